@@ -1,0 +1,511 @@
+"""Candidate labels: one immutable type, made from every form in which people hold them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import Any, Literal
+
+import numpy as np
+from scipy import sparse
+from sklearn.exceptions import DataConversionWarning
+
+from ..exceptions import CandidateError, first_few
+
+Unlabelled = Literal["error", "all"]
+
+
+class CandidateSets:
+    """Sets of candidate labels, one per instance, stored as compressed sparse rows.
+
+    Use :func:`as_candidates` for any input, or the ``from_...`` constructors to say which form it is.
+    Instances are immutable and behave as an array of ``m`` rows: ``len``, row indexing, ``shape``,
+    so that scikit-learn's splitters, ``cross_validate``, ``GridSearchCV`` and ``Pipeline`` carry them unchanged.
+
+    Parameters
+    ----------
+    indptr : array-like of shape (m + 1,)
+        Row ``i`` has the candidates ``indices[indptr[i]:indptr[i + 1]]``.
+    indices : array-like of shape (n_entries,)
+        Positions in ``classes``.
+    classes : array-like of shape (l,)
+        The label space: strings or numbers, each once.
+    unlabelled : {"error", "all"}, default="error"
+        What a row without candidates means: a mistake, or that every label is possible.
+
+    Examples
+    --------
+    >>> from surelabel import CandidateSets
+    >>> sets = CandidateSets.from_strings(["cat|dog", "dog", "cow|cat|dog"])
+    >>> sets
+    CandidateSets(3 rows, 3 classes, 2.00 candidates on average)
+    >>> sets[2].tolist()
+    ['cat', 'cow', 'dog']
+    >>> sets[[0, 1]].to_lists()
+    [['cat', 'dog'], ['dog']]
+    """
+
+    __slots__ = ("_classes", "_matrix")
+
+    def __init__(self, indptr: Any, indices: Any, classes: Any, *, unlabelled: Unlabelled = "error") -> None:
+        if unlabelled not in ("error", "all"):
+            raise CandidateError(f"unlabelled must be 'error' or 'all', not {unlabelled!r}")
+        self._classes = _check_classes(classes)
+        # Copies of our own, in the smallest index type: they are made read-only below.
+        index_type = np.int32 if len(indices) < 2**31 else np.int64
+        indptr, indices = np.array(indptr, index_type), np.array(indices, index_type)
+        shape = (len(indptr) - 1, len(self._classes))
+        outside = (indices < 0) | (indices >= shape[1])
+        if outside.any():
+            rows = np.unique(np.searchsorted(indptr, np.flatnonzero(outside), side="right") - 1)
+            raise CandidateError(
+                f"candidate positions must be within 0..{shape[1] - 1} ({shape[1]} classes); "
+                f"others stand in row {first_few(rows)}"
+            )
+        matrix = sparse.csr_array((np.ones(len(indices), np.int8), indices, indptr), shape=shape)
+        if not matrix.has_canonical_format:  # sorted within rows, each label once
+            matrix.sum_duplicates()
+            matrix.data = np.ones(len(matrix.indices), np.int8)
+        empty = np.flatnonzero(np.diff(matrix.indptr) == 0)
+        if len(empty) and unlabelled == "error":
+            raise CandidateError(
+                f"{len(empty)} row(s) have no candidate label: row {first_few(empty)}; drop them, or pass "
+                "unlabelled='all' if every label is possible for them"
+            )
+        self._matrix = _fill_rows(matrix, empty) if len(empty) else matrix
+        for array in (self._classes, self._matrix.indptr, self._matrix.indices, self._matrix.data):
+            array.setflags(write=False)
+
+    # ---------------------------------------------------------------- constructors
+
+    @classmethod
+    def from_labels(cls, labels: Any, *, classes: Any = None, unlabelled: Unlabelled = "error") -> CandidateSets:
+        """One label per instance; missing ones (``None``, NaN, ``""``) are rows without candidates."""
+        return cls.from_votes(_as_object_table(labels, ndim=1)[:, None], classes=classes, unlabelled=unlabelled)
+
+    @classmethod
+    def from_indicator(cls, matrix: Any, *, classes: Any = None, unlabelled: Unlabelled = "error") -> CandidateSets:
+        """A 0/1 matrix, instances × classes: an array, any scipy sparse matrix, or a DataFrame (columns are classes)."""
+        if classes is None and hasattr(matrix, "columns"):
+            classes = list(matrix.columns)
+        if sparse.issparse(matrix):
+            matrix = sparse.csr_array(matrix)
+            values, shape = matrix.data, matrix.shape
+        else:
+            matrix = values = np.asarray(matrix)
+            shape = matrix.shape
+        if len(shape) != 2:
+            raise CandidateError(f"a candidate matrix has two dimensions (instances × classes), not {len(shape)}")
+        if values.dtype != bool:
+            _check_zero_one(matrix, values)
+        if sparse.issparse(matrix):
+            if not np.all(values):
+                matrix = matrix.copy()
+                matrix.eliminate_zeros()
+            indptr, indices = matrix.indptr, matrix.indices
+        else:
+            rows, indices = np.nonzero(matrix)
+            indptr = _indptr(rows, shape[0])
+        classes = np.arange(shape[1]) if classes is None else classes
+        if len(classes) != shape[1]:
+            raise CandidateError(f"the candidate matrix has {shape[1]} columns but {len(classes)} classes were given")
+        return cls(indptr, indices, classes, unlabelled=unlabelled)
+
+    @classmethod
+    def from_lists(cls, rows: Iterable, *, classes: Any = None, unlabelled: Unlabelled = "error") -> CandidateSets:
+        """A sequence of sets, lists, tuples or arrays of labels, one per instance."""
+        rows = list(rows)
+        wrong = [i for i, row in enumerate(rows) if isinstance(row, str | bytes) or not isinstance(row, Collection | np.ndarray)]
+        if wrong:
+            raise CandidateError(f"each row must be a set or list of labels; row {first_few(wrong)} is not")
+        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+        flat = list(chain.from_iterable(row.tolist() if isinstance(row, np.ndarray) else row for row in rows))
+        owners = np.repeat(np.arange(len(rows)), lengths)
+        if len(lengths) and lengths[0] > 2 and np.all(lengths == lengths[0]) and set(flat) == {0, 1}:
+            raise CandidateError(
+                "the rows look like a 0/1 matrix written as nested lists; pass np.asarray(rows), or from_indicator"
+            )
+        codes, classes = _encode(_as_object_table(flat, ndim=1), owners, classes)
+        return cls(_indptr(owners, len(rows)), codes, classes, unlabelled=unlabelled)
+
+    @classmethod
+    def from_strings(
+        cls, strings: Any, *, separator: str = "|", classes: Any = None, unlabelled: Unlabelled = "error"
+    ) -> CandidateSets:
+        """Labels joined by a separator, as in ``"cat|dog"``; blanks around a label do not count."""
+        if not separator:
+            raise CandidateError("separator must not be empty")
+        cells = _as_object_table(strings, ndim=1)
+        cells[_missing(cells)] = ""
+        cells = cells.astype(str)
+        flat = np.strings.strip(np.array(separator.join(cells.tolist()).split(separator) if len(cells) else [], dtype=str))
+        owners = np.repeat(np.arange(len(cells)), np.strings.count(cells, separator) + 1)
+        named = flat != ""
+        codes, classes = _encode(flat[named], owners[named], classes)
+        return cls(_indptr(owners[named], len(cells)), codes, classes, unlabelled=unlabelled)
+
+    @classmethod
+    def from_votes(cls, votes: Any, *, classes: Any = None, unlabelled: Unlabelled = "error") -> CandidateSets:
+        """A column per annotator, each cell the label that annotator gave; missing cells allowed."""
+        votes = _as_object_table(votes, ndim=2)
+        rows, columns = np.nonzero(~_missing(votes))
+        codes, classes = _encode(votes[rows, columns], rows, classes)
+        return cls(_indptr(rows, len(votes)), codes, classes, unlabelled=unlabelled)
+
+    @classmethod
+    def from_counts(cls, counts: Any, *, classes: Any = None, unlabelled: Unlabelled = "error") -> CandidateSets:
+        """A matrix of vote counts, instances × classes: a label with at least one vote is a candidate."""
+        if classes is None and hasattr(counts, "columns"):
+            classes = list(counts.columns)
+        counts = sparse.csr_array(counts) if sparse.issparse(counts) else np.asarray(counts)
+        values = counts.data if sparse.issparse(counts) else counts
+        if values.dtype.kind not in "biuf" or np.any(~(values >= 0)):
+            raise CandidateError("vote counts must be numbers of 0 or more")
+        return cls.from_indicator(counts > 0, classes=classes, unlabelled=unlabelled)
+
+    # ---------------------------------------------------------------- reading
+
+    @property
+    def classes(self) -> np.ndarray:
+        """The label space, in column order."""
+        return self._classes
+
+    @property
+    def indptr(self) -> np.ndarray:
+        """Row pointers: row ``i`` owns the entries ``indptr[i]:indptr[i + 1]``."""
+        return self._matrix.indptr
+
+    @property
+    def indices(self) -> np.ndarray:
+        """Class position of every entry, ascending within a row."""
+        return self._matrix.indices
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Number of candidates of every row."""
+        return np.diff(self.indptr)
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Row of every entry."""
+        return np.repeat(np.arange(len(self)), self.sizes)
+
+    @property
+    def sparse(self) -> sparse.csr_array:
+        """The 0/1 matrix as a scipy CSR array (its arrays are read-only)."""
+        return self._matrix
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(number of instances, number of classes)."""
+        return self._matrix.shape
+
+    @property
+    def ndim(self) -> int:
+        """Always 2: instances × classes."""
+        return 2
+
+    def to_indicator(self) -> np.ndarray:
+        """The dense 0/1 matrix ``Y`` of the paper, as int8."""
+        return self._matrix.toarray()
+
+    def to_lists(self) -> list[list]:
+        """The candidates of every row as a list of lists of labels."""
+        labels = self._classes[self.indices].tolist()
+        bounds = self.indptr.tolist()
+        return [labels[start:stop] for start, stop in pairwise(bounds)]
+
+    def with_classes(self, classes: Any) -> CandidateSets:
+        """The same sets over another label space, which must contain every candidate."""
+        codes, classes = _encode(self._classes[self.indices], self.rows, classes)
+        return type(self)(self.indptr, codes, classes)
+
+    def describe(self) -> CandidateSummary:
+        """Count set sizes, class frequencies and which classes are confused with which."""
+        sizes, counts = np.unique(self.sizes, return_counts=True)
+        ones = self._matrix.astype(np.int64)
+        return CandidateSummary(
+            n_rows=len(self),
+            classes=self._classes,
+            average_size=len(self.indices) / max(len(self), 1),
+            set_sizes=dict(zip(sizes.tolist(), counts.tolist(), strict=True)),
+            class_frequency=np.bincount(self.indices, minlength=self.shape[1]),
+            co_occurrence=(ones.T @ ones).toarray(),
+        )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.asarray(self.to_indicator(), dtype=dtype)
+
+    def __len__(self) -> int:
+        return self._matrix.shape[0]
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, key: Any) -> Any:
+        # scikit-learn asks for array[rows, ...]: only whole rows have a meaning here.
+        if isinstance(key, tuple):
+            if len(key) != 2 or not (key[1] is Ellipsis or key[1] == slice(None)):
+                raise IndexError("CandidateSets are indexed by rows only")
+            key = key[0]
+        if isinstance(key, int | np.integer):
+            row = range(len(self))[key]
+            return self._classes[self.indices[self.indptr[row] : self.indptr[row + 1]]]
+        if not isinstance(key, slice):
+            key = np.asarray(key)
+            if key.dtype == bool and key.shape != (len(self),):
+                raise IndexError(f"a mask needs one entry per row ({len(self)}), not shape {key.shape}")
+            if key.size and key.dtype.kind not in "biu":
+                raise IndexError(f"CandidateSets are indexed by integers, slices and masks, not by {key.dtype}")
+            key = np.flatnonzero(key) if key.dtype == bool else key.astype(np.intp)
+        picked = self._matrix[key]
+        return type(self)(picked.indptr, picked.indices, self._classes)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CandidateSets):
+            return NotImplemented
+        return (
+            np.array_equal(self._classes, other._classes)
+            and np.array_equal(self.indptr, other.indptr)
+            and np.array_equal(self.indices, other.indices)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        rows, classes = self.shape
+        return f"CandidateSets({rows} rows, {classes} classes, {len(self.indices) / max(rows, 1):.2f} candidates on average)"
+
+    def __reduce__(self) -> tuple:
+        return type(self), (self.indptr, self.indices, self._classes)
+
+
+@dataclass(frozen=True)
+class CandidateSummary:
+    """What :meth:`CandidateSets.describe` found; ``print`` it, or read its fields.
+
+    Attributes
+    ----------
+    n_rows : int
+    classes : ndarray of shape (l,)
+    average_size : float
+        Average number of candidates of a row.
+    set_sizes : dict
+        Number of rows by number of candidates.
+    class_frequency : ndarray of shape (l,)
+        Number of rows in which each class is a candidate.
+    co_occurrence : ndarray of shape (l, l)
+        Number of rows in which both classes are candidates; the diagonal is ``class_frequency``.
+    """
+
+    n_rows: int
+    classes: np.ndarray
+    average_size: float
+    set_sizes: dict[int, int]
+    class_frequency: np.ndarray
+    co_occurrence: np.ndarray
+
+    def most_confused(self, count: int = 5) -> list[tuple[Any, Any, int]]:
+        """The pairs of classes that share most rows, most first."""
+        first, second = np.triu_indices(len(self.classes), k=1)
+        shared = self.co_occurrence[first, second]
+        best = np.argsort(-shared, kind="stable")[:count]
+        labels = self.classes.tolist()
+        return [(labels[first[i]], labels[second[i]], int(shared[i])) for i in best if shared[i]]
+
+    def __str__(self) -> str:
+        lines = [f"{self.n_rows} rows, {len(self.classes)} classes, {self.average_size:.2f} candidates on average"]
+        lines += [f"  {count} rows with {size} candidate(s)" for size, count in self.set_sizes.items()]
+        lines += ["candidate in rows:"]
+        lines += [f"  {label}: {count}" for label, count in zip(self.classes, self.class_frequency, strict=True)]
+        lines += ["most often together:"] if self.most_confused() else []
+        lines += [f"  {a} and {b}: {count} rows" for a, b, count in self.most_confused()]
+        return "\n".join(lines)
+
+
+def as_candidates(y: Any, *, classes: Any = None, unlabelled: Unlabelled = "error") -> CandidateSets:
+    """Make :class:`CandidateSets` of any form of candidate labels.
+
+    ========================================  ===========================================
+    input                                     read as
+    ========================================  ===========================================
+    ``CandidateSets``                         itself
+    1-D array, list or Series of labels       one certain label per row
+    2-D array of numbers, sparse matrix       0/1 matrix, instances × classes
+    DataFrame of numbers or booleans          0/1 matrix, columns are the classes
+    sequence of sets, lists, tuples           the candidates of each row
+    2-D array or DataFrame of strings         one column per annotator
+    ========================================  ===========================================
+
+    Strings with a separator and vote counts could be mistaken for labels and 0/1 matrices: say which they are
+    with :meth:`CandidateSets.from_strings` and :meth:`CandidateSets.from_counts`.
+
+    Parameters
+    ----------
+    y : CandidateSets, array-like, sparse matrix, DataFrame or sequence
+        The candidate labels.
+    classes : array-like of shape (l,), default=None
+        The label space; by default the sorted labels that occur (for a matrix: its columns).
+    unlabelled : {"error", "all"}, default="error"
+        Whether a row without candidates is an error or means that every label is possible.
+
+    Returns
+    -------
+    CandidateSets
+    """
+    options: dict[str, Any] = {"classes": classes, "unlabelled": unlabelled}
+    if isinstance(y, CandidateSets):
+        return y if classes is None else y.with_classes(classes)
+    if sparse.issparse(y):
+        return CandidateSets.from_indicator(y, **options)
+    if isinstance(y, str | bytes) or not (hasattr(y, "__array__") or isinstance(y, Iterable)):
+        raise CandidateError(f"y should be a 1d array, a candidate matrix or a sequence of candidate sets; got {y!r}")
+    if not hasattr(y, "__array__"):  # a plain Python sequence, or an iterable
+        y = list(y)
+        if y and not isinstance(y[0], str | bytes) and isinstance(y[0], Collection | np.ndarray):
+            return CandidateSets.from_lists(y, **options)
+        return CandidateSets.from_labels(y, **options)
+    array = np.asarray(y)
+    if array.ndim == 1:
+        nested = array.dtype == object and len(array) and isinstance(array[0], Collection) and not isinstance(array[0], str)
+        return (CandidateSets.from_lists if nested or _holds_arrays(array) else CandidateSets.from_labels)(y, **options)
+    if array.ndim != 2:
+        raise CandidateError(f"y should be a 1d array of labels or a 2d candidate matrix; got an array of shape {array.shape}")
+    if array.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected; it is read as one label per row.",
+            DataConversionWarning,
+            stacklevel=2,
+        )
+        return CandidateSets.from_labels(array.ravel(), **options)
+    if array.dtype.kind in "biuf":
+        return CandidateSets.from_indicator(y, **options)
+    return CandidateSets.from_votes(y, **options)
+
+
+def _holds_arrays(array: np.ndarray) -> bool:
+    return array.dtype == object and len(array) > 0 and isinstance(array[0], np.ndarray)
+
+
+def _check_classes(classes: Any) -> np.ndarray:
+    """The label space as an array of its own: not empty, no label twice."""
+    classes = _homogeneous(_as_object_table(classes, ndim=1))
+    if not len(classes):
+        raise CandidateError("there is no class: no row has a candidate label")
+    labels, counts = np.unique(classes, return_counts=True)
+    if len(labels) < len(classes):
+        raise CandidateError(f"class names must differ; given more than once: {first_few(labels[counts > 1].tolist())}")
+    return classes
+
+
+def _encode(labels: np.ndarray, owners: np.ndarray, classes: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of labels in ``classes`` (by default the sorted labels themselves)."""
+    labels = _homogeneous(labels, owners)
+    if classes is None:
+        classes, codes = np.unique(labels, return_inverse=True)
+        return codes, classes
+    classes = _check_classes(classes)
+    if len(labels) and (labels.dtype.kind in "US") != (classes.dtype.kind in "US"):
+        raise CandidateError(f"labels are {labels.dtype} but classes are {classes.dtype}: use one type for both")
+    order = np.argsort(classes)
+    codes = order[np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)]
+    unknown = classes[codes] != labels
+    if np.any(unknown):
+        raise CandidateError(
+            f"unknown class {first_few(np.unique(labels[unknown]).tolist())} in row {first_few(np.unique(owners[unknown]))}; "
+            f"the classes are {first_few(classes.tolist())}"
+        )
+    return codes, classes
+
+
+def _as_object_table(values: Any, *, ndim: int) -> np.ndarray:
+    """A fresh array of the wanted dimension: of its own dtype where it has one, else of objects."""
+    if hasattr(values, "to_numpy") and hasattr(values, "isna"):  # pandas: one kind of missing value
+        array = values.to_numpy(dtype=object, na_value=None)
+    elif hasattr(values, "__array__"):
+        array = np.asarray(values)
+    else:
+        values = list(values)
+        array = np.empty(len(values), object) if ndim == 1 else np.array(values, object)
+        if ndim == 1:
+            array[:] = values
+    if array.ndim != ndim:
+        raise CandidateError(f"expected {ndim} dimension(s) of labels, got an array of shape {array.shape}")
+    return array.copy()
+
+
+def _missing(array: np.ndarray) -> np.ndarray:
+    """Where a label is absent: ``None``, NaN or the empty string."""
+    if array.dtype.kind in "US":
+        return array == array.dtype.type("")
+    if array.dtype.kind == "f":
+        return np.isnan(array)
+    if array.dtype == object:
+        # NaN is the only label that differs from itself.
+        return np.equal(array, np.array(None)) | np.not_equal(array, array).astype(bool) | np.equal(array, "").astype(bool)
+    return np.zeros(array.shape, bool)
+
+
+def _homogeneous(labels: np.ndarray, owners: np.ndarray | None = None) -> np.ndarray:
+    """Labels as one array of strings, integers, booleans or whole floats."""
+    if labels.dtype == object:
+        kinds = set(map(type, labels.tolist()))
+        texts = {kind for kind in kinds if issubclass(kind, str)}
+        numbers = {kind for kind in kinds if issubclass(kind, int | float | np.number | np.bool_)}
+        if other := kinds - texts - numbers:
+            raise CandidateError(f"labels must be strings or numbers, not {first_few(sorted(kind.__name__ for kind in other))}")
+        if texts and numbers:
+            is_text = np.array([isinstance(label, str) for label in labels.tolist()])
+            rare = is_text if is_text.mean() < 0.5 else ~is_text
+            where = np.flatnonzero(rare) if owners is None else np.unique(owners[rare])
+            raise CandidateError(f"labels mix strings and numbers; the rarer kind stands in row {first_few(where)}")
+        labels = np.array(labels.tolist(), dtype=str if texts else None)
+    if labels.dtype.kind == "f":
+        broken = ~np.isfinite(labels) | (labels != np.rint(labels))
+        if np.any(broken):
+            where = np.flatnonzero(broken) if owners is None else np.unique(owners[broken])
+            raise CandidateError(
+                "Unknown label type: continuous. Labels must be strings or whole numbers, without NaN or infinity; "
+                f"others stand in row {first_few(where)}"
+            )
+    elif labels.dtype.kind not in "biuU":
+        raise CandidateError(f"labels must be strings or numbers, not {labels.dtype}")
+    return labels
+
+
+def _check_zero_one(matrix: Any, values: np.ndarray) -> None:
+    if values.dtype.kind not in "iuf":
+        raise CandidateError(f"a candidate matrix holds 0 and 1, not {values.dtype}")
+    wrong = (values != 0) & (values != 1)
+    if np.any(wrong):
+        if sparse.issparse(matrix):
+            where = matrix.tocoo()
+            rows, columns = where.row[wrong], where.col[wrong]
+        else:
+            rows, columns = np.nonzero(wrong)
+        cells = [f"({i}, {j})" for i, j in zip(rows.tolist(), columns.tolist(), strict=True)]
+        raise CandidateError(
+            f"a candidate matrix holds 0 and 1 only; {len(cells)} other value(s) at (row, column) {first_few(cells)} "
+            f"(for vote counts use CandidateSets.from_counts)"
+        )
+
+
+def _indptr(owners: np.ndarray, n_rows: int) -> np.ndarray:
+    """Row pointers of entries whose rows are ascending."""
+    return np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=n_rows))])
+
+
+def _fill_rows(matrix: sparse.csr_array, rows: Sequence[int] | np.ndarray) -> sparse.csr_array:
+    """Give every label to the rows named."""
+    n_classes = matrix.shape[1]
+    full = sparse.csr_array(
+        (
+            np.ones(len(rows) * n_classes, np.int8),
+            np.tile(np.arange(n_classes, dtype=matrix.indices.dtype), len(rows)),
+            _indptr(np.repeat(rows, n_classes), matrix.shape[0]),
+        ),
+        shape=matrix.shape,
+    )
+    return (matrix + full).tocsr()

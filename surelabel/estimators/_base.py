@@ -1,0 +1,269 @@
+"""What every partial-label classifier shares: validation in front of ``_fit``, the scikit-learn face behind it."""
+
+from __future__ import annotations
+
+from abc import ABCMeta, abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils._param_validation import InvalidParameterError
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..data.candidates import CandidateSets, as_candidates
+from ..evaluation.metrics import covering_rate
+from ..exceptions import CandidateError, InputError, ParameterError, first_few
+from ..solvers.segments import row_argmax, row_normalise
+
+
+class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+    """Base class of the classifiers that learn from candidate labels.
+
+    A method writes two hooks:
+
+    ``_fit(X, candidates) -> confidence``
+        Learn, store the fitted attributes, and return the confidence of every candidate entry
+        (aligned with ``candidates.indices``, each row on the probability simplex).
+    ``_outputs(X) -> ndarray of shape (n, l)``
+        Scores of new instances, one column per class; the largest is the prediction.
+
+    and overrides ``_probabilities`` where it has better probabilities than normalised positive scores.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list]] = {}
+
+    # ---------------------------------------------------------------- fit
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from instances and their candidate labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, n)
+            The instances.
+        y : CandidateSets or any form that :func:`surelabel.as_candidates` accepts
+            The candidate labels of each instance.
+
+        Returns
+        -------
+        self
+        """
+        X, candidates = self._validate_fit(X, y)
+        self._set_confidence(candidates, self._fit(X, candidates))
+        return self
+
+    @abstractmethod
+    def _fit(self, *args: Any, **kwargs: Any) -> np.ndarray: ...
+
+    @abstractmethod
+    def _outputs(self, X: Any) -> np.ndarray: ...
+
+    def _validate_fit(self, X: Any, y: Any) -> tuple[Any, CandidateSets]:
+        self._check_parameters()
+        if y is None:
+            raise CandidateError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        X = self._validate_X(X, reset=True)
+        candidates = as_candidates(y)
+        if len(candidates) != X.shape[0]:
+            raise CandidateError(f"X has {X.shape[0]} rows but y has {len(candidates)}: they must be the same instances")
+        self.classes_ = candidates.classes
+        return X, candidates
+
+    def _check_parameters(self) -> None:
+        try:
+            self._validate_params()
+        except InvalidParameterError as error:
+            raise ParameterError(str(error)) from None
+
+    def _validate_X(self, X: Any, *, reset: bool) -> Any:
+        tags = self.__sklearn_tags__().input_tags
+        try:
+            X = validate_data(
+                self,
+                X,
+                reset=reset,
+                accept_sparse="csr" if tags.sparse else False,
+                dtype=[np.float64, np.float32],
+                ensure_all_finite=False,
+                ensure_min_samples=2 if reset else 1,
+            )
+        except ValueError as error:
+            raise InputError(str(error)) from None
+        _check_finite(X)
+        return X
+
+    def _set_confidence(self, candidates: CandidateSets, confidence: np.ndarray) -> None:
+        self.confidence_ = sparse.csr_array((confidence, candidates.indices, candidates.indptr), shape=candidates.shape)
+        best = row_argmax(confidence, candidates.indptr)
+        self.transduction_ = self.classes_[candidates.indices[best]]
+
+    # ---------------------------------------------------------------- predict
+
+    def _scores(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        return self._outputs(self._validate_X(X, reset=False))
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores of the classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n)
+            The instances.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, l), or (n_samples,) for two classes
+            As scikit-learn has it: with two classes, how much the second exceeds the first.
+        """
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most likely label of each instance (ties go to the first class).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n)
+            The instances.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        scores = self._scores(X)
+        return self.classes_[scores.argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes; their arg max is ``predict``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n)
+            The instances.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, l)
+        """
+        return self._probabilities(self._scores(X))
+
+    def _probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """Positive part of the scores, normalised; an instance without a positive score is spread evenly over its best."""
+        positive = np.maximum(scores, 0)
+        none = positive.sum(axis=1) <= 0
+        positive[none] = scores[none] == scores[none].max(axis=1, keepdims=True)
+        return positive / positive.sum(axis=1, keepdims=True)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of instances whose prediction is among their candidates.
+
+        With one label per instance this is plain accuracy; with candidate sets it is the covering rate.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n)
+            The instances.
+        y : labels, or candidates in any form
+            What is known of the instances.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the instances.
+
+        Returns
+        -------
+        float
+        """
+        return covering_rate(y, self.predict(X), sample_weight=sample_weight)
+
+
+class WeightedPartialLabelClassifier(PartialLabelClassifier):
+    """A partial-label classifier whose instances may carry weights: ``_fit(X, candidates, weight)``.
+
+    A weight counts as that many copies of the row. Rows of weight 0 take no part in learning (``support_`` lists the others);
+    they still get a confidence, from the fitted model.
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from instances and their candidate labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, n)
+            The instances.
+        y : CandidateSets or any form that :func:`surelabel.as_candidates` accepts
+            The candidate labels of each instance.
+        sample_weight : array-like of shape (m,), default=None
+            Weights of the instances, 0 or more.
+
+        Returns
+        -------
+        self
+        """
+        X, candidates = self._validate_fit(X, y)
+        weight, used = check_weight(sample_weight, X)
+        self.support_ = np.flatnonzero(used)
+        if used.all():
+            self._set_confidence(candidates, self._fit(X, candidates, weight))
+            return self
+        pairwise = self.__sklearn_tags__().input_tags.pairwise
+        confidence = np.empty(len(candidates.indices), X.dtype)
+        entry_used = used[candidates.rows]
+        confidence[entry_used] = self._fit(X[np.ix_(used, used)] if pairwise else X[used], candidates[used], weight[used])
+        confidence[~entry_used] = self._confidence_of(X[~used], candidates[~used])
+        self._set_confidence(candidates, confidence)
+        return self
+
+    def _confidence_of(self, X: Any, candidates: CandidateSets) -> np.ndarray:
+        """Confidence of rows that were not learned from: the model's probabilities, renormalised over the candidates."""
+        proba = self._probabilities(self._outputs(X))[candidates.rows, candidates.indices]
+        return row_normalise(proba, candidates.indptr)
+
+
+def check_learnable(candidates: CandidateSets) -> None:
+    """Refuse candidates from which nothing can be learned."""
+    if candidates.shape[1] < 2:
+        raise CandidateError(
+            f"there is one class only ({candidates.classes[0]!r}): a classifier needs more than one class to tell apart"
+        )
+    if np.all(candidates.sizes == candidates.shape[1]):
+        raise CandidateError("every row has every class as a candidate: there is nothing to learn from")
+
+
+def check_weight(sample_weight: Any, X: Any) -> tuple[Any, np.ndarray]:
+    """Weights as an array of X's type (None where all count alike), and the mask of the rows that count."""
+    m = X.shape[0]
+    if sample_weight is None:
+        return None, np.ones(m, bool)
+    weight = np.asarray(sample_weight, dtype=X.dtype)
+    weight = np.full(m, weight) if weight.ndim == 0 else weight
+    if weight.shape != (m,):
+        raise InputError(f"sample_weight.shape == {weight.shape}, expected {(m,)}: one weight per row of X")
+    wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    if len(wrong):
+        raise InputError(f"sample_weight must be finite and not negative; it is not in row {first_few(wrong)}")
+    used = weight > 0
+    if np.count_nonzero(used) < 2:
+        raise InputError("fewer than two rows have a weight above zero: there is nothing to learn from")
+    return weight, used
+
+
+def _check_finite(X: Any) -> None:
+    values = X.data if sparse.issparse(X) else X
+    # A finite sum proves all entries finite, at a fraction of the cost of looking at each.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):
+            return
+    broken = ~np.isfinite(values)
+    if not broken.any():
+        return
+    if sparse.issparse(X):
+        where = X.tocoo()
+        rows, columns = where.row[broken], where.col[broken]
+    else:
+        rows, columns = np.nonzero(broken)
+    cells = [f"({i}, {j})" for i, j in zip(rows.tolist(), columns.tolist(), strict=True)]
+    raise InputError(
+        f"X contains NaN or infinity (inf) in {len(cells)} cell(s), at (row, column) {first_few(cells)}; "
+        "impute or drop them first, for instance with sklearn.impute.SimpleImputer in a Pipeline"
+    )

@@ -1,0 +1,114 @@
+"""Model files: the skops format, which loads data and never code, with our own version stamp inside."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from importlib.metadata import version
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import skops.io
+
+from ..exceptions import ModelFileError, first_few
+
+#: Raised when a file of the new form could not be read by the old code.
+FORMAT = 1
+STAMP = "surelabel.json"
+
+
+def save_model(model: Any, path: str | os.PathLike) -> None:
+    """Write a fitted model (an estimator or a pipeline with one) to a file.
+
+    The file appears complete or not at all: it is written beside its place and then renamed.
+
+    Parameters
+    ----------
+    model : estimator
+        The model.
+    path : path-like
+        Where to; ``.skops`` is the usual ending.
+    """
+    path = Path(path)
+    content = BytesIO(skops.io.dumps(model, compression=zipfile.ZIP_DEFLATED))
+    with zipfile.ZipFile(content, "a") as archive:
+        archive.writestr(STAMP, json.dumps({"format": FORMAT, "surelabel": version("surelabel")}))
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        temporary = Path(file.name)
+        try:
+            file.write(content.getvalue())
+            file.flush()
+            os.fsync(file.fileno())
+        except BaseException:
+            temporary.unlink()
+            raise
+    temporary.chmod(0o666 & ~_umask())
+    temporary.replace(path)
+
+
+def load_model(path: str | os.PathLike, *, trusted: Sequence[str] = ()) -> Any:
+    """Read a model that :func:`save_model` wrote. No code from the file is run.
+
+    Parameters
+    ----------
+    path : path-like
+        The model file.
+    trusted : sequence of str, default=()
+        Names of further types or functions that the file may refer to, such as a kernel function of your own.
+
+    Returns
+    -------
+    estimator
+    """
+    path = Path(path)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ModelFileError(f"{path}: the model file cannot be read ({error.strerror})") from None
+    _check_stamp(path, content)
+    unknown = [name for name in skops.io.get_untrusted_types(data=content) if not _ours(name) and name not in trusted]
+    if unknown:
+        raise ModelFileError(
+            f"{path}: the model refers to {first_few(unknown)}, which surelabel does not load by itself; "
+            "if you know where the file comes from, pass these names as trusted=[...]"
+        )
+    try:
+        return skops.io.loads(content, trusted=skops.io.get_untrusted_types(data=content))
+    except Exception as error:
+        # Whatever a damaged file makes the reader stumble over, it is the file that is broken.
+        raise ModelFileError(
+            f"{path}: the model file is damaged ({type(error).__name__}: {error}); save the model again"
+        ) from error
+
+
+def _ours(name: str) -> bool:
+    """Whether a type is one of our estimators, or of scikit-learn's and scipy's data types that models are made of."""
+    return name.startswith("surelabel.") or name.startswith(("scipy.sparse.", "sklearn."))
+
+
+def _check_stamp(path: Path, content: bytes) -> None:
+    try:
+        with zipfile.ZipFile(BytesIO(content)) as archive:
+            damaged = archive.testzip()
+            stamp = json.loads(archive.read(STAMP)) if STAMP in archive.namelist() else None
+    except (zipfile.BadZipFile, OSError, EOFError, ValueError, NotImplementedError) as error:
+        raise ModelFileError(f"{path}: this is not a surelabel model file, or it is truncated ({error})") from None
+    if damaged is not None:
+        raise ModelFileError(f"{path}: the model file is damaged (in {damaged}); save the model again")
+    if not isinstance(stamp, dict) or "format" not in stamp:
+        raise ModelFileError(f"{path}: this is a file of another program, not a surelabel model; make one with save_model")
+    if stamp["format"] > FORMAT:
+        raise ModelFileError(
+            f"{path}: the model was saved by surelabel {stamp.get('surelabel')}, newer than this one "
+            f"({version('surelabel')}); upgrade surelabel"
+        )
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

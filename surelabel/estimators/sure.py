@@ -1,0 +1,295 @@
+"""SURE: partial label learning with self-guided retraining (Feng & An, AAAI 2019)."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ..data.candidates import CandidateSets
+from ..exceptions import InputError, MemoryNeedError, NumericalError, ParameterError
+from ..solvers.alternate import Iteration, Trajectory, alternate
+from ..solvers.confidence import CandidateBlocks, project_simplex
+from ..solvers.dual import DualModel, NotPositiveDefiniteError
+from ..solvers.kernels import BLOCK, KERNELS, distances, exponentiate, gamma_of, kernel_matrix
+from ..solvers.primal import PrimalModel
+from ._base import WeightedPartialLabelClassifier, check_learnable
+from ._registry import Method
+
+M = TypeVar("M", PrimalModel, DualModel)
+
+#: The values that the paper tries for λ and for β.
+GRID = (0.001, 0.01, 0.05, 0.1, 0.3, 0.5, 1.0)
+
+KERNEL_CONSTRAINTS: dict[str, list] = {
+    "kernel": [StrOptions(set(KERNELS)), callable],
+    "gamma": [StrOptions({"mean_distance", "median_distance", "scale"}), Interval(Real, 0, None, closed="neither")],
+    "bandwidth": [Interval(Real, 0, None, closed="neither")],
+    "degree": [Interval(Real, 0, None, closed="neither")],
+    "coef0": [Interval(Real, None, None, closed="neither")],
+    "solver": [StrOptions({"auto", "dual", "primal"})],
+    "init": [StrOptions({"candidates", "uniform"})],
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "tol": [Interval(Real, 0, None, closed="left")],
+    "verbose": ["verbose"],
+}
+
+
+class SUREClassifier(WeightedPartialLabelClassifier):
+    """Self-guided retraining: train the model and find the right candidate jointly.
+
+    Minimises ``Σ_i (‖f(x_i) - p_i‖² - λ‖p_i‖_∞) + β‖f‖²`` over the model ``f`` and confidences ``p_i`` on the probability simplex
+    of the candidate set (eq. 2), by alternating the model step (eq. 4 or 6, one Cholesky factor for all iterations) and the
+    confidence step (eq. 10, in closed form). Both steps are exact, so the objective never rises.
+
+    Parameters
+    ----------
+    lam : float, default=0.3
+        The weight λ of the infinity norm: how strongly one candidate is preferred over the others.
+    beta : float, default=0.05
+        The regularisation β of the model.
+    kernel : {"rbf", "laplacian", "polynomial", "linear", "cosine", "precomputed"} or callable, default="rbf"
+        The kernel of the model; "linear" is the model of eq. 3. Only "linear" takes a sparse ``X``.
+    gamma : {"mean_distance", "median_distance", "scale"} or float, default="mean_distance"
+        Kernel coefficient. "mean_distance" is the paper's rule: ``exp(-‖x-x'‖² / (2σ²))`` with σ the average distance between
+        training instances (laplacian: ``exp(-‖x-x'‖₁ / σ)`` with the average L1 distance); "median_distance" takes the median;
+        "scale" is scikit-learn's ``1 / (n Var[X])``; a number is γ in ``exp(-γ‖x-x'‖²)``.
+    bandwidth : float, default=1.0
+        Multiplies σ when ``gamma`` is "mean_distance" or "median_distance".
+    degree, coef0 : float, default=3 and 1
+        Of the polynomial kernel ``(γ xᵀx' + coef0)^degree``.
+    solver : {"auto", "dual", "primal"}, default="auto"
+        "dual" solves for one coefficient per instance, "primal" (linear kernel only) for one per feature; "auto" takes the
+        smaller system.
+    init : {"candidates", "uniform"}, default="candidates"
+        Start at ``P = Y`` as the paper does, or at ``Y / |S|``.
+    max_iter : int, default=200
+        Number of iterations at most.
+    tol : float, default=1e-3
+        Stop when ``‖ΔP‖_F / √m`` falls to this.
+    callback : callable, default=None
+        Called with an :class:`~surelabel.solvers.alternate.Iteration` after each iteration; a true answer stops the fit.
+    verbose : bool or int, default=0
+        Print a line per iteration.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (l,)
+        The label space.
+    confidence_ : csr_array of shape (m, l)
+        Confidence of each candidate of the training rows; every row sums to 1.
+    transduction_ : ndarray of shape (m,)
+        The most confident candidate of each training row.
+    dual_coef_ : ndarray of shape (m, l)
+        ``A`` of eq. 6 (kernels other than "linear").
+    coef_ : ndarray of shape (l, n)
+        ``Wᵀ`` of eq. 4 (linear kernel).
+    intercept_ : ndarray of shape (l,)
+        ``b``.
+    gamma_ : float or None
+        The number behind ``gamma``.
+    support_ : ndarray
+        The training rows that were learned from: those with a weight above 0.
+    n_iter_ : int
+        Number of iterations.
+    converged_ : bool
+        Whether the change fell to ``tol`` before ``max_iter``.
+    delta_path_ : ndarray of shape (n_iter_,)
+        ``‖ΔP‖_F / √m`` of each iteration.
+    objective_path_ : ndarray of shape (n_iter_,)
+        Value of objective (2) after each iteration.
+
+    See Also
+    --------
+    SURECV : Chooses λ and β by cross-validation without true labels.
+    SURERetrainer : The same idea around any scikit-learn model.
+
+    References
+    ----------
+    L. Feng and B. An. Partial label learning with self-guided retraining. AAAI 2019.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from surelabel import SUREClassifier, make_partial
+    >>> X, y = load_iris(return_X_y=True)
+    >>> candidates = make_partial(y, p=0.8, r=1, random_state=0)
+    >>> model = SUREClassifier().fit(X, candidates)
+    >>> float((model.transduction_ == y).mean())
+    0.96
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list]] = {
+        "lam": [Interval(Real, 0, None, closed="left")],
+        "beta": [Interval(Real, 0, None, closed="neither")],
+        **KERNEL_CONSTRAINTS,
+        "callback": [callable, None],
+    }
+
+    def __init__(
+        self,
+        lam: float = 0.3,
+        beta: float = 0.05,
+        *,
+        kernel: str | Callable = "rbf",
+        gamma: str | float = "mean_distance",
+        bandwidth: float = 1.0,
+        degree: float = 3,
+        coef0: float = 1,
+        solver: str = "auto",
+        init: str = "candidates",
+        max_iter: int = 200,
+        tol: float = 1e-3,
+        callback: Callable[[Iteration], bool | None] | None = None,
+        verbose: bool | int = 0,
+    ) -> None:
+        self.lam = lam
+        self.beta = beta
+        self.kernel = kernel
+        self.gamma = gamma
+        self.bandwidth = bandwidth
+        self.degree = degree
+        self.coef0 = coef0
+        self.solver = solver
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.callback = callback
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = isinstance(self.kernel, str) and self.kernel == "linear"
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return tags
+
+    def _fit(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
+        check_learnable(candidates)
+        blocks = CandidateBlocks(candidates.indptr, candidates.indices, candidates.shape[1], weight, X.dtype)
+        order = blocks.row_order
+        X_ordered = X[np.ix_(order, order)] if self.kernel == "precomputed" else X[order]
+        model: PrimalModel | DualModel
+        if self._solves_primal(X):
+            self.gamma_: float | None = None
+            model = factorise(PrimalModel, X_ordered, self.beta, blocks)
+        else:
+            model = factorise(DualModel, self._train_kernel(X_ordered, blocks.weight), self.beta, blocks)
+        path = alternate(
+            model,
+            blocks,
+            np.array([self.lam], X.dtype),
+            init=self.init,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            callback=self._report,
+        )[0]
+        self._set_coefficients(model, path, X, X_ordered, order)
+        self._set_path(path)
+        return blocks.all_entries(path.p)
+
+    def _solves_primal(self, X: Any) -> bool:
+        linear = self.kernel == "linear"
+        if self.solver == "primal" and not linear:
+            raise ParameterError("solver='primal' is for kernel='linear' only; use solver='auto'")
+        return linear and (self.solver == "primal" or (self.solver == "auto" and X.shape[1] < X.shape[0]))
+
+    def _train_kernel(self, X: Any, weight: np.ndarray | None) -> np.ndarray:
+        """The kernel matrix of the training instances, as an array that may be overwritten."""
+        require_memory(X)
+        if self.kernel == "precomputed":
+            if X.shape[0] != X.shape[1]:
+                raise InputError(f"kernel='precomputed' needs a square kernel matrix at fit, not {X.shape[0]} × {X.shape[1]}")
+            self.gamma_ = None
+            return X
+        if self.kernel in ("rbf", "laplacian"):
+            D = distances(self.kernel, X)
+            self.gamma_ = gamma_of(self.kernel, self.gamma, self.bandwidth, X, D, weight)
+            return exponentiate(D, self.gamma_)
+        self.gamma_ = gamma_of(self.kernel, self.gamma, self.bandwidth, X, None, weight)
+        return kernel_matrix(self.kernel, X, gamma=self.gamma_, degree=self.degree, coef0=self.coef0)
+
+    def _set_coefficients(self, model: Any, path: Trajectory, X: Any, X_ordered: Any, order: np.ndarray) -> None:
+        (coefficients,), (self.intercept_,) = model.coefficients(path.fitted_p[None])
+        if self.kernel == "linear":
+            self.coef_ = (coefficients if isinstance(model, PrimalModel) else X_ordered.T @ coefficients).T
+        else:
+            self.dual_coef_ = np.empty_like(coefficients)
+            self.dual_coef_[order] = coefficients
+            if self.kernel != "precomputed":
+                self.X_fit_ = X
+
+    def _set_path(self, path: Trajectory) -> None:
+        self.n_iter_ = len(path.delta_path)
+        self.converged_ = path.converged
+        self.delta_path_ = np.array(path.delta_path)
+        self.objective_path_ = np.array(path.objective_path)
+        if not path.converged and self.n_iter_ == self.max_iter:
+            warnings.warn(
+                f"SURE stopped after max_iter={self.max_iter} iterations with a change of {path.delta_path[-1]:.2g}, "
+                f"above tol={self.tol:g}; raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _report(self, iteration: Iteration) -> bool | None:
+        if self.verbose:
+            print(f"iteration {iteration.number}: change {iteration.delta:.3g}, objective {iteration.objective:.6g}")
+        return self.callback(iteration) if self.callback is not None else None
+
+    def _outputs(self, X: Any) -> np.ndarray:
+        """Eq. 11, in blocks of rows so that the kernel with the training instances stays small."""
+        if self.kernel == "linear":
+            return np.asarray(X @ self.coef_.T) + self.intercept_
+        if self.kernel == "precomputed":
+            return X[:, self.support_] @ self.dual_coef_ + self.intercept_
+        outputs = np.empty((X.shape[0], len(self.intercept_)), X.dtype)
+        for start in range(0, len(X), step := max(1, BLOCK // len(self.X_fit_))):
+            rows = slice(start, start + step)
+            K = kernel_matrix(self.kernel, X[rows], self.X_fit_, gamma=self.gamma_, degree=self.degree, coef0=self.coef0)
+            np.matmul(K, self.dual_coef_, out=outputs[rows], casting="same_kind")
+        return outputs + self.intercept_
+
+    def _probabilities(self, scores: np.ndarray) -> np.ndarray:
+        return probabilities(scores)
+
+
+def probabilities(outputs: np.ndarray) -> np.ndarray:
+    """Outputs of SURE as probabilities: their projection onto the simplex."""
+    return project_simplex(outputs.T).T
+
+
+def factorise(model: type[M], matrix: Any, beta: float, blocks: CandidateBlocks) -> M:
+    """Make the model step, with an error that says what to do when the matrix has no Cholesky factor."""
+    try:
+        return model(matrix, beta, blocks)
+    except NotPositiveDefiniteError as error:
+        raise NumericalError(
+            f"the kernel (or Gram) matrix plus beta={beta} is not positive definite ({error}); scale the features "
+            "(for instance with StandardScaler), raise beta, or use a positive semidefinite kernel"
+        ) from None
+
+
+def require_memory(X: Any) -> None:
+    """Refuse a kernel matrix that cannot fit, before the machine finds out by itself."""
+    need = int(2.2 * X.dtype.itemsize * X.shape[0] ** 2)
+    have = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if need > have:
+        raise MemoryNeedError(
+            f"an exact kernel fit of {X.shape[0]} rows needs about {need / 2**30:.0f} GiB of memory and this machine has "
+            f"{have / 2**30:.0f} GiB; approximate the kernel: "
+            "make_pipeline(sklearn.kernel_approximation.Nystroem(n_components=1000), SUREClassifier(kernel='linear'))"
+        )
+
+
+METHOD = Method(
+    "SURE",
+    SUREClassifier,
+    {"lam": GRID, "beta": GRID},
+    "L. Feng and B. An. Partial label learning with self-guided retraining. AAAI 2019.",
+)

@@ -1,0 +1,274 @@
+"""SURE with λ and β chosen by cross-validation, as ``RidgeCV`` does for ridge regression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.stats import rankdata
+from sklearn.model_selection import check_cv
+from sklearn.utils._param_validation import StrOptions
+
+from ..data.candidates import CandidateSets
+from ..evaluation.metrics import approximated_accuracy, covering_rate
+from ..exceptions import CandidateError, InputError, ParameterError
+from ..progress import track
+from ..solvers.alternate import alternate
+from ..solvers.confidence import CandidateBlocks
+from ..solvers.dual import DualModel
+from ..solvers.primal import PrimalModel
+from ._base import PartialLabelClassifier, check_learnable, check_weight
+from .sure import GRID, KERNEL_CONSTRAINTS, SUREClassifier, factorise, probabilities
+
+SCORINGS = ("covering_rate", "approximated_accuracy", "oracle")
+
+
+class SURECV(PartialLabelClassifier):
+    """SURE with built-in cross-validation over λ × β (and kernels and bandwidths, if several are given).
+
+    All λ of a fold share one factorisation and run as one stack; all folds share one kernel matrix. For that, a bandwidth
+    rule such as "mean_distance" is evaluated once on all training instances; at a number ``gamma`` the scores equal those of
+    ``GridSearchCV`` over :class:`SUREClassifier`.
+
+    Parameters
+    ----------
+    lams, betas : sequence of float, default=(0.001, 0.01, 0.05, 0.1, 0.3, 0.5, 1)
+        The grid; the default is the paper's.
+    kernel : str, callable, or a sequence of them, default="rbf"
+        As in :class:`SUREClassifier`; several are searched over.
+    gamma : {"mean_distance", "median_distance", "scale"} or float, default="mean_distance"
+        As in :class:`SUREClassifier`.
+    bandwidth : float or sequence of float, default=1.0
+        As in :class:`SUREClassifier`; several are searched over.
+    degree, coef0, solver, init, max_iter, tol
+        As in :class:`SUREClassifier`.
+    cv : int, splitter or iterable, default=5
+        As in ``GridSearchCV``.
+    scoring : {"covering_rate", "approximated_accuracy", "oracle"}, default="covering_rate"
+        What the inner folds are scored by. The first two use candidates only; "oracle" is the accuracy by the true labels
+        passed to ``fit`` as ``y_true``, for comparing with papers.
+    verbose : bool or int, default=0
+        Show a progress bar.
+
+    Attributes
+    ----------
+    best_estimator_ : SUREClassifier
+        Fitted on all rows with the best parameters.
+    best_params_ : dict
+        The best parameters.
+    best_score_ : float
+        Their mean score.
+    best_index_ : int
+        Their row in ``cv_results_``.
+    cv_results_ : dict of arrays
+        As that of ``GridSearchCV``: ``params``, ``param_lam``, ``param_beta``, …, ``split0_test_score``, …, ``mean_test_score``,
+        ``std_test_score``, ``rank_test_score``.
+    classes_, confidence_, transduction_, n_iter_, converged_
+        As in :class:`SUREClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import KFold
+    >>> from surelabel import SURECV, make_partial
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = SURECV(cv=KFold(5, shuffle=True, random_state=0)).fit(X, make_partial(y, p=0.8, r=1, random_state=0))
+    >>> sorted(search.best_params_)
+    ['beta', 'lam']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list]] = {
+        **KERNEL_CONSTRAINTS,
+        "lams": ["array-like"],
+        "betas": ["array-like"],
+        "kernel": [*KERNEL_CONSTRAINTS["kernel"], list, tuple],
+        "bandwidth": [*KERNEL_CONSTRAINTS["bandwidth"], "array-like"],
+        "cv": ["cv_object"],
+        "scoring": [StrOptions(set(SCORINGS))],
+    }
+
+    def __init__(
+        self,
+        lams: Sequence[float] = GRID,
+        betas: Sequence[float] = GRID,
+        *,
+        kernel: str | Callable | Sequence[str | Callable] = "rbf",
+        gamma: str | float = "mean_distance",
+        bandwidth: float | Sequence[float] = 1.0,
+        degree: float = 3,
+        coef0: float = 1,
+        solver: str = "auto",
+        init: str = "candidates",
+        max_iter: int = 200,
+        tol: float = 1e-3,
+        cv: Any = 5,
+        scoring: str = "covering_rate",
+        verbose: bool | int = 0,
+    ) -> None:
+        self.lams = lams
+        self.betas = betas
+        self.kernel = kernel
+        self.gamma = gamma
+        self.bandwidth = bandwidth
+        self.degree = degree
+        self.coef0 = coef0
+        self.solver = solver
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.cv = cv
+        self.scoring = scoring
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = _as_list(self.kernel) == ["linear"]
+        tags.input_tags.pairwise = _as_list(self.kernel) == ["precomputed"]
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, y_true: Any = None) -> Self:
+        """Choose the parameters by cross-validation, then learn from all rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, n)
+            The instances.
+        y : CandidateSets or any form that :func:`surelabel.as_candidates` accepts
+            The candidate labels of each instance.
+        sample_weight : array-like of shape (m,), default=None
+            Weights of the instances, in learning and in the scores.
+        y_true : array-like of shape (m,), default=None
+            True labels, for ``scoring="oracle"`` only.
+
+        Returns
+        -------
+        self
+        """
+        X, candidates = self._validate_fit(X, y)
+        weight, _ = check_weight(sample_weight, X)
+        truth = self._check_truth(y_true, candidates)
+        self._set_confidence(candidates, self._fit(X, candidates, weight, truth))
+        return self
+
+    def _fit(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None, truth: CandidateSets) -> np.ndarray:
+        check_learnable(candidates)
+        self._search(X, candidates, weight, truth)
+        self.best_estimator_ = SUREClassifier(**self._fixed_parameters() | self.best_params_)
+        self.best_estimator_.fit(X, candidates, sample_weight=weight)
+        self.n_iter_ = self.best_estimator_.n_iter_
+        self.converged_ = self.best_estimator_.converged_
+        return self.best_estimator_.confidence_.data
+
+    def _search(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None, truth: CandidateSets) -> None:
+        folds = self._folds(X, candidates, weight)
+        kernels, bandwidths = _as_list(self.kernel), _as_list(self.bandwidth)
+        lams, betas = np.asarray(self.lams, X.dtype), np.asarray(self.betas)
+        scores = np.empty((len(bandwidths), len(betas), len(kernels), len(lams), len(folds)))
+        cells = list(product(range(len(kernels)), range(len(bandwidths)), range(len(folds))))
+        shared: tuple[Any, Any] = (None, None)
+        for k, h, f in track(cells, "SURECV", len(cells), verbose=bool(self.verbose)):
+            single = SUREClassifier(**self._fixed_parameters() | {"kernel": kernels[k], "bandwidth": bandwidths[h]})
+            train, test = folds[f]
+            primal = single._solves_primal(X[train])
+            if not primal and shared[0] != (k, h):
+                shared = (k, h), single._train_kernel(X, weight)
+            known = candidates[train]
+            blocks = CandidateBlocks(
+                known.indptr, known.indices, known.shape[1], None if weight is None else weight[train], X.dtype
+            )
+            rows = train[blocks.row_order]
+            if primal:
+                left, right = X[rows], X[test]
+            else:
+                left, right = shared[1][np.ix_(rows, rows)], shared[1][np.ix_(test, rows)]
+            for b, beta in enumerate(betas):
+                model = factorise(PrimalModel, left, beta, blocks) if primal else factorise(DualModel, left.copy(), beta, blocks)
+                paths = alternate(model, blocks, lams, init=self.init, max_iter=self.max_iter, tol=self.tol)
+                coefficients, intercepts = model.coefficients(np.array([path.fitted_p for path in paths]))
+                for i, (coefficient, intercept) in enumerate(zip(coefficients, intercepts, strict=True)):
+                    outputs = right @ coefficient + intercept
+                    scores[h, b, k, i, f] = self._score(outputs, truth[test], None if weight is None else weight[test])
+        self._set_results(scores, kernels, bandwidths, lams, betas)
+
+    def _folds(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Training and test rows of each fold, without the rows of weight 0."""
+        used = np.ones(len(candidates), bool) if weight is None else weight > 0
+        certain = np.all(candidates.sizes == 1)
+        target = candidates.classes[candidates.indices] if certain else candidates
+        splitter = check_cv(self.cv, target, classifier=True)
+        if self.cv is None or isinstance(self.cv, Integral) or hasattr(self.cv, "split"):
+            rows = np.flatnonzero(used)
+            return [(rows[train], rows[test]) for train, test in splitter.split(X[rows], target[rows])]
+        folds = [(train[used[train]], test[used[test]]) for train, test in splitter.split(X)]
+        for f, (_, test) in enumerate(folds):
+            if not len(test):
+                raise InputError(f"fold {f} has no row with a weight above zero to score by")
+        return folds
+
+    def _score(self, outputs: np.ndarray, truth: CandidateSets, weight: np.ndarray | None) -> float:
+        if self.scoring == "approximated_accuracy":
+            return approximated_accuracy(truth, probabilities(outputs), classes=self.classes_, sample_weight=weight)
+        return covering_rate(truth, self.classes_[outputs.argmax(axis=1)], sample_weight=weight)
+
+    def _set_results(self, scores: np.ndarray, kernels: list, bandwidths: list, lams: np.ndarray, betas: np.ndarray) -> None:
+        # The order of ParameterGrid, so that ties go to the same parameters as in GridSearchCV.
+        axes = {"bandwidth": bandwidths, "beta": betas.tolist(), "kernel": kernels, "lam": lams.tolist()}
+        searched = {name for name, values in axes.items() if name in ("lam", "beta") or len(values) > 1}
+        params = [
+            {name: value for name, value in zip(axes, values, strict=True) if name in searched}
+            for values in product(*axes.values())
+        ]
+        scores = scores.reshape(len(params), -1)
+        mean = scores.mean(axis=1)
+        self.cv_results_ = {
+            "params": params,
+            **{f"param_{name}": np.array([p[name] for p in params]) for name in sorted(searched)},
+            **{f"split{f}_test_score": column for f, column in enumerate(scores.T)},
+            "mean_test_score": mean,
+            "std_test_score": scores.std(axis=1),
+            "rank_test_score": rankdata(-mean, method="min").astype(np.int32),
+        }
+        self.best_index_ = int(self.cv_results_["rank_test_score"].argmin())
+        self.best_params_ = params[self.best_index_]
+        self.best_score_ = float(mean[self.best_index_])
+
+    def _fixed_parameters(self) -> dict[str, Any]:
+        names = ("kernel", "gamma", "bandwidth", "degree", "coef0", "solver", "init", "max_iter", "tol")
+        fixed = {name: getattr(self, name) for name in names}
+        return fixed | {name: _as_list(fixed[name])[0] for name in ("kernel", "bandwidth")}
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        for name, low in (("lams", "0 or more"), ("betas", "above 0")):
+            values = np.asarray(getattr(self, name), float)
+            if values.ndim != 1 or not len(values) or np.any(~(values >= 0)) or (low == "above 0" and np.any(values == 0)):
+                raise ParameterError(f"{name} must be a list of numbers, each {low}; got {values.tolist()}")
+        for kernel, bandwidth in product(_as_list(self.kernel), _as_list(self.bandwidth)):
+            SUREClassifier(**self._fixed_parameters() | {"kernel": kernel, "bandwidth": bandwidth})._check_parameters()
+
+    def _check_truth(self, y_true: Any, candidates: CandidateSets) -> CandidateSets:
+        """What the inner folds are scored against: the candidates, or the true labels for the oracle."""
+        if self.scoring != "oracle":
+            if y_true is not None:
+                raise ParameterError(f"y_true is for scoring='oracle' only; scoring is {self.scoring!r}")
+            return candidates
+        if y_true is None:
+            raise ParameterError("scoring='oracle' needs the true labels: fit(X, y, y_true=...)")
+        truth = CandidateSets.from_labels(y_true)
+        if len(truth) != len(candidates):
+            raise CandidateError(f"y has {len(candidates)} rows but y_true has {len(truth)}")
+        return truth
+
+    def _outputs(self, X: Any) -> np.ndarray:
+        return self.best_estimator_._outputs(X)
+
+    def _probabilities(self, scores: np.ndarray) -> np.ndarray:
+        return probabilities(scores)
+
+
+def _as_list(value: Any) -> list:
+    """One value or several, as a list."""
+    return [value] if isinstance(value, str | Real) or callable(value) else list(value)

@@ -1,0 +1,166 @@
+"""Eq. 1 of the SURE paper around any scikit-learn model."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import Ridge
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.utils import get_tags
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import has_fit_parameter
+
+from ..data.candidates import CandidateSets
+from ..exceptions import ParameterError
+from ..solvers.confidence import CandidateBlocks
+from ._base import WeightedPartialLabelClassifier, check_learnable
+from .sure import probabilities
+
+
+class SURERetrainer(WeightedPartialLabelClassifier):
+    """Self-guided retraining of any scikit-learn model (eq. 1).
+
+    Alternates "fit the model to the confidences" with SURE's confidence step (eq. 10). A regressor is fitted to the matrix
+    of confidences ``P``; a classifier to every candidate as an example weighted by its confidence, and its ``predict_proba``
+    is the output. For models other than regularised least squares there is no guarantee that the confidences settle.
+
+    Parameters
+    ----------
+    estimator : scikit-learn regressor or classifier, default=None
+        The model. A regressor of one output is fitted once per class; a classifier needs ``predict_proba`` and a ``fit`` that
+        takes ``sample_weight``. By default ridge regression, which makes it the linear SURE.
+    lam : float, default=0.3
+        The weight λ of the infinity norm.
+    init : {"candidates", "uniform"}, default="uniform"
+        Start at ``P = Y`` as the paper does, or at ``Y / |S|`` (the plain "every candidate is a weighted example").
+    max_iter : int, default=20
+        Number of refits at most.
+    tol : float, default=1e-3
+        Stop when ``‖ΔP‖_F / √m`` falls to this.
+    verbose : bool or int, default=0
+        Print a line per iteration.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (l,)
+        The label space.
+    estimator_ : estimator
+        The model as fitted last.
+    confidence_ : csr_array of shape (m, l)
+        Confidence of each candidate of the training rows.
+    transduction_ : ndarray of shape (m,)
+        The most confident candidate of each training row.
+    n_iter_ : int
+        Number of refits.
+    converged_ : bool
+        Whether the change fell to ``tol``.
+    delta_path_ : ndarray of shape (n_iter_,)
+        ``‖ΔP‖_F / √m`` of each iteration.
+
+    References
+    ----------
+    L. Feng and B. An. Partial label learning with self-guided retraining. AAAI 2019.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> from surelabel import SURERetrainer, make_partial
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestRegressor(50, min_samples_leaf=5, random_state=0)
+    >>> model = SURERetrainer(forest).fit(X, make_partial(y, p=0.8, r=1, random_state=0))
+    >>> model.score(X, y) > 0.9
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list]] = {
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "lam": [Interval(Real, 0, None, closed="left")],
+        "init": [StrOptions({"candidates", "uniform"})],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        estimator: BaseEstimator | None = None,
+        *,
+        lam: float = 0.3,
+        init: str = "uniform",
+        max_iter: int = 20,
+        tol: float = 1e-3,
+        verbose: bool | int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.lam = lam
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = get_tags(self._model()).input_tags.sparse
+        return tags
+
+    def _model(self) -> Any:
+        model = Ridge() if self.estimator is None else self.estimator
+        if is_classifier(model) or get_tags(model).target_tags.multi_output:
+            return model
+        return MultiOutputRegressor(model)
+
+    def _fit(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
+        check_learnable(candidates)
+        model = self._model()
+        if is_classifier(model) and not (hasattr(model, "predict_proba") and has_fit_parameter(model, "sample_weight")):
+            raise ParameterError(
+                f"{type(model).__name__} cannot be retrained: a classifier needs predict_proba and a fit that takes sample_weight"
+            )
+        blocks = CandidateBlocks(candidates.indptr, candidates.indices, candidates.shape[1], weight, X.dtype)
+        p = blocks.initial(self.init, 1)[0]
+        path: list[float] = []
+        while len(path) < self.max_iter and (not path or path[-1] > self.tol):
+            self.estimator_ = clone(model)
+            self._fit_model(X, candidates, blocks.all_entries(p), weight)
+            q = blocks.ambiguous_entries(self._outputs(X)[candidates.rows, candidates.indices]).astype(X.dtype)
+            new = blocks.project(q[None], np.array([self.lam], X.dtype))[0]
+            path.append(float(np.sqrt((new - p) ** 2 @ blocks.entry_weight / blocks.total_weight)))
+            p = new
+            if self.verbose:
+                print(f"refit {len(path)}: change {path[-1]:.3g}")
+        self.n_iter_, self.delta_path_, self.converged_ = len(path), np.array(path), path[-1] <= self.tol
+        if not self.converged_:
+            warnings.warn(
+                f"SURERetrainer stopped after max_iter={self.max_iter} refits with a change of {path[-1]:.2g}, above "
+                f"tol={self.tol:g}",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return blocks.all_entries(p)
+
+    def _fit_model(self, X: Any, candidates: CandidateSets, confidence: np.ndarray, weight: np.ndarray | None) -> None:
+        if is_classifier(self.estimator_):
+            taken = np.flatnonzero(confidence)
+            rows = candidates.rows[taken]
+            strength = confidence[taken] if weight is None else confidence[taken] * weight[rows]
+            self.estimator_.fit(X[rows], candidates.indices[taken], sample_weight=strength)
+            return
+        P = sparse.csr_array((confidence, candidates.indices, candidates.indptr), shape=candidates.shape).toarray()
+        self.estimator_.fit(X, P, **({} if weight is None else {"sample_weight": weight}))
+
+    def _outputs(self, X: Any) -> np.ndarray:
+        if not is_classifier(self.estimator_):
+            return self.estimator_.predict(X)
+        outputs = np.zeros((X.shape[0], len(self.classes_)))
+        outputs[:, self.estimator_.classes_] = self.estimator_.predict_proba(X)
+        return outputs
+
+    def _probabilities(self, scores: np.ndarray) -> np.ndarray:
+        return probabilities(scores)

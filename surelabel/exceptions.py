@@ -1,0 +1,43 @@
+"""The errors a user can meet. All are ``ValueError``: bad input, said in one sentence."""
+
+from collections.abc import Iterable, Sequence
+
+
+class SurelabelError(ValueError):
+    """Base class of every error that surelabel raises on purpose."""
+
+
+class CandidateError(SurelabelError):
+    """The candidate labels cannot be used: an empty set, an unknown class, another length than X."""
+
+
+class InputError(SurelabelError):
+    """The instances ``X`` cannot be used: NaN, infinity, other columns than at fit."""
+
+
+class ParameterError(SurelabelError):
+    """A parameter of an estimator is out of its range."""
+
+
+class MemoryNeedError(SurelabelError):
+    """The computation would need more memory than this machine has."""
+
+
+class NumericalError(SurelabelError):
+    """A linear system could not be solved to any accuracy."""
+
+
+class ModelFileError(SurelabelError):
+    """A model file is corrupt, truncated, not ours, or from a newer version."""
+
+
+def first_few(items: Sequence | Iterable, shown: int = 5) -> str:
+    """Name the first few offenders and say how many more there are.
+
+    >>> first_few([3, 8, 12, 40, 41, 50, 77])
+    '3, 8, 12, 40, 41 and 2 more'
+    """
+    items = list(items)
+    text = ", ".join(str(item) for item in items[:shown])
+    more = len(items) - shown
+    return f"{text} and {more} more" if more > 0 else text

@@ -1,0 +1,124 @@
+"""Algorithm 1: alternate the model step and the confidence step, whatever the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from .confidence import CandidateBlocks
+
+
+class Model(Protocol):
+    """A model that can be fitted to confidences: kernel (``dual``) or linear (``primal``)."""
+
+    def step(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Fit to the confidences ``p`` (problems × ambiguous entries).
+
+        Returns the outputs ``q`` at the same entries and, per problem, the minimum of eq. 3 (or 5) at this ``P``.
+        """
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """What a callback sees after each iteration.
+
+    Attributes
+    ----------
+    number : int
+        1 for the first.
+    delta : float
+        Change of the confidences, ``‖ΔP‖_F / √m``.
+    objective : float
+        Value of the objective (2).
+    """
+
+    number: int
+    delta: float
+    objective: float
+
+
+@dataclass
+class Trajectory:
+    """One problem's way to its solution.
+
+    Attributes
+    ----------
+    p : ndarray of shape (n_entries,)
+        Confidences of the ambiguous entries at the end.
+    fitted_p : ndarray of shape (n_entries,)
+        The confidences that the last model step was fitted to.
+    delta_path, objective_path : list of float
+        One value per iteration.
+    converged : bool
+        Whether the change fell to the tolerance.
+    """
+
+    p: np.ndarray
+    fitted_p: np.ndarray
+    delta_path: list[float] = field(default_factory=list)
+    objective_path: list[float] = field(default_factory=list)
+    converged: bool = False
+
+
+def alternate(
+    model: Model,
+    blocks: CandidateBlocks,
+    lam: np.ndarray,
+    *,
+    init: str,
+    max_iter: int,
+    tol: float,
+    callback: Callable[[Iteration], bool | None] | None = None,
+) -> list[Trajectory]:
+    """Run Algorithm 1 for several λ at once on the same instances.
+
+    Parameters
+    ----------
+    model : Model
+        Does the model step.
+    blocks : CandidateBlocks
+        The candidates.
+    lam : ndarray of shape (problems,)
+        One λ per problem.
+    init : {"candidates", "uniform"}
+        Start at ``P = Y`` as the paper, or at ``Y / |S|``.
+    max_iter : int
+        Number of iterations at most.
+    tol : float
+        A problem ends when ``‖ΔP‖_F / √m`` falls to this (rows counted by weight).
+    callback : callable, default=None
+        Called with an :class:`Iteration` after each iteration of a single problem; a true answer stops.
+
+    Returns
+    -------
+    list of Trajectory
+        One per λ. Problems end one by one; those that have ended take no further part.
+    """
+    p = blocks.initial(init, len(lam))
+    paths = [Trajectory(p[i], p[i]) for i in range(len(lam))]
+    active = np.arange(len(lam))
+    for number in range(1, max_iter + 1):
+        if number == 1:  # all problems start at the same P
+            q, loss = (np.repeat(part, len(p), axis=0) for part in model.step(p[:1]))
+        else:
+            q, loss = model.step(p)
+        new = blocks.project(q, lam[active])
+        # The model step leaves loss(P); moving P to its projection changes only the entries of candidates.
+        objective = loss + ((new - q) ** 2 - (p - q) ** 2) @ blocks.entry_weight - lam[active] * blocks.peak(new)
+        delta = np.sqrt((new - p) ** 2 @ blocks.entry_weight / blocks.total_weight)
+        done = delta <= tol
+        for i, problem in enumerate(active):
+            path = paths[problem]
+            path.fitted_p, path.p = p[i], new[i]
+            path.delta_path.append(float(delta[i]))
+            path.objective_path.append(float(objective[i]))
+            path.converged = bool(done[i])
+            if callback is not None and callback(Iteration(number, float(delta[i]), float(objective[i]))):
+                done[i] = True
+        active, p = active[~done], new[~done]
+        if not len(active):
+            break
+    return paths

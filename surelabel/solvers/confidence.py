@@ -1,0 +1,162 @@
+"""The confidence step: eq. 8 to 10 of the paper, in closed form.
+
+Outside the candidate set ``p = 0``. Inside it, ``‖p - q‖² - λ p_j`` is, up to a constant, ``‖p - (q + λ/2 e_j)‖²``, so
+eq. 10 is the Euclidean projection of ``q + λ/2 e_j`` onto the probability simplex, with ``j`` the arg max of ``q``.
+Projection keeps the order of entries, hence ``p_k ≤ p_j`` and ``p ≤ 1`` hold by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+
+class CandidateBlocks:
+    """Candidate entries ordered by set size: certain rows first, then one dense block of entries per size.
+
+    The order is what makes whole blocks project at once, and what puts the ambiguous rows last, where the Cholesky factor of
+    the dual model can be cut (see :mod:`surelabel.solvers.dual`). A block of ``n`` rows with ``c`` candidates is stored as
+    ``c × n``: operations over the candidates of a row then run along whole vectors.
+
+    Parameters
+    ----------
+    indptr, indices : ndarray
+        Candidates as compressed rows.
+    n_classes : int
+        Number of classes ``l``.
+    weight : ndarray of shape (m,) or None
+        Weights of the rows.
+    dtype : numpy type
+        Precision of the confidences.
+
+    Attributes
+    ----------
+    row_order : ndarray of shape (m,)
+        The rows in the order of the blocks: ascending set size. ``weight`` is in this order, too.
+    n_clean : int
+        Number of rows with one candidate; ``clean_columns`` are their labels.
+    rows, columns, entry_weight : ndarray of shape (n_entries,)
+        Row (counted from the first ambiguous one), label and weight of every entry of the ambiguous rows.
+    """
+
+    def __init__(self, indptr: np.ndarray, indices: np.ndarray, n_classes: int, weight: np.ndarray | None, dtype: Any) -> None:
+        sizes = np.diff(indptr)
+        self.n_rows, self.n_classes = len(sizes), n_classes
+        self.row_order = np.argsort(sizes, kind="stable")
+        self.weight = np.ones(self.n_rows, dtype) if weight is None else weight[self.row_order]
+        self.total_weight = float(self.weight.sum())
+        first, sizes = indptr[:-1][self.row_order], sizes[self.row_order]
+        self.n_clean = int(np.searchsorted(sizes, 2))
+        self.clean_columns = indices[first[: self.n_clean]]
+        self._spans = []  # (first entry, one past the last, set size)
+        positions, rows = [np.empty(0, np.intp)], [np.empty(0, np.intp)]
+        start = 0
+        for size in np.unique(sizes[self.n_clean :]).tolist():
+            low, high = np.searchsorted(sizes, [size, size + 1])
+            positions.append((first[low:high] + np.arange(size)[:, None]).ravel())
+            rows.append(np.tile(np.arange(low, high) - self.n_clean, size))
+            self._spans.append((start, start := start + size * int(high - low), size))
+        self._positions, self.rows = np.concatenate(positions), np.concatenate(rows)
+        self.columns = indices[self._positions]
+        self.entry_weight = self.weight[self.n_clean + self.rows]
+
+    def _blocks(self, values: np.ndarray) -> Iterator[np.ndarray]:
+        """Views of problems × entries, one per set size: problems × size × rows."""
+        return (values[:, start:stop].reshape(len(values), size, -1) for start, stop, size in self._spans)
+
+    def initial(self, init: str, count: int) -> np.ndarray:
+        """``P`` at the start, for ``count`` problems at once: all candidates at 1 as the paper has it, or uniform.
+
+        A row whose set is every label is an unlabelled row and always starts uniform. (From there or from ones, the first
+        confidence step gives the same ``P``: the difference moves all outputs of a row alike.)
+        """
+        p = np.ones((count, len(self.columns)), self.weight.dtype)
+        for block in self._blocks(p):
+            size = block.shape[1]
+            if init == "uniform" or size == self.n_classes:
+                block[:] = 1 / size
+        return p
+
+    def project(self, q: np.ndarray, lam: np.ndarray) -> np.ndarray:
+        """Solve eq. 10 for every ambiguous row and every problem: ``q`` of shape (problems, entries), ``lam`` (problems,)."""
+        p = np.empty_like(q)
+        for outputs, confidences in zip(self._blocks(q), self._blocks(p), strict=True):
+            confidences[:] = confidence(outputs, lam[:, None])
+        return p
+
+    def peak(self, p: np.ndarray) -> np.ndarray:
+        """``Σ_i w_i ‖p_i‖_∞`` over all rows, for every problem."""
+        total = np.full(len(p), self.weight[: self.n_clean].sum())
+        for block, weight in zip(self._blocks(p), self._blocks(self.entry_weight[None]), strict=True):
+            total += block.max(axis=1) @ weight[0, 0]
+        return total
+
+    def ambiguous_entries(self, values: np.ndarray) -> np.ndarray:
+        """Of values aligned with ``indices``, those of the ambiguous rows in the order of the blocks."""
+        return values[self._positions]
+
+    def all_entries(self, p: np.ndarray) -> np.ndarray:
+        """Confidences aligned with ``indices``: 1 for certain rows, ``p`` for the others."""
+        values = np.ones(self.n_clean + len(p), p.dtype)
+        values[self._positions] = p
+        return values
+
+
+def confidence(q: np.ndarray, lam: float | np.ndarray) -> np.ndarray:
+    """Confidences of instances with equally many candidates (eq. 10).
+
+    Parameters
+    ----------
+    q : ndarray of shape (..., c, n)
+        Modelling outputs of the c candidates of n instances.
+    lam : float or ndarray
+        The weight λ of the infinity norm; an array must broadcast against ``(..., n)``.
+
+    Returns
+    -------
+    ndarray of shape (..., c, n)
+        On the probability simplex along the second last axis.
+    """
+    half = np.asarray(lam, q.dtype) / 2
+    largest, *others = _descending(q)
+    theta = _threshold([largest + half, *others])
+    # Outputs closer than rounding can tell count as tied, so that the answer is the same for any number of threads.
+    bar = largest - (1e-9 if q.dtype == np.float64 else 1e-4)
+    p = np.empty_like(q)
+    free = np.ones(theta.shape, bool)
+    for j in range(q.shape[-2]):
+        best = free & (q[..., j, :] >= bar)
+        free &= ~best
+        p[..., j, :] = np.maximum(q[..., j, :] - theta + best * half, 0)
+    return p
+
+
+def project_simplex(v: np.ndarray) -> np.ndarray:
+    """Euclidean projection of the second last axis onto the probability simplex: ``max(v - θ, 0)`` that sums to 1."""
+    return np.maximum(v - _threshold(_descending(v))[..., None, :], 0)
+
+
+def _threshold(descending: list[np.ndarray]) -> np.ndarray:
+    """``θ = max_k (v_(1) + … + v_(k) - 1) / k`` over the entries in descending order."""
+    total = descending[0] - 1
+    theta = total
+    for k, entry in enumerate(descending[1:], start=2):
+        total = total + entry
+        theta = np.maximum(theta, total / k)
+    return theta
+
+
+def _descending(v: np.ndarray) -> list[np.ndarray]:
+    """The vectors along the second last axis, sorted elementwise.
+
+    A few vectors are sorted by exchanging pairs: up to 8 of them, several times as fast as sorting along an axis.
+    """
+    if v.shape[-2] > 8:
+        return list(np.moveaxis(np.sort(v, axis=-2), -2, 0)[::-1])
+    rows = list(np.moveaxis(v, -2, 0))
+    for i, j in combinations(range(len(rows)), 2):
+        rows[i], rows[j] = np.maximum(rows[i], rows[j]), np.minimum(rows[i], rows[j])
+    return rows

@@ -1,0 +1,196 @@
+"""The kernel model of SURE (eq. 5 and 6), factorised once per fit.
+
+With ``H = I - 11ᵀ/m`` the model step solves ``(HKH + βI) A = HP``, a symmetric positive definite system, and its outputs come
+free: ``Q = KA + 1bᵀ = P - βA``. Weights ``w = s²`` turn it into the same system for ``K̃ = diag(s) K diag(s)``, ``P̃ = diag(s) P``,
+``H = I - ssᵀ/sᵀs``, solved by ``B`` with ``A = diag(s) B`` and ``Q̃ = P̃ - βB``.
+
+Let ``M = (HK̃H + βI)⁻¹``. Since ``Ms = s/β``, ``βB = βMP̃ - s p̄ᵀ`` with ``p̄ = P̃ᵀs / sᵀs``. Rows with one candidate never change,
+so they come first: then ``M`` restricted to the ambiguous rows is the inverse of the trailing block of the Cholesky factor alone,
+and the certain rows contribute one solve, once.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from scipy.linalg import blas, lapack
+
+from .confidence import CandidateBlocks
+
+
+class NotPositiveDefiniteError(ArithmeticError):
+    """``HKH + βI`` has no Cholesky factor at this precision."""
+
+
+class DualModel:
+    """The factorised model step for one kernel matrix and one β; any number of λ may share it.
+
+    Parameters
+    ----------
+    K : ndarray of shape (m, m)
+        The kernel matrix, rows in the order of ``blocks``. It is overwritten by the factor.
+    beta : float
+        The regularisation β.
+    blocks : CandidateBlocks
+        The candidates.
+    """
+
+    def __init__(self, K: np.ndarray, beta: float, blocks: CandidateBlocks) -> None:
+        self.beta, self.blocks = beta, blocks
+        self._root = np.sqrt(blocks.weight)
+        self._mean = centre(K, self._root)
+        K.flat[:: len(K) + 1] += beta
+        self._factor = cholesky(K)
+        clean, ambiguous = self._root[: blocks.n_clean], self._root[blocks.n_clean :]
+        self._entry_root = ambiguous[blocks.rows]
+        # Certain rows: their P̃ is fixed, so is β M_ac P̃_c, and so is their own share of the loss.
+        certain = np.zeros((blocks.n_classes, blocks.n_rows), K.dtype)
+        certain[blocks.clean_columns, np.arange(blocks.n_clean)] = clean
+        solved = beta * solve(self._factor, certain)
+        self._from_clean = solved[blocks.columns, blocks.n_clean + blocks.rows]
+        self._clean_loss = float(clean @ solved[blocks.clean_columns, np.arange(blocks.n_clean)])
+        self._clean_mass = np.bincount(blocks.clean_columns, clean**2, blocks.n_classes).astype(K.dtype)
+        self._inverse = PartialInverse(self._factor, blocks)
+
+    def step(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Outputs at the ambiguous entries and the loss of the model, as :class:`~surelabel.solvers.alternate.Model`."""
+        mass = self._mass(p)
+        weighted = p * self._entry_root
+        from_ambiguous = self.beta * self._inverse.apply(weighted)
+        # β M P̃ - s p̄ᵀ = P̃ - Q̃ at the entries of ambiguous rows.
+        mean = (mass / self.blocks.total_weight)[:, self.blocks.columns]
+        q = p - (from_ambiguous + self._from_clean) / self._entry_root + mean
+        # min of eq. 5 = β tr(P̃ᵀHMHP̃) = β tr(P̃ᵀMP̃) - ‖P̃ᵀs‖² / sᵀs, with P̃ split into certain and ambiguous rows.
+        loss = self._clean_loss + np.einsum("ke,ke->k", weighted, from_ambiguous + 2 * self._from_clean)
+        return q, loss - np.einsum("kl,kl->k", mass, mass) / self.blocks.total_weight
+
+    def coefficients(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """``A`` (problems × m × l) and ``b`` (problems × l) of eq. 6 for the confidences ``p`` (problems × entries)."""
+        blocks = self.blocks
+        P = np.zeros((len(p), blocks.n_classes, blocks.n_rows), self._factor.dtype)
+        P[:, blocks.clean_columns, np.arange(blocks.n_clean)] = 1
+        P[:, blocks.columns, blocks.n_clean + blocks.rows] = p
+        mean = self._mass(p) / blocks.total_weight
+        P -= mean[:, :, None]
+        P *= self._root
+        B = solve(self._factor, P.reshape(-1, blocks.n_rows)).reshape(P.shape)
+        return (B * self._root).transpose(0, 2, 1), mean - B @ self._mean
+
+    def _mass(self, p: np.ndarray) -> np.ndarray:
+        """``P̃ᵀs``: weighted column sums of ``P``, for every problem."""
+        blocks = self.blocks
+        mass = [np.bincount(blocks.columns, row * blocks.entry_weight, blocks.n_classes) for row in p]
+        return np.asarray(mass, p.dtype).reshape(len(p), blocks.n_classes) + self._clean_mass
+
+
+class PartialInverse:
+    """Products with ``M_aa``, the inverse restricted to the ambiguous rows, at candidate entries only.
+
+    There are two ways. *Solves*: scatter the entries to a dense ``m_a × l`` matrix and solve with the trailing factor, at
+    ``2 m_a² l`` flops a product. *Blocks*: column ``j`` of ``P`` lives on the rows ``R_j`` that have candidate ``j``, so only the
+    blocks ``M[R_j, R_j]`` are needed. With ``L⁻¹`` (``m_a³/3`` flops) they are ``Σ_j m_a |R_j|²`` flops, or cut from all of
+    ``M = L⁻ᵀL⁻¹`` (another ``m_a³/3``) if that is less; a product then reads ``Σ_j |R_j|²`` numbers.
+
+    The cost rule, in flops at BLAS-3 speed: reading the factor counts as 40 extra columns of a solve, and reading one entry
+    of a block as 25 flops (both measured: memory, not arithmetic, is the limit there). Since nobody knows the number of
+    iterations beforehand, it rents before it buys: it solves until the solves have cost as much as the blocks would, then
+    builds the blocks. That is never worse than twice the better choice. Blocks are never built if they and the inverse would
+    need more than 1.4 times the memory of the kernel matrix.
+    """
+
+    def __init__(self, factor: np.ndarray, blocks: CandidateBlocks) -> None:
+        n = len(factor) - blocks.n_clean
+        self._factor, self._n = factor, n
+        # A cut factor is smaller to solve with but must be copied: worth it unless nearly all rows are ambiguous.
+        self._trailing = np.asfortranarray(factor[blocks.n_clean :, blocks.n_clean :]) if n < 0.9 * len(factor) else None
+        self._offset = 0 if self._trailing is None else blocks.n_clean
+        self._n_classes = blocks.n_classes
+        self._position = blocks.columns.astype(np.intp) * self._size + (blocks.rows + blocks.n_clean - self._offset)
+        by_class = np.lexsort((blocks.rows, blocks.columns))
+        bounds = np.searchsorted(blocks.columns[by_class], np.arange(blocks.n_classes + 1))
+        self._members = [by_class[start:stop] for start, stop in pairwise(bounds) if stop > start]
+        self._rows = blocks.rows
+        self._blocks: list[np.ndarray] | None = None
+        self._spent = 0.0
+        self._entries = float(sum(len(members) ** 2 for members in self._members))
+        fits = n**2 + self._entries <= 1.4 * len(factor) ** 2
+        self._set_up = n**3 / 3 + min(n**3 / 3, n * self._entries) if fits else np.inf
+
+    @property
+    def _size(self) -> int:
+        return self._n if self._trailing is not None else len(self._factor)
+
+    def apply(self, values: np.ndarray) -> np.ndarray:
+        """Candidate entries of ``M_aa V`` for the entries ``values`` of ``V``, problems × entries."""
+        if not values.size:
+            return values
+        by_solves = 2 * self._size**2 * (self._n_classes * len(values) + 40)
+        by_blocks = self._entries * (25 + 2 * len(values))
+        if self._blocks is None and by_blocks < by_solves and self._spent >= self._set_up:
+            self._build_blocks()
+        if self._blocks is not None:
+            return self._apply_blocks(values)
+        self._spent += by_solves - by_blocks
+        return self._apply_solves(values)
+
+    def _apply_solves(self, values: np.ndarray) -> np.ndarray:
+        dense = np.zeros((len(values), self._n_classes * self._size), values.dtype)
+        dense[:, self._position] = values
+        factor = self._factor if self._trailing is None else self._trailing
+        solved = solve(factor, dense.reshape(-1, self._size))
+        return solved.reshape(len(values), -1)[:, self._position]
+
+    def _build_blocks(self) -> None:
+        trailing = self._trailing if self._trailing is not None else self._factor[-self._n :, -self._n :].copy(order="F")
+        trtri, lauum = lapack.get_lapack_funcs(("trtri", "lauum"), (trailing,))
+        inverse, _ = trtri(trailing, lower=1, overwrite_c=1)
+        whole = self._n**2 / 3 < self._entries
+        if whole:
+            inverse, _ = lauum(inverse, lower=1, overwrite_c=1)
+        self._trailing, self._blocks = None, []
+        for members in self._members:
+            rows = self._rows[members]
+            if whole:
+                block = np.tril(inverse[np.ix_(rows, rows)])  # the upper triangle was never written
+                block += np.tril(block, -1).T
+            else:
+                columns = inverse[:, rows]
+                columns[np.arange(self._n)[:, None] < rows] = 0
+                block = columns.T @ columns
+            self._blocks.append(block)
+
+    def _apply_blocks(self, values: np.ndarray) -> np.ndarray:
+        result = np.empty_like(values)
+        for members, block in zip(self._members, self._blocks or [], strict=True):
+            result[:, members] = values[:, members] @ block
+        return result
+
+
+def centre(K: np.ndarray, s: np.ndarray) -> np.ndarray:
+    """Turn ``K`` into ``HK̃H`` in place, ``K̃ = diag(s) K diag(s)``; return the weighted mean ``K̃s / sᵀs`` of the columns."""
+    if np.any(s != 1):
+        K *= s
+        K *= s[:, None]
+    total = s @ s
+    mean = K @ (s / total)
+    # HKH = K - s vᵀ - v sᵀ with v = mean - (sᵀmean / 2 sᵀs) s; one triangle is enough.
+    (syr2,) = blas.get_blas_funcs(("syr2",), (K,))
+    syr2(-1.0, s, mean - (s @ mean / (2 * total)) * s, a=K.T, lower=1, overwrite_a=1)
+    return mean
+
+
+def cholesky(K: np.ndarray) -> np.ndarray:
+    """Lower Cholesky factor of a C-ordered symmetric matrix, in its own memory (the upper triangle is not cleaned)."""
+    (potrf,) = lapack.get_lapack_funcs(("potrf",), (K,))
+    factor, info = potrf(K.T, lower=1, clean=0, overwrite_a=1)
+    if info:
+        raise NotPositiveDefiniteError(f"leading minor {info} of {len(K)} is not positive")
+    return factor
+
+
+def solve(factor: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Solve ``L Lᵀ x = r`` for every row ``r``; ``rows`` (C-ordered) may be overwritten."""
+    (trsm,) = blas.get_blas_funcs(("trsm",), (factor, rows))
+    half = trsm(1.0, factor, rows.T, lower=1, overwrite_b=1)
+    return trsm(1.0, factor, half, lower=1, trans_a=1, overwrite_b=1).T

@@ -1,0 +1,150 @@
+"""Kernel matrices and their bandwidths, computed in place: one ``m × m`` array, never a second."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import cdist, squareform
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.preprocessing import normalize
+from sklearn.utils.extmath import safe_sparse_dot
+
+#: The kernels by name. ``gamma`` and ``bandwidth`` act on the first three.
+KERNELS = ("rbf", "laplacian", "polynomial", "linear", "cosine", "precomputed")
+
+BLOCK = 2**22  # entries of a temporary: 32 MiB of float64
+
+
+def kernel_matrix(
+    kernel: str | Callable,
+    X: Any,
+    Z: Any = None,
+    *,
+    gamma: float | None = None,
+    degree: float = 3,
+    coef0: float = 1,
+) -> np.ndarray:
+    """Kernel between the rows of ``X`` and of ``Z`` (by default ``X`` itself).
+
+    Parameters
+    ----------
+    kernel : {"rbf", "laplacian", "polynomial", "linear", "cosine"} or callable
+        A callable gets two matrices' rows, as scikit-learn's ``pairwise_kernels`` calls it.
+    X : array of shape (m, n)
+    Z : array of shape (k, n), default=None
+    gamma : float
+        ``exp(-γ‖x-z‖²)``, ``exp(-γ‖x-z‖₁)``, ``(γ xᵀz + coef0)^degree``.
+    degree, coef0 : float
+        Of the polynomial kernel.
+
+    Returns
+    -------
+    ndarray of shape (m, k)
+    """
+    if callable(kernel):
+        return np.ascontiguousarray(pairwise_kernels(X, Z, metric=kernel), dtype=X.dtype)
+    if kernel in ("rbf", "laplacian"):
+        return exponentiate(distances(kernel, X, Z), gamma)
+    if kernel == "cosine":
+        X, Z = normalize(X), None if Z is None else normalize(Z)
+    K = safe_sparse_dot(X, (X if Z is None else Z).T, dense_output=True)
+    if kernel == "polynomial":
+        K *= gamma
+        K += coef0
+        K **= degree
+    return K
+
+
+def distances(kernel: str, X: np.ndarray, Z: np.ndarray | None = None) -> np.ndarray:
+    """What the kernel is a function of: squared Euclidean distances, for the laplacian kernel L1 distances."""
+    if kernel == "laplacian":
+        return cdist(X, X if Z is None else Z, "cityblock").astype(X.dtype, copy=False)
+    # Moving the origin to the mean changes no distance and saves digits.
+    origin = X.mean(axis=0) if Z is None else Z.mean(axis=0)
+    X = X - origin
+    Z = X if Z is None else Z - origin
+    D = X @ Z.T
+    D *= -2
+    D += np.einsum("ij,ij->i", X, X)[:, None]
+    D += np.einsum("ij,ij->i", Z, Z)
+    np.maximum(D, 0, out=D)
+    if Z is X:
+        np.fill_diagonal(D, 0)
+    return D
+
+
+def exponentiate(D: np.ndarray, gamma: float | None) -> np.ndarray:
+    """``exp(-γ D)`` in place."""
+    D *= -gamma  # type: ignore[operator]
+    return np.exp(D, out=D)
+
+
+def gamma_of(
+    kernel: str | Callable, gamma: str | float, bandwidth: float, X: Any, D: np.ndarray | None, weight: np.ndarray | None
+) -> float | None:
+    """The number γ behind the parameter ``gamma``.
+
+    Parameters
+    ----------
+    kernel : str or callable
+    gamma : {"mean_distance", "median_distance", "scale"} or float
+        The paper's rule (σ is the average distance between instances, γ = 1/(2σ²), for the laplacian kernel γ = 1/σ), the same
+        with the median, scikit-learn's ``1 / (n Var[X])``, or γ itself.
+    bandwidth : float
+        Multiplies σ of the first two.
+    X : array of shape (m, n)
+    D : ndarray of shape (m, m) or None
+        ``distances(kernel, X)`` where they are at hand.
+    weight : ndarray of shape (m,) or None
+
+    Returns
+    -------
+    float or None
+        None for kernels without γ.
+    """
+    if callable(kernel) or kernel in ("linear", "cosine", "precomputed"):
+        return None
+    if not isinstance(gamma, str):
+        return float(gamma)
+    if gamma == "scale":
+        mean = np.average(X, axis=0, weights=weight).mean()
+        variance = float(np.average((X - mean) ** 2, axis=0, weights=weight).mean())
+        return 1 / (X.shape[1] * variance) if variance else 1.0
+    D = distances(kernel, X) if D is None else D
+    sigma = bandwidth * (mean_distance if gamma == "mean_distance" else median_distance)(
+        D, squared=kernel != "laplacian", weight=weight
+    )
+    if not sigma:  # all instances are the same point
+        return 1.0
+    return 1 / sigma if kernel == "laplacian" else 1 / (2 * sigma**2)
+
+
+def mean_distance(D: np.ndarray, *, squared: bool, weight: np.ndarray | None = None) -> float:
+    """Average distance over the pairs of different instances."""
+    m = len(D)
+    w = np.ones(m) if weight is None else weight.astype(np.float64)
+    total = 0.0
+    for start in range(0, m, step := max(1, BLOCK // m)):
+        rows = slice(start, start + step)
+        block = np.sqrt(D[rows]) if squared else D[rows]
+        total += float(w[rows] @ (block @ w.astype(D.dtype)))
+    # A weight counts copies: W(W - 1) ordered pairs. Weights below 1 are no copies; then a pair needs two rows.
+    return total / (w.sum() ** 2 - min(w.sum(), w @ w))
+
+
+def median_distance(D: np.ndarray, *, squared: bool, weight: np.ndarray | None = None) -> float:
+    """Median distance over the pairs of different instances."""
+    values = squareform(D, checks=False)
+    if squared:
+        np.sqrt(values, out=values)
+    if weight is None:
+        return float(np.median(values, overwrite_input=True))
+    # A weight counts copies; the copies of one row are pairs at distance 0.
+    pairs = np.concatenate([squareform(np.outer(weight, weight), checks=False), np.maximum(weight * (weight - 1) / 2, 0)])
+    values = np.concatenate([values, np.zeros(len(weight), D.dtype)])
+    order = np.argsort(values, kind="stable")
+    mass = np.cumsum(pairs[order])
+    low, high = np.searchsorted(mass, mass[-1] / 2, side="left"), np.searchsorted(mass, mass[-1] / 2, side="right")
+    return float(values[order[low]] + values[order[min(high, len(order) - 1)]]) / 2

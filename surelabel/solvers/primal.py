@@ -1,0 +1,88 @@
+"""The linear model of SURE (eq. 3 and 4): an ``n × n`` system, factorised once per fit.
+
+With weights ``w = s²`` and ``x̄ = Xᵀw / Σw`` the weighted mean, ``W = (X̃ᵀX̃ + βI)⁻¹ X̃ᵀP̃`` where ``X̃ = diag(s)(X - 1x̄ᵀ)`` and
+``P̃ = diag(s) P``; ``b = p̄ - Wᵀx̄``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .confidence import CandidateBlocks
+from .dual import cholesky, solve
+
+
+class PrimalModel:
+    """The factorised model step for one instance matrix and one β; any number of λ may share it.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (m, n)
+        The instances, rows in the order of ``blocks``. A sparse ``X`` is never centred or made dense.
+    beta : float
+        The regularisation β.
+    blocks : CandidateBlocks
+        The candidates.
+    """
+
+    def __init__(self, X: Any, beta: float, blocks: CandidateBlocks) -> None:
+        self.blocks = blocks
+        weight = blocks.weight
+        self._x_mean = np.asarray(X.T @ weight).ravel() / blocks.total_weight
+        if sparse.issparse(X):
+            self._X, self._shift = X, self._x_mean
+            gram = (X.T @ X.multiply(weight[:, None]).tocsr()).toarray()
+            gram -= blocks.total_weight * np.outer(self._x_mean, self._x_mean)
+        else:  # centred once: it saves digits
+            self._X, self._shift = X - self._x_mean, np.zeros_like(self._x_mean)
+            gram = self._X.T @ (self._X * weight[:, None])
+        gram.flat[:: len(gram) + 1] += beta
+        self._factor = cholesky(np.ascontiguousarray(gram))
+        self._entry_rows = np.concatenate([np.arange(blocks.n_clean), blocks.n_clean + blocks.rows])
+        self._entry_columns = np.concatenate([blocks.clean_columns, blocks.columns])
+        # Pᵀ as compressed rows: its entries are those of P, class by class.
+        self._by_class = np.argsort(self._entry_columns, kind="stable")
+        self._class_bounds = np.searchsorted(self._entry_columns[self._by_class], np.arange(blocks.n_classes + 1))
+
+    def step(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Outputs at the ambiguous entries and the loss of the model, as :class:`~surelabel.solvers.alternate.Model`."""
+        blocks = self.blocks
+        everywhere = self._everywhere(p)
+        W, mean = self._solve(everywhere)
+        q = np.empty_like(everywhere)
+        for i in range(len(p)):
+            bias = mean[i] - W[i] @ self._shift
+            outputs = self._X @ W[i].T
+            q[i] = outputs[self._entry_rows, self._entry_columns] + bias[self._entry_columns]
+        # min of eq. 3 = ⟨P̃, P̃ - Q̃⟩.
+        loss = (everywhere * (everywhere - q)) @ blocks.weight[self._entry_rows]
+        return q[:, blocks.n_clean :], loss
+
+    def coefficients(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """``W`` (problems × n × l) and ``b`` (problems × l) of eq. 4 for the confidences ``p`` (problems × entries)."""
+        W, mean = self._solve(self._everywhere(p))
+        return W.transpose(0, 2, 1), mean - W @ self._x_mean
+
+    def _everywhere(self, p: np.ndarray) -> np.ndarray:
+        """Confidences of the certain entries in front of those of the ambiguous ones."""
+        return np.concatenate([np.ones((len(p), self.blocks.n_clean), p.dtype), p], axis=1)
+
+    def _solve(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """``Wᵀ`` (problems × l × n) and ``p̄`` (problems × l)."""
+        blocks = self.blocks
+        right = np.empty((len(p), blocks.n_classes, self._X.shape[1]), p.dtype)
+        mean = np.empty((len(p), blocks.n_classes), p.dtype)
+        for i, values in enumerate(p * blocks.weight[self._entry_rows]):
+            weighted = sparse.csr_array(
+                (values[self._by_class], self._entry_rows[self._by_class], self._class_bounds),
+                shape=(blocks.n_classes, blocks.n_rows),
+            )
+            mass = np.asarray(weighted.sum(axis=1)).ravel()
+            mean[i] = mass / blocks.total_weight
+            product = weighted @ self._X
+            right[i] = (product.toarray() if sparse.issparse(product) else product) - np.outer(mass, self._shift)
+        flat = right.reshape(-1, self._X.shape[1])
+        return solve(self._factor, flat).reshape(right.shape), mean

@@ -1,0 +1,29 @@
+"""Operations on the entries of compressed rows: every row has at least one entry, so ``reduceat`` is safe."""
+
+import numpy as np
+
+
+def row_sum(values: np.ndarray, indptr: np.ndarray) -> np.ndarray:
+    """Sum of the entries of each row."""
+    return np.add.reduceat(values, indptr[:-1])
+
+
+def row_max(values: np.ndarray, indptr: np.ndarray) -> np.ndarray:
+    """Largest entry of each row."""
+    return np.maximum.reduceat(values, indptr[:-1])
+
+
+def row_argmax(values: np.ndarray, indptr: np.ndarray, tie: float = 0.0) -> np.ndarray:
+    """Position (in ``values``) of the largest entry of each row; entries within ``tie`` of it count as equal, the first wins."""
+    best = row_max(values, indptr) - tie
+    at_best = np.flatnonzero(values >= np.repeat(best, np.diff(indptr)))
+    first = np.searchsorted(at_best, indptr[:-1])
+    return at_best[first]
+
+
+def row_normalise(values: np.ndarray, indptr: np.ndarray) -> np.ndarray:
+    """Divide each row by its sum; a row whose sum is 0 becomes uniform."""
+    sizes = np.diff(indptr)
+    total = np.repeat(row_sum(values, indptr), sizes)
+    uniform = np.repeat(1 / sizes, sizes).astype(values.dtype)
+    return np.divide(values, total, out=uniform, where=total > 0)

@@ -1,0 +1,66 @@
+"""Algorithm 1 as the paper prints it: eq. 4 or 6 with a general inverse, eq. 10 by a QP solver per row."""
+
+import numpy as np
+import quadprog
+
+
+def qp_confidence(q, allowed, j, lam):
+    """OPI(j) of eq. 9 by quadprog: returns p and the minimum."""
+    l = len(q)
+    others = [k for k in range(l) if k != j]
+    # quadprog: min ½ pᵀGp - aᵀp  s.t.  Cᵀp ≥ d, the first row an equality.
+    G = 2 * np.eye(l)
+    a = 2 * q + lam * np.eye(l)[j]
+    constraints = [np.ones(l)]
+    bounds = [1.0]
+    for k in range(l):
+        constraints.append(np.eye(l)[k])  # p_k ≥ 0
+        bounds.append(0.0)
+        constraints.append(-np.eye(l)[k])  # p_k ≤ y_k
+        bounds.append(-float(allowed[k]))
+    for k in others:
+        constraints.append(np.eye(l)[j] - np.eye(l)[k])  # p_k ≤ p_j
+        bounds.append(0.0)
+    p = quadprog.solve_qp(G, a, np.array(constraints).T, np.array(bounds), meq=1)[0]
+    return p, float(np.sum((p - q) ** 2) - lam * p[j])
+
+
+def literal_sure(K, Y, lam, beta, n_iter, *, linear_X=None, init="candidates", weight=None):
+    """Algorithm 1 for a fixed number of iterations.
+
+    ``weight`` is given to the reference as it can have it: whole numbers, by repeating rows.
+    Returns P, A (or W), b, and the objective (2) after every iteration.
+    """
+    if weight is not None:
+        rows = np.repeat(np.arange(len(Y)), weight)
+        K = None if K is None else K[np.ix_(rows, rows)]
+        linear_X = None if linear_X is None else linear_X[rows]
+        P, A, b, path = literal_sure(K, Y[rows], lam, beta, n_iter, linear_X=linear_X, init=init)
+        first = np.searchsorted(rows, np.arange(len(Y)))
+        return P[first], A if K is None else A[first] * np.asarray(weight)[:, None], b, path
+    Y = Y.astype(float)
+    m = len(Y)
+    ones = np.ones((m, 1))
+    P = Y.copy() if init == "candidates" else Y / Y.sum(axis=1, keepdims=True)
+    path = []
+    for _ in range(n_iter):
+        if linear_X is not None:  # eq. 4
+            X = linear_X
+            n = X.shape[1]
+            left = X.T @ X + beta * np.eye(n) - X.T @ ones @ ones.T @ X / m
+            A = np.linalg.inv(left) @ (X.T @ P - X.T @ ones @ ones.T @ P / m)
+            b = (P.T @ ones - A.T @ X.T @ ones).ravel() / m
+            Q = X @ A + ones @ b[None]
+            penalty = np.sum(A**2)
+        else:  # eq. 6
+            A = np.linalg.inv(K + beta * np.eye(m) - ones @ ones.T @ K / m) @ (P - ones @ ones.T @ P / m)
+            b = (P.T @ ones - A.T @ K.T @ ones).ravel() / m
+            Q = K @ A + ones @ b[None]
+            penalty = np.trace(A.T @ K @ A)
+        for i in range(m):
+            candidates = np.flatnonzero(Y[i])
+            best = Q[i, candidates].max()
+            j = next(k for k in candidates if Q[i, k] >= best - 1e-9)  # ties go to the lowest index
+            P[i] = qp_confidence(Q[i], Y[i], j, lam)[0]
+        path.append(np.sum((Q - P) ** 2) - lam * P.max(axis=1).sum() + beta * penalty)
+    return P, A, b, np.array(path)
