@@ -2,17 +2,38 @@
 
 from .data.candidates import CandidateSets, as_candidates
 from .data.corruption import make_partial
-from .estimators.persistence import load_model, save_model
-from .estimators.sure import SUREClassifier
-from .estimators.sure_cv import SURECV
-from .estimators.sure_retrainer import SURERetrainer
+from .estimators import (
+    SURECV,
+    CLPLClassifier,
+    IPALClassifier,
+    LSBCMMClassifier,
+    PALOCClassifier,
+    PLKNNClassifier,
+    PLSVMClassifier,
+    SelfTrainingPLClassifier,
+    SUREClassifier,
+    SURERetrainer,
+    WeightedCandidatesClassifier,
+    all_methods,
+    load_model,
+    save_model,
+)
 from .evaluation.metrics import approximated_accuracy, covering_rate
 
 __all__ = [
     "SURECV",
+    "CLPLClassifier",
     "CandidateSets",
+    "IPALClassifier",
+    "LSBCMMClassifier",
+    "PALOCClassifier",
+    "PLKNNClassifier",
+    "PLSVMClassifier",
     "SUREClassifier",
     "SURERetrainer",
+    "SelfTrainingPLClassifier",
+    "WeightedCandidatesClassifier",
+    "all_methods",
     "approximated_accuracy",
     "as_candidates",
     "covering_rate",

@@ -16,7 +16,7 @@ class InputError(SurelabelError):
 
 
 class ParameterError(SurelabelError):
-    """A parameter of an estimator is out of its range."""
+    """A parameter is out of its range, or names something that is not there."""
 
 
 class MemoryNeedError(SurelabelError):
@@ -29,6 +29,18 @@ class NumericalError(SurelabelError):
 
 class ModelFileError(SurelabelError):
     """A model file is corrupt, truncated, not ours, or from a newer version."""
+
+
+class DataMissingError(SurelabelError):
+    """A data set is not on this machine; the message says where its file belongs."""
+
+
+class DataFileError(SurelabelError):
+    """A data file is damaged, or not of the form it should have."""
+
+
+class DownloadError(SurelabelError):
+    """A data file could not be downloaded, or what came is not what was expected; nothing of it was kept."""
 
 
 def first_few(items: Sequence | Iterable, shown: int = 5) -> str:

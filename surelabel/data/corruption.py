@@ -1,14 +1,24 @@
-"""Candidate labels made from true ones, so that methods can be measured where the truth is known."""
+"""Candidate labels made from true ones, so that methods can be measured where the truth is known.
+
+:func:`make_partial` is the protocol of the paper and :func:`controlled_sets` its 112 data sets; ``make_partial_...`` are more
+realistic processes. All of them keep the true label among the candidates; :func:`drop_truth`, on top of any of them, does not.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
-from ..exceptions import CandidateError, ParameterError
-from .candidates import CandidateSets
+from ..exceptions import CandidateError, ParameterError, first_few
+from .candidates import CandidateSets, as_candidates
 
 
 def make_partial(
@@ -76,3 +86,249 @@ def make_partial(
     order = np.lexsort((columns, rows))
     indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=m))])
     return CandidateSets(indptr, columns[order], truth.classes)
+
+
+# ---------------------------------------------------------------- the controlled data sets of Table 1
+
+
+@dataclass(frozen=True)
+class Controlled:
+    """One controlled data set: which data, made partial how.
+
+    Attributes
+    ----------
+    dataset : str
+        Its name in the catalog.
+    configuration : str
+        "I" to "IV" as in Table 1, or "I-full".
+    p, r, eps : float, int, float or None
+        Parameters of :func:`make_partial`.
+    """
+
+    dataset: str
+    configuration: str
+    p: float
+    r: int
+    eps: float | None = None
+
+    @property
+    def name(self) -> str:
+        """Such as ``"glass/II/p=0.3"`` or ``"glass/I/eps=0.3"``: data set, configuration, and what varies within it."""
+        varied = f"p={self.p}" if self.eps is None else f"eps={self.eps}"
+        return f"{self.dataset}/{self.configuration}/{varied}"
+
+
+#: The data sets of Table 1.
+CONTROLLED_DATASETS = ("deter", "ecoli", "glass", "usps")
+
+_LEVELS = tuple(k / 10 for k in range(1, 8))
+
+#: The configurations of Table 1, each with the (p, r, eps) of its seven levels. For the first, Table 1 and the text say
+#: p = 0.1 ("I"), but the caption of Figure 1 says p = 1 ("I-full").
+CONFIGURATIONS: dict[str, tuple[tuple[float, int, float | None], ...]] = {
+    "I": tuple((0.1, 1, eps) for eps in _LEVELS),
+    "I-full": tuple((1.0, 1, eps) for eps in _LEVELS),
+    "II": tuple((p, 1, None) for p in _LEVELS),
+    "III": tuple((p, 2, None) for p in _LEVELS),
+    "IV": tuple((p, 3, None) for p in _LEVELS),
+}
+
+
+def controlled_sets(
+    configurations: Sequence[str] = ("I", "II", "III", "IV"), datasets: Sequence[str] = CONTROLLED_DATASETS
+) -> dict[str, Controlled]:
+    """The controlled data sets of Table 1 by name: by default all 112, as Table 1 reads.
+
+    Parameters
+    ----------
+    configurations : sequence of {"I", "I-full", "II", "III", "IV"}
+        "I-full" is configuration I as the caption of Figure 1 reads: p = 1 instead of p = 0.1.
+    datasets : sequence of str
+        Names in the catalog.
+
+    Returns
+    -------
+    dict of str to Controlled
+
+    Examples
+    --------
+    >>> from surelabel.data.corruption import controlled_sets
+    >>> sets = controlled_sets()
+    >>> len(sets)
+    112
+    >>> sets["glass/III/p=0.3"]
+    Controlled(dataset='glass', configuration='III', p=0.3, r=2, eps=None)
+    """
+    unknown = [name for name in configurations if name not in CONFIGURATIONS]
+    if unknown:
+        raise ParameterError(f"there is no configuration {first_few(unknown)}; they are {', '.join(CONFIGURATIONS)}")
+    sets = (Controlled(data, name, *level) for data in datasets for name in configurations for level in CONFIGURATIONS[name])
+    return {made.name: made for made in sets}
+
+
+# ---------------------------------------------------------------- realistic processes
+
+
+def make_partial_flipping(y: Any, q: Any = 0.1, *, classes: Any = None, random_state: Any = None) -> CandidateSets:
+    """Make every false label a candidate with a probability of its own, independently of all else.
+
+    Guarantees: the true label is always inside; no set is empty. The number of false candidates is random, with
+    mean ``Σ_{j ≠ y} q_j``.
+
+    Parameters
+    ----------
+    y : array-like of shape (m,)
+        True labels.
+    q : float or array-like of shape (l,), default=0.1
+        Flipping probability: one for all labels, or one per label.
+    classes : array-like of shape (l,), default=None
+        The label space; by default the labels that occur, sorted.
+    random_state : int, RandomState or None, default=None
+        Seed.
+
+    Returns
+    -------
+    CandidateSets
+
+    References
+    ----------
+    Lv, Xu, Feng, Niu, Geng and Sugiyama. Progressive identification of true labels for partial-label learning. ICML 2020.
+    """
+    truth = CandidateSets.from_labels(y, classes=classes)
+    q = _probabilities("q", q, [(), (truth.shape[1],)])
+    return _draw(truth, np.broadcast_to(q, truth.shape), random_state)
+
+
+def make_partial_confusion(y: Any, confusion: Any, *, classes: Any = None, random_state: Any = None) -> CandidateSets:
+    """Make false labels candidates with probabilities that depend on the true class.
+
+    Guarantees: the true label is always inside; no set is empty; label ``j`` joins an instance of class ``c`` with probability
+    ``confusion[c, j]``, independently of all else.
+
+    Parameters
+    ----------
+    y : array-like of shape (m,)
+        True labels.
+    confusion : array-like of shape (l, l)
+        Probabilities: rows are true classes, columns are labels, in the order of the classes. The diagonal does not count.
+    classes : array-like of shape (l,), default=None
+        The label space; by default the labels that occur, sorted.
+    random_state : int, RandomState or None, default=None
+        Seed.
+
+    Returns
+    -------
+    CandidateSets
+    """
+    truth = CandidateSets.from_labels(y, classes=classes)
+    confusion = _probabilities("confusion", confusion, [(truth.shape[1], truth.shape[1])])
+    return _draw(truth, confusion[truth.indices], random_state)
+
+
+def make_partial_instance(
+    X: Any, y: Any, rate: float = 0.1, *, estimator: Any = None, classes: Any = None, random_state: Any = None
+) -> CandidateSets:
+    """Make those false labels candidates that a weak model takes for likely: ambiguity that depends on the instance.
+
+    Label ``j ≠ y`` joins with probability ``min(1, rate · (l - 1) · f_j(x) / Σ_{k ≠ y} f_k(x))``, where ``f`` are the
+    probabilities of the weak model, trained on the true labels: over the false labels the mean is ``rate``, before the cut at 1.
+    So instances differ in which labels join them, not in how many do on average.
+
+    Guarantees: the true label is always inside; no set is empty.
+
+    Parameters
+    ----------
+    X : array-like of shape (m, n)
+        The instances.
+    y : array-like of shape (m,)
+        True labels.
+    rate : float, default=0.1
+        Mean flipping probability of a false label.
+    estimator : scikit-learn classifier with predict_proba, default=None
+        The weak model; by default a strongly regularised logistic regression on standardised features.
+    classes : array-like of shape (l,), default=None
+        The label space; by default the labels that occur, sorted.
+    random_state : int, RandomState or None, default=None
+        Seed of the draw (the estimator has its own).
+
+    Returns
+    -------
+    CandidateSets
+
+    References
+    ----------
+    Xu, Qiao, Geng and Zhang. Instance-dependent partial label learning. NeurIPS 2021.
+    """
+    truth = CandidateSets.from_labels(y, classes=classes)
+    rate = float(_probabilities("rate", rate, [()]))
+    m, l = truth.shape
+    if estimator is None:
+        estimator = make_pipeline(StandardScaler(), LogisticRegression(C=0.01))
+    model = clone(estimator).fit(X, truth.indices)
+    weight = np.zeros((m, l))
+    weight[:, model.classes_] = model.predict_proba(X)
+    weight[np.arange(m), truth.indices] = 0
+    total = weight.sum(axis=1, keepdims=True)
+    # A model that is certain of the true label says nothing about the others: all alike.
+    share = np.divide(weight, total, out=np.full((m, l), 1 / max(l - 1, 1)), where=total > 0)
+    return _draw(truth, np.minimum(1, rate * (l - 1) * share), random_state)
+
+
+def drop_truth(candidates: Any, y: Any, rate: float = 0.1, *, random_state: Any = None) -> CandidateSets:
+    """Take the true label out of some candidate sets, as annotators do who are all wrong.
+
+    **The assumption of partial-label learning, that one of the candidates is right, does not hold for these rows.**
+
+    Guarantees: exactly ``round(rate · m)`` rows lose their true label, and only they change; it is replaced by a label outside
+    the set, all equally likely, so that sets keep their size (a set of all labels becomes smaller by one); no set is empty.
+
+    Parameters
+    ----------
+    candidates : CandidateSets or any form of candidates
+        Candidate sets that contain the true labels.
+    y : array-like of shape (m,)
+        True labels.
+    rate : float, default=0.1
+        Share of the rows that lose their true label.
+    random_state : int, RandomState or None, default=None
+        Seed.
+
+    Returns
+    -------
+    CandidateSets
+    """
+    candidates = as_candidates(candidates)
+    truth = CandidateSets.from_labels(y, classes=candidates.classes)
+    rate = float(_probabilities("rate", rate, [()]))
+    m, l = candidates.shape
+    if len(truth) != m:
+        raise CandidateError(f"there are {len(truth)} true labels for {m} rows of candidates")
+    if l < 2:
+        raise CandidateError("with one class there is no other label to put in place of the true one")
+    inside = candidates.to_indicator().astype(bool)
+    if len(already := np.flatnonzero(~inside[np.arange(m), truth.indices])):
+        raise CandidateError(f"the true label must be among the candidates; it is not in row {first_few(already)}")
+    rng = check_random_state(random_state)
+    noisy = np.sort(rng.permutation(m)[: round(rate * m)])
+    # The largest of random keys over the labels outside the set: all equally likely. A full set has none outside.
+    keys = np.where(inside[noisy], -1, rng.random_sample((len(noisy), l)))
+    substitute = keys.argmax(axis=1)
+    inside[noisy, substitute] |= candidates.sizes[noisy] < l
+    inside[noisy, truth.indices[noisy]] = False
+    return CandidateSets.from_indicator(inside, classes=candidates.classes)
+
+
+def _draw(truth: CandidateSets, probability: np.ndarray, random_state: Any) -> CandidateSets:
+    """Candidates drawn independently with the given probabilities (m × l), and the true label."""
+    inside = check_random_state(random_state).random_sample(truth.shape) < probability
+    inside[np.arange(len(truth)), truth.indices] = True
+    return CandidateSets.from_indicator(inside, classes=truth.classes)
+
+
+def _probabilities(name: str, values: Any, shapes: list[tuple[int, ...]]) -> np.ndarray:
+    values = np.asarray(values, float)
+    if values.shape not in shapes:
+        raise ParameterError(f"{name} must have shape {' or '.join(map(str, shapes))}; it has {values.shape}")
+    if not np.all((values >= 0) & (values <= 1)):
+        raise ParameterError(f"{name} holds probabilities, from 0 to 1")
+    return values

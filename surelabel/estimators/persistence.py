@@ -6,13 +6,12 @@ import json
 import os
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Sequence
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
 from typing import Any
-
-import skops.io
 
 from ..exceptions import ModelFileError, first_few
 
@@ -33,6 +32,8 @@ def save_model(model: Any, path: str | os.PathLike) -> None:
     path : path-like
         Where to; ``.skops`` is the usual ending.
     """
+    import skops.io  # it imports half of the scientific stack: only those who save or load wait for it
+
     path = Path(path)
     content = BytesIO(skops.io.dumps(model, compression=zipfile.ZIP_DEFLATED))
     with zipfile.ZipFile(content, "a") as archive:
@@ -64,6 +65,8 @@ def load_model(path: str | os.PathLike, *, trusted: Sequence[str] = ()) -> Any:
     -------
     estimator
     """
+    import skops.io
+
     path = Path(path)
     try:
         content = path.read_bytes()
@@ -95,7 +98,7 @@ def _check_stamp(path: Path, content: bytes) -> None:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             damaged = archive.testzip()
             stamp = json.loads(archive.read(STAMP)) if STAMP in archive.namelist() else None
-    except (zipfile.BadZipFile, OSError, EOFError, ValueError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, NotImplementedError) as error:
         raise ModelFileError(f"{path}: this is not a surelabel model file, or it is truncated ({error})") from None
     if damaged is not None:
         raise ModelFileError(f"{path}: the model file is damaged (in {damaged}); save the model again")

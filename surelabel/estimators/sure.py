@@ -171,6 +171,8 @@ class SUREClassifier(WeightedPartialLabelClassifier):
 
     def _fit(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
         check_learnable(candidates)
+        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+            raise InputError(f"kernel='precomputed' needs a square kernel matrix at fit, not {X.shape[0]} × {X.shape[1]}")
         blocks = CandidateBlocks(candidates.indptr, candidates.indices, candidates.shape[1], weight, X.dtype)
         order = blocks.row_order
         X_ordered = X[np.ix_(order, order)] if self.kernel == "precomputed" else X[order]
@@ -203,8 +205,6 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         """The kernel matrix of the training instances, as an array that may be overwritten."""
         require_memory(X)
         if self.kernel == "precomputed":
-            if X.shape[0] != X.shape[1]:
-                raise InputError(f"kernel='precomputed' needs a square kernel matrix at fit, not {X.shape[0]} × {X.shape[1]}")
             self.gamma_ = None
             return X
         if self.kernel in ("rbf", "laplacian"):

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.stats import rankdata
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import KFold, check_cv
 from sklearn.utils._param_validation import StrOptions
 
 from ..data.candidates import CandidateSets
@@ -45,8 +45,10 @@ class SURECV(PartialLabelClassifier):
         As in :class:`SUREClassifier`; several are searched over.
     degree, coef0, solver, init, max_iter, tol
         As in :class:`SUREClassifier`.
-    cv : int, splitter or iterable, default=5
-        As in ``GridSearchCV``.
+    cv : int, splitter or iterable, default=None
+        None is five folds of shuffled rows, always the same; anything else as in ``GridSearchCV``, where a number means folds of
+        neighbouring rows. Many tables are sorted, and then it matters: on Lost, ten-fold accuracy is 0.79 with shuffled inner
+        folds and 0.73 with neighbouring rows.
     scoring : {"covering_rate", "approximated_accuracy", "oracle"}, default="covering_rate"
         What the inner folds are scored by. The first two use candidates only; "oracle" is the accuracy by the true labels
         passed to ``fit`` as ``y_true``, for comparing with papers.
@@ -72,10 +74,9 @@ class SURECV(PartialLabelClassifier):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from sklearn.model_selection import KFold
     >>> from surelabel import SURECV, make_partial
     >>> X, y = load_iris(return_X_y=True)
-    >>> search = SURECV(cv=KFold(5, shuffle=True, random_state=0)).fit(X, make_partial(y, p=0.8, r=1, random_state=0))
+    >>> search = SURECV().fit(X, make_partial(y, p=0.8, r=1, random_state=0))
     >>> sorted(search.best_params_)
     ['beta', 'lam']
     """
@@ -104,7 +105,7 @@ class SURECV(PartialLabelClassifier):
         init: str = "candidates",
         max_iter: int = 200,
         tol: float = 1e-3,
-        cv: Any = 5,
+        cv: Any = None,
         scoring: str = "covering_rate",
         verbose: bool | int = 0,
     ) -> None:
@@ -198,8 +199,9 @@ class SURECV(PartialLabelClassifier):
         used = np.ones(len(candidates), bool) if weight is None else weight > 0
         certain = np.all(candidates.sizes == 1)
         target = candidates.classes[candidates.indices] if certain else candidates
-        splitter = check_cv(self.cv, target, classifier=True)
-        if self.cv is None or isinstance(self.cv, Integral) or hasattr(self.cv, "split"):
+        cv = KFold(5, shuffle=True, random_state=0) if self.cv is None else self.cv
+        splitter = check_cv(cv, target, classifier=True)
+        if isinstance(cv, Integral) or hasattr(cv, "split"):
             rows = np.flatnonzero(used)
             return [(rows[train], rows[test]) for train, test in splitter.split(X[rows], target[rows])]
         folds = [(train[used[train]], test[used[test]]) for train, test in splitter.split(X)]

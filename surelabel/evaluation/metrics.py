@@ -1,17 +1,22 @@
 """Numbers that say how good predictions are.
 
-A ``*_rate`` or ``*_accuracy`` is a share: higher is better.
+A rate or accuracy is a share: higher is better; of an error lower is better. ``y`` may be true labels or candidates in any
+form: a prediction counts as right if it fits any candidate. ``SCORERS`` holds the metrics for scikit-learn's searches.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.utils.metadata_routing import MetadataRequest
 
 from ..data.candidates import CandidateSets, as_candidates
-from ..exceptions import CandidateError
-from ..solvers.segments import row_sum
+from ..exceptions import CandidateError, ParameterError
+from ..solvers.segments import row_argmax, row_max, row_sum
 
 
 def covering_rate(y: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
@@ -58,14 +63,7 @@ def approximated_accuracy(y: Any, proba: Any, *, classes: Any = None, sample_wei
     -------
     float
     """
-    candidates = as_candidates(y)
-    if classes is not None:
-        candidates = candidates.with_classes(classes)
-    proba = np.asarray(proba)
-    if proba.shape != candidates.shape:
-        raise CandidateError(
-            f"proba has shape {proba.shape} but the candidates are {candidates.shape[0]} rows × {candidates.shape[1]} classes"
-        )
+    candidates, proba = _aligned(y, proba, classes)
     inside = proba[candidates.rows, candidates.indices]
     mass = row_sum(inside, candidates.indptr)
     best = proba.argmax(axis=1)
@@ -74,10 +72,229 @@ def approximated_accuracy(y: Any, proba: Any, *, classes: Any = None, sample_wei
     return float(np.average(expected, weights=sample_weight))
 
 
-def _predicted_entry(candidates: CandidateSets, y_pred: np.ndarray) -> np.ndarray:
-    """Position of each row's prediction among the candidate entries, or -1 where it is not a candidate."""
+def accuracy_within(y: Any, y_pred: Any, k: float, *, sample_weight: Any = None) -> float:
+    """Share of predictions at most ``k`` away from the true label: for labels that are numbers, such as ages.
+
+    The paper's MAE3 and MAE5 are ``k = 3`` and ``k = 5``. With several candidates the nearest counts.
+
+    Parameters
+    ----------
+    y : array-like of shape (m,), or candidates in any form
+        Labels, which must be numbers.
+    y_pred : array-like of shape (m,)
+        Predicted labels.
+    k : float
+        Distance allowed.
+    sample_weight : array-like of shape (m,), default=None
+        Weights of the instances.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> accuracy_within([20, 30, 40, 50], [23, 30, 44, 10], k=3)
+    0.5
+    """
+    candidates, y_pred = as_candidates(y), np.asarray(y_pred)
+    _check_length(candidates, y_pred)
+    if candidates.classes.dtype.kind not in "iuf" or y_pred.dtype.kind not in "iuf":
+        raise CandidateError(f"a distance between labels needs numbers; they are {candidates.classes.dtype} and {y_pred.dtype}")
+    labels = candidates.classes[candidates.indices].astype(float)
+    near = np.abs(labels - y_pred[candidates.rows].astype(float)) <= k
+    return float(np.average(row_max(near, candidates.indptr), weights=sample_weight))
+
+
+def transductive_accuracy(y_true: Any, transduction: Any, *, sample_weight: Any = None) -> float:
+    """Share of training instances for which the right candidate was found.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (m,)
+        True labels of the training instances.
+    transduction : array-like of shape (m,)
+        The best candidate of each: ``estimator.transduction_``, or :func:`best_candidate`.
+    sample_weight : array-like of shape (m,), default=None
+        Weights of the instances.
+
+    Returns
+    -------
+    float
+    """
+    return covering_rate(CandidateSets.from_labels(y_true), transduction, sample_weight=sample_weight)
+
+
+def best_candidate(y: Any, proba: Any, *, classes: Any = None) -> np.ndarray:
+    """The candidate to which a model gives most probability, for each instance.
+
+    Parameters
+    ----------
+    y : CandidateSets or any form of candidates
+        What is known of each instance.
+    proba : array-like of shape (m, l)
+        Predicted probabilities.
+    classes : array-like of shape (l,), default=None
+        The class of each column of ``proba``; by default the classes of ``y``.
+
+    Returns
+    -------
+    ndarray of shape (m,)
+        Ties go to the first class.
+    """
+    candidates, proba = _aligned(y, proba, classes)
+    best = row_argmax(proba[candidates.rows, candidates.indices], candidates.indptr)
+    return candidates.classes[candidates.indices[best]]
+
+
+def expected_calibration_error(y: Any, proba: Any, *, classes: Any = None, n_bins: int = 15, sample_weight: Any = None) -> float:
+    """How far the probability of the prediction is from how often it is right: ``Σ_b (n_b/m) |right_b - probability_b|``.
+
+    With several candidates "right" means inside the candidate set, which makes a good model look less sure than it should be:
+    where true labels are known, pass those.
+
+    Parameters
+    ----------
+    y : array-like of shape (m,), or candidates in any form
+        What is known of each instance.
+    proba : array-like of shape (m, l)
+        Predicted probabilities.
+    classes : array-like of shape (l,), default=None
+        The class of each column of ``proba``; by default the classes of ``y``.
+    n_bins : int, default=15
+        Number of bins of equal width over probabilities from 0 to 1.
+    sample_weight : array-like of shape (m,), default=None
+        Weights of the instances.
+
+    Returns
+    -------
+    float
+
+    References
+    ----------
+    Guo, Pleiss, Sun and Weinberger. On calibration of modern neural networks. ICML 2017.
+    """
+    if n_bins < 1:
+        raise ParameterError(f"n_bins must be 1 or more; got {n_bins}")
+    candidates, proba = _aligned(y, proba, classes)
+    right = _predicted_entry(candidates, candidates.classes[proba.argmax(axis=1)]) >= 0
+    confidence = proba.max(axis=1)
+    weight = np.ones(len(right)) if sample_weight is None else np.asarray(sample_weight, float)
+    # Bins are open to the left, as (0.2, 0.4]: a probability of 1 belongs to the last.
+    bins = np.digitize(confidence, np.linspace(0, 1, n_bins + 1)[1:-1], right=True)
+    gap = np.bincount(bins, weight * (right - confidence), minlength=n_bins)
+    return float(np.abs(gap).sum() / weight.sum())
+
+
+# ---------------------------------------------------------------- scorers
+
+
+@dataclass(frozen=True)
+class CandidateScorer:
+    """A metric as a scikit-learn scorer: ``scoring=SCORERS[name]`` in ``GridSearchCV`` or ``cross_validate``.
+
+    ``y`` are the candidates that the search is given. An *oracle* scorer also needs the true labels; scikit-learn
+    carries them to it when its metadata routing is on::
+
+        with sklearn.config_context(enable_metadata_routing=True):
+            GridSearchCV(estimator, grid, scoring=SCORERS["oracle"]).fit(X, candidates, y_true=y)
+
+    Attributes
+    ----------
+    name : str
+        Its name in ``SCORERS``.
+    function : callable
+        ``function(estimator, X, y)``, with ``y_true`` as a fourth argument for an oracle; higher is better.
+    oracle : bool
+        Whether it looks at true labels.
+    """
+
+    name: str
+    function: Callable[..., float]
+    oracle: bool = False
+
+    def __call__(self, estimator: Any, X: Any, y: Any, y_true: Any = None) -> float:
+        """Score a fitted estimator."""
+        if not self.oracle:
+            return self.function(estimator, X, y)
+        if y_true is None:
+            raise ParameterError(
+                f"the scorer {self.name!r} needs the true labels: fit(X, candidates, y_true=...) under "
+                "sklearn.config_context(enable_metadata_routing=True)"
+            )
+        return self.function(estimator, X, y, y_true)
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """What scikit-learn must carry here: the true labels, for an oracle."""
+        request = MetadataRequest(owner=self.name)
+        if self.oracle:
+            request.score.add_request(param="y_true", alias=True)
+        return request
+
+
+def _score_covering(estimator: Any, X: Any, y: Any) -> float:
+    return covering_rate(y, estimator.predict(X))
+
+
+def _score_approximated(estimator: Any, X: Any, y: Any) -> float:
+    return approximated_accuracy(y, estimator.predict_proba(X), classes=estimator.classes_)
+
+
+def _score_calibration(estimator: Any, X: Any, y: Any) -> float:
+    return -expected_calibration_error(y, estimator.predict_proba(X), classes=estimator.classes_)
+
+
+def _score_within(k: float, estimator: Any, X: Any, y: Any) -> float:
+    return accuracy_within(y, estimator.predict(X), k)
+
+
+def _score_oracle(estimator: Any, X: Any, y: Any, y_true: Any) -> float:
+    return covering_rate(CandidateSets.from_labels(y_true), estimator.predict(X))
+
+
+def _score_transductive(estimator: Any, X: Any, y: Any, y_true: Any) -> float:
+    return transductive_accuracy(y_true, best_candidate(y, estimator.predict_proba(X), classes=estimator.classes_))
+
+
+#: Every metric as a scorer. "oracle" is the accuracy, and "transductive_accuracy" that of the best candidate, by the true labels.
+SCORERS: dict[str, CandidateScorer] = {
+    scorer.name: scorer
+    for scorer in (
+        CandidateScorer("covering_rate", _score_covering),
+        CandidateScorer("approximated_accuracy", _score_approximated),
+        CandidateScorer("neg_expected_calibration_error", _score_calibration),
+        CandidateScorer("accuracy_within_3", partial(_score_within, 3)),
+        CandidateScorer("accuracy_within_5", partial(_score_within, 5)),
+        CandidateScorer("oracle", _score_oracle, oracle=True),
+        CandidateScorer("transductive_accuracy", _score_transductive, oracle=True),
+    )
+}
+
+
+# ---------------------------------------------------------------- parts
+
+
+def _aligned(y: Any, proba: Any, classes: Any) -> tuple[CandidateSets, np.ndarray]:
+    """Candidates over the classes of the columns of ``proba``, and ``proba`` as an array of the same shape."""
+    candidates = as_candidates(y)
+    if classes is not None:
+        candidates = candidates.with_classes(classes)
+    proba = np.asarray(proba)
+    if proba.shape != candidates.shape:
+        raise CandidateError(
+            f"proba has shape {proba.shape} but the candidates are {candidates.shape[0]} rows × {candidates.shape[1]} classes"
+        )
+    return candidates, proba
+
+
+def _check_length(candidates: CandidateSets, y_pred: np.ndarray) -> None:
     if len(y_pred) != len(candidates):
         raise CandidateError(f"there are {len(y_pred)} predictions for {len(candidates)} rows of candidates")
+
+
+def _predicted_entry(candidates: CandidateSets, y_pred: np.ndarray) -> np.ndarray:
+    """Position of each row's prediction among the candidate entries, or -1 where it is not a candidate."""
+    _check_length(candidates, y_pred)
     hits = np.flatnonzero(candidates.classes[candidates.indices] == y_pred[candidates.rows])
     position = np.full(len(candidates), -1)
     position[candidates.rows[hits]] = hits

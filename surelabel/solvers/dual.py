@@ -103,7 +103,7 @@ class PartialInverse:
         n = len(factor) - blocks.n_clean
         self._factor, self._n = factor, n
         # A cut factor is smaller to solve with but must be copied: worth it unless nearly all rows are ambiguous.
-        self._trailing = np.asfortranarray(factor[blocks.n_clean :, blocks.n_clean :]) if n < 0.9 * len(factor) else None
+        self._trailing = factor[blocks.n_clean :, blocks.n_clean :].copy(order="F") if n < 0.9 * len(factor) else None
         self._offset = 0 if self._trailing is None else blocks.n_clean
         self._n_classes = blocks.n_classes
         self._position = blocks.columns.astype(np.intp) * self._size + (blocks.rows + blocks.n_clean - self._offset)
@@ -125,14 +125,17 @@ class PartialInverse:
         """Candidate entries of ``M_aa V`` for the entries ``values`` of ``V``, problems × entries."""
         if not values.size:
             return values
-        by_solves = 2 * self._size**2 * (self._n_classes * len(values) + 40)
-        by_blocks = self._entries * (25 + 2 * len(values))
-        if self._blocks is None and by_blocks < by_solves and self._spent >= self._set_up:
+        if self._blocks is None and self._worth_building(len(values)):
             self._build_blocks()
-        if self._blocks is not None:
-            return self._apply_blocks(values)
+        return self._apply_solves(values) if self._blocks is None else self._apply_blocks(values)
+
+    def _worth_building(self, count: int) -> bool:
+        """The cost rule, for products with ``count`` problems."""
+        by_solves = 2 * self._size**2 * (self._n_classes * count + 40)
+        by_blocks = self._entries * (25 + 2 * count)
+        worth = by_blocks < by_solves and self._spent >= self._set_up
         self._spent += by_solves - by_blocks
-        return self._apply_solves(values)
+        return worth
 
     def _apply_solves(self, values: np.ndarray) -> np.ndarray:
         dense = np.zeros((len(values), self._n_classes * self._size), values.dtype)

@@ -1,0 +1,30 @@
+# Everything runs in the project's own environment: .venv, made on first use.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint bench docs clean
+
+demo: .venv/installed
+	$(BIN)/surelabel demo
+
+test: .venv/installed
+	$(BIN)/python -m pytest -n auto
+
+lint: .venv/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/installed
+	$(BIN)/python benchmarks/sure.py
+	$(BIN)/python benchmarks/methods.py
+
+.venv/installed: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "surelabel needs Python 3.11 or later: make PYTHON=python3.x")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --group dev --editable ".[dask]"
+	touch $@
+
+clean:
+	rm -rf .venv

@@ -1,0 +1,347 @@
+"""The published data sets by name: where each belongs, what it should hold, and how to get it (facts in ``catalog.toml``).
+
+Small UCI sets are part of the package. All others are files in the *data home*: the folder named by the environment variable
+``SURELABEL_DATA``, by default the user's cache folder. They are downloaded only on request (:func:`fetch`), and
+only where a public address is known.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import tomllib
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Literal, NamedTuple
+from urllib.parse import quote
+
+import numpy as np
+import pooch
+
+from ..exceptions import DataFileError, DataMissingError, DownloadError, ParameterError
+from .candidates import CandidateSets
+from .readers import read_csv, read_mat, read_npz
+
+#: Where the real-world files are downloaded from: one commit, so that the content cannot change.
+BASE_URL = "https://raw.githubusercontent.com/pruirui/partial_label_realworld_dataset/a43c823f1cf2575e7fc74bcdfc307463e0bd44bd/"
+_EMBEDDED = Path(__file__).parent / "uci"
+_TIMEOUT = 60  # seconds without a byte
+
+
+class Characteristics(NamedTuple):
+    """Size of a data set, as Tables 1 and 3 of the paper give it.
+
+    Attributes
+    ----------
+    examples, features, labels : int
+        Number of instances, of columns and of labels in the label space.
+    average_candidates : float or None
+        Candidates per instance, to two digits; None where every label is certain.
+    """
+
+    examples: int
+    features: int
+    labels: int
+    average_candidates: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spec:
+    """What is known of a data set without looking at it.
+
+    Attributes
+    ----------
+    name : str
+        Its name here.
+    title : str
+        Its name in print.
+    file : str
+        Its file: in the package, or in the data home.
+    expected : Characteristics
+        Its size; that of the paper's table where ``table`` names one, otherwise measured on the file.
+    table : str or None
+        The table of the paper it stands in.
+    task, origin, licence : str
+        What it is about, where it comes from, and on what terms.
+    sha256, git_blob : str or None
+        The checksums of the file: of its content, and as git computes it (``git hash-object FILE``).
+    embedded : bool
+        Whether it is part of the package.
+    downloadable : bool
+        Whether a public address of exactly this file is known.
+    ordered : bool
+        Whether labels are numbers whose distance has a meaning, such as ages.
+    columns : tuple of int
+        The first feature used of those in the file, and the one after the last; empty for all.
+    """
+
+    name: str
+    title: str
+    file: str
+    expected: Characteristics
+    table: str | None = None
+    task: str
+    origin: str
+    licence: str
+    sha256: str | None = None
+    git_blob: str
+    embedded: bool = False
+    downloadable: bool = False
+    ordered: bool = False
+    columns: tuple[int, int] | tuple[()] = ()
+
+
+def _read_specs() -> dict[str, Spec]:
+    facts = tomllib.loads((Path(__file__).parent / "catalog.toml").read_text(encoding="utf-8"))
+    return {
+        name: Spec(
+            name=name, **fact | {"expected": Characteristics(*fact["expected"]), "columns": tuple(fact.get("columns", ()))}
+        )
+        for name, fact in facts.items()
+    }
+
+
+SPECS = _read_specs()
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A data set in memory.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the catalog.
+    X : ndarray of shape (m, n)
+        The instances, as published: not scaled.
+    candidates : CandidateSets or None
+        The candidate labels; None where every label is certain (see :func:`surelabel.make_partial`).
+    y : ndarray of shape (m,)
+        The true labels.
+    classes : ndarray of shape (l,)
+        The label space.
+    ordered : bool
+        Whether labels are numbers whose distance has a meaning, such as ages.
+    """
+
+    name: str
+    X: np.ndarray
+    candidates: CandidateSets | None
+    y: np.ndarray
+    classes: np.ndarray
+    ordered: bool
+
+    def measure(self) -> Characteristics:
+        """Its size, as the paper's tables give it."""
+        average = None if self.candidates is None else round(float(self.candidates.sizes.mean()), 2)
+        m, n = self.X.shape
+        return Characteristics(m, n, len(self.classes), average)
+
+
+@dataclass(frozen=True)
+class Status:
+    """What :func:`status` found out about one data set.
+
+    Attributes
+    ----------
+    spec : Spec
+        What is known of it.
+    state : {"embedded", "present", "missing", "differs", "unreadable"}
+        "differs": the file can be read, but its content is not the published one.
+    path : Path or None
+        Its file.
+    measured : Characteristics or None
+        Its size, to be put beside ``spec.expected``.
+    problem : str
+        Why it is missing or unreadable; otherwise empty.
+    """
+
+    spec: Spec
+    state: Literal["embedded", "present", "missing", "differs", "unreadable"]
+    path: Path | None = None
+    measured: Characteristics | None = None
+    problem: str = ""
+
+
+def names() -> list[str]:
+    """The names of all data sets, those of the paper's Table 1 first, then Table 3, then others.
+
+    >>> names()[:4]
+    ['deter', 'dermatology', 'ecoli', 'glass']
+    """
+    return list(SPECS)
+
+
+def describe(name: str) -> Spec:
+    """What is known of a data set without looking at it.
+
+    >>> describe("lost").expected
+    Characteristics(examples=1122, features=108, labels=16, average_candidates=2.23)
+    """
+    if name not in SPECS:
+        near = get_close_matches(str(name).lower(), SPECS, n=1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise ParameterError(f"there is no data set {name!r}{hint}; the names are {', '.join(SPECS)}")
+    return SPECS[name]
+
+
+def data_home(path: str | os.PathLike | None = None) -> Path:
+    """The folder of the data files: ``path``, else the environment variable ``SURELABEL_DATA``, else the user's cache folder."""
+    return Path(path or os.environ.get("SURELABEL_DATA") or pooch.os_cache("surelabel")).expanduser()
+
+
+def load(name: str, data_home: str | os.PathLike | None = None) -> Dataset:
+    """Load a data set by name; nothing is downloaded.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`names`. "deter" is dermatology with the 23 features that the paper's Table 1 implies (the 22
+        histopathological ones and age); "dermatology" has all 34.
+    data_home : path, default=None
+        See :func:`surelabel.data.catalog.data_home`; a file lies at its top or in its folder ``realworld`` or ``uci``.
+
+    Returns
+    -------
+    Dataset
+
+    Examples
+    --------
+    >>> from surelabel.data import catalog
+    >>> catalog.load("ecoli").measure()
+    Characteristics(examples=336, features=7, labels=8, average_candidates=None)
+    """
+    spec = describe(name)
+    path = _find(spec, data_home)
+    if path is None:
+        raise DataMissingError(_missing_message(spec, data_home))
+    return _read(spec, path)
+
+
+def fetch(name: str, data_home: str | os.PathLike | None = None, *, base_url: str | None = None) -> Path:
+    """Download the file of a data set into the data home, and verify it; a verified file is not downloaded again.
+
+    By asking you accept the terms of the data set's ``licence``.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`names`.
+    data_home : path, default=None
+        As in :func:`load`.
+    base_url : str, default=None
+        A mirror that holds the files under their names; by default ``BASE_URL``. The checksums stay the same.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    spec = describe(name)
+    path = _find(spec, data_home)
+    if path is not None and (spec.embedded or _verified(spec, path)):
+        return path
+    if not spec.downloadable:
+        raise DownloadError(f"no public address of {spec.file} is known. {_missing_message(spec, data_home)}")
+    path = path or _place(spec, data_home)
+    url = (base_url or BASE_URL).rstrip("/") + "/" + quote(spec.file)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".download-")
+        os.close(handle)
+    except OSError as error:
+        raise DownloadError(f"cannot write into {path.parent}: {error}") from None
+    try:
+        # Not streamed: files are small, and a streamed answer that fails would leave its connection open.
+        pooch.HTTPDownloader(timeout=_TIMEOUT, stream=False)(url, temporary, None)
+        if not _verified(spec, Path(temporary)):
+            raise DownloadError(
+                f"what came from {url} is not {spec.file}: its checksum differs ({os.path.getsize(temporary)} bytes); "
+                f"it was not kept. Try again, or put the right file at {path}"
+            )
+        os.replace(temporary, path)
+    except OSError as error:  # the errors of requests are OSErrors, too
+        raise DownloadError(f"could not download {url}: {_reason(error)}; try again, or put {spec.file} at {path}") from None
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+    return path
+
+
+def _reason(error: OSError) -> str:
+    """Why a download failed, in a few words."""
+    from requests import exceptions  # pooch, too, imports it only for a download
+
+    if isinstance(error, exceptions.HTTPError) and error.response is not None:
+        return f"the server answered {error.response.status_code} {error.response.reason}"
+    if isinstance(error, exceptions.Timeout):
+        return f"the server did not answer within {_TIMEOUT} seconds"
+    if isinstance(error, exceptions.ChunkedEncodingError):
+        return "the connection broke off"
+    if isinstance(error, exceptions.ConnectionError):
+        return "the server cannot be reached"
+    return str(error)
+
+
+def status(data_home: str | os.PathLike | None = None) -> list[Status]:
+    """Look for every data set, verify its file and measure it.
+
+    Parameters
+    ----------
+    data_home : path, default=None
+        As in :func:`load`.
+
+    Returns
+    -------
+    list of Status
+    """
+    return [_status(spec, data_home) for spec in SPECS.values()]
+
+
+def _status(spec: Spec, home: str | os.PathLike | None) -> Status:
+    path = _find(spec, home)
+    if path is None:
+        return Status(spec, "missing", problem=_missing_message(spec, home))
+    try:
+        measured = _read(spec, path).measure()
+        known: Literal["embedded", "present"] = "embedded" if spec.embedded else "present"
+        return Status(spec, known if _verified(spec, path) else "differs", path, measured)
+    except (DataFileError, OSError) as error:
+        return Status(spec, "unreadable", path, problem=str(error))
+
+
+def _read(spec: Spec, path: Path) -> Dataset:
+    if path.suffix == ".mat":
+        X, candidates, y = read_mat(path)
+        return Dataset(spec.name, X[:, slice(*spec.columns or (None,))], candidates, y, candidates.classes, spec.ordered)
+    X, y, _ = (read_csv if path.suffix == ".csv" else read_npz)(path)
+    return Dataset(spec.name, X[:, slice(*spec.columns or (None,))], None, y, np.unique(y), spec.ordered)
+
+
+def _find(spec: Spec, home: str | os.PathLike | None) -> Path | None:
+    if spec.embedded:
+        return _EMBEDDED / spec.file
+    root = data_home(home)
+    places = (root / spec.file, root / "realworld" / spec.file, root / "uci" / spec.file)
+    return next((place for place in places if place.is_file()), None)
+
+
+def _place(spec: Spec, home: str | os.PathLike | None) -> Path:
+    return data_home(home) / ("realworld" if spec.file.endswith(".mat") else "uci") / spec.file
+
+
+def _missing_message(spec: Spec, home: str | os.PathLike | None) -> str:
+    download = f"download it with surelabel.data.catalog.fetch({spec.name!r}), or " if spec.downloadable else ""
+    return (
+        f"The data set {spec.name!r} is not in {data_home(home)}: {download}put {spec.file} at {_place(spec, home)} "
+        f"(origin: {spec.origin}; the environment variable SURELABEL_DATA can name another folder)"
+    )
+
+
+def _verified(spec: Spec, path: Path) -> bool:
+    """Whether a file has the known checksums."""
+    content = path.read_bytes()
+    # A git blob id is the SHA-1 of "blob <length>\0" followed by the content.
+    blob = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+    return blob == spec.git_blob and spec.sha256 in (None, hashlib.sha256(content).hexdigest())

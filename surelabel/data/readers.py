@@ -1,0 +1,155 @@
+"""Files of published data sets → arrays: MATLAB files of partial-label data, labelled CSV tables and ``.npz`` archives."""
+
+from __future__ import annotations
+
+import csv
+import zipfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import io, sparse
+
+from ..exceptions import CandidateError, DataFileError, first_few
+from .candidates import CandidateSets
+
+
+class PartialLabelData(NamedTuple):
+    """Instances, their candidate labels and their true labels.
+
+    Attributes
+    ----------
+    X : ndarray of shape (m, n)
+        The instances.
+    candidates : CandidateSets
+        The candidate labels.
+    y : ndarray of shape (m,)
+        The true labels.
+    """
+
+    X: np.ndarray
+    candidates: CandidateSets
+    y: np.ndarray
+
+
+class LabelledData(NamedTuple):
+    """Instances and their true labels.
+
+    Attributes
+    ----------
+    X : ndarray of shape (m, n)
+        The instances.
+    y : ndarray of shape (m,)
+        The true labels.
+    columns : list of str
+        Names of the features, where the file has them.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    columns: list[str]
+
+
+def read_mat(path: Path) -> PartialLabelData:
+    """Read a partial-label data set as M.-L. Zhang publishes them (MATLAB v5 or v7).
+
+    The file holds ``data`` (instances × features), ``partial_target`` (labels × instances, 1 = candidate) and ``target``
+    (labels × instances, one 1 per instance), each dense or sparse, of any type of number. Labels are numbered from 0.
+
+    Parameters
+    ----------
+    path : path
+        The ``.mat`` file.
+
+    Returns
+    -------
+    PartialLabelData
+    """
+    content = _load_mat(path)
+    missing = [name for name in ("data", "partial_target", "target") if name not in content]
+    if missing:
+        held = [name for name in content if not name.startswith("__")]
+        raise DataFileError(f"{path} has no variable {first_few(missing)}; it holds {first_few(held) or 'nothing'}")
+    X, partial, target = (_matrix(content, name, path) for name in ("data", "partial_target", "target"))
+    X = (X.toarray() if sparse.issparse(X) else X).astype(np.float64)
+    if not np.isfinite(X).all():
+        raise DataFileError(f"{path}: 'data' holds NaN or infinity in row {first_few(np.unique(np.nonzero(~np.isfinite(X))[0]))}")
+    for name, matrix in (("partial_target", partial), ("target", target)):
+        if matrix.shape != (partial.shape[0], len(X)):
+            raise DataFileError(
+                f"{path}: {name!r} is {matrix.shape[0]} × {matrix.shape[1]}, but labels × instances should be "
+                f"{partial.shape[0]} × {len(X)}"
+            )
+    try:
+        candidates, truth = (CandidateSets.from_indicator(matrix.T) for matrix in (partial, target))
+    except CandidateError as error:
+        raise DataFileError(f"{path}: {error}") from None
+    if len(several := np.flatnonzero(truth.sizes != 1)):
+        raise DataFileError(f"{path}: 'target' names more than one true label for instance {first_few(several)}")
+    return PartialLabelData(X, candidates, truth.classes[truth.indices])
+
+
+def read_csv(path: Path) -> LabelledData:
+    """Read a table with a header line, numbers in all columns but the last, and the label in the last.
+
+    Parameters
+    ----------
+    path : path
+        The ``.csv`` file.
+
+    Returns
+    -------
+    LabelledData
+        Labels that are whole numbers are integers, others strings.
+    """
+    with path.open(newline="", encoding="utf-8") as file:
+        header, *rows = csv.reader(file)
+    y = np.array([row[-1] for row in rows])
+    if all(label.isdecimal() for label in y.tolist()):
+        y = y.astype(np.int64)
+    return LabelledData(np.array([row[:-1] for row in rows], dtype=np.float64), y, header[:-1])
+
+
+def read_npz(path: Path) -> LabelledData:
+    """Read an archive with the arrays ``X`` (instances × features) and ``y`` (labels).
+
+    Parameters
+    ----------
+    path : path
+        The ``.npz`` file.
+
+    Returns
+    -------
+    LabelledData
+    """
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            X, y = archive["X"].astype(np.float64), archive["y"]
+    except KeyError as error:
+        raise DataFileError(f"{path} has no array of that name: {error.args[0]}") from None
+    except (ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile) as error:
+        raise DataFileError(f"{path} is damaged, or not an .npz archive of numbers: {error}") from None
+    if X.ndim != 2 or y.shape != X.shape[:1]:
+        raise DataFileError(f"{path}: X has shape {X.shape} and y {y.shape}; they should be (m, n) and (m,)")
+    return LabelledData(X, y, [])
+
+
+def _load_mat(path: Path) -> dict[str, Any]:
+    try:
+        return io.loadmat(path)
+    except NotImplementedError:
+        raise DataFileError(f"{path} is a MATLAB v7.3 file; save it in MATLAB with save(..., '-v7')") from None
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # loadmat raises errors of many kinds on damaged bytes
+        raise DataFileError(f"{path} is damaged, or not a MATLAB file: {error}") from None
+
+
+def _matrix(content: dict[str, Any], name: str, path: Path) -> Any:
+    """A variable as a matrix of numbers, dense or sparse."""
+    matrix = content[name]
+    if not sparse.issparse(matrix):
+        matrix = np.asarray(matrix)
+    if matrix.dtype.kind not in "biuf" or matrix.ndim != 2 or 0 in matrix.shape:
+        raise DataFileError(f"{path}: {name!r} should be a matrix of numbers; it is {matrix.dtype} of shape {matrix.shape}")
+    return matrix

@@ -1,0 +1,125 @@
+"""LSB-CMM: a mixture whose components share out the feature space, each with its own distribution of labels."""
+
+from __future__ import annotations
+
+from math import ceil, log2
+from numbers import Integral, Real
+from typing import ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from ..data.candidates import CandidateSets
+from ..solvers.lsbcmm import fit_mixture, mixture_proba
+from ._base import WeightedPartialLabelClassifier, check_learnable
+from ._registry import Method
+
+
+class LSBCMMClassifier(WeightedPartialLabelClassifier):
+    """Logistic stick-breaking conditional multinomial mixture model (Liu & Dietterich, 2012).
+
+    Logistic sticks share an instance out among components, ``φ_k(x) = σ(w_kᵀx + b_k) Π_{j<k} (1 - σ(w_jᵀx + b_j))``, and a
+    component draws the label from its multinomial ``θ_k``. Variational EM raises a lower bound of the likelihood of the
+    candidate sets; it never falls. Components start on the classes in turn, those with most candidates first: nothing is
+    random, and neither the order of rows nor that of classes matters.
+
+    Parameters
+    ----------
+    n_components : int, default=None
+        Number of components; None is ``⌈10 log₂ l⌉`` for ``l`` classes.
+    concentration : float, default=0.05
+        The Dirichlet prior of the ``θ_k``; the smaller, the more each component keeps to few labels.
+    precision : float, default=1.0
+        The precision ``λ`` of the Gaussian prior of the ``w_k`` (their intercepts have none). It belongs to the scale of the
+        features, which are best standardised.
+    max_iter : int, default=100
+        Largest number of rounds.
+    tol : float, default=1e-3
+        A round that raises the bound by no more than this per instance is the last.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (l,)
+        The class labels.
+    coef_ : ndarray of shape (n_components - 1, n)
+        The sticks' weights ``w_k``; the last component takes what the sticks leave.
+    intercept_ : ndarray of shape (n_components - 1,)
+        The sticks' intercepts ``b_k``.
+    posterior_ : ndarray of shape (n_components, l)
+        Parameters of the Dirichlet posteriors of the ``θ_k``.
+    confidence_ : csr_array of shape (m, l)
+        Posterior probabilities of the candidates of each training row.
+    transduction_ : ndarray of shape (m,)
+        The most probable candidate of each training row.
+    lower_bound_path_ : ndarray of shape (n_iter_,)
+        The evidence lower bound after each round.
+    n_iter_ : int
+        Rounds made.
+    converged_ : bool
+        Whether ``tol`` was met.
+
+    Notes
+    -----
+    The defaults of ``n_components`` and ``concentration`` are the usual ones. The start, ``precision`` and ``tol`` were chosen by
+    cross-validated accuracy on Lost and MSRCv2 with standardised features, so figures on these two sets are not blind.
+
+    The bound has many local maxima. Where candidates are hard to tell apart, the rounds can amplify a change of the features
+    in the last digits until a few predictions differ.
+
+    References
+    ----------
+    L. Liu and T. Dietterich. A conditional multinomial mixture model for superset label learning. NIPS 2012.
+
+    Examples
+    --------
+    >>> from surelabel.estimators.lsbcmm import LSBCMMClassifier
+    >>> X = [[-1.0], [-0.8], [1.0], [1.2]]
+    >>> LSBCMMClassifier().fit(X, [{"a"}, {"a", "b"}, {"b"}, {"a", "b"}]).predict([[-0.9], [1.1]])
+    array(['a', 'b'], dtype='<U1')
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        # Below 0.01 exp(E[log θ]) comes near the smallest floating-point number.
+        "concentration": [Interval(Real, 0.01, None, closed="left")],
+        "precision": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        concentration: float = 0.05,
+        precision: float = 1.0,
+        max_iter: int = 100,
+        tol: float = 1e-3,
+    ) -> None:
+        self.n_components = n_components
+        self.concentration = concentration
+        self.precision = precision
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def _fit(self, X: np.ndarray, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
+        check_learnable(candidates)
+        mixture = fit_mixture(
+            X.astype(np.float64, copy=False),
+            candidates.sparse.astype(np.float64),
+            np.ones(len(candidates)) if weight is None else weight.astype(np.float64, copy=False),
+            n_components=self.n_components or ceil(10 * log2(len(candidates.classes))),
+            concentration=self.concentration,
+            precision=self.precision,
+            max_iter=self.max_iter,
+            tol=self.tol,
+        )
+        self.coef_, self.intercept_, self.posterior_ = mixture.coef.T, mixture.intercept, mixture.posterior
+        self.lower_bound_path_, self.converged_ = mixture.lower_bound_path, mixture.converged
+        self.n_iter_ = len(mixture.lower_bound_path)
+        return mixture.confidence
+
+    def _outputs(self, X: np.ndarray) -> np.ndarray:
+        return mixture_proba(X, self.coef_.T, self.intercept_, self.posterior_)
+
+
+METHOD = Method("LSBCMM", LSBCMMClassifier, {}, "Liu & Dietterich, NIPS 2012")

@@ -1,0 +1,213 @@
+"""PALOC: partial-label learning by one-vs-one decomposition (Wu & Zhang 2018)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.svm import SVC
+from sklearn.utils import gen_batches
+from sklearn.utils._param_validation import HasMethods, Interval
+
+from ..data.candidates import CandidateSets
+from ..progress import track
+from ..solvers.kernels import kernel_matrix
+from ..solvers.pairwise import keep_elected, pair_problems, pair_votes, sparse_rows
+from ..solvers.segments import row_normalise
+from ._base import PartialLabelClassifier, check_learnable
+from ._registry import Method
+
+BLOCK = 1024  # rows that are predicted at a time: bounds the memory for their kernel and for their outputs of all pairs
+
+#: Runs ``function(rows, target)`` for each problem and yields the results in order.
+Run = Callable[[Callable, Iterable], Iterable]
+
+
+class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
+    """One classifier for each pair of labels, and one for each label on top of them (PALOC).
+
+    For labels ``j < k`` a binary classifier ``h_jk`` learns from the rows that have exactly one of the two as candidate; a pair
+    with one side only abstains. Where the label with most votes of the pairs is a candidate of a row, it replaces the row's
+    candidates. Then one classifier ``h_j`` for each label learns from ``[x, all h_jk(x)]`` which rows still have it as
+    candidate. The score of label ``j`` is ``Σ_k [h_jk votes for j] + μ [h_j says yes]``.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        The binary learner. None is ``SVC(gamma="auto")``: the Gaussian kernel with the defaults of libsvm, ``C = 1`` and
+        ``γ = 1 / number of features``. All machines of a ``SVC`` with Gaussian kernel and such a γ, or a given number, share
+        one kernel matrix and keep their support vectors once. With ``gamma="scale"`` each pair has a kernel of its own, which
+        is slower.
+    mu : float, default=10
+        Weight μ of the classifiers of the second stage against one vote; the paper's value.
+    n_jobs : int, default=None
+        Number of threads; the model does not depend on it.
+    verbose : bool, default=False
+        Show progress in a terminal.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (l,)
+        The class labels.
+    disambiguated_ : CandidateSets
+        The candidates after the vote of the pairs.
+    confidence_ : csr_array of shape (m, l)
+        Scores of the training rows, normalised over their candidates.
+    transduction_ : ndarray of shape (m,)
+        The candidate of highest score of each training row.
+    n_iter_ : int
+        Always 1: each classifier is trained once.
+    converged_ : bool
+        Always True.
+
+    Notes
+    -----
+    Labels with equally many votes: the paper keeps one of them, here all that are candidates stay, so that the model does not
+    depend on the order of the classes.
+
+    The shared kernel takes ``8 m²`` bytes, the outputs of the pairs twice ``4 m l²`` (half of it for ``X`` in
+    single precision).
+
+    References
+    ----------
+    X. Wu and M.-L. Zhang (2018). Towards enabling binary decomposition for partial label learning. IJCAI, 2868-2874.
+
+    Examples
+    --------
+    >>> from surelabel.estimators.paloc import PALOCClassifier
+    >>> X = [[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]]
+    >>> sets = [{"a"}, {"a", "b"}, {"a"}, {"b"}, {"a", "b"}, {"b"}]
+    >>> PALOCClassifier().fit(X, sets).transduction_
+    array(['a', 'a', 'a', 'b', 'b', 'b'], dtype='<U1')
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list]] = {
+        "estimator": [HasMethods(["fit", "decision_function"]), HasMethods(["fit", "predict_proba"]), None],
+        "mu": [Interval(Real, 0, None, closed="left")],
+        "n_jobs": [int, None],
+        "verbose": ["boolean"],
+    }
+
+    def __init__(
+        self, estimator: BaseEstimator | None = None, mu: float = 10.0, n_jobs: int | None = None, verbose: bool = False
+    ) -> None:
+        self.estimator = estimator
+        self.mu = mu
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _fit(self, X: np.ndarray, candidates: CandidateSets) -> np.ndarray:
+        check_learnable(candidates)
+        rows, indices, indptr = candidates.rows, candidates.indices, candidates.indptr
+        n_labels = candidates.shape[1]
+
+        self._pairs = self._machines()
+        problems: Iterable = pair_problems(indptr, indices, n_labels)
+        outputs = self._pairs.fit(X, problems, self._run("pairs of labels", n_labels * (n_labels - 1) // 2))
+        votes = pair_votes(outputs, n_labels)
+
+        remaining = np.zeros(candidates.shape, bool)
+        remaining[rows, indices] = keep_elected(votes, indptr, indices)
+        self.disambiguated_ = CandidateSets.from_indicator(remaining, classes=candidates.classes)
+
+        self._labels = self._machines()
+        problems = ((slice(None), target) for target in remaining.T)
+        says_yes = self._labels.fit(np.hstack([X, outputs]), problems, self._run("labels", n_labels)) > 0
+        self.n_iter_, self.converged_ = 1, True
+        return row_normalise((votes + self.mu * says_yes)[rows, indices], indptr).astype(X.dtype, copy=False)
+
+    def _outputs(self, X: np.ndarray) -> np.ndarray:
+        return np.vstack([self._block_scores(X[block]) for block in gen_batches(len(X), BLOCK)])
+
+    def _block_scores(self, X: np.ndarray) -> np.ndarray:
+        outputs = self._pairs.outputs(X)
+        says_yes = self._labels.outputs(np.hstack([X, outputs])) > 0
+        return pair_votes(outputs, len(self.classes_)) + self.mu * says_yes
+
+    def _machines(self) -> _GaussianMachines | _Machines:
+        inner = SVC(gamma="auto") if self.estimator is None else self.estimator
+        shared = type(inner) is SVC and inner.kernel == "rbf" and inner.gamma != "scale"
+        return _GaussianMachines(inner) if shared else _Machines(inner)
+
+    def _run(self, description: str, total: int) -> Run:
+        """Threads suffice: libsvm, where the time goes, runs outside the interpreter's lock."""
+
+        def run(function: Callable, problems: Iterable) -> Iterable:
+            parallel = Parallel(self.n_jobs, prefer="threads", return_as="generator")
+            results = parallel(delayed(function)(*problem) for problem in problems)
+            return track(results, description, total, verbose=self.verbose)
+
+        return run
+
+
+class _Machines:
+    """One fitted clone of a binary classifier for each problem; None for a problem that has one side only."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def fit(self, X: np.ndarray, problems: Iterable, run: Run) -> np.ndarray:
+        """Train on each problem (rows, target); return the outputs for all rows, one column per problem."""
+
+        def train(rows: Any, target: np.ndarray) -> Any:
+            return clone(self.inner).fit(X[rows], target) if _has_two_sides(target) else None
+
+        self.fitted = list(run(train, problems))
+        return self.outputs(X)
+
+    def outputs(self, X: np.ndarray) -> np.ndarray:
+        """Return the outputs for new rows, one column per problem."""
+        return np.column_stack([_binary_output(machine, X) for machine in self.fitted]).astype(X.dtype, copy=False)
+
+
+class _GaussianMachines:
+    """Gaussian support vector machines over the same rows: one kernel matrix for all, each support vector kept once."""
+
+    def __init__(self, inner: SVC) -> None:
+        self.inner = inner
+
+    def fit(self, X: np.ndarray, problems: Iterable, run: Run) -> np.ndarray:
+        """Train on each problem (rows, target); return the outputs for all rows, one column per problem."""
+        self.gamma = 1 / X.shape[1] if self.inner.gamma == "auto" else self.inner.gamma
+        K = kernel_matrix("rbf", X, gamma=self.gamma).astype(np.float64, copy=False)  # libsvm knows no other type
+        everywhere = np.arange(len(X))
+
+        def train(rows: Any, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+            if not _has_two_sides(target):
+                return everywhere[:0], np.empty(0), 0.0
+            part = K if isinstance(rows, slice) else K[np.ix_(rows, rows)]
+            machine = clone(self.inner).set_params(kernel="precomputed").fit(part, target)
+            return everywhere[rows][machine.support_], machine.dual_coef_[0], machine.intercept_[0]
+
+        support, values, intercept = zip(*run(train, problems), strict=True)
+        self.intercept = np.array(intercept)
+        coef = sparse_rows(zip(support, values, strict=True), len(X))
+        used = np.unique(coef.indices) if coef.nnz else everywhere[:1]  # a kernel needs a row even where all abstain
+        self.vectors, self.coef = X[used], coef[:, used]
+        return self._combine(coef, K, X.dtype)
+
+    def outputs(self, X: np.ndarray) -> np.ndarray:
+        """Return the outputs for new rows, one column per problem."""
+        K = kernel_matrix("rbf", X, self.vectors, gamma=self.gamma)
+        return self._combine(self.coef, K.T, X.dtype)
+
+    def _combine(self, coef: Any, K: np.ndarray, dtype: Any) -> np.ndarray:
+        return (coef @ K + self.intercept[:, None]).astype(dtype, copy=False).T
+
+
+def _has_two_sides(target: np.ndarray) -> bool:
+    return bool(target.any() and not target.all())
+
+
+def _binary_output(machine: Any, X: np.ndarray) -> np.ndarray:
+    """Return a number per row, positive for yes and negative for no; 0 of a machine that is missing."""
+    if machine is None:
+        return np.zeros(len(X))
+    return machine.decision_function(X) if hasattr(machine, "decision_function") else machine.predict_proba(X) @ [-1, 1]
+
+
+METHOD = Method("PALOC", PALOCClassifier, {}, "Wu & Zhang (2018), Towards enabling binary decomposition for PLL")

@@ -1,0 +1,109 @@
+"""Self-training on candidate labels, in the plain form that the SURE paper argues against."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.linear_model import Ridge
+from sklearn.utils._param_validation import Interval
+
+from ..data.candidates import CandidateSets
+from ..solvers.segments import row_argmax
+from ._base import WeightedPartialLabelClassifier, check_learnable
+from ._registry import Method
+
+TIE = 1e-9  # confidences that differ by less are equal up to rounding
+
+
+class SelfTrainingPLClassifier(WeightedPartialLabelClassifier):
+    """Train, pick the candidates the model is sure of as the true labels, train again, until nothing can be picked.
+
+    The straightforward method of the introduction of Feng & An (2019). A multi-output ridge regression learns the confidences of
+    the labels, ``1 / |S|`` for each of the candidates ``S`` of a row. Its outputs, their positive part normalised over the
+    candidates, say how sure it is of each; a row with a candidate above the threshold keeps that label alone. A pick is final:
+    early mistakes spread, which is what SURE avoids.
+
+    Parameters
+    ----------
+    alpha : float, default=1
+        Strength of the ridge penalty.
+    threshold : float, default=0.7
+        Confidence that a candidate must exceed to be picked; nothing exceeds 1.
+    max_iter : int, default=100
+        Largest number of trainings.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (l,)
+        The class labels.
+    ridge_ : Ridge
+        The model of the last round.
+    picked_ : ndarray of shape (m,)
+        Whether the label of a training row is settled: it was certain, or has been picked. Rows of weight 0 have no entry.
+    confidence_ : csr_array of shape (m, l)
+        1 at settled labels, else how sure the model is of each candidate.
+    transduction_ : ndarray of shape (m,)
+        The label of highest confidence of each training row.
+    n_iter_ : int
+        Number of trainings.
+    converged_ : bool
+        Whether it ended because nothing was left to pick.
+
+    References
+    ----------
+    L. Feng and B. An (2019). Partial label learning with self-guided retraining. AAAI, 3542-3549.
+
+    Examples
+    --------
+    >>> from surelabel.estimators.self_training import SelfTrainingPLClassifier
+    >>> X = [[0.0], [0.2], [1.0], [1.2]]
+    >>> SelfTrainingPLClassifier(alpha=0.1).fit(X, [{"a"}, {"a", "b"}, {"b"}, {"a", "b"}]).transduction_
+    array(['a', 'a', 'b', 'b'], dtype='<U1')
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list]] = {
+        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "threshold": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(self, alpha: float = 1.0, threshold: float = 0.7, max_iter: int = 100) -> None:
+        self.alpha = alpha
+        self.threshold = threshold
+        self.max_iter = max_iter
+
+    def _fit(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
+        check_learnable(candidates)
+        rows, indices, indptr = candidates.rows, candidates.indices, candidates.indptr
+        target = np.zeros(candidates.shape, X.dtype)
+        target[rows, indices] = 1 / candidates.sizes[rows]
+        self.picked_ = candidates.sizes == 1
+        self.converged_ = False
+        for iteration in range(1, self.max_iter + 1):
+            self.n_iter_ = iteration
+            self.ridge_ = Ridge(alpha=self.alpha).fit(X, target, sample_weight=weight)
+            confidence = self._confidence_of(X, candidates)
+            best = row_argmax(confidence, indptr, tie=TIE)
+            sure = np.flatnonzero((confidence[best] > self.threshold + TIE) & ~self.picked_)
+            if not len(sure):
+                self.converged_ = True
+                break
+            target[sure] = 0
+            target[sure, indices[best[sure]]] = 1
+            self.picked_[sure] = True
+        settled = self.picked_[rows]
+        confidence[settled] = target[rows, indices][settled]
+        return confidence
+
+    def _outputs(self, X: Any) -> np.ndarray:
+        return self.ridge_.predict(X)
+
+
+METHOD = Method(
+    "Self-training",
+    SelfTrainingPLClassifier,
+    {"alpha": (0.01, 0.1, 1, 10, 100), "threshold": (0.5, 0.6, 0.7, 0.8, 0.9)},
+    "Feng & An (2019), Partial label learning with self-guided retraining, introduction",
+)

@@ -1,0 +1,147 @@
+"""The plain alternatives: an ordinary classifier on weighted, unambiguous or randomly picked candidates."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils._param_validation import HasMethods, StrOptions
+from sklearn.utils.validation import has_fit_parameter
+
+from ..data.candidates import CandidateSets
+from ..exceptions import CandidateError, ParameterError
+from ._base import WeightedPartialLabelClassifier, check_learnable
+from ._registry import Method
+
+
+class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClassifier):
+    """What anyone can do with an ordinary classifier and candidate labels: the baseline every method must beat.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        Any scikit-learn classifier. None is ``LogisticRegression(max_iter=1000)``: it is convex, so there is nothing random
+        in it, its probabilities are its own, and it takes a weight as that many copies of a row.
+    strategy : {"weighted", "unambiguous", "random"}, default="weighted"
+        What becomes of a row with the candidates ``S``:
+
+        - "weighted": one example for each candidate, of weight ``1 / |S|``;
+        - "unambiguous": only rows with one candidate are learned from;
+        - "random": one candidate of each row, picked at random, counts as its label. Copies that a sample weight stands
+          for share the pick, and the picks belong to the order of the rows.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the picks of strategy "random".
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (l,)
+        The class labels.
+    estimator_ : classifier
+        The fitted classifier; it knows the classes as 0, 1, … in the order of ``trained_classes_``.
+    trained_classes_ : ndarray
+        The classes that were learned from; all others have probability 0.
+    confidence_ : csr_array of shape (m, l)
+        Probabilities of the training rows, renormalised over their candidates.
+    transduction_ : ndarray of shape (m,)
+        The most probable candidate of each training row.
+    n_iter_ : int
+        Always 1: the classifier is trained once.
+    converged_ : bool
+        Always True.
+
+    See Also
+    --------
+    SelfTrainingPLClassifier : Picks confident candidates one after the other.
+
+    Examples
+    --------
+    >>> from surelabel.estimators.weighted_candidates import WeightedCandidatesClassifier
+    >>> X = [[0.0], [0.2], [1.0], [1.2]]
+    >>> WeightedCandidatesClassifier().fit(X, [{"a"}, {"a", "b"}, {"b"}, {"a", "b"}]).predict([[0.1], [1.1]])
+    array(['a', 'b'], dtype='<U1')
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list]] = {
+        "estimator": [HasMethods(["fit", "predict_proba"]), HasMethods(["fit", "decision_function"]), None],
+        "strategy": [StrOptions({"weighted", "unambiguous", "random"})],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimator: BaseEstimator | None = None,
+        strategy: Literal["weighted", "unambiguous", "random"] = "weighted",
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.strategy = strategy
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = get_tags(self._inner()).input_tags.sparse
+        return tags
+
+    def _inner(self) -> Any:
+        return LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
+
+    def _fit(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
+        check_learnable(candidates)
+        rows, labels = self._examples(candidates)
+        seen, codes = np.unique(labels, return_inverse=True)
+        if len(seen) < 2:
+            raise CandidateError(
+                f"strategy={self.strategy!r} finds examples of {len(seen)} class(es) among {len(candidates)} rows, "
+                "and a classifier needs two; try strategy='weighted'"
+            )
+        self.estimator_ = clone(self._inner())
+        if self.strategy == "weighted":
+            each = 1 / candidates.sizes[rows]
+            weight = each if weight is None else weight[rows] * each
+        elif weight is not None:
+            weight = weight[rows]
+        if weight is None:
+            self.estimator_.fit(X[rows], codes)
+        elif has_fit_parameter(self.estimator_, "sample_weight"):
+            self.estimator_.fit(X[rows], codes, sample_weight=weight)
+        else:
+            raise ParameterError(
+                f"{type(self.estimator_).__name__} does not accept sample_weight, which strategy='weighted' and weighted rows "
+                "need: choose another estimator or another strategy (transformers belong in a pipeline around this classifier)"
+            )
+        self._seen = seen
+        self.trained_classes_ = candidates.classes[seen]
+        self.n_iter_, self.converged_ = 1, True
+        return self._confidence_of(X, candidates).astype(X.dtype, copy=False)
+
+    def _examples(self, candidates: CandidateSets) -> tuple[np.ndarray, np.ndarray]:
+        """Row and class position of each training example."""
+        if self.strategy == "weighted":
+            return candidates.rows, candidates.indices
+        if self.strategy == "unambiguous":
+            rows = np.flatnonzero(candidates.sizes == 1)
+            return rows, candidates.indices[candidates.indptr[rows]]
+        pick = check_random_state(self.random_state).uniform(size=len(candidates))
+        return np.arange(len(candidates)), candidates.indices[candidates.indptr[:-1] + (pick * candidates.sizes).astype(np.intp)]
+
+    def _outputs(self, X: Any) -> np.ndarray:
+        """Probabilities of the inner classifier or, where it has none, its scores; classes it never saw come last."""
+        if hasattr(self.estimator_, "predict_proba"):
+            seen, unseen = self.estimator_.predict_proba(X), 0.0
+        else:
+            scores = self.estimator_.decision_function(X)
+            seen, unseen = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores, -np.inf
+        outputs = np.full((X.shape[0], len(self.classes_)), unseen, seen.dtype)
+        outputs[:, self._seen] = seen
+        return outputs
+
+
+METHOD = Method(
+    "Weighted candidates",
+    WeightedCandidatesClassifier,
+    {},
+    "The plain alternative: each of the |S| candidates of a row as an example of weight 1/|S|",
+)

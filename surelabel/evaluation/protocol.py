@@ -1,0 +1,205 @@
+"""The paper's protocol: ten outer folds to measure, five inner folds of the training rows to choose parameters.
+
+Folds depend on the number of rows and a seed alone, so that every method meets the same ones. They are not stratified: training
+sets have no true labels to stratify by, and some classes of FG-NET have a single member.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from sklearn import config_context
+from sklearn.model_selection import GridSearchCV, KFold
+
+from ..data.candidates import CandidateSets
+from ..exceptions import ParameterError
+from .metrics import SCORERS, accuracy_within, covering_rate, transductive_accuracy
+
+#: What may choose parameters. The first two look at candidates only; "oracle" looks at true labels.
+SELECTIONS = ("covering_rate", "approximated_accuracy", "oracle")
+
+
+@dataclass(frozen=True)
+class Fold:
+    """The rows of one outer fold.
+
+    Attributes
+    ----------
+    train, test : ndarray of int
+        Rows to learn from, and rows to measure on.
+    select : ndarray of int
+        Those of the training rows that choose the parameters; all of them unless capped.
+    inner : list of (ndarray, ndarray)
+        Inner folds, as positions within ``select``.
+    """
+
+    train: np.ndarray
+    test: np.ndarray
+    select: np.ndarray
+    inner: list[tuple[np.ndarray, np.ndarray]]
+
+
+def make_folds(n_rows: int, *, n_folds: int = 10, inner_folds: int = 5, max_select: int = 0, seed: int = 0) -> list[Fold]:
+    """Split rows into outer folds, and the training rows of each into inner folds.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of instances.
+    n_folds : int, default=10
+        Number of outer folds.
+    inner_folds : int, default=5
+        Number of inner folds.
+    max_select : int, default=0
+        Choose parameters on a random sample of at most so many training rows; 0 for all of them.
+    seed : int, default=0
+        Seed of all folds.
+
+    Returns
+    -------
+    list of Fold
+
+    Examples
+    --------
+    >>> fold = make_folds(1000, max_select=200)[3]
+    >>> len(fold.train), len(fold.test), len(fold.select), len(fold.inner)
+    (900, 100, 200, 5)
+    """
+    smallest = n_rows - -(-n_rows // n_folds) if n_folds > 1 else 0
+    smallest = min(smallest, max_select) if max_select > 0 else smallest
+    if not 1 < n_folds <= n_rows or not 1 < inner_folds <= smallest or max_select < 0:
+        raise ParameterError(
+            f"{n_rows} rows cannot be split into {n_folds} outer and {inner_folds} inner folds (with max_select={max_select}); "
+            "each fold needs a row, and there must be at least two folds"
+        )
+    outer = KFold(n_folds, shuffle=True, random_state=_seed(seed, 0)).split(np.empty(n_rows))
+    return [_fold(train, test, inner_folds, max_select, _seed(seed, 1 + number)) for number, (train, test) in enumerate(outer)]
+
+
+def _fold(train: np.ndarray, test: np.ndarray, inner_folds: int, max_select: int, seed: int) -> Fold:
+    select = train
+    if 0 < max_select < len(train):
+        select = np.sort(np.random.default_rng(seed).choice(train, max_select, replace=False))
+    inner = KFold(inner_folds, shuffle=True, random_state=seed).split(select)
+    return Fold(train, test, select, list(inner))
+
+
+def _seed(*identity: int) -> int:
+    return int(np.random.SeedSequence(identity).generate_state(1)[0])
+
+
+@dataclass(frozen=True)
+class Selected:
+    """Parameters chosen on the inner folds.
+
+    Attributes
+    ----------
+    parameters : dict
+        The best point of the grid.
+    score : float
+        Its mean score over the inner folds.
+    selection : str
+        The criterion.
+    n_select : int
+        Number of rows that chose.
+    seconds : float
+        Time taken.
+    """
+
+    parameters: dict[str, Any]
+    score: float
+    selection: str
+    n_select: int
+    seconds: float
+
+
+def grid_search(estimator: Any, grid: Mapping[str, Sequence[Any]], selection: str) -> GridSearchCV:
+    """A search over the grid of any partial-label classifier, for :func:`select_parameters`.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Holds the fixed parameters.
+    grid : mapping of str to sequence
+        Values to try.
+    selection : {"covering_rate", "approximated_accuracy", "oracle"}
+        What the left-out rows are scored by.
+
+    Returns
+    -------
+    GridSearchCV
+        It does not refit: the final model learns from all training rows.
+    """
+    _check_selection(selection)
+    return GridSearchCV(estimator, dict(grid), scoring=SCORERS[selection], refit=False, error_score="raise")
+
+
+def select_parameters(search: Any, X: Any, candidates: CandidateSets, y: Any, fold: Fold, *, selection: str) -> Selected:
+    """Choose parameters on the inner folds of a fold.
+
+    Parameters
+    ----------
+    search : GridSearchCV or SURECV
+        The search, scoring by ``selection``; its ``cv`` is set to the inner folds.
+    X, candidates, y : array, CandidateSets, array
+        The whole data set. The true labels ``y`` are passed on for "oracle" only.
+    fold : Fold
+        Which rows.
+    selection : {"covering_rate", "approximated_accuracy", "oracle"}
+        The criterion.
+
+    Returns
+    -------
+    Selected
+    """
+    _check_selection(selection)
+    rows = fold.select
+    search.set_params(cv=fold.inner)
+    start = perf_counter()
+    # Routing is how scikit-learn's search carries the true labels of the left-out rows to the scorer.
+    with config_context(enable_metadata_routing=selection == "oracle"):
+        search.fit(X[rows], candidates[rows], **({"y_true": np.asarray(y)[rows]} if selection == "oracle" else {}))
+    seconds = perf_counter() - start
+    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in search.best_params_.items()}
+    return Selected(plain, float(search.best_score_), selection, len(rows), seconds)
+
+
+def fold_scores(
+    candidates: CandidateSets, y: Any, fold: Fold, y_pred: Any, transduction: Any, *, ordered: bool = False
+) -> dict[str, float]:
+    """The scores of one outer fold.
+
+    Parameters
+    ----------
+    candidates, y : CandidateSets, array-like of shape (m,)
+        Candidates and true labels of the whole data set.
+    fold : Fold
+        Which rows.
+    y_pred : array-like
+        Predictions of the test rows.
+    transduction : array-like
+        The candidate found for each training row (``estimator.transduction_``).
+    ordered : bool, default=False
+        Whether labels are numbers whose distance has a meaning: adds the accuracies within 3 and 5.
+
+    Returns
+    -------
+    dict of str to float
+    """
+    y = np.asarray(y)
+    truth = CandidateSets.from_labels(y[fold.test])
+    scores = {"accuracy": covering_rate(truth, y_pred)}
+    if ordered:
+        scores |= {f"accuracy_within_{k}": accuracy_within(truth, y_pred, k) for k in (3, 5)}
+    scores["transductive_accuracy"] = transductive_accuracy(y[fold.train], transduction)
+    scores["covering_rate"] = covering_rate(candidates[fold.test], y_pred)
+    return scores
+
+
+def _check_selection(selection: str) -> None:
+    if selection not in SELECTIONS:
+        raise ParameterError(f"parameters are selected by {', '.join(SELECTIONS)}; got {selection!r}")

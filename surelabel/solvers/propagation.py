@@ -1,0 +1,92 @@
+"""Label propagation over a neighbour graph, confined to the candidates."""
+
+import numpy as np
+from scipy import sparse
+
+from .segments import row_normalise
+
+
+def candidate_graph(neighbours: np.ndarray, weights: np.ndarray, indptr: np.ndarray, indices: np.ndarray) -> sparse.csr_array:
+    """Neighbour graph between candidate entries: (i, c) hears (j, c) with the weight of j among i's neighbours.
+
+    What row ``j`` says of labels that are no candidates of ``i`` is dropped, so a round of propagation costs what the candidates
+    cost, not instances × labels. The weights of a row's neighbours are scaled to sum 1 (all zero: they stay so).
+
+    Parameters
+    ----------
+    neighbours, weights : ndarray of shape (m, k)
+        Each row's neighbours and their weights.
+    indptr, indices : ndarray
+        The candidates as compressed sparse rows, indices ascending within a row.
+
+    Returns
+    -------
+    csr_array of shape (n_entries, n_entries)
+    """
+    total = weights.sum(axis=1, keepdims=True)
+    weights = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
+    rows = np.repeat(np.arange(len(neighbours)), np.diff(indptr))
+    stride = int(indices.max()) + 1
+    keys = rows * stride + indices  # ascending
+    wanted = neighbours[rows] * stride + indices[:, None]
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    heard = (keys[at] == wanted) & (weights[rows] > 0)
+    starts = np.concatenate([[0], np.cumsum(heard.sum(axis=1))])
+    return sparse.csr_array((weights[rows][heard], at[heard], starts), shape=(len(keys), len(keys)))
+
+
+def propagate(
+    graph: sparse.csr_array, indptr: np.ndarray, alpha: float, max_iter: int, tol: float
+) -> tuple[np.ndarray, int, bool]:
+    """Repeat ``f ← α graph f + (1 - α) f₀``, each row back on the simplex, from ``f₀`` uniform over the candidates.
+
+    Parameters
+    ----------
+    graph : csr_array of shape (n_entries, n_entries)
+        From :func:`candidate_graph`.
+    indptr : ndarray of shape (m + 1,)
+        Rows of the candidate entries.
+    alpha : float
+        Share of the neighbours in a round, 0 to 1.
+    max_iter : int
+        Largest number of rounds.
+    tol : float
+        Stop when no entry moves by more.
+
+    Returns
+    -------
+    confidence : ndarray of shape (n_entries,)
+    n_iter : int
+    converged : bool
+    """
+    sizes = np.diff(indptr)
+    start = np.repeat(1 / sizes, sizes)
+    graph, rest = alpha * graph, (1 - alpha) * start
+    confidence, change, n_iter = start, np.inf, 0
+    while n_iter < max_iter and change > tol:
+        heard = row_normalise(graph @ confidence + rest, indptr)
+        change = np.abs(heard - confidence).max()
+        confidence, n_iter = heard, n_iter + 1
+    return confidence, n_iter, bool(change <= tol)
+
+
+def restore_class_mass(confidence: np.ndarray, indptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """Scale each class so that its mass is again what it was with all candidates equally likely; rows back on the simplex.
+
+    Parameters
+    ----------
+    confidence : ndarray of shape (n_entries,)
+        Confidence of each candidate.
+    indptr, indices : ndarray
+        The candidates as compressed sparse rows.
+
+    Returns
+    -------
+    ndarray of shape (n_entries,)
+    """
+    sizes = np.diff(indptr)
+    prior = np.bincount(indices, np.repeat(1 / sizes, sizes))
+    mass = np.bincount(indices, confidence)
+    scale = np.divide(prior, mass, out=np.ones_like(prior), where=mass > 0)
+    # Rounded, as candidates that are equal but for rounding noise must tie.
+    return row_normalise(np.round(confidence * scale[indices], 12), indptr)

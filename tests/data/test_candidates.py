@@ -1,0 +1,232 @@
+import copy
+import pickle
+import time
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from joblib import Parallel, delayed
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, KFold, cross_validate, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from surelabel import CandidateSets, SUREClassifier, as_candidates, make_partial
+from surelabel.exceptions import CandidateError
+
+LISTS = [["cat", "dog"], ["dog"], ["cow", "cat"]]
+MATRIX = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 0]])
+CLASSES = ["cat", "cow", "dog"]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        LISTS,
+        [set(row) for row in LISTS],
+        tuple(tuple(row) for row in LISTS),
+        pd.Series(LISTS),
+        pl.Series(LISTS),
+        np.array([["cat", "dog"], ["dog", None], ["cow", "cat"]], dtype=object),
+        np.array([["cat", "dog"], ["dog", ""], ["cow", "cat"]]),
+        pd.DataFrame({"ann": ["cat", "dog", "cow"], "bob": ["dog", None, "cat"], "eve": ["dog", np.nan, "cat"]}),
+        pl.DataFrame({"ann": ["cat", "dog", "cow"], "bob": ["dog", None, "cat"]}),
+        pd.DataFrame(MATRIX.astype(bool), columns=CLASSES),
+        pd.DataFrame(MATRIX, columns=CLASSES),
+        pl.DataFrame({"cat": [1, 0, 1], "cow": [0, 0, 1], "dog": [1, 1, 0]}),
+    ],
+)
+def test_every_form_gives_the_same_sets(form):
+    assert as_candidates(form) == CandidateSets([0, 2, 3, 5], [0, 2, 2, 0, 1], CLASSES)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array, sparse.csc_matrix, sparse.coo_array, sparse.lil_array])
+@pytest.mark.parametrize("dtype", [bool, np.int8, float])
+def test_matrices(convert, dtype):
+    sets = as_candidates(convert(MATRIX.astype(dtype)))
+    assert sets == CandidateSets([0, 2, 3, 5], [0, 2, 2, 0, 1], [0, 1, 2])
+    assert as_candidates(convert(MATRIX.astype(dtype)), classes=CLASSES).to_lists() == [sorted(row) for row in LISTS]
+
+
+def test_explicit_zeros_of_a_sparse_matrix_are_no_candidates():
+    matrix = sparse.csr_array((np.array([1, 0, 1]), np.array([0, 1, 1]), np.array([0, 2, 3])), shape=(2, 2))
+    assert as_candidates(matrix).to_lists() == [[0], [1]]
+
+
+@pytest.mark.parametrize("labels", [[3, 1, 3], np.array([3, 1, 3]), [3.0, 1.0, 3.0], pd.Series([3, 1, 3]), pl.Series([3, 1, 3])])
+def test_labels_are_singletons(labels):
+    sets = as_candidates(labels)
+    assert sets.to_lists() == [[3], [1], [3]]
+    assert sets.classes.tolist() == [1, 3]
+
+
+def test_strings_with_a_separator():
+    sets = CandidateSets.from_strings(np.array([" cat | dog", "dog", "cow|cat||cat"]))
+    assert sets.to_lists() == [["cat", "dog"], ["dog"], ["cat", "cow"]]
+    assert CandidateSets.from_strings(["a;b", None], separator=";", unlabelled="all").to_lists() == [["a", "b"], ["a", "b"]]
+    # Without the separator said, the same strings are labels.
+    assert as_candidates(["cat|dog", "dog"]).classes.tolist() == ["cat|dog", "dog"]
+
+
+def test_counts():
+    counts = pd.DataFrame({"cat": [2, 0], "dog": [1, 3]})
+    assert CandidateSets.from_counts(counts).to_lists() == [["cat", "dog"], ["dog"]]
+    assert CandidateSets.from_counts(sparse.csr_array(counts.to_numpy()), classes=["cat", "dog"]) == CandidateSets.from_counts(
+        counts
+    )
+
+
+def test_a_column_vector_is_labels_with_a_warning():
+    with pytest.warns(match="column-vector"):
+        assert as_candidates(np.array([[1], [2]])).to_lists() == [[1], [2]]
+
+
+def test_unlabelled_rows():
+    with pytest.raises(CandidateError, match=r"2 row\(s\) have no candidate label: row 1, 3"):
+        as_candidates([["a"], [], ["b"], []])
+    assert as_candidates([["a"], [], ["b"]], unlabelled="all").to_lists() == [["a"], ["a", "b"], ["b"]]
+    assert as_candidates(["a", None, "b"], unlabelled="all").to_lists() == [["a"], ["a", "b"], ["b"]]
+
+
+@given(st.lists(st.sets(st.integers(0, 9), min_size=1), min_size=1, max_size=30), st.data())
+@settings(max_examples=60)
+def test_round_trips_and_indexing(rows, data):
+    sets = as_candidates(rows, classes=range(10))
+    assert [set(row) for row in sets.to_lists()] == rows
+    assert sets.shape == (len(rows), 10)
+    assert len(sets) == len(rows)
+    assert as_candidates(sets.to_indicator()) == sets
+    assert as_candidates(sets.sparse) == sets
+    assert np.array_equal(np.asarray(sets), sets.to_indicator())
+    assert [set(row.tolist()) for row in sets] == rows
+    for survivor in (pickle.loads(pickle.dumps(sets)), copy.deepcopy(sets), clone(sets, safe=False), sets[:], sets[:, ...]):
+        assert survivor == sets
+    index = data.draw(st.lists(st.integers(-len(rows), len(rows) - 1), max_size=20))
+    assert [set(row) for row in sets[np.array(index, int)].to_lists()] == [rows[i] for i in index]
+    assert [set(row) for row in sets[index].to_lists()] == [rows[i] for i in index]
+    mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows))))
+    assert [set(row) for row in sets[mask].to_lists()] == [row for row, kept in zip(rows, mask, strict=True) if kept]
+    part = data.draw(st.slices(len(rows)))
+    assert [set(row) for row in sets[part].to_lists()] == rows[part]
+    assert set(sets[np.int64(len(rows) - 1)].tolist()) == rows[-1]
+
+
+def test_bad_indices():
+    sets = as_candidates(LISTS)
+    for key in (3, -4, [3], np.array([True]), (0, 0), [0.5]):
+        with pytest.raises(IndexError):
+            sets[key]
+
+
+def test_immutable_and_independent_of_its_input():
+    indptr, indices = np.array([0, 1, 2], np.int32), np.array([0, 1], np.int32)
+    sets = CandidateSets(indptr, indices, ["a", "b"])
+    indices[0] = 1
+    assert sets.to_lists() == [["a"], ["b"]]
+    for array in (sets.indices, sets.indptr, sets.classes, sets.sparse.data):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+    with pytest.raises(AttributeError):
+        sets.classes = ["x", "y"]
+
+
+def test_equality_and_repr():
+    sets = as_candidates(LISTS)
+    assert sets != sets[:2]
+    assert sets != sets.with_classes(["dog", "cow", "cat"])
+    assert sets != LISTS
+    assert repr(sets) == "CandidateSets(3 rows, 3 classes, 1.67 candidates on average)"
+
+
+def test_describe():
+    summary = as_candidates(LISTS).describe()
+    assert summary.set_sizes == {1: 1, 2: 2}
+    assert summary.class_frequency.tolist() == [2, 1, 2]
+    assert np.array_equal(summary.co_occurrence, MATRIX.T @ MATRIX)
+    assert summary.most_confused() == [("cat", "cow", 1), ("cat", "dog", 1)]
+    assert "1 rows with 1 candidate(s)" in str(summary)
+    assert "cat and dog: 1 rows" in str(summary)
+
+
+@pytest.mark.parametrize(
+    ("form", "options", "message"),
+    [
+        (None, {}, "got None"),
+        ("cat", {}, "got 'cat'"),
+        (3, {}, "got 3"),
+        ([["a"], "b"], {}, "row 1 is not"),
+        ([["a"], ["b", 1]], {}, "labels mix strings and numbers; the rarer kind stands in row 1"),
+        ([["a"], ["b"]], {"classes": ["a", "c"]}, "unknown class b in row 1; the classes are a, c"),
+        ([["a"], ["b"]], {"classes": ["a", "b", "a"]}, "given more than once: a"),
+        ([[1], [2]], {"classes": ["1", "2"]}, "use one type for both"),
+        ([[0, 1, 1], [1, 0, 0]], {}, "look like a 0/1 matrix"),
+        (np.array([[0, 1], [2, 1]]), {}, r"1 other value\(s\) at \(row, column\) \(1, 0\)"),
+        (sparse.csr_array([[0.5, 1], [0, 1]]), {}, r"at \(row, column\) \(0, 0\)"),
+        (np.array([[0, 1], [0, 0]]), {}, "no candidate label: row 1"),
+        (np.eye(3), {"classes": ["a", "b"]}, "3 columns but 2 classes"),
+        (np.zeros((2, 2, 2)), {}, r"shape \(2, 2, 2\)"),
+        (np.array([0.5, 1.0]), {}, "Unknown label type: continuous"),
+        (np.array([np.inf, 1.0]), {}, "infinity"),
+        ([object(), object()], {}, "labels must be strings or numbers, not object"),
+        (pd.DataFrame([[1, 0], [0, 1]], columns=["a", "a"]), {}, "given more than once: a"),
+        ([], {}, "there is no class"),
+        (["a"], {"unlabelled": "some"}, "unlabelled must be 'error' or 'all'"),
+    ],
+)
+def test_bad_input_is_one_clear_sentence(form, options, message):
+    with pytest.raises(CandidateError, match=message):
+        as_candidates(form, **options)
+
+
+def test_bad_positions_and_counts():
+    with pytest.raises(CandidateError, match=r"within 0..1 \(2 classes\); others stand in row 1"):
+        CandidateSets([0, 1, 3], [0, 1, 2], ["a", "b"])
+    with pytest.raises(CandidateError, match="0 or more"):
+        CandidateSets.from_counts(np.array([[-1, 1]]))
+    with pytest.raises(CandidateError, match="separator"):
+        CandidateSets.from_strings(["a"], separator="")
+
+
+def test_a_million_rows_from_csr():
+    m, l = 10**6, 100
+    indices = (np.arange(m)[:, None] * 7 + np.array([0, 31, 62])) % l
+    matrix = sparse.csr_array(
+        (np.ones(3 * m, np.int8), np.sort(indices, axis=1).ravel(), np.arange(0, 3 * m + 1, 3)), shape=(m, l)
+    )
+    started = time.perf_counter()
+    sets = as_candidates(matrix)
+    seconds = time.perf_counter() - started
+    assert sets.indptr.nbytes + sets.indices.nbytes + sets.sparse.data.nbytes < 30e6
+    assert seconds < 5  # measured: 0.06; a dense matrix or a loop over rows would take far longer
+    tracemalloc.start()
+    as_candidates(matrix)[::2]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 90e6  # a dense 10⁶ × 100 matrix alone is 100 MB
+
+
+def _shape(sets):
+    return sets.shape, sets.to_lists()
+
+
+def test_scikit_learn_carries_candidates():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 3))
+    y = np.array(["a", "b", "c"])[X[:, :3].argmax(axis=1)]
+    sets = make_partial(y, p=0.5, r=1, random_state=0)
+    X_train, X_test, train, test = train_test_split(X, sets, test_size=0.25, random_state=0)
+    assert isinstance(train, CandidateSets)
+    assert (len(train), len(test)) == (len(X_train), len(X_test)) == (45, 15)
+    for part, _ in KFold(3).split(X, sets):
+        assert isinstance(sets[part], CandidateSets)
+    model = make_pipeline(StandardScaler(), SUREClassifier(lam=0.3))
+    scores = cross_validate(model, X, sets, cv=3, n_jobs=2, return_estimator=True)
+    assert scores["test_score"].min() > 0.5
+    search = GridSearchCV(model, {"sureclassifier__lam": [0.1, 0.3]}, cv=3, n_jobs=2).fit(X, sets)
+    assert search.best_estimator_.score(X, y) > 0.8
+    assert Parallel(n_jobs=2)(delayed(_shape)(sets) for _ in range(2)) == [_shape(sets)] * 2

@@ -1,0 +1,353 @@
+"""The catalog: what is embedded, found, missing, downloaded, and refused."""
+
+import os
+import threading
+from collections import Counter
+from dataclasses import replace
+from hashlib import sha1, sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import unquote
+
+import numpy as np
+import pytest
+from scipy import io, sparse
+
+from surelabel.data import catalog
+from surelabel.data.catalog import Characteristics
+from surelabel.data.readers import read_csv
+from surelabel.exceptions import DataMissingError, DownloadError, ParameterError
+
+EMBEDDED = ["deter", "dermatology", "ecoli", "glass"]
+REAL_WORLD = ["lost", "msrcv2", "soccer-player", "yahoo-news", "fg-net", "italian", "bird-song"]
+
+
+# ---------------------------------------------------------------- facts
+
+
+def test_the_names():
+    assert sorted(catalog.names()) == sorted([*EMBEDDED, "usps", *REAL_WORLD])
+
+
+def test_the_paper_tables_are_transcribed():
+    tables = {
+        table: {spec.title: spec.expected for spec in catalog.SPECS.values() if spec.table == table}
+        for table in ("Table 1", "Table 3")
+    }
+    assert tables == {
+        "Table 1": {
+            "deter": (358, 23, 6, None),
+            "ecoli": (336, 7, 8, None),
+            "glass": (214, 9, 6, None),
+            "usps": (9298, 256, 10, None),
+        },
+        "Table 3": {
+            "Lost": (1122, 108, 16, 2.23),
+            "MSRCv2": (1758, 48, 23, 3.16),
+            "Soccer Player": (17472, 279, 171, 2.09),
+            "Yahoo! News": (22991, 163, 219, 1.91),
+            "FG-NET": (1002, 262, 78, 7.48),
+        },
+    }
+
+
+@pytest.mark.parametrize("name", catalog.names())
+def test_every_set_says_where_it_comes_from_on_what_terms_and_how_to_verify_it(name):
+    spec = catalog.describe(name)
+    assert spec.task
+    assert spec.origin
+    assert spec.licence
+    assert len(bytes.fromhex(spec.git_blob)) == 20
+    # Two files were never measured by anyone here: their git blob id alone is known.
+    assert (spec.sha256 is None) == (name in ("soccer-player", "yahoo-news"))
+    assert spec.sha256 is None or len(bytes.fromhex(spec.sha256)) == 32
+    assert spec.ordered == (name == "fg-net")
+
+
+def test_an_unknown_name_is_answered_with_the_nearest():
+    with pytest.raises(ParameterError, match=r"there is no data set 'Lots' \(did you mean 'lost'\?\); the names are deter, "):
+        catalog.load("Lots")
+
+
+# ---------------------------------------------------------------- embedded sets
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("dermatology", {1: 111, 2: 60, 3: 71, 4: 48, 5: 48, 6: 20}),
+        ("ecoli", {"cp": 143, "im": 77, "pp": 52, "imU": 35, "om": 20, "omL": 5, "imS": 2, "imL": 2}),
+        ("glass", {1: 70, 2: 76, 3: 17, 5: 13, 6: 9, 7: 29}),
+    ],
+)
+def test_embedded_sets_have_the_class_counts_of_uci(name, counts):
+    data = catalog.load(name)
+    assert Counter(data.y.tolist()) == counts
+    assert data.candidates is None
+    assert data.classes.tolist() == sorted(counts)
+
+
+def test_deter_is_dermatology_with_the_histopathological_features_and_age():
+    deter, dermatology = catalog.load("deter"), catalog.load("dermatology")
+    columns = read_csv(catalog._EMBEDDED / "dermatology.csv").columns
+    np.testing.assert_array_equal(deter.X, dermatology.X[:, 11:])
+    assert columns[11] == "melanin_incontinence"
+    assert columns[33] == "age"
+    assert dermatology.X[:, 33].max() == 75
+    assert deter.y.tolist() == dermatology.y.tolist()
+
+
+def test_embedded_files_have_their_checksums_and_attribution(tmp_path):
+    states = {status.spec.name: status for status in catalog.status(tmp_path)}
+    for name in EMBEDDED:
+        assert states[name].state == "embedded"
+        assert states[name].measured == catalog.describe(name).expected
+        assert catalog.describe(name).file in (catalog._EMBEDDED / "ATTRIBUTION.md").read_text(encoding="utf-8")
+
+
+# ---------------------------------------------------------------- the data home
+
+
+def made_up_file(path, *, sparse_labels=True, seed=0, m=30, n=5, l=4):
+    """A small file of the form of the real ones."""
+    rng = np.random.default_rng(seed)
+    truth = np.eye(l)[rng.integers(l, size=m)].T
+    partial = np.maximum(truth, rng.random((l, m)) < 0.3)
+    form = sparse.csc_matrix if sparse_labels else lambda labels: labels.astype(np.uint8)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    io.savemat(path, {"data": rng.normal(size=(m, n)), "partial_target": form(partial), "target": form(truth)})
+    return partial, truth
+
+
+@pytest.mark.parametrize("folder", ["", "realworld", "uci"])
+@pytest.mark.parametrize(
+    ("name", "file"), [("soccer-player", "Soccer Player.mat"), ("yahoo-news", "Yahoo! News.mat"), ("bird-song", "BirdSong.mat")]
+)
+def test_files_of_the_same_form_are_loaded_from_each_folder(tmp_path, folder, name, file):
+    partial, truth = made_up_file(tmp_path / folder / file, sparse_labels=name != "yahoo-news")
+    data = catalog.load(name, tmp_path)
+    np.testing.assert_array_equal(data.candidates.to_indicator(), partial.T)
+    np.testing.assert_array_equal(data.y, truth.argmax(axis=0))
+    assert data.name == name
+    assert data.measure() == Characteristics(30, 5, 4, round(partial.sum() / 30, 2))
+
+
+def test_the_environment_variable_names_the_home(tmp_path, monkeypatch):
+    made_up_file(tmp_path / "lost.mat")
+    monkeypatch.setenv("SURELABEL_DATA", str(tmp_path))
+    assert catalog.load("lost").X.shape == (30, 5)
+    with pytest.raises(DataMissingError):
+        catalog.load("lost", tmp_path / "elsewhere")
+
+
+def test_without_it_the_home_is_in_the_cache_of_the_user(monkeypatch, tmp_path):
+    monkeypatch.delenv("SURELABEL_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert catalog.data_home().name == "surelabel"
+
+
+@pytest.mark.parametrize(("name", "place"), [("lost", "realworld/lost.mat"), ("usps", "uci/usps.npz")])
+def test_absent_data_is_an_error_that_says_where_the_file_belongs(tmp_path, name, place):
+    with pytest.raises(DataMissingError) as caught:
+        catalog.load(name, tmp_path)
+    assert str(tmp_path / place) in str(caught.value)
+    assert ("catalog.fetch" in str(caught.value)) == (name == "lost")
+
+
+def test_status_tells_present_missing_differing_and_unreadable(tmp_path, monkeypatch):
+    made_up_file(tmp_path / "lost.mat", seed=1)
+    made_up_file(tmp_path / "MSRCv2.mat", seed=2)
+    (tmp_path / "FG-NET.mat").write_bytes(b"torn")
+    monkeypatch.setitem(catalog.SPECS, "lost", spec_of("lost", (tmp_path / "lost.mat").read_bytes()))
+    found = {status.spec.name: status for status in catalog.status(tmp_path)}
+    assert {name: found[name].state for name in ("lost", "msrcv2", "fg-net", "italian")} == {
+        "lost": "present",
+        "msrcv2": "differs",
+        "fg-net": "unreadable",
+        "italian": "missing",
+    }
+    assert found["lost"].measured[:3] == (30, 5, 4)
+    assert "FG-NET.mat" in found["fg-net"].problem
+    assert str(tmp_path / "realworld" / "italian.mat") in found["italian"].problem
+
+
+# ---------------------------------------------------------------- download
+
+
+def spec_of(name, content):
+    """The facts of a data set as if ``content`` were its file; a checksum that is not known stays unknown."""
+    spec = catalog.describe(name)
+    blob = sha1(b"blob " + str(len(content)).encode() + b"\0" + content).hexdigest()
+    return replace(spec, git_blob=blob, sha256=spec.sha256 and sha256(content).hexdigest())
+
+
+class Server:
+    """An HTTP server on this machine: ``files`` are its content, ``declared`` may lie about a length."""
+
+    def __init__(self):
+        self.files, self.declared, self.asked = {}, {}, []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                name = unquote(self.path.lstrip("/"))
+                outer.asked.append(name)
+                if name not in outer.files:
+                    self.send_error(404)
+                    return
+                content = outer.files[name]
+                self.send_response(200)
+                self.send_header("Content-Length", str(outer.declared.get(name, len(content))))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *arguments):
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.http.server_port}/"
+        self.thread = threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01})
+        self.thread.start()
+
+    def stop(self):
+        self.http.shutdown()
+        self.thread.join()
+        self.http.server_close()
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    server = Server()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(params=["lost", "soccer-player", "yahoo-news"])
+def published(request, monkeypatch, tmp_path):
+    """A data set (with SHA-256 and git blob id, or the latter only) and the content of its file."""
+    made_up_file(tmp_path / "original.mat")
+    content = (tmp_path / "original.mat").read_bytes()
+    monkeypatch.setitem(catalog.SPECS, request.param, spec_of(request.param, content))
+    return catalog.describe(request.param), content
+
+
+def files_below(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_good_file_is_kept_and_not_asked_for_again(server, published, tmp_path):
+    spec, content = published
+    server.files[spec.file] = content
+    home = tmp_path / "home"
+    path = catalog.fetch(spec.name, home, base_url=server.url)
+    assert path.read_bytes() == content
+    assert files_below(home) == [os.path.join("realworld", spec.file)]
+    assert catalog.load(spec.name, home).X.shape == (30, 5)
+    assert catalog.fetch(spec.name, home, base_url=server.url) == path
+    assert server.asked == [spec.file]
+
+
+def test_the_blob_id_is_that_of_git(server, monkeypatch, tmp_path):
+    # echo hello | git hash-object --stdin
+    spec = replace(catalog.describe("yahoo-news"), git_blob="ce013625030ba8dba906f756967f9e9ca394464a")
+    monkeypatch.setitem(catalog.SPECS, "yahoo-news", spec)
+    server.files[spec.file] = b"hello\n"
+    assert catalog.fetch("yahoo-news", tmp_path, base_url=server.url).read_bytes() == b"hello\n"
+
+
+def test_a_sha256_that_differs_is_refused_even_if_the_blob_id_agrees(server, monkeypatch, tmp_path):
+    spec = replace(catalog.describe("lost"), git_blob="ce013625030ba8dba906f756967f9e9ca394464a")
+    monkeypatch.setitem(catalog.SPECS, "lost", spec)
+    server.files[spec.file] = b"hello\n"
+    with pytest.raises(DownloadError, match="checksum differs"):
+        catalog.fetch("lost", tmp_path, base_url=server.url)
+
+
+@pytest.mark.parametrize("kind", ["cut and declared so", "cut on the way", "other content", "empty", "absent"])
+def test_what_is_not_the_file_is_refused_and_not_kept(server, published, tmp_path, kind):
+    spec, content = published
+    home = tmp_path / "home"
+    half = content[: len(content) // 2]
+    if kind != "absent":
+        server.files[spec.file] = {"other content": content[::-1], "empty": b""}.get(kind, half)
+    if kind == "cut on the way":
+        server.declared[spec.file] = len(content)
+    with pytest.raises(DownloadError) as caught:
+        catalog.fetch(spec.name, home, base_url=server.url)
+    message = str(caught.value)
+    assert server.url in message
+    assert str(home / "realworld" / spec.file) in message
+    reasons = {"absent": "the server answered 404 Not Found", "cut on the way": "the connection broke off"}
+    assert reasons.get(kind, "its checksum differs") in message
+    assert "\n" not in message
+    assert files_below(home) == []
+
+
+def test_a_server_that_is_gone_leaves_the_old_file_as_it_was(published, tmp_path, monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    spec, _ = published
+    server = Server()
+    server.stop()
+    home = tmp_path / "home"
+    (home / "realworld").mkdir(parents=True)
+    (home / "realworld" / spec.file).write_bytes(b"older")
+    with pytest.raises(DownloadError, match=r"could not download .*: the server cannot be reached; try again, or put .* at"):
+        catalog.fetch(spec.name, home, base_url=server.url)
+    assert files_below(home) == [os.path.join("realworld", spec.file)]
+    assert (home / "realworld" / spec.file).read_bytes() == b"older"
+
+
+def test_a_damaged_file_is_replaced_where_it_lies(server, published, tmp_path):
+    spec, content = published
+    server.files[spec.file] = content
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / spec.file).write_bytes(b"torn")
+    path = catalog.fetch(spec.name, tmp_path / "home", base_url=server.url)
+    assert path == tmp_path / "home" / spec.file
+    assert path.read_bytes() == content
+
+
+def test_a_home_that_cannot_be_written_is_named(server, published, tmp_path):
+    (tmp_path / "realworld").write_text("a file where the folder should be")
+    with pytest.raises(DownloadError, match="cannot write into"):
+        catalog.fetch(published[0].name, tmp_path, base_url=server.url)
+    assert server.asked == []
+
+
+def test_usps_has_no_known_address_and_embedded_sets_need_none(tmp_path):
+    with pytest.raises(DownloadError, match=r"no public address of usps.npz is known.*put usps.npz at"):
+        catalog.fetch("usps", tmp_path)
+    assert catalog.fetch("glass", tmp_path).name == "glass.csv"
+
+
+# ---------------------------------------------------------------- the real files, where they are
+
+
+def real(name):
+    home = os.environ.get("SURELABEL_DATA")
+    if not home:
+        pytest.skip("SURELABEL_DATA does not name a data home")
+    if catalog._find(catalog.describe(name), home) is None:
+        pytest.skip(f"{catalog.describe(name).file} is not in SURELABEL_DATA")
+    return catalog.load(name)
+
+
+@pytest.mark.parametrize("name", ["usps", *REAL_WORLD])
+def test_real_files_have_the_characteristics_of_the_tables(name):
+    data = real(name)
+    assert data.measure() == catalog.describe(name).expected
+    assert np.isin(data.y, data.classes).all()
+    if data.candidates is not None:
+        # The true label is always a candidate in the published sets.
+        assert (data.candidates.to_indicator()[np.arange(len(data.y)), data.y] == 1).all()
+
+
+def test_real_files_are_the_published_ones():
+    real("lost")
+    states = {status.spec.name: status.state for status in catalog.status()}
+    assert set(states.values()) <= {"embedded", "present", "missing"}
+
+
+def test_fg_net_labels_are_ages():
+    data = real("fg-net")
+    assert (data.y.min(), data.y.max(), len(np.unique(data.y))) == (0, 69, 63)

@@ -1,0 +1,264 @@
+"""Candidates made from true labels keep what the docstrings promise."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.dummy import DummyClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+from surelabel.data import catalog
+from surelabel.data.candidates import CandidateSets
+from surelabel.data.corruption import (
+    CONFIGURATIONS,
+    controlled_sets,
+    drop_truth,
+    make_partial,
+    make_partial_confusion,
+    make_partial_flipping,
+    make_partial_instance,
+)
+from surelabel.exceptions import CandidateError, ParameterError
+
+SHARE = st.floats(0, 1)
+
+
+@st.composite
+def labels(draw, min_classes=2):
+    """True labels and a label space that may be larger than those that occur."""
+    l = draw(st.integers(min_classes, 7))
+    y = draw(st.lists(st.integers(0, l - 1), min_size=1, max_size=40))
+    return np.array(y), np.arange(l)
+
+
+def truth_inside(sets, y):
+    return (sets.to_indicator()[np.arange(len(y)), y] == 1).all()
+
+
+# ---------------------------------------------------------------- make_partial
+
+
+@settings(max_examples=60, deadline=None)
+@given(labels(), SHARE, st.data())
+def test_counts_of_the_controlled_protocol_are_exact(problem, p, data):
+    y, classes = problem
+    r = data.draw(st.integers(0, len(classes) - 1))
+    sets = make_partial(y, p, r, classes=classes, random_state=data.draw(st.integers(0, 9)))
+    assert truth_inside(sets, y)
+    expected = [1 + r] * round(p * len(y)) + [1] * (len(y) - round(p * len(y)))
+    assert sorted(sets.sizes) == sorted(expected)
+    assert sets.classes.tolist() == classes.tolist()
+
+
+@settings(max_examples=60, deadline=None)
+@given(labels(min_classes=3), SHARE, SHARE, st.integers(0, 9))
+def test_with_eps_there_is_one_false_candidate_per_ambiguous_row(problem, p, eps, seed):
+    y, classes = problem
+    sets = make_partial(y, p, 1, eps, classes=classes, random_state=seed)
+    assert truth_inside(sets, y)
+    assert np.count_nonzero(sets.sizes == 2) == round(p * len(y))
+    assert sets.sizes.max() <= 2
+
+
+def false_labels(sets, y):
+    indicator = sets.to_indicator()
+    indicator[np.arange(len(y)), y] = 0
+    return indicator
+
+
+def test_the_coupled_label_comes_with_probability_eps_and_the_others_alike():
+    y = np.repeat(np.arange(5), 4000)
+    false = false_labels(make_partial(y, 1.0, 1, 0.7, random_state=0), y)
+    share = np.array([[false[y == c, (c + step) % 5].mean() for c in range(5)] for step in range(1, 5)])
+    np.testing.assert_allclose(share[0], 0.7, atol=0.03)
+    np.testing.assert_allclose(share[1:], 0.1, atol=0.02)
+
+
+def test_without_eps_all_false_labels_are_equally_likely():
+    y = np.repeat(np.arange(5), 4000)
+    false = false_labels(make_partial(y, 1.0, 2, random_state=0), y)
+    share = np.array([[false[y == c, j].mean() for j in range(5) if j != c] for c in range(5)])
+    np.testing.assert_allclose(share, 0.5, atol=0.03)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"p": 1.1}, "p is a proportion"),
+        ({"p": float("nan")}, "p is a proportion"),
+        ({"r": 3}, "fewer than the 3 classes"),
+        ({"r": -1}, "fewer than the 3 classes"),
+        ({"eps": 0.5, "r": 2}, "eps is a probability and goes with r=1"),
+        ({"eps": 2.0}, "eps is a probability"),
+    ],
+)
+def test_parameters_out_of_range_are_refused(parameters, message):
+    with pytest.raises(ParameterError, match=message):
+        make_partial([0, 1, 2], **parameters)
+
+
+def test_eps_has_no_meaning_for_two_classes():
+    with pytest.raises(CandidateError, match="two classes"):
+        make_partial([0, 1], 1.0, 1, 0.5)
+
+
+# ---------------------------------------------------------------- the 112 data sets
+
+
+def test_table_1_has_112_data_sets_and_140_with_both_readings_of_the_first_configuration():
+    assert len(controlled_sets()) == 112
+    both = controlled_sets(list(CONFIGURATIONS))
+    assert len(both) == 140
+    assert len({(made.dataset, made.p, made.r, made.eps) for made in both.values()}) == 140
+
+
+def test_the_configurations_are_those_of_table_1():
+    levels = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
+    sets = [made for made in controlled_sets(list(CONFIGURATIONS)).values() if made.dataset == "usps"]
+    found = {}
+    for made in sets:
+        found.setdefault(made.configuration, []).append((made.p, made.r, made.eps))
+    assert found == {
+        "I": [(0.1, 1, level) for level in levels],
+        "I-full": [(1.0, 1, level) for level in levels],
+        "II": [(level, 1, None) for level in levels],
+        "III": [(level, 2, None) for level in levels],
+        "IV": [(level, 3, None) for level in levels],
+    }
+
+
+def test_every_controlled_set_can_be_made_from_its_name():
+    for name, made in controlled_sets(list(CONFIGURATIONS), ["deter", "ecoli", "glass"]).items():
+        data = catalog.load(made.dataset)
+        sets = make_partial(data.y, made.p, made.r, made.eps, random_state=0)
+        assert name == made.name
+        assert np.count_nonzero(sets.sizes == made.r + 1) == round(made.p * len(data.y))
+
+
+def test_an_unknown_configuration_is_refused():
+    with pytest.raises(ParameterError, match="no configuration V; they are I, I-full, II, III, IV"):
+        controlled_sets(["V"])
+
+
+# ---------------------------------------------------------------- realistic processes
+
+
+@settings(max_examples=60, deadline=None)
+@given(labels(), SHARE, st.integers(0, 9))
+def test_flipping_keeps_the_truth_at_any_probability(problem, q, seed):
+    y, classes = problem
+    sets = make_partial_flipping(y, q, classes=classes, random_state=seed)
+    assert truth_inside(sets, y)
+    assert sets == make_partial_flipping(y, q, classes=classes, random_state=seed)
+
+
+@settings(max_examples=60, deadline=None)
+@given(labels())
+def test_flipping_by_0_adds_nothing_and_by_1_everything(problem):
+    y, classes = problem
+    q = (classes % 2).astype(float)
+    expected = np.maximum(np.eye(len(classes))[y], q)
+    np.testing.assert_array_equal(make_partial_flipping(y, q, classes=classes).to_indicator(), expected)
+
+
+def test_each_label_flips_with_its_own_probability():
+    y = np.repeat(np.arange(3), 10000)
+    q = [0.1, 0.4, 0.8]
+    sets = make_partial_flipping(y, q, random_state=0).to_indicator()
+    rates = [sets[y != j, j].mean() for j in range(3)]
+    np.testing.assert_allclose(rates, q, atol=0.015)
+
+
+@settings(max_examples=60, deadline=None)
+@given(labels(), st.data())
+def test_confusion_keeps_the_truth_and_certain_entries(problem, data):
+    y, classes = problem
+    l = len(classes)
+    certain = np.array(data.draw(st.lists(st.booleans(), min_size=l * l, max_size=l * l))).reshape(l, l)
+    sets = make_partial_confusion(y, certain.astype(float), classes=classes, random_state=0)
+    np.testing.assert_array_equal(sets.to_indicator(), np.maximum(np.eye(l), certain)[y])
+
+
+def test_confusion_rates_depend_on_the_true_class():
+    y = np.repeat(np.arange(3), 10000)
+    confusion = np.array([[0.0, 0.5, 0.1], [0.2, 0.0, 0.0], [0.9, 0.3, 0.0]])
+    sets = make_partial_confusion(y, confusion, random_state=0).to_indicator()
+    rates = np.array([sets[y == c].mean(axis=0) for c in range(3)])
+    np.testing.assert_allclose(rates, np.maximum(confusion, np.eye(3)), atol=0.02)
+
+
+@settings(max_examples=60, deadline=None)
+@given(labels(), SHARE, st.integers(0, 9))
+def test_instance_dependent_candidates_keep_the_truth(problem, rate, seed):
+    y, classes = problem
+    X = np.random.default_rng(seed).normal(size=(len(y), 2))
+    sets = make_partial_instance(X, y, rate, estimator=DecisionTreeClassifier(max_depth=1), classes=classes, random_state=seed)
+    assert truth_inside(sets, y)
+    assert sets.classes.tolist() == classes.tolist()
+
+
+def test_the_weak_model_confuses_what_lies_near():
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(3), 2000)
+    X = np.array([0.0, 4.0, -4.0])[y][:, None] + rng.normal(size=(6000, 1))
+    false = false_labels(make_partial_instance(X, y, 0.3, random_state=0), y)
+    # Class 0 lies between the others: each instance of it is taken for the class on its own side.
+    for near, far, side in ((1, 2, X[:, 0] > 1), (2, 1, X[:, 0] < -1)):
+        assert false[(y == 0) & side, near].mean() > 1.5 * false[(y == 0) & side, far].mean()
+
+
+def test_the_mean_flipping_probability_is_the_rate():
+    y = np.repeat(np.arange(4), 5000)
+    # A model that knows only class frequencies gives all false labels the same share.
+    false = false_labels(
+        make_partial_instance(y[:, None], y, 0.3, estimator=DummyClassifier(strategy="prior"), random_state=0), y
+    )
+    assert false.sum() / (3 * len(y)) == pytest.approx(0.3, abs=0.01)
+
+
+def test_a_model_that_is_certain_of_the_truth_confuses_evenly():
+    y = np.repeat(np.arange(4), 5000)
+    sets = make_partial_instance(y[:, None], y, 0.3, estimator=DecisionTreeClassifier(), random_state=0)
+    share = [false_labels(sets, y)[y == 0, j].mean() for j in (1, 2, 3)]
+    np.testing.assert_allclose(share, 0.3, atol=0.03)
+
+
+@settings(max_examples=60, deadline=None)
+@given(labels(), SHARE, SHARE, st.integers(0, 9))
+def test_noise_takes_the_truth_from_exactly_so_many_rows_and_changes_no_other(problem, q, rate, seed):
+    y, classes = problem
+    before = make_partial_flipping(y, q, classes=classes, random_state=seed)
+    after = drop_truth(before, y, rate, random_state=seed)
+    a, b = before.to_indicator(), after.to_indicator()
+    lost = b[np.arange(len(y)), y] == 0
+    assert lost.sum() == round(rate * len(y))
+    np.testing.assert_array_equal(a[~lost], b[~lost])
+    full = before.sizes == len(classes)
+    np.testing.assert_array_equal(after.sizes, before.sizes - (lost & full))
+    # What was a false candidate stays one.
+    assert (b >= false_labels(before, y)).all()
+
+
+def test_the_label_put_in_place_of_the_truth_is_any_that_was_outside():
+    y = np.zeros(20000, int)
+    sets = CandidateSets.from_lists([[0, 1]] * len(y), classes=np.arange(5))
+    share = drop_truth(sets, y, 1.0, random_state=0).to_indicator().mean(axis=0)
+    np.testing.assert_allclose(share, [0, 1, 1 / 3, 1 / 3, 1 / 3], atol=0.015)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: make_partial_flipping([0, 1], 1.5), ParameterError, "q holds probabilities, from 0 to 1"),
+        (lambda: make_partial_flipping([0, 1], [0.1, 0.2, 0.3]), ParameterError, r"q must have shape \(\) or \(2,\)"),
+        (lambda: make_partial_confusion([0, 1], [0.1, 0.2]), ParameterError, r"confusion must have shape \(2, 2\)"),
+        (lambda: make_partial_confusion([0, 1], [[0, np.nan], [0, 0]]), ParameterError, "holds probabilities"),
+        (lambda: make_partial_instance([[0], [1]], [0, 1], -0.1), ParameterError, "rate holds probabilities"),
+        (lambda: drop_truth([[0, 1], [0]], [1, 1], 0.5), CandidateError, "true label must be among the candidates; .* row 1"),
+        (lambda: drop_truth([[0, 1], [0]], [1], 0.5), CandidateError, "1 true labels for 2 rows"),
+        (lambda: drop_truth([["a"], ["a"]], ["a", "a"], 0.5), CandidateError, "with one class"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

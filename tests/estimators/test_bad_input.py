@@ -1,0 +1,123 @@
+"""Bad input gets one clear sentence, a class of ours, and the places."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from surelabel import SUREClassifier, SURERetrainer
+from surelabel.exceptions import (
+    CandidateError,
+    InputError,
+    MemoryNeedError,
+    NumericalError,
+    ParameterError,
+    SurelabelError,
+)
+
+X = np.random.default_rng(0).standard_normal((12, 3))
+Y = np.eye(3, dtype=int)[np.arange(12) % 3]
+Y[::2, 0] = 1
+
+
+def broken(value):
+    damaged = X.copy()
+    damaged[[1, 4, 5, 6, 7, 8, 9], 2] = value
+    return damaged
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "error", "message"),
+    [
+        (X, [[0]] * 3 + [[]] + [[1, 2]] * 8, CandidateError, "no candidate label: row 3; drop them, or pass unlabelled='all'"),
+        (X, Y[:7], CandidateError, "X has 12 rows but y has 7"),
+        (X, 2 * Y, CandidateError, r"holds 0 and 1 only; 16 other value\(s\) at \(row, column\) \(0, 0\), .* and 11 more"),
+        (X, np.ones((12, 3)), CandidateError, "every row has every class as a candidate"),
+        (X, np.ones(12), CandidateError, "one class only"),
+        (X, None, CandidateError, "requires y"),
+        (broken(np.nan), Y, InputError, r"NaN or infinity .* in 7 cell\(s\), at \(row, column\) \(1, 2\), .* and 2 more; impute"),
+        (broken(np.inf), Y, InputError, r"\(1, 2\)"),
+        (broken(-np.inf), Y, InputError, r"\(1, 2\)"),
+        (X[0], Y, InputError, "Expected 2D array"),
+        (X[:0], Y[:0], InputError, "0 sample"),
+        (X[:, :0], Y, InputError, "0 feature"),
+        (np.array([["a", "b"]] * 12), Y, InputError, "could not convert string to float"),
+        (X + 1j, Y, InputError, "Complex data not supported"),
+    ],
+)
+def test_instances_and_candidates(X, y, error, message):
+    with pytest.raises(error, match=message) as caught:
+        SUREClassifier().fit(X, y)
+    assert isinstance(caught.value, SurelabelError)
+    assert isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"beta": 0}, "'beta' parameter of SUREClassifier must be a float in the range"),
+        ({"beta": -1}, "'beta'"),
+        ({"lam": -0.1}, "'lam'"),
+        ({"kernel": "rfb"}, "'kernel'"),
+        ({"gamma": 0}, "'gamma'"),
+        ({"gamma": "mean"}, "'gamma'"),
+        ({"bandwidth": 0}, "'bandwidth'"),
+        ({"max_iter": 0}, "'max_iter'"),
+        ({"tol": -1}, "'tol'"),
+        ({"init": "ones"}, "'init'"),
+        ({"solver": "primal"}, "kernel='linear' only"),
+    ],
+)
+def test_parameters(options, message):
+    with pytest.raises(ParameterError, match=message):
+        SUREClassifier(**options).fit(X, Y)
+
+
+def test_weights():
+    for weight, message in (
+        (np.ones(3), "one weight per row"),
+        (-np.ones(12), "not negative; it is not in row 0, 1, 2, 3, 4 and 7 more"),
+        (np.full(12, np.nan), "finite"),
+        (np.zeros(12), "fewer than two rows"),
+    ):
+        with pytest.raises(InputError, match=message):
+            SUREClassifier().fit(X, Y, sample_weight=weight)
+
+
+def test_columns_that_changed_at_predict():
+    model = SUREClassifier().fit(X, Y)
+    with pytest.raises(InputError, match="X has 2 features, but SUREClassifier is expecting 3"):
+        model.predict(X[:, :2])
+    with pytest.raises(InputError, match=r"\(4, 2\)"):
+        model.predict_proba(broken(np.nan)[4:5].repeat(5, axis=0))
+    named = SUREClassifier().fit(pd.DataFrame(X, columns=["a", "b", "c"]), Y)
+    with pytest.raises(InputError, match="feature names"):
+        named.predict(pd.DataFrame(X, columns=["a", "c", "b"]))
+
+
+def test_sparse_for_the_linear_model_only():
+    with pytest.raises(TypeError, match="Sparse data was passed"):
+        SUREClassifier().fit(sparse.csr_array(X), Y)
+    with pytest.raises(InputError, match="NaN or infinity"):
+        SUREClassifier(kernel="linear").fit(sparse.csr_array(broken(np.nan)), Y)
+
+
+def test_kernel_matrix_that_is_not_square():
+    with pytest.raises(InputError, match="square kernel matrix"):
+        SUREClassifier(kernel="precomputed").fit(X, Y)
+
+
+def test_kernel_that_is_not_positive_definite():
+    with pytest.raises(NumericalError, match="scale the features"):
+        SUREClassifier(kernel="precomputed").fit(-np.eye(12), Y)
+
+
+def test_a_kernel_matrix_too_large_for_memory(monkeypatch):
+    monkeypatch.setattr("os.sysconf", lambda name: 16)  # a machine of 256 bytes
+    with pytest.raises(MemoryNeedError, match=r"12 rows needs about 0 GiB .*Nystroem"):
+        SUREClassifier().fit(X, Y)
+
+
+def test_retrainer_needs_a_model():
+    with pytest.raises(ParameterError, match="'estimator'"):
+        SURERetrainer("ridge").fit(X, Y)

@@ -1,0 +1,104 @@
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.preprocessing import scale
+
+from surelabel import SURECV, SUREClassifier, approximated_accuracy, make_partial
+from surelabel.exceptions import CandidateError, ParameterError
+
+GRID = (0.01, 0.1, 0.5)
+CV = KFold(4, shuffle=True, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def wine():
+    X, y = load_wine(return_X_y=True)
+    return scale(X), y, make_partial(y, p=0.9, r=1, random_state=1)
+
+
+def assert_same_search(ours, theirs):
+    assert [dict(sorted(p.items())) for p in theirs.cv_results_["params"]] == ours.cv_results_["params"]
+    for key in ("mean_test_score", "std_test_score", "rank_test_score", "split0_test_score", "split3_test_score"):
+        np.testing.assert_allclose(ours.cv_results_[key], theirs.cv_results_[key], atol=1e-12)
+    assert ours.best_params_ == theirs.best_params_
+    assert ours.best_index_ == theirs.best_index_
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # the polynomial kernel is slow at one setting
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear", "polynomial", "cosine"])
+def test_scores_equal_grid_search(wine, kernel):
+    X, _, candidates = wine
+    ours = SURECV(GRID, GRID, kernel=kernel, gamma=0.05, cv=CV).fit(X, candidates)
+    theirs = GridSearchCV(SUREClassifier(kernel=kernel, gamma=0.05), {"lam": GRID, "beta": GRID}, cv=CV).fit(X, candidates)
+    assert_same_search(ours, theirs)
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+    np.testing.assert_array_equal(ours.confidence_.toarray(), theirs.best_estimator_.confidence_.toarray())
+
+
+def test_scores_equal_grid_search_with_an_integer_cv(wine):
+    X, _, candidates = wine
+    ours = SURECV(GRID, GRID, gamma=0.05, cv=4).fit(X, candidates)
+    theirs = GridSearchCV(SUREClassifier(gamma=0.05), {"lam": GRID, "beta": GRID}, cv=4).fit(X, candidates)
+    assert_same_search(ours, theirs)
+
+
+def test_approximated_accuracy_equals_grid_search(wine):
+    X, _, candidates = wine
+    ours = SURECV(GRID, GRID, gamma=0.05, cv=CV, scoring="approximated_accuracy").fit(X, candidates)
+
+    def score(model, X, y):
+        return approximated_accuracy(y, model.predict_proba(X))
+
+    theirs = GridSearchCV(SUREClassifier(gamma=0.05), {"lam": GRID, "beta": GRID}, cv=CV, scoring=score).fit(X, candidates)
+    assert_same_search(ours, theirs)
+
+
+def test_kernels_and_bandwidths(wine):
+    X, y, candidates = wine
+    search = SURECV(GRID, (0.1,), kernel=["rbf", "linear"], bandwidth=[0.5, 1.0], cv=CV).fit(X, candidates)
+    assert len(search.cv_results_["params"]) == 12
+    assert set(search.best_params_) == {"lam", "beta", "kernel", "bandwidth"}
+    fixed = SUREClassifier(**search.best_params_).fit(X, candidates)
+    np.testing.assert_array_equal(search.predict_proba(X), fixed.predict_proba(X))
+    assert search.score(X, y) > 0.9
+
+
+def test_oracle(wine):
+    X, y, candidates = wine
+    search = SURECV(GRID, GRID, gamma=0.05, cv=CV, scoring="oracle").fit(X, candidates, y_true=y)
+    model = SUREClassifier(**search.best_params_, gamma=0.05)
+    expected = np.mean([model.fit(X[train], candidates[train]).score(X[test], y[test]) for train, test in CV.split(X)])
+    assert search.best_score_ == pytest.approx(expected)
+    with pytest.raises(ParameterError, match="needs the true labels"):
+        SURECV(GRID, GRID, scoring="oracle").fit(X, candidates)
+    with pytest.raises(ParameterError, match="for scoring='oracle' only"):
+        SURECV(GRID, GRID).fit(X, candidates, y_true=y)
+    with pytest.raises(CandidateError, match="y_true has 3"):
+        SURECV(GRID, GRID, scoring="oracle").fit(X, candidates, y_true=y[:3])
+
+
+def test_precomputed(wine):
+    X, _, candidates = wine
+    K = X @ X.T
+    ours = SURECV(GRID, GRID, kernel="precomputed", cv=CV).fit(K, candidates)
+    linear = SURECV(GRID, GRID, kernel="linear", cv=CV).fit(X, candidates)
+    np.testing.assert_allclose(ours.cv_results_["mean_test_score"], linear.cv_results_["mean_test_score"])
+    np.testing.assert_array_equal(ours.predict(K), linear.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"lams": [-1]}, "lams must be a list of numbers, each 0 or more"),
+        ({"betas": [0, 1]}, "betas must be a list of numbers, each above 0"),
+        ({"betas": []}, "betas must be"),
+        ({"kernel": ["rbf", "rfb"]}, "kernel"),
+        ({"bandwidth": [1, -1]}, "bandwidth"),
+        ({"scoring": "accuracy"}, "scoring"),
+    ],
+)
+def test_bad_parameters(wine, options, message):
+    X, _, candidates = wine
+    with pytest.raises(ParameterError, match=message):
+        SURECV(**options).fit(X, candidates)

@@ -1,0 +1,61 @@
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVR
+
+from surelabel import SUREClassifier, SURERetrainer, make_partial
+from surelabel.exceptions import ParameterError
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    return X, y, make_partial(y, p=0.7, r=1, random_state=0)
+
+
+@pytest.mark.parametrize("init", ["candidates", "uniform"])
+def test_ridge_makes_it_the_linear_sure(iris, init):
+    X, _, candidates = iris
+    retrained = SURERetrainer(Ridge(alpha=0.3), lam=0.2, init=init, max_iter=200, tol=1e-6).fit(X, candidates)
+    direct = SUREClassifier(0.2, 0.3, kernel="linear", init=init, tol=1e-6).fit(X, candidates)
+    assert retrained.n_iter_ == direct.n_iter_
+    np.testing.assert_allclose(retrained.confidence_.toarray(), direct.confidence_.toarray(), atol=1e-8)
+    np.testing.assert_allclose(retrained.delta_path_, direct.delta_path_, atol=1e-8)
+    np.testing.assert_allclose(retrained.decision_function(X), direct.decision_function(X), atol=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LogisticRegression(),
+        RandomForestRegressor(30, min_samples_leaf=5, random_state=0),
+        RandomForestClassifier(30, min_samples_leaf=5, random_state=0),
+        SVR(),  # one output: fitted once per class
+    ],
+)
+def test_any_model(iris, estimator):
+    X, y, candidates = iris
+    model = SURERetrainer(estimator).fit(X, candidates)
+    assert np.mean(model.transduction_ == y) > 0.9
+    assert model.score(X, y) > 0.9
+    proba = model.predict_proba(X)
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+    assert np.array_equal(proba.argmax(axis=1), model.predict(X))
+
+
+def test_a_classifier_without_weights_is_refused(iris):
+    X, _, candidates = iris
+    with pytest.raises(ParameterError, match="KNeighborsClassifier cannot be retrained"):
+        SURERetrainer(KNeighborsClassifier()).fit(X, candidates)
+
+
+def test_early_stop_warns(iris):
+    X, _, candidates = iris
+    with pytest.warns(ConvergenceWarning, match="max_iter=1 refits"):
+        SURERetrainer(max_iter=1).fit(X, candidates)

@@ -1,0 +1,128 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.datasets import make_blobs
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from surelabel import CandidateSets
+from surelabel.estimators.weighted_candidates import WeightedCandidatesClassifier
+from surelabel.exceptions import CandidateError, ParameterError
+
+
+@parametrize_with_checks([WeightedCandidatesClassifier()])
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+def problem(seed, m=60, n=3, labels=4, rate=0.3):
+    rng = np.random.default_rng(seed)
+    X, y = make_blobs(m, n, centers=labels, random_state=seed, cluster_std=2.0)
+    Y = rng.random((m, labels)) < rate
+    Y[np.arange(m), y] = True
+    return X, y, Y
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_weighted_is_each_candidate_with_weight_one_over_its_set(seed):
+    X, _, Y = problem(seed)
+    rows = [(X[i], j, 1 / Y[i].sum()) for i in range(len(X)) for j in range(4) if Y[i, j]]
+    features, labels, weights = map(np.array, zip(*rows, strict=True))
+    for inner in (GaussianNB(), DecisionTreeClassifier(random_state=0, max_depth=3)):
+        ours = WeightedCandidatesClassifier(inner).fit(X, Y)
+        theirs = inner.fit(features, labels, sample_weight=weights)
+        np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-10)
+
+
+def test_unambiguous_learns_from_certain_rows_only():
+    X, y, Y = problem(0)
+    certain = Y.sum(axis=1) == 1
+    ours = WeightedCandidatesClassifier(strategy="unambiguous").fit(X, Y)
+    theirs = LogisticRegression(max_iter=1000).fit(X[certain], y[certain])
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X))
+
+
+def test_random_picks_candidates_evenly_and_reproducibly():
+    sets = CandidateSets.from_indicator(np.tile([1, 1, 0, 1], (3000, 1)))
+    model = WeightedCandidatesClassifier(strategy="random", random_state=0)
+    rows, labels = model._examples(sets)
+    np.testing.assert_array_equal(rows, np.arange(3000))
+    np.testing.assert_allclose(np.bincount(labels, minlength=4) / 3000, [1 / 3, 1 / 3, 0, 1 / 3], atol=0.03)
+    np.testing.assert_array_equal(labels, model._examples(sets)[1])
+
+
+def test_random_learns():
+    X, y, Y = problem(1, m=400, rate=0.2)
+    model = WeightedCandidatesClassifier(strategy="random", random_state=0).fit(X, Y)
+    assert np.mean(model.predict(X) == y) > 0.7
+
+
+@pytest.mark.parametrize("strategy", ["weighted", "unambiguous", "random"])
+def test_singletons_give_the_inner_classifier(strategy):
+    X, y, _ = problem(2)
+    ours = WeightedCandidatesClassifier(strategy=strategy).fit(X, y)
+    theirs = LogisticRegression(max_iter=1000).fit(X, y)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), rtol=1e-6)
+
+
+def test_unseen_classes_have_probability_zero():
+    sets = CandidateSets.from_lists([["b"], ["d"], ["b", "c"], ["d", "a"]], classes=["d", "c", "b", "a"])
+    X = np.array([[0.0], [1.0], [0.1], [0.9]])
+    model = WeightedCandidatesClassifier(strategy="unambiguous").fit(X, sets)
+    assert set(model.trained_classes_) == {"b", "d"}
+    proba = model.predict_proba(X)
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+    np.testing.assert_array_equal(proba[:, [1, 3]], 0)
+    np.testing.assert_array_equal(model.predict(X), ["b", "d", "b", "d"])
+    np.testing.assert_array_equal(model.transduction_, ["b", "d", "b", "d"])
+
+
+@pytest.mark.parametrize("inner", [RidgeClassifier(), LinearSVC()])
+@pytest.mark.parametrize("labels", [2, 4])
+def test_classifiers_without_probabilities(inner, labels):
+    X, y, _ = problem(3, labels=labels)
+    sets = CandidateSets.from_labels(y, classes=range(labels + 1))
+    model = WeightedCandidatesClassifier(inner).fit(X, sets)
+    np.testing.assert_array_equal(model.predict(X), inner.fit(X, y).predict(X))
+    proba = model.predict_proba(X)
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+    np.testing.assert_array_equal(proba[:, labels], 0)
+
+
+def test_inner_classifier_without_weights_is_refused_only_where_weights_are_needed():
+    X, _, Y = problem(4)
+    with pytest.raises(ParameterError, match="KNeighborsClassifier does not accept sample_weight"):
+        WeightedCandidatesClassifier(KNeighborsClassifier()).fit(X, Y)
+    model = WeightedCandidatesClassifier(KNeighborsClassifier(), strategy="random", random_state=0).fit(X, Y)
+    with pytest.raises(ParameterError, match="sample_weight"):
+        model.fit(X, Y, sample_weight=np.arange(60.0))
+
+
+def test_nothing_unambiguous_is_an_error():
+    X = np.arange(6.0)[:, None]
+    sets = [{0, 1}, {1, 2}, {0, 2}] * 2
+    with pytest.raises(CandidateError, match=r"'unambiguous' finds examples of 0 class\(es\)"):
+        WeightedCandidatesClassifier(strategy="unambiguous").fit(X, sets)
+
+
+@pytest.mark.parametrize("strategy", ["weighted", "unambiguous"])
+def test_weights_are_copies(strategy):
+    X, _, Y = problem(5)
+    counts = np.random.default_rng(0).integers(0, 4, len(X))
+    weighted = WeightedCandidatesClassifier(GaussianNB(), strategy).fit(X, Y, sample_weight=counts)
+    copied = WeightedCandidatesClassifier(GaussianNB(), strategy).fit(np.repeat(X, counts, axis=0), np.repeat(Y, counts, axis=0))
+    np.testing.assert_allclose(weighted.predict_proba(X), copied.predict_proba(X), atol=1e-8)
+
+
+def test_sparse_instances_where_the_inner_classifier_takes_them():
+    X, _, Y = problem(6)
+    dense = WeightedCandidatesClassifier().fit(X, Y)
+    thin = WeightedCandidatesClassifier().fit(sparse.csr_array(X), Y)
+    np.testing.assert_allclose(dense.predict_proba(X), thin.predict_proba(sparse.csr_array(X)), atol=1e-6)

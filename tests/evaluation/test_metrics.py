@@ -1,0 +1,173 @@
+"""Metrics against literal versions, and as scorers in scikit-learn's searches."""
+
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn import config_context
+from sklearn.model_selection import GridSearchCV, KFold, cross_validate
+
+from surelabel import CandidateSets, SUREClassifier, make_partial
+from surelabel.evaluation.metrics import (
+    SCORERS,
+    accuracy_within,
+    approximated_accuracy,
+    best_candidate,
+    covering_rate,
+    expected_calibration_error,
+    transductive_accuracy,
+)
+from surelabel.exceptions import CandidateError, ParameterError
+
+
+@st.composite
+def outputs(draw, max_classes=5):
+    """Candidates, probabilities of a model (with zeros and ties) and weights."""
+    l = draw(st.integers(2, max_classes))
+    m = draw(st.integers(1, 12))
+    sets = draw(st.lists(st.sets(st.integers(0, l - 1), min_size=1), min_size=m, max_size=m))
+    counts = np.array(draw(st.lists(st.lists(st.integers(0, 4), min_size=l, max_size=l), min_size=m, max_size=m)), float)
+    counts[counts.sum(axis=1) == 0] = 1
+    weight = np.array(draw(st.lists(st.integers(1, 3), min_size=m, max_size=m)), float)
+    return sets, counts / counts.sum(axis=1, keepdims=True), weight, np.arange(l)
+
+
+@settings(max_examples=60, deadline=None)
+@given(outputs())
+def test_metrics_of_candidates_are_their_definitions(problem):
+    sets, proba, weight, classes = problem
+    candidates = CandidateSets.from_lists(sets, classes=classes)
+    predicted = proba.argmax(axis=1)
+    covered, expected, best = [], [], []
+    for candidate_set, row, label in zip(sets, proba, predicted, strict=True):
+        mass = sum(row[j] for j in candidate_set)
+        covered.append(label in candidate_set)
+        expected.append(row[label] / mass if label in candidate_set else 0)
+        best.append(max(sorted(candidate_set), key=lambda j, row=row: row[j]))
+    assert covering_rate(candidates, predicted, sample_weight=weight) == pytest.approx(np.average(covered, weights=weight))
+    assert approximated_accuracy(candidates, proba, sample_weight=weight) == pytest.approx(np.average(expected, weights=weight))
+    assert best_candidate(candidates, proba).tolist() == best
+
+
+@settings(max_examples=60, deadline=None)
+@given(outputs(), st.integers(1, 20))
+def test_calibration_error_is_its_definition(problem, n_bins):
+    sets, proba, weight, classes = problem
+    candidates = CandidateSets.from_lists(sets, classes=classes)
+    confidence, predicted = proba.max(axis=1), proba.argmax(axis=1)
+    right = np.array([label in candidate_set for label, candidate_set in zip(predicted, sets, strict=True)])
+    edges = np.linspace(0, 1, n_bins + 1)
+    error = 0.0
+    for low, high in pairwise(edges):
+        inside = (confidence > low) & (confidence <= high)
+        if inside.any():
+            mine = weight[inside]
+            error += mine.sum() * abs(np.average(right[inside], weights=mine) - np.average(confidence[inside], weights=mine))
+    found = expected_calibration_error(candidates, proba, n_bins=n_bins, sample_weight=weight)
+    assert found == pytest.approx(error / weight.sum(), abs=1e-12)
+
+
+def test_calibration_error_of_a_calibrated_and_of_an_overconfident_model():
+    y = np.array([0, 0, 0, 1])
+    assert expected_calibration_error(y, np.tile([0.75, 0.25], (4, 1))) == pytest.approx(0)
+    assert expected_calibration_error(y, np.tile([1.0, 0.0], (4, 1))) == pytest.approx(0.25)
+    with pytest.raises(ParameterError, match="n_bins must be 1 or more"):
+        expected_calibration_error(y, np.tile([1.0, 0.0], (4, 1)), n_bins=0)
+
+
+def test_columns_of_probabilities_are_matched_by_class_not_by_place():
+    proba = np.array([[0.9, 0.1], [0.2, 0.8]])
+    assert expected_calibration_error(["b", "a"], proba, classes=["b", "a"], n_bins=1) == pytest.approx(1 - 0.85)
+    assert best_candidate([["a", "b"], ["b"]], proba, classes=["b", "a"]).tolist() == ["b", "b"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 80), st.integers(0, 80)), min_size=1, max_size=20), st.integers(0, 10))
+def test_accuracy_within_counts_predictions_at_most_k_away(pairs, k):
+    y, y_pred = np.array(pairs).T
+    assert accuracy_within(y, y_pred, k) == pytest.approx(np.mean(np.abs(y - y_pred) <= k))
+    assert accuracy_within(y, y_pred, 0) == pytest.approx(np.mean(y == y_pred))
+
+
+def test_accuracy_within_of_unsigned_labels_does_not_wrap_around():
+    assert accuracy_within(np.array([0, 70], np.uint8), np.array([2, 68], np.uint8), 2) == 1
+
+
+def test_accuracy_within_takes_the_nearest_candidate():
+    candidates = CandidateSets.from_lists([[10, 40], [10, 40], [20]], classes=np.arange(80))
+    assert accuracy_within(candidates, [43, 25, 22], 3) == pytest.approx(2 / 3)
+    assert accuracy_within(candidates, [43, 25, 22], 3, sample_weight=[1, 2, 1]) == pytest.approx(1 / 2)
+
+
+def test_accuracy_within_needs_numbers_and_equal_lengths():
+    with pytest.raises(CandidateError, match="a distance between labels needs numbers"):
+        accuracy_within(["a", "b"], ["a", "b"], 3)
+    with pytest.raises(CandidateError, match="3 predictions for 2 rows"):
+        accuracy_within([1, 2], [1, 2, 3], 3)
+
+
+def test_transductive_accuracy():
+    assert transductive_accuracy(["a", "b", "c"], ["a", "c", "c"]) == pytest.approx(2 / 3)
+    assert transductive_accuracy(["a", "b", "c"], ["a", "c", "c"], sample_weight=[1, 2, 1]) == pytest.approx(1 / 2)
+
+
+# ---------------------------------------------------------------- scorers
+
+
+@pytest.fixture(scope="module", params=[2, 4], ids=["two classes", "four classes"])
+def problem(request):
+    rng = np.random.default_rng(0)
+    y = rng.integers(request.param, size=80)
+    X = np.eye(request.param)[y] + rng.normal(scale=0.5, size=(80, request.param))
+    return X, make_partial(y, 0.8 if request.param > 2 else 0.4, 1, classes=np.arange(request.param), random_state=0), y
+
+
+GRID = {"beta": [0.01, 1.0], "lam": [0.1, 0.5]}
+CV = KFold(3, shuffle=True, random_state=0)
+
+
+def direct(name, fitted, X, candidates, y):
+    """What a scorer should give, written out."""
+    return {
+        "covering_rate": lambda: covering_rate(candidates, fitted.predict(X)),
+        "approximated_accuracy": lambda: approximated_accuracy(candidates, fitted.predict_proba(X)),
+        "neg_expected_calibration_error": lambda: -expected_calibration_error(candidates, fitted.predict_proba(X)),
+        "accuracy_within_3": lambda: accuracy_within(candidates, fitted.predict(X), 3),
+        "accuracy_within_5": lambda: accuracy_within(candidates, fitted.predict(X), 5),
+        "oracle": lambda: np.mean(fitted.predict(X) == y),
+        "transductive_accuracy": lambda: np.mean(best_candidate(candidates, fitted.predict_proba(X)) == y),
+    }[name]()
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_a_search_with_candidate_sets_scores_left_out_rows(problem, name):
+    X, candidates, y = problem
+    scorer = pickle.loads(pickle.dumps(SCORERS[name]))
+    search = GridSearchCV(SUREClassifier(), GRID, scoring=scorer, cv=CV, error_score="raise")
+    with config_context(enable_metadata_routing=scorer.oracle):
+        search.fit(X, candidates, **({"y_true": y} if scorer.oracle else {}))
+    for fold, (train, test) in enumerate(CV.split(X)):
+        fitted = SUREClassifier(**search.cv_results_["params"][1]).fit(X[train], candidates[train])
+        expected = direct(name, fitted, X[test], candidates[test], y[test])
+        assert search.cv_results_[f"split{fold}_test_score"][1] == pytest.approx(expected)
+
+
+def test_several_scorers_at_once_and_candidates_as_lists(problem):
+    X, candidates, _ = problem
+    scoring = {name: SCORERS[name] for name in ("covering_rate", "approximated_accuracy", "neg_expected_calibration_error")}
+    one, other = (
+        cross_validate(SUREClassifier(), X, labels, scoring=scoring, cv=CV) for labels in (candidates, candidates.to_lists())
+    )
+    for name in scoring:
+        np.testing.assert_allclose(one[f"test_{name}"], other[f"test_{name}"])
+
+
+@pytest.mark.parametrize("name", ["oracle", "transductive_accuracy"])
+def test_an_oracle_without_true_labels_says_how_to_pass_them(problem, name):
+    X, candidates, _ = problem
+    search = GridSearchCV(SUREClassifier(), GRID, scoring=SCORERS[name], cv=CV, error_score="raise")
+    with pytest.raises(ParameterError, match=r"needs the true labels: fit\(X, candidates, y_true=...\) under"):
+        search.fit(X, candidates)

@@ -1,0 +1,50 @@
+"""PALOC as the paper tells it: a loop over pairs, a loop over labels, a fitted classifier for each."""
+
+from itertools import combinations
+
+import numpy as np
+from sklearn.base import clone
+
+
+def paloc(X, Y, estimator, mu):
+    """Return the function of new rows that gives all scores, and the candidates after the vote of the pairs."""
+    m, labels = Y.shape
+    pairs = list(combinations(range(labels), 2))
+    machines = []
+    for j, k in pairs:
+        rows = [i for i in range(m) if Y[i, j] != Y[i, k]]
+        target = [1 if Y[i, j] else -1 for i in rows]
+        machines.append(clone(estimator).fit(X[rows], target) if len(set(target)) == 2 else None)
+
+    def outputs_of(new):
+        return np.column_stack([h.decision_function(new) if h is not None else np.zeros(len(new)) for h in machines])
+
+    def votes_of(outputs):
+        votes = np.zeros((len(outputs), labels))
+        for i in range(len(outputs)):
+            for (j, k), output in zip(pairs, outputs[i], strict=True):
+                if output != 0:
+                    votes[i, j if output > 0 else k] += 1
+        return votes
+
+    outputs = outputs_of(X)
+    votes = votes_of(outputs)
+    remaining = Y.copy()
+    for i in range(m):
+        most = [j for j in range(labels) if Y[i, j] and votes[i, j] == votes[i].max()]
+        if most:
+            remaining[i] = [j in most for j in range(labels)]
+    stacked = []
+    for j in range(labels):
+        two_sides = 0 < remaining[:, j].sum() < m
+        stacked.append(clone(estimator).fit(np.hstack([X, outputs]), remaining[:, j]) if two_sides else None)
+
+    def scores(new):
+        outputs = outputs_of(new)
+        result = votes_of(outputs)
+        for j, h in enumerate(stacked):
+            if h is not None:
+                result[:, j] += mu * (h.decision_function(np.hstack([new, outputs])) > 0)
+        return result
+
+    return scores, remaining

@@ -1,0 +1,99 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.svm import LinearSVC
+
+from surelabel import CandidateSets
+from surelabel.solvers.plsvm import fit_plsvm, project
+from tests.reference.plsvm import plsvm_objective, project_row, subgradient_plsvm
+from tests.solvers.test_clpl import problem
+
+
+def solve(X, Y, lam, weight=None, tol=1e-6, max_iter=100):
+    sets = CandidateSets.from_indicator(Y)
+    weight = np.ones(len(X)) if weight is None else weight
+    return fit_plsvm(X, sets.indptr, sets.indices, Y.shape[1], lam, weight, tol, max_iter)
+
+
+sizes = st.tuples(st.integers(0, 10**6), st.integers(2, 30), st.integers(1, 6), st.integers(2, 5))
+penalties = st.sampled_from([1e-3, 1e-1, 1.0, 1e2])
+
+
+@settings(max_examples=40, deadline=None)
+@given(sizes, penalties)
+def test_single_labels_give_the_objective_of_crammer_and_singer(size, lam):
+    X, Y, _ = problem(*size)
+    labels = Y.argmax(axis=1)
+    Y = np.eye(Y.shape[1], dtype=int)[labels]
+    if len(set(labels)) < Y.shape[1]:
+        return  # LIBLINEAR knows no class without rows
+    found = solve(X, Y, lam)
+    assert found.converged
+    ones = np.ones(len(X))
+    assert found.objective[-1] == pytest.approx(plsvm_objective(found.weights, X, Y, lam, ones), rel=1e-7)
+    if Y.shape[1] > 2:  # of two classes LIBLINEAR makes a binary problem
+        svm = LinearSVC(multi_class="crammer_singer", fit_intercept=False, C=1 / (lam * len(X)), tol=1e-8, max_iter=200_000)
+        with np.errstate(all="ignore"):
+            expected = plsvm_objective(svm.fit(X, labels).coef_.T, X, Y, lam, ones)
+        assert found.objective[-1] == pytest.approx(expected, rel=1e-5)
+
+
+@settings(max_examples=40, deadline=None)
+@given(sizes, penalties, st.sampled_from([1e-2, 1e-6]))
+def test_no_round_raises_the_objective(size, lam, tol):
+    X, Y, weight = problem(*size)
+    found = solve(X, Y, lam, weight, tol)
+    assert found.converged
+    assert np.all(np.diff(found.objective) <= 1e-9)
+    assert found.objective[0] == pytest.approx(plsvm_objective(np.zeros_like(found.weights), X, Y, lam, weight))
+    assert found.objective[-1] == pytest.approx(plsvm_objective(found.weights, X, Y, lam, weight), rel=1e-7)
+
+
+def test_subgradient_descent_does_not_do_better():
+    lower = 0
+    for seed in range(10):
+        X, Y, _ = problem(seed, 80, 4, 4)
+        descended = subgradient_plsvm(X, Y, 0.05, 3000, np.random.default_rng(seed))
+        found = solve(X, Y, 0.05)
+        lower += found.objective[-1] <= plsvm_objective(descended, X, Y, 0.05, np.ones(80)) + 1e-4
+    assert lower >= 8  # neither finds the global minimum of every problem
+
+
+@pytest.mark.parametrize("n", [4, 2500])
+def test_sparse_instances_give_the_same_objective(n):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, n)) * (rng.random((30, n)) < 0.3)
+    Y = problem(0, 30, 1, 3)[1]
+    dense, thin = (solve(form, Y, 0.1).objective[-1] for form in (X, sparse.csr_array(X)))
+    assert thin == pytest.approx(dense, rel=1e-5)
+
+
+def test_labels_that_always_come_together_stay_equal():
+    X, Y, _ = problem(3, 60, 3, 3)
+    twins = np.hstack([Y, Y[:, [0]]])
+    W = solve(X, twins, 0.01).weights
+    np.testing.assert_allclose(W[:, 0], W[:, 3], atol=1e-6)
+
+
+def test_nothing_to_gain_is_found_at_once():
+    X, Y = np.ones((8, 2)), np.tile(np.eye(2, dtype=int), (4, 1))
+    found = solve(X, Y, 0.1)
+    assert found.converged
+    np.testing.assert_allclose(found.weights, 0, atol=1e-6)
+    assert found.objective[-1] == pytest.approx(1)
+
+
+def test_too_few_rounds_are_told():
+    X, Y, _ = problem(4, 60, 3, 4)
+    assert not solve(X, Y, 0.01, max_iter=1).converged
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 8), st.sampled_from([0.1, 1.0, 1e3]))
+def test_projection_equals_bisection(seed, width, size):
+    rng = np.random.default_rng(seed)
+    points = size * rng.normal(size=(6, width))
+    points[rng.random(points.shape) < 0.2] = -np.inf
+    np.testing.assert_allclose(project(points), [project_row(point) for point in points], atol=1e-9 * size)

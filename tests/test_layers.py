@@ -1,0 +1,41 @@
+"""Imports go down one list of folders only."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import surelabel
+
+LAYERS = ["solvers", "data", "evaluation", "estimators", "experiments", "report", "cli"]
+ROOT = Path(surelabel.__file__).parent
+
+
+def imported_layers(file):
+    """Our top-level folders that a module imports from, relative imports resolved."""
+    package = file.relative_to(ROOT).parent.parts
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = package[: len(package) - node.level + 1]
+            path = [*base, *(node.module or "").split(".")]
+            yield path[0]
+        elif isinstance(node, ast.ImportFrom | ast.Import):
+            names = [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+            yield from (name.split(".")[1] for name in names if name.startswith("surelabel."))
+
+
+def test_imports_go_down():
+    files = [file for file in ROOT.rglob("*.py") if file.parent != ROOT]
+    assert len(files) > 20
+    for file in files:
+        layer = file.relative_to(ROOT).parts[0]
+        for other in imported_layers(file):
+            if other in LAYERS:
+                assert LAYERS.index(other) <= LAYERS.index(layer), f"{file} imports from {other}"
+            else:
+                assert layer != "solvers", f"{file}: solvers import nothing of ours but {other}"
+
+
+def test_the_library_does_not_import_what_only_commands_need():
+    code = "import sys, surelabel; print([m for m in ('typer', 'skops', 'matplotlib', 'jinja2', 'dask') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
