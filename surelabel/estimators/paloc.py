@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 
 from ..data.candidates import CandidateSets
 from ..progress import track
-from ..solvers.kernels import kernel_matrix
+from ..solvers.kernels import gamma_of, kernel_matrix
 from ..solvers.pairwise import keep_elected, pair_problems, pair_votes, sparse_rows
 from ..solvers.segments import row_normalise
 from ._base import PartialLabelClassifier, check_learnable
@@ -38,10 +38,9 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
     Parameters
     ----------
     estimator : classifier, default=None
-        The binary learner. None is ``SVC(gamma="auto")``: the Gaussian kernel with the defaults of libsvm, ``C = 1`` and
-        ``γ = 1 / number of features``. All machines of a ``SVC`` with Gaussian kernel and such a γ, or a given number, share
-        one kernel matrix and keep their support vectors once. With ``gamma="scale"`` each pair has a kernel of its own, which
-        is slower.
+        The binary learner. None is ``SVC()``: the Gaussian kernel with ``C = 1`` and ``γ = 1 / (n Var[X])``, on standardised
+        features the defaults of libsvm. All machines of a Gaussian ``SVC`` share one kernel matrix (the variance is that of
+        all rows) and keep their support vectors once; other learners are trained one by one.
     mu : float, default=10
         Weight μ of the classifiers of the second stage against one vote; the paper's value.
     n_jobs : int, default=None
@@ -129,8 +128,8 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
         return pair_votes(outputs, len(self.classes_)) + self.mu * says_yes
 
     def _machines(self) -> _GaussianMachines | _Machines:
-        inner = SVC(gamma="auto") if self.estimator is None else self.estimator
-        shared = type(inner) is SVC and inner.kernel == "rbf" and inner.gamma != "scale"
+        inner = SVC() if self.estimator is None else self.estimator
+        shared = type(inner) is SVC and inner.kernel == "rbf"
         return _GaussianMachines(inner) if shared else _Machines(inner)
 
     def _run(self, description: str, total: int) -> Run:
@@ -172,7 +171,7 @@ class _GaussianMachines:
 
     def fit(self, X: np.ndarray, problems: Iterable, run: Run) -> np.ndarray:
         """Train on each problem (rows, target); return the outputs for all rows, one column per problem."""
-        self.gamma = 1 / X.shape[1] if self.inner.gamma == "auto" else self.inner.gamma
+        self.gamma = gamma_of("rbf", 1 / X.shape[1] if self.inner.gamma == "auto" else self.inner.gamma, 1.0, X, None, None)
         K = kernel_matrix("rbf", X, gamma=self.gamma).astype(np.float64, copy=False)  # libsvm knows no other type
         everywhere = np.arange(len(X))
 

@@ -163,4 +163,4 @@ class SURERetrainer(WeightedPartialLabelClassifier):
         return outputs
 
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
-        return probabilities(scores)
+        return super()._probabilities(scores) if is_classifier(self.estimator_) else probabilities(scores)

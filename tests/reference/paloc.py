@@ -6,15 +6,23 @@ import numpy as np
 from sklearn.base import clone
 
 
+def with_gamma_of(estimator, X):
+    """Resolve ``gamma="scale"`` by all rows, not by those of one pair."""
+    if getattr(estimator, "gamma", None) == "scale":
+        return clone(estimator).set_params(gamma=1 / (X.shape[1] * X.var()))
+    return estimator
+
+
 def paloc(X, Y, estimator, mu):
     """Return the function of new rows that gives all scores, and the candidates after the vote of the pairs."""
     m, labels = Y.shape
     pairs = list(combinations(range(labels), 2))
     machines = []
+    inner = with_gamma_of(estimator, X)
     for j, k in pairs:
         rows = [i for i in range(m) if Y[i, j] != Y[i, k]]
         target = [1 if Y[i, j] else -1 for i in rows]
-        machines.append(clone(estimator).fit(X[rows], target) if len(set(target)) == 2 else None)
+        machines.append(clone(inner).fit(X[rows], target) if len(set(target)) == 2 else None)
 
     def outputs_of(new):
         return np.column_stack([h.decision_function(new) if h is not None else np.zeros(len(new)) for h in machines])
@@ -35,9 +43,10 @@ def paloc(X, Y, estimator, mu):
         if most:
             remaining[i] = [j in most for j in range(labels)]
     stacked = []
+    inner = with_gamma_of(estimator, np.hstack([X, outputs]))
     for j in range(labels):
         two_sides = 0 < remaining[:, j].sum() < m
-        stacked.append(clone(estimator).fit(np.hstack([X, outputs]), remaining[:, j]) if two_sides else None)
+        stacked.append(clone(inner).fit(np.hstack([X, outputs]), remaining[:, j]) if two_sides else None)
 
     def scores(new):
         outputs = outputs_of(new)
