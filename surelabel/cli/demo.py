@@ -7,9 +7,6 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-#: What the plain alternatives are made with: the kernel classifier that a scikit-learn user would take.
-PLAIN = "a support vector machine"
-
 
 def demo() -> None:
     """Disambiguate handwritten digits with SURE and with the plain alternatives, and compare."""
@@ -24,19 +21,20 @@ def demo() -> None:
     X, y = load_digits(return_X_y=True)
     X_train, X_test, y_train, y_test = train_test_split(X / 16, y, test_size=0.3, random_state=0)
     candidates = make_partial(y_train, p=0.9, r=4, random_state=0)
-    console.print(
-        f"\n[bold]{len(y_train)} images of digits, {candidates.shape[1]} classes.[/] 90 % of them come with 5 possible labels, "
-        f"one of which is right:\n{candidates!r}"
-    )
+    console.print(f"\n[bold]{len(y_train)} images of handwritten digits.[/] 90 % come with five possible labels, one is right:")
     for row in range(3):
-        console.print(f"  image {row}: one of {', '.join(map(str, candidates[row]))}")
+        console.print(f"  image {row + 1}: one of {', '.join(map(str, candidates[row]))}")
+    console.print()
     methods = {
-        "SURE (λ and β chosen without true labels)": (SURECV(), candidates),
-        f"each candidate as a weighted example, {PLAIN}": (WeightedCandidatesClassifier(SVC()), candidates),
-        f"only the unambiguous rows, {PLAIN}": (WeightedCandidatesClassifier(SVC(), "unambiguous"), candidates),
-        f"ceiling: the true labels, {PLAIN}": (WeightedCandidatesClassifier(SVC(), "unambiguous"), y_train),
+        "SURE, tuned without true labels": (SURECV(), candidates),
+        "SVM, every candidate, weighted": (WeightedCandidatesClassifier(SVC()), candidates),
+        "SVM, only the unambiguous rows": (WeightedCandidatesClassifier(SVC(), "unambiguous"), candidates),
+        "SVM, true labels: the ceiling": (WeightedCandidatesClassifier(SVC(), "unambiguous"), y_train),
     }
-    table = Table("method", "right labels found\n(training rows)", "accuracy\n(new rows)", "seconds", title="\nWhat comes out")
+    table = Table(title="What comes out", title_justify="left", title_style="bold")
+    table.add_column("method", no_wrap=True)
+    for name in ("labels found", "new images", "seconds"):
+        table.add_column(name, justify="right", no_wrap=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("", total=len(methods))
@@ -50,11 +48,13 @@ def demo() -> None:
             table.add_row(name, found, f"{model.score(X_test, y_test):.1%}", f"{seconds:.1f}", style=style)
             progress.advance(task)
     console.print(table)
+    console.print("labels found: in the training images; new images: accuracy on the 540 others\n")
     console.print(
-        "\n[bold]Next:[/] put your own labels in place of these. In Python:\n"
+        "[bold]Next:[/] your own labels (strings, lists, 0/1 matrix, annotator columns):\n\n"
         "  from surelabel import CandidateSets, SURECV\n"
-        '  candidates = CandidateSets.from_strings(["cat|dog", "dog", ...])   # or lists, a 0/1 matrix, one column per annotator\n'
+        '  candidates = CandidateSets.from_strings(["cat|dog", "dog", ...])\n'
         "  model = SURECV().fit(X, candidates)\n"
-        "  model.transduction_      # the label found for each row;  model.predict(X_new) for new ones\n"
-        "The README has the rest."
+        "  model.transduction_      # the label found for each row\n"
+        "  model.predict(X_new)     # and for new ones\n\n"
+        "The README and docs/guide.md have the rest."
     )

@@ -64,9 +64,10 @@ class PLSVMClassifier(LinearPartialLabelClassifier):
 
     Notes
     -----
-    The objective is not convex. The paper descends by stochastic subgradients; here each round fixes the best candidate of
-    every row and solves the convex problem that is left, until nothing is gained. That has no randomness, and the first round,
-    in which all candidates count alike, gives it a good start.
+    The objective is not convex. The paper descends by subgradients; here each round fixes the best candidate of every row and
+    solves the convex problem that is left, until nothing is gained. There is no randomness: the first round weighs the
+    candidates by their probabilities under :class:`CLPLClassifier` with the same penalty. Like any descent it ends in a local
+    minimum, which may lie above or below the one that another start leads to.
 
     The scale is fitted to training rows: where a model can fit all their candidates (few rows, many features and labels), its
     probabilities are too sure.

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils._param_validation import StrOptions
+from threadpoolctl import threadpool_limits
 
 from ..data.candidates import CandidateSets
 from ..evaluation.metrics import approximated_accuracy, covering_rate
@@ -164,6 +165,11 @@ class SURECV(PartialLabelClassifier):
         return self.best_estimator_.confidence_.data
 
     def _search(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None, truth: CandidateSets) -> None:
+        # BLAS threads only get into each other's way on matrices this small.
+        with threadpool_limits(1 if X.shape[0] <= 2000 else None, user_api="blas"):
+            self._score_grid(X, candidates, weight, truth)
+
+    def _score_grid(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None, truth: CandidateSets) -> None:
         folds = self._folds(X, candidates, weight)
         kernels, bandwidths = _as_list(self.kernel), _as_list(self.bandwidth)
         lams, betas = np.asarray(self.lams, X.dtype), np.asarray(self.betas)

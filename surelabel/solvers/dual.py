@@ -19,6 +19,9 @@ from scipy.linalg import blas, lapack
 from .confidence import CandidateBlocks
 
 
+SMALL = 2**23  # numbers that any machine can hold: 64 MiB of float64
+
+
 class NotPositiveDefiniteError(ArithmeticError):
     """``HKH + βI`` has no Cholesky factor at this precision."""
 
@@ -96,7 +99,7 @@ class PartialInverse:
     of a block as 25 flops (both measured: memory, not arithmetic, is the limit there). Since nobody knows the number of
     iterations beforehand, it rents before it buys: it solves until the solves have cost as much as the blocks would, then
     builds the blocks. That is never worse than twice the better choice. Blocks are never built if they and the inverse would
-    need more than 1.4 times the memory of the kernel matrix.
+    need more than 1.4 times the memory of the kernel matrix, unless that is little anyway.
     """
 
     def __init__(self, factor: np.ndarray, blocks: CandidateBlocks) -> None:
@@ -114,7 +117,7 @@ class PartialInverse:
         self._blocks: list[np.ndarray] | None = None
         self._spent = 0.0
         self._entries = float(sum(len(members) ** 2 for members in self._members))
-        fits = n**2 + self._entries <= 1.4 * len(factor) ** 2
+        fits = n**2 + self._entries <= max(1.4 * len(factor) ** 2, SMALL)
         self._set_up = n**3 / 3 + min(n**3 / 3, n * self._entries) if fits else np.inf
 
     @property

@@ -1,12 +1,16 @@
 """Maximum-margin learning from candidate labels (Nguyen & Caruana 2008), by successive convex problems."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .clpl import fit_clpl
+from .scale import row_softmax, softmax_scale
 from .segments import row_max, row_sum
 from .smooth import curvature_factor, minimise
 
+ROUNDING = 1e-10  # gaps below this are not told apart, beside an objective that starts from 1
 PROXIMAL_STEPS = 200  # at most, for one convex problem; under ten are usual
 
 
@@ -40,10 +44,12 @@ def fit_plsvm(
 ) -> Solution:
     """Minimise ``λ/2 ‖W‖² + Σ_i cost_i max(0, 1 - (max_{j∈S_i} f_j - max_{k∉S_i} f_k))`` with ``f = xᵢᵀW``, costs of sum 1.
 
-    The first maximum makes it non-convex. Each round replaces it by the score of the candidate that is best so far (of
-    all, evenly, that are equally good: so the first round, from W = 0, uses the mean of the candidates and favours no label).
-    That bounds the objective from above and touches it at the current weights, so no round can raise it: the
-    concave-convex procedure (Yuille & Rangarajan 2003).
+    The first maximum makes it non-convex. Each round replaces it by the score of the candidate that is best so far (evenly
+    of all that are equally good). That bounds the objective from above and touches it at the current weights, so no round can
+    raise it: the concave-convex procedure (Yuille & Rangarajan 2003).
+
+    At W = 0 all candidates are equally good and any mixture of them will do, but their mean can leave W = 0 optimal: the first
+    round mixes them by their probabilities under CLPL, whose convex problem has one solution.
 
     Parameters
     ----------
@@ -70,9 +76,9 @@ def fit_plsvm(
     entries = np.repeat(np.arange(len(sizes)) * n_classes, sizes) + indices
     problem = Problem(X, entries, indptr, weight / weight.sum(), lam)
     W, alpha, smoothing = np.zeros((X.shape[1], n_classes)), np.zeros((X.shape[0], n_classes)), 0.3
-    objective, converged = [], False
-    share = best_candidates(problem, W)
-    objective.append(max_margin_objective(problem, share, W))
+    scores = X @ fit_clpl(X, indptr, indices, n_classes, problem.cost / lam, tol=1e-4, max_iter=1000).weights
+    share = row_softmax(softmax_scale(scores, indptr, indices, weight) * np.take(scores, entries), indptr)
+    objective, converged = [max_margin_objective(problem, share, W)], False
     for _ in range(max_iter):
         W, alpha, smoothing, solved = max_margin(problem, share, W, alpha, smoothing, tol)
         share = best_candidates(problem, W)
@@ -138,11 +144,16 @@ def max_margin(
         np.put(slope, entries, -share * np.repeat(slope.sum(axis=1), sizes))
         return X.T @ slope
 
-    def maximiser(W: np.ndarray, center: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def maximiser(W: np.ndarray, center: np.ndarray, smoothing: float) -> tuple[np.ndarray, np.ndarray]:
         violation = violations(problem, share, W)
         alpha = project(center + violation / smoothing)
         np.put(violation, entries, 0)
         return alpha, violation
+
+    def smoothed(W: np.ndarray, center: np.ndarray, smoothing: float) -> tuple[float, np.ndarray]:
+        alpha, violation = maximiser(W, center, smoothing)
+        loss = np.einsum("ij,ij->i", alpha, violation) - 0.5 * smoothing * ((alpha - center) ** 2).sum(axis=1)
+        return float(0.5 * lam * np.vdot(W, W) + cost @ loss), lam * W + gradient_of_loss(alpha)
 
     zero = max_margin_objective(problem, share, np.zeros_like(W))
     start = best = max_margin_objective(problem, share, W)
@@ -150,14 +161,8 @@ def max_margin(
     factor = curvature_factor(X, 0.2 / smoothing * cost, ridge=lam)
     for _ in range(PROXIMAL_STEPS):
         center = alpha
-
-        def smoothed(W: np.ndarray, center: np.ndarray = center) -> tuple[float, np.ndarray]:
-            alpha, violation = maximiser(W, center)
-            loss = np.einsum("ij,ij->i", alpha, violation) - 0.5 * smoothing * ((alpha - center) ** 2).sum(axis=1)
-            return float(0.5 * lam * np.vdot(W, W) + cost @ loss), lam * W + gradient_of_loss(alpha)
-
-        W, _, converged = minimise(smoothed, W, factor, tol=0.1, max_iter=100)
-        alpha = maximiser(W, center)[0]
+        W, _, converged = minimise(partial(smoothed, center=center, smoothing=smoothing), W, factor, tol=0.1, max_iter=100)
+        alpha, _ = maximiser(W, center, smoothing)
         dual_W = gradient_of_loss(alpha) / -lam
         bound = max(bound, float(cost @ alpha.sum(axis=1) - 0.5 * lam * np.vdot(dual_W, dual_W)))
         for candidate in (W, dual_W):
@@ -165,11 +170,11 @@ def max_margin(
             if value < best:
                 best, best_W = value, candidate
         last, gap = gap, best - bound
-        if gap <= max(0.1 * (start - best), tol * (zero - best), 1e-15):
+        if gap <= max(0.1 * (start - best), tol * (zero - best), ROUNDING):
             return best_W, alpha, smoothing, True
         # Less smoothing makes fewer steps, each of them harder.
         if not converged or gap > 0.5 * last:
-            smoothing *= 0.3 if converged else 2.0
+            smoothing = max(0.3 * smoothing, ROUNDING) if converged else 2 * smoothing
             factor = curvature_factor(X, 0.2 / smoothing * cost, ridge=lam)
     return best_W, alpha, smoothing, False
 

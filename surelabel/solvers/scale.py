@@ -32,8 +32,8 @@ def softmax_scale(scores: np.ndarray, indptr: np.ndarray, indices: np.ndarray, w
     told = sizes < scores.shape[1]  # a row with every label as a candidate tells nothing
     scores, inside, weight = scores[told], inside[told], weight[told]
     distance = scores - scores.max(axis=1, keepdims=True)
-    spread = weight @ -distance.mean(axis=1) / weight.sum()
-    if spread == 0:
+    spread = weight @ -distance.mean(axis=1) / max(weight.sum(), np.finfo(float).tiny)
+    if spread == 0:  # all scores are equal, or no row tells anything
         return 1.0
     distance /= spread
     epsilon = 1 / (weight.sum() + 2)

@@ -76,4 +76,5 @@ def minimise(
         # ftol: a step that gains nothing beyond rounding is the last.
         options={"maxiter": max_iter, "maxfun": 10 * max_iter, "gtol": tol * steepest, "ftol": np.finfo(float).eps},
     )
-    return Minimum(weights(found.x), found.nit, found.status == 0)
+    # Status 1 is a limit met; 2 is a line search that finds nothing lower: only rounding is left.
+    return Minimum(weights(found.x), found.nit, found.status != 1)

@@ -13,7 +13,7 @@ from tests.solvers.test_clpl import problem
 
 def solve(X, Y, lam, weight=None, tol=1e-6, max_iter=100):
     sets = CandidateSets.from_indicator(Y)
-    weight = np.ones(len(X)) if weight is None else weight
+    weight = np.ones(len(Y)) if weight is None else weight
     return fit_plsvm(X, sets.indptr, sets.indices, Y.shape[1], lam, weight, tol, max_iter)
 
 
@@ -51,14 +51,19 @@ def test_no_round_raises_the_objective(size, lam, tol):
     assert found.objective[-1] == pytest.approx(plsvm_objective(found.weights, X, Y, lam, weight), rel=1e-7)
 
 
-def test_subgradient_descent_does_not_do_better():
-    lower = 0
+def test_local_minima_are_on_average_as_low_as_those_of_subgradient_descent():
+    ours, theirs = [], []
     for seed in range(10):
         X, Y, _ = problem(seed, 80, 4, 4)
         descended = subgradient_plsvm(X, Y, 0.05, 3000, np.random.default_rng(seed))
-        found = solve(X, Y, 0.05)
-        lower += found.objective[-1] <= plsvm_objective(descended, X, Y, 0.05, np.ones(80)) + 1e-4
-    assert lower >= 8  # neither finds the global minimum of every problem
+        theirs.append(plsvm_objective(descended, X, Y, 0.05, np.ones(80)))
+        ours.append(solve(X, Y, 0.05).objective[-1])
+    assert np.mean(ours) <= 1.01 * np.mean(theirs)
+
+
+def test_large_candidate_sets_are_learned_from():
+    X, Y, _ = problem(0, 300, 5, 10)  # the mean of the candidates would leave W = 0
+    assert solve(X, Y, 0.01).objective[-1] < 0.7
 
 
 @pytest.mark.parametrize("n", [4, 2500])
@@ -67,7 +72,7 @@ def test_sparse_instances_give_the_same_objective(n):
     X = rng.normal(size=(30, n)) * (rng.random((30, n)) < 0.3)
     Y = problem(0, 30, 1, 3)[1]
     dense, thin = (solve(form, Y, 0.1).objective[-1] for form in (X, sparse.csr_array(X)))
-    assert thin == pytest.approx(dense, rel=1e-5)
+    assert thin == pytest.approx(dense, abs=2e-6)  # twice tol, of a gain of at most 1
 
 
 def test_labels_that_always_come_together_stay_equal():

@@ -1,0 +1,82 @@
+"""What the verbs that run studies share."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..evaluation.protocol import SELECTIONS
+from ..exceptions import ParameterError
+from ..experiments.cells import cells_of
+from ..experiments.runner import run_study
+from ..experiments.study import Study
+
+Datasets = Annotated[list[str] | None, typer.Option(help="Only these data sets: names separated by commas.")]
+Methods = Annotated[list[str] | None, typer.Option(help="Only these methods: names separated by commas.")]
+Folds = Annotated[int | None, typer.Option(min=1, help="Only the first so many folds.")]
+Selection = Annotated[
+    str | None, typer.Option(metavar="|".join(SELECTIONS), help="Choose parameters by this instead of what the study says.")
+]
+Workers = Annotated[int | None, typer.Option(min=1, help="Number of processes; by default one per core.")]
+Dask = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Run on this Dask cluster; 'local' makes one here.")]
+Results = Annotated[Path, typer.Option(help="Where records go: a folder for each study.")]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A study, or some of its configurations."""
+
+    study: Study
+    configurations: Collection[str] | None = None
+
+
+def run_parts(
+    parts: list[Part],
+    results: Path,
+    *,
+    datasets: list[str] | None,
+    methods: list[str] | None,
+    folds: int | None,
+    selection: str | None,
+    **how: Any,
+) -> None:
+    """Run them one after the other, say what came out, and end with code 1 if a cell failed."""
+    wanted = {
+        "datasets": _names("data set", datasets, (name for part in parts for name in part.study.datasets)),
+        "methods": _names("method", methods, (plan.name for part in parts for plan in part.study.methods)),
+    }
+    failed = 0
+    for part in parts:
+        study = _selected_by(part.study, selection)
+        cells = list(cells_of(study, configurations=part.configurations, folds=folds, **wanted))
+        if cells:
+            outcome = run_study(study, results / study.name, cells, tell=typer.echo, **how)
+            typer.echo(f"{study.name}: {outcome}")
+            failed += outcome.failed
+    typer.echo(f"see the numbers: surelabel report {results}")
+    if failed:
+        raise typer.Exit(1)
+
+
+def check_name(what: str, name: str, known: Iterable[str]) -> str:
+    """The name, if it is one of those known."""
+    if name not in (known := dict.fromkeys(known)):
+        raise ParameterError(f"there is no {what} {name!r} here; there are {', '.join(known)}")
+    return name
+
+
+def _names(what: str, given: list[str] | None, known: Iterable[str]) -> list[str] | None:
+    """Names given as ``a,b`` or by repeating the option; None if none are."""
+    known = list(known)
+    return [check_name(what, name.strip(), known) for text in given for name in text.split(",")] if given else None
+
+
+def _selected_by(study: Study, selection: str | None) -> Study:
+    """The study under another criterion has another name, so that its records stay apart."""
+    if selection is None or check_name("criterion", selection, SELECTIONS) == study.selection or study.kind != "accuracy":
+        return study
+    return replace(study, name=f"{study.name}-{selection}", selection=selection)

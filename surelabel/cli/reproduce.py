@@ -1,0 +1,42 @@
+"""``surelabel reproduce``: the paper's tables and figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..experiments.study import paper_study
+from ._running import Dask, Datasets, Folds, Methods, Part, Results, Selection, Workers, check_name, run_parts
+
+#: The studies behind each table and figure, with the configurations that it shows. Figures 1 to 4 draw what Table 2 counts.
+TARGETS: dict[str, dict[str, list[str] | None]] = {
+    "table2": {"table2": None},
+    "table4": {"table4": None},
+    "figure1": {"figure1": None, "table2": ["I"]},
+    "figure2": {"table2": ["II"]},
+    "figure3": {"table2": ["III"]},
+    "figure4": {"table2": ["IV"]},
+    "figure5": {"figure5-sensitivity": None, "figure5-convergence": None},
+    "beyond": {"beyond": None},
+}
+TARGETS["all"] = {study: None for target in TARGETS.values() for study in target}
+
+
+def reproduce(
+    target: Annotated[str, typer.Argument(metavar="|".join(TARGETS), help="A table or figure of the paper.")],
+    datasets: Datasets = None,
+    methods: Methods = None,
+    folds: Folds = None,
+    selection: Selection = None,
+    workers: Workers = None,
+    dask: Dask = None,
+    results: Results = Path("results"),
+) -> None:
+    """Run the paper's experiments; stopped, the same command goes on where it was."""
+    parts = [
+        Part(paper_study(study), configurations)
+        for study, configurations in TARGETS[check_name("target", target, TARGETS)].items()
+    ]
+    run_parts(parts, results, datasets=datasets, methods=methods, folds=folds, selection=selection, workers=workers, dask=dask)

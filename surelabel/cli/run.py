@@ -1,0 +1,34 @@
+"""``surelabel run``: a study of your own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..experiments.study import read_study
+from ._running import Dask, Datasets, Folds, Methods, Part, Results, Selection, Workers, run_parts
+
+
+def run(
+    study: Annotated[Path, typer.Argument(help="A study file (TOML).")],
+    datasets: Datasets = None,
+    methods: Methods = None,
+    folds: Folds = None,
+    selection: Selection = None,
+    workers: Workers = None,
+    dask: Dask = None,
+    results: Results = Path("results"),
+) -> None:
+    """Run a study; stopped, the same command goes on where it was."""
+    run_parts(
+        [Part(read_study(study))],
+        results,
+        datasets=datasets,
+        methods=methods,
+        folds=folds,
+        selection=selection,
+        workers=workers,
+        dask=dask,
+    )

@@ -1,0 +1,120 @@
+"""The cells of a study: each (data set, configuration, method, fold), with an identity and the seeds that follow from it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import sha256
+from typing import Any
+
+from sklearn.model_selection import ParameterGrid
+
+from .study import Configuration, Plan, Study
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One fit and its scores.
+
+    Attributes
+    ----------
+    study : Study
+    dataset : str
+    configuration : Configuration
+    method : Plan
+        Without a grid where there is nothing to choose.
+    fold : int
+        From 0.
+    """
+
+    study: Study
+    dataset: str
+    configuration: Configuration
+    method: Plan
+    fold: int
+
+    @property
+    def selection(self) -> str:
+        """The criterion that chooses the parameters, "none" where the method has no grid."""
+        return self.study.selection if self.method.grid else "none"
+
+    @property
+    def scaling(self) -> str:
+        """How the features are scaled: as the method asks, else as the study says."""
+        return self.method.scaling or self.study.scaling
+
+    @cached_property
+    def id(self) -> str:
+        """Hash of everything that determines the result, and of nothing else."""
+        study, method = self.study, self.method
+        identity: dict[str, Any] = {
+            "data": self._data,
+            "method": [method.name, method.estimator, method.parameters, method.grid],
+            "fold": [self.fold, study.folds],
+            "scaling": self.scaling,
+            "curves": study.kind == "convergence",
+            "selection": [self.selection, study.inner_folds, study.max_select] if method.grid else None,
+        }
+        return _digest(identity).hexdigest()[:16]
+
+    def seed(self, *purpose: Any) -> int:
+        """A seed for this purpose, the same for all methods: they see the same candidates and the same folds."""
+        return int.from_bytes(_digest([self._data, *purpose]).digest()[:4], "big")
+
+    @property
+    def _data(self) -> list:
+        """The data set as corrupted; the name of a configuration is only a name."""
+        return [self.study.seed, self.dataset, self.configuration.kind, self.configuration.corruption]
+
+    def __str__(self) -> str:
+        parameters = "".join(f" {key}={value}" for key, value in self.method.parameters.items())
+        return f"{self.dataset} · {self.configuration} · {self.method.name}{parameters} · fold {self.fold}"
+
+
+def cells_of(
+    study: Study,
+    *,
+    datasets: Collection[str] | None = None,
+    configurations: Collection[str] | None = None,
+    methods: Collection[str] | None = None,
+    folds: int | None = None,
+) -> Iterator[Cell]:
+    """Enumerate the cells of a study, or the part of them that is asked for.
+
+    Folds come before methods, so that a run broken off has compared the methods on the same folds.
+
+    Parameters
+    ----------
+    study : Study
+    datasets, configurations, methods : collection of str, default=None
+        Names of those wanted; None for all.
+    folds : int, default=None
+        Only the first so many folds.
+
+    Yields
+    ------
+    Cell
+    """
+    plans = [point for plan in study.methods if methods is None or plan.name in methods for point in _points(plan, study.kind)]
+    for dataset in study.datasets:
+        if datasets is not None and dataset not in datasets:
+            continue
+        for configuration in study.configurations_of(dataset):
+            if configurations is not None and configuration.name not in configurations:
+                continue
+            for fold in range(min(folds or study.folds, study.folds)):
+                for plan in plans:
+                    yield Cell(study, dataset, configuration, plan, fold)
+
+
+def _points(plan: Plan, kind: str) -> list[Plan]:
+    """The plan; for a study of sensitivity, one plan with fixed parameters for each point of the grid."""
+    if kind != "sensitivity":
+        return [plan]
+    return [replace(plan, parameters=plan.parameters | point, grid={}) for point in ParameterGrid(plan.grid)]
+
+
+def _digest(identity: Any) -> Any:
+    return sha256(json.dumps(identity, sort_keys=True, separators=(",", ":")).encode())

@@ -1,0 +1,177 @@
+"""One cell, from the data set to its record."""
+
+from __future__ import annotations
+
+import os
+import platform
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import cache, lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
+from threadpoolctl import threadpool_limits
+
+from ..data import catalog
+from ..data.candidates import CandidateSets
+from ..data.corruption import make_partial
+from ..estimators import SURECV, SUREClassifier, all_methods
+from ..evaluation.protocol import Fold, fold_scores, grid_search, make_folds, select_parameters
+from .cells import Cell
+
+SCALERS = {"standard": StandardScaler, "minmax": MinMaxScaler, "unit": Normalizer}
+
+
+def evaluate(cell: Cell) -> dict[str, Any]:
+    """Choose parameters, fit, predict and score one cell.
+
+    One thread only: cells run side by side, and a sum taken by another number of threads would end in other digits.
+
+    Parameters
+    ----------
+    cell : Cell
+
+    Returns
+    -------
+    dict
+        The record.
+    """
+    with threadpool_limits(limits=1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the record says whether the fit converged
+        return _evaluate(cell)
+
+
+def _evaluate(cell: Cell) -> dict[str, Any]:
+    study, grid = cell.study, cell.method.grid
+    data = _load(cell.dataset, os.environ.get("SURELABEL_DATA"))
+    candidates = data.candidates if data.candidates is not None else _corrupt(data, cell)
+    fold = _fold(cell, len(data.X))
+    X = _scale(data.X, fold, cell.scaling)
+    estimator = _estimator(cell)
+    chosen: dict[str, Any] = {}
+    seconds = {"select": 0.0}
+    if grid:
+        search = _search(estimator, grid, cell.selection)
+        selected = select_parameters(search, X, candidates, data.y, fold, selection=cell.selection)
+        chosen, seconds["select"] = selected.parameters, selected.seconds
+    estimator.set_params(**chosen)
+    with _timed(seconds, "fit"):
+        estimator.fit(X[fold.train], candidates[fold.train])
+    with _timed(seconds, "predict"):
+        predicted = estimator.predict(X[fold.test])
+    return {
+        "cell": cell.id,
+        "study": study.name,
+        "dataset": cell.dataset,
+        "configuration": asdict(cell.configuration) if data.candidates is None else {"kind": "real"},
+        "method": cell.method.name,
+        "fold": cell.fold,
+        "n_folds": study.folds,
+        "selection": cell.selection,
+        "parameters": cell.method.parameters | chosen,
+        "scaling": cell.scaling,
+        "scores": fold_scores(candidates, data.y, fold, predicted, estimator.transduction_, ordered=data.ordered),
+        "seconds": {step: round(value, 6) for step, value in seconds.items()},
+        "n_train": len(fold.train),
+        "n_test": len(fold.test),
+        "n_select": len(fold.select) if grid else 0,
+        "converged": getattr(estimator, "converged_", None),
+        "curves": _curves(estimator, len(fold.train)) if study.kind == "convergence" else {},
+        "versions": _versions(),
+        "machine": _machine(),
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+# ---------------------------------------------------------------- the problem
+
+
+@lru_cache(maxsize=1)
+def _load(name: str, home: str | None) -> catalog.Dataset:
+    """The data set, kept for the next cell: cells of one data set follow each other."""
+    return catalog.load(name, home)
+
+
+def _corrupt(data: catalog.Dataset, cell: Cell) -> CandidateSets:
+    """Candidates for the whole data set, before it is split: the same in every fold."""
+    return make_partial(data.y, **cell.configuration.corruption, classes=data.classes, random_state=cell.seed("candidates"))
+
+
+def _fold(cell: Cell, n_rows: int) -> Fold:
+    study = cell.study
+    return make_folds(
+        n_rows,
+        n_folds=study.folds,
+        inner_folds=study.inner_folds,
+        max_select=study.max_select,
+        seed=cell.seed("folds"),
+    )[cell.fold]
+
+
+def _scale(X: np.ndarray, fold: Fold, scaling: str) -> np.ndarray:
+    """All rows, scaled by what the training rows are."""
+    return X if scaling == "none" else SCALERS[scaling]().fit(X[fold.train]).transform(X)
+
+
+def _estimator(cell: Cell) -> Any:
+    estimator = all_methods()[cell.method.estimator].estimator(**cell.method.parameters)
+    if "random_state" in estimator.get_params() and "random_state" not in cell.method.parameters:
+        estimator.set_params(random_state=cell.seed("method", cell.fold))
+    return estimator
+
+
+def _search(estimator: Any, grid: dict[str, list], selection: str) -> Any:
+    """A search over the grid; SURE has its own, which shares kernel matrices and factorisations."""
+    if not isinstance(estimator, SUREClassifier) or not set(grid) <= {"lam", "beta", "kernel", "bandwidth"}:
+        return grid_search(estimator, grid, selection)
+    fixed = {name: value for name, value in estimator.get_params().items() if name not in ("lam", "beta", "callback")}
+    searched = {name: values for name, values in grid.items() if name in fixed}
+    lams, betas = grid.get("lam", [estimator.lam]), grid.get("beta", [estimator.beta])
+    return SURECV(lams, betas, **fixed | searched, scoring=selection)
+
+
+# ---------------------------------------------------------------- the record
+
+
+def _curves(estimator: Any, n_train: int) -> dict[str, list[float]]:
+    """ΔP = ‖P⁽ᵗ⁺¹⁾ - P⁽ᵗ⁾‖_F as the paper draws it (the estimator divides by √m), and the objective."""
+    return {
+        "delta": (estimator.delta_path_ * np.sqrt(n_train)).tolist(),
+        "objective": estimator.objective_path_.tolist(),
+    }
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], step: str) -> Iterator[None]:
+    start = perf_counter()
+    yield
+    seconds[step] = perf_counter() - start
+
+
+@cache
+def _versions() -> dict[str, str]:
+    packages = ("surelabel", "numpy", "scipy", "scikit-learn")
+    return {package: version(package) for package in packages} | {"python": platform.python_version()}
+
+
+@cache
+def _machine() -> dict[str, Any]:
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {"cpu": _cpu(), "cores": os.cpu_count(), "memory_gib": round(memory / 2**30, 1)}
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.processor() or platform.machine()

@@ -1,0 +1,146 @@
+"""The store of finished cells: one JSON line each, on disk before the next one starts to be written."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from .cells import cells_of
+from .study import Study, StudyError, load_toml
+
+STUDY = "study.toml"
+RECORDS = "records.jsonl"
+
+
+def read(folder: str | Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Read the records of a run, finished or not.
+
+    Parameters
+    ----------
+    folder : path-like
+        The results folder of one study.
+
+    Returns
+    -------
+    study : dict
+        The tables of the study as it was run, with every default written out.
+    records : list of dict
+        In the order in which they finished.
+    """
+    folder = Path(folder)
+    if not (folder / STUDY).is_file():
+        raise StudyError(f"{folder}: this is not a results folder: it has no {STUDY}")
+    path = folder / RECORDS
+    return load_toml(folder / STUDY), _parse(path, path.read_bytes() if path.is_file() else b"")
+
+
+def folders(results: str | Path) -> list[Path]:
+    """The folders of studies with at least one record: ``results`` itself, or those in it."""
+    found = [path.parent for pattern in (RECORDS, f"*/{RECORDS}") for path in sorted(Path(results).glob(pattern))]
+    return [folder for folder in found if read(folder)[1]]
+
+
+class RecordWriter:
+    """The one writer of a results folder. Killed at any moment, it leaves all records but the one being written.
+
+    Parameters
+    ----------
+    folder : path-like
+        Made if it does not exist.
+    study : Study
+        Must hold every cell that the folder has a record of.
+    """
+
+    def __init__(self, folder: str | Path, study: Study) -> None:
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._file = open(self.folder / RECORDS, "a+b")  # noqa: SIM115 (closed by __exit__)
+        try:
+            self._lock()
+            self.finished = self._repair()
+            self._check_belong(study)
+            _write_durably(self.folder / STUDY, study.to_toml())
+        except BaseException:
+            self._file.close()
+            raise
+
+    def append(self, record: dict[str, Any]) -> None:
+        """Write a record and wait until it is on the disk; a second record of the same cell is dropped."""
+        if record["cell"] in self.finished:
+            return
+        line = json.dumps(record, allow_nan=False, ensure_ascii=False, default=_plain)
+        self._file.write(line.encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self.finished.add(record["cell"])
+
+    def _lock(self) -> None:
+        # The lock goes with the process, however it ends.
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StudyError(f"{self.folder}: another run is writing to this folder; wait for it, or use another one") from None
+
+    def _repair(self) -> set[str]:
+        """Cut off the line that was being written when the last run was killed; name the cells that are there."""
+        self._file.seek(0)
+        content = self._file.read()
+        whole = content.rfind(b"\n") + 1
+        if whole < len(content):
+            self._file.truncate(whole)
+            os.fsync(self._file.fileno())
+        return {record["cell"] for record in _parse(self.folder / RECORDS, content)}
+
+    def _check_belong(self, study: Study) -> None:
+        strange = self.finished - {cell.id for cell in cells_of(study)}
+        if strange:
+            raise StudyError(
+                f"{self.folder}: {len(strange)} of its {len(self.finished)} records were made with other settings than the study "
+                f"{study.name!r} has now; use another results folder, or remove this one"
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._file.close()
+
+
+def _parse(path: Path, content: bytes) -> list[dict[str, Any]]:
+    """The records of all whole lines, the first of each cell; what follows the last line end was never finished."""
+    records: dict[str, dict[str, Any]] = {}
+    for number, line in enumerate(content.split(b"\n")[:-1], start=1):
+        try:
+            record = json.loads(line)
+            records.setdefault(record["cell"], record)
+        except (ValueError, KeyError, TypeError):
+            raise StudyError(f"{path}: line {number} is not a record; remove that line and run the study again") from None
+    return list(records.values())
+
+
+def _write_durably(path: Path, text: str) -> None:
+    """Replace a file in one step, and see that its folder knows of it (and of the records) after a power cut."""
+    temporary = path.with_name(f".{path.name}.new")
+    with open(temporary, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+def _plain(value: Any) -> Any:
+    """A number of numpy as a number of Python."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} has no place in a record")

@@ -1,0 +1,128 @@
+"""Run a study: what is finished stays finished, what failed is tried again, whatever stopped the last run."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import joblib
+
+from ..data import catalog
+from ..exceptions import DataMissingError
+from ..progress import track
+from .backends import run_with_dask, run_with_joblib
+from .cells import Cell, cells_of
+from .evaluate import evaluate
+from .records import RecordWriter
+from .study import Study
+
+FAILURES = "failures.log"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run did.
+
+    Attributes
+    ----------
+    folder : Path
+        Where the records are.
+    before, finished, failed, skipped : int
+        Number of cells that were finished before, that are finished now, that failed, and whose data is absent.
+    """
+
+    folder: Path
+    before: int
+    finished: int
+    failed: int
+    skipped: int
+
+    def __str__(self) -> str:
+        text = f"{self.finished} cells finished, {self.before} were before"
+        text += f", {self.skipped} skipped for want of data" if self.skipped else ""
+        text += f", {self.failed} failed (see {self.folder / FAILURES}; run again to try again)" if self.failed else ""
+        return f"{text}: {self.folder}"
+
+
+def run_study(
+    study: Study,
+    folder: str | Path,
+    cells: Iterable[Cell] | None = None,
+    *,
+    workers: int | None = None,
+    dask: str | None = None,
+    tell: Callable[[str], Any] = print,
+) -> Outcome:
+    """Run the cells of a study that are not finished yet.
+
+    Parameters
+    ----------
+    study : Study
+    folder : path-like
+        The results folder of this study.
+    cells : iterable of Cell, default=None
+        The part of ``cells_of(study)`` to run; by default all.
+    workers : int, default=None
+        Number of processes; by default one per core. The records do not depend on it.
+    dask : str, default=None
+        Address of a Dask scheduler, or "local".
+    tell : callable, default=print
+        Is told what a person should know.
+
+    Returns
+    -------
+    Outcome
+    """
+    wanted = list(cells_of(study) if cells is None else cells)
+    workers = workers or joblib.cpu_count()
+    with RecordWriter(folder, study) as writer:
+        todo = [cell for cell in wanted if cell.id not in writer.finished]
+        absent = _absent_data(todo, tell)
+        ready = [cell for cell in todo if cell.dataset not in absent]
+        results = run_with_dask(_attempt, ready, workers, dask) if dask else run_with_joblib(_attempt, ready, workers)
+        failed = 0
+        with closing(results):
+            for result in track(results, study.name, len(ready), verbose=True):
+                if isinstance(result, _Failure):
+                    failed += 1
+                    result.log(writer.folder / FAILURES)
+                else:
+                    writer.append(result)
+    before, skipped = len(wanted) - len(todo), len(todo) - len(ready)
+    return Outcome(Path(folder), before, len(ready) - failed, failed, skipped)
+
+
+def _absent_data(cells: list[Cell], tell: Callable[[str], Any]) -> set[str]:
+    """The data sets that are not there, each told once with the place where its file belongs."""
+    absent = set()
+    for dataset in dict.fromkeys(cell.dataset for cell in cells):
+        try:
+            catalog.load(dataset)
+        except DataMissingError as error:
+            tell(f"skipped: {error}")
+            absent.add(dataset)
+    return absent
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """A cell that raised."""
+
+    cell: Cell
+    trace: str
+
+    def log(self, path: Path) -> None:
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(f"{datetime.now(UTC).isoformat(timespec='seconds')} {self.cell.id} {self.cell}\n{self.trace}\n")
+
+
+def _attempt(cell: Cell) -> dict[str, Any] | _Failure:
+    try:
+        return evaluate(cell)
+    except Exception:
+        return _Failure(cell, traceback.format_exc())

@@ -1,0 +1,337 @@
+"""A study: which data, which methods, how measured. One TOML file, checked in full before anything runs."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from difflib import get_close_matches
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from ..data import catalog
+from ..estimators import SUREClassifier, all_methods
+from ..evaluation.protocol import SELECTIONS
+from ..exceptions import SurelabelError
+
+#: accuracy: choose parameters, fit, score. sensitivity: score every point of the grid. convergence: keep the path of the fit.
+KINDS = ("accuracy", "sensitivity", "convergence")
+SCALINGS = ("none", "standard", "minmax", "unit")
+PAPERS = Path(__file__).parent / "papers"
+
+_REQUIRED: Any = object()
+
+
+class StudyError(SurelabelError):
+    """A study file cannot be used, or does not go with the records of its folder."""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """Where the candidates come from.
+
+    Attributes
+    ----------
+    kind : {"real", "controlled"}
+        The data's own candidates, or :func:`~surelabel.make_partial` with ``p``, ``r``, ``eps``.
+    name : str
+        As the paper calls it: "I", "II", …
+    p, r, eps : float, int, float or None
+        Of ``make_partial``.
+    """
+
+    kind: str
+    name: str = ""
+    p: float | None = None
+    r: int | None = None
+    eps: float | None = None
+
+    @property
+    def corruption(self) -> dict[str, Any]:
+        """The settings of ``make_partial``: what it is, whatever its name."""
+        return {"p": self.p, "r": self.r, "eps": self.eps}
+
+    def __str__(self) -> str:
+        settings = [f"{key}={value}" for key, value in self.corruption.items() if value is not None]
+        return " ".join([self.name or self.kind, *settings])
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a study uses a method.
+
+    Attributes
+    ----------
+    name : str
+        In tables.
+    estimator : str
+        A name of :func:`~surelabel.estimators.all_methods`.
+    parameters : dict
+        Fixed parameters.
+    grid : dict of str to list
+        Parameters to choose; by default what the method's own paper tries.
+    scaling : str
+        Of the features; empty where it is that of the study.
+    """
+
+    name: str
+    estimator: str
+    parameters: dict[str, Any]
+    grid: dict[str, list]
+    scaling: str = ""
+
+
+@dataclass(frozen=True)
+class Study:
+    """Everything that determines the numbers of a table or figure.
+
+    Attributes
+    ----------
+    name, title : str
+        The name is also that of the results folder.
+    datasets : tuple of str
+        Names of :func:`surelabel.data.catalog.names`.
+    configurations : tuple of Configuration
+    methods : tuple of Plan
+    kind : {"accuracy", "sensitivity", "convergence"}
+    folds, inner_folds : int
+        Of the outer cross-validation, and of the inner one that chooses parameters.
+    selection : {"covering_rate", "approximated_accuracy", "oracle"}
+        What the inner cross-validation is scored by.
+    scaling : {"none", "standard", "minmax", "unit"}
+        Of the features, learned on the training folds; "unit" makes every row one of length 1.
+    seed : int
+    max_select : int
+        At most so many training rows take part in choosing parameters; 0 for all.
+    published : dict
+        Numbers to compare with.
+    """
+
+    name: str
+    title: str
+    datasets: tuple[str, ...]
+    configurations: tuple[Configuration, ...]
+    methods: tuple[Plan, ...]
+    kind: str = "accuracy"
+    folds: int = 10
+    inner_folds: int = 5
+    selection: str = "covering_rate"
+    scaling: str = "none"
+    seed: int = 0
+    max_select: int = 0
+    published: dict[str, Any] = field(default_factory=dict)
+
+    def configurations_of(self, dataset: str) -> list[Configuration]:
+        """Those that fit a data set: "real" where it has candidates of its own, "controlled" where its labels are certain."""
+        certain = catalog.describe(dataset).expected.average_candidates is None
+        return [c for c in self.configurations if (c.kind == "controlled") == certain]
+
+    def to_toml(self) -> str:
+        """The study as a file that :func:`read_study` reads back, with every default and grid written out."""
+        tables = asdict(self)
+        tables["configurations"] = [{k: v for k, v in c.items() if v is not None} for c in tables["configurations"]]
+        tables["methods"] = {plan.pop("name"): {k: v for k, v in plan.items() if v != ""} for plan in tables["methods"]}
+        return "".join(f"{key} = {_toml(value)}\n" for key, value in tables.items())
+
+
+def paper_study(name: str) -> Study:
+    """A study of the package, by the name of its file."""
+    return read_study(PAPERS / f"{name}.toml")
+
+
+def read_study(path: str | Path) -> Study:
+    """Read and check a study file.
+
+    Parameters
+    ----------
+    path : path-like
+        A TOML file.
+
+    Returns
+    -------
+    Study
+    """
+    table = _Table(load_toml(path), str(path))
+    name = table.text("name")
+    if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
+        raise table.error("name", f"names a folder: letters, digits, '-', '_' and '.' only, not {name!r}")
+    kind = table.choice("kind", KINDS, "accuracy")
+    study = Study(
+        name=name,
+        title=table.text("title", name),
+        datasets=tuple(table.names("datasets", catalog.names())),
+        configurations=_configurations(table),
+        methods=_plans(table, kind),
+        kind=kind,
+        folds=table.whole("folds", 10, low=2),
+        inner_folds=table.whole("inner_folds", 5, low=2),
+        selection=table.choice("selection", SELECTIONS, "covering_rate"),
+        scaling=table.choice("scaling", SCALINGS, "none"),
+        seed=table.whole("seed", 0, low=0),
+        max_select=table.whole("max_select", 0, low=0),
+        published=table.mapping("published"),
+    )
+    table.finish()
+    for dataset in study.datasets:
+        if not study.configurations_of(dataset):
+            raise table.error(
+                "configurations",
+                f"has none for {dataset}: data with candidates of its own takes kind 'real', other data kind 'controlled'",
+            )
+    return study
+
+
+def load_toml(path: str | Path) -> dict[str, Any]:
+    """The tables of a study file, unchecked."""
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise StudyError(f"{path}: the study cannot be read ({error.strerror})") from None
+    except ValueError as error:  # tomllib.TOMLDecodeError, UnicodeDecodeError
+        raise StudyError(f"{path}: this is not a TOML file ({error})") from None
+
+
+def _configurations(table: _Table) -> tuple[Configuration, ...]:
+    """One configuration per combination of the values of p, r and eps."""
+    found: list[Configuration] = []
+    entries = table.take("configurations", [{"kind": "real"}])
+    if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
+        raise table.error("configurations", "must be tables, each headed [[configurations]]")
+    for i, entry in enumerate(entries):
+        part = _Table(entry, table.source, f"configurations[{i}].")
+        kind, name = part.choice("kind", ("real", "controlled")), part.text("name", "")
+        if kind == "real":
+            found.append(Configuration("real", name))
+        else:
+            ranges = part.numbers("p", 0, 1), part.numbers("r", 0, whole=True), part.numbers("eps", 0, 1, default=[None])
+            found += [Configuration("controlled", name, *values) for values in product(*ranges)]
+        part.finish()
+    settings = [(c.kind, c.corruption) for c in found]
+    twice = [str(c) for c, setting in zip(found, settings, strict=True) if settings.count(setting) > 1]
+    if twice:
+        raise table.error("configurations", f"hold the same setting more than once: {twice[0]}")
+    return tuple(found)
+
+
+def _plans(table: _Table, kind: str) -> tuple[Plan, ...]:
+    """The methods: a list of names, or a table ``[methods.NAME]`` for each, with what differs from the method's defaults."""
+    known = all_methods()
+    entries = table.take("methods")
+    if isinstance(entries, list):
+        entries = {name: {} for name in _Table({"methods": entries}, table.source).names("methods", known)}
+    if not isinstance(entries, dict) or not entries or not all(isinstance(entry, dict) for entry in entries.values()):
+        raise table.error("methods", 'must be a list such as ["SURE", "PLKNN"], or a table [methods.NAME] for each')
+    plans = []
+    for name, entry in entries.items():
+        part = _Table(entry, table.source, f"methods.{name}.")
+        method = known[part.choice("estimator", known, name)]
+        allowed = method.estimator().get_params(deep=False)
+        parameters = part.mapping("parameters", allowed)
+        default = {} if kind == "convergence" else method.grid
+        grid = part.mapping("grid", allowed, {key: list(value) for key, value in default.items() if key not in parameters})
+        for key, value in grid.items():
+            if not isinstance(value, list) or not value:
+                raise part.error(f"grid.{key}", f"must be a list of values to try, not {value!r}")
+            if key in parameters:
+                raise part.error(f"grid.{key}", "is also a fixed parameter: keep one of the two")
+        if kind == "convergence" and not issubclass(method.estimator, SUREClassifier):
+            raise part.error("estimator", "must be SURE: only SURE keeps the path of its convergence")
+        own_scaling = part.choice("scaling", SCALINGS, "") if "scaling" in entry else ""
+        part.finish()
+        # One value leaves nothing to choose.
+        parameters = parameters | {key: values[0] for key, values in grid.items() if len(values) == 1}
+        grid = {key: values for key, values in grid.items() if len(values) > 1}
+        plans.append(Plan(name, method.name, parameters, grid, own_scaling))
+    return tuple(plans)
+
+
+class _Table:
+    """A TOML table from which keys are taken one by one, each checked; an error names the file and the key."""
+
+    def __init__(self, values: Mapping[str, Any], source: str, place: str = "") -> None:
+        self._left = dict(values)
+        self._seen: list[str] = []
+        self.source = source
+        self._place = place
+
+    def error(self, key: str, problem: str) -> StudyError:
+        return StudyError(f"{self.source}: {self._place}{key} {problem}")
+
+    def take(self, key: str, default: Any = _REQUIRED) -> Any:
+        self._seen.append(key)
+        value = self._left.pop(key, default)
+        if value is _REQUIRED:
+            raise self.error(key, "is missing")
+        return value
+
+    def text(self, key: str, default: Any = _REQUIRED) -> str:
+        value = self.take(key, default)
+        if not isinstance(value, str):
+            raise self.error(key, f"must be a text in quotes, not {value!r}")
+        return value
+
+    def choice(self, key: str, options: Any, default: Any = _REQUIRED) -> str:
+        value = self.take(key, default)
+        if value not in list(options):
+            raise self.error(key, f"must be one of {', '.join(options)}, not {value!r}{_meant(value, options)}")
+        return value
+
+    def names(self, key: str, options: Any) -> list[str]:
+        values = self.take(key)
+        if not isinstance(values, list) or not values:
+            raise self.error(key, f"must be a list of names, not {values!r}")
+        for value in values:
+            if value not in list(options):
+                raise self.error(key, f"has {value!r}, which is none of {', '.join(options)}{_meant(value, options)}")
+            if values.count(value) > 1:
+                raise self.error(key, f"has {value!r} more than once")
+        return values
+
+    def whole(self, key: str, default: int, low: int) -> int:
+        value = self.take(key, default)
+        if type(value) is not int or value < low:
+            raise self.error(key, f"must be a whole number of {low} or more, not {value!r}")
+        return value
+
+    def numbers(self, key: str, low: float, high: float = float("inf"), *, whole: bool = False, default: Any = _REQUIRED) -> list:
+        """One number or a list of them."""
+        value = self.take(key, default)
+        if value is default:
+            return value
+        values = value if isinstance(value, list) else [value]
+        kinds = (int,) if whole else (int, float)
+        if not values or not all(type(v) in kinds and low <= v <= high for v in values):
+            what = "whole numbers" if whole else "numbers"
+            bounds = f"of {low} or more" if high == float("inf") else f"from {low} to {high}"
+            raise self.error(key, f"must be {what} {bounds}, not {value!r}")
+        return values if whole else [float(v) for v in values]
+
+    def mapping(self, key: str, allowed: Any = None, default: Mapping | None = None) -> dict[str, Any]:
+        value = self.take(key, default or {})
+        if not isinstance(value, dict):
+            raise self.error(key, f"must be a table, not {value!r}")
+        for name in value:
+            if allowed is not None and name not in allowed:
+                raise self.error(f"{key}.{name}", f"is no parameter of this method{_meant(name, allowed)}")
+        return value
+
+    def finish(self) -> None:
+        for key in self._left:
+            raise self.error(key, f"is not a key of a study{_meant(key, self._seen)}")
+
+
+def _meant(value: Any, options: Any) -> str:
+    close = get_close_matches(str(value), list(options), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def _toml(value: Any) -> str:
+    """A value in TOML: as in JSON, but for tables."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key, ensure_ascii=False)} = {_toml(entry)}" for key, entry in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)

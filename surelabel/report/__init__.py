@@ -1,0 +1,108 @@
+"""Records of finished cells → tables, figures, one HTML page."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from ..exceptions import SurelabelError, first_few
+from ..experiments import records
+
+__all__ = ["ReportError", "write_report"]
+
+
+ORDER = ("accuracy", "counts", "curves", "ranks", "sensitivity", "convergence", "transductive", "paired", "times", "parameters")
+"""The topics of a section, in the order of the page."""
+
+
+FIELDS = {
+    *("cell", "dataset", "configuration", "method", "fold", "n_folds", "selection", "parameters", "scaling", "scores", "seconds"),
+    *("n_train", "n_test", "n_select", "curves", "versions", "machine", "finished"),
+}
+"""What the report reads of a record."""
+
+
+class ReportError(SurelabelError):
+    """The report cannot be made: no finished cells, or a library for drawing is not installed."""
+
+
+def write_report(results: str | Path | Iterable[str | Path], output: str | Path) -> list[Path]:
+    """Write the report of one or more runs.
+
+    Parameters
+    ----------
+    results : path-like or iterable of path-like
+        Results folders, finished or not (the report says what is missing), or folders that hold several of them.
+    output : path-like
+        Where to write ``report.html`` (one page that needs nothing else), ``report.md``, ``tables/*.tex``, ``tables/*.csv`` and
+        ``figures/*.svg``.
+
+    Returns
+    -------
+    list of Path
+        The files written, the page first.
+    """
+    from .summary import summarize
+
+    given = [results] if isinstance(results, str | Path) else list(results)
+    runs = [_read(folder) for path in given for folder in _folders(Path(path))]
+    # everything is drawn before anything is written
+    return _write(_files(summarize(runs)), Path(output))
+
+
+def _folders(path: Path) -> list[Path]:
+    """The folder itself, or, if it is no results folder, those in it that are."""
+    inside = sorted(study.parent for study in path.glob(f"*/{records.STUDY}"))
+    return inside if inside and not (path / records.STUDY).is_file() else [path]
+
+
+def _read(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The study and its records, which are there and have what a record has."""
+    study, found = records.read(folder)
+    if not found:
+        raise ReportError(f"{folder}: there is no finished cell to report; run the study first")
+    for record in found:
+        if missing := FIELDS - record.keys():
+            raise ReportError(
+                f"{folder}: the record of cell {record['cell']} has no {first_few(sorted(missing))}; remove its line from "
+                f"{records.RECORDS} and run the study again"
+            )
+    return study, found
+
+
+def _files(summary: dict[str, Any]) -> dict[str, str]:
+    """Every file of the report: path below the output folder → content."""
+    try:
+        from . import figures, html
+    except ModuleNotFoundError as error:
+        raise ReportError(f"the report needs {error.name}: pip install {error.name}") from None
+    from . import markdown, tables
+
+    def blocks_of(section: dict[str, Any]) -> list[Any]:
+        return sorted([*tables.build(section), *figures.build(section)], key=lambda block: ORDER.index(block.topic))
+
+    pages = [(section, blocks_of(section)) for section in summary["sections"]]
+    files = {"report.html": html.render(summary, pages), "report.md": markdown.render(summary, pages)}
+    for _, blocks in pages:
+        for block in blocks:
+            if isinstance(block, tables.Table):
+                files[f"tables/{block.name}.tex"] = tables.to_latex(block)
+                files[f"tables/{block.name}.csv"] = tables.to_csv(block)
+            else:
+                files |= {f"figures/{picture.name}.svg": picture.svg for picture in block.pictures}
+    return files
+
+
+def _write(files: dict[str, str], output: Path) -> list[Path]:
+    """Write every file in one step each: a reader never meets half of one."""
+    written = []
+    for name, content in files.items():
+        path = output / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.new")
+        temporary.write_text(content, encoding="utf-8")
+        os.replace(temporary, path)
+        written.append(path)
+    return written

@@ -1,0 +1,340 @@
+"""Summary → figures as SVG: accuracy curves, sensitivity, convergence, critical difference, times.
+
+Colours are those of Okabe and Ito, which colour-blind people can tell apart; a method has a marker of its own as well.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.legend import Legend
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
+
+from .summary import chosen_by, file_name
+
+INK, PAPER, RULE = "#1d1f24", "#fffffe", "#d8dae0"
+"""Text and lines, background, grid: the HTML page swaps them for its own colours."""
+
+COLOURS = (INK, "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7d7d86")
+MARKERS = "osD^vPX*<>hp"
+LINES = ("-", "--", ":")
+NAMES = {"eps": "ε", "lam": "λ", "beta": "β", "p": "p"}
+"""Parameters as the paper writes them."""
+PLAIN = StrMethodFormatter("{x:g}")
+"""Numbers of a logarithmic axis without mathematics, which is switched off."""
+
+STYLE: Any = {
+    "axes.axisbelow": True,
+    "axes.edgecolor": INK,
+    "axes.facecolor": "none",
+    "axes.grid": True,
+    "axes.labelcolor": INK,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 9.5,
+    "figure.facecolor": PAPER,
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "grid.color": RULE,
+    "grid.linewidth": 0.6,
+    "legend.fontsize": 8,
+    "legend.frameon": False,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 4.5,
+    "svg.fonttype": "none",  # text stays text: small, searchable, in the reader's font
+    "text.color": INK,
+    "text.parse_math": False,  # a data set may be called $x$
+    "xtick.color": INK,
+    "ytick.color": INK,
+}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawn figure: its file name without suffix, its title, its data set (None if of several), its SVG text."""
+
+    name: str
+    title: str
+    dataset: str | None
+    svg: str
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Figures that share a caption, such as the panels of one figure of the paper."""
+
+    topic: str
+    title: str
+    caption: str
+    pictures: list[Picture]
+
+
+def build(section: dict[str, Any]) -> list[Gallery]:
+    """Every figure of a section of the summary, the empty galleries left out."""
+    look = {method: _look(place) for place, method in enumerate(section["methods"])}
+    with rc_context(STYLE):
+        galleries = [
+            *_curves(section, look),
+            _critical_difference(section),
+            _sensitivity(section),
+            _convergence(section),
+            _times(section, look),
+        ]
+    return [gallery for gallery in galleries if gallery.pictures]
+
+
+def _look(place: int) -> dict[str, Any]:
+    """Colour, marker and line of the method at this place of the study."""
+    return {
+        "color": COLOURS[place % len(COLOURS)],
+        "marker": MARKERS[place % len(MARKERS)],
+        "linestyle": LINES[place // len(COLOURS) % len(LINES)],
+    }
+
+
+def _picture(draw: Callable[[Axes], None], size: tuple[float, float], name: str, title: str, dataset: str | None) -> Picture:
+    """Draw on new axes and keep the SVG, the same to the byte for the same data."""
+    figure = Figure(figsize=size, layout="constrained")
+    draw(figure.add_subplot())
+    text = io.StringIO()
+    with rc_context({"svg.hashsalt": name}):
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    return Picture(name, title, dataset, text.getvalue())
+
+
+def _title(axes: Axes, text: str, section: dict[str, Any]) -> None:
+    """The title, and under it the criterion: a figure copied out of the report still says it."""
+    axes.set_title(f"{text}\nselection: {section['criterion']}")
+
+
+# ---------------------------------------------------------------- Figures 1 to 4
+
+
+def _curves(section: dict[str, Any], look: dict[str, Any]) -> Iterator[Gallery]:
+    for family in dict.fromkeys(panel["family"] for panel in section["curves"]):
+        panels = [panel for panel in section["curves"] if panel["family"] == family]
+        running = NAMES[panels[0]["running"]]
+        pictures = [
+            _picture(
+                partial(_draw_curves, panel=panel, look=look, section=section),
+                (4.4, 3.7),
+                file_name(section["name"], "curve", re.sub("[()=,]", "", family).replace(" ", "-"), panel["dataset"]),
+                f"{panel['dataset']}, {family}",
+                panel["dataset"],
+            )
+            for panel in panels
+        ]
+        caption = f"Accuracy as {running} varies; the band is one standard deviation over {section['folds']} folds."
+        yield Gallery("curves", f"Accuracy along {running}: {family}", f"{caption} {chosen_by(section)}", pictures)
+
+
+def _draw_curves(axes: Axes, panel: dict[str, Any], look: dict[str, Any], section: dict[str, Any]) -> None:
+    # the first method, the reference, lies on top
+    for order, (method, line) in enumerate(panel["series"].items()):
+        mean, std = np.array(line["mean"]), np.array(line["std"])
+        style = look[method]
+        band = axes.fill_between(line["x"], mean - std, mean + std, color=style["color"], alpha=0.1, linewidth=0)
+        (curve,) = axes.plot(line["x"], mean, label=_short(method), zorder=3 - order / 100, **style)
+        band.set_gid(series_id(section, method, "band"))
+        curve.set_gid(series_id(section, method, "line"))
+    axes.set(xlabel=NAMES[panel["running"]], ylabel="accuracy")
+    _title(axes, _short(panel["dataset"]), section)
+    legend = axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=4, columnspacing=1.2, handlelength=1.8)
+    _name_legend(legend, section, panel["series"])
+
+
+def series_id(section: dict[str, Any], method: str, part: str) -> str:
+    """Id of a part of a figure that belongs to one method, by which the page finds it."""
+    return f"method{section['methods'].index(method)}-{part}"
+
+
+def _name_legend(legend: Legend, section: dict[str, Any], methods: Iterable[str]) -> None:
+    for method, handle, text in zip(methods, legend.legend_handles, legend.get_texts(), strict=True):
+        if handle is not None:
+            handle.set_gid(series_id(section, method, "key"))
+        text.set_gid(series_id(section, method, "name"))
+
+
+def _short(name: str) -> str:
+    """A name that leaves room for the figure.
+
+    >>> _short("a data set of a very long name")
+    'a data set of a very lo…'
+    """
+    return name if len(name) <= 24 else f"{name[:23]}…"
+
+
+# ---------------------------------------------------------------- critical difference
+
+
+def _critical_difference(section: dict[str, Any]) -> Gallery:
+    ranks = section["ranks"]
+    if not ranks:
+        return Gallery("ranks", "", "", [])
+    picture = _picture(
+        partial(_draw_critical_difference, ranks=ranks, section=section),
+        (6.6, 1.5 + 0.2 * len(ranks["average"])),
+        file_name(section["name"], "critical-difference"),
+        "Average ranks with the critical difference",
+        None,
+    )
+    caption = (
+        f"Average ranks over {ranks['n']} results, the best on the left; methods joined by a bar do not differ significantly "
+        f"(Nemenyi at {section['alpha']}; Friedman p = {ranks['p']:.2g})."
+    )
+    return Gallery("ranks", "Critical difference", f"{caption} {chosen_by(section)}", [picture])
+
+
+def _draw_critical_difference(axes: Axes, ranks: dict[str, Any], section: dict[str, Any]) -> None:
+    """Demšar's diagram: ranks on a line, the better half labelled on the left."""
+    width = ranks["critical_difference"]
+    order = sorted(ranks["average"].items(), key=lambda item: item[1])
+    n = len(order)
+    bars = _joined([rank for _, rank in order], width)
+    first_label, step = 0.6 + 0.35 * len(bars), 0.5
+    for place, (method, rank) in enumerate(order):
+        better = place < (n + 1) // 2
+        y = -first_label - step * (place if better else n - 1 - place)
+        end = 1 - 0.05 * n if better else n + 0.05 * n
+        axes.plot([rank, rank, end], [0, y, y], color=INK, linewidth=0.8)
+        axes.plot(rank, 0, "o", color=INK, markersize=3.5)
+        side, gap = ("right", -0.012 * n) if better else ("left", 0.012 * n)
+        axes.text(end + gap, y, f"{_short(method)} {rank:.2f}", ha=side, va="center")
+    for level, (start, stop) in enumerate(bars):
+        axes.plot([start - 0.04, stop + 0.04], [-0.35 * (level + 1)] * 2, color=COLOURS[1], linewidth=3.5, solid_capstyle="round")
+    axes.plot([1, 1 + width], [0.75, 0.75], color=COLOURS[1], linewidth=2, marker="|", markersize=7)
+    axes.text(1 + width / 2, 0.85, f"critical difference {width:.2f}", ha="center", va="bottom", fontsize=8)
+    lowest = -first_label - step * ((n + 1) // 2 - 1)
+    axes.set(xlim=(1 - 0.22 * n, n + 0.22 * n), ylim=(lowest - 0.3, 1.4), yticks=[], xticks=range(1, n + 1))
+    axes.tick_params(axis="x", direction="in", pad=-14)
+    axes.spines["bottom"].set_position(("data", 0))
+    axes.spines["bottom"].set_bounds(1, n)
+    axes.spines["left"].set_visible(False)
+    axes.grid(visible=False)
+    _title(axes, "average rank (1 is best)", section)
+
+
+def _joined(ranks: list[float], width: float) -> list[tuple[float, float]]:
+    """The longest runs of sorted ranks no wider than the critical difference, none inside another.
+
+    >>> _joined([1.0, 1.5, 2.4, 4.0], 1.0)
+    [(1.0, 1.5), (1.5, 2.4)]
+    """
+    runs: list[tuple[float, float]] = []
+    for start in ranks:
+        stop = max(rank for rank in ranks if rank <= start + width)
+        if stop > start and (not runs or stop > runs[-1][1]):
+            runs.append((start, stop))
+    return runs
+
+
+# ---------------------------------------------------------------- Figure 5
+
+
+def _sensitivity(section: dict[str, Any]) -> Gallery:
+    pictures = []
+    for panel in section["sensitivity"]:
+        parameter = _symbol(panel["parameter"])
+        fixed = ", ".join(f"{_symbol(name)} = {value}" for name, value in panel["fixed"].items())
+        pictures.append(
+            _picture(
+                partial(_draw_sensitivity, panel=panel, parameter=parameter, fixed=fixed),
+                (4.4, 3.1),
+                file_name(section["name"], "sensitivity", panel["method"], panel["parameter"], panel["dataset"]),
+                f"{panel['method']} on {panel['dataset']}, varying {parameter}",
+                panel["dataset"],
+            )
+        )
+    caption = (
+        "Accuracy as one parameter varies, the others held at the setting of highest test accuracy (ORACLE); the band is one "
+        f"standard deviation over {section['folds']} folds."
+    )
+    return Gallery("sensitivity", "Sensitivity to the parameters", caption, pictures)
+
+
+def _symbol(parameter: str) -> str:
+    return NAMES.get(parameter, parameter)
+
+
+def _draw_sensitivity(axes: Axes, panel: dict[str, Any], parameter: str, fixed: str) -> None:
+    mean, std = np.array(panel["mean"]), np.array(panel["std"])
+    # the paper's values are unevenly spread (0.001 … 1): one step each, the value as its label
+    steps = np.arange(len(mean))
+    axes.fill_between(steps, mean - std, mean + std, color=COLOURS[2], alpha=0.15, linewidth=0)
+    axes.plot(steps, mean, marker="o", color=COLOURS[2])
+    axes.set(xlabel=parameter, ylabel="accuracy")
+    axes.set_xticks(steps, [str(value) for value in panel["x"]])
+    axes.set_title(f"{_short(panel['dataset'])}, varying {parameter}\n{fixed} (best on test: ORACLE)")
+
+
+def _convergence(section: dict[str, Any]) -> Gallery:
+    pictures = [
+        _picture(
+            partial(_draw_convergence, panel=panel, section=section),
+            (4.4, 3.1),
+            file_name(section["name"], "convergence", panel["method"], panel["dataset"]),
+            f"{panel['method']} on {panel['dataset']}",
+            panel["dataset"],
+        )
+        for panel in section["convergence"]
+    ]
+    caption = "ΔP = ‖P⁽ᵗ⁺¹⁾ − P⁽ᵗ⁾‖, one thin line per fold, the first fold thick."
+    return Gallery("convergence", "Convergence", f"{caption} {chosen_by(section)}", pictures)
+
+
+def _draw_convergence(axes: Axes, panel: dict[str, Any], section: dict[str, Any]) -> None:
+    for place, path in enumerate(panel["folds"]):
+        # an exact zero has no place on a logarithmic axis
+        delta = np.ma.masked_less_equal(path, 0)
+        first = place == 0
+        axes.plot(np.arange(1, len(path) + 1), delta, color=COLOURS[2], linewidth=2.0 if first else 0.6, zorder=3 if first else 2)
+    axes.set(xlabel="iteration t", ylabel="ΔP", yscale="log")
+    axes.yaxis.set_major_formatter(PLAIN)
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    _title(axes, _short(panel["dataset"]), section)
+
+
+# ---------------------------------------------------------------- times
+
+
+def _times(section: dict[str, Any], look: dict[str, Any]) -> Gallery:
+    if section["kind"] != "accuracy":
+        return Gallery("times", "", "", [])
+    picture = _picture(
+        partial(_draw_times, section=section, look=look),
+        (6.6, 1.8 + 0.5 * len(section["datasets"])),
+        file_name(section["name"], "times"),
+        "Seconds per fold",
+        None,
+    )
+    caption = f"Mean seconds per fold, choosing parameters included. {chosen_by(section)}"
+    return Gallery("times", "Times at a glance", caption, [picture])
+
+
+def _draw_times(axes: Axes, section: dict[str, Any], look: dict[str, Any]) -> None:
+    datasets, methods = section["datasets"], section["methods"]
+    for place, method in enumerate(methods):
+        lines = [line for line in section["times"] if line["method"] == method]
+        # a method has its own height within the band of a data set, so that no point hides another
+        height = [datasets.index(line["dataset"]) + 0.6 * ((place + 0.5) / len(methods) - 0.5) for line in lines]
+        seconds = [line["select"] + line["fit"] + line["predict"] for line in lines]
+        (points,) = axes.plot(seconds, height, label=_short(method), **(look[method] | {"linestyle": "none", "markersize": 6}))
+        points.set_gid(series_id(section, method, "line"))
+    axes.set(xscale="log", xlabel="seconds", ylim=(len(datasets) - 0.5, -0.5))
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(PLAIN)
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_yticks(range(len(datasets)), [_short(dataset) for dataset in datasets])
+    _title(axes, "choosing parameters, fitting and predicting, one fold", section)
+    _name_legend(axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5)), section, methods)

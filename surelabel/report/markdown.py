@@ -1,0 +1,109 @@
+"""The report as one Markdown page, with figures and long tables beside it as files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from .tables import Cell, Table
+
+LONGEST = 40
+"""Rows beyond which a table is linked, not printed."""
+
+
+def render(summary: dict[str, Any], pages: list[tuple[dict[str, Any], list[Any]]]) -> str:
+    """Print the summary.
+
+    Parameters
+    ----------
+    summary : dict
+        Of :func:`surelabel.report.summary.summarize`.
+    pages : list of (section, blocks)
+        The tables and galleries of every section.
+
+    Returns
+    -------
+    str
+        The page; it refers to ``figures/`` and ``tables/`` beside it.
+    """
+    lines = [
+        "# Results",
+        "",
+        *(line for section, blocks in pages for line in _section(section, blocks)),
+        "## How it was run",
+        "",
+        f"Last cell finished {summary['finished']}.",
+        "",
+        *(f"- {markdown_text(facts_line(facts))}" for facts in summary["versions"] + summary["machines"]),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def facts_line(facts: dict[str, Any]) -> str:
+    """Names and values on one line.
+
+    >>> facts_line({"python": "3.12", "numpy": "2.1"})
+    'python 3.12, numpy 2.1'
+    """
+    return ", ".join(f"{name} {value}" for name, value in facts.items())
+
+
+def notes(section: dict[str, Any]) -> list[str]:
+    """What a reader must know of a section: criterion, folds, scaling, cells, caps."""
+    lines = [
+        f"Selection criterion: {section['criterion']}.",
+        f"{section['folds']} folds, scaling of features: {', '.join(section['scaling'])}; {section['n_records']} finished cells.",
+    ]
+    if section["agreement"]:
+        lines.append("{within} of {compared} means lie within one published standard deviation.".format(**section["agreement"]))
+    lines += [
+        f"{cap['dataset']}: parameters chosen on {cap['n_select']} of {cap['n_train']} training rows."
+        for cap in section["capped"]
+    ]
+    lines += [
+        f"{line['method']} on {line['dataset']}: {line['stopped']} of {line['n']} fits stopped before they converged."
+        for line in section["unconverged"]
+    ]
+    if section["gaps"]:
+        lines.append(f"Not finished: {'; '.join(section['gaps'])}.")
+    return lines
+
+
+def markdown_text(text: str) -> str:
+    """Escape what Markdown or HTML inside Markdown would take as markup."""
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`*_{}\[\]|#$~])", r"\\\1", text)
+
+
+def to_markdown(table: Table) -> str:
+    """A pipe table; the published number stands below ours."""
+
+    def show(cell: Cell) -> str:
+        ours = markdown_text(cell.text)
+        lines = [" ".join(filter(None, [f"**{ours}**" if cell.best else ours, cell.mark]))]
+        if cell.published:
+            lines.append(" ".join(filter(None, ["pub.", cell.published, cell.arrow])))
+        return "<br>".join(lines)
+
+    lines = [
+        [markdown_text(column.title) for column in table.columns],
+        ["---:" if column.numeric else ":---" for column in table.columns],
+        *([show(cell) for cell in row.cells] for row in table.rows),
+    ]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _section(section: dict[str, Any], blocks: list[Any]) -> Iterator[str]:
+    yield from (f"## {markdown_text(section['title'])}", "")
+    yield from (f"- {markdown_text(note)}" for note in notes(section))
+    yield ""
+    for block in blocks:
+        yield from (f"### {markdown_text(block.title)}", "", markdown_text(block.caption), "")
+        if not isinstance(block, Table):
+            yield from (f"![{markdown_text(picture.title)}](figures/{picture.name}.svg)" for picture in block.pictures)
+        elif len(block.rows) <= LONGEST:
+            yield to_markdown(block).rstrip()
+        else:
+            yield f"{len(block.rows)} rows: [tables/{block.name}.csv](tables/{block.name}.csv)"
+        yield ""

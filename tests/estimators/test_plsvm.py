@@ -1,0 +1,78 @@
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from surelabel.estimators.checks import CHECKS
+from surelabel.estimators.plsvm import PLSVMClassifier
+from surelabel.exceptions import CandidateError, ParameterError
+from tests.reference.plsvm import plsvm_objective
+from tests.solvers.test_clpl import problem
+
+
+@parametrize_with_checks([PLSVMClassifier()])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_partial_label_checks(check):
+    check(PLSVMClassifier())
+    check(PLSVMClassifier(fit_intercept=True))
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_single_labels_give_the_machine_of_crammer_and_singer(fit_intercept):
+    X, Y, _ = problem(1, 90, 4, 3)
+    y = Y.argmax(axis=1)
+    options = {"fit_intercept": fit_intercept, "C": 1 / (0.05 * 90), "tol": 1e-8, "max_iter": 200_000, "random_state": 0}
+    svm = LinearSVC(multi_class="crammer_singer", **options).fit(X, y)
+    model = PLSVMClassifier(0.05, fit_intercept=fit_intercept, tol=1e-9).fit(X, y)
+    np.testing.assert_allclose(model.decision_function(X), svm.decision_function(X), atol=1e-3)
+    wide = np.hstack([X, np.ones((90, 1))])
+    W = np.vstack([svm.coef_.T, svm.intercept_ if fit_intercept else np.zeros(3)])
+    expected = plsvm_objective(W, wide, np.eye(3, dtype=int)[y], 0.05, np.ones(90))
+    assert model.objective_[-1] == pytest.approx(expected, rel=1e-6)
+    assert model.transduction_.tolist() == y.tolist()
+
+
+def test_attributes_tell_the_rounds():
+    X, Y, weight = problem(2, 80, 4, 5)
+    model = PLSVMClassifier(0.05).fit(X, Y, sample_weight=weight)
+    assert model.converged_
+    assert len(model.objective_) == model.n_iter_ + 1
+    assert np.all(np.diff(model.objective_) <= 1e-9)
+    assert model.objective_[-1] == pytest.approx(plsvm_objective(model.coef_.T, X, Y, 0.05, weight))
+    best = np.where(Y == 1, model.decision_function(X), -np.inf).argmax(axis=1)
+    assert model.transduction_.tolist() == best.tolist()
+
+
+def test_two_fits_are_equal_to_the_last_bit():
+    X, Y, _ = problem(3, 80, 4, 5)
+    one, other = (PLSVMClassifier().fit(X, Y) for _ in range(2))
+    assert np.array_equal(one.coef_, other.coef_)
+
+
+def test_sparse_instances_give_the_same_predictions():
+    X, Y, _ = problem(4, 60, 4, 4)
+    X = np.where(X > 0.3, X, 0)
+    model = PLSVMClassifier(0.1, fit_intercept=True).fit(X, Y)
+    for form in (sparse.csr_array(X), sparse.csr_matrix(X)):
+        other = PLSVMClassifier(0.1, fit_intercept=True).fit(form, Y)
+        np.testing.assert_allclose(other.predict_proba(form), model.predict_proba(X), atol=1e-3)
+
+
+def test_too_few_rounds_warn():
+    X, Y, _ = problem(5, 60, 4, 4)
+    with pytest.warns(ConvergenceWarning, match=r"did not reach tol=0.001 in 1 iterations"):
+        assert not PLSVMClassifier(max_iter=1).fit(X, Y).converged_
+
+
+def test_bad_input_is_refused():
+    X, Y, _ = problem(6, 20, 2, 3)
+    with pytest.raises(ParameterError, match="'lam' parameter"):
+        PLSVMClassifier(-1.0).fit(X, Y)
+    with pytest.raises(CandidateError, match="nothing to learn"):
+        PLSVMClassifier().fit(X, np.ones_like(Y))

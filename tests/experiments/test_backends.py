@@ -1,0 +1,80 @@
+"""Backends: every item once, and errors that say what to do."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from surelabel.experiments import backends
+from surelabel.experiments.backends import BackendError, run_with_dask, run_with_joblib
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_every_item_once(workers):
+    assert sorted(run_with_joblib(abs, [-3, 1, -2], workers)) == [1, 2, 3]
+    assert list(run_with_joblib(abs, [], workers)) == []
+
+
+def test_results_do_not_wait_for_those_that_are_not_asked_for():
+    seen = []
+    results = run_with_joblib(seen.append, [1, 2, 3], 1)
+    next(results)
+    assert seen == [1]
+
+
+def test_a_worker_that_dies_is_an_error_that_says_so():
+    with pytest.raises(BackendError, match="a worker process died"):
+        list(run_with_joblib(os._exit, [1, 1, 1], 2))
+
+
+def test_workers_end_with_a_killed_parent(tmp_path):
+    code = """
+import os, pathlib, time
+from surelabel.experiments.backends import run_with_joblib
+
+def work(item):
+    (pathlib.Path(FOLDER) / str(os.getpid())).touch()
+    time.sleep(60)
+
+list(run_with_joblib(work, [1, 2], 2))
+"""
+    code = code.replace("FOLDER", repr(str(tmp_path)))
+    parent = subprocess.Popen([sys.executable, "-c", code])
+    while len(workers := [int(path.name) for path in tmp_path.iterdir()]) < 2:
+        assert parent.poll() is None
+        time.sleep(0.01)
+    parent.kill()
+    parent.wait()
+    end = time.monotonic() + 20
+    while any(_runs(worker) for worker in workers):
+        assert time.monotonic() < end, "a worker outlived its parent"
+        time.sleep(0.05)
+
+
+def _runs(process):
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
+
+
+def test_every_item_once_with_dask(monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(backends, "WINDOW", 2)
+    assert sorted(run_with_dask(abs, [-3, 1, -2, 5, -4], 1, "local")) == [1, 2, 3, 4, 5]
+
+
+def test_without_dask_the_error_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(BackendError, match=r"pip install 'surelabel\[dask\]'"):
+        next(run_with_dask(abs, [1], 1, "local"))
+
+
+def test_a_scheduler_that_does_not_answer():
+    pytest.importorskip("distributed")
+    with pytest.raises(BackendError, match="no Dask scheduler answers at 'nowhere'"):
+        next(run_with_dask(abs, [1], 1, "nowhere"))

@@ -1,0 +1,130 @@
+"""The store: durable, repaired, one writer."""
+
+import json
+
+import pytest
+
+from surelabel.experiments import records
+from surelabel.experiments.cells import cells_of
+from surelabel.experiments.records import RecordWriter, folders, read
+from surelabel.experiments.study import StudyError, read_study
+
+
+@pytest.fixture
+def study(study_file):
+    return read_study(study_file())
+
+
+@pytest.fixture
+def ids(study):
+    return [cell.id for cell in cells_of(study)]
+
+
+def write(folder, study, *records):
+    with RecordWriter(folder, study) as writer:
+        for record in records:
+            writer.append(record)
+
+
+def test_what_is_written_is_read(tmp_path, study, ids):
+    written = [{"cell": ids[0], "method": "λ", "scores": {"accuracy": 0.1 + 0.2}}, {"cell": ids[1], "curves": {}}]
+    write(tmp_path / "new" / "folder", study, *written)
+    tables, found = read(tmp_path / "new" / "folder")
+    assert found == written
+    assert tables["name"] == "small"
+    assert list(tables["methods"]) == ["SURE", "PLKNN"]
+    assert read_study(tmp_path / "new" / "folder" / "study.toml") == study
+
+
+def test_a_cell_is_recorded_once(tmp_path, study, ids):
+    write(tmp_path, study, {"cell": ids[0], "n": 1}, {"cell": ids[0], "n": 2})
+    write(tmp_path, study, {"cell": ids[0], "n": 3}, {"cell": ids[1], "n": 4})
+    assert read(tmp_path)[1] == [{"cell": ids[0], "n": 1}, {"cell": ids[1], "n": 4}]
+    assert (tmp_path / "records.jsonl").read_text().count("\n") == 2
+    with open(tmp_path / "records.jsonl", "a") as file:
+        file.write(json.dumps({"cell": ids[0], "n": 5}) + "\n")
+    assert len(read(tmp_path)[1]) == 2
+
+
+def test_torn_at_any_byte_the_whole_lines_remain(tmp_path, study, ids):
+    write(tmp_path, study, {"cell": ids[0], "text": "λ"}, {"cell": ids[1], "text": "β"})
+    path = tmp_path / "records.jsonl"
+    whole = path.read_bytes()
+    first = whole.index(b"\n") + 1
+    for size in range(first, len(whole)):
+        path.write_bytes(whole[:size])
+        assert [record["cell"] for record in read(tmp_path)[1]] == [ids[0]]
+        assert path.stat().st_size == size, "reading must not write"
+        write(tmp_path, study, {"cell": ids[1], "text": "β"})
+        assert path.read_bytes() == whole
+
+
+def test_numbers_that_json_does_not_have_are_refused_whole(tmp_path, study, ids):
+    with RecordWriter(tmp_path, study) as writer:
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            writer.append({"cell": ids[0], "accuracy": float("nan")})
+        with pytest.raises(TypeError, match="set has no place in a record"):
+            writer.append({"cell": ids[0], "accuracy": {1}})
+        writer.append({"cell": ids[0], "accuracy": 1})
+    assert read(tmp_path)[1] == [{"cell": ids[0], "accuracy": 1}]
+
+
+@pytest.mark.parametrize("line", ["nonsense", "[1]", '{"no": "cell"}', ""])
+def test_a_broken_line_inside_is_named(tmp_path, study, ids, line):
+    write(tmp_path, study, {"cell": ids[0]})
+    with open(tmp_path / "records.jsonl", "a") as file:
+        file.write(f"{line}\n")
+    with pytest.raises(StudyError, match=r"records\.jsonl: line 2 is not a record"):
+        read(tmp_path)
+    with pytest.raises(StudyError, match=r"records\.jsonl: line 2 is not a record"):
+        RecordWriter(tmp_path, study)
+
+
+def test_records_of_other_settings_are_not_mixed_in(tmp_path, study, ids, study_file):
+    write(tmp_path, study, {"cell": ids[0]}, {"cell": ids[1]})
+    before = (tmp_path / "study.toml").read_text()
+    # PLKNN has nothing to choose: its record would still belong.
+    other = read_study(study_file(("lam = [0.05, 0.3]", "lam = [0.05, 0.1]")))
+    with pytest.raises(StudyError, match=r"1 of its 2 records were made with other settings than the study 'small' has now"):
+        RecordWriter(tmp_path, other)
+    assert (tmp_path / "study.toml").read_text() == before
+
+
+def test_a_study_may_grow(tmp_path, study, ids, study_file):
+    write(tmp_path, study, {"cell": ids[0]})
+    larger = read_study(study_file(("p = [0.1,", "p = [0.1, 0.2,")))
+    with RecordWriter(tmp_path, larger) as writer:
+        assert writer.finished == {ids[0]}
+    assert read_study(tmp_path / "study.toml") == larger
+
+
+def test_one_writer_at_a_time(tmp_path, study, ids):
+    with RecordWriter(tmp_path, study), pytest.raises(StudyError, match="another run is writing to this folder"):
+        RecordWriter(tmp_path, study)
+    write(tmp_path, study, {"cell": ids[0]})
+    assert len(read(tmp_path)[1]) == 1
+
+
+def test_every_record_is_on_the_disk_before_the_next(tmp_path, study, ids, monkeypatch):
+    sizes = []
+    monkeypatch.setattr(records.os, "fsync", lambda _: sizes.append((tmp_path / "records.jsonl").stat().st_size))
+    with RecordWriter(tmp_path, study) as writer:
+        sizes.clear()
+        for id in ids[:3]:
+            writer.append({"cell": id})
+    line = len(json.dumps({"cell": ids[0]})) + 1
+    assert sizes == [line, 2 * line, 3 * line]
+
+
+def test_folders_with_records(tmp_path, study, ids):
+    write(tmp_path / "b", study, {"cell": ids[0]})
+    write(tmp_path / "a", study, {"cell": ids[0]})
+    write(tmp_path / "empty", study)
+    assert folders(tmp_path) == [tmp_path / "a", tmp_path / "b"]
+    assert folders(tmp_path / "a") == [tmp_path / "a"]
+    assert folders(tmp_path / "none") == []
+
+
+def test_what_is_no_results_folder(tmp_path):
+    with pytest.raises(StudyError, match=r"this is not a results folder: it has no study\.toml"):
+        read(tmp_path)

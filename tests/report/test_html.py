@@ -1,0 +1,245 @@
+"""The page, read and in a real browser."""
+
+import base64
+import hashlib
+import re
+import shutil
+from functools import cache
+from html.parser import HTMLParser
+
+import pytest
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+HOSTILE = "<script>window.harmed = true</script>\"'><img src=x onerror='window.harmed = true'>"
+
+
+@pytest.fixture(scope="module")
+def write(made_up, tmp_path_factory):
+    """Write the page of made-up records, changed or not."""
+    from surelabel.report import figures, tables
+    from surelabel.report.html import render
+    from surelabel.report.summary import summarize
+
+    @cache
+    def make(name, change=lambda record: None, **changes):
+        study, records = made_up(name, folds=3, **changes)
+        for record in records:
+            change(record)
+        summary = summarize([(study, records)])
+        pages = [(section, [*tables.build(section), *figures.build(section)]) for section in summary["sections"]]
+        path = tmp_path_factory.mktemp("page") / "report.html"
+        path.write_text(render(summary, pages), encoding="utf-8")
+        return path
+
+    return make
+
+
+def make_hostile(record):
+    if record["dataset"] == "lost":
+        record["dataset"] = HOSTILE
+    if record["method"] in ("SURE", "CLPL"):
+        record["method"] += HOSTILE
+    record["machine"] = {"cpu": HOSTILE}
+    record["parameters"] = {HOSTILE: HOSTILE}
+
+
+class Tags(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.found = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+
+
+def test_the_page_needs_nothing_else(write):
+    text = write("table4").read_text()
+    tags = Tags(text).found
+    assert not [tag for tag, _ in tags if tag in ("link", "img", "iframe", "object", "embed")]
+    refers = [value for _, attributes in tags for name, value in attributes.items() if name in ("src", "href", "xlink:href")]
+    assert refers
+    assert all(value.startswith("#") for value in refers)
+    assert "url(http" not in text
+    assert "@import" not in text
+
+
+def test_only_our_script_is_allowed(write):
+    text = write("table4").read_text()
+    (script,) = re.findall(r"<script>(.*?)</script>", text, flags=re.DOTALL)
+    allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{allowed}'" in text
+
+
+def test_ids_are_unique_and_links_lead_somewhere(write):
+    tags = Tags(write("figure1").read_text()).found
+    ids = [attributes["id"] for _, attributes in tags if "id" in attributes]
+    assert len(set(ids)) == len(ids)
+    links = [attributes[name][1:] for _, attributes in tags for name in ("href", "xlink:href") if name in attributes]
+    assert len(links) > 20
+    assert set(links) <= set(ids)
+
+
+def test_hostile_names_stay_text(write):
+    text = write("table4", make_hostile).read_text()
+    tags = Tags(text).found
+    assert [tag for tag, _ in tags].count("script") == 1
+    assert "img" not in [tag for tag, _ in tags]
+    assert not [name for _, attributes in tags for name in attributes if name.startswith("on")]
+    assert "&lt;script&gt;window.harmed" in text
+
+
+def test_oracle_is_marked(write):
+    assert 'class="criterion oracle"' in write("table4", selection="oracle").read_text()
+    assert 'class="criterion oracle"' not in write("table4").read_text()
+
+
+# ---------------------------------------------------------------- in the browser
+
+
+@pytest.fixture(scope="module")
+def browser():
+    driver = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
+    if CHROMIUM is None:
+        pytest.skip("needs a Chromium on the path")
+    switches = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+    with driver.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=switches)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def visit(browser):
+    """Open a page; at the end of the test, fail on anything that went wrong on it or was fetched by it."""
+    contexts, wrong = [], []
+
+    def go(path, **options):
+        context = browser.new_context(viewport={"width": 1280, "height": 900}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: wrong.append(message.text))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda request: wrong.append(request.url) if request.url != path.as_uri() else None)
+        page.goto(path.as_uri())
+        return page
+
+    yield go
+    for context in contexts:
+        context.close()
+    assert wrong == []
+
+
+def column(page, table, place):
+    return page.locator("table").nth(table).locator(f"tbody tr td:nth-child({place})").all_inner_texts()
+
+
+def test_sorts(write, visit):
+    page = visit(write("table4"))
+    before = column(page, 0, 1)
+    heading = page.locator("table").first.locator("th").nth(2)
+    for way, reverse in (("ascending", False), ("descending", True)):
+        heading.get_by_role("button").click()
+        assert heading.get_attribute("aria-sort") == way
+        scores = [float(text.split()[0]) for text in column(page, 0, 3)]
+        assert scores == sorted(scores, reverse=reverse)
+    assert sorted(column(page, 0, 1)) == sorted(before)
+    page.locator("table").first.locator("th [role=button]").first.press("Enter")
+    assert column(page, 0, 1) == sorted(before)
+    assert heading.get_attribute("aria-sort") is None
+
+
+def test_missing_numbers_sort_last_both_ways(write, visit):
+    page = visit(write("beyond", datasets=("lost", "msrcv2", "fg-net")))
+    heading = page.locator("table").first.locator("th", has_text="best published")
+    for first in ("0.602", "0.812"):
+        heading.click()
+        texts = column(page, 0, 4)
+        assert first in texts[0]
+        assert texts[-1].strip() == "–"
+
+
+def test_filters_rows_columns_and_figures(write, visit):
+    page = visit(write("figure1"))
+    rows, heads = page.locator("tbody tr:visible"), page.locator("thead th:visible", has_text="PLKNN")
+    curves = page.locator("svg g[data-method='PLKNN']:visible")
+    figures, all_rows, all_heads = page.locator("figure:visible"), rows.count(), heads.count()
+    all_figures, all_curves = figures.count(), curves.count()
+    assert min(all_heads, all_curves) > 0
+
+    page.get_by_role("checkbox", name="ecoli").uncheck()
+    assert rows.count() < all_rows
+    assert figures.count() == all_figures - 1
+    assert page.locator("[data-dataset=ecoli]:visible").count() == 0
+    page.get_by_role("checkbox", name="ecoli").check()
+    assert (rows.count(), figures.count()) == (all_rows, all_figures)
+
+    page.get_by_role("checkbox", name="PLKNN").uncheck()
+    assert heads.count() == 0
+    assert curves.count() == 0
+    page.locator("button[data-none=method]").click()
+    assert page.locator("main [data-method]:visible").count() == 0
+    page.locator("button[data-all=method]").click()
+    assert (heads.count(), curves.count(), rows.count()) == (all_heads, all_curves, all_rows)
+
+
+@pytest.mark.parametrize("name", ["figure1", "figure5-sensitivity", "figure5-convergence", "table4"])
+def test_shows_every_figure(write, visit, name):
+    page = visit(write(name))
+    boxes = [svg.bounding_box() for svg in page.locator("figure svg").all()]
+    assert boxes
+    assert all(box["width"] > 250 and box["height"] > 100 for box in boxes)
+    assert all(svg.get_attribute("aria-label") for svg in page.locator("figure svg").all())
+
+
+def test_hostile_names_do_no_harm(write, visit):
+    page = visit(write("table4", make_hostile))
+    assert page.evaluate("window.harmed") is None
+    assert HOSTILE in page.locator("table").first.inner_text()
+    rows = page.locator("table").first.locator("tbody tr:visible", has_text="window.harmed")
+    assert rows.count() == 1
+    page.get_by_role("checkbox", name=HOSTILE, exact=True).uncheck()
+    assert rows.count() == 0
+    assert page.evaluate("window.harmed") is None
+
+
+def test_a_phone_need_not_scroll_sideways(write, visit):
+    page = visit(write("figure1"))
+    page.set_viewport_size({"width": 360, "height": 740})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def luminance(colour):
+    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("selector", ["h1", ".caption", "td", "td small.beyond", "figure svg text", "nav a", "th [role=button]"])
+def test_text_can_be_read_in_light_and_dark(write, visit, scheme, selector):
+    page = visit(write("table4"), color_scheme=scheme)
+    attribute = "fill" if "svg" in selector else "color"
+    script = f"element => getComputedStyle(element).{attribute}"
+    ink = luminance(page.locator(selector).first.evaluate(script))
+    paper = luminance(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+    contrast = (max(ink, paper) + 0.05) / (min(ink, paper) + 0.05)
+    assert contrast > 4.5  # WCAG AA
+    assert (paper < 0.1) == (scheme == "dark")
+
+
+def test_prints_all_rows_without_controls(write, visit):
+    page = visit(write("figure1"))
+    page.emulate_media(media="print")
+    assert page.locator("#filters:visible, nav:visible").count() == 0
+    for box in page.locator(".scroll").all():
+        assert box.evaluate("element => element.scrollHeight <= element.clientHeight + 2")
+
+
+def test_works_without_script(write, browser):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(write("table4").as_uri())
+    assert page.locator("#filters:visible").count() == 0
+    assert page.locator("tbody tr:visible").count() > 10
+    context.close()
