@@ -1,6 +1,7 @@
-"""How should SURE's outputs become probabilities? Expected calibration error and Brier score of three ways, out of fold.
+"""How should SURE's outputs become probabilities? Expected calibration error and Brier score of several ways, out of fold.
 
-Digits and the controlled UCI sets always; Lost and MSRCv2 where SURELABEL_DATA has them. ``SURECV`` chooses λ and β from candidates only.
+Digits and the controlled UCI sets always; Lost and MSRCv2 where SURELABEL_DATA has them. ``SURECV`` chooses λ and β from
+candidates only.
 """
 
 import contextlib

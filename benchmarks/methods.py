@@ -1,7 +1,7 @@
 """Fit and predict of every method on scikit-learn's digits, one thread, CPU seconds.
 
-1,257 training rows, 70 % of them with 3 false candidates; 540 test rows; five draws of the split and the candidates. "Other" are the
-figures of the only other Python code that has them all, measured once on the same kind of machine.
+1,257 training rows, 70 % of them with 3 false candidates; 540 test rows; five draws of the split and the candidates. "Other"
+are the figures of the only other Python code that has them all, measured once on the same kind of machine.
 """
 
 import os

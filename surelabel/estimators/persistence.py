@@ -89,8 +89,11 @@ def load_model(path: str | os.PathLike, *, trusted: Sequence[str] = ()) -> Any:
 
 
 def _ours(name: str) -> bool:
-    """Whether a type is one of our estimators, or of scikit-learn's and scipy's data types that models are made of."""
-    return name.startswith("surelabel.") or name.startswith(("scipy.sparse.", "sklearn."))
+    """Whether a type is one of our own, or one of the data types that models are made of and skops leaves to the reader."""
+    return name.startswith(("surelabel.estimators.", "surelabel.data.candidates.")) or name in (
+        "scipy.sparse._csr.csr_array",
+        "sklearn.tree._tree.Tree",
+    )
 
 
 def _check_stamp(path: Path, content: bytes) -> None:

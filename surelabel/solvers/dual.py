@@ -18,7 +18,6 @@ from scipy.linalg import blas, lapack
 
 from .confidence import CandidateBlocks
 
-
 SMALL = 2**23  # numbers that any machine can hold: 64 MiB of float64
 
 

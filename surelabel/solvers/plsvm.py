@@ -161,7 +161,8 @@ def max_margin(
     factor = curvature_factor(X, 0.2 / smoothing * cost, ridge=lam)
     for _ in range(PROXIMAL_STEPS):
         center = alpha
-        W, _, converged = minimise(partial(smoothed, center=center, smoothing=smoothing), W, factor, tol=0.1, max_iter=100)
+        found = minimise(partial(smoothed, center=center, smoothing=smoothing), W, factor, tol=0.1, max_iter=100)
+        W = found.weights
         alpha, _ = maximiser(W, center, smoothing)
         dual_W = gradient_of_loss(alpha) / -lam
         bound = max(bound, float(cost @ alpha.sum(axis=1) - 0.5 * lam * np.vdot(dual_W, dual_W)))
@@ -173,8 +174,9 @@ def max_margin(
         if gap <= max(0.1 * (start - best), tol * (zero - best), ROUNDING):
             return best_W, alpha, smoothing, True
         # Less smoothing makes fewer steps, each of them harder.
-        if not converged or gap > 0.5 * last:
-            smoothing = max(0.3 * smoothing, ROUNDING) if converged else 2 * smoothing
+        too_hard = found.gradient > 0.1
+        if too_hard or gap > 0.5 * last:
+            smoothing *= 4.0 if too_hard else 0.3
             factor = curvature_factor(X, 0.2 / smoothing * cost, ridge=lam)
     return best_W, alpha, smoothing, False
 

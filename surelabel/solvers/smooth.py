@@ -10,11 +10,12 @@ WIDEST = 2000  # features up to which factorising an n × n matrix is cheap besi
 
 
 class Minimum(NamedTuple):
-    """Weights, number of iterations, and whether the wanted accuracy was reached."""
+    """Weights, iterations, whether it ended before ``max_iter``, and what part of the first gradient is left."""
 
     weights: np.ndarray
     n_iter: int
     converged: bool
+    gradient: float
 
 
 def curvature_factor(X: Any, cost: np.ndarray, ridge: float) -> np.ndarray | None:
@@ -67,7 +68,7 @@ def minimise(
     first = (start if factor is None else factor.T @ start).ravel()
     steepest = np.abs(function(first)[1]).max()
     if steepest == 0:
-        return Minimum(start, 0, True)
+        return Minimum(start, 0, True, 0.0)
     found = optimize.minimize(
         function,
         first,
@@ -77,4 +78,4 @@ def minimise(
         options={"maxiter": max_iter, "maxfun": 10 * max_iter, "gtol": tol * steepest, "ftol": np.finfo(float).eps},
     )
     # Status 1 is a limit met; 2 is a line search that finds nothing lower: only rounding is left.
-    return Minimum(weights(found.x), found.nit, found.status != 1)
+    return Minimum(weights(found.x), found.nit, found.status != 1, float(np.abs(found.jac).max() / steepest))

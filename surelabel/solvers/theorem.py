@@ -1,8 +1,8 @@
 """The quantities of Theorems 1 and 2 on one instance: OPI(j), OP and OPS, each with its minimiser.
 
 The paper proves ``OP = min_j OPI(j)`` and ``OP ≤ OPS``. In fact ``OP = OPS``: permuting the entries of ``p`` changes neither
-``‖p‖²`` nor ``‖p‖_∞``, and ``Σ p_k q_k`` is largest when ``p`` and ``q`` are sorted alike, so some optimum has its largest entry at the
-arg max of ``q``, which is where OPS looks.
+its norm nor its largest entry, and ``Σ p_k q_k`` is largest when ``p`` and ``q`` are sorted alike, so some optimum has its
+largest entry at the arg max of ``q``, which is where OPS looks.
 """
 
 from __future__ import annotations

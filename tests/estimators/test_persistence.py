@@ -59,9 +59,8 @@ def test_flipped_bytes(saved):
         path.write_bytes(broken)
         try:
             loaded = load_model(path)
-        except ModelFileError as error:
+        except ModelFileError:
             refused += 1
-            assert str(path) in str(error)
         else:
             np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     assert refused > 40
@@ -99,25 +98,26 @@ def test_missing_file(tmp_path):
         load_model(tmp_path / "none.skops")
 
 
-class Bomb:
-    """Runs code when unpickled or called."""
-
-    def __reduce__(self):
-        return exec, ("raise SystemExit('code ran')",)
-
-
 def a_kernel(x, z):
     return float(x @ z)
 
 
-def test_code_in_the_file_does_not_run(tmp_path, monkeypatch):
-    X, y = load_iris(return_X_y=True)
-    model = SUREClassifier(kernel="linear").fit(X, y)
-    model.extra = Bomb()
-    with pytest.raises((ModelFileError, TypeError, SystemExit, Exception)) as caught:
-        save_model(model, tmp_path / "model")
-        load_model(tmp_path / "model")
-    assert not isinstance(caught.value, SystemExit)
+@pytest.mark.parametrize("name", ["os.system", "builtins.exec", "subprocess.Popen", "sklearn.utils._testing.raises"])
+def test_a_file_that_names_something_to_run_is_refused(saved, name):
+    """The class of the model replaced by something dangerous, as a forger would."""
+    _, path, _ = saved
+    module, _, forged = name.rpartition(".")
+    content = io.BytesIO()
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(content, "w") as new:
+        for entry in old.namelist():
+            text = old.read(entry)
+            if entry == "schema.json":
+                text = text.replace(b'"SUREClassifier"', f'"{forged}"'.encode())
+                text = text.replace(b'"surelabel.estimators.sure"', f'"{module}"'.encode())
+            new.writestr(entry, text)
+    path.write_bytes(content.getvalue())
+    with pytest.raises(ModelFileError, match=f"refers to {name}"):
+        load_model(path)
 
 
 def test_own_functions_load_only_when_trusted(tmp_path):

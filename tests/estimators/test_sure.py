@@ -133,7 +133,7 @@ def test_whole_weights_are_copies_of_rows(iris):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_float32_stays_float32(iris, kernel):
-    X, y, candidates = iris
+    X, _, candidates = iris
     model = SUREClassifier(kernel=kernel).fit(X.astype(np.float32), candidates)
     arrays = (model.confidence_.data, model.intercept_, model.coef_ if kernel == "linear" else model.dual_coef_)
     assert {array.dtype for array in arrays} == {np.dtype(np.float32)}

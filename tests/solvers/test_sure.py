@@ -83,7 +83,7 @@ def test_all_lams_at_once_equal_one_at_a_time():
     Y = np.eye(4, dtype=int)[rng.integers(0, 4, 60)]
     Y[rng.random((60, 4)) < 0.3] = 1
     K = kernel_matrix("rbf", X, gamma=0.3)
-    rows, indices = np.nonzero(Y)
+    indices = np.nonzero(Y)[1]
     blocks = CandidateBlocks(np.concatenate([[0], np.cumsum(Y.sum(axis=1))]), indices, 4, None, np.float64)
     order = blocks.row_order
     lams = np.array([0.0, 0.01, 0.1, 0.5, 1.0])
