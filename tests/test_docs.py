@@ -13,7 +13,7 @@ PAGES = [page for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.m
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples(page):
     failures, tried = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
-    assert tried > 5
+    assert tried > 1
     assert failures == 0
 
 

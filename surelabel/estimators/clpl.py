@@ -96,9 +96,7 @@ class CLPLClassifier(LinearPartialLabelClassifier):
         self.max_iter = max_iter
 
     def _weights(self, X: Any, candidates: CandidateSets, weight: np.ndarray) -> np.ndarray:
-        found = fit_clpl(
-            X, candidates.indptr, candidates.indices, candidates.shape[1], self.C * weight, self.tol, self.max_iter
-        )
+        found = fit_clpl(X, candidates.indptr, candidates.indices, candidates.shape[1], self.C * weight, self.tol, self.max_iter)
         self.n_iter_, self.converged_ = found.n_iter, found.converged
         return found.weights
 

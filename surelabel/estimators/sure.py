@@ -17,9 +17,11 @@ from ..data.candidates import CandidateSets
 from ..exceptions import InputError, MemoryNeedError, NumericalError, ParameterError
 from ..solvers.alternate import Iteration, Trajectory, alternate
 from ..solvers.confidence import CandidateBlocks
-from ..solvers.dual import DualModel, NotPositiveDefiniteError
+from ..solvers.dual import DualModel
 from ..solvers.kernels import BLOCK, KERNELS, distances, exponentiate, gamma_of, kernel_matrix
 from ..solvers.primal import PrimalModel
+from ..solvers.threads import blas_threads
+from ..solvers.triangular import NotPositiveDefiniteError
 from ._base import WeightedPartialLabelClassifier, check_learnable
 from ._registry import Method
 
@@ -171,6 +173,10 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         return tags
 
     def _fit(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
+        with blas_threads(X.shape[0], enough=1500):
+            return self._fit_by(X, candidates, weight)
+
+    def _fit_by(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
         check_learnable(candidates)
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise InputError(f"kernel='precomputed' needs a square kernel matrix at fit, not {X.shape[0]} × {X.shape[1]}")
@@ -235,7 +241,7 @@ class SUREClassifier(WeightedPartialLabelClassifier):
                 f"SURE stopped after max_iter={self.max_iter} iterations with a change of {path.delta_path[-1]:.2g}, "
                 f"above tol={self.tol:g}; raise max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def _report(self, iteration: Iteration) -> bool | None:

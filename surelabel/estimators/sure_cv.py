@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -11,7 +12,6 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils._param_validation import StrOptions
-from threadpoolctl import threadpool_limits
 
 from ..data.candidates import CandidateSets
 from ..evaluation.metrics import approximated_accuracy, covering_rate
@@ -21,6 +21,7 @@ from ..solvers.alternate import alternate
 from ..solvers.confidence import CandidateBlocks
 from ..solvers.dual import DualModel
 from ..solvers.primal import PrimalModel
+from ..solvers.threads import blas_threads
 from ._base import PartialLabelClassifier, check_learnable, check_weight
 from .sure import GRID, KERNEL_CONSTRAINTS, SUREClassifier, factorise, probabilities
 
@@ -165,40 +166,48 @@ class SURECV(PartialLabelClassifier):
         return self.best_estimator_.confidence_.data
 
     def _search(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None, truth: CandidateSets) -> None:
-        # BLAS threads only get into each other's way on matrices this small.
-        with threadpool_limits(1 if X.shape[0] <= 2000 else None, user_api="blas"):
-            self._score_grid(X, candidates, weight, truth)
-
-    def _score_grid(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None, truth: CandidateSets) -> None:
         folds = self._folds(X, candidates, weight)
         kernels, bandwidths = _as_list(self.kernel), _as_list(self.bandwidth)
         lams, betas = np.asarray(self.lams, X.dtype), np.asarray(self.betas)
         scores = np.empty((len(bandwidths), len(betas), len(kernels), len(lams), len(folds)))
-        cells = list(product(range(len(kernels)), range(len(bandwidths)), range(len(folds))))
-        shared: tuple[Any, Any] = (None, None)
-        for k, h, f in track(cells, "SURECV", len(cells), verbose=bool(self.verbose)):
-            single = SUREClassifier(**self._fixed_parameters() | {"kernel": kernels[k], "bandwidth": bandwidths[h]})
-            train, test = folds[f]
-            primal = single._solves_primal(X[train])
-            if not primal and shared[0] != (k, h):
-                shared = (k, h), single._train_kernel(X, weight)
-            known = candidates[train]
-            blocks = CandidateBlocks(
-                known.indptr, known.indices, known.shape[1], None if weight is None else weight[train], X.dtype
-            )
-            rows = train[blocks.row_order]
-            if primal:
-                left, right = X[rows], X[test]
-            else:
-                left, right = shared[1][np.ix_(rows, rows)], shared[1][np.ix_(test, rows)]
-            for b, beta in enumerate(betas):
-                model = factorise(PrimalModel, left, beta, blocks) if primal else factorise(DualModel, left.copy(), beta, blocks)
-                paths = alternate(model, blocks, lams, init=self.init, max_iter=self.max_iter, tol=self.tol)
-                coefficients, intercepts = model.coefficients(np.array([path.fitted_p for path in paths]))
-                for i, (coefficient, intercept) in enumerate(zip(coefficients, intercepts, strict=True)):
-                    outputs = right @ coefficient + intercept
-                    scores[h, b, k, i, f] = self._score(outputs, truth[test], None if weight is None else weight[test])
+
+        # Threads are for the matrices where these are large, and for the values of β where they are small.
+        with blas_threads(X.shape[0], enough=2000) as n_threads, ThreadPoolExecutor(n_threads) as pool:
+            settings = list(product(range(len(kernels)), range(len(bandwidths))))
+            for k, h in track(settings, "SURECV", len(settings), verbose=bool(self.verbose)):
+                single = SUREClassifier(**self._fixed_parameters() | {"kernel": kernels[k], "bandwidth": bandwidths[h]})
+                primal = single._solves_primal(X[folds[0][0]])
+                K = None if primal else single._train_kernel(X, weight)
+                for f, fold in enumerate(folds):
+                    outputs_of = self._fold_outputs(X, K, candidates, weight, lams, *fold)
+                    known, share = truth[fold[1]], None if weight is None else weight[fold[1]]
+                    for b, outputs in enumerate(pool.map(outputs_of, betas)):
+                        scores[h, b, k, :, f] = [self._score(q, known, share) for q in outputs]
         self._set_results(scores, kernels, bandwidths, lams, betas)
+
+    def _fold_outputs(
+        self,
+        X: Any,
+        K: np.ndarray | None,
+        candidates: CandidateSets,
+        weight: np.ndarray | None,
+        lams: np.ndarray,
+        train: np.ndarray,
+        test: np.ndarray,
+    ) -> Callable[[float], np.ndarray]:
+        """The function of β that learns from one fold and gives the outputs of the rows left out: lams × rows × classes."""
+        known = candidates[train]
+        blocks = CandidateBlocks(known.indptr, known.indices, known.shape[1], None if weight is None else weight[train], X.dtype)
+        rows = train[blocks.row_order]
+        left, right = (X[rows], X[test]) if K is None else (K[np.ix_(rows, rows)], K[np.ix_(test, rows)])
+
+        def outputs_of(beta: float) -> np.ndarray:
+            model = factorise(PrimalModel, left, beta, blocks) if K is None else factorise(DualModel, left.copy(), beta, blocks)
+            paths = alternate(model, blocks, lams, init=self.init, max_iter=self.max_iter, tol=self.tol)
+            coefficients, intercepts = model.coefficients(np.array([path.fitted_p for path in paths]))
+            return np.array([right @ A + b for A, b in zip(coefficients, intercepts, strict=True)])
+
+        return outputs_of
 
     def _folds(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> list[tuple[np.ndarray, np.ndarray]]:
         """Training and test rows of each fold, without the rows of weight 0."""

@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from .confidence import CandidateBlocks
+from .threads import blas_threads
 
 
 class Model(Protocol):
@@ -97,6 +98,20 @@ def alternate(
     list of Trajectory
         One per λ. Problems end one by one; those that have ended take no further part.
     """
+    # Solves with few right-hand sides are limited by memory: one thread is as fast as several up to thousands of rows.
+    with blas_threads(blocks.n_rows, enough=6000):
+        return _alternate(model, blocks, lam, init, max_iter, tol, callback)
+
+
+def _alternate(
+    model: Model,
+    blocks: CandidateBlocks,
+    lam: np.ndarray,
+    init: str,
+    max_iter: int,
+    tol: float,
+    callback: Callable[[Iteration], bool | None] | None,
+) -> list[Trajectory]:
     p = blocks.initial(init, len(lam))
     paths = [Trajectory(p[i], p[i]) for i in range(len(lam))]
     active = np.arange(len(lam))
@@ -106,9 +121,11 @@ def alternate(
         else:
             q, loss = model.step(p)
         new = blocks.project(q, lam[active])
-        # The model step leaves loss(P); moving P to its projection changes only the entries of candidates.
-        objective = loss + ((new - q) ** 2 - (p - q) ** 2) @ blocks.entry_weight - lam[active] * blocks.peak(new)
-        delta = np.sqrt((new - p) ** 2 @ blocks.entry_weight / blocks.total_weight)
+        # The model step leaves loss(P); moving P to its projection changes only the entries of candidates:
+        # ‖new - q‖² - ‖p - q‖² = (new - p)ᵀ(new + p - 2q).
+        change = new - p
+        objective = loss + (change * (new + p - 2 * q)) @ blocks.entry_weight - lam[active] * blocks.peak(new)
+        delta = np.sqrt(change**2 @ blocks.entry_weight / blocks.total_weight)
         done = delta <= tol
         for i, problem in enumerate(active):
             path = paths[problem]

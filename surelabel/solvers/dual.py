@@ -14,15 +14,12 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from scipy.linalg import blas, lapack
+from scipy.linalg import blas
 
 from .confidence import CandidateBlocks
+from .triangular import cholesky, invert, solve, square
 
 SMALL = 2**23  # numbers that any machine can hold: 64 MiB of float64
-
-
-class NotPositiveDefiniteError(ArithmeticError):
-    """``HKH + βI`` has no Cholesky factor at this precision."""
 
 
 class DualModel:
@@ -94,8 +91,8 @@ class PartialInverse:
     blocks ``M[R_j, R_j]`` are needed. With ``L⁻¹`` (``m_a³/3`` flops) they are ``Σ_j m_a |R_j|²`` flops, or cut from all of
     ``M = L⁻ᵀL⁻¹`` (another ``m_a³/3``) if that is less; a product then reads ``Σ_j |R_j|²`` numbers.
 
-    The cost rule, in flops at BLAS-3 speed: reading the factor counts as 40 extra columns of a solve, and reading one entry
-    of a block as 25 flops (both measured: memory, not arithmetic, is the limit there). Since nobody knows the number of
+    The cost rule, in flops at the speed of a wide solve: reading the factor counts as 15 extra columns, reading one entry of
+    a block as 25 flops, and inverting runs at two fifths of that speed (all measured). Since nobody knows the number of
     iterations beforehand, it rents before it buys: it solves until the solves have cost as much as the blocks would, then
     builds the blocks. That is never worse than twice the better choice. Blocks are never built if they and the inverse would
     need more than 1.4 times the memory of the kernel matrix, unless that is little anyway.
@@ -103,25 +100,20 @@ class PartialInverse:
 
     def __init__(self, factor: np.ndarray, blocks: CandidateBlocks) -> None:
         n = len(factor) - blocks.n_clean
-        self._factor, self._n = factor, n
-        # A cut factor is smaller to solve with but must be copied: worth it unless nearly all rows are ambiguous.
-        self._trailing = factor[blocks.n_clean :, blocks.n_clean :].copy(order="F") if n < 0.9 * len(factor) else None
-        self._offset = 0 if self._trailing is None else blocks.n_clean
+        self._n = n
+        self._trailing = factor[blocks.n_clean :, blocks.n_clean :]
         self._n_classes = blocks.n_classes
-        self._position = blocks.columns.astype(np.intp) * self._size + (blocks.rows + blocks.n_clean - self._offset)
-        by_class = np.lexsort((blocks.rows, blocks.columns))
-        bounds = np.searchsorted(blocks.columns[by_class], np.arange(blocks.n_classes + 1))
-        self._members = [by_class[start:stop] for start, stop in pairwise(bounds) if stop > start]
-        self._rows = blocks.rows
+        self._position = blocks.columns.astype(np.intp) * n + blocks.rows
+        # Entries class by class: those of class j are the slice self._slices[j] of self._by_class, rows ascending.
+        self._by_class = np.lexsort((blocks.rows, blocks.columns))
+        bounds = np.searchsorted(blocks.columns[self._by_class], np.arange(blocks.n_classes + 1))
+        self._slices = [slice(start, stop) for start, stop in pairwise(bounds) if stop > start]
+        self._rows = blocks.rows[self._by_class]
         self._blocks: list[np.ndarray] | None = None
         self._spent = 0.0
-        self._entries = float(sum(len(members) ** 2 for members in self._members))
+        self._entries = float(sum((part.stop - part.start) ** 2 for part in self._slices))
         fits = n**2 + self._entries <= max(1.4 * len(factor) ** 2, SMALL)
-        self._set_up = n**3 / 3 + min(n**3 / 3, n * self._entries) if fits else np.inf
-
-    @property
-    def _size(self) -> int:
-        return self._n if self._trailing is not None else len(self._factor)
+        self._set_up = 2.5 * (n**3 / 3 + min(n**3 / 3, n * self._entries)) if fits else np.inf
 
     def apply(self, values: np.ndarray) -> np.ndarray:
         """Candidate entries of ``M_aa V`` for the entries ``values`` of ``V``, problems × entries."""
@@ -133,29 +125,26 @@ class PartialInverse:
 
     def _worth_building(self, count: int) -> bool:
         """The cost rule, for products with ``count`` problems."""
-        by_solves = 2 * self._size**2 * (self._n_classes * count + 40)
+        by_solves = 2 * self._n**2 * (self._n_classes * count + 15)
         by_blocks = self._entries * (25 + 2 * count)
         worth = by_blocks < by_solves and self._spent >= self._set_up
         self._spent += by_solves - by_blocks
         return worth
 
     def _apply_solves(self, values: np.ndarray) -> np.ndarray:
-        dense = np.zeros((len(values), self._n_classes * self._size), values.dtype)
+        dense = np.zeros((len(values), self._n_classes * self._n), values.dtype)
         dense[:, self._position] = values
-        factor = self._factor if self._trailing is None else self._trailing
-        solved = solve(factor, dense.reshape(-1, self._size))
+        solved = solve(self._trailing, dense.reshape(-1, self._n))
         return solved.reshape(len(values), -1)[:, self._position]
 
     def _build_blocks(self) -> None:
-        trailing = self._trailing if self._trailing is not None else self._factor[-self._n :, -self._n :].copy(order="F")
-        trtri, lauum = lapack.get_lapack_funcs(("trtri", "lauum"), (trailing,))
-        inverse, _ = trtri(trailing, lower=1, overwrite_c=1)
+        inverse = invert(self._trailing.copy(order="F"))
         whole = self._n**2 / 3 < self._entries
         if whole:
-            inverse, _ = lauum(inverse, lower=1, overwrite_c=1)
-        self._trailing, self._blocks = None, []
-        for members in self._members:
-            rows = self._rows[members]
+            inverse = square(inverse)
+        self._blocks = []
+        for part in self._slices:
+            rows = self._rows[part]
             if whole:
                 block = np.tril(inverse[np.ix_(rows, rows)])  # the upper triangle was never written
                 block += np.tril(block, -1).T
@@ -166,9 +155,11 @@ class PartialInverse:
             self._blocks.append(block)
 
     def _apply_blocks(self, values: np.ndarray) -> np.ndarray:
+        by_class = values[:, self._by_class]
+        for part, block in zip(self._slices, self._blocks or [], strict=True):
+            by_class[:, part] = by_class[:, part] @ block
         result = np.empty_like(values)
-        for members, block in zip(self._members, self._blocks or [], strict=True):
-            result[:, members] = values[:, members] @ block
+        result[:, self._by_class] = by_class
         return result
 
 
@@ -183,19 +174,3 @@ def centre(K: np.ndarray, s: np.ndarray) -> np.ndarray:
     (syr2,) = blas.get_blas_funcs(("syr2",), (K,))
     syr2(-1.0, s, mean - (s @ mean / (2 * total)) * s, a=K.T, lower=1, overwrite_a=1)
     return mean
-
-
-def cholesky(K: np.ndarray) -> np.ndarray:
-    """Lower Cholesky factor of a C-ordered symmetric matrix, in its own memory (the upper triangle is not cleaned)."""
-    (potrf,) = lapack.get_lapack_funcs(("potrf",), (K,))
-    factor, info = potrf(K.T, lower=1, clean=0, overwrite_a=1)
-    if info:
-        raise NotPositiveDefiniteError(f"leading minor {info} of {len(K)} is not positive")
-    return factor
-
-
-def solve(factor: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Solve ``L Lᵀ x = r`` for every row ``r``; ``rows`` (C-ordered) may be overwritten."""
-    (trsm,) = blas.get_blas_funcs(("trsm",), (factor, rows))
-    half = trsm(1.0, factor, rows.T, lower=1, overwrite_b=1)
-    return trsm(1.0, factor, half, lower=1, trans_a=1, overwrite_b=1).T

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from .confidence import CandidateBlocks
-from .dual import cholesky, solve
+from .triangular import cholesky, solve
 
 
 class PrimalModel:

@@ -1,0 +1,36 @@
+"""How many threads BLAS may use: more than one only get into each other's way on small matrices."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+
+from threadpoolctl import ThreadpoolController
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")
+
+
+@contextmanager
+def blas_threads(n_rows: int, *, enough: int) -> Iterator[int]:
+    """Leave BLAS one thread for matrices of fewer rows than are enough for several.
+
+    Parameters
+    ----------
+    n_rows : int
+        Size of the matrices.
+    enough : int
+        From this size on BLAS keeps its threads.
+
+    Yields
+    ------
+    int
+        Number of threads that are left for other work at the same time: those taken from BLAS, else 1.
+    """
+    if n_rows >= enough:
+        yield 1
+        return
+    free = max((library["num_threads"] for library in _libraries().info()), default=1)
+    with _libraries().limit(limits=1):
+        yield free

@@ -1,0 +1,80 @@
+"""Cholesky factors and triangular solves: in place, on a part of a matrix, and without holding the interpreter.
+
+SciPy's Python wrappers copy a part of a matrix and hold the interpreter's lock while they work. The same BLAS and LAPACK routines
+are reached here through the function pointers that SciPy publishes for Cython.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cython_blas, cython_lapack
+
+
+class NotPositiveDefiniteError(ArithmeticError):
+    """A matrix has no Cholesky factor at this precision."""
+
+
+def cholesky(K: np.ndarray) -> np.ndarray:
+    """Lower Cholesky factor of a C-ordered symmetric matrix, in its own memory (the upper triangle is not cleaned)."""
+    factor = K.T
+    info = _call("potrf", factor, b"L", len(K), factor, _stride(factor))
+    if info:
+        raise NotPositiveDefiniteError(f"leading minor {info} of {len(K)} is not positive")
+    return factor
+
+
+def solve(factor: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Solve ``L Lᵀ x = r`` for every row ``r`` of a C-ordered matrix, in place."""
+    n, one = len(factor), np.ones(1, factor.dtype)
+    for transposed in (b"N", b"T"):
+        _call("trsm", factor, b"L", b"L", transposed, b"N", n, len(rows), one, factor, _stride(factor), rows, n)
+    return rows
+
+
+def invert(factor: np.ndarray) -> np.ndarray:
+    """``L⁻¹`` in the place of ``L``; only the lower triangle is read and written."""
+    _call("trtri", factor, b"L", b"N", len(factor), factor, _stride(factor))
+    return factor
+
+
+def square(factor: np.ndarray) -> np.ndarray:
+    """``LᵀL`` in the place of ``L``; only the lower triangle is read and written."""
+    _call("lauum", factor, b"L", len(factor), factor, _stride(factor))
+    return factor
+
+
+def _stride(matrix: np.ndarray) -> int:
+    """Distance of the columns of a matrix whose columns are contiguous, as BLAS wants to know it."""
+    return max(matrix.strides[1] // matrix.itemsize, len(matrix), 1)
+
+
+def _call(name: str, like: np.ndarray, *arguments: Any) -> int:
+    """Call a BLAS or LAPACK routine of the matrix's precision; returns LAPACK's info, 0 for BLAS."""
+    info = ctypes.c_int(0)
+    is_lapack = name != "trsm"
+    pointers: list[Any] = []
+    for argument in arguments:
+        if isinstance(argument, np.ndarray):
+            pointers.append(ctypes.c_void_p(argument.ctypes.data))
+        elif isinstance(argument, bytes):
+            pointers.append(ctypes.byref(ctypes.c_char(argument)))
+        else:
+            pointers.append(ctypes.byref(ctypes.c_int(argument)))
+    if is_lapack:
+        pointers.append(ctypes.byref(info))
+    _routine(("s" if like.dtype == np.float32 else "d") + name, is_lapack, len(pointers))(*pointers)
+    return info.value
+
+
+@cache
+def _routine(name: str, is_lapack: bool, n_arguments: int) -> Any:
+    capsule = (cython_lapack if is_lapack else cython_blas).__pyx_capi__[name]
+    name_of, pointer_of = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+    name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    # A function made this way lets other threads of the interpreter run while it works.
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * n_arguments)(pointer_of(capsule, name_of(capsule)))
