@@ -124,8 +124,8 @@ class SUREClassifier(WeightedPartialLabelClassifier):
     >>> X, y = load_iris(return_X_y=True)
     >>> candidates = make_partial(y, p=0.8, r=1, random_state=0)
     >>> model = SUREClassifier().fit(X, candidates)
-    >>> float((model.transduction_ == y).mean())
-    0.96
+    >>> bool((model.transduction_ == y).mean() > 0.95)
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, list]] = {
