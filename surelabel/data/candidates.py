@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any, Literal
@@ -54,9 +54,13 @@ class CandidateSets:
             raise CandidateError(f"unlabelled must be 'error' or 'all', not {unlabelled!r}")
         self._classes = _check_classes(classes)
         # Copies of our own, in the smallest index type: they are made read-only below.
+        if np.asarray(indices).size and np.asarray(indices).dtype.kind not in "iu":
+            raise CandidateError(f"indices are positions in classes: whole numbers, not {np.asarray(indices).dtype}")
         index_type = np.int32 if len(indices) < 2**31 else np.int64
         indptr, indices = np.array(indptr, index_type), np.array(indices, index_type)
         shape = (len(indptr) - 1, len(self._classes))
+        if len(indptr) < 1 or indptr[0] != 0 or indptr[-1] != len(indices) or np.any(np.diff(indptr) < 0):
+            raise CandidateError(f"indptr must rise from 0 to the number of entries ({len(indices)})")
         outside = (indices < 0) | (indices >= shape[1])
         if outside.any():
             rows = np.unique(np.searchsorted(indptr, np.flatnonzero(outside), side="right") - 1)
@@ -116,19 +120,22 @@ class CandidateSets:
     @classmethod
     def from_lists(cls, rows: Iterable, *, classes: Any = None, unlabelled: Unlabelled = "error") -> CandidateSets:
         """A sequence of sets, lists, tuples or arrays of labels, one per instance."""
-        rows = list(rows)
+        rows = [() if row is None else row for row in rows]
         wrong = [i for i, row in enumerate(rows) if isinstance(row, str | bytes) or not isinstance(row, Collection | np.ndarray)]
         if wrong:
             raise CandidateError(f"each row must be a set or list of labels; row {first_few(wrong)} is not")
         lengths = np.fromiter(map(len, rows), np.int64, len(rows))
         flat = list(chain.from_iterable(row.tolist() if isinstance(row, np.ndarray) else row for row in rows))
         owners = np.repeat(np.arange(len(rows)), lengths)
-        if len(lengths) and lengths[0] > 2 and np.all(lengths == lengths[0]) and set(flat) == {0, 1}:
+        # Lists of labels do not repeat or go down; a row of 0 and 1 in a list of as many as there are columns does.
+        if _looks_like_matrix(rows, lengths, flat):
             raise CandidateError(
                 "the rows look like a 0/1 matrix written as nested lists; pass np.asarray(rows), or from_indicator"
             )
-        codes, classes = _encode(_as_object_table(flat, ndim=1), owners, classes)
-        return cls(_indptr(owners, len(rows)), codes, classes, unlabelled=unlabelled)
+        labels = _as_object_table(flat, ndim=1)
+        named = ~_missing(labels)
+        codes, classes = _encode(labels[named], owners[named], classes)
+        return cls(_indptr(owners[named], len(rows)), codes, classes, unlabelled=unlabelled)
 
     @classmethod
     def from_strings(
@@ -140,8 +147,14 @@ class CandidateSets:
         cells = _as_object_table(strings, ndim=1)
         cells[_missing(cells)] = ""
         cells = cells.astype(str)
-        flat = np.strings.strip(np.array(separator.join(cells.tolist()).split(separator) if len(cells) else [], dtype=str))
-        owners = np.repeat(np.arange(len(cells)), np.strings.count(cells, separator) + 1)
+        if len(separator) == 1:  # joined, all cells split at once
+            parts = separator.join(cells.tolist()).split(separator) if len(cells) else []
+            counts = np.strings.count(cells, separator) + 1
+        else:  # the end of one cell and the start of the next could make a separator
+            split = [cell.split(separator) for cell in cells.tolist()]
+            parts, counts = list(chain.from_iterable(split)), np.array([len(part) for part in split], int)
+        flat = np.strings.strip(np.array(parts, dtype=str))
+        owners = np.repeat(np.arange(len(cells)), counts)
         named = flat != ""
         codes, classes = _encode(flat[named], owners[named], classes)
         return cls(_indptr(owners[named], len(cells)), codes, classes, unlabelled=unlabelled)
@@ -159,7 +172,7 @@ class CandidateSets:
         """A matrix of vote counts, instances × classes: a label with at least one vote is a candidate."""
         if classes is None and hasattr(counts, "columns"):
             classes = list(counts.columns)
-        counts = sparse.csr_array(counts) if sparse.issparse(counts) else np.asarray(counts)
+        counts = sparse.csr_array(counts) if sparse.issparse(counts) else _numbers(np.asarray(counts))
         values = counts.data if sparse.issparse(counts) else counts
         if values.dtype.kind not in "biuf" or np.any(~(values >= 0)):
             raise CandidateError("vote counts must be numbers of 0 or more")
@@ -364,13 +377,15 @@ def as_candidates(y: Any, *, classes: Any = None, unlabelled: Unlabelled = "erro
         raise CandidateError(f"y should be a 1d array, a candidate matrix or a sequence of candidate sets; got {y!r}")
     if not hasattr(y, "__array__"):  # a plain Python sequence, or an iterable
         y = list(y)
-        if y and not isinstance(y[0], str | bytes) and isinstance(y[0], Collection | np.ndarray):
+        first = next((row for row in y if row is not None), None)
+        if not isinstance(first, str | bytes) and isinstance(first, Collection | np.ndarray):
             return CandidateSets.from_lists(y, **options)
         return CandidateSets.from_labels(y, **options)
     array = np.asarray(y)
     if array.ndim == 1:
-        nested = array.dtype == object and len(array) and isinstance(array[0], Collection) and not isinstance(array[0], str)
-        return (CandidateSets.from_lists if nested or _holds_arrays(array) else CandidateSets.from_labels)(y, **options)
+        first = next((row for row in array if row is not None), None) if array.dtype == object else None
+        nested = isinstance(first, Collection | np.ndarray) and not isinstance(first, str | bytes)
+        return (CandidateSets.from_lists if nested else CandidateSets.from_labels)(y, **options)
     if array.ndim != 2:
         raise CandidateError(f"y should be a 1d array of labels or a 2d candidate matrix; got an array of shape {array.shape}")
     if array.shape[1] == 1:
@@ -380,13 +395,30 @@ def as_candidates(y: Any, *, classes: Any = None, unlabelled: Unlabelled = "erro
             stacklevel=2,
         )
         return CandidateSets.from_labels(array.ravel(), **options)
-    if array.dtype.kind in "biuf":
-        return CandidateSets.from_indicator(y, **options)
+    numbers = _numbers(array)  # columns of several numeric types come as objects
+    if numbers.dtype.kind in "biuf":
+        if classes is None and hasattr(y, "columns"):
+            options["classes"] = list(y.columns)
+        return CandidateSets.from_indicator(numbers, **options)
     return CandidateSets.from_votes(y, **options)
 
 
-def _holds_arrays(array: np.ndarray) -> bool:
-    return array.dtype == object and len(array) > 0 and isinstance(array[0], np.ndarray)
+def _looks_like_matrix(rows: list, lengths: np.ndarray, flat: list) -> bool:
+    """Whether lists of labels are the rows of a 0/1 matrix: as long as each other, of 0 and 1, and no sets of labels."""
+    if not len(lengths) or lengths[0] < 2 or np.any(lengths != lengths[0]) or not all(label in (0, 1) for label in flat):
+        return False
+    return lengths[0] > 2 or any(list(row) in ([0, 0], [1, 1], [1, 0]) for row in rows if not isinstance(row, Set))
+
+
+def _numbers(array: np.ndarray) -> np.ndarray:
+    """A table of Python numbers as an array of numbers; anything else as it is."""
+    if (
+        array.dtype == object
+        and array.size
+        and all(isinstance(value, int | float | np.number | np.bool_) for value in array.flat)
+    ):
+        return array.astype(float)
+    return array
 
 
 def _check_classes(classes: Any) -> np.ndarray:
@@ -443,9 +475,18 @@ def _missing(array: np.ndarray) -> np.ndarray:
     if array.dtype.kind == "f":
         return np.isnan(array)
     if array.dtype == object:
-        # NaN is the only label that differs from itself.
-        return np.equal(array, np.array(None)) | np.not_equal(array, array).astype(bool) | np.equal(array, "").astype(bool)
+        # NaN is the only label that differs from itself; pandas' NA is neither equal nor different.
+        absent = [value is None or _differs(value) or (isinstance(value, str) and not value) for value in array.flat]
+        return np.array(absent, bool).reshape(array.shape)
     return np.zeros(array.shape, bool)
+
+
+def _differs(value: Any) -> bool:
+    """Whether a value is not itself: NaN, or pandas' NA, which will not say."""
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):
+        return True
 
 
 def _homogeneous(labels: np.ndarray, owners: np.ndarray | None = None) -> np.ndarray:
@@ -488,7 +529,7 @@ def _check_zero_one(matrix: Any, values: np.ndarray) -> None:
         cells = [f"({i}, {j})" for i, j in zip(rows.tolist(), columns.tolist(), strict=True)]
         raise CandidateError(
             f"a candidate matrix holds 0 and 1 only; {len(cells)} other value(s) at (row, column) {first_few(cells)} "
-            f"(for vote counts use CandidateSets.from_counts)"
+            "(for vote counts use CandidateSets.from_counts, for one column per annotator from_votes)"
         )
 
 

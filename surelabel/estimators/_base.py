@@ -88,13 +88,15 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 ensure_all_finite=False,
                 ensure_min_samples=2 if reset else 1,
             )
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             raise InputError(str(error)) from None
         _check_finite(X)
         return X
 
     def _set_confidence(self, candidates: CandidateSets, confidence: np.ndarray) -> None:
-        self.confidence_ = sparse.csr_array((confidence, candidates.indices, candidates.indptr), shape=candidates.shape)
+        self.confidence_ = sparse.csr_array(
+            (confidence, candidates.indices, candidates.indptr), shape=candidates.shape, copy=True
+        )
         best = row_argmax(confidence, candidates.indptr)
         self.transduction_ = self.classes_[candidates.indices[best]]
 
@@ -174,7 +176,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         -------
         float
         """
-        return covering_rate(y, self.predict(X), sample_weight=sample_weight)
+        # A bare matrix has no names for its columns: they are the classes.
+        bare = not hasattr(y, "columns") and len(getattr(y, "shape", ())) == 2 and not isinstance(y, CandidateSets)
+        known = as_candidates(y, classes=self.classes_) if bare and y.shape[1] == len(self.classes_) else y
+        return covering_rate(known, self.predict(X), sample_weight=sample_weight)
 
 
 class WeightedPartialLabelClassifier(PartialLabelClassifier):
@@ -224,7 +229,7 @@ def check_learnable(candidates: CandidateSets) -> None:
     """Refuse candidates from which nothing can be learned."""
     if candidates.shape[1] < 2:
         raise CandidateError(
-            f"there is one class only ({candidates.classes[0]!r}): a classifier needs more than one class to tell apart"
+            f"there is one class only ({candidates.classes.tolist()[0]!r}): a classifier needs more than one class to tell apart"
         )
     if np.all(candidates.sizes == candidates.shape[1]):
         raise CandidateError("every row has every class as a candidate: there is nothing to learn from")

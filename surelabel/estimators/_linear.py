@@ -46,7 +46,7 @@ class LinearPartialLabelClassifier(WeightedPartialLabelClassifier):
                 f"{type(self).__name__} did not reach tol={self.tol} in {self.n_iter_} iterations (max_iter={self.max_iter}): "
                 "raise one of them, or scale the features",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
         self.coef_, self.intercept_ = W[:n].T, W[n] if self.fit_intercept else np.zeros(W.shape[1])
         self.scale_ = softmax_scale(X @ W, candidates.indptr, candidates.indices, weight)

@@ -17,7 +17,7 @@ from ._registry import Method
 class CLPLClassifier(LinearPartialLabelClassifier):
     """Convex learning from partial labels (Cour, Sapp & Taskar, 2011), with the squared hinge loss.
 
-    Linear scores ``f_j(x) = w_j·x`` minimise equation 3 of the paper with ``ψ(z) = max(0, 1-z)²`` and an L2 penalty,
+    Linear scores ``f_j(x) = w_j·x`` minimise the paper's convex loss, with ``ψ(z) = max(0, 1-z)²`` and an L2 penalty,
 
     ``½‖W‖² + C Σ_i [ψ(mean of f_j(x_i) over j ∈ S_i) + Σ_{j∉S_i} ψ(-f_j(x_i))]``:
 
@@ -27,7 +27,7 @@ class CLPLClassifier(LinearPartialLabelClassifier):
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the loss against the penalty. 1 is the default of LIBLINEAR, on which the paper's experiments ran.
+        Weight of the loss against the penalty; 1 is LIBLINEAR's default.
     fit_intercept : bool, default=False
         Whether to add a constant feature, penalised as the others are (LIBLINEAR's bias term). The paper has none. An
         intercept learns how often a label is a candidate, which need not be how often it is right: on features of mean 0, it

@@ -44,11 +44,11 @@ def save_model(model: Any, path: str | os.PathLike) -> None:
             file.write(content.getvalue())
             file.flush()
             os.fsync(file.fileno())
+            temporary.chmod(0o666 & ~_umask())
+            temporary.replace(path)
         except BaseException:
             temporary.unlink()
             raise
-    temporary.chmod(0o666 & ~_umask())
-    temporary.replace(path)
 
 
 def load_model(path: str | os.PathLike, *, trusted: Sequence[str] = ()) -> Any:
@@ -73,25 +73,31 @@ def load_model(path: str | os.PathLike, *, trusted: Sequence[str] = ()) -> Any:
     except OSError as error:
         raise ModelFileError(f"{path}: the model file cannot be read ({error.strerror})") from None
     _check_stamp(path, content)
-    unknown = [name for name in skops.io.get_untrusted_types(data=content) if not _ours(name) and name not in trusted]
+    try:
+        named = skops.io.get_untrusted_types(data=content)
+        unknown = [name for name in named if not _ours(name) and name not in trusted]
+        model = None if unknown else skops.io.loads(content, trusted=named)
+    except Exception as error:
+        # Whatever makes the reader stumble, it is the file that is broken, or written in a way not known here.
+        raise ModelFileError(
+            f"{path}: the model file is damaged, or of a newer format ({type(error).__name__}: {error}); save the model again"
+        ) from error
     if unknown:
         raise ModelFileError(
             f"{path}: the model refers to {first_few(unknown)}, which surelabel does not load by itself; "
             "if you know where the file comes from, pass these names as trusted=[...]"
         )
-    try:
-        return skops.io.loads(content, trusted=skops.io.get_untrusted_types(data=content))
-    except Exception as error:
-        # Whatever a damaged file makes the reader stumble over, it is the file that is broken.
-        raise ModelFileError(
-            f"{path}: the model file is damaged ({type(error).__name__}: {error}); save the model again"
-        ) from error
+    return model
 
 
 def _ours(name: str) -> bool:
     """Whether a type is one of our own, or one of the data types that models are made of and skops leaves to the reader."""
-    return name.startswith(("surelabel.estimators.", "surelabel.data.candidates.")) or name in (
+    return name.startswith(
+        ("surelabel.estimators.", "surelabel.data.candidates.", "sklearn.model_selection._split.")
+    ) or name in (
         "scipy.sparse._csr.csr_array",
+        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+        "sklearn.metrics._scorer._PassthroughScorer",
         "sklearn.tree._tree.Tree",
     )
 
@@ -105,7 +111,7 @@ def _check_stamp(path: Path, content: bytes) -> None:
         raise ModelFileError(f"{path}: this is not a surelabel model file, or it is truncated ({error})") from None
     if damaged is not None:
         raise ModelFileError(f"{path}: the model file is damaged (in {damaged}); save the model again")
-    if not isinstance(stamp, dict) or "format" not in stamp:
+    if not isinstance(stamp, dict) or not isinstance(stamp.get("format"), int):
         raise ModelFileError(f"{path}: this is a file of another program, not a surelabel model; make one with save_model")
     if stamp["format"] > FORMAT:
         raise ModelFileError(

@@ -289,6 +289,8 @@ def factorise(model: type[M], matrix: Any, beta: float, blocks: CandidateBlocks)
 def require_memory(X: Any) -> None:
     """Refuse a kernel matrix that cannot fit, before the machine finds out by itself."""
     need = int(2.2 * X.dtype.itemsize * X.shape[0] ** 2)
+    if not hasattr(os, "sysconf"):  # Windows does not say
+        return
     have = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if need > have:
         raise MemoryNeedError(

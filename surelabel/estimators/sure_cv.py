@@ -168,7 +168,7 @@ class SURECV(PartialLabelClassifier):
     def _search(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None, truth: CandidateSets) -> None:
         folds = self._folds(X, candidates, weight)
         kernels, bandwidths = _as_list(self.kernel), _as_list(self.bandwidth)
-        lams, betas = np.asarray(self.lams, X.dtype), np.asarray(self.betas)
+        lams, betas = np.asarray(self.lams, X.dtype), [float(beta) for beta in self.betas]
         scores = np.empty((len(bandwidths), len(betas), len(kernels), len(lams), len(folds)))
 
         # Threads are for the matrices where these are large, and for the values of β where they are small.
@@ -183,7 +183,7 @@ class SURECV(PartialLabelClassifier):
                     known, share = truth[fold[1]], None if weight is None else weight[fold[1]]
                     for b, outputs in enumerate(pool.map(outputs_of, betas)):
                         scores[h, b, k, :, f] = [self._score(q, known, share) for q in outputs]
-        self._set_results(scores, kernels, bandwidths, lams, betas)
+        self._set_results(scores, kernels, bandwidths)
 
     def _fold_outputs(
         self,
@@ -219,7 +219,8 @@ class SURECV(PartialLabelClassifier):
         if isinstance(cv, Integral) or hasattr(cv, "split"):
             rows = np.flatnonzero(used)
             return [(rows[train], rows[test]) for train, test in splitter.split(X[rows], target[rows])]
-        folds = [(train[used[train]], test[used[test]]) for train, test in splitter.split(X)]
+        given = [tuple(_as_positions(rows) for rows in fold) for fold in splitter.split(X)]
+        folds = [(train[used[train]], test[used[test]]) for train, test in given]
         for f, (_, test) in enumerate(folds):
             if not len(test):
                 raise InputError(f"fold {f} has no row with a weight above zero to score by")
@@ -230,9 +231,9 @@ class SURECV(PartialLabelClassifier):
             return approximated_accuracy(truth, probabilities(outputs), classes=self.classes_, sample_weight=weight)
         return covering_rate(truth, self.classes_[outputs.argmax(axis=1)], sample_weight=weight)
 
-    def _set_results(self, scores: np.ndarray, kernels: list, bandwidths: list, lams: np.ndarray, betas: np.ndarray) -> None:
+    def _set_results(self, scores: np.ndarray, kernels: list, bandwidths: list) -> None:
         # The order of ParameterGrid, so that ties go to the same parameters as in GridSearchCV.
-        axes = {"bandwidth": bandwidths, "beta": betas.tolist(), "kernel": kernels, "lam": lams.tolist()}
+        axes = {"bandwidth": bandwidths, "beta": list(self.betas), "kernel": kernels, "lam": list(self.lams)}
         searched = {name for name, values in axes.items() if name in ("lam", "beta") or len(values) > 1}
         params = [
             {name: value for name, value in zip(axes, values, strict=True) if name in searched}
@@ -260,9 +261,17 @@ class SURECV(PartialLabelClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         for name, low in (("lams", "0 or more"), ("betas", "above 0")):
-            values = np.asarray(getattr(self, name), float)
+            try:
+                values = np.asarray(getattr(self, name), float)
+            except ValueError:
+                raise ParameterError(f"{name} must be a list of numbers, each {low}; got {getattr(self, name)!r}") from None
             if values.ndim != 1 or not len(values) or np.any(~(values >= 0)) or (low == "above 0" and np.any(values == 0)):
                 raise ParameterError(f"{name} must be a list of numbers, each {low}; got {values.tolist()}")
+        kernels = _as_list(self.kernel)
+        if not kernels or not _as_list(self.bandwidth):
+            raise ParameterError("kernel and bandwidth must name at least one to try; one of them is an empty list")
+        if "precomputed" in kernels and len(kernels) > 1:
+            raise ParameterError("kernel='precomputed' cannot be searched beside others: X is either kernels or features")
         for kernel, bandwidth in product(_as_list(self.kernel), _as_list(self.bandwidth)):
             SUREClassifier(**self._fixed_parameters() | {"kernel": kernel, "bandwidth": bandwidth})._check_parameters()
 
@@ -274,7 +283,7 @@ class SURECV(PartialLabelClassifier):
             return candidates
         if y_true is None:
             raise ParameterError("scoring='oracle' needs the true labels: fit(X, y, y_true=...)")
-        truth = CandidateSets.from_labels(y_true)
+        truth = CandidateSets.from_labels(y_true, classes=candidates.classes)
         if len(truth) != len(candidates):
             raise CandidateError(f"y has {len(candidates)} rows but y_true has {len(truth)}")
         return truth
@@ -284,6 +293,12 @@ class SURECV(PartialLabelClassifier):
 
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
         return probabilities(scores)
+
+
+def _as_positions(rows: Any) -> np.ndarray:
+    """Rows as positions, from positions or a mask."""
+    rows = np.asarray(rows)
+    return np.flatnonzero(rows) if rows.dtype == bool else rows
 
 
 def _as_list(value: Any) -> list:

@@ -123,6 +123,10 @@ class SURERetrainer(WeightedPartialLabelClassifier):
             raise ParameterError(
                 f"{type(model).__name__} cannot be retrained: a classifier needs predict_proba and a fit that takes sample_weight"
             )
+        if weight is not None and not is_classifier(model) and not has_fit_parameter(model, "sample_weight"):
+            raise ParameterError(
+                f"{type(model).__name__} does not take sample_weight: fit without weights, or choose another model"
+            )
         blocks = CandidateBlocks(candidates.indptr, candidates.indices, candidates.shape[1], weight, X.dtype)
         p = blocks.initial(self.init, 1)[0]
         path: list[float] = []

@@ -295,6 +295,10 @@ def _check_length(candidates: CandidateSets, y_pred: np.ndarray) -> None:
 def _predicted_entry(candidates: CandidateSets, y_pred: np.ndarray) -> np.ndarray:
     """Position of each row's prediction among the candidate entries, or -1 where it is not a candidate."""
     _check_length(candidates, y_pred)
+    if len(y_pred) and (y_pred.dtype.kind in "US") != (candidates.classes.dtype.kind in "US"):
+        raise CandidateError(
+            f"predictions are {y_pred.dtype} but the candidates are {candidates.classes.dtype}: use one type for both"
+        )
     hits = np.flatnonzero(candidates.classes[candidates.indices] == y_pred[candidates.rows])
     position = np.full(len(candidates), -1)
     position[candidates.rows[hits]] = hits

@@ -19,7 +19,7 @@ def fit_clpl(
 ) -> Minimum:
     """Minimise ``½‖W‖² + Σ_i cost_i [ψ(mean of f_j over S_i) + Σ_{j∉S_i} ψ(-f_j)]``, ``f = xᵢᵀW``, ``ψ(z) = max(0, 1-z)²``.
 
-    Equation 3 of the paper with the squared hinge loss. The binary problem of ``Σ (l - |S_i| + 1)`` rows of length ``n·l``,
+    The paper's convex loss, with the squared hinge. The binary problem of ``Σ (l - |S_i| + 1)`` rows of length ``n·l``,
     to which the paper reduces it, is never formed: value and gradient are two products with X.
 
     Parameters

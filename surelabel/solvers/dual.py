@@ -36,17 +36,17 @@ class DualModel:
     """
 
     def __init__(self, K: np.ndarray, beta: float, blocks: CandidateBlocks) -> None:
-        self.beta, self.blocks = beta, blocks
+        self.beta, self.blocks = float(beta), blocks
         self._root = np.sqrt(blocks.weight)
         self._mean = centre(K, self._root)
-        K.flat[:: len(K) + 1] += beta
+        K.flat[:: len(K) + 1] += self.beta
         self._factor = cholesky(K)
         clean, ambiguous = self._root[: blocks.n_clean], self._root[blocks.n_clean :]
         self._entry_root = ambiguous[blocks.rows]
         # Certain rows: their P̃ is fixed, so is β M_ac P̃_c, and so is their own share of the loss.
         certain = np.zeros((blocks.n_classes, blocks.n_rows), K.dtype)
         certain[blocks.clean_columns, np.arange(blocks.n_clean)] = clean
-        solved = beta * solve(self._factor, certain)
+        solved = self.beta * solve(self._factor, certain)
         self._from_clean = solved[blocks.columns, blocks.n_clean + blocks.rows]
         self._clean_loss = float(clean @ solved[blocks.clean_columns, np.arange(blocks.n_clean)])
         self._clean_mass = np.bincount(blocks.clean_columns, clean**2, blocks.n_classes).astype(K.dtype)
@@ -74,6 +74,8 @@ class DualModel:
         P -= mean[:, :, None]
         P *= self._root
         B = solve(self._factor, P.reshape(-1, blocks.n_rows)).reshape(P.shape)
+        # sᵀB = 0 in exact numbers. M is largest along s, so rounding breaks it first, and no intercept could mend that.
+        B -= (B @ self._root)[:, :, None] * (self._root / blocks.total_weight).astype(B.dtype)
         return (B * self._root).transpose(0, 2, 1), mean - B @ self._mean
 
     def _mass(self, p: np.ndarray) -> np.ndarray:

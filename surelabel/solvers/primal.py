@@ -39,7 +39,7 @@ class PrimalModel:
         else:  # centred once: it saves digits
             self._X, self._shift = X - self._x_mean, np.zeros_like(self._x_mean)
             gram = self._X.T @ (self._X * weight[:, None])
-        gram.flat[:: len(gram) + 1] += beta
+        gram.flat[:: len(gram) + 1] += float(beta)
         self._factor = cholesky(np.ascontiguousarray(gram))
         self._entry_rows = np.concatenate([np.arange(blocks.n_clean), blocks.n_clean + blocks.rows])
         self._entry_columns = np.concatenate([blocks.clean_columns, blocks.columns])

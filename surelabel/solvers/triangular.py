@@ -24,6 +24,8 @@ def cholesky(K: np.ndarray) -> np.ndarray:
     info = _call("potrf", factor, b"L", len(K), factor, _stride(factor))
     if info:
         raise NotPositiveDefiniteError(f"leading minor {info} of {len(K)} is not positive")
+    if not np.isfinite(factor.diagonal()).all():
+        raise NotPositiveDefiniteError("it holds NaN or infinity")
     return factor
 
 
@@ -59,6 +61,8 @@ def _call(name: str, like: np.ndarray, *arguments: Any) -> int:
     pointers: list[Any] = []
     for argument in arguments:
         if isinstance(argument, np.ndarray):
+            if argument.dtype != like.dtype:
+                raise TypeError(f"{name} needs matrices of one type, not {like.dtype} and {argument.dtype}")
             pointers.append(ctypes.c_void_p(argument.ctypes.data))
         elif isinstance(argument, bytes):
             pointers.append(ctypes.byref(ctypes.c_char(argument)))

@@ -39,6 +39,8 @@ CLASSES = ["cat", "cow", "dog"]
         pd.DataFrame(MATRIX.astype(bool), columns=CLASSES),
         pd.DataFrame(MATRIX, columns=CLASSES),
         pl.DataFrame({"cat": [1, 0, 1], "cow": [0, 0, 1], "dog": [1, 1, 0]}),
+        pd.DataFrame(MATRIX, columns=CLASSES).astype("Int64"),
+        pd.DataFrame({"cat": [1, 0, 1], "cow": [False, False, True], "dog": pd.array([1, 1, 0], "boolean")}),
     ],
 )
 def test_every_form_gives_the_same_sets(form):
@@ -73,7 +75,27 @@ def test_strings_with_a_separator():
     assert as_candidates(["cat|dog", "dog"]).classes.tolist() == ["cat|dog", "dog"]
 
 
+def test_a_separator_of_several_characters_stays_within_its_cell():
+    assert CandidateSets.from_strings(["a|", "b"], separator="||").to_lists() == [["a|"], ["b"]]
+    assert CandidateSets.from_strings(["x-", "a--b"], separator="--").to_lists() == [["x-"], ["a", "b"]]
+
+
+def test_missing_values_of_every_kind():
+    expected = [["a"], ["a", "b"], ["b"]]
+    for labels in (["a", pd.NA, "b"], ["a", None, "b"], ["a", np.nan, "b"], ["a", "", "b"], pd.Series(["a", None, "b"])):
+        assert as_candidates(labels, unlabelled="all").to_lists() == expected
+    for rows in (
+        [["a"], None, ["b"]],
+        [["a"], [None], ["b", ""]],
+        pd.Series([["a"], None, ["b"]]),
+        pl.Series([["a"], None, ["b"]]),
+    ):
+        assert as_candidates(rows, unlabelled="all").to_lists() == expected
+    assert as_candidates([None, ["a"], ["b"]], unlabelled="all").to_lists() == [["a", "b"], ["a"], ["b"]]
+
+
 def test_counts():
+    assert CandidateSets.from_counts(pd.DataFrame({"a": [2, 0], "b": [1, 1]}).astype("Int64")).to_lists() == [["a", "b"], ["b"]]
     counts = pd.DataFrame({"cat": [2, 0], "dog": [1, 3]})
     assert CandidateSets.from_counts(counts).to_lists() == [["cat", "dog"], ["dog"]]
     assert CandidateSets.from_counts(sparse.csr_array(counts.to_numpy()), classes=["cat", "dog"]) == CandidateSets.from_counts(
@@ -165,6 +187,7 @@ def test_describe():
         ([["a"], ["b"]], {"classes": ["a", "b", "a"]}, "given more than once: a"),
         ([[1], [2]], {"classes": ["1", "2"]}, "use one type for both"),
         ([[0, 1, 1], [1, 0, 0]], {}, "look like a 0/1 matrix"),
+        ([[1, 0], [0, 1], [1, 1]], {}, "look like a 0/1 matrix"),
         (np.array([[0, 1], [2, 1]]), {}, r"1 other value\(s\) at \(row, column\) \(1, 0\)"),
         (sparse.csr_array([[0.5, 1], [0, 1]]), {}, r"at \(row, column\) \(0, 0\)"),
         (np.array([[0, 1], [0, 0]]), {}, "no candidate label: row 1"),
@@ -186,6 +209,10 @@ def test_bad_input_is_one_clear_sentence(form, options, message):
 def test_bad_positions_and_counts():
     with pytest.raises(CandidateError, match=r"within 0..1 \(2 classes\); others stand in row 1"):
         CandidateSets([0, 1, 3], [0, 1, 2], ["a", "b"])
+    with pytest.raises(CandidateError, match="must rise from 0 to the number of entries"):
+        CandidateSets([0, 1], [0, 1], ["a", "b"])
+    with pytest.raises(CandidateError, match="whole numbers, not float64"):
+        CandidateSets([0, 1], [0.7], ["a", "b"])
     with pytest.raises(CandidateError, match="0 or more"):
         CandidateSets.from_counts(np.array([[-1, 1]]))
     with pytest.raises(CandidateError, match="separator"):

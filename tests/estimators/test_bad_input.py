@@ -96,7 +96,7 @@ def test_columns_that_changed_at_predict():
 
 
 def test_sparse_for_the_linear_model_only():
-    with pytest.raises(TypeError, match="Sparse data was passed"):
+    with pytest.raises(InputError, match="Sparse data was passed"):
         SUREClassifier().fit(sparse.csr_array(X), Y)
     with pytest.raises(InputError, match="NaN or infinity"):
         SUREClassifier(kernel="linear").fit(sparse.csr_array(broken(np.nan)), Y)
@@ -110,6 +110,17 @@ def test_kernel_matrix_that_is_not_square():
 def test_kernel_that_is_not_positive_definite():
     with pytest.raises(NumericalError, match="scale the features"):
         SUREClassifier(kernel="precomputed").fit(-np.eye(12), Y)
+
+
+def test_kernel_that_is_not_a_number():
+    for model, instances in ((SUREClassifier(), X * 1e155), (SUREClassifier(kernel=lambda x, z: np.nan), X)):
+        with np.errstate(all="ignore"), pytest.raises(NumericalError, match="NaN or infinity"):
+            model.fit(instances, Y)
+
+
+def test_labels_of_another_type_are_not_scored():
+    with pytest.raises(CandidateError, match="use one type"):
+        SUREClassifier().fit(X, Y).score(X, np.full(12, "a"))
 
 
 def test_a_kernel_matrix_too_large_for_memory(monkeypatch):

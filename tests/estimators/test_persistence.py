@@ -81,6 +81,17 @@ def test_file_of_skops_but_not_ours(tmp_path):
         load_model(tmp_path / "scaler.skops")
 
 
+@pytest.mark.parametrize("schema", [None, b"{", b"{}", b"[]"])
+def test_our_stamp_on_something_else(saved, schema):
+    _, path, _ = saved
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("surelabel.json", json.dumps({"format": 1, "surelabel": "0.1.0"}))
+        if schema is not None:
+            archive.writestr("schema.json", schema)
+    with pytest.raises(ModelFileError, match="damaged, or of a newer format"):
+        load_model(path)
+
+
 def test_newer_file(saved):
     _, path, _ = saved
     content = io.BytesIO()

@@ -201,3 +201,27 @@ def test_start_of_unlabelled_rows_does_not_change_the_first_confidence(iris):
         outputs.append(P - 0.05 * A)
     difference = outputs[0] - outputs[1]
     np.testing.assert_allclose(difference - difference[:, :1], 0, atol=1e-9)
+
+
+@pytest.mark.parametrize(("dtype", "beta"), [(np.float32, 1e-3), (np.float64, 1e-8)])
+def test_outputs_of_the_model_are_those_of_the_fit_at_small_beta(iris, dtype, beta):
+    """Rounding along the constant vector, where the inverse is largest, must not reach the predictions."""
+    X, y, _ = iris
+    model = SUREClassifier(beta=beta).fit(X.astype(dtype), y)
+    assert model.score(X.astype(dtype), y) > 0.97
+    np.testing.assert_allclose(model.dual_coef_.sum(axis=0) / np.abs(model.dual_coef_).sum(axis=0), 0, atol=1e-5)
+
+
+def test_float32_with_a_numpy_beta(iris):
+    X, _, candidates = iris
+    plain = SUREClassifier(beta=0.1).fit(X.astype(np.float32), candidates)
+    numpy_beta = SUREClassifier(beta=np.float64(0.1)).fit(X.astype(np.float32), candidates)
+    np.testing.assert_array_equal(plain.dual_coef_, numpy_beta.dual_coef_)
+    assert numpy_beta.dual_coef_.dtype == np.float32
+
+
+def test_score_reads_the_columns_of_a_matrix_as_the_classes(iris):
+    X, y, _ = iris
+    names = np.array(["a", "b", "c"])[y]
+    model = SUREClassifier().fit(X, names)
+    assert model.score(X, np.eye(3)[y]) == model.score(X, names) > 0.9

@@ -95,6 +95,9 @@ def test_precomputed(wine):
         ({"betas": []}, "betas must be"),
         ({"kernel": ["rbf", "rfb"]}, "kernel"),
         ({"bandwidth": [1, -1]}, "bandwidth"),
+        ({"kernel": []}, "empty list"),
+        ({"kernel": ["precomputed", "rbf"]}, "cannot be searched beside others"),
+        ({"lams": ["a"]}, "lams must be a list of numbers"),
         ({"scoring": "accuracy"}, "scoring"),
     ],
 )
@@ -102,3 +105,31 @@ def test_bad_parameters(wine, options, message):
     X, _, candidates = wine
     with pytest.raises(ParameterError, match=message):
         SURECV(**options).fit(X, candidates)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_float32_scores_equal_grid_search(wine, kernel):
+    X, _, candidates = wine
+    X = X.astype(np.float32)
+    ours = SURECV(GRID, GRID, kernel=kernel, gamma=0.05, cv=CV).fit(X, candidates)
+    theirs = GridSearchCV(SUREClassifier(kernel=kernel, gamma=0.05), {"lam": GRID, "beta": GRID}, cv=CV).fit(X, candidates)
+    assert_same_search(ours, theirs)
+    assert ours.best_params_["lam"] in GRID
+
+
+def test_folds_given_as_lists_and_masks(wine):
+    X, _, candidates = wine
+    folds = list(CV.split(X))
+    by_splitter = SURECV(GRID, GRID, gamma=0.05, cv=CV).fit(X, candidates)
+    masks = [tuple(np.isin(np.arange(len(X)), rows) for rows in fold) for fold in folds]
+    for given in (folds, [tuple(rows.tolist() for rows in fold) for fold in folds], masks):
+        search = SURECV(GRID, GRID, gamma=0.05, cv=given).fit(X, candidates)
+        np.testing.assert_array_equal(search.cv_results_["mean_test_score"], by_splitter.cv_results_["mean_test_score"])
+
+
+def test_true_labels_of_another_kind_are_refused(wine):
+    X, y, candidates = wine
+    with pytest.raises(CandidateError, match="use one type for both"):
+        SURECV(GRID, GRID, scoring="oracle").fit(X, candidates, y_true=y.astype(str))
+    with pytest.raises(CandidateError, match="unknown class"):
+        SURECV(GRID, GRID, scoring="oracle").fit(X, candidates, y_true=y + 7)
