@@ -88,7 +88,11 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 ensure_all_finite=False,
                 ensure_min_samples=2 if reset else 1,
             )
-        except (TypeError, ValueError) as error:
+        except TypeError as error:
+            if not sparse.issparse(X):
+                raise
+            raise InputError(str(error)) from None
+        except ValueError as error:
             raise InputError(str(error)) from None
         _check_finite(X)
         return X

@@ -222,7 +222,8 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         return kernel_matrix(self.kernel, X, gamma=self.gamma_, degree=self.degree, coef0=self.coef0)
 
     def _set_coefficients(self, model: Any, path: Trajectory, X: Any, X_ordered: Any, order: np.ndarray) -> None:
-        (coefficients,), (self.intercept_,) = model.coefficients(path.fitted_p[None])
+        with blas_threads(X.shape[0], enough=6000):  # few right-hand sides, as in the iterations
+            (coefficients,), (self.intercept_,) = model.coefficients(path.fitted_p[None])
         if self.kernel == "linear":
             self.coef_ = (coefficients if isinstance(model, PrimalModel) else X_ordered.T @ coefficients).T
         else:

@@ -46,7 +46,7 @@ class DualModel:
         # Certain rows: their P̃ is fixed, so is β M_ac P̃_c, and so is their own share of the loss.
         certain = np.zeros((blocks.n_classes, blocks.n_rows), K.dtype)
         certain[blocks.clean_columns, np.arange(blocks.n_clean)] = clean
-        solved = self.beta * solve(self._factor, certain)
+        solved = self.beta * solve(self._factor, certain) if blocks.n_clean else certain
         self._from_clean = solved[blocks.columns, blocks.n_clean + blocks.rows]
         self._clean_loss = float(clean @ solved[blocks.clean_columns, np.arange(blocks.n_clean)])
         self._clean_mass = np.bincount(blocks.clean_columns, clean**2, blocks.n_classes).astype(K.dtype)
@@ -96,7 +96,8 @@ class PartialInverse:
     The cost rule, in flops at the speed of a wide solve: reading the factor counts as 15 extra columns, reading one entry of
     a block as 25 flops, and inverting runs at two fifths of that speed (all measured). Since nobody knows the number of
     iterations beforehand, it rents before it buys: it solves until the solves have cost as much as the blocks would, then
-    builds the blocks. That is never worse than twice the better choice. Blocks are never built if they and the inverse would
+    builds the blocks. That is never worse than twice the better choice. Several problems at once go on until the slowest of
+    them ends, about 30 products: they buy as soon as so many would pay. Blocks are never built if they and the inverse would
     need more than 1.4 times the memory of the kernel matrix, unless that is little anyway.
     """
 
@@ -129,8 +130,9 @@ class PartialInverse:
         """The cost rule, for products with ``count`` problems."""
         by_solves = 2 * self._n**2 * (self._n_classes * count + 15)
         by_blocks = self._entries * (25 + 2 * count)
-        worth = by_blocks < by_solves and self._spent >= self._set_up
-        self._spent += by_solves - by_blocks
+        saved = by_solves - by_blocks
+        worth = saved > 0 and self._spent + (30 * saved if count > 1 else 0) >= self._set_up
+        self._spent += saved
         return worth
 
     def _apply_solves(self, values: np.ndarray) -> np.ndarray:
