@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
 from ..exceptions import CandidateError, first_few
+from ._labels import as_numbers, as_table, check_classes, encode, missing
 
 Unlabelled = Literal["error", "all"]
 
@@ -52,7 +53,7 @@ class CandidateSets:
     def __init__(self, indptr: Any, indices: Any, classes: Any, *, unlabelled: Unlabelled = "error") -> None:
         if unlabelled not in ("error", "all"):
             raise CandidateError(f"unlabelled must be 'error' or 'all', not {unlabelled!r}")
-        self._classes = _check_classes(classes)
+        self._classes = check_classes(classes)
         # Copies of our own, in the smallest index type: they are made read-only below.
         if np.asarray(indices).size and np.asarray(indices).dtype.kind not in "iu":
             raise CandidateError(f"indices are positions in classes: whole numbers, not {np.asarray(indices).dtype}")
@@ -87,7 +88,7 @@ class CandidateSets:
     @classmethod
     def from_labels(cls, labels: Any, *, classes: Any = None, unlabelled: Unlabelled = "error") -> CandidateSets:
         """One label per instance; missing ones (``None``, NaN, ``""``) are rows without candidates."""
-        return cls.from_votes(_as_object_table(labels, ndim=1)[:, None], classes=classes, unlabelled=unlabelled)
+        return cls.from_votes(as_table(labels, ndim=1)[:, None], classes=classes, unlabelled=unlabelled)
 
     @classmethod
     def from_indicator(cls, matrix: Any, *, classes: Any = None, unlabelled: Unlabelled = "error") -> CandidateSets:
@@ -132,9 +133,9 @@ class CandidateSets:
             raise CandidateError(
                 "the rows look like a 0/1 matrix written as nested lists; pass np.asarray(rows), or from_indicator"
             )
-        labels = _as_object_table(flat, ndim=1)
-        named = ~_missing(labels)
-        codes, classes = _encode(labels[named], owners[named], classes)
+        labels = as_table(flat, ndim=1)
+        named = ~missing(labels)
+        codes, classes = encode(labels[named], owners[named], classes)
         return cls(_indptr(owners[named], len(rows)), codes, classes, unlabelled=unlabelled)
 
     @classmethod
@@ -144,8 +145,8 @@ class CandidateSets:
         """Labels joined by a separator, as in ``"cat|dog"``; blanks around a label do not count."""
         if not separator:
             raise CandidateError("separator must not be empty")
-        cells = _as_object_table(strings, ndim=1)
-        cells[_missing(cells)] = ""
+        cells = as_table(strings, ndim=1)
+        cells[missing(cells)] = ""
         cells = cells.astype(str)
         if len(separator) == 1:  # joined, all cells split at once
             parts = separator.join(cells.tolist()).split(separator) if len(cells) else []
@@ -156,15 +157,15 @@ class CandidateSets:
         flat = np.strings.strip(np.array(parts, dtype=str))
         owners = np.repeat(np.arange(len(cells)), counts)
         named = flat != ""
-        codes, classes = _encode(flat[named], owners[named], classes)
+        codes, classes = encode(flat[named], owners[named], classes)
         return cls(_indptr(owners[named], len(cells)), codes, classes, unlabelled=unlabelled)
 
     @classmethod
     def from_votes(cls, votes: Any, *, classes: Any = None, unlabelled: Unlabelled = "error") -> CandidateSets:
         """A column per annotator, each cell the label that annotator gave; missing cells allowed."""
-        votes = _as_object_table(votes, ndim=2)
-        rows, columns = np.nonzero(~_missing(votes))
-        codes, classes = _encode(votes[rows, columns], rows, classes)
+        votes = as_table(votes, ndim=2)
+        rows, columns = np.nonzero(~missing(votes))
+        codes, classes = encode(votes[rows, columns], rows, classes)
         return cls(_indptr(rows, len(votes)), codes, classes, unlabelled=unlabelled)
 
     @classmethod
@@ -172,7 +173,7 @@ class CandidateSets:
         """A matrix of vote counts, instances × classes: a label with at least one vote is a candidate."""
         if classes is None and hasattr(counts, "columns"):
             classes = list(counts.columns)
-        counts = sparse.csr_array(counts) if sparse.issparse(counts) else _numbers(np.asarray(counts))
+        counts = sparse.csr_array(counts) if sparse.issparse(counts) else as_numbers(np.asarray(counts))
         values = counts.data if sparse.issparse(counts) else counts
         if values.dtype.kind not in "biuf" or np.any(~(values >= 0)):
             raise CandidateError("vote counts must be numbers of 0 or more")
@@ -232,7 +233,7 @@ class CandidateSets:
 
     def with_classes(self, classes: Any) -> CandidateSets:
         """The same sets over another label space, which must contain every candidate."""
-        codes, classes = _encode(self._classes[self.indices], self.rows, classes)
+        codes, classes = encode(self._classes[self.indices], self.rows, classes)
         return type(self)(self.indptr, codes, classes)
 
     def describe(self) -> CandidateSummary:
@@ -395,7 +396,7 @@ def as_candidates(y: Any, *, classes: Any = None, unlabelled: Unlabelled = "erro
             stacklevel=2,
         )
         return CandidateSets.from_labels(array.ravel(), **options)
-    numbers = _numbers(array)  # columns of several numeric types come as objects
+    numbers = as_numbers(array)  # columns of several numeric types come as objects
     if numbers.dtype.kind in "biuf":
         if classes is None and hasattr(y, "columns"):
             options["classes"] = list(y.columns)
@@ -408,112 +409,6 @@ def _looks_like_matrix(rows: list, lengths: np.ndarray, flat: list) -> bool:
     if not len(lengths) or lengths[0] < 2 or np.any(lengths != lengths[0]) or not all(label in (0, 1) for label in flat):
         return False
     return lengths[0] > 2 or any(list(row) in ([0, 0], [1, 1], [1, 0]) for row in rows if not isinstance(row, Set))
-
-
-def _numbers(array: np.ndarray) -> np.ndarray:
-    """A table of Python numbers as an array of numbers; anything else as it is."""
-    if (
-        array.dtype == object
-        and array.size
-        and all(isinstance(value, int | float | np.number | np.bool_) for value in array.flat)
-    ):
-        return array.astype(float)
-    return array
-
-
-def _check_classes(classes: Any) -> np.ndarray:
-    """The label space as an array of its own: not empty, no label twice."""
-    classes = _homogeneous(_as_object_table(classes, ndim=1))
-    if not len(classes):
-        raise CandidateError("there is no class: no row has a candidate label")
-    labels, counts = np.unique(classes, return_counts=True)
-    if len(labels) < len(classes):
-        raise CandidateError(f"class names must differ; given more than once: {first_few(labels[counts > 1].tolist())}")
-    return classes
-
-
-def _encode(labels: np.ndarray, owners: np.ndarray, classes: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Positions of labels in ``classes`` (by default the sorted labels themselves)."""
-    labels = _homogeneous(labels, owners)
-    if classes is None:
-        classes, codes = np.unique(labels, return_inverse=True)
-        return codes, classes
-    classes = _check_classes(classes)
-    if len(labels) and (labels.dtype.kind in "US") != (classes.dtype.kind in "US"):
-        raise CandidateError(f"labels are {labels.dtype} but classes are {classes.dtype}: use one type for both")
-    order = np.argsort(classes)
-    codes = order[np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)]
-    unknown = classes[codes] != labels
-    if np.any(unknown):
-        raise CandidateError(
-            f"unknown class {first_few(np.unique(labels[unknown]).tolist())} in row {first_few(np.unique(owners[unknown]))}; "
-            f"the classes are {first_few(classes.tolist())}"
-        )
-    return codes, classes
-
-
-def _as_object_table(values: Any, *, ndim: int) -> np.ndarray:
-    """A fresh array of the wanted dimension: of its own dtype where it has one, else of objects."""
-    if hasattr(values, "to_numpy") and hasattr(values, "isna"):  # pandas: one kind of missing value
-        array = values.to_numpy(dtype=object, na_value=None)
-    elif hasattr(values, "__array__"):
-        array = np.asarray(values)
-    else:
-        values = list(values)
-        array = np.empty(len(values), object) if ndim == 1 else np.array(values, object)
-        if ndim == 1:
-            array[:] = values
-    if array.ndim != ndim:
-        raise CandidateError(f"expected {ndim} dimension(s) of labels, got an array of shape {array.shape}")
-    return array.copy()
-
-
-def _missing(array: np.ndarray) -> np.ndarray:
-    """Where a label is absent: ``None``, NaN or the empty string."""
-    if array.dtype.kind in "US":
-        return array == array.dtype.type("")
-    if array.dtype.kind == "f":
-        return np.isnan(array)
-    if array.dtype == object:
-        # NaN is the only label that differs from itself; pandas' NA is neither equal nor different.
-        absent = [value is None or _differs(value) or (isinstance(value, str) and not value) for value in array.flat]
-        return np.array(absent, bool).reshape(array.shape)
-    return np.zeros(array.shape, bool)
-
-
-def _differs(value: Any) -> bool:
-    """Whether a value is not itself: NaN, or pandas' NA, which will not say."""
-    try:
-        return bool(value != value)
-    except (TypeError, ValueError):
-        return True
-
-
-def _homogeneous(labels: np.ndarray, owners: np.ndarray | None = None) -> np.ndarray:
-    """Labels as one array of strings, integers, booleans or whole floats."""
-    if labels.dtype == object:
-        kinds = set(map(type, labels.tolist()))
-        texts = {kind for kind in kinds if issubclass(kind, str)}
-        numbers = {kind for kind in kinds if issubclass(kind, int | float | np.number | np.bool_)}
-        if other := kinds - texts - numbers:
-            raise CandidateError(f"labels must be strings or numbers, not {first_few(sorted(kind.__name__ for kind in other))}")
-        if texts and numbers:
-            is_text = np.array([isinstance(label, str) for label in labels.tolist()])
-            rare = is_text if is_text.mean() < 0.5 else ~is_text
-            where = np.flatnonzero(rare) if owners is None else np.unique(owners[rare])
-            raise CandidateError(f"labels mix strings and numbers; the rarer kind stands in row {first_few(where)}")
-        labels = np.array(labels.tolist(), dtype=str if texts else None)
-    if labels.dtype.kind == "f":
-        broken = ~np.isfinite(labels) | (labels != np.rint(labels))
-        if np.any(broken):
-            where = np.flatnonzero(broken) if owners is None else np.unique(owners[broken])
-            raise CandidateError(
-                "Unknown label type: continuous. Labels must be strings or whole numbers, without NaN or infinity; "
-                f"others stand in row {first_few(where)}"
-            )
-    elif labels.dtype.kind not in "biuU":
-        raise CandidateError(f"labels must be strings or numbers, not {labels.dtype}")
-    return labels
 
 
 def _check_zero_one(matrix: Any, values: np.ndarray) -> None:
