@@ -173,16 +173,16 @@ class SURECV(PartialLabelClassifier):
 
         # Threads are for the matrices where these are large, and for the values of β where they are small.
         with blas_threads(X.shape[0], enough=2000) as n_threads, ThreadPoolExecutor(n_threads) as pool:
-            settings = list(product(range(len(kernels)), range(len(bandwidths))))
-            for k, h in track(settings, "SURECV", len(settings), verbose=bool(self.verbose)):
-                single = SUREClassifier(**self._fixed_parameters() | {"kernel": kernels[k], "bandwidth": bandwidths[h]})
-                primal = single._solves_primal(X[folds[0][0]])
-                K = None if primal else single._train_kernel(X, weight)
-                for f, fold in enumerate(folds):
-                    outputs_of = self._fold_outputs(X, K, candidates, weight, lams, *fold)
-                    known, share = truth[fold[1]], None if weight is None else weight[fold[1]]
-                    for b, outputs in enumerate(pool.map(outputs_of, betas)):
-                        scores[h, b, k, :, f] = [self._score(q, known, share) for q in outputs]
+            steps = list(product(range(len(kernels)), range(len(bandwidths)), range(len(folds))))
+            for k, h, f in track(steps, "SURECV", len(steps), verbose=bool(self.verbose)):
+                train, test = folds[f]
+                if f == 0:  # one kernel matrix for all folds
+                    single = SUREClassifier(**self._fixed_parameters() | {"kernel": kernels[k], "bandwidth": bandwidths[h]})
+                    K = None if single._solves_primal(X[train]) else single._train_kernel(X, weight)
+                outputs_of = self._fold_outputs(X, K, candidates, weight, lams, train, test)
+                known, share = truth[test], None if weight is None else weight[test]
+                for b, outputs in enumerate(pool.map(outputs_of, betas)):
+                    scores[h, b, k, :, f] = [self._score(q, known, share) for q in outputs]
         self._set_results(scores, kernels, bandwidths)
 
     def _fold_outputs(

@@ -12,14 +12,13 @@ from tests.reference.clpl import binary_problem
 from tests.solvers.test_clpl import problem
 
 
-@parametrize_with_checks([CLPLClassifier(), CLPLClassifier(fit_intercept=True)])
+@parametrize_with_checks([CLPLClassifier(fit_intercept=True)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_partial_label_checks(check):
-    check(CLPLClassifier())
     check(CLPLClassifier(fit_intercept=True))
 
 

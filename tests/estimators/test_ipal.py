@@ -11,7 +11,7 @@ from surelabel.exceptions import ParameterError
 from tests.reference.ipal import ipal_confidence, ipal_errors
 
 
-@parametrize_with_checks([IPALClassifier(), IPALClassifier(n_neighbors=3, alpha=0.5)])
+@parametrize_with_checks([IPALClassifier(n_neighbors=3, alpha=0.5)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

@@ -6,16 +6,10 @@ import pytest
 from sklearn.datasets import load_iris, make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from surelabel.data.candidates import CandidateSets
 from surelabel.estimators.lsbcmm import METHOD, LSBCMMClassifier
 from surelabel.exceptions import CandidateError, ParameterError
-
-
-@parametrize_with_checks([LSBCMMClassifier()])
-def test_scikit_learn_conformance(estimator, check):
-    check(estimator)
 
 
 def partial_problem(seed=0, m=150, n_classes=5, extra=1):

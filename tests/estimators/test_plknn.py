@@ -11,7 +11,7 @@ from surelabel.exceptions import ParameterError
 from tests.reference.plknn import plknn_votes
 
 
-@parametrize_with_checks([PLKNNClassifier(), PLKNNClassifier(n_neighbors=3, weights="uniform")])
+@parametrize_with_checks([PLKNNClassifier(n_neighbors=3, weights="uniform")])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

@@ -3,7 +3,6 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from surelabel.estimators.checks import CHECKS
 from surelabel.estimators.plsvm import PLSVMClassifier
@@ -12,14 +11,8 @@ from tests.reference.plsvm import plsvm_objective
 from tests.solvers.test_clpl import problem
 
 
-@parametrize_with_checks([PLSVMClassifier()])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
-
-
 @pytest.mark.parametrize("check", CHECKS)
 def test_partial_label_checks(check):
-    check(PLSVMClassifier())
     check(PLSVMClassifier(fit_intercept=True))
 
 

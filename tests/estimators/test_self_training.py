@@ -3,16 +3,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from surelabel.estimators.self_training import SelfTrainingPLClassifier
 from surelabel.exceptions import ParameterError
 from tests.reference.self_training import self_training
-
-
-@parametrize_with_checks([SelfTrainingPLClassifier()])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def problem(seed, m=40, n=3, labels=4, rate=0.3):

@@ -9,16 +9,10 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from surelabel import CandidateSets
 from surelabel.estimators.weighted_candidates import WeightedCandidatesClassifier
 from surelabel.exceptions import CandidateError, ParameterError
-
-
-@parametrize_with_checks([WeightedCandidatesClassifier()])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def problem(seed, m=60, n=3, labels=4, rate=0.3):
