@@ -6,9 +6,11 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils.validation import check_memory
 
 from ..data.candidates import CandidateSets
+from ..solvers.neighbours import nearest
 from ..solvers.nnls import explained_shares, reconstruction_weights
 from ..solvers.propagation import candidate_graph, propagate, restore_class_mass
 from ..solvers.segments import row_argmax
@@ -34,6 +36,9 @@ class IPALClassifier(NeighbourClassifier):
         Largest number of rounds.
     tol : float, default=1e-6
         Propagation stops when no confidence moves by more.
+    memory : str or joblib.Memory, default=None
+        A folder that keeps neighbours and their weights, which depend on ``n_neighbors`` alone: a search over ``alpha`` then
+        computes them once.
 
     Attributes
     ----------
@@ -91,20 +96,23 @@ class IPALClassifier(NeighbourClassifier):
         "alpha": [Interval(Real, 0, 1, closed="both")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
+        "memory": [str, HasMethods(["cache"]), None],
     }
 
-    def __init__(self, n_neighbors: int = 10, *, alpha: float = 0.95, max_iter: int = 100, tol: float = 1e-6) -> None:
+    def __init__(
+        self, n_neighbors: int = 10, *, alpha: float = 0.95, max_iter: int = 100, tol: float = 1e-6, memory: Any = None
+    ) -> None:
         self.n_neighbors = n_neighbors
         self.alpha = alpha
         self.max_iter = max_iter
         self.tol = tol
+        self.memory = memory
 
     def _fit(self, X: Any, candidates: CandidateSets) -> np.ndarray:
         check_learnable(candidates)
         self._keep(X)
         indptr, indices = candidates.indptr, candidates.indices
-        _, neighbours = self._neighbours()
-        weights = reconstruction_weights(self.X_fit_, self.X_fit_, neighbours)
+        neighbours, weights = self._reconstruct(min(self.n_neighbors, len(self.X_fit_) - 1), None)
         graph = candidate_graph(neighbours, weights, indptr, indices)
         confidence, self.n_iter_, self.converged_ = propagate(graph, indptr, self.alpha, self.max_iter, self.tol)
         confidence = restore_class_mass(confidence, indptr, indices)
@@ -113,8 +121,7 @@ class IPALClassifier(NeighbourClassifier):
 
     def _outputs(self, X: Any) -> np.ndarray:
         X = np.asarray(X, dtype=np.float64)
-        _, neighbours = self._neighbours(X)
-        weights = reconstruction_weights(X, self.X_fit_, neighbours)
+        neighbours, weights = self._reconstruct(self.n_neighbors, X)
         labels = self.labels_[neighbours]
         explained = self._by_label(explained_shares(X, self.X_fit_, neighbours, weights, labels), labels)
         absent = self._by_label(weights, labels) == 0
@@ -123,12 +130,21 @@ class IPALClassifier(NeighbourClassifier):
         scores[unweighted] = self._by_label(np.full(labels[unweighted].shape, 1 / labels.shape[1]), labels[unweighted])
         return scores
 
+    def _reconstruct(self, k: int, queries: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        return check_memory(self.memory).cache(_reconstruct)(self.X_fit_, k, queries)
+
     def _by_label(self, values: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Sum of the neighbours' values for each label."""
         sums = np.zeros((len(labels), len(self.classes_)))
         for value, label in zip(values.T, labels.T, strict=True):
             sums[np.arange(len(labels)), label] += value
         return sums
+
+
+def _reconstruct(instances: np.ndarray, k: int, queries: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Nearest instances of the queries (by default of the instances themselves), and the weights that reconstruct them."""
+    _, neighbours = nearest(instances, k, queries)
+    return neighbours, reconstruction_weights(instances if queries is None else queries, instances, neighbours)
 
 
 METHOD = Method(

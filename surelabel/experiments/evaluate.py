@@ -12,10 +12,12 @@ from datetime import UTC, datetime
 from functools import cache, lru_cache
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
 from threadpoolctl import threadpool_limits
@@ -59,8 +61,9 @@ def _evaluate(cell: Cell) -> dict[str, Any]:
     chosen: dict[str, Any] = {}
     seconds = {"select": 0.0}
     if grid:
-        search = _search(estimator, grid, cell.selection)
-        selected = select_parameters(search, X, candidates, data.y, fold, selection=cell.selection)
+        with _memory(estimator) as remembering:
+            search = _search(remembering, grid, cell.selection)
+            selected = select_parameters(search, X, candidates, data.y, fold, selection=cell.selection)
         chosen, seconds["select"] = selected.parameters, selected.seconds
     estimator.set_params(**chosen)
     with _timed(seconds, "fit"):
@@ -126,6 +129,16 @@ def _estimator(cell: Cell) -> Any:
     if "random_state" in estimator.get_params() and "random_state" not in cell.method.parameters:
         estimator.set_params(random_state=cell.seed("method", cell.fold))
     return estimator
+
+
+@contextmanager
+def _memory(estimator: Any) -> Iterator[Any]:
+    """The estimator, with a folder for what several points of the grid share, if it can use one."""
+    if "memory" not in estimator.get_params():
+        yield estimator
+        return
+    with TemporaryDirectory() as folder:
+        yield clone(estimator).set_params(memory=folder)
 
 
 def _search(estimator: Any, grid: dict[str, list], selection: str) -> Any:

@@ -113,3 +113,14 @@ def test_digits_are_disambiguated():
         Y[i, rng.choice(np.flatnonzero(Y[i] == 0), 3, replace=False)] = 1
     model = IPALClassifier().fit(X, Y)
     assert np.mean(model.transduction_ == truth[:600]) > 0.98
+
+
+def test_memory_keeps_what_alpha_does_not_change(tmp_path, monkeypatch):
+    X, Y, _ = problem(0, 60, 5, 4)
+    plain = IPALClassifier(5, alpha=0.5).fit(X, Y)
+    expected = plain.decision_function(X[:9])
+    IPALClassifier(5, alpha=0.9, memory=str(tmp_path)).fit(X, Y).predict(X[:9])
+    monkeypatch.setattr("surelabel.estimators.ipal.nearest", None)  # a second look-up would fail
+    kept = IPALClassifier(5, alpha=0.5, memory=str(tmp_path)).fit(X, Y)
+    np.testing.assert_array_equal(kept.confidence_.data, plain.confidence_.data)
+    np.testing.assert_array_equal(kept.decision_function(X[:9]), expected)
