@@ -17,6 +17,9 @@ from ..experiments.study import Study
 
 Datasets = Annotated[list[str] | None, typer.Option(help="Only these data sets: names separated by commas.")]
 Methods = Annotated[list[str] | None, typer.Option(help="Only these methods: names separated by commas.")]
+Levels = Annotated[
+    str | None, typer.Option(metavar="0.1,0.4", help="Only these levels of p (in configuration I: of ε) of controlled data.")
+]
 Folds = Annotated[int | None, typer.Option(min=1, help="Only the first so many folds.")]
 Selection = Annotated[
     str | None, typer.Option(metavar="|".join(SELECTIONS), help="Choose parameters by this instead of what the study says.")
@@ -40,14 +43,16 @@ def run_parts(
     *,
     datasets: list[str] | None,
     methods: list[str] | None,
+    levels: str | None,
     folds: int | None,
     selection: str | None,
     **how: Any,
 ) -> None:
     """Run them one after the other, say what came out, and end with code 1 if a cell failed."""
-    wanted = {
+    wanted: dict[str, Any] = {
         "datasets": _names("data set", datasets, (name for part in parts for name in part.study.datasets)),
         "methods": _names("method", methods, (plan.name for part in parts for plan in part.study.methods)),
+        "levels": _levels(levels, [level.level for part in parts for level in part.study.configurations]),
     }
     failed = 0
     for part in parts:
@@ -73,6 +78,14 @@ def _names(what: str, given: list[str] | None, known: Iterable[str]) -> list[str
     """Names given as ``a,b`` or by repeating the option; None if none are."""
     known = list(known)
     return [check_name(what, name.strip(), known) for text in given for name in text.split(",")] if given else None
+
+
+def _levels(given: str | None, known: Iterable[float | None]) -> list[float] | None:
+    """Levels given as ``0.1,0.4``; None if none are."""
+    if given is None:
+        return None
+    by_name = {f"{level:g}": level for level in known if level is not None}
+    return [by_name[check_name("level", text.strip(), by_name)] for text in given.split(",")]
 
 
 def _selected_by(study: Study, selection: str | None) -> Study:

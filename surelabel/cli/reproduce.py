@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..experiments.study import paper_study
-from ._running import Dask, Datasets, Folds, Methods, Part, Results, Selection, Workers, check_name, run_parts
+from ._running import Dask, Datasets, Folds, Levels, Methods, Part, Results, Selection, Workers, check_name, run_parts
 
 #: The studies behind each table and figure, with the configurations that it shows. Figures 1 to 4 draw what Table 2 counts.
 TARGETS: dict[str, dict[str, list[str] | None]] = {
@@ -28,6 +28,7 @@ def reproduce(
     target: Annotated[str, typer.Argument(metavar="|".join(TARGETS), help="A table or figure of the paper.")],
     datasets: Datasets = None,
     methods: Methods = None,
+    levels: Levels = None,
     folds: Folds = None,
     selection: Selection = None,
     workers: Workers = None,
@@ -39,4 +40,14 @@ def reproduce(
         Part(paper_study(study), configurations)
         for study, configurations in TARGETS[check_name("target", target, TARGETS)].items()
     ]
-    run_parts(parts, results, datasets=datasets, methods=methods, folds=folds, selection=selection, workers=workers, dask=dask)
+    run_parts(
+        parts,
+        results,
+        datasets=datasets,
+        methods=methods,
+        levels=levels,
+        folds=folds,
+        selection=selection,
+        workers=workers,
+        dask=dask,
+    )

@@ -8,13 +8,14 @@ from typing import Annotated
 import typer
 
 from ..experiments.study import read_study
-from ._running import Dask, Datasets, Folds, Methods, Part, Results, Selection, Workers, run_parts
+from ._running import Dask, Datasets, Folds, Levels, Methods, Part, Results, Selection, Workers, run_parts
 
 
 def run(
     study: Annotated[Path, typer.Argument(help="A study file (TOML).")],
     datasets: Datasets = None,
     methods: Methods = None,
+    levels: Levels = None,
     folds: Folds = None,
     selection: Selection = None,
     workers: Workers = None,
@@ -27,6 +28,7 @@ def run(
         results,
         datasets=datasets,
         methods=methods,
+        levels=levels,
         folds=folds,
         selection=selection,
         workers=workers,

@@ -78,6 +78,7 @@ def cells_of(
     *,
     datasets: Collection[str] | None = None,
     configurations: Collection[str] | None = None,
+    levels: Collection[float] | None = None,
     methods: Collection[str] | None = None,
     folds: int | None = None,
 ) -> Iterator[Cell]:
@@ -90,6 +91,8 @@ def cells_of(
     study : Study
     datasets, configurations, methods : collection of str, default=None
         Names of those wanted; None for all.
+    levels : collection of float, default=None
+        Of the controlled configurations only those at these levels of p (in configuration I: of ε).
     folds : int, default=None
         Only the first so many folds.
 
@@ -103,6 +106,8 @@ def cells_of(
             continue
         for configuration in study.configurations_of(dataset):
             if configurations is not None and configuration.name not in configurations:
+                continue
+            if levels is not None and configuration.level is not None and configuration.level not in levels:
                 continue
             for fold in range(min(folds or study.folds, study.folds)):
                 for plan in plans:

@@ -54,6 +54,11 @@ class Configuration:
         """The settings of ``make_partial``: what it is, whatever its name."""
         return {"p": self.p, "r": self.r, "eps": self.eps}
 
+    @property
+    def level(self) -> float | None:
+        """What runs along the paper's figures: ε in configuration (I), p in the others; None for real candidates."""
+        return self.p if self.eps is None else self.eps
+
     def __str__(self) -> str:
         settings = [f"{key}={value}" for key, value in self.corruption.items() if value is not None]
         return " ".join([self.name or self.kind, *settings])

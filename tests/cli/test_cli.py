@@ -67,6 +67,16 @@ def test_a_part_of_a_study(call, tmp_path):
     )
 
 
+def test_some_levels_of_a_study(call, tmp_path):
+    (tmp_path / "tiny.toml").write_text(STUDY.replace("p = 0.4", "p = [0.1, 0.4, 0.7]"))
+    words = "run tiny.toml --workers 1 --folds 1 --methods PLKNN --datasets glass"
+    assert "2 cells finished" in call(f"{words} --levels 0.1,0.7").output
+    assert {record["configuration"]["p"] for record in read(tmp_path / "results" / "tiny")[1]} == {0.1, 0.7}
+    result = call(f"{words} --levels 0.5")
+    assert result.exit_code == 2
+    assert "there is no level '0.5' here; there are 0.1, 0.4, 0.7" in result.output
+
+
 def test_another_criterion_has_a_folder_of_its_own(call, tmp_path):
     words = "run tiny.toml --workers 1 --folds 1 --datasets glass"
     call(words)
