@@ -33,6 +33,8 @@ class CandidateSets:
         Positions in ``classes``.
     classes : array-like of shape (l,)
         The label space: strings or numbers, each once.
+    counts : array-like of shape (n_entries,), default=None
+        Number of votes behind each entry, where the candidates come from votes; those of a label named twice in a row add up.
     unlabelled : {"error", "all"}, default="error"
         What a row without candidates means: a mistake, or that every label is possible.
 
@@ -48,9 +50,11 @@ class CandidateSets:
     [['cat', 'dog'], ['dog']]
     """
 
-    __slots__ = ("_classes", "_matrix")
+    __slots__ = ("_classes", "_counts", "_matrix")
 
-    def __init__(self, indptr: Any, indices: Any, classes: Any, *, unlabelled: Unlabelled = "error") -> None:
+    def __init__(
+        self, indptr: Any, indices: Any, classes: Any, counts: Any = None, *, unlabelled: Unlabelled = "error"
+    ) -> None:
         if unlabelled not in ("error", "all"):
             raise CandidateError(f"unlabelled must be 'error' or 'all', not {unlabelled!r}")
         self._classes = check_classes(classes)
@@ -69,10 +73,12 @@ class CandidateSets:
                 f"candidate positions must be within 0..{shape[1] - 1} ({shape[1]} classes); "
                 f"others stand in row {first_few(rows)}"
             )
-        matrix = sparse.csr_array((np.ones(len(indices), np.int8), indices, indptr), shape=shape)
+        values = np.ones(len(indices), np.int8) if counts is None else _check_counts(counts, indptr)
+        matrix = sparse.csr_array((values, indices, indptr), shape=shape)
         if not matrix.has_canonical_format:  # sorted within rows, each label once
             matrix.sum_duplicates()
-            matrix.data = np.ones(len(matrix.indices), np.int8)
+        self._counts = None if counts is None else matrix.data
+        matrix.data = np.ones(len(matrix.indices), np.int8)
         empty = np.flatnonzero(np.diff(matrix.indptr) == 0)
         if len(empty) and unlabelled == "error":
             raise CandidateError(
@@ -80,15 +86,21 @@ class CandidateSets:
                 "unlabelled='all' if every label is possible for them"
             )
         self._matrix = _fill_rows(matrix, empty) if len(empty) else matrix
-        for array in (self._classes, self._matrix.indptr, self._matrix.indices, self._matrix.data):
-            array.setflags(write=False)
+        if len(empty) and self._counts is not None:  # nobody voted for the labels of rows that were filled
+            voted = np.repeat(np.diff(matrix.indptr) > 0, np.diff(self._matrix.indptr))
+            filled = np.zeros(len(voted), self._counts.dtype)
+            filled[voted] = self._counts
+            self._counts = filled
+        for array in (self._classes, self._counts, self._matrix.indptr, self._matrix.indices, self._matrix.data):
+            if array is not None:
+                array.setflags(write=False)
 
     # ---------------------------------------------------------------- constructors
 
     @classmethod
     def from_labels(cls, labels: Any, *, classes: Any = None, unlabelled: Unlabelled = "error") -> CandidateSets:
         """One label per instance; missing ones (``None``, NaN, ``""``) are rows without candidates."""
-        return cls.from_votes(as_table(labels, ndim=1)[:, None], classes=classes, unlabelled=unlabelled)
+        return cls(*_read_votes(as_table(labels, ndim=1)[:, None], classes), unlabelled=unlabelled)
 
     @classmethod
     def from_indicator(cls, matrix: Any, *, classes: Any = None, unlabelled: Unlabelled = "error") -> CandidateSets:
@@ -162,22 +174,21 @@ class CandidateSets:
 
     @classmethod
     def from_votes(cls, votes: Any, *, classes: Any = None, unlabelled: Unlabelled = "error") -> CandidateSets:
-        """A column per annotator, each cell the label that annotator gave; missing cells allowed."""
-        votes = as_table(votes, ndim=2)
-        rows, columns = np.nonzero(~missing(votes))
-        codes, classes = encode(votes[rows, columns], rows, classes)
-        return cls(_indptr(rows, len(votes)), codes, classes, unlabelled=unlabelled)
+        """A column per annotator, each cell the label that annotator gave; missing cells allowed. ``counts`` counts them."""
+        indptr, codes, classes = _read_votes(as_table(votes, ndim=2), classes)
+        return cls(indptr, codes, classes, np.ones(len(codes), np.int64), unlabelled=unlabelled)
 
     @classmethod
     def from_counts(cls, counts: Any, *, classes: Any = None, unlabelled: Unlabelled = "error") -> CandidateSets:
-        """A matrix of vote counts, instances × classes: a label with at least one vote is a candidate."""
+        """A matrix of vote counts, instances × classes: a label with a vote (or part of one) is a candidate."""
         if classes is None and hasattr(counts, "columns"):
             classes = list(counts.columns)
         counts = sparse.csr_array(counts) if sparse.issparse(counts) else as_numbers(np.asarray(counts))
         values = counts.data if sparse.issparse(counts) else counts
         if values.dtype.kind not in "biuf" or np.any(~(values >= 0)):
             raise CandidateError("vote counts must be numbers of 0 or more")
-        return cls.from_indicator(counts > 0, classes=classes, unlabelled=unlabelled)
+        sets = cls.from_indicator(counts > 0, classes=classes, unlabelled=unlabelled)
+        return cls(sets.indptr, sets.indices, sets.classes, np.asarray(counts[sets.rows, sets.indices]))
 
     # ---------------------------------------------------------------- reading
 
@@ -195,6 +206,11 @@ class CandidateSets:
     def indices(self) -> np.ndarray:
         """Class position of every entry, ascending within a row."""
         return self._matrix.indices
+
+    @property
+    def counts(self) -> np.ndarray | None:
+        """Number of votes behind every entry, or None where the candidates do not come from votes."""
+        return self._counts
 
     @property
     def sizes(self) -> np.ndarray:
@@ -234,7 +250,7 @@ class CandidateSets:
     def with_classes(self, classes: Any) -> CandidateSets:
         """The same sets over another label space, which must contain every candidate."""
         codes, classes = encode(self._classes[self.indices], self.rows, classes)
-        return type(self)(self.indptr, codes, classes)
+        return type(self)(self.indptr, codes, classes, self._counts)
 
     def describe(self) -> CandidateSummary:
         """Count set sizes, class frequencies and which classes are confused with which."""
@@ -274,8 +290,11 @@ class CandidateSets:
             if key.size and key.dtype.kind not in "biu":
                 raise IndexError(f"CandidateSets are indexed by integers, slices and masks, not by {key.dtype}")
             key = np.flatnonzero(key) if key.dtype == bool else key.astype(np.intp)
-        picked = self._matrix[key]
-        return type(self)(picked.indptr, picked.indices, self._classes)
+        if self._counts is None:
+            picked = self._matrix[key]
+            return type(self)(picked.indptr, picked.indices, self._classes)
+        picked = sparse.csr_array((self._counts, self.indices, self.indptr), shape=self.shape)[key]
+        return type(self)(picked.indptr, picked.indices, self._classes, picked.data)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CandidateSets):
@@ -284,6 +303,7 @@ class CandidateSets:
             np.array_equal(self._classes, other._classes)
             and np.array_equal(self.indptr, other.indptr)
             and np.array_equal(self.indices, other.indices)
+            and np.array_equal(np.asarray(self._counts), np.asarray(other._counts))  # None equals None only
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -293,7 +313,7 @@ class CandidateSets:
         return f"CandidateSets({rows} rows, {classes} classes, {len(self.indices) / max(rows, 1):.2f} candidates on average)"
 
     def __reduce__(self) -> tuple:
-        return type(self), (self.indptr, self.indices, self._classes)
+        return type(self), (self.indptr, self.indices, self._classes, self._counts)
 
 
 @dataclass(frozen=True)
@@ -426,6 +446,25 @@ def _check_zero_one(matrix: Any, values: np.ndarray) -> None:
             f"a candidate matrix holds 0 and 1 only; {len(cells)} other value(s) at (row, column) {first_few(cells)} "
             "(for vote counts use CandidateSets.from_counts, for one column per annotator from_votes)"
         )
+
+
+def _read_votes(votes: np.ndarray, classes: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Row pointers, one position per vote, and the classes of a table with a column per annotator."""
+    rows, columns = np.nonzero(~missing(votes))
+    codes, classes = encode(votes[rows, columns], rows, classes)
+    return _indptr(rows, len(votes)), codes, classes
+
+
+def _check_counts(counts: Any, indptr: np.ndarray) -> np.ndarray:
+    """Votes as an array of our own, of whole numbers where they are whole: one per entry, none negative."""
+    counts = np.array(counts)
+    if counts.shape != (indptr[-1],):
+        raise CandidateError(f"counts has shape {counts.shape} but there are {indptr[-1]} candidate entries: one number for each")
+    wrong = ~(counts >= 0) | ~np.isfinite(counts) if counts.dtype.kind in "biuf" else np.ones(len(counts), bool)
+    if wrong.any():
+        rows = np.unique(np.searchsorted(indptr, np.flatnonzero(wrong), side="right") - 1)
+        raise CandidateError(f"vote counts must be finite numbers of 0 or more; others stand in row {first_few(rows)}")
+    return counts.astype(np.int64) if np.all(counts == np.rint(counts)) else counts.astype(float)
 
 
 def _indptr(owners: np.ndarray, n_rows: int) -> np.ndarray:

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..data.candidates import CandidateSets, as_candidates
+from ..data.rows import Rows
 from ..evaluation.metrics import covering_rate
 from ..exceptions import CandidateError, InputError, ParameterError, first_few
 from ..solvers.segments import row_argmax, row_normalise
@@ -94,7 +95,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             raise InputError(str(error)) from None
         except ValueError as error:
             raise InputError(str(error)) from None
-        _check_finite(X)
+        check_finite(X)
         return X
 
     def _set_confidence(self, candidates: CandidateSets, confidence: np.ndarray) -> None:
@@ -212,7 +213,7 @@ class WeightedPartialLabelClassifier(PartialLabelClassifier):
         X, candidates = self._validate_fit(X, y)
         weight, used = check_weight(sample_weight, X)
         self.support_ = np.flatnonzero(used)
-        if used.all():
+        if used.all() or isinstance(X, Rows):  # out of core, rows of weight 0 go through the same passes as the others
             self._set_confidence(candidates, self._fit(X, candidates, weight))
             return self
         pairwise = self.__sklearn_tags__().input_tags.pairwise
@@ -257,7 +258,8 @@ def check_weight(sample_weight: Any, X: Any) -> tuple[Any, np.ndarray]:
     return weight, used
 
 
-def _check_finite(X: Any) -> None:
+def check_finite(X: Any, numbers: np.ndarray | None = None) -> None:
+    """Refuse NaN and infinity, saying where; ``numbers`` are the rows' own, where ``X`` is a part of more."""
     values = X.data if sparse.issparse(X) else X
     # A finite sum proves all entries finite, at a fraction of the cost of looking at each.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -271,6 +273,7 @@ def _check_finite(X: Any) -> None:
         rows, columns = where.row[broken], where.col[broken]
     else:
         rows, columns = np.nonzero(broken)
+    rows = rows if numbers is None else numbers[rows]
     cells = [f"({i}, {j})" for i, j in zip(rows.tolist(), columns.tolist(), strict=True)]
     raise InputError(
         f"X contains NaN or infinity (inf) in {len(cells)} cell(s), at (row, column) {first_few(cells)}; "

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+from scipy import sparse
 from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from ..data.candidates import CandidateSets
+from ..data.rows import ArrayRows, Rows, as_rows
 from ..exceptions import InputError, MemoryNeedError, NumericalError, ParameterError
 from ..solvers.alternate import Iteration, Trajectory, alternate
 from ..solvers.confidence import CandidateBlocks
 from ..solvers.dual import DualModel
+from ..solvers.features import LANDMARKS, FourierFeatures, Landmarks
 from ..solvers.kernels import BLOCK, KERNELS, distances, exponentiate, gamma_of, kernel_matrix
+from ..solvers.lowrank import LowRankFit
+from ..solvers.memory import available_memory
+from ..solvers.passes import ordered_map
 from ..solvers.primal import PrimalModel
+from ..solvers.segments import row_normalise
 from ..solvers.threads import blas_threads
 from ..solvers.triangular import NotPositiveDefiniteError
 from ._base import WeightedPartialLabelClassifier, check_learnable
+from ._lowrank import choose_solver, exact_need, fit_low_rank
 from ._registry import Method
 
 M = TypeVar("M", PrimalModel, DualModel)
@@ -36,8 +44,12 @@ KERNEL_CONSTRAINTS: dict[str, list] = {
     "bandwidth": [Interval(Real, 0, None, closed="neither")],
     "degree": [Interval(Real, 0, None, closed="neither")],
     "coef0": [Interval(Real, None, None, closed="neither")],
-    "solver": [StrOptions({"auto", "dual", "primal"})],
+    "solver": [StrOptions({"auto", "dual", "primal", "nystroem", "fourier"})],
+    "n_components": [Interval(Integral, 1, None, closed="left")],
+    "landmarks": [StrOptions(set(LANDMARKS))],
+    "random_state": ["random_state"],
     "init": [StrOptions({"candidates", "uniform"})],
+    "prior": [Interval(Real, 0, None, closed="left")],
     "max_iter": [Interval(Integral, 1, None, closed="left")],
     "tol": [Interval(Real, 0, None, closed="left")],
     "verbose": ["verbose"],
@@ -50,6 +62,9 @@ class SUREClassifier(WeightedPartialLabelClassifier):
     Minimises ``Σ_i (‖f(x_i) - p_i‖² - λ‖p_i‖_∞) + β‖f‖²`` over the model ``f`` and confidences ``p_i`` on the probability simplex
     of the candidate set (eq. 2), by alternating the model step (eq. 4 or 6, one Cholesky factor for all iterations) and the
     confidence step (eq. 10, in closed form). Both steps are exact, so the objective never rises.
+
+    Where the candidates come with votes (``CandidateSets.counts``), the objective also has ``-κ Σ_i π_iᵀp_i``, with ``π_ij`` the
+    share of row i's votes that candidate j has; the confidence step is then eq. 10 of ``q + κ/2 π``.
 
     Parameters
     ----------
@@ -67,11 +82,19 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         Multiplies σ when ``gamma`` is "mean_distance" or "median_distance".
     degree, coef0 : float, default=3 and 1
         Of the polynomial kernel ``(γ xᵀx' + coef0)^degree``.
-    solver : {"auto", "dual", "primal"}, default="auto"
-        "dual" solves for one coefficient per instance, "primal" (linear kernel only) for one per feature; "auto" takes the
-        smaller system.
+    solver : {"auto", "dual", "primal", "nystroem", "fourier"}, default="auto"
+        "dual" solves for one coefficient per instance, "primal" (linear kernel only) for one per feature: both are exact.
+        "nystroem" approximates the kernel by ``n_components`` landmarks, "fourier" (rbf and laplacian) by as many random Fourier
+        features; rows are then read in blocks, and ``X`` may be larger than memory. "auto" is exact up to 25,000 rows where
+        the kernel matrix fits into memory, "nystroem" beyond; ``solver_`` says which it was.
+    n_components : int, default=1000
+        Number ``D`` of landmarks or Fourier features.
+    landmarks : {"uniform", "kmeans++", "leverage"}, default="uniform"
+        How landmarks are chosen among the training rows (see :func:`~surelabel.solvers.features.choose_landmarks`).
     init : {"candidates", "uniform"}, default="candidates"
         Start at ``P = Y`` as the paper does, or at ``Y / |S|``.
+    prior : float, default=1.0
+        The weight κ of the votes; without votes it has no effect.
     max_iter : int, default=200
         Number of iterations at most.
     tol : float, default=1e-3
@@ -79,7 +102,11 @@ class SUREClassifier(WeightedPartialLabelClassifier):
     callback : callable, default=None
         Called with an :class:`~surelabel.solvers.alternate.Iteration` after each iteration; a true answer stops the fit.
     verbose : bool or int, default=0
-        Print a line per iteration.
+        Print a line per iteration, and the solver chosen.
+    random_state : int, RandomState instance or None, default=0
+        Of the landmarks and Fourier features; exact solvers have nothing random.
+    n_jobs : int, default=None
+        Threads that work on blocks of rows, in prediction and low-rank fits; None for as many as BLAS has.
 
     Attributes
     ----------
@@ -89,8 +116,14 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         Confidence of each candidate of the training rows; every row sums to 1.
     transduction_ : ndarray of shape (m,)
         The most confident candidate of each training row.
+    solver_ : {"dual", "primal", "nystroem", "fourier"}
+        The solver used.
+    X_fit_ : ndarray
+        What the kernel of new instances is taken with: the training instances, or the landmarks.
     dual_coef_ : ndarray of shape (m, l)
-        ``A`` of eq. 6 (kernels other than "linear").
+        ``A`` of eq. 6 (kernels other than "linear"): one row for each of ``X_fit_``, or for each Fourier feature.
+    frequencies_, phases_ : ndarray of shape (n, D) and (D,)
+        The Fourier features ``√(2/D) cos(xᵀω + φ)``.
     coef_ : ndarray of shape (l, n)
         ``Wᵀ`` of eq. 4 (linear kernel).
     intercept_ : ndarray of shape (l,)
@@ -133,6 +166,7 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         "beta": [Interval(Real, 0, None, closed="neither")],
         **KERNEL_CONSTRAINTS,
         "callback": [callable, None],
+        "n_jobs": [Integral, None],
     }
 
     def __init__(
@@ -146,11 +180,16 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         degree: float = 3,
         coef0: float = 1,
         solver: str = "auto",
+        n_components: int = 1000,
+        landmarks: str = "uniform",
         init: str = "candidates",
+        prior: float = 1.0,
         max_iter: int = 200,
         tol: float = 1e-3,
         callback: Callable[[Iteration], bool | None] | None = None,
         verbose: bool | int = 0,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
     ) -> None:
         self.lam = lam
         self.beta = beta
@@ -160,11 +199,16 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         self.degree = degree
         self.coef0 = coef0
         self.solver = solver
+        self.n_components = n_components
+        self.landmarks = landmarks
         self.init = init
+        self.prior = prior
         self.max_iter = max_iter
         self.tol = tol
         self.callback = callback
         self.verbose = verbose
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -172,20 +216,60 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         return tags
 
-    def _fit(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
-        with blas_threads(X.shape[0], enough=1500):
-            return self._fit_by(X, candidates, weight)
+    def _validate_X(self, X: Any, *, reset: bool) -> Any:
+        """As for every estimator; what is better not read at once becomes :class:`~surelabel.data.rows.Rows`."""
+        rows = as_rows(X)
+        if rows is None:
+            return super()._validate_X(X, reset=reset)
+        if reset:
+            self.n_features_in_ = rows.shape[1]
+        elif rows.shape[1] != self.n_features_in_:
+            raise InputError(f"X has {rows.shape[1]} features, but the model was fitted on {self.n_features_in_}")
+        if reset and self._solver_for(rows) in ("dual", "precomputed"):
+            return super()._validate_X(np.concatenate(list(rows.blocks(BLOCK))), reset=reset)
+        return rows
 
-    def _fit_by(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
+    def _solver_for(self, X: Any) -> str:
+        """The solver for these instances."""
+        if self.solver == "primal" and self.kernel != "linear":
+            raise ParameterError("solver='primal' is for kernel='linear' only; use solver='auto'")
+        if self.solver in ("nystroem", "fourier") and self.kernel in ("linear", "precomputed"):
+            raise ParameterError(f"solver={self.solver!r} has nothing to approximate with kernel={self.kernel!r}; use 'auto'")
+        return choose_solver(self.kernel, X.shape, X.dtype.itemsize) if self.solver == "auto" else self.solver
+
+    def _fit(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
         check_learnable(candidates)
+        self.solver_ = self._solver_for(X)
+        if self.verbose:
+            print(f"solver: {self.solver_}")
+        if self.solver_ in ("nystroem", "fourier") or isinstance(X, Rows):
+            return self._fit_blocks(X if isinstance(X, Rows) else ArrayRows(X), candidates, weight)
+        with blas_threads(X.shape[0], enough=1500):
+            return self._fit_exactly(X, candidates, weight)
+
+    def _fit_blocks(self, rows: Rows, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
+        self.gamma_: float | None = None
+        confidence, fit, features = fit_low_rank(self, rows, candidates, weight, votes_of(candidates, self.prior))
+        self.intercept_ = fit.b.astype(rows.dtype)
+        if features is None:
+            self.coef_ = fit.W.T.astype(rows.dtype)
+        elif isinstance(features, Landmarks):
+            self.X_fit_, self.dual_coef_ = features.points, features.dual(fit.W).astype(rows.dtype)
+        else:
+            self.frequencies_, self.phases_ = features.frequencies, features.phases
+            self.dual_coef_ = fit.W.astype(rows.dtype)
+        self._set_path(fit)
+        return confidence
+
+    def _fit_exactly(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise InputError(f"kernel='precomputed' needs a square kernel matrix at fit, not {X.shape[0]} × {X.shape[1]}")
-        blocks = CandidateBlocks(candidates.indptr, candidates.indices, candidates.shape[1], weight, X.dtype)
+        blocks = make_blocks(candidates, weight, X.dtype, self.prior)
         order = blocks.row_order
         X_ordered = X[np.ix_(order, order)] if self.kernel == "precomputed" else X[order]
         model: PrimalModel | DualModel
-        if self._solves_primal(X):
-            self.gamma_: float | None = None
+        if self.solver_ == "primal":
+            self.gamma_ = None
             model = factorise(PrimalModel, X_ordered, self.beta, blocks)
         else:
             model = factorise(DualModel, self._train_kernel(X_ordered, blocks.weight), self.beta, blocks)
@@ -201,12 +285,6 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         self._set_coefficients(model, path, X, X_ordered, order)
         self._set_path(path)
         return blocks.all_entries(path.p)
-
-    def _solves_primal(self, X: Any) -> bool:
-        linear = self.kernel == "linear"
-        if self.solver == "primal" and not linear:
-            raise ParameterError("solver='primal' is for kernel='linear' only; use solver='auto'")
-        return linear and (self.solver == "primal" or (self.solver == "auto" and X.shape[1] < X.shape[0]))
 
     def _train_kernel(self, X: Any, weight: np.ndarray | None) -> np.ndarray:
         """The kernel matrix of the training instances, as an array that may be overwritten."""
@@ -232,7 +310,7 @@ class SUREClassifier(WeightedPartialLabelClassifier):
             if self.kernel != "precomputed":
                 self.X_fit_ = X
 
-    def _set_path(self, path: Trajectory) -> None:
+    def _set_path(self, path: Trajectory | LowRankFit) -> None:
         self.n_iter_ = len(path.delta_path)
         self.converged_ = path.converged
         self.delta_path_ = np.array(path.delta_path)
@@ -251,17 +329,45 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         return self.callback(iteration) if self.callback is not None else None
 
     def _outputs(self, X: Any) -> np.ndarray:
-        """Eq. 11, in blocks of rows so that the kernel with the training instances stays small."""
-        if self.kernel == "linear":
-            return np.asarray(X @ self.coef_.T) + self.intercept_
+        """Eq. 11; in blocks of rows, so that the kernel with the training instances stays small."""
         if self.kernel == "precomputed":
             return X[:, self.support_] @ self.dual_coef_ + self.intercept_
-        outputs = np.empty((X.shape[0], len(self.intercept_)), X.dtype)
-        for start in range(0, len(X), step := max(1, BLOCK // len(self.X_fit_))):
-            rows = slice(start, start + step)
-            K = kernel_matrix(self.kernel, X[rows], self.X_fit_, gamma=self.gamma_, degree=self.degree, coef0=self.coef0)
-            np.matmul(K, self.dual_coef_, out=outputs[rows], casting="same_kind")
-        return outputs + self.intercept_
+        if sparse.issparse(X):
+            return np.asarray(X @ self.coef_.T) + self.intercept_
+        return np.concatenate(list(self._output_blocks(X)))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most likely label of each instance (ties go to the first class).
+
+        Outputs of a block of rows are dropped when its labels are known, so memory does not grow with the number of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n)
+            The instances; also a memory map, an h5py or Zarr array or a Parquet data set larger than memory.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        X = self._validate_X(X, reset=False)
+        if self.kernel == "precomputed" or sparse.issparse(X):
+            return self.classes_[self._outputs(X).argmax(axis=1)]
+        return self.classes_[np.concatenate([scores.argmax(axis=1) for scores in self._output_blocks(X)])]
+
+    def _output_blocks(self, X: Any) -> Iterator[np.ndarray]:
+        width = self.coef_.shape[1] if self.kernel == "linear" else len(self.dual_coef_)
+        rows = X if isinstance(X, Rows) else ArrayRows(X)
+        return ordered_map(self._block_outputs, rows.blocks(max(1, BLOCK // width)), self.n_jobs)
+
+    def _block_outputs(self, X: np.ndarray) -> np.ndarray:
+        if self.kernel == "linear":
+            return X @ self.coef_.T + self.intercept_
+        if self.solver_ == "fourier":
+            return FourierFeatures(self.frequencies_, self.phases_)(X) @ self.dual_coef_ + self.intercept_
+        K = kernel_matrix(self.kernel, X, self.X_fit_, gamma=self.gamma_, degree=self.degree, coef0=self.coef0)
+        return (K @ self.dual_coef_).astype(X.dtype, copy=False) + self.intercept_
 
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
         return probabilities(scores)
@@ -277,6 +383,22 @@ def probabilities(outputs: np.ndarray) -> np.ndarray:
     return softmax(outputs / np.asarray(0.1, outputs.dtype), axis=1)
 
 
+def make_blocks(candidates: CandidateSets, weight: np.ndarray | None, dtype: Any, prior: float) -> CandidateBlocks:
+    """The candidates as the solvers take them, with the votes that stand behind them."""
+    votes = votes_of(candidates, prior)
+    return CandidateBlocks(candidates.indptr, candidates.indices, candidates.shape[1], weight, dtype, votes)
+
+
+def votes_of(candidates: CandidateSets, prior: float) -> np.ndarray | None:
+    """``κ π`` of every candidate; None where there are no votes.
+
+    A row without any vote gets even shares, which move all its outputs alike and so change nothing.
+    """
+    if not prior or candidates.counts is None:
+        return None
+    return prior * row_normalise(candidates.counts.astype(float), candidates.indptr)
+
+
 def factorise(model: type[M], matrix: Any, beta: float, blocks: CandidateBlocks) -> M:
     """Make the model step, with an error that says what to do when the matrix has no Cholesky factor."""
     try:
@@ -290,15 +412,11 @@ def factorise(model: type[M], matrix: Any, beta: float, blocks: CandidateBlocks)
 
 def require_memory(X: Any) -> None:
     """Refuse a kernel matrix that cannot fit, before the machine finds out by itself."""
-    need = int(2.2 * X.dtype.itemsize * X.shape[0] ** 2)
-    if not hasattr(os, "sysconf"):  # Windows does not say
-        return
-    have = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if need > have:
+    need, available = exact_need(X.shape[0], X.dtype.itemsize), available_memory()
+    if available is not None and need > available:
         raise MemoryNeedError(
-            f"an exact kernel fit of {X.shape[0]} rows needs about {need / 2**30:.0f} GiB of memory and this machine has "
-            f"{have / 2**30:.0f} GiB; approximate the kernel: "
-            "make_pipeline(sklearn.kernel_approximation.Nystroem(n_components=1000), SUREClassifier(kernel='linear'))"
+            f"an exact kernel fit of {X.shape[0]} rows needs about {need / 2**30:.1f} GiB of memory and "
+            f"{available / 2**30:.1f} GiB are free; use solver='nystroem' (or 'auto')"
         )
 
 

@@ -14,16 +14,18 @@ from sklearn.model_selection import KFold, check_cv
 from sklearn.utils._param_validation import StrOptions
 
 from ..data.candidates import CandidateSets
+from ..data.rows import ArrayRows
 from ..evaluation.metrics import approximated_accuracy, covering_rate
 from ..exceptions import CandidateError, InputError, ParameterError
 from ..progress import track
 from ..solvers.alternate import alternate
-from ..solvers.confidence import CandidateBlocks
 from ..solvers.dual import DualModel
+from ..solvers.passes import block_rows, ordered_map
 from ..solvers.primal import PrimalModel
 from ..solvers.threads import blas_threads
 from ._base import PartialLabelClassifier, check_learnable, check_weight
-from .sure import GRID, KERNEL_CONSTRAINTS, SUREClassifier, factorise, probabilities
+from ._lowrank import make_features
+from .sure import GRID, KERNEL_CONSTRAINTS, SUREClassifier, factorise, make_blocks, probabilities
 
 SCORINGS = ("covering_rate", "approximated_accuracy", "oracle")
 
@@ -45,7 +47,7 @@ class SURECV(PartialLabelClassifier):
         As in :class:`SUREClassifier`.
     bandwidth : float or sequence of float, default=1.0
         As in :class:`SUREClassifier`; several are searched over.
-    degree, coef0, solver, init, max_iter, tol
+    degree, coef0, solver, n_components, landmarks, init, prior, max_iter, tol, random_state
         As in :class:`SUREClassifier`.
     cv : int, splitter or iterable, default=None
         None is five folds of shuffled rows, always the same; anything else as in ``GridSearchCV``, where a number means folds of
@@ -104,12 +106,16 @@ class SURECV(PartialLabelClassifier):
         degree: float = 3,
         coef0: float = 1,
         solver: str = "auto",
+        n_components: int = 1000,
+        landmarks: str = "uniform",
         init: str = "candidates",
+        prior: float = 1.0,
         max_iter: int = 200,
         tol: float = 1e-3,
         cv: Any = None,
         scoring: str = "covering_rate",
         verbose: bool | int = 0,
+        random_state: Any = 0,
     ) -> None:
         self.lams = lams
         self.betas = betas
@@ -119,12 +125,16 @@ class SURECV(PartialLabelClassifier):
         self.degree = degree
         self.coef0 = coef0
         self.solver = solver
+        self.n_components = n_components
+        self.landmarks = landmarks
         self.init = init
+        self.prior = prior
         self.max_iter = max_iter
         self.tol = tol
         self.cv = cv
         self.scoring = scoring
         self.verbose = verbose
+        self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -178,8 +188,8 @@ class SURECV(PartialLabelClassifier):
                 train, test = folds[f]
                 if f == 0:  # one kernel matrix for all folds
                     single = SUREClassifier(**self._fixed_parameters() | {"kernel": kernels[k], "bandwidth": bandwidths[h]})
-                    K = None if single._solves_primal(X[train]) else single._train_kernel(X, weight)
-                outputs_of = self._fold_outputs(X, K, candidates, weight, lams, train, test)
+                    Z, K = _instances(single, X, weight)
+                outputs_of = self._fold_outputs(Z, K, candidates, weight, lams, train, test)
                 known, share = truth[test], None if weight is None else weight[test]
                 for b, outputs in enumerate(pool.map(outputs_of, betas)):
                     scores[h, b, k, :, f] = [self._score(q, known, share) for q in outputs]
@@ -187,7 +197,7 @@ class SURECV(PartialLabelClassifier):
 
     def _fold_outputs(
         self,
-        X: Any,
+        Z: Any,
         K: np.ndarray | None,
         candidates: CandidateSets,
         weight: np.ndarray | None,
@@ -197,9 +207,9 @@ class SURECV(PartialLabelClassifier):
     ) -> Callable[[float], np.ndarray]:
         """The function of β that learns from one fold and gives the outputs of the rows left out: lams × rows × classes."""
         known = candidates[train]
-        blocks = CandidateBlocks(known.indptr, known.indices, known.shape[1], None if weight is None else weight[train], X.dtype)
+        blocks = make_blocks(known, None if weight is None else weight[train], lams.dtype, self.prior)
         rows = train[blocks.row_order]
-        left, right = (X[rows], X[test]) if K is None else (K[np.ix_(rows, rows)], K[np.ix_(test, rows)])
+        left, right = (Z[rows], Z[test]) if K is None else (K[np.ix_(rows, rows)], K[np.ix_(test, rows)])
 
         def outputs_of(beta: float) -> np.ndarray:
             model = factorise(PrimalModel, left, beta, blocks) if K is None else factorise(DualModel, left.copy(), beta, blocks)
@@ -254,7 +264,10 @@ class SURECV(PartialLabelClassifier):
         self.best_score_ = float(mean[self.best_index_])
 
     def _fixed_parameters(self) -> dict[str, Any]:
-        names = ("kernel", "gamma", "bandwidth", "degree", "coef0", "solver", "init", "max_iter", "tol")
+        names = (
+            *("kernel", "gamma", "bandwidth", "degree", "coef0", "solver", "n_components", "landmarks"),
+            *("init", "prior", "max_iter", "tol", "random_state"),
+        )
         fixed = {name: getattr(self, name) for name in names}
         return fixed | {name: _as_list(fixed[name])[0] for name in ("kernel", "bandwidth")}
 
@@ -293,6 +306,18 @@ class SURECV(PartialLabelClassifier):
 
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
         return probabilities(scores)
+
+
+def _instances(single: SUREClassifier, X: Any, weight: np.ndarray | None) -> tuple[Any, np.ndarray | None]:
+    """What a model is linear in (instances or features), or its kernel matrix."""
+    single.solver_ = single._solver_for(X)
+    if single.solver_ == "dual":
+        return None, single._train_kernel(X, weight)
+    if single.solver_ == "primal":
+        return X, None
+    rows = ArrayRows(X)
+    features = make_features(single, rows, weight)
+    return np.concatenate(list(ordered_map(features, rows.blocks(block_rows(features.size))))), None
 
 
 def _as_positions(rows: Any) -> np.ndarray:

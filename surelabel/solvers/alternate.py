@@ -33,7 +33,7 @@ class Iteration:
     delta : float
         Change of the confidences, ``‖ΔP‖_F / √m``.
     objective : float
-        Value of the objective (2).
+        Value of the objective (2), with the term of the votes if there are any.
     """
 
     number: int
@@ -125,6 +125,7 @@ def _alternate(
         # ‖new - q‖² - ‖p - q‖² = (new - p)ᵀ(new + p - 2q).
         change = new - p
         objective = loss + (change * (new + p - 2 * q)) @ blocks.entry_weight - lam[active] * blocks.peak(new)
+        objective -= blocks.agreement(new)
         delta = np.sqrt(change**2 @ blocks.entry_weight / blocks.total_weight)
         done = delta <= tol
         for i, problem in enumerate(active):

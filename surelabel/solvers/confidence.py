@@ -3,6 +3,9 @@
 Outside the candidate set ``p = 0``. Inside it, ``‖p - q‖² - λ p_j`` is, up to a constant, ``‖p - (q + λ/2 e_j)‖²``, so
 eq. 10 is the Euclidean projection of ``q + λ/2 e_j`` onto the probability simplex, with ``j`` the arg max of ``q``.
 Projection keeps the order of entries, hence ``p_k ≤ p_j`` and ``p ≤ 1`` hold by themselves.
+
+Votes add ``-κ Σ_k π_k p_k``, where ``π_k`` is the share of the votes that label ``k`` has. It completes the square in the same
+way: eq. 10 with ``q + κ/2 π`` in the place of ``q``.
 """
 
 from __future__ import annotations
@@ -31,6 +34,8 @@ class CandidateBlocks:
         Weights of the rows.
     dtype : numpy type
         Precision of the confidences.
+    prior : ndarray or None, default=None
+        ``κ π``, aligned with ``indices``.
 
     Attributes
     ----------
@@ -42,7 +47,15 @@ class CandidateBlocks:
         Row (counted from the first ambiguous one), label and weight of every entry of the ambiguous rows.
     """
 
-    def __init__(self, indptr: np.ndarray, indices: np.ndarray, n_classes: int, weight: np.ndarray | None, dtype: Any) -> None:
+    def __init__(
+        self,
+        indptr: np.ndarray,
+        indices: np.ndarray,
+        n_classes: int,
+        weight: np.ndarray | None,
+        dtype: Any,
+        prior: np.ndarray | None = None,
+    ) -> None:
         sizes = np.diff(indptr)
         self.n_rows, self.n_classes = len(sizes), n_classes
         self.row_order = np.argsort(sizes, kind="stable")
@@ -62,6 +75,8 @@ class CandidateBlocks:
         self._positions, self.rows = np.concatenate(positions), np.concatenate(rows)
         self.columns = indices[self._positions]
         self.entry_weight = self.weight[self.n_clean + self.rows]
+        self._prior = None if prior is None else prior[self._positions].astype(dtype)
+        self._clean_prior = 0.0 if prior is None else float(prior[first[: self.n_clean]] @ self.weight[: self.n_clean])
 
     def _blocks(self, values: np.ndarray) -> Iterator[np.ndarray]:
         """Views of problems × entries, one per set size: problems × size × rows."""
@@ -82,6 +97,7 @@ class CandidateBlocks:
 
     def project(self, q: np.ndarray, lam: np.ndarray) -> np.ndarray:
         """Solve eq. 10 for every ambiguous row and every problem: ``q`` of shape (problems, entries), ``lam`` (problems,)."""
+        q = q if self._prior is None else q + self._prior / 2
         p = np.empty_like(q)
         for outputs, confidences in zip(self._blocks(q), self._blocks(p), strict=True):
             confidences[:] = confidence(outputs, lam[:, None])
@@ -93,6 +109,10 @@ class CandidateBlocks:
         for block, weight in zip(self._blocks(p), self._blocks(self.entry_weight[None]), strict=True):
             total += block.max(axis=1) @ weight[0, 0]
         return total
+
+    def agreement(self, p: np.ndarray) -> np.ndarray | float:
+        """``κ Σ_i w_i π_iᵀp_i`` over all rows, for every problem; 0 without votes."""
+        return 0.0 if self._prior is None else self._clean_prior + (p * self._prior) @ self.entry_weight
 
     def ambiguous_entries(self, values: np.ndarray) -> np.ndarray:
         """Of values aligned with ``indices``, those of the ambiguous rows in the order of the blocks."""

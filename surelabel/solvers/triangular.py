@@ -31,9 +31,22 @@ def cholesky(K: np.ndarray) -> np.ndarray:
 
 def solve(factor: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Solve ``L Lᵀ x = r`` for every row ``r`` of a C-ordered matrix, in place."""
+    return backward(factor, forward(factor, rows))
+
+
+def forward(factor: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Solve ``L x = r`` for every row ``r`` of a C-ordered matrix, in place."""
+    return _substitute(factor, rows, b"N")
+
+
+def backward(factor: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Solve ``Lᵀ x = r`` for every row ``r`` of a C-ordered matrix, in place."""
+    return _substitute(factor, rows, b"T")
+
+
+def _substitute(factor: np.ndarray, rows: np.ndarray, transposed: bytes) -> np.ndarray:
     n, one = len(factor), np.ones(1, factor.dtype)
-    for transposed in (b"N", b"T"):
-        _call("trsm", factor, b"L", b"L", transposed, b"N", n, len(rows), one, factor, _stride(factor), rows, n)
+    _call("trsm", factor, b"L", b"L", transposed, b"N", n, len(rows), one, factor, _stride(factor), rows, n)
     return rows
 
 

@@ -164,7 +164,7 @@ def test_callback_sees_every_iteration_and_can_stop(iris):
 def test_verbose(iris, capsys):
     X, _, candidates = iris
     SUREClassifier(verbose=1).fit(X, candidates)
-    assert capsys.readouterr().out.startswith("iteration 1: change ")
+    assert capsys.readouterr().out.startswith("solver: dual\niteration 1: change ")
 
 
 def test_inits_agree_after_convergence(iris):

@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surelabel.solvers.confidence import CandidateBlocks, confidence, project_simplex
+from surelabel.solvers.segments import row_normalise
 from surelabel.solvers.theorem import op, opi, ops
 from tests.reference.sure import qp_confidence
 
@@ -30,6 +31,22 @@ def test_closed_form_equals_quadprog(q, lam):
     j = int(np.argmax(q >= q.max() - 1e-9))
     expected, _ = qp_confidence(q, np.ones(len(q)), j, lam)
     np.testing.assert_allclose(confidence(q[:, None], lam)[:, 0], expected, atol=1e-8)
+
+
+@given(
+    st.lists(st.tuples(st.floats(-3, 3, width=32), st.integers(0, 9)), min_size=2, max_size=7), lams, st.floats(0, 5, width=32)
+)
+@settings(max_examples=150)
+def test_votes_complete_the_square(entries, lam, kappa):
+    """The step of the blocks minimises ``‖p - q‖² - λ‖p‖_∞ - κ πᵀp``: no arg max j that quadprog may be given does better."""
+    q, votes = np.array(entries).T
+    prior = kappa * row_normalise(votes, np.array([0, len(q)]))
+    blocks = CandidateBlocks(np.array([0, len(q)]), np.arange(len(q)), len(q) + 1, None, np.float64, prior)
+    p = blocks.ambiguous_entries(blocks.all_entries(blocks.project(q[None], np.array([lam]))[0]))
+    value = np.sum((p - q) ** 2) - lam * p.max() - prior @ p
+    best = min(qp_confidence(q, np.ones(len(q)), j, lam, prior)[1] for j in range(len(q)))
+    assert value == pytest.approx(best, abs=1e-7)
+    assert blocks.agreement(p[None])[0] == pytest.approx(prior @ p)
 
 
 @given(outputs, lams, st.data())

@@ -10,6 +10,7 @@ from surelabel.solvers.alternate import alternate
 from surelabel.solvers.confidence import CandidateBlocks
 from surelabel.solvers.kernels import kernel_matrix
 from surelabel.solvers.primal import PrimalModel
+from surelabel.solvers.segments import row_normalise
 from tests.reference.sure import literal_sure
 
 
@@ -25,13 +26,16 @@ def problems(draw):
         Y[row, rng.permutation(l)[:r]] = 1
     weight = rng.integers(1, 4, m) if draw(st.booleans()) else None
     lam, beta = draw(st.sampled_from([0.0, 0.01, 0.3, 1.0])), draw(st.sampled_from([0.01, 0.1, 1.0]))
-    return X, Y, weight, lam, beta, draw(st.sampled_from(["candidates", "uniform"]))
+    kappa = draw(st.sampled_from([0.0, 0.2, 1.0, 5.0]))
+    votes = rng.integers(0, 4, Y.shape) * Y if kappa else None
+    return X, Y, weight, lam, beta, draw(st.sampled_from(["candidates", "uniform"])), votes, kappa
 
 
-def solve(model_type, matrix, Y, weight, lam, beta, init, n_iter=6):
+def solve(model_type, matrix, Y, weight, lam, beta, init, votes, kappa, n_iter=6):
     rows, indices = np.nonzero(Y)
     indptr = np.concatenate([[0], np.cumsum(Y.sum(axis=1))])
-    blocks = CandidateBlocks(indptr, indices, Y.shape[1], None if weight is None else weight.astype(float), np.float64)
+    prior = None if votes is None else kappa * row_normalise(votes[rows, indices].astype(float), indptr)
+    blocks = CandidateBlocks(indptr, indices, Y.shape[1], None if weight is None else weight.astype(float), np.float64, prior)
     order = blocks.row_order
     ordered = matrix[order] if model_type is PrimalModel else matrix[np.ix_(order, order)].copy()
     model = model_type(ordered, beta, blocks)
@@ -60,21 +64,22 @@ def assert_same(fast, literal, Y):
 @settings(max_examples=120, deadline=None)
 @pytest.mark.parametrize("blocks", [False, True], ids=["solves", "blocks"])
 def test_kernel_model(blocks, problem):
-    X, Y, weight, lam, beta, init = problem
+    X, Y, weight, lam, beta, init, votes, kappa = problem
     K = kernel_matrix("rbf", X, gamma=0.3)
     with pytest.MonkeyPatch.context() as patch:
         if blocks:
             patch.setattr(dual.PartialInverse, "_worth_building", lambda *_: True)
-        fast = solve(dual.DualModel, K, Y, weight, lam, beta, init)
-    assert_same(fast, literal_sure(K, Y, lam, beta, 6, init=init, weight=weight), Y)
+        fast = solve(dual.DualModel, K, Y, weight, lam, beta, init, votes, kappa)
+    assert_same(fast, literal_sure(K, Y, lam, beta, 6, init=init, weight=weight, votes=votes, kappa=kappa), Y)
 
 
 @given(problems())
 @settings(max_examples=120, deadline=None)
 def test_linear_model(problem):
-    X, Y, weight, lam, beta, init = problem
-    fast = solve(PrimalModel, X, Y, weight, lam, beta, init)
-    assert_same(fast, literal_sure(None, Y, lam, beta, 6, linear_X=X, init=init, weight=weight), Y)
+    X, Y, weight, lam, beta, init, votes, kappa = problem
+    fast = solve(PrimalModel, X, Y, weight, lam, beta, init, votes, kappa)
+    literal = literal_sure(None, Y, lam, beta, 6, linear_X=X, init=init, weight=weight, votes=votes, kappa=kappa)
+    assert_same(fast, literal, Y)
 
 
 def test_all_lams_at_once_equal_one_at_a_time():

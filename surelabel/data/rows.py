@@ -1,0 +1,161 @@
+"""Instances that need not be in memory: memory maps, HDF5 and Zarr arrays, Parquet data sets, read in blocks of rows."""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from mmap import ALLOCATIONGRANULARITY
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..exceptions import InputError
+
+
+class Rows(ABC):
+    """Rows of numbers, read in order in blocks.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Number of rows and of columns.
+    dtype : numpy.dtype
+        Of the blocks: float32 where the source has it, else float64.
+    """
+
+    shape: tuple[int, int]
+    dtype: np.dtype
+
+    @abstractmethod
+    def blocks(self, step: int) -> Iterator[np.ndarray]:
+        """All rows in order, ``step`` at a time."""
+
+    @abstractmethod
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """The rows at ascending positions."""
+
+
+def as_rows(X: Any) -> Rows | None:
+    """The rows of something that is better not read at once; None for everything else.
+
+    Parameters
+    ----------
+    X : object
+        A NumPy memory map, an h5py or Zarr data set, or a ``pyarrow.dataset.Dataset`` whose columns are all numbers.
+
+    Returns
+    -------
+    Rows or None
+    """
+    if isinstance(X, Rows):
+        return X
+    if isinstance(X, np.memmap) and X.ndim == 2 and X.size:
+        return ArrayRows(X)
+    dataset = getattr(sys.modules.get("pyarrow.dataset"), "Dataset", ())
+    if isinstance(X, dataset):
+        return ParquetRows(X)
+    if type(X).__module__.partition(".")[0] in ("h5py", "zarr") and len(getattr(X, "shape", ())) == 2:
+        return ArrayRows(X)
+    return None
+
+
+class ArrayRows(Rows):
+    """Rows of anything that is sliced as an array: a memory map, an HDF5 data set, a Zarr array, a plain array.
+
+    Parameters
+    ----------
+    array : array-like of shape (m, n)
+        It must have ``shape``, ``dtype`` and slicing.
+    """
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+        self.shape = tuple(array.shape)
+        self.dtype = np.dtype(np.float32) if array.dtype == np.float32 else np.dtype(np.float64)
+        if np.dtype(array.dtype).kind not in "biuf":
+            raise InputError(f"X holds {array.dtype}: it must hold numbers")
+        self._in_file = isinstance(array, np.memmap) and array.flags.c_contiguous and _same_as_file(array)
+
+    def blocks(self, step: int) -> Iterator[np.ndarray]:
+        """All rows in order, ``step`` at a time."""
+        for start in range(0, self.shape[0], step):
+            yield self._read(start, min(start + step, self.shape[0]))
+
+    def _read(self, start: int, stop: int) -> np.ndarray:
+        array = self._array
+        if not self._in_file:
+            return np.ascontiguousarray(array[start:stop], dtype=self.dtype)
+        # Reading the file leaves no mapped pages behind, which would count as memory.
+        offset = _file_offset(array) + start * array.strides[0]
+        flat = np.fromfile(array.filename, array.dtype, (stop - start) * self.shape[1], offset=offset)
+        return flat.reshape(-1, self.shape[1]).astype(self.dtype, copy=False)
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """The rows at ascending positions."""
+        return np.ascontiguousarray(self._array[rows], dtype=self.dtype)
+
+
+def _same_as_file(array: np.memmap) -> bool:
+    """Whether the file of a map still holds what the map shows: it may be gone, or changed in memory alone (mode "c")."""
+    return array.filename is not None and array.mode != "c" and Path(array.filename).exists()
+
+
+def _file_offset(array: np.memmap) -> int:
+    """Where in its file a memory map, or a slice of one, begins: ``array.offset`` is that of the whole map."""
+    whole = np.frombuffer(array._mmap, np.uint8)  # type: ignore[attr-defined]
+    mapped_from = array.offset - array.offset % ALLOCATIONGRANULARITY
+    return mapped_from + array.ctypes.data - whole.ctypes.data
+
+
+class ParquetRows(Rows):
+    """Rows of a Parquet data set (one or many files); its columns are the features.
+
+    Parameters
+    ----------
+    dataset : pyarrow.dataset.Dataset
+        All columns must be numbers.
+    columns : list of str, default=None
+        Those to read; by default all.
+    """
+
+    def __init__(self, dataset: Any, columns: list[str] | None = None) -> None:
+        import pyarrow as pa
+
+        self._dataset = dataset
+        self.columns = list(dataset.schema.names) if columns is None else columns
+        types = [dataset.schema.field(name).type for name in self.columns]
+        wrong = [
+            name
+            for name, kind in zip(self.columns, types, strict=True)
+            if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
+        ]
+        if wrong:
+            raise InputError(
+                f"X has columns that are no numbers: {', '.join(wrong)}; choose others by ParquetRows(dataset, columns)"
+            )
+        self.shape = (dataset.count_rows(), len(self.columns))
+        self.dtype = np.dtype(np.float32 if all(kind == pa.float32() for kind in types) else np.float64)
+
+    def blocks(self, step: int) -> Iterator[np.ndarray]:
+        """All rows in order, ``step`` at a time."""
+        held: list[np.ndarray] = []
+        for batch in self._dataset.to_batches(columns=self.columns, batch_size=step, batch_readahead=2, fragment_readahead=1):
+            held.append(self._as_array(batch))
+            while sum(map(len, held)) >= step:
+                joined = np.concatenate(held)
+                yield joined[:step]
+                held = [joined[step:]]
+        if rest := sum(map(len, held)):
+            yield np.concatenate(held)[:rest]
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """The rows at ascending positions."""
+        return self._as_array(self._dataset.take(rows, columns=self.columns))
+
+    def _as_array(self, table: Any) -> np.ndarray:
+        array = np.empty((table.num_rows, len(self.columns)), self.dtype)
+        for j, column in enumerate(table.columns):
+            array[:, j] = np.asarray(column)
+        return array

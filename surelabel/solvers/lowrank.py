@@ -1,0 +1,248 @@
+"""SURE with a low-rank kernel: the linear model on ``D`` features of every row, in sums over blocks of rows.
+
+A feature map (see :mod:`.features`) turns rows into features ``Z``, m × D, whose inner products approximate the kernel.
+With ``H`` the centring, the model of eq. 4 is ``f(x) = Wᵀz(x) + b`` with ``W = (ZᵀHZ + βI)⁻¹ ZᵀHP`` and ``b = p̄ - Wᵀz̄``.
+
+``ZᵀZ``, ``ZᵀP`` and the confidence step are sums and maps over blocks of rows, so one pass over the data is one iteration, in
+memory, out of core or on a cluster: confidences stay with their rows, and only ``D × l`` matrices travel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from scipy import sparse
+
+from .alternate import Iteration
+from .confidence import CandidateBlocks
+from .triangular import cholesky, solve
+
+# Computing all outputs of a block by one matrix product, instead of those of the candidates class by class, pays while there
+# are at most so many classes for each candidate of a row.
+DENSE = 60
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums over rows that the features alone determine: ``ZᵀΩZ``, ``Zᵀw`` and ``Σw``."""
+
+    gram: np.ndarray
+    total: np.ndarray
+    weight: float
+
+    def __add__(self, other: Moments) -> Moments:
+        return Moments(self.gram + other.gram, self.total + other.total, self.weight + other.weight)
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Sums over rows that the confidences determine.
+
+    Attributes
+    ----------
+    right : ndarray of shape (l, D)
+        ``PᵀΩZ``.
+    mass : ndarray of shape (l,)
+        ``Pᵀw``.
+    squares : float
+        ``Σ w ‖p‖²``.
+    change, fall : float
+        Of the step that led here: ``Σ w ‖Δp‖²``, and by how much it changed ``Σ w ‖p - q‖²``.
+    peak, agreement : float
+        What the step maximises besides: ``Σ w ‖p‖_∞``, and the agreement with votes; over all rows.
+    """
+
+    right: np.ndarray
+    mass: np.ndarray
+    squares: float
+    change: float = 0.0
+    fall: float = 0.0
+    peak: float = 0.0
+    agreement: float = 0.0
+
+    def __add__(self, other: Targets) -> Targets:
+        return Targets(*(getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__))
+
+
+class Passes(Protocol):
+    """The rows, wherever they are: each method is one pass over them. Confidences are kept with the rows."""
+
+    def moments(self) -> Moments:
+        """Sums over the features of all rows."""
+
+    def start(self, init: str) -> tuple[Targets, Targets]:
+        """Set the confidences at the start; the sums over certain rows, which stay, and over ambiguous ones."""
+
+    def advance(self, W: np.ndarray, b: np.ndarray, lam: float) -> Targets:
+        """Confidence step of all ambiguous rows for the model ``W`` (D × l), ``b``; the sums over them."""
+
+
+# ---------------------------------------------------------------- one block of rows
+
+
+def block_moments(Z: np.ndarray, weight: np.ndarray | None) -> Moments:
+    """Sums over the features of one block; ``weight`` None stands for ones."""
+    root = Z if weight is None else Z * np.sqrt(weight)[:, None]
+    total = Z.sum(axis=0, dtype=np.float64) if weight is None else weight.astype(np.float64) @ Z
+    return Moments((root.T @ root).astype(np.float64), total, float(len(Z) if weight is None else weight.sum()))
+
+
+def block_start(Z: np.ndarray, blocks: CandidateBlocks, init: str) -> tuple[np.ndarray, Targets, Targets]:
+    """Confidences of one block at the start, and the sums over its certain and its ambiguous rows."""
+    clean, weight = blocks.row_order[: blocks.n_clean], blocks.weight[: blocks.n_clean]
+    certain = Targets(
+        _right(Z, clean, blocks.clean_columns, weight, blocks.n_classes),
+        np.bincount(blocks.clean_columns, weight, blocks.n_classes),
+        float(weight.sum()),
+    )
+    p = blocks.initial(init, 1)[0]
+    return p, certain, _targets(Z, blocks, p)
+
+
+def block_advance(
+    Z: np.ndarray, blocks: CandidateBlocks, p: np.ndarray, W: np.ndarray, b: np.ndarray, lam: float
+) -> tuple[np.ndarray, Targets]:
+    """Confidence step of one block: its new confidences, and the sums over its ambiguous rows.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (rows, D)
+        Features of the block.
+    blocks : CandidateBlocks
+        Candidates of the block.
+    p : ndarray of shape (n_entries,)
+        Confidences of its ambiguous entries.
+    W, b : ndarray of shape (D, l) and (l,)
+        The model.
+    lam : float
+        The weight λ.
+    """
+    rows = blocks.row_order[blocks.n_clean + blocks.rows]
+    q = _outputs(Z, rows, blocks.columns, W) + b[blocks.columns]
+    new = blocks.project(q[None], np.array([lam], q.dtype))[0]
+    change = new - p
+    weighted = change * blocks.entry_weight
+    targets = replace(
+        _targets(Z, blocks, new),
+        change=float(weighted @ change),
+        fall=float(weighted @ (new + p - 2 * q)),  # ‖new - q‖² - ‖p - q‖²
+        peak=float(blocks.peak(new[None])[0]),
+        agreement=float(np.sum(blocks.agreement(new[None]))),
+    )
+    return new, targets
+
+
+def _targets(Z: np.ndarray, blocks: CandidateBlocks, p: np.ndarray) -> Targets:
+    """The sums that the model is fitted to, over ambiguous rows."""
+    used = np.flatnonzero(p)  # most confidences become 0 or 1
+    rows, columns = blocks.row_order[blocks.n_clean + blocks.rows[used]], blocks.columns[used]
+    weighted = p[used] * blocks.entry_weight[used]
+    right = _right(Z, rows, columns, weighted, blocks.n_classes)
+    return Targets(right, np.bincount(columns, weighted, blocks.n_classes), float(weighted @ p[used]))
+
+
+def _right(Z: np.ndarray, rows: np.ndarray, columns: np.ndarray, values: np.ndarray, n_classes: int) -> np.ndarray:
+    """``PᵀZ`` for the entries of ``P`` given by row, column and value."""
+    transposed = sparse.csr_array((values.astype(Z.dtype, copy=False), (columns, rows)), shape=(n_classes, len(Z)))
+    return (transposed @ Z).astype(np.float64)
+
+
+def _outputs(Z: np.ndarray, rows: np.ndarray, columns: np.ndarray, W: np.ndarray) -> np.ndarray:
+    """``(ZW)_ij`` at the listed entries."""
+    if W.shape[1] * len(Z) <= DENSE * len(rows):
+        return (Z @ W)[rows, columns]
+    order = np.argsort(columns, kind="stable")
+    bounds = np.searchsorted(columns[order], np.arange(W.shape[1] + 1))
+    outputs = np.empty(len(rows), np.result_type(Z, W))
+    for j in np.flatnonzero(np.diff(bounds)):
+        entries = order[bounds[j] : bounds[j + 1]]
+        outputs[entries] = Z[rows[entries]] @ W[:, j]
+    return outputs
+
+
+# ---------------------------------------------------------------- the model
+
+
+class LowRankModel:
+    """The factorised model step.
+
+    Parameters
+    ----------
+    moments : Moments
+        Of all rows.
+    beta : float
+        The regularisation β.
+    """
+
+    def __init__(self, moments: Moments, beta: float) -> None:
+        self._mean, self._weight = moments.total / moments.weight, moments.weight
+        gram = moments.gram - moments.weight * np.outer(self._mean, self._mean)
+        gram.flat[:: len(gram) + 1] += beta
+        self._factor = cholesky(gram)
+
+    def solve(self, targets: Targets) -> tuple[np.ndarray, np.ndarray, float]:
+        """``W`` (D × l), ``b`` and the minimum of eq. 3 for the confidences behind these sums."""
+        mean = targets.mass / self._weight
+        right = targets.right - np.outer(targets.mass, self._mean)
+        W = solve(self._factor, right.copy())
+        # min = Σ w ‖p - p̄‖² - ⟨ZᵀHP, W⟩.
+        loss = targets.squares - self._weight * float(mean @ mean) - float(np.vdot(right, W))
+        return W.T, mean - W @ self._mean, loss
+
+
+@dataclass(frozen=True)
+class LowRankFit:
+    """The model ``f(x) = Wᵀz(x) + b`` and its way there, as :class:`~surelabel.solvers.alternate.Trajectory`."""
+
+    W: np.ndarray
+    b: np.ndarray
+    delta_path: list[float]
+    objective_path: list[float]
+    converged: bool
+
+
+def alternate_passes(
+    passes: Passes,
+    beta: float,
+    lam: float,
+    *,
+    init: str,
+    max_iter: int,
+    tol: float,
+    callback: Callable[[Iteration], bool | None] | None = None,
+) -> LowRankFit:
+    """Algorithm 1 in passes over the rows: one for the factor, one for the start, one for each iteration.
+
+    Parameters
+    ----------
+    passes : Passes
+        The rows.
+    beta : float
+        The regularisation β.
+    lam, init, max_iter, tol, callback
+        As for :func:`~surelabel.solvers.alternate.alternate`, for one λ.
+
+    Returns
+    -------
+    LowRankFit
+        The confidences at the end are with ``passes``.
+    """
+    moments = passes.moments()
+    model = LowRankModel(moments, beta)
+    certain, moving = passes.start(init)
+    deltas: list[float] = []
+    objectives: list[float] = []
+    converged = False
+    for number in range(1, max_iter + 1):
+        W, b, loss = model.solve(certain + moving)
+        moving = passes.advance(W, b, lam)
+        deltas.append(float(np.sqrt(moving.change / moments.weight)))
+        objectives.append(loss + moving.fall - lam * moving.peak - moving.agreement)
+        converged = deltas[-1] <= tol
+        stop = callback is not None and callback(Iteration(number, deltas[-1], objectives[-1]))
+        if converged or stop:
+            break
+    return LowRankFit(W, b, deltas, objectives, converged)

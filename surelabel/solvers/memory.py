@@ -1,0 +1,43 @@
+"""How much memory there is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def available_memory() -> int | None:
+    """Bytes that can be used now: what the machine has free, or less where a control group (a container) sets a limit.
+
+    Returns
+    -------
+    int or None
+        None where the system does not say.
+    """
+    limits = [limit for limit in (_machine(), _control_group()) if limit is not None]
+    return min(limits, default=None)
+
+
+def _machine() -> int | None:
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        kilobytes = next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration, ValueError):
+        # Not Linux: all that is built in.
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else None
+    return kilobytes * 1024
+
+
+def _control_group() -> int | None:
+    """What the control group leaves (version 2, then 1); None without a limit."""
+    root = Path("/sys/fs/cgroup")
+    for limit, usage in (
+        ("memory.max", "memory.current"),
+        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+    ):
+        try:
+            allowed = int((root / limit).read_text())
+            return max(0, allowed - int((root / usage).read_text()))
+        except (OSError, ValueError):  # not there, or "max"
+            continue
+    return None

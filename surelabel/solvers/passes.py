@@ -1,0 +1,235 @@
+"""Passes over blocks of rows: several blocks at a time, results in order, features kept or made again."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from .confidence import CandidateBlocks
+from .lowrank import Moments, Targets, block_advance, block_moments, block_start
+from .threads import blas_threads
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+Keep = Literal["memory", "disk", "recompute"]
+
+CELLS = 2**22  # numbers in the features of one block
+
+
+def block_rows(n_components: int) -> int:
+    """Number of rows of a block. It does not depend on the machine, as sums over blocks would end in other digits."""
+    return max(256, CELLS // n_components)
+
+
+def ordered_map(function: Callable[[T], R], items: Iterable[T], n_jobs: int | None = None) -> Iterator[R]:
+    """``map`` by threads: each item on one of them, with BLAS inside it on one.
+
+    ``n_jobs`` is their number, as scikit-learn counts (-1 for all cores); None for as many as BLAS has.
+
+    Results come in the order of the items, so that sums do not depend on the number of cores. The next item is read while those
+    before it are worked on, and no more than a few are on their way.
+    """
+    with blas_threads(0, enough=1) as free, ThreadPoolExecutor(n_threads := effective_n_jobs(n_jobs or free)) as pool:
+        pending: deque[Future[R]] = deque()
+        try:
+            for item in items:
+                pending.append(pool.submit(function, item))
+                if len(pending) > n_threads:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            for future in pending:
+                future.cancel()
+
+
+class LocalPasses:
+    """Passes over rows on this machine, as :class:`~surelabel.solvers.lowrank.Passes`; use it as a context.
+
+    Parameters
+    ----------
+    read : callable
+        Returns an iterator over the instances in blocks of ``block_rows(D)`` rows, as arrays.
+    shape : tuple of int
+        Number of rows, and number ``D`` of features.
+    features : callable
+        The feature map.
+    blocks_of : callable
+        The candidates of a slice of rows, as :class:`~surelabel.solvers.confidence.CandidateBlocks`.
+    confidence : ndarray of shape (n_entries,)
+        Where the confidences are kept; its type is the precision of the features.
+    indptr : ndarray of shape (m + 1,)
+        Rows of ``confidence``.
+    weight : ndarray of shape (m,) or None
+        Weights of the rows.
+    keep : {"memory", "disk", "recompute"}
+        What happens to the features after the first pass. "disk" is a temporary file, gone with the context.
+    n_jobs : int, default=None
+        Number of threads, as in :func:`ordered_map`.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], Iterator[np.ndarray]],
+        shape: tuple[int, int],
+        features: Callable[[np.ndarray], np.ndarray],
+        blocks_of: Callable[[slice], CandidateBlocks],
+        confidence: np.ndarray,
+        indptr: np.ndarray,
+        weight: np.ndarray | None,
+        keep: Keep,
+        n_jobs: int | None = None,
+    ) -> None:
+        self._read, self._shape, self._features, self._blocks_of = read, shape, features, blocks_of
+        self.confidence, self._indptr, self._weight = confidence, indptr, weight
+        self._n_jobs = n_jobs
+        self._step = block_rows(shape[1])
+        self._store: _Store = STORES[keep](shape, confidence.dtype)
+
+    def __enter__(self) -> LocalPasses:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._store.close()
+
+    def moments(self) -> Moments:
+        """The first pass: features are made, summed and kept."""
+
+        def work(item: tuple[slice, np.ndarray]) -> Moments:
+            rows, X = item
+            Z = self._store.put(rows, self._features, X)
+            return block_moments(Z, None if self._weight is None else self._weight[rows])
+
+        return _total(ordered_map(work, self._instances(), self._n_jobs))
+
+    def start(self, init: str) -> tuple[Targets, Targets]:
+        """Set the confidences; the sums over certain and over ambiguous rows."""
+
+        def work(item: tuple[slice, Any]) -> tuple[Targets, Targets]:
+            rows, Z = item[0], self._store.get(*item, self._features)
+            blocks = self._blocks_of(rows)
+            p, certain, moving = block_start(Z, blocks, init)
+            self._entries(rows)[:] = blocks.all_entries(p)
+            return certain, moving
+
+        certain, moving = zip(*ordered_map(work, self._items(), self._n_jobs), strict=True)
+        return _total(certain), _total(moving)
+
+    def advance(self, W: np.ndarray, b: np.ndarray, lam: float) -> Targets:
+        """Confidence step of all rows."""
+        dtype = self.confidence.dtype
+        W, b = W.astype(dtype), b.astype(dtype)
+
+        def work(item: tuple[slice, Any]) -> Targets:
+            rows, Z = item[0], self._store.get(*item, self._features)
+            blocks = self._blocks_of(rows)
+            p = blocks.ambiguous_entries(self._entries(rows))
+            p, targets = block_advance(Z, blocks, p, W, b, lam)
+            self._entries(rows)[:] = blocks.all_entries(p)
+            return targets
+
+        return _total(ordered_map(work, self._items(), self._n_jobs))
+
+    def _items(self) -> Iterable[tuple[slice, Any]]:
+        """The blocks; with their instances only where features are not kept."""
+        if type(self._store) is _Store:
+            return self._instances()
+        m = self._shape[0]
+        return ((slice(start, min(start + self._step, m)), None) for start in range(0, m, self._step))
+
+    def _instances(self) -> Iterator[tuple[slice, np.ndarray]]:
+        start = 0
+        for X in self._read():
+            yield slice(start, start := start + len(X)), X
+
+    def _entries(self, rows: slice) -> np.ndarray:
+        return self.confidence[self._indptr[rows.start] : self._indptr[rows.stop]]
+
+
+def _total(parts: Iterable[Any]) -> Any:
+    iterator = iter(parts)
+    total = next(iterator)
+    for part in iterator:
+        total = total + part
+    return total
+
+
+# ---------------------------------------------------------------- where features are kept
+
+
+class _Store:
+    """Keeps nothing: features are made again in every pass."""
+
+    def __init__(self, shape: tuple[int, int], dtype: Any) -> None: ...
+
+    def put(self, rows: slice, features: Callable, X: np.ndarray) -> np.ndarray:
+        """Make the features of a block."""
+        return features(X)
+
+    def get(self, rows: slice, X: Any, features: Callable) -> np.ndarray:
+        """The features of a block again."""
+        return features(X)
+
+    def close(self) -> None:
+        """Give back what was taken."""
+
+
+class _Memory(_Store):
+    """Features stay in one array."""
+
+    def __init__(self, shape: tuple[int, int], dtype: Any) -> None:
+        self._kept = np.empty(shape, dtype)
+
+    def put(self, rows: slice, features: Callable, X: np.ndarray) -> np.ndarray:
+        self._kept[rows] = features(X)
+        return self._kept[rows]
+
+    def get(self, rows: slice, X: Any, features: Callable) -> np.ndarray:
+        return self._kept[rows]
+
+    def close(self) -> None:
+        del self._kept
+
+
+class _Disk(_Store):
+    """Features go to a file without a name, so that nothing is left behind. Not a map, whose pages would count as memory."""
+
+    def __init__(self, shape: tuple[int, int], dtype: Any) -> None:
+        self._width, self._dtype = shape[1], np.dtype(dtype)
+        descriptor, name = tempfile.mkstemp(prefix="surelabel-features-")
+        self._descriptor = descriptor
+        Path(name).unlink()
+
+    def put(self, rows: slice, features: Callable, X: np.ndarray) -> np.ndarray:
+        Z = features(X)
+        content, at = np.ascontiguousarray(Z).data.cast("B"), self._offset(rows.start)
+        while content:
+            written = os.pwrite(self._descriptor, content, at)
+            content, at = content[written:], at + written
+        return Z
+
+    def get(self, rows: slice, X: Any, features: Callable) -> np.ndarray:
+        Z = np.empty((rows.stop - rows.start, self._width), self._dtype)
+        content, at = Z.data.cast("B"), self._offset(rows.start)
+        while content:
+            count = os.preadv(self._descriptor, [content], at)
+            content, at = content[count:], at + count
+        return Z
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+    def _offset(self, row: int) -> int:
+        return row * self._width * self._dtype.itemsize
+
+
+STORES: dict[str, type[_Store]] = {"memory": _Memory, "disk": _Disk, "recompute": _Store}
