@@ -137,6 +137,7 @@ def _memory(estimator: Any) -> Iterator[Any]:
     if "memory" not in estimator.get_params():
         yield estimator
         return
+    warnings.filterwarnings("ignore", "Persisting input arguments")  # a slow disk changes no result
     with TemporaryDirectory() as folder:
         yield clone(estimator).set_params(memory=folder)
 
