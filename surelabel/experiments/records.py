@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import fcntl
+import gzip
 import json
 import os
+import zlib
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -24,7 +26,7 @@ def read(folder: str | Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     Parameters
     ----------
     folder : path-like
-        The results folder of one study.
+        The results folder of one study. Records that are kept, not added to, may be compressed by ``gzip``.
 
     Returns
     -------
@@ -36,13 +38,15 @@ def read(folder: str | Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     folder = Path(folder)
     if not (folder / STUDY).is_file():
         raise StudyError(f"{folder}: this is not a results folder: it has no {STUDY}")
-    path = folder / RECORDS
+    path, packed = folder / RECORDS, folder / f"{RECORDS}.gz"
+    if packed.is_file() and not path.is_file():
+        return load_toml(folder / STUDY), _parse(packed, _unpack(packed))
     return load_toml(folder / STUDY), _parse(path, path.read_bytes() if path.is_file() else b"")
 
 
 def folders(results: str | Path) -> list[Path]:
     """The folders of studies with at least one record: ``results`` itself, or those in it."""
-    found = [path.parent for pattern in (RECORDS, f"*/{RECORDS}") for path in sorted(Path(results).glob(pattern))]
+    found = [path.parent for pattern in (STUDY, f"*/{STUDY}") for path in sorted(Path(results).glob(pattern))]
     return [folder for folder in found if read(folder)[1]]
 
 
@@ -110,6 +114,13 @@ class RecordWriter:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._file.close()
+
+
+def _unpack(path: Path) -> bytes:
+    try:
+        return gzip.decompress(path.read_bytes())
+    except (OSError, EOFError, zlib.error) as error:
+        raise StudyError(f"{path}: the compressed records are damaged ({error}); take them from where they came again") from None
 
 
 def _parse(path: Path, content: bytes) -> list[dict[str, Any]]:

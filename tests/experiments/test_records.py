@@ -1,5 +1,6 @@
 """The store: durable, repaired, one writer."""
 
+import gzip
 import json
 
 import pytest
@@ -44,6 +45,19 @@ def test_a_cell_is_recorded_once(tmp_path, study, ids):
     with open(tmp_path / "records.jsonl", "a") as file:
         file.write(json.dumps({"cell": ids[0], "n": 5}) + "\n")
     assert len(read(tmp_path)[1]) == 2
+
+
+def test_compressed_records_are_read(tmp_path, study, ids):
+    write(tmp_path, study, {"cell": ids[0], "text": "λ"})
+    path = tmp_path / "records.jsonl"
+    packed = tmp_path / "records.jsonl.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+    assert read(tmp_path)[1] == [{"cell": ids[0], "text": "λ"}]
+    assert folders(tmp_path) == [tmp_path]
+    packed.write_bytes(packed.read_bytes()[:20])
+    with pytest.raises(StudyError, match=r"records.jsonl.gz: the compressed records are damaged"):
+        read(tmp_path)
 
 
 def test_torn_at_any_byte_the_whole_lines_remain(tmp_path, study, ids):
