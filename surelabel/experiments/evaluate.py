@@ -146,7 +146,7 @@ def _search(estimator: Any, grid: dict[str, list], selection: str) -> Any:
     """A search over the grid; SURE has its own, which shares kernel matrices and factorisations."""
     if not isinstance(estimator, SUREClassifier) or not set(grid) <= {"lam", "beta", "kernel", "bandwidth"}:
         return grid_search(estimator, grid, selection)
-    fixed = {name: value for name, value in estimator.get_params().items() if name not in ("lam", "beta", "callback")}
+    fixed = {name: value for name, value in estimator.get_params().items() if name not in ("lam", "beta", "callback", "n_jobs")}
     searched = {name: values for name, values in grid.items() if name in fixed}
     lams, betas = grid.get("lam", [estimator.lam]), grid.get("beta", [estimator.beta])
     return SURECV(lams, betas, **fixed | searched, scoring=selection)
