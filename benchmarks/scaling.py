@@ -1,7 +1,8 @@
 """SURE from a thousand to ten million rows: time, peak memory, and what low rank costs in accuracy.
 
 Every measurement is a process of its own, so that its peak memory is its own. ``python benchmarks/scaling.py PART...`` runs parts
-(million, growth, accuracy, outofcore, large; all by default) and writes ``docs/scaling/PART.json``; ``plot`` draws them.
+(million, growth, accuracy, outofcore, large; all by default) and writes ``docs/scaling/PART.json``; from these, ``show`` makes
+``docs/scaling/results.md`` and the plot.
 """
 
 import json
@@ -185,20 +186,41 @@ def large():
 PARTS = (million, growth, accuracy, outofcore, large)
 
 
-def plot():
-    """Time and memory against the number of rows, with the fitted exponents."""
+def show():
+    """The records as tables, and time and memory against the number of rows."""
+    lines = ["# Scaling: what was measured", "", "Made by `python benchmarks/scaling.py` from its records; 2 cores.", ""]
+    for part in PARTS:
+        path = OUTPUT / f"{part.__name__}.json"
+        if not path.is_file():
+            continue
+        records = json.loads(path.read_text())
+        columns = list(dict.fromkeys(key for record in records for key in record))
+        lines += [f"## {part.__name__}", "", "| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns)]
+        lines += ["| " + " | ".join(_cell(record.get(column)) for column in columns) + " |" for record in records] + [""]
+    if (OUTPUT / "growth.json").is_file():
+        plot(json.loads((OUTPUT / "growth.json").read_text()))
+        lines += ["![time and memory against rows](growth.svg)", ""]
+    (OUTPUT / "results.md").write_text("\n".join(lines))
+
+
+def _cell(value):
+    if isinstance(value, list):
+        return ", ".join(f"{entry:,}" if isinstance(entry, int) else str(entry) for entry in value)
+    return "" if value is None else str(value)
+
+
+def plot(records):
+    """Time and memory against the number of rows, with the exponents fitted to the larger half."""
     import matplotlib.pyplot as plt
 
-    records = json.loads((OUTPUT / "growth.json").read_text())
     figure, panels = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
     for solver, name, colour in (("dual", "exact", "#0072b2"), (None, "Nyström, D = 1,000", "#d55e00")):
-        chosen = [r for r in records if r.get("solver") == solver and "seconds" in r]
-        m = np.array([r["arguments"][0] for r in chosen])
-        values = {
-            "time (s)": [r["seconds"] for r in chosen],
-            "memory of the fit (GiB)": [max(r["peak_gib"] - r["before_gib"], 1e-3) for r in chosen],
-        }
-        for axes, (what, y) in zip(panels, values.items(), strict=True):
+        chosen = [record for record in records if record.get("solver") == solver and "seconds" in record]
+        m = np.array([record["arguments"][0] for record in chosen])
+        memory = [max(record["peak_gib"] - record["before_gib"], 1e-3) for record in chosen]
+        for axes, what, y in zip(
+            panels, ("time (s)", "memory of the fit (GiB)"), ([r["seconds"] for r in chosen], memory), strict=True
+        ):
             half = len(m) // 2
             exponent = np.polyfit(np.log(m[half:]), np.log(y[half:]), 1)[0]
             axes.loglog(m, y, "o-", color=colour, label=f"{name}: m^{exponent:.1f}")
@@ -215,10 +237,10 @@ if __name__ == "__main__":
         print(json.dumps(globals()[name](*arguments, **named)))
         sys.exit()
     OUTPUT.mkdir(exist_ok=True)
-    wanted = sys.argv[1:] or [part.__name__ for part in PARTS] + ["plot"]
+    wanted = sys.argv[1:] or [part.__name__ for part in PARTS] + ["show"]
     for part in PARTS:
         if part.__name__ in wanted:
             print(f"# {part.__name__}, {os.cpu_count()} cores", flush=True)
             (OUTPUT / f"{part.__name__}.json").write_text(json.dumps(part(), indent=1, ensure_ascii=False) + "\n")
-    if "plot" in wanted:
-        plot()
+    if "show" in wanted:
+        show()
