@@ -39,6 +39,10 @@ class DataFileError(SurelabelError):
     """A data file is damaged, or not of the form it should have."""
 
 
+class TableError(SurelabelError):
+    """A table cannot be read, written or used; the message names the file, the row and the column, and says what to do."""
+
+
 class DownloadError(SurelabelError):
     """A data file could not be downloaded, or what came is not what was expected; nothing of it was kept."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import surelabel
 
-LAYERS = ["solvers", "data", "evaluation", "estimators", "experiments", "report", "cli"]
+LAYERS = ["solvers", "data", "evaluation", "estimators", "desk", "experiments", "report", "cli"]
 ROOT = Path(surelabel.__file__).parent
 
 
@@ -39,3 +39,9 @@ def test_imports_go_down():
 def test_the_library_does_not_import_what_only_commands_need():
     code = "import sys, surelabel; print([m for m in ('typer', 'skops', 'matplotlib', 'jinja2', 'dask') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_the_library_needs_no_tables():
+    # pandas, where it is installed, brings pyarrow along by itself: so it is kept away instead of looked for.
+    code = "import sys; sys.modules['pyarrow'] = None; import surelabel"
+    subprocess.run([sys.executable, "-c", code], check=True)

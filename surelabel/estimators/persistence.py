@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..exceptions import ModelFileError, first_few
+from ..files import replacing
 
 #: Raised when a file of the new form could not be read by the old code.
 FORMAT = 1
@@ -34,21 +34,11 @@ def save_model(model: Any, path: str | os.PathLike) -> None:
     """
     import skops.io  # it imports half of the scientific stack: only those who save or load wait for it
 
-    path = Path(path)
     content = BytesIO(skops.io.dumps(model, compression=zipfile.ZIP_DEFLATED))
     with zipfile.ZipFile(content, "a") as archive:
         archive.writestr(STAMP, json.dumps({"format": FORMAT, "surelabel": version("surelabel")}))
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        temporary = Path(file.name)
-        try:
-            file.write(content.getvalue())
-            file.flush()
-            os.fsync(file.fileno())
-            temporary.chmod(0o666 & ~_umask())
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink()
-            raise
+    with replacing(path) as file:
+        file.write(content.getvalue())
 
 
 def load_model(path: str | os.PathLike, *, trusted: Sequence[str] = ()) -> Any:
@@ -99,6 +89,12 @@ def _ours(name: str) -> bool:
         "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
         "sklearn.metrics._scorer._PassthroughScorer",
         "sklearn.tree._tree.Tree",
+        "surelabel.desk._columns.CategoryColumn",
+        "surelabel.desk._columns.NumberColumn",
+        "surelabel.desk._columns.TextColumn",
+        "surelabel.desk._columns.VectorColumn",
+        "surelabel.desk.encoding.Feature",
+        "surelabel.desk.encoding.TableEncoder",
     )
 
 
@@ -118,9 +114,3 @@ def _check_stamp(path: Path, content: bytes) -> None:
             f"{path}: the model was saved by surelabel {stamp.get('surelabel')}, newer than this one "
             f"({version('surelabel')}); upgrade surelabel"
         )
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from ..exceptions import SurelabelError, first_few
 from ..experiments import records
+from ..files import replacing
 
 __all__ = ["ReportError", "write_report"]
 
@@ -49,7 +49,7 @@ def write_report(results: str | Path | Iterable[str | Path], output: str | Path)
     given = [results] if isinstance(results, str | Path) else list(results)
     runs = [_read(folder) for path in given for folder in _folders(Path(path))]
     # everything is drawn before anything is written
-    return _write(_files(summarize(runs)), Path(output))
+    return write_files(_files(summarize(runs)), Path(output))
 
 
 def _folders(path: Path) -> list[Path]:
@@ -95,14 +95,13 @@ def _files(summary: dict[str, Any]) -> dict[str, str]:
     return files
 
 
-def _write(files: dict[str, str], output: Path) -> list[Path]:
-    """Write every file in one step each: a reader never meets half of one."""
+def write_files(files: dict[str, str], output: Path) -> list[Path]:
+    """Write every file below a folder, in one step each: a reader never meets half of one."""
     written = []
     for name, content in files.items():
         path = output / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.new")
-        temporary.write_text(content, encoding="utf-8")
-        os.replace(temporary, path)
+        with replacing(path) as file:
+            file.write(content.encode())
         written.append(path)
     return written

@@ -1,87 +1,28 @@
-"""Summary → figures as SVG: accuracy curves, sensitivity, convergence, critical difference, times.
-
-Colours are those of Okabe and Ito, which colour-blind people can tell apart; a method has a marker of its own as well.
-"""
+"""Summary → figures as SVG: accuracy curves, sensitivity, convergence, critical difference, times."""
 
 from __future__ import annotations
 
-import io
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.legend import Legend
-from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
+from matplotlib.ticker import LogLocator, NullFormatter
 
+from .drawing import COLOURS, INK, PLAIN, STYLE, Gallery, look_of, over_iterations, picture_of, short
 from .summary import chosen_by, file_name
 
-INK, PAPER, RULE = "#1d1f24", "#fffffe", "#d8dae0"
-"""Text and lines, background, grid: the HTML page swaps them for its own colours."""
-
-COLOURS = (INK, "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7d7d86")
-MARKERS = "osD^vPX*<>hp"
-LINES = ("-", "--", ":")
 NAMES = {"eps": "ε", "lam": "λ", "beta": "β", "p": "p"}
 """Parameters as the paper writes them."""
-PLAIN = StrMethodFormatter("{x:g}")
-"""Numbers of a logarithmic axis without mathematics, which is switched off."""
-
-STYLE: Any = {
-    "axes.axisbelow": True,
-    "axes.edgecolor": INK,
-    "axes.facecolor": "none",
-    "axes.grid": True,
-    "axes.labelcolor": INK,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlelocation": "left",
-    "axes.titlesize": 9.5,
-    "figure.facecolor": PAPER,
-    "font.family": "sans-serif",
-    "font.size": 9,
-    "grid.color": RULE,
-    "grid.linewidth": 0.6,
-    "legend.fontsize": 8,
-    "legend.frameon": False,
-    "lines.linewidth": 1.4,
-    "lines.markersize": 4.5,
-    "svg.fonttype": "none",  # text stays text: small, searchable, in the reader's font
-    "text.color": INK,
-    "text.parse_math": False,  # a data set may be called $x$
-    "xtick.color": INK,
-    "ytick.color": INK,
-}
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A drawn figure: its file name without suffix, its title, its data set (None if of several), its SVG text."""
-
-    name: str
-    title: str
-    dataset: str | None
-    svg: str
-
-
-@dataclass(frozen=True)
-class Gallery:
-    """Figures that share a caption, such as the panels of one figure of the paper."""
-
-    topic: str
-    title: str
-    caption: str
-    pictures: list[Picture]
 
 
 def build(section: dict[str, Any]) -> list[Gallery]:
     """Every figure of a section of the summary, the empty galleries left out."""
-    look = {method: _look(place) for place, method in enumerate(section["methods"])}
+    look = {method: look_of(place) for place, method in enumerate(section["methods"])}
     with rc_context(STYLE):
         galleries = [
             *_curves(section, look),
@@ -91,25 +32,6 @@ def build(section: dict[str, Any]) -> list[Gallery]:
             _times(section, look),
         ]
     return [gallery for gallery in galleries if gallery.pictures]
-
-
-def _look(place: int) -> dict[str, Any]:
-    """Colour, marker and line of the method at this place of the study."""
-    return {
-        "color": COLOURS[place % len(COLOURS)],
-        "marker": MARKERS[place % len(MARKERS)],
-        "linestyle": LINES[place // len(COLOURS) % len(LINES)],
-    }
-
-
-def _picture(draw: Callable[[Axes], None], size: tuple[float, float], name: str, title: str, dataset: str | None) -> Picture:
-    """Draw on new axes and keep the SVG, the same to the byte for the same data."""
-    figure = Figure(figsize=size, layout="constrained")
-    draw(figure.add_subplot())
-    text = io.StringIO()
-    with rc_context({"svg.hashsalt": name}):
-        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-    return Picture(name, title, dataset, text.getvalue())
 
 
 def _title(axes: Axes, text: str, section: dict[str, Any]) -> None:
@@ -125,7 +47,7 @@ def _curves(section: dict[str, Any], look: dict[str, Any]) -> Iterator[Gallery]:
         panels = [panel for panel in section["curves"] if panel["family"] == family]
         running = NAMES[panels[0]["running"]]
         pictures = [
-            _picture(
+            picture_of(
                 partial(_draw_curves, panel=panel, look=look, section=section),
                 (4.4, 3.7),
                 file_name(section["name"], "curve", re.sub("[()=,]", "", family).replace(" ", "-"), panel["dataset"]),
@@ -144,11 +66,11 @@ def _draw_curves(axes: Axes, panel: dict[str, Any], look: dict[str, Any], sectio
         mean, std = np.array(line["mean"]), np.array(line["std"])
         style = look[method]
         band = axes.fill_between(line["x"], mean - std, mean + std, color=style["color"], alpha=0.1, linewidth=0)
-        (curve,) = axes.plot(line["x"], mean, label=_short(method), zorder=3 - order / 100, **style)
+        (curve,) = axes.plot(line["x"], mean, label=short(method), zorder=3 - order / 100, **style)
         band.set_gid(series_id(section, method, "band"))
         curve.set_gid(series_id(section, method, "line"))
     axes.set(xlabel=NAMES[panel["running"]], ylabel="accuracy")
-    _title(axes, _short(panel["dataset"]), section)
+    _title(axes, short(panel["dataset"]), section)
     legend = axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=4, columnspacing=1.2, handlelength=1.8)
     _name_legend(legend, section, panel["series"])
 
@@ -165,15 +87,6 @@ def _name_legend(legend: Legend, section: dict[str, Any], methods: Iterable[str]
         text.set_gid(series_id(section, method, "name"))
 
 
-def _short(name: str) -> str:
-    """A name that leaves room for the figure.
-
-    >>> _short("a data set of a very long name")
-    'a data set of a very lo…'
-    """
-    return name if len(name) <= 24 else f"{name[:23]}…"
-
-
 # ---------------------------------------------------------------- critical difference
 
 
@@ -181,7 +94,7 @@ def _critical_difference(section: dict[str, Any]) -> Gallery:
     ranks = section["ranks"]
     if not ranks:
         return Gallery("ranks", "", "", [])
-    picture = _picture(
+    picture = picture_of(
         partial(_draw_critical_difference, ranks=ranks, section=section),
         (6.6, 1.5 + 0.2 * len(ranks["average"])),
         file_name(section["name"], "critical-difference"),
@@ -209,7 +122,7 @@ def _draw_critical_difference(axes: Axes, ranks: dict[str, Any], section: dict[s
         axes.plot([rank, rank, end], [0, y, y], color=INK, linewidth=0.8)
         axes.plot(rank, 0, "o", color=INK, markersize=3.5)
         side, gap = ("right", -0.012 * n) if better else ("left", 0.012 * n)
-        axes.text(end + gap, y, f"{_short(method)} {rank:.2f}", ha=side, va="center")
+        axes.text(end + gap, y, f"{short(method)} {rank:.2f}", ha=side, va="center")
     for level, (start, stop) in enumerate(bars):
         axes.plot([start - 0.04, stop + 0.04], [-0.35 * (level + 1)] * 2, color=COLOURS[1], linewidth=3.5, solid_capstyle="round")
     axes.plot([1, 1 + width], [0.75, 0.75], color=COLOURS[1], linewidth=2, marker="|", markersize=7)
@@ -247,7 +160,7 @@ def _sensitivity(section: dict[str, Any]) -> Gallery:
         parameter = _symbol(panel["parameter"])
         fixed = ", ".join(f"{_symbol(name)} = {value}" for name, value in panel["fixed"].items())
         pictures.append(
-            _picture(
+            picture_of(
                 partial(_draw_sensitivity, panel=panel, parameter=parameter, fixed=fixed),
                 (4.4, 3.1),
                 file_name(section["name"], "sensitivity", panel["method"], panel["parameter"], panel["dataset"]),
@@ -274,12 +187,12 @@ def _draw_sensitivity(axes: Axes, panel: dict[str, Any], parameter: str, fixed: 
     axes.plot(steps, mean, marker="o", color=COLOURS[2])
     axes.set(xlabel=parameter, ylabel="accuracy")
     axes.set_xticks(steps, [str(value) for value in panel["x"]])
-    axes.set_title(f"{_short(panel['dataset'])}, varying {parameter}\n{fixed} (best on test: ORACLE)")
+    axes.set_title(f"{short(panel['dataset'])}, varying {parameter}\n{fixed} (best on test: ORACLE)")
 
 
 def _convergence(section: dict[str, Any]) -> Gallery:
     pictures = [
-        _picture(
+        picture_of(
             partial(_draw_convergence, panel=panel, section=section),
             (4.4, 3.1),
             file_name(section["name"], "convergence", panel["method"], panel["dataset"]),
@@ -294,15 +207,9 @@ def _convergence(section: dict[str, Any]) -> Gallery:
 
 def _draw_convergence(axes: Axes, panel: dict[str, Any], section: dict[str, Any]) -> None:
     for place, path in enumerate(panel["folds"]):
-        # an exact zero has no place on a logarithmic axis
-        delta = np.ma.masked_less_equal(path, 0)
         first = place == 0
-        axes.plot(np.arange(1, len(path) + 1), delta, color=COLOURS[2], linewidth=2.0 if first else 0.6, zorder=3 if first else 2)
-    axes.set(xlabel="iteration t", ylabel="ΔP", yscale="log")
-    axes.yaxis.set_major_formatter(PLAIN)
-    axes.yaxis.set_minor_formatter(NullFormatter())
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    _title(axes, _short(panel["dataset"]), section)
+        over_iterations(axes, path, "ΔP", linewidth=2.0 if first else 0.6, zorder=3 if first else 2)
+    _title(axes, short(panel["dataset"]), section)
 
 
 # ---------------------------------------------------------------- times
@@ -311,7 +218,7 @@ def _draw_convergence(axes: Axes, panel: dict[str, Any], section: dict[str, Any]
 def _times(section: dict[str, Any], look: dict[str, Any]) -> Gallery:
     if section["kind"] != "accuracy":
         return Gallery("times", "", "", [])
-    picture = _picture(
+    picture = picture_of(
         partial(_draw_times, section=section, look=look),
         (6.6, 1.8 + 0.5 * len(section["datasets"])),
         file_name(section["name"], "times"),
@@ -329,12 +236,12 @@ def _draw_times(axes: Axes, section: dict[str, Any], look: dict[str, Any]) -> No
         # a method has its own height within the band of a data set, so that no point hides another
         height = [datasets.index(line["dataset"]) + 0.6 * ((place + 0.5) / len(methods) - 0.5) for line in lines]
         seconds = [line["select"] + line["fit"] + line["predict"] for line in lines]
-        (points,) = axes.plot(seconds, height, label=_short(method), **(look[method] | {"linestyle": "none", "markersize": 6}))
+        (points,) = axes.plot(seconds, height, label=short(method), **(look[method] | {"linestyle": "none", "markersize": 6}))
         points.set_gid(series_id(section, method, "line"))
     axes.set(xscale="log", xlabel="seconds", ylim=(len(datasets) - 0.5, -0.5))
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_major_formatter(PLAIN)
     axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.set_yticks(range(len(datasets)), [_short(dataset) for dataset in datasets])
+    axes.set_yticks(range(len(datasets)), [short(dataset) for dataset in datasets])
     _title(axes, "choosing parameters, fitting and predicting, one fold", section)
     _name_legend(axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5)), section, methods)

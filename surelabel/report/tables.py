@@ -100,16 +100,27 @@ def build(section: dict[str, Any]) -> list[Table]:
 # ---------------------------------------------------------------- the tables
 
 
-def _text(value: str) -> Cell:
+def text_cell(value: str) -> Cell:
     """A cell of words."""
     return Cell(value, sort=value, values={"": value})
 
 
-def _number(value: float | None, pattern: str, **more: Any) -> Cell:
+def number_cell(value: float | None, pattern: str, **more: Any) -> Cell:
     """A cell of one number; a dash where there is none."""
     if value is None:
         return Cell("–", values={"": ""}, **more)
     return Cell(pattern.format(value), sort=value, values={"": value}, **more)
+
+
+def percent(share: float) -> str:
+    """A share in per cent, with a digit more where it is small; number and sign stay on one line.
+
+    >>> [percent(share).split() for share in (0.8234, 0.0123, 0.00004)]
+    [['82', '%'], ['1.2', '%'], ['<', '0.1', '%']]
+    """
+    if 0 < share < 0.0005:
+        return "<\N{NO-BREAK SPACE}0.1\N{NO-BREAK SPACE}%"
+    return f"{100 * share:.{1 if share < 0.0995 and share else 0}f}\N{NO-BREAK SPACE}%"
 
 
 def _plus_minus(mean: float | None, std: float | None) -> str:
@@ -128,8 +139,8 @@ def _lead(section: dict[str, Any], rows: list[dict[str, Any]]) -> tuple[list[Col
     """The first columns of a table of results: data set, and configuration where there is any."""
     if any(row["configuration"] for row in rows):
         columns = [Column("Data set", numeric=False), Column("Configuration", numeric=False)]
-        return columns, lambda row: [_text(_metric_label(row)), _text(row["configuration"])]
-    return [Column("Data set", numeric=False)], lambda row: [_text(_metric_label(row))]
+        return columns, lambda row: [text_cell(_metric_label(row)), text_cell(row["configuration"])]
+    return [Column("Data set", numeric=False)], lambda row: [text_cell(_metric_label(row))]
 
 
 def _results(section: dict[str, Any], name: str, title: str, rows: list[dict[str, Any]]) -> Table:
@@ -216,7 +227,7 @@ def _win_tie_loss(section: dict[str, Any], test: str) -> Table:
         f"({explanation}, at {section['alpha']}). {chosen_by(section)}",
         [Column("Configuration", numeric=False), Column("Results"), *(Column(method, method) for method in methods)],
         [
-            Row([_text(line["family"]), _number(line["n"], "{}"), *(count(line, method) for method in methods)])
+            Row([text_cell(line["family"]), number_cell(line["n"], "{}"), *(count(line, method) for method in methods)])
             for line in section["win_tie_loss"]
         ],
     )
@@ -239,7 +250,7 @@ def _ranks(section: dict[str, Any]) -> Table:
         caption + chosen_by(section),
         [Column("Method", numeric=False), Column("Average rank")],
         [
-            Row([_text(method), _number(rank, "{:.2f}")], method=method)
+            Row([text_cell(method), number_cell(rank, "{:.2f}")], method=method)
             for method, rank in sorted(ranks["average"].items(), key=lambda item: item[1])
         ],
     )
@@ -252,7 +263,7 @@ def _corrected(section: dict[str, Any], rows: list[dict[str, Any]]) -> Table:
 
     def p_value(cell: dict[str, Any]) -> Cell:
         p, mark = cell["corrected_p"], MARKS.get(cell["corrected_verdict"], "")
-        return _number(p, "<0.001" if p is not None and p < 0.001 else "{:.3f}", mark=mark)
+        return number_cell(p, "<0.001" if p is not None and p < 0.001 else "{:.3f}", mark=mark)
 
     return Table(
         "paired",
@@ -285,11 +296,11 @@ def _times(section: dict[str, Any]) -> Table:
         [
             Row(
                 [
-                    _text(line["dataset"]),
-                    _text(line["method"]),
-                    *(_number(line[step], "{:.3g}") for step in steps),
-                    _number(sum(line[step] for step in steps), "{:.3g}"),
-                    _number(line["n"], "{}"),
+                    text_cell(line["dataset"]),
+                    text_cell(line["method"]),
+                    *(number_cell(line[step], "{:.3g}") for step in steps),
+                    number_cell(sum(line[step] for step in steps), "{:.3g}"),
+                    number_cell(line["n"], "{}"),
                 ],
                 line["dataset"],
                 line["method"],
@@ -313,7 +324,11 @@ def _parameters(section: dict[str, Any]) -> Table:
         f"Every value with the number of cells that chose it, the most frequent first. {chosen_by(section)}",
         [Column("Data set", numeric=False), Column("Method", numeric=False), Column("Parameters", numeric=False)],
         [
-            Row([_text(line["dataset"]), _text(line["method"]), _text(choices(line["chosen"]))], line["dataset"], line["method"])
+            Row(
+                [text_cell(line["dataset"]), text_cell(line["method"]), text_cell(choices(line["chosen"]))],
+                line["dataset"],
+                line["method"],
+            )
             for line in section["parameters"]
         ],
     )

@@ -4,7 +4,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from surelabel.report.figures import COLOURS, MARKERS, _joined, build
+from surelabel.report.drawing import COLOURS, MARKERS
+from surelabel.report.figures import _joined, build
 from surelabel.report.summary import file_name, summarize
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -3,13 +3,10 @@
 import base64
 import hashlib
 import re
-import shutil
 from functools import cache
-from html.parser import HTMLParser
 
 import pytest
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 HOSTILE = "<script>window.harmed = true</script>\"'><img src=x onerror='window.harmed = true'>"
 
 
@@ -43,19 +40,8 @@ def make_hostile(record):
     record["parameters"] = {HOSTILE: HOSTILE}
 
 
-class Tags(HTMLParser):
-    def __init__(self, text):
-        super().__init__()
-        self.found = []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        self.found.append((tag, dict(attributes)))
-
-
-def test_the_page_needs_nothing_else(write):
-    text = write("table4").read_text()
-    tags = Tags(text).found
+def test_the_page_needs_nothing_else(write, tags_of):
+    text, tags = write("table4").read_text(), tags_of(write("table4"))
     assert not [tag for tag, _ in tags if tag in ("link", "img", "iframe", "object", "embed")]
     refers = [value for _, attributes in tags for name, value in attributes.items() if name in ("src", "href", "xlink:href")]
     assert refers
@@ -71,8 +57,8 @@ def test_only_our_script_is_allowed(write):
     assert f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{allowed}'" in text
 
 
-def test_ids_are_unique_and_links_lead_somewhere(write):
-    tags = Tags(write("figure1").read_text()).found
+def test_ids_are_unique_and_links_lead_somewhere(write, tags_of):
+    tags = tags_of(write("figure1"))
     ids = [attributes["id"] for _, attributes in tags if "id" in attributes]
     assert len(set(ids)) == len(ids)
     links = [attributes[name][1:] for _, attributes in tags for name in ("href", "xlink:href") if name in attributes]
@@ -80,9 +66,8 @@ def test_ids_are_unique_and_links_lead_somewhere(write):
     assert set(links) <= set(ids)
 
 
-def test_hostile_names_stay_text(write):
-    text = write("table4", make_hostile).read_text()
-    tags = Tags(text).found
+def test_hostile_names_stay_text(write, tags_of):
+    text, tags = write("table4", make_hostile).read_text(), tags_of(write("table4", make_hostile))
     assert [tag for tag, _ in tags].count("script") == 1
     assert "img" not in [tag for tag, _ in tags]
     assert not [name for _, attributes in tags for name in attributes if name.startswith("on")]
@@ -95,39 +80,6 @@ def test_oracle_is_marked(write):
 
 
 # ---------------------------------------------------------------- in the browser
-
-
-@pytest.fixture(scope="module")
-def browser():
-    driver = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
-    if CHROMIUM is None:
-        pytest.skip("needs a Chromium on the path")
-    switches = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-    with driver.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=switches)
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture
-def visit(browser):
-    """Open a page; at the end of the test, fail on anything that went wrong on it or was fetched by it."""
-    contexts, wrong = [], []
-
-    def go(path, **options):
-        context = browser.new_context(viewport={"width": 1280, "height": 900}, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: wrong.append(message.text))
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("request", lambda request: wrong.append(request.url) if request.url != path.as_uri() else None)
-        page.goto(path.as_uri())
-        return page
-
-    yield go
-    for context in contexts:
-        context.close()
-    assert wrong == []
 
 
 def column(page, table, place):
@@ -209,22 +161,12 @@ def test_a_phone_need_not_scroll_sideways(write, visit):
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
-def luminance(colour):
-    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("selector", ["h1", ".caption", "td", "td small.beyond", "figure svg text", "nav a", "th [role=button]"])
-def test_text_can_be_read_in_light_and_dark(write, visit, scheme, selector):
+def test_text_can_be_read_in_light_and_dark(write, visit, contrast, scheme, selector):
     page = visit(write("table4"), color_scheme=scheme)
-    attribute = "fill" if "svg" in selector else "color"
-    script = f"element => getComputedStyle(element).{attribute}"
-    ink = luminance(page.locator(selector).first.evaluate(script))
-    paper = luminance(page.evaluate("getComputedStyle(document.body).backgroundColor"))
-    contrast = (max(ink, paper) + 0.05) / (min(ink, paper) + 0.05)
-    assert contrast > 4.5  # WCAG AA
+    ratio, paper = contrast(page, selector)
+    assert ratio > 4.5  # WCAG AA
     assert (paper < 0.1) == (scheme == "dark")
 
 

@@ -1,0 +1,87 @@
+"""``surelabel convert``: tables and candidate labels in other forms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..exceptions import ParameterError
+from ._tables import (
+    Annotator,
+    Decimal,
+    Delimiter,
+    Encoding,
+    Exclude,
+    Gold,
+    Id,
+    Indicator,
+    LabelsColumn,
+    Long,
+    Separator,
+    Votes,
+    column_names,
+)
+
+
+def convert(
+    source: Annotated[Path, typer.Argument(metavar="IN", help="A table (.csv, .tsv, .jsonl, .parquet, .arrow) or a .mat file.")],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="What to write; its ending says the form of the file.")],
+    to: Annotated[
+        str | None, typer.Option(metavar="labels|lists|indicator|votes|long", help="The form of the labels; by default as it is.")
+    ] = None,
+    labels: LabelsColumn = None,
+    separator: Separator = "|",
+    votes: Votes = None,
+    indicator: Indicator = None,
+    gold: Gold = None,
+    id: Id = None,
+    long: Long = False,
+    annotator: Annotator = None,
+    exclude: Exclude = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    decimal: Decimal = ".",
+) -> None:
+    """Write a table as another kind of file, and its labels in another form.
+
+    surelabel convert lost.mat lost.csv
+
+    surelabel convert pets.csv pets.parquet --labels candidates --to lists
+
+    surelabel convert votes.csv long.csv --votes 'annotator_*' --to long
+    """
+    from ..data.forms import MAT_LABELLING, labels_to_mat, mat_to_table, to_form
+    from ..data.labelling import Labelling, read_labels
+    from ..data.tables import find_column, read_table, write_table
+
+    if source.suffix == ".mat":
+        table = mat_to_table(source)
+        labels, gold, to = labels or MAT_LABELLING.labels, gold or MAT_LABELLING.gold, to or "labels"
+    else:
+        table = read_table(source, delimiter=delimiter, encoding=encoding, decimal=decimal)
+    for name in column_names(exclude, table):
+        find_column(table, name)
+        table = table.drop_columns(name)
+    labelling = Labelling(
+        labels=labels,
+        separator=separator,
+        votes=column_names(votes, table),
+        indicator=column_names(indicator, table),
+        gold=gold,
+        id=id,
+        long=long,
+        annotator=annotator,
+    )
+    if target.suffix == ".mat":
+        if to is not None and source.suffix != ".mat":
+            raise ParameterError("a .mat file has one form of labels: leave --to out")
+        found = read_labels(table, labelling)
+        labels_to_mat(found, labelling, target)
+        table = found.table
+    else:
+        if to is not None:
+            table = to_form(read_labels(table, labelling), labelling, to)
+        write_table(table, target)
+    typer.echo(f"{target}: {table.num_rows} rows, {table.num_columns} columns")

@@ -1,0 +1,141 @@
+"""Cells of label columns → labels. Only the different cells of a column become Python objects."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, time
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..exceptions import TableError
+from .tables import is_list
+
+Label = str | int
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The labels of one column: in ``rows[k]`` of the table stands ``values[which[k]]``."""
+
+    column: str
+    rows: np.ndarray
+    which: np.ndarray
+    values: list[Label]
+
+    def row_of(self, position: int) -> int:
+        """The first row, counted from 1, in which a value stands."""
+        return int(self.rows[np.argmax(self.which == position)]) + 1
+
+
+def label_cells(table: pa.Table, name: str, separator: str | None, source: str) -> Cells:
+    """The labels of a column: lists, texts (lists in JSON, or labels with a separator if one is given) or single labels."""
+    column = table[name].combine_chunks()
+    rows = np.arange(len(column))
+    lists = is_list(column.type)
+    kind = column.type.value_type if lists else column.type
+    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or (lists and separator is None):
+        raise TableError(f"{source}: column {name!r} holds {column.type}; it should hold labels: text or whole numbers")
+    if lists:
+        rows = np.repeat(rows, pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False))
+        column = pc.list_flatten(column)
+    encoded = different_cells(column)
+    rows, codes = rows[encoded.indices.is_valid()], encoded.indices.drop_null().to_numpy()
+    contents = encoded.dictionary.to_pylist()
+    read = _reader(contents, None if lists else separator)
+    values: dict[Label, int] = {}
+    parts: list[list[int]] = []
+    for content in contents:
+        try:
+            labels = [label for part in read(content) if (label := _label(part)) is not None]
+        except (ValueError, SyntaxError, RecursionError) as error:
+            row = rows[np.argmax(codes == len(parts))] + 1
+            raise TableError(f"{source}: row {row}, column {name!r}: {str(content)[:40]!r} {_problem(error)}") from None
+        parts.append([values.setdefault(label, len(values)) for label in dict.fromkeys(labels)])
+    # Every row repeats the labels of its cell.
+    lengths = np.array([len(part) for part in parts], int)
+    starts = np.cumsum(lengths) - lengths
+    repeats = lengths[codes]
+    within = np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    flat = np.array([position for part in parts for position in part], int)
+    return Cells(name, np.repeat(rows, repeats), flat[np.repeat(starts[codes], repeats) + within], list(values))
+
+
+def different_cells(column: pa.Array) -> pa.DictionaryArray:
+    """Every different cell once."""
+    if pa.types.is_dictionary(column.type):  # its values may be unused, or there twice
+        column = column.cast(column.type.value_type)
+    return column.dictionary_encode()
+
+
+def _reader(contents: list, separator: str | None) -> Callable[[Any], list]:
+    """How a cell is read: as a list in JSON or as Python prints it if all cells look so, else as labels with a separator."""
+    texts = [content.strip() for content in contents if isinstance(content, str) and content.strip()]
+    if separator is None or not texts:
+        return lambda content: [content]
+    if all(text.startswith("[") and text.endswith("]") for text in texts):
+        return _parse_list
+    return lambda content: content.split(separator) if isinstance(content, str) else [content]
+
+
+def _parse_list(text: str) -> list:
+    if not text.strip():
+        return []
+    try:
+        return json.loads(text)
+    except ValueError:
+        return ast.literal_eval(text.strip())  # a list as Python prints it; nothing in it is run
+
+
+def _label(value: Any) -> Label | None:
+    """A label as text without blanks around it, or as a whole number; None if there is none."""
+    match value:
+        case None | "":
+            return None
+        case str():
+            return value.strip() or None
+        case bool():
+            return str(value)
+        case int():
+            return value
+        case float() | Decimal():
+            if value != value:
+                return None
+            if value % 1 == 0:
+                return int(value)
+            raise ValueError("fraction")
+        case date() | time():
+            return value.isoformat()
+    raise ValueError("kind")
+
+
+def _problem(error: Exception) -> str:
+    match str(error):
+        case "fraction":
+            return "is no label: labels are text or whole numbers"
+        case "kind":
+            return "holds something else than text and whole numbers, which labels are"
+    return 'is no list of labels such as ["cat", "dog"]; mend it'
+
+
+def indicator_cells(table: pa.Table, name: str, source: str) -> Cells:
+    """The rows in which a column of 0 and 1 (or true and false) has 1."""
+    encoded = different_cells(table[name].combine_chunks())
+    contents = [str(value).strip().lower() for value in encoded.dictionary.to_pylist()]
+    meaning = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
+    wrong = [position for position, content in enumerate(contents) if content not in meaning]
+    codes = pc.fill_null(encoded.indices, -1).to_numpy()
+    bad = np.flatnonzero((codes < 0) | np.isin(codes, wrong))
+    if len(bad):
+        what = "nothing" if codes[bad[0]] < 0 else repr(encoded.dictionary[int(codes[bad[0]])].as_py())
+        raise TableError(
+            f"{source}: row {bad[0] + 1}, column {name!r}: {what} where 0 or 1 should say whether the label is possible"
+        )
+    rows = np.flatnonzero(np.array([meaning[content] for content in contents])[codes])
+    return Cells(name, rows, np.zeros(len(rows), int), [name])

@@ -1,0 +1,208 @@
+"""Candidate labels in other forms: one column, a list per row, a column per class or annotator, a row per label, a .mat file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from scipy import io, sparse
+
+from ..exceptions import ParameterError, TableError, first_few
+from ..files import replacing
+from .labelling import Labelling, Labels
+from .readers import read_mat
+from .tables import is_list, source_of
+
+FORMS = ("labels", "lists", "indicator", "votes", "long")
+
+
+def to_form(labels: Labels, labelling: Labelling, form: str) -> pa.Table:
+    """A table that says the same in another form; all columns but those of the candidates stay.
+
+    Parameters
+    ----------
+    labels : Labels
+        What the table says.
+    labelling : Labelling
+        How it says so now. New columns are called as in it, or ``labels``, ``id`` and ``annotator``.
+    form : {"labels", "lists", "indicator", "votes", "long"}
+        One text with the separator, or one list per row; one 0/1 column per class; one column per annotator; one row per label
+        (and annotator, if the labels are votes).
+
+    Returns
+    -------
+    pyarrow.Table
+        Rows without any label have an empty cell, an empty list, or 0 in every column.
+    """
+    if form not in FORMS:
+        raise ParameterError(f"there is no form {form!r}; there are {', '.join(FORMS)}")
+    old = {labelling.labels, *labelling.votes, *labelling.indicator}
+    table = labels.table.select([name for name in labels.table.column_names if name not in old])
+    if form == "long":
+        return _long(table, labels, labelling)
+    name, source = labelling.labels or "labels", source_of(table)
+    if form == "lists":
+        return _append(table, {name: _lists(labels)})
+    if form == "labels":
+        return _append(table, {name: _joined(labels, labelling.separator, source)})
+    if form == "indicator":
+        matrix = labels.candidates.to_indicator()
+        matrix[labels.unlabelled] = 0
+        return _append(
+            table, {str(label): pa.array(column) for label, column in zip(labels.candidates.classes, matrix.T, strict=True)}
+        )
+    if labels.votes is None:
+        raise TableError(f"{source}: the labels are no votes of annotators: they cannot become one column for each")
+    votes = ((name, _taken(labels, column)) for name, column in zip(labels.annotators, labels.votes.T, strict=True))
+    return _append(table, dict(votes))
+
+
+def _append(table: pa.Table, columns: dict[str, pa.Array]) -> pa.Table:
+    for name, column in columns.items():
+        if name in table.column_names:
+            raise TableError(f"{source_of(table)}: a column {name!r} is there already; rename it first")
+        table = table.append_column(name, column)
+    return table
+
+
+def _taken(labels: Labels, codes: np.ndarray) -> pa.Array:
+    """Labels by their positions, none for -1."""
+    return pa.array(labels.candidates.classes).take(pa.array(codes, mask=codes < 0))
+
+
+def _lists(labels: Labels) -> pa.Array:
+    candidates = labels.candidates
+    given = ~labels.unlabelled
+    offsets = np.concatenate([[0], np.cumsum(np.where(given, candidates.sizes, 0))])
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), _taken(labels, candidates.indices[given[candidates.rows]]))
+
+
+def _joined(labels: Labels, separator: str, source: str) -> pa.Array:
+    texts = [str(label) for label in labels.candidates.classes.tolist()]
+    wrong = [text for text in texts if separator in text]
+    if wrong:
+        raise TableError(f"{source}: the label {wrong[0]!r} contains the separator {separator!r}; use another separator")
+    lists = _lists(labels)
+    lists = pa.ListArray.from_arrays(lists.offsets, lists.values.cast(pa.string()))
+    joined = pc.binary_join(lists, separator)
+    return pc.if_else(pc.equal(joined, ""), None, joined)
+
+
+def _long(table: pa.Table, labels: Labels, labelling: Labelling) -> pa.Table:
+    """One row per label, or per vote; a row without any keeps one row."""
+    m, candidates = table.num_rows, labels.candidates
+    if labelling.id is None:
+        table = _append(table, {"id": pa.array(np.arange(1, m + 1))})
+    if labels.votes is None:
+        given = ~labels.unlabelled[candidates.rows]
+        rows, codes = candidates.rows[given], candidates.indices[given]
+        who = None
+    else:
+        rows, who = np.nonzero(labels.votes >= 0)
+        codes = labels.votes[rows, who]
+    bare = np.setdiff1d(np.arange(m), rows)
+    order = np.argsort(np.concatenate([rows, bare]), kind="stable")
+    table = table.take(pa.array(np.concatenate([rows, bare])[order]))
+    nobody = np.full(len(bare), -1)
+    if who is not None:
+        names = np.concatenate([who, nobody])[order]
+        annotator = pa.array(labels.annotators).take(pa.array(names, mask=names < 0))
+        table = _append(table, {labelling.annotator or "annotator": annotator})
+    return _append(table, {labelling.labels or "labels": _taken(labels, np.concatenate([codes, nobody])[order])})
+
+
+# -------------------------------------------------------------------- .mat files
+
+#: Names of the variables beside ``data``, ``partial_target`` and ``target``, by which names survive.
+LABEL_NAMES, FEATURE_NAMES = "label_names", "feature_names"
+MAT_LABELLING = Labelling(labels="labels", gold="gold")
+
+
+def mat_to_table(path: str | os.PathLike) -> pa.Table:
+    """A .mat file of partial-label data as a table with columns of numbers, ``labels`` (lists) and ``gold``.
+
+    Parameters
+    ----------
+    path : path-like
+        The file; see :func:`surelabel.data.readers.read_mat`.
+
+    Returns
+    -------
+    pyarrow.Table
+    """
+    open(path, "rb").close()  # which says in plain words why a file cannot be opened
+    data = read_mat(Path(path))
+    names = io.loadmat(path, variable_names=[LABEL_NAMES, FEATURE_NAMES], squeeze_me=True)
+    features = _names(names.get(FEATURE_NAMES), data.X.shape[1]) or [f"x{j}" for j in range(1, data.X.shape[1] + 1)]
+    classes = _names(names.get(LABEL_NAMES), data.candidates.shape[1])
+    table = pa.table(dict(zip(features, data.X.T, strict=True)))
+    candidates = data.candidates
+    gold = np.searchsorted(candidates.classes, data.y)
+    lists = pa.ListArray.from_arrays(
+        pa.array(candidates.indptr), pa.array(classes or candidates.classes).take(pa.array(candidates.indices))
+    )
+    return _append(table, {"labels": lists, "gold": pa.array(classes or candidates.classes).take(pa.array(gold))})
+
+
+def _names(found: Any, expected: int) -> list[str]:
+    """Names that a file gives, if it gives as many as there should be, all different."""
+    names = [str(name).strip() for name in np.atleast_1d(found)] if found is not None else []
+    return names if len(set(names)) == expected == len(names) else []
+
+
+def labels_to_mat(labels: Labels, labelling: Labelling, path: str | os.PathLike) -> None:
+    """Write a .mat file: numbers, candidates and true labels, as published partial-label data has them.
+
+    Parameters
+    ----------
+    labels : Labels
+        All rows have a known-true label, and the columns beside the labels are numbers or vectors.
+    labelling : Labelling
+        Its columns are no features.
+    path : path-like
+        The file.
+    """
+    source, table = source_of(labels.table), labels.table
+    unknown = np.flatnonzero(labels.gold < 0)
+    if len(unknown):
+        raise TableError(
+            f"{source}: a .mat file holds the true label of every row, which is not known in row {first_few(unknown + 1)}; name "
+            "a gold column that is full, or use another form"
+        )
+    names, blocks = [], []
+    for name in table.column_names:
+        if name not in labelling.columns:
+            block = _numbers(table[name], name, source)
+            names += [name] if block.shape[1] == 1 else [f"{name} {j}" for j in range(1, block.shape[1] + 1)]
+            blocks.append(block)
+    if not blocks:
+        raise TableError(f"{source}: a .mat file holds numbers, and there is no column of them")
+    m, l = labels.candidates.shape
+    target = sparse.csc_array((np.ones(m), (labels.gold, np.arange(m))), shape=(l, m))
+    content = {
+        "data": np.hstack(blocks),
+        "partial_target": sparse.csc_matrix(labels.candidates.sparse.T.astype(float)),
+        "target": sparse.csc_matrix(target),
+        LABEL_NAMES: np.array([str(label) for label in labels.candidates.classes.tolist()], object),
+        FEATURE_NAMES: np.array(names, object),
+    }
+    with replacing(path) as file:
+        io.savemat(file, content, do_compression=True)
+
+
+def _numbers(column: pa.ChunkedArray, name: str, source: str) -> np.ndarray:
+    """A column as a matrix, one column per number of its cells."""
+    if column.null_count:
+        row = pc.index(column.is_null(), True).as_py() + 1
+        raise TableError(
+            f"{source}: row {row}, column {name!r}: a .mat file has a number in every cell; fill it, or exclude the column"
+        )
+    try:
+        flat = pc.list_flatten(column) if is_list(column.type) else column
+        return flat.cast(pa.float64()).to_numpy().reshape(len(column), -1)
+    except (pa.ArrowException, ValueError):
+        raise TableError(f"{source}: column {name!r} holds no numbers, which a .mat file needs; exclude it") from None

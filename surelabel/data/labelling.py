@@ -1,0 +1,315 @@
+"""Columns of a table → candidate labels, known-true labels and votes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..exceptions import CandidateError, ParameterError, TableError, first_few
+from ._cells import Cells, Label, different_cells, indicator_cells, label_cells
+from ._labels import check_classes
+from .candidates import CandidateSets, Unlabelled
+from .tables import find_column, is_list, nearest, source_of
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """Which columns say what; exactly one of ``labels``, ``votes`` and ``indicator`` is given.
+
+    Parameters
+    ----------
+    labels : str or None
+        The column of candidate labels: text with a separator, JSON lists in text, Arrow lists, or one label per cell.
+    separator : str, default="|"
+        What stands between the labels of a text cell.
+    votes : tuple of str
+        One column per annotator; missing cells allowed.
+    indicator : tuple of str
+        One 0/1 column per class; the class is named as the column.
+    gold : str or None
+        The column of known-true labels; missing cells allowed.
+    id : str or None
+        The column that names the rows.
+    long : bool, default=False
+        One row per (id, label): the rows of an id are one instance.
+    annotator : str or None
+        In long form, the column that says who gave the label: the labels are then votes.
+    unlabelled : {"all", "error"}, default="all"
+        What a row without any label means: that every label is possible, or a mistake.
+    """
+
+    labels: str | None = None
+    separator: str = "|"
+    votes: tuple[str, ...] = ()
+    indicator: tuple[str, ...] = ()
+    gold: str | None = None
+    id: str | None = None
+    long: bool = False
+    annotator: str | None = None
+    unlabelled: Unlabelled = "all"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns that have a part in it: none of them is a feature."""
+        named = (self.labels, *self.votes, *self.indicator, self.gold, self.id, self.annotator)
+        return tuple(name for name in named if name is not None)
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What the columns of a :class:`Labelling` say, one entry per instance.
+
+    Attributes
+    ----------
+    candidates : CandidateSets
+        The candidates as given, also where the true label is known; with ``counts`` where votes were given.
+    gold : ndarray of shape (m,)
+        Position of the known-true label in ``candidates.classes``, -1 where unknown.
+    votes : ndarray of shape (m, annotators) or None
+        Position of each annotator's label, -1 where missing.
+    annotators : tuple of str
+        Names of the columns of ``votes``.
+    unlabelled : ndarray of shape (m,) of bool
+        Rows without any label, candidate or gold.
+    ids : ndarray of shape (m,) or None
+        Names of the rows.
+    table : pyarrow.Table
+        The instances: the table itself, or in long form one row per id without the columns of label and annotator.
+    """
+
+    candidates: CandidateSets
+    gold: np.ndarray
+    votes: np.ndarray | None
+    annotators: tuple[str, ...]
+    unlabelled: np.ndarray
+    ids: np.ndarray | None
+    table: pa.Table
+
+
+def read_labels(table: pa.Table, labelling: Labelling, *, classes: Any = None, source: str | None = None) -> Labels:
+    """Read the labels of a table.
+
+    Labels are whole numbers if they are so in every column that holds labels; otherwise all are text, without blanks around them.
+    Empty texts, NaN and missing cells are no labels.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The table.
+    labelling : Labelling
+        Which columns say what.
+    classes : array-like, default=None
+        The label space; by default the labels found, sorted (with ``indicator``, in the order of the columns).
+    source : str, default=None
+        The table's name in messages; by default its file.
+
+    Returns
+    -------
+    Labels
+    """
+    source = source or source_of(table)
+    _check_roles(table, labelling, source)
+    instance, first = _instances(table, labelling, source)
+    cells = [label_cells(table, labelling.labels, labelling.separator, source)] if labelling.labels is not None else []
+    cells += [label_cells(table, name, None, source) for name in labelling.votes]
+    cells += [indicator_cells(table, name, source) for name in labelling.indicator]
+    gold = [label_cells(table, labelling.gold, None, source)] if labelling.gold is not None else []
+    _check_gold(cells, gold, labelling, source)
+    if classes is None and labelling.indicator:
+        classes = list(labelling.indicator)
+    classes = _label_space([*cells, *gold], classes, table.num_rows, source)
+
+    rows, codes, column = _encode(cells, classes, source)
+    annotators, voter = _annotators(table, labelling, rows, column, source)
+    votes = _vote_matrix(instance[rows], voter, codes, annotators, first, source) if annotators else None
+    order = np.argsort(instance[rows], kind="stable")
+    sizes = np.bincount(instance[rows], minlength=len(first))
+    known = np.full(table.num_rows, -1)
+    gold_rows, gold_codes, _ = _encode(gold, classes, source)
+    known[gold_rows] = gold_codes
+    unlabelled = (sizes == 0) & (known[first] < 0)
+    if labelling.unlabelled == "error" and unlabelled.any():
+        raise TableError(
+            f"{source}: {unlabelled.sum()} row(s) have no label: row {first_few(first[unlabelled] + 1)}; label or remove them, "
+            "or let every label be possible for them"
+        )
+    # A label that the rows of an id give several times has that many votes.
+    counted = annotators or (labelling.long and len(np.unique(instance[rows] * len(classes) + codes)) < len(codes))
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    instances = _one_row_each(table, labelling, instance, first, source) if labelling.long else table
+    return Labels(
+        candidates=CandidateSets(
+            indptr, codes[order], classes, np.ones(len(codes), np.int64) if counted else None, unlabelled="all"
+        ),
+        gold=known[first],
+        votes=votes,
+        annotators=annotators,
+        unlabelled=unlabelled,
+        ids=instances[labelling.id].to_numpy() if labelling.id is not None else None,
+        table=instances,
+    )
+
+
+def _check_roles(table: pa.Table, labelling: Labelling, source: str) -> None:
+    """Every column is there and has one part only; what is asked goes together."""
+    given = [name for name in ("labels", "votes", "indicator") if getattr(labelling, name)]
+    if len(given) != 1:
+        raise ParameterError(
+            f"say in one way where the labels are: one of labels, votes and indicator, not {' and '.join(given) or 'none'}"
+        )
+    if not labelling.separator:
+        raise ParameterError("the separator of labels must not be empty")
+    if labelling.long and not (labelling.labels and labelling.id):
+        raise ParameterError("long form has one row per id and label: say which columns are id and labels")
+    if labelling.annotator is not None and not labelling.long:
+        raise ParameterError("a column of annotators belongs to long form; for one column per annotator, use votes")
+    for name in labelling.columns:
+        find_column(table, name, source)
+    twice = [name for name in dict.fromkeys(labelling.columns) if labelling.columns.count(name) > 1]
+    if twice:
+        raise ParameterError(f"{source}: column {twice[0]!r} is named for two things at once; name each column once")
+
+
+def _check_gold(cells: list[Cells], gold: list[Cells], labelling: Labelling, source: str) -> None:
+    """A true label that looks like several is no label of its own."""
+    if not gold or labelling.labels is None:
+        return
+    for position, label in enumerate(gold[0].values):
+        if isinstance(label, str) and labelling.separator in label and label not in cells[0].values:
+            raise TableError(
+                f"{source}: row {gold[0].row_of(position)}, column {labelling.gold!r}: {label!r} holds several labels; only one "
+                "can be known to be true"
+            )
+
+
+# -------------------------------------------------------------------- instances
+
+
+def _instances(table: pa.Table, labelling: Labelling, source: str) -> tuple[np.ndarray, np.ndarray]:
+    """The instance of every row, and the first row of every instance."""
+    rows = np.arange(table.num_rows)
+    if labelling.id is None:
+        return rows, rows
+    ids = table[labelling.id].combine_chunks()
+    if ids.null_count:
+        missing = np.flatnonzero(ids.is_null().to_numpy(zero_copy_only=False))
+        raise TableError(f"{source}: column {labelling.id!r} names no row in row {first_few(missing + 1)}; fill it in")
+    instance = different_cells(ids).indices.to_numpy()  # numbered as they first appear
+    first = np.unique(instance, return_index=True)[1]
+    if labelling.long:
+        return instance, first
+    if len(first) < len(rows):
+        again = np.setdiff1d(rows, first)[0]
+        raise TableError(
+            f"{source}: column {labelling.id!r} has {ids[again].as_py()!r} in rows {first[instance[again]] + 1} and {again + 1}; "
+            "if the rows of an id are one instance, say that it is long form, else use another id"
+        )
+    return rows, rows
+
+
+def _one_row_each(table: pa.Table, labelling: Labelling, instance: np.ndarray, first: np.ndarray, source: str) -> pa.Table:
+    """The first row of every id, without its label, if all rows of the id agree with it."""
+    table = table.drop_columns([name for name in (labelling.labels, labelling.annotator) if name is not None])
+    owner = pa.array(first[instance])
+    for name in table.column_names:
+        column = table[name].combine_chunks()
+        if is_list(column.type) or pa.types.is_struct(column.type):  # which Arrow does not compare
+            column = pa.array([None if cell is None else repr(cell) for cell in column.to_pylist()])
+        elif pa.types.is_floating(column.type):
+            column = pc.if_else(pc.is_nan(column), None, column)
+        theirs = column.take(owner)
+        differs = pc.or_(pc.fill_null(pc.not_equal(column, theirs), False), pc.xor(column.is_null(), theirs.is_null()))
+        if pc.any(differs).as_py():
+            row = pc.index(differs, True).as_py()
+            raise TableError(
+                f"{source}: {labelling.id} {table[labelling.id][row].as_py()!r} has different values in column {name!r}, in rows "
+                f"{owner[row].as_py() + 1} and {row + 1}; make them equal, or leave the column out"
+            )
+    return table.take(pa.array(first))
+
+
+# -------------------------------------------------------------------- classes and codes
+
+
+def _label_space(columns: list[Cells], classes: Any, n_rows: int, source: str) -> np.ndarray:
+    if classes is not None:
+        try:
+            return check_classes(classes)
+        except CandidateError as error:
+            raise TableError(f"{source}: {error}") from None
+    labels = {label for cells in columns for label in cells.values}
+    where = first_few((repr(cells.column) for cells in columns), 3)
+    if not labels:
+        raise TableError(f"{source}: there is no label in column {where}")
+    if any(isinstance(label, str) for label in labels):
+        labels = set(map(str, labels))
+    if len(labels) > max(50, n_rows / 2):
+        raise TableError(
+            f"{source}: column {where} holds {len(labels)} different labels in {n_rows} rows; are these the labels, and is the "
+            "separator right?"
+        )
+    return np.array(sorted(labels))
+
+
+def _encode(columns: Iterable[Cells], classes: np.ndarray, source: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Row, position in classes and column of every label."""
+    position = {label: code for code, label in enumerate(classes.tolist())}
+    text = classes.dtype.kind in "US"
+    rows, codes, column = [np.empty(0, int)], [np.empty(0, int)], [np.empty(0, int)]
+    for number, cells in enumerate(columns):
+        code = [position.get(str(label) if text else _whole(label), -1) for label in cells.values]
+        if -1 in code:
+            strange = code.index(-1)
+            label, known = cells.values[strange], list(map(str, classes.tolist()))
+            raise TableError(
+                f"{source}: row {cells.row_of(strange)}, column {cells.column!r}: the label {label!r} is unknown; "
+                f"{nearest(str(label), known, 'labels')}"
+            )
+        rows.append(cells.rows)
+        codes.append(np.array(code, int)[cells.which])
+        column.append(np.full(len(cells.rows), number))
+    return np.concatenate(rows), np.concatenate(codes), np.concatenate(column)
+
+
+def _whole(label: Label) -> Label:
+    """A whole number that is written as text, where the classes are numbers."""
+    return int(label) if isinstance(label, str) and label.lstrip("-").isdecimal() else label
+
+
+# -------------------------------------------------------------------- votes
+
+
+def _annotators(
+    table: pa.Table, labelling: Labelling, rows: np.ndarray, column: np.ndarray, source: str
+) -> tuple[tuple[str, ...], np.ndarray]:
+    """Names of the annotators, and which of them gave every label."""
+    if labelling.annotator is None:
+        return labelling.votes, column
+    who = table[labelling.annotator].cast(pa.large_string()).take(pa.array(rows)).combine_chunks()
+    if who.null_count:
+        row = rows[np.argmax(who.is_null())] + 1
+        raise TableError(f"{source}: row {row}, column {labelling.annotator!r}: it is not said who gave the label; fill it in")
+    encoded = different_cells(who)
+    names = encoded.dictionary.to_pylist()
+    order = sorted(range(len(names)), key=names.__getitem__)
+    return tuple(names[i] for i in order), np.argsort(order)[encoded.indices.to_numpy()]
+
+
+def _vote_matrix(
+    instance: np.ndarray, voter: np.ndarray, codes: np.ndarray, annotators: tuple[str, ...], first: np.ndarray, source: str
+) -> np.ndarray:
+    """Position of the label that each annotator gave each instance, -1 where none."""
+    votes = np.full((len(first), len(annotators)), -1, np.int32)
+    votes[instance, voter] = codes
+    again = np.flatnonzero(votes[instance, voter] != codes)
+    if len(again):
+        raise TableError(
+            f"{source}: {annotators[voter[again[0]]]!r} gives two labels to the id of row {first[instance[again[0]]] + 1}; an "
+            "annotator has one vote: mend it, or do not name the column of annotators"
+        )
+    return votes

@@ -1,0 +1,41 @@
+"""Output files that appear complete or not at all."""
+
+import errno
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextmanager
+def replacing(path: str | os.PathLike) -> Iterator[BinaryIO]:
+    """A file to write to, which takes its place when all is written: a reader sees the old one or the new one, never a part.
+
+    Parameters
+    ----------
+    path : path-like
+        Where the file belongs; one that is there is replaced, a link to one is followed. A device or a folder is refused.
+
+    Yields
+    ------
+    file
+        A binary file beside its place; removed if the block raises.
+    """
+    path = Path(os.path.realpath(path))
+    if path.exists() and not path.is_file():
+        raise FileExistsError(errno.EEXIST, "this is no file that could be replaced", str(path))
+    # The name is known before the file is there, so that no interruption leaves it behind.
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with open(temporary, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException as error:
+        temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename in (None, str(temporary)):
+            error.filename = str(path)  # a full disk does not say whose, a missing folder names the temporary file
+        raise

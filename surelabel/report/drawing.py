@@ -1,0 +1,114 @@
+"""What all figures share: colours, the style of the axes, an SVG that is the same to the byte for the same data.
+
+Colours are those of Okabe and Ito, which colour-blind people can tell apart; a series has a marker of its own as well.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, NullFormatter, StrMethodFormatter
+
+INK, PAPER, RULE = "#1d1f24", "#fffffe", "#d8dae0"
+"""Text and lines, background, grid: the HTML page swaps them for its own colours."""
+
+COLOURS = (INK, "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7d7d86")
+MARKERS = "osD^vPX*<>hp"
+LINES = ("-", "--", ":")
+PLAIN = StrMethodFormatter("{x:g}")
+"""Numbers of a logarithmic axis without mathematics, which is switched off."""
+
+STYLE: Any = {
+    "axes.axisbelow": True,
+    "axes.edgecolor": INK,
+    "axes.facecolor": "none",
+    "axes.grid": True,
+    "axes.labelcolor": INK,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 9.5,
+    "figure.facecolor": PAPER,
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "grid.color": RULE,
+    "grid.linewidth": 0.6,
+    "legend.fontsize": 8,
+    "legend.frameon": False,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 4.5,
+    "svg.fonttype": "none",  # text stays text: small, searchable, in the reader's font
+    "text.color": INK,
+    "text.parse_math": False,  # a data set may be called $x$
+    "xtick.color": INK,
+    "ytick.color": INK,
+}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawn figure: its file name without suffix, its title, its data set (None if of several), its SVG text."""
+
+    name: str
+    title: str
+    dataset: str | None
+    svg: str
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Figures that share a caption, such as the panels of one figure of the paper."""
+
+    topic: str
+    title: str
+    caption: str
+    pictures: list[Picture]
+
+
+def look_of(place: int) -> dict[str, Any]:
+    """Colour, marker and line of the series at this place."""
+    return {
+        "color": COLOURS[place % len(COLOURS)],
+        "marker": MARKERS[place % len(MARKERS)],
+        "linestyle": LINES[place // len(COLOURS) % len(LINES)],
+    }
+
+
+def picture_of(
+    draw: Callable[[Axes], None], size: tuple[float, float], name: str, title: str, dataset: str | None = None
+) -> Picture:
+    """Draw on new axes and keep the SVG, the same to the byte for the same data."""
+    figure = Figure(figsize=size, layout="constrained")
+    draw(figure.add_subplot())
+    text = io.StringIO()
+    with rc_context({"svg.hashsalt": name}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the reader's font has it
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    return Picture(name, title, dataset, text.getvalue())
+
+
+def over_iterations(axes: Axes, path: Any, ylabel: str, **line: Any) -> None:
+    """A quantity that falls to zero from iteration to iteration, on a logarithmic axis."""
+    # an exact zero has no place on it
+    axes.plot(np.arange(1, len(path) + 1), np.ma.masked_less_equal(path, 0), color=COLOURS[2], **line)
+    axes.set(xlabel="iteration t", ylabel=ylabel, yscale="log")
+    axes.yaxis.set_major_formatter(PLAIN)
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def short(name: str) -> str:
+    """A name that leaves room for the figure.
+
+    >>> short("a data set of a very long name")
+    'a data set of a very lo…'
+    """
+    return name if len(name) <= 24 else f"{name[:23]}…"
