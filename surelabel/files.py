@@ -3,7 +3,7 @@
 import errno
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -39,3 +39,38 @@ def replacing(path: str | os.PathLike) -> Iterator[BinaryIO]:
         if isinstance(error, OSError) and error.filename in (None, str(temporary)):
             error.filename = str(path)  # a full disk does not say whose, a missing folder names the temporary file
         raise
+
+
+@contextmanager
+def replacing_all(paths: Sequence[str | os.PathLike]) -> Iterator[list[Path]]:
+    """Places to write several files to, which take their own together when all are written.
+
+    Parameters
+    ----------
+    paths : sequence of path-like
+        Where the files belong.
+
+    Yields
+    ------
+    list of Path
+        Places beside these, of the same endings; what is there is removed if the block raises. Messages name the paths given.
+    """
+    beside = {}
+    for path in paths:
+        real = Path(os.path.realpath(path))
+        beside[real.with_name(f".{secrets.token_hex(4)}.{real.name}")] = Path(path)
+    try:
+        yield list(beside)
+        for temporary, path in beside.items():
+            temporary.replace(os.path.realpath(path))
+    except BaseException as error:
+        for temporary, path in beside.items():
+            temporary.unlink(missing_ok=True)
+            error.args = tuple(_renamed(part, temporary, path) for part in error.args)
+            if isinstance(error, OSError):
+                error.filename = _renamed(error.filename, temporary, path)
+        raise
+
+
+def _renamed(text: object, temporary: Path, path: Path) -> object:
+    return text.replace(str(temporary), str(path)) if isinstance(text, str) else text

@@ -22,33 +22,38 @@ class ClusterError(SurelabelError):
 
 
 class DaskRows(Rows):
-    """Rows of a dask array.
+    """Rows of a dask array or data frame.
 
     Parameters
     ----------
-    array : dask.array.Array of shape (m, n)
-        One block of columns; empty blocks of rows do not count.
+    X : dask array or data frame of shape (m, n)
+        The instances; empty blocks of rows do not count.
     client : dask.distributed.Client
         Of the cluster.
 
     Attributes
     ----------
     blocks_of_X : list of Delayed
-        The instances.
+        The instances, as arrays.
     bounds : ndarray
         First row of each block, and the number of rows.
     candidates : list of Future
         The candidates of each block, where :meth:`hold` was given them.
     """
 
-    def __init__(self, array: da.Array, client: Client) -> None:
-        self._lengths = array.chunks[0]
+    def __init__(self, X: Any, client: Client) -> None:
+        self.client, self.dtype = client, float_type(X)
+        parts = [delayed(_as_floats, pure=False)(part, self.dtype) for part in _partitions(X)]
+        if is_frame(X):
+            self._lengths = gather(client, client.compute([delayed(len, pure=False)(part) for part in parts]))
+        else:
+            self._lengths = list(X.chunks[0])
         if np.isnan(self._lengths).any():
             raise InputError("the blocks of X have unknown lengths; call X.compute_chunk_sizes() first")
-        if array.shape[0] < 2:
-            raise InputError(f"X has {array.shape[0]} row(s): a fit needs at least 2")
-        self.client, self.shape, self.dtype = client, array.shape, array.dtype
-        self.blocks_of_X = [block for block, length in zip(array.to_delayed().ravel(), self._lengths, strict=True) if length]
+        self.shape = (sum(self._lengths), X.shape[1])
+        if self.shape[0] < 2:
+            raise InputError(f"X has {self.shape[0]} row(s): a fit needs at least 2")
+        self.blocks_of_X = [part for part, length in zip(parts, self._lengths, strict=True) if length]
         self.bounds = np.concatenate([[0], np.cumsum([length for length in self._lengths if length])]).astype(np.intp)
         self.candidates: list[Future] = []
 
@@ -121,27 +126,36 @@ def _take(block: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return block[rows]
 
 
-def as_dask_array(X: Any, *, lengths: bool) -> da.Array:
-    """Instances as a dask array of floats in blocks of rows; ``lengths`` counts the rows of a data frame's partitions."""
+def _as_floats(part: Any, dtype: np.dtype) -> np.ndarray:
+    """A block of rows, or a partition of a data frame, as an array."""
+    return part.to_numpy(dtype, na_value=np.nan) if hasattr(part, "to_numpy") else np.ascontiguousarray(part, dtype)
+
+
+def is_frame(X: Any) -> bool:
+    """Whether instances are a data frame; else they are an array."""
+    return hasattr(X, "columns")
+
+
+def float_type(X: Any) -> np.dtype:
+    """Type of the instances as floats: float32 where all are, else float64. Refuses what has no rows of numbers."""
     if getattr(X, "ndim", None) != 2:
         raise InputError(f"X must be a dask array or data frame of two dimensions (instances × features), not {X!r}")
-    if hasattr(X, "columns"):
+    if is_frame(X):
         kinds = list(X.dtypes)
-        wrong = [str(name) for name, kind in zip(X.columns, kinds, strict=True) if not _is_number(kind)]
+        wrong = [str(name) for name, kind in zip(X.columns, kinds, strict=True) if getattr(kind, "kind", "O") not in "biuf"]
         if wrong:
             raise InputError(f"X has columns that are no numbers: {first_few(wrong)}; encode or drop them first")
-        single = all(str(kind).lower() == "float32" for kind in kinds)
-        return X.astype(np.float32 if single else np.float64).to_dask_array(lengths=lengths or None)
+        return np.dtype(np.float32 if all(str(kind).lower() == "float32" for kind in kinds) else np.float64)
     if not isinstance(X._meta, np.ndarray):
         raise InputError(f"the blocks of X are {type(X._meta).__name__}: they must be dense NumPy arrays")
     if X.dtype.kind not in "biuf":
         raise InputError(f"X holds {X.dtype}: it must hold numbers")
-    X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
-    return X if X.dtype == np.float32 else X.astype(np.float64)
+    return np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
 
 
-def _is_number(kind: Any) -> bool:
-    return getattr(kind, "kind", "O") in "biuf"
+def whole_rows(array: da.Array) -> da.Array:
+    """The array in blocks of whole rows."""
+    return array.rechunk({1: -1}) if array.ndim == 2 and array.numblocks[1] > 1 else array
 
 
 def on_cluster(y: Any) -> bool:
@@ -149,13 +163,17 @@ def on_cluster(y: Any) -> bool:
     return is_dask_collection(y) or (isinstance(y, list) and len(y) > 0 and all(isinstance(part, Delayed) for part in y))
 
 
-def _partitions(y: Any) -> list[Delayed]:
-    if isinstance(y, list | Delayed):
-        return y if isinstance(y, list) else [y]
-    if isinstance(y, da.Array):
-        y = y.rechunk({1: -1}) if y.ndim == 2 and y.numblocks[1] > 1 else y
-        return y.to_delayed().ravel().tolist()
-    return list(y.to_delayed())
+def _partitions(collection: Any) -> list[Delayed]:
+    """The parts of a dask collection; those of one table stay the same, whichever columns are asked for."""
+    if isinstance(collection, list | Delayed):
+        return collection if isinstance(collection, list) else [collection]
+    if isinstance(collection, da.Array):
+        return whole_rows(collection).to_delayed().ravel().tolist()
+    if hasattr(collection, "simplify"):
+        # Only the columns that are needed are read. Further optimisation would put small partitions together, those of X in
+        # another way than those of y.
+        return list(collection.simplify().to_delayed(optimize_graph=False))
+    return list(collection.to_delayed())
 
 
 def _read(part: Any, number: int) -> CandidateSets | None:

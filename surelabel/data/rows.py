@@ -94,6 +94,8 @@ class ArrayRows(Rows):
 
     def take(self, rows: np.ndarray) -> np.ndarray:
         """The rows at ascending positions."""
+        if self._in_file:
+            return np.concatenate([self._read(row, row + 1) for row in rows.tolist()])
         return np.ascontiguousarray(self._array[rows], dtype=self.dtype)
 
 

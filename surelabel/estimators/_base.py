@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
+from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,8 +15,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..data.candidates import CandidateSets, as_candidates
 from ..data.rows import Rows
 from ..evaluation.metrics import covering_rate
-from ..exceptions import CandidateError, InputError, ParameterError, first_few
+from ..exceptions import CandidateError, InputError, MemoryNeedError, ParameterError, first_few
+from ..solvers.memory import available_memory
 from ..solvers.segments import row_argmax, row_normalise
+
+CELLS = 2**22  # numbers in a block of rows that are read at a time
 
 
 class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
@@ -213,21 +217,62 @@ class WeightedPartialLabelClassifier(PartialLabelClassifier):
         X, candidates = self._validate_fit(X, y)
         weight, used = check_weight(sample_weight, X)
         self.support_ = np.flatnonzero(used)
-        if used.all() or isinstance(X, Rows):  # out of core, rows of weight 0 go through the same passes as the others
+        if used.all():
             self._set_confidence(candidates, self._fit(X, candidates, weight))
             return self
-        pairwise = self.__sklearn_tags__().input_tags.pairwise
-        confidence = np.empty(len(candidates.indices), X.dtype)
         entry_used = used[candidates.rows]
-        confidence[entry_used] = self._fit(X[np.ix_(used, used)] if pairwise else X[used], candidates[used], weight[used])
-        confidence[~entry_used] = self._confidence_of(X[~used], candidates[~used])
+        if isinstance(X, Rows):  # out of core, all rows go through the passes
+            confidence = self._fit(X, candidates, weight)
+            confidence[~entry_used] = self._confidence_out_of_core(X, candidates, ~used)
+        else:
+            pairwise = self.__sklearn_tags__().input_tags.pairwise
+            confidence = np.empty(len(candidates.indices), X.dtype)
+            confidence[entry_used] = self._fit(X[np.ix_(used, used)] if pairwise else X[used], candidates[used], weight[used])
+            confidence[~entry_used] = self._confidence_of(X[~used], candidates[~used])
         self._set_confidence(candidates, confidence)
         return self
+
+    def _confidence_out_of_core(self, rows: Rows, candidates: CandidateSets, wanted: np.ndarray) -> np.ndarray:
+        """As :meth:`_confidence_of`, for the wanted rows of a source that is read in blocks."""
+        start, parts = 0, []
+        for X in rows.blocks(max(1, CELLS // max(rows.shape[1], candidates.shape[1]))):
+            here = np.flatnonzero(wanted[start : start + len(X)])
+            if len(here):
+                parts.append(self._confidence_of(X[here], candidates[start + here]))
+            start += len(X)
+        return np.concatenate(parts)
 
     def _confidence_of(self, X: Any, candidates: CandidateSets) -> np.ndarray:
         """Confidence of rows that were not learned from: the model's probabilities, renormalised over the candidates."""
         proba = self._probabilities(self._outputs(X))[candidates.rows, candidates.indices]
         return row_normalise(proba, candidates.indptr)
+
+
+def finite_blocks(rows: Rows, step: int) -> Iterator[np.ndarray]:
+    """The blocks of rows that are not in memory, each looked through for NaN and infinity as it comes."""
+    start = 0
+    for X in rows.blocks(step):
+        check_finite(X, np.arange(start, start := start + len(X)))
+        yield X
+
+
+def check_rows(model: Any, rows: Rows, *, reset: bool) -> None:
+    """What scikit-learn checks of an array, for rows that are not in memory: their number, their columns and its names."""
+    if min(rows.shape) < 1 or (reset and rows.shape[0] < 2):
+        raise InputError(f"X has {rows.shape[0]} sample(s) and {rows.shape[1]} feature(s): there is nothing to learn or predict")
+    names = getattr(rows, "columns", None)
+    if reset:
+        model.n_features_in_ = rows.shape[1]
+        vars(model).pop("feature_names_in_", None)
+        if names is not None:
+            model.feature_names_in_ = np.array(names, dtype=object)
+    elif rows.shape[1] != model.n_features_in_:
+        raise InputError(f"X has {rows.shape[1]} features, but {type(model).__name__} is expecting {model.n_features_in_}")
+    elif names is not None and names != list(getattr(model, "feature_names_in_", names)):
+        raise InputError(
+            f"X has the feature names {first_few(names)}, but those at fit were {first_few(model.feature_names_in_)}: "
+            "choose and order the columns as at fit"
+        )
 
 
 def check_learnable(candidates: CandidateSets) -> None:
@@ -238,6 +283,25 @@ def check_learnable(candidates: CandidateSets) -> None:
         )
     if np.all(candidates.sizes == candidates.shape[1]):
         raise CandidateError("every row has every class as a candidate: there is nothing to learn from")
+
+
+def require_memory(what: str, need: float, advice: str) -> None:
+    """Refuse what cannot fit into memory, before the machine finds out by itself.
+
+    Parameters
+    ----------
+    what : str
+        Beginning of the sentence, as "an exact kernel fit of 100000 rows".
+    need : float
+        Bytes that it takes at its peak.
+    advice : str
+        What to do instead.
+    """
+    available = available_memory()
+    if available is not None and need > available:
+        raise MemoryNeedError(
+            f"{what} needs about {need / 2**30:.1f} GiB of memory and {available / 2**30:.1f} GiB are free; {advice}"
+        )
 
 
 def check_weight(sample_weight: Any, X: Any) -> tuple[Any, np.ndarray]:

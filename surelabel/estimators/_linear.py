@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -14,8 +15,10 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 
 from ..data.candidates import CandidateSets
+from ..data.rows import Rows, as_rows
+from ..solvers.row_blocks import RowBlocks
 from ..solvers.scale import row_softmax, softmax, softmax_scale
-from ._base import WeightedPartialLabelClassifier, check_learnable
+from ._base import WeightedPartialLabelClassifier, check_learnable, check_rows, finite_blocks, require_memory
 
 
 class LinearPartialLabelClassifier(WeightedPartialLabelClassifier):
@@ -27,19 +30,23 @@ class LinearPartialLabelClassifier(WeightedPartialLabelClassifier):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
+    #: How many m × l matrices of numbers a fit holds at its peak.
+    _score_matrices: ClassVar[int]
+
     @abstractmethod
     def _weights(self, X: Any, candidates: CandidateSets, weight: np.ndarray) -> np.ndarray:
         """Learn; set ``n_iter_`` and ``converged_``; return the weights, one column per label."""
 
     def _fit(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
         check_learnable(candidates)
-        X = X.astype(np.float64, copy=False)
-        n = X.shape[1]
-        if self.fit_intercept:
-            stack = sparse.hstack if sparse.issparse(X) else np.hstack
-            X = stack([X, np.ones((X.shape[0], 1))])
-            X = X.tocsr() if sparse.issparse(X) else X
-        weight = np.ones(X.shape[0]) if weight is None else weight.astype(np.float64)
+        m, n = X.shape
+        require_memory(
+            f"{type(self).__name__} with {candidates.shape[1]} labels on {m} rows",
+            8 * self._score_matrices * m * candidates.shape[1],
+            "learn from fewer rows, or use SUREClassifier(kernel='linear')",
+        )
+        X = self._with_constant(X)
+        weight = np.ones(m) if weight is None else weight.astype(np.float64)
         W = self._weights(X, candidates, weight)
         if not self.converged_:
             warnings.warn(
@@ -49,10 +56,30 @@ class LinearPartialLabelClassifier(WeightedPartialLabelClassifier):
                 stacklevel=3,
             )
         self.coef_, self.intercept_ = W[:n].T, W[n] if self.fit_intercept else np.zeros(W.shape[1])
-        self.scale_ = softmax_scale(X @ W, candidates.indptr, candidates.indices, weight)
-        return self._confidence_of(X[:, :n], candidates)
+        scores = X @ W
+        self.scale_ = softmax_scale(scores, candidates.indptr, candidates.indices, weight)
+        return row_softmax(self.scale_ * scores[candidates.rows, candidates.indices], candidates.indptr)
+
+    def _with_constant(self, X: Any) -> Any:
+        """The instances in double precision, with a column of ones for the intercept."""
+        if isinstance(X, Rows):
+            return RowBlocks(partial(finite_blocks, X), X.shape, self.fit_intercept)
+        X = X.astype(np.float64, copy=False)
+        if not self.fit_intercept:
+            return X
+        ones = np.ones((X.shape[0], 1))
+        return sparse.hstack([X, ones]).tocsr() if sparse.issparse(X) else np.hstack([X, ones])
+
+    def _validate_X(self, X: Any, *, reset: bool) -> Any:
+        """As for every estimator; what is better not read at once becomes :class:`~surelabel.data.rows.Rows`."""
+        rows = as_rows(X)
+        if rows is None:
+            return super()._validate_X(X, reset=reset)
+        check_rows(self, rows, reset=reset)
+        return rows
 
     def _outputs(self, X: Any) -> np.ndarray:
+        X = RowBlocks(partial(finite_blocks, X), X.shape, constant=False) if isinstance(X, Rows) else X
         return X @ self.coef_.T + self.intercept_
 
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:

@@ -6,20 +6,25 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from typing import Any
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..data.candidates import CandidateSets
 from ..data.rows import Rows
-from ..exceptions import ParameterError
+from ..exceptions import NumericalError, ParameterError
 from ..solvers.confidence import CandidateBlocks
-from ..solvers.features import FourierFeatures, Landmarks, choose_landmarks, fourier_features
+from ..solvers.features import Centred, FourierFeatures, Landmarks, choose_landmarks, fourier_features
 from ..solvers.kernels import gamma_of, kernel_matrix
 from ..solvers.lowrank import LowRankFit, alternate_passes
 from ..solvers.memory import available_memory
 from ..solvers.passes import Keep, LocalPasses, block_rows
-from ._base import check_finite
+from ..solvers.triangular import NotPositiveDefiniteError
+from ._base import check_finite, finite_blocks
+
+FeatureMap: TypeAlias = Landmarks | FourierFeatures | Centred
 
 #: The kernel matrix of more rows takes minutes to factorise: from here on "auto" approximates it.
 EXACT_ROWS = 25_000
@@ -77,9 +82,7 @@ def make_features(model: Any, rows: Rows, weight: np.ndarray | None) -> Landmark
     count = min(model.n_components, m)
     if weight is not None:
         count = min(count, int(np.count_nonzero(weight)))
-    drawn = draw(m, max(BANDWIDTH_ROWS, SAMPLE * count), weight, rng)
-    sample = rows.take(drawn)
-    check_finite(sample, drawn)
+    sample, drawn = draw_rows(rows, max(BANDWIDTH_ROWS, SAMPLE * count), weight, rng)
     few = draw(len(sample), BANDWIDTH_ROWS, None, rng)
     model.gamma_ = gamma_of(
         model.kernel, model.gamma, model.bandwidth, sample[few], None, None if weight is None else weight[drawn[few]]
@@ -88,13 +91,26 @@ def make_features(model: Any, rows: Rows, weight: np.ndarray | None) -> Landmark
         if model.kernel not in ("rbf", "laplacian"):
             raise ParameterError("solver='fourier' is for kernel='rbf' and 'laplacian'; use solver='nystroem'")
         return fourier_features(model.kernel, model.gamma_, n, model.n_components, rng, rows.dtype)
+    kernel = kernel_of(model)
+    with definite(model.beta):
+        return Landmarks(sample[choose_landmarks(sample, count, model.landmarks, kernel, rng)], kernel)
 
-    def kernel_of(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        K = kernel_matrix(model.kernel, X, Z, gamma=model.gamma_, degree=model.degree, coef0=model.coef0)
-        return np.ascontiguousarray(K, dtype=rows.dtype)
 
-    chosen = choose_landmarks(sample, count, model.landmarks, kernel_of, rng)
-    return Landmarks(sample[chosen], kernel_of)
+def kernel_of(model: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """The kernel of a model whose ``gamma_`` is known, between two sets of rows."""
+    return partial(_kernel_of, kernel=model.kernel, gamma=model.gamma_, degree=model.degree, coef0=model.coef0)
+
+
+def _kernel_of(X: np.ndarray, Z: np.ndarray, *, kernel: str | Callable, **parameters: Any) -> np.ndarray:
+    return np.ascontiguousarray(kernel_matrix(kernel, X, Z, **parameters), dtype=X.dtype)
+
+
+def draw_rows(rows: Rows, count: int, weight: np.ndarray | None, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """So many rows at random, and their positions."""
+    drawn = draw(rows.shape[0], count, weight, rng)
+    sample = rows.take(drawn)
+    check_finite(sample, drawn)
+    return sample, drawn
 
 
 def draw(n_rows: int, count: int, weight: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
@@ -104,12 +120,31 @@ def draw(n_rows: int, count: int, weight: np.ndarray | None, rng: np.random.Gene
 
 
 def fit_low_rank(
-    model: Any, rows: Rows, candidates: CandidateSets, weight: np.ndarray | None, votes: np.ndarray | None
-) -> tuple[np.ndarray, LowRankFit, Any]:
-    """Confidences, the fit and the feature map (None for the linear kernel) of a :class:`~surelabel.SUREClassifier`."""
+    model: Any, rows: Rows, candidates: CandidateSets, weight: np.ndarray | None
+) -> tuple[np.ndarray, LowRankFit, FeatureMap]:
+    """Confidences, the fit and the feature map of a :class:`~surelabel.SUREClassifier`."""
+    features: FeatureMap
+    if model.kernel == "linear":
+        features = Centred(draw_rows(rows, BANDWIDTH_ROWS, weight, np.random.default_rng(0))[0].mean(axis=0))
+    else:
+        features = make_features(model, rows, weight)
+    with definite(model.beta), model._passes(rows, features, candidates, weight) as passes:
+        fit = alternate_passes(
+            passes, model.beta, model.lam, init=model.init, max_iter=model.max_iter, tol=model.tol, callback=model._report
+        )
+        return passes.confidence, fit, features
+
+
+def local_passes(
+    rows: Rows,
+    features: FeatureMap,
+    candidates: CandidateSets,
+    weight: np.ndarray | None,
+    votes: np.ndarray | None,
+    n_jobs: int | None,
+) -> LocalPasses:
+    """Passes over these rows on this machine."""
     m, n = rows.shape
-    features = None if model.kernel == "linear" else make_features(model, rows, weight)
-    width = n if features is None else features.size
     indptr, indices = candidates.indptr, candidates.indices
 
     def blocks_of(part: slice) -> CandidateBlocks:
@@ -123,18 +158,20 @@ def fit_low_rank(
             None if votes is None else votes[low:high],
         )
 
-    def read() -> Iterator[np.ndarray]:
-        start = 0
-        for X in rows.blocks(block_rows(width)):
-            check_finite(X, np.arange(start, start := start + len(X)))
-            yield X
-
-    keep: Keep = "recompute" if features is None else choose_keep(m, width, n, rows.dtype.itemsize)
+    read = partial(finite_blocks, rows, block_rows(features.size))
+    linear = isinstance(features, Centred)
+    keep: Keep = "recompute" if linear else choose_keep(m, features.size, n, rows.dtype.itemsize)
     confidence = np.empty(len(indices), rows.dtype)
-    with LocalPasses(
-        read, (m, width), features or np.asarray, blocks_of, confidence, indptr, weight, keep, model.n_jobs
-    ) as passes:
-        fit = alternate_passes(
-            passes, model.beta, model.lam, init=model.init, max_iter=model.max_iter, tol=model.tol, callback=model._report
-        )
-    return confidence, fit, features
+    return LocalPasses(read, (m, features.size), features, blocks_of, confidence, indptr, weight, keep, n_jobs)
+
+
+@contextmanager
+def definite(beta: float) -> Iterator[None]:
+    """Say what to do when a matrix has no Cholesky factor."""
+    try:
+        yield
+    except NotPositiveDefiniteError as error:
+        raise NumericalError(
+            f"the kernel (or Gram) matrix plus beta={beta} is not positive definite ({error}); scale the features "
+            "(for instance with StandardScaler), raise beta, or use a positive semidefinite kernel"
+        ) from None

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
+from sklearn.utils import gen_batches
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from ..exceptions import ParameterError
-from ..solvers.neighbours import nearest
-from ._base import PartialLabelClassifier
+from ..solvers.neighbours import ApproximateIndex, nearest
+from ._base import CELLS, PartialLabelClassifier
 
 
 class NeighbourClassifier(PartialLabelClassifier):
-    """Base class of the methods with ``n_neighbors``; ``_fit`` calls ``_keep`` first."""
+    """Base class of the methods with ``n_neighbors`` and ``search``; ``_fit`` calls ``_keep`` first."""
 
     n_neighbors: int
+    search: str
     X_fit_: np.ndarray
-    _parameter_constraints: ClassVar[dict[str, list]] = {"n_neighbors": [Interval(Integral, 1, None, closed="left")]}
+    _index: ApproximateIndex | None
+    _parameter_constraints: ClassVar[dict[str, list]] = {
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "search": [StrOptions({"exact", "approximate"})],
+    }
 
     def _keep(self, X: np.ndarray) -> None:
         if self.n_neighbors > len(X):
@@ -26,9 +34,42 @@ class NeighbourClassifier(PartialLabelClassifier):
                 f"n_neighbors is {self.n_neighbors} but there are {len(X)} training rows: lower it, or fit on more rows"
             )
         self.X_fit_ = np.asarray(X, dtype=np.float64)
+        self._index = None
 
     def _neighbours(self, X: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Distances and rows of the neighbours of new instances; by default of the training rows, themselves left out."""
-        if X is None:
-            return nearest(self.X_fit_, min(self.n_neighbors, len(self.X_fit_) - 1))
-        return nearest(self.X_fit_, self.n_neighbors, np.asarray(X, dtype=np.float64))
+        queries = None if X is None else np.asarray(X, dtype=np.float64)
+        k = min(self.n_neighbors, len(self.X_fit_) - 1) if queries is None else self.n_neighbors
+        if self.search == "exact":
+            return nearest(self.X_fit_, k, queries)
+        index = getattr(self, "_index", None)
+        if index is None:
+            if find_spec("faiss") is None:
+                raise ParameterError(
+                    "search='approximate' needs faiss, which is not installed: pip install faiss-cpu, or use search='exact'"
+                )
+            index = self._index = ApproximateIndex(self.X_fit_)
+        return index.nearest(k, queries)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """An index is no data: it is made again from the instances when it is needed."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_index"}
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most likely label of each instance (ties go to the first class).
+
+        Scores of a block of rows are dropped when its labels are known.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n)
+            The instances.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        X = self._validate_X(X, reset=False)
+        blocks = gen_batches(len(X), max(1, CELLS // len(self.classes_)))
+        return self.classes_[np.concatenate([self._outputs(X[block]).argmax(axis=1) for block in blocks])]

@@ -95,6 +95,8 @@ class CLPLClassifier(LinearPartialLabelClassifier):
         self.tol = tol
         self.max_iter = max_iter
 
+    _score_matrices = 6
+
     def _weights(self, X: Any, candidates: CandidateSets, weight: np.ndarray) -> np.ndarray:
         found = fit_clpl(X, candidates.indptr, candidates.indices, candidates.shape[1], self.C * weight, self.tol, self.max_iter)
         self.n_iter_, self.converged_ = found.n_iter, found.converged

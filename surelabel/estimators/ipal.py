@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -10,11 +11,10 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_memory
 
 from ..data.candidates import CandidateSets
-from ..solvers.neighbours import nearest
 from ..solvers.nnls import explained_shares, reconstruction_weights
 from ..solvers.propagation import candidate_graph, propagate, restore_class_mass
 from ..solvers.segments import row_argmax
-from ._base import check_learnable
+from ._base import check_learnable, require_memory
 from ._neighbours import NeighbourClassifier
 from ._registry import Method
 
@@ -32,6 +32,8 @@ class IPALClassifier(NeighbourClassifier):
         Number of neighbours ``k``, at most the number of training rows.
     alpha : float, default=0.95
         Share of the neighbours in a round of propagation, 0 to 1; the rest is the uniform confidence of the start.
+    search : {"exact", "approximate"}, default="exact"
+        How neighbours are looked for, as in :class:`PLKNNClassifier`.
     max_iter : int, default=100
         Largest number of rounds.
     tol : float, default=1e-6
@@ -100,10 +102,18 @@ class IPALClassifier(NeighbourClassifier):
     }
 
     def __init__(
-        self, n_neighbors: int = 10, *, alpha: float = 0.95, max_iter: int = 100, tol: float = 1e-6, memory: Any = None
+        self,
+        n_neighbors: int = 10,
+        *,
+        alpha: float = 0.95,
+        search: str = "exact",
+        max_iter: int = 100,
+        tol: float = 1e-6,
+        memory: Any = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.alpha = alpha
+        self.search = search
         self.max_iter = max_iter
         self.tol = tol
         self.memory = memory
@@ -112,7 +122,13 @@ class IPALClassifier(NeighbourClassifier):
         check_learnable(candidates)
         self._keep(X)
         indptr, indices = candidates.indptr, candidates.indices
-        neighbours, weights = self._reconstruct(min(self.n_neighbors, len(self.X_fit_) - 1), None)
+        # Entries of the graph: neighbours, weights, keys and their places, and the masks between them.
+        require_memory(
+            f"IPAL with {self.n_neighbors} neighbours of {len(indices)} candidates",
+            30 * len(indices) * self.n_neighbors,
+            "lower n_neighbors, or learn from fewer rows",
+        )
+        neighbours, weights = self._reconstruct(None)
         graph = candidate_graph(neighbours, weights, indptr, indices)
         confidence, self.n_iter_, self.converged_ = propagate(graph, indptr, self.alpha, self.max_iter, self.tol)
         confidence = restore_class_mass(confidence, indptr, indices)
@@ -121,7 +137,7 @@ class IPALClassifier(NeighbourClassifier):
 
     def _outputs(self, X: Any) -> np.ndarray:
         X = np.asarray(X, dtype=np.float64)
-        neighbours, weights = self._reconstruct(self.n_neighbors, X)
+        neighbours, weights = self._reconstruct(X)
         labels = self.labels_[neighbours]
         explained = self._by_label(explained_shares(X, self.X_fit_, neighbours, weights, labels), labels)
         absent = self._by_label(weights, labels) == 0
@@ -130,8 +146,9 @@ class IPALClassifier(NeighbourClassifier):
         scores[unweighted] = self._by_label(np.full(labels[unweighted].shape, 1 / labels.shape[1]), labels[unweighted])
         return scores
 
-    def _reconstruct(self, k: int, queries: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        return check_memory(self.memory).cache(_reconstruct)(self.X_fit_, k, queries)
+    def _reconstruct(self, queries: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        cached = check_memory(self.memory).cache(_reconstruct, ignore=["look_up"])
+        return cached(self.X_fit_, queries, (self.n_neighbors, self.search), self._neighbours)
 
     def _by_label(self, values: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Sum of the neighbours' values for each label."""
@@ -141,9 +158,14 @@ class IPALClassifier(NeighbourClassifier):
         return sums
 
 
-def _reconstruct(instances: np.ndarray, k: int, queries: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Nearest instances of the queries (by default of the instances themselves), and the weights that reconstruct them."""
-    _, neighbours = nearest(instances, k, queries)
+def _reconstruct(
+    instances: np.ndarray, queries: np.ndarray | None, how: tuple[int, str], look_up: Callable
+) -> tuple[np.ndarray, np.ndarray]:
+    """Nearest instances of the queries (by default of the instances themselves), and the weights that reconstruct them.
+
+    ``how`` they are looked up is for those who keep results: what ``look_up`` gives depends on nothing else.
+    """
+    _, neighbours = look_up(queries)
     return neighbours, reconstruction_weights(instances if queries is None else queries, instances, neighbours)
 
 

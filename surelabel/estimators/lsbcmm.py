@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval
 
 from ..data.candidates import CandidateSets
 from ..solvers.lsbcmm import fit_mixture, mixture_proba
-from ._base import WeightedPartialLabelClassifier, check_learnable
+from ._base import WeightedPartialLabelClassifier, check_learnable, require_memory
 from ._registry import Method
 
 
@@ -103,11 +103,17 @@ class LSBCMMClassifier(WeightedPartialLabelClassifier):
 
     def _fit(self, X: np.ndarray, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
         check_learnable(candidates)
+        n_components = self.n_components or ceil(10 * log2(len(candidates.classes)))
+        require_memory(
+            f"LSB-CMM with {n_components} components on {len(X)} rows",
+            8 * len(X) * (12 * n_components + 4 * X.shape[1] + 2 * candidates.shape[1]),
+            "lower n_components, learn from fewer rows, or use SUREClassifier",
+        )
         mixture = fit_mixture(
             X.astype(np.float64, copy=False),
             candidates.sparse.astype(np.float64),
             np.ones(len(candidates)) if weight is None else weight.astype(np.float64, copy=False),
-            n_components=self.n_components or ceil(10 * log2(len(candidates.classes))),
+            n_components=n_components,
             concentration=self.concentration,
             precision=self.precision,
             max_iter=self.max_iter,

@@ -18,7 +18,7 @@ from ..progress import track
 from ..solvers.kernels import gamma_of, kernel_matrix
 from ..solvers.pairwise import keep_elected, pair_problems, pair_votes, sparse_rows
 from ..solvers.segments import row_normalise
-from ._base import PartialLabelClassifier, check_learnable
+from ._base import PartialLabelClassifier, check_learnable, require_memory
 from ._registry import Method
 
 BLOCK = 1024  # rows that are predicted at a time: bounds the memory for their kernel and for their outputs of all pairs
@@ -103,10 +103,18 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
         check_learnable(candidates)
         rows, indices, indptr = candidates.rows, candidates.indices, candidates.indptr
         n_labels = candidates.shape[1]
+        n_pairs = n_labels * (n_labels - 1) // 2
 
         self._pairs = self._machines()
+        # Outputs of the pairs, once more beside the instances, and the distances between these rows that become a kernel.
+        kernel = 1.4 * 8 * len(X) ** 2 if isinstance(self._pairs, _GaussianMachines) else 0
+        require_memory(
+            f"PALOC with {n_pairs} pairs of labels on {len(X)} rows",
+            kernel + 3 * X.itemsize * len(X) * n_pairs,
+            "learn from fewer rows, or use SUREClassifier",
+        )
         problems: Iterable = pair_problems(indptr, indices, n_labels)
-        outputs = self._pairs.fit(X, problems, self._run("pairs of labels", n_labels * (n_labels - 1) // 2))
+        outputs = self._pairs.fit(X, problems, self._run("pairs of labels", n_pairs))
         votes = pair_votes(outputs, n_labels)
 
         remaining = np.zeros(candidates.shape, bool)

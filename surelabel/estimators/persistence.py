@@ -89,6 +89,7 @@ def _ours(name: str) -> bool:
         "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
         "sklearn.metrics._scorer._PassthroughScorer",
         "sklearn.tree._tree.Tree",
+        "surelabel.distributed.SUREClassifier",
         "surelabel.desk._columns.CategoryColumn",
         "surelabel.desk._columns.NumberColumn",
         "surelabel.desk._columns.TextColumn",

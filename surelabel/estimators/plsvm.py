@@ -103,6 +103,8 @@ class PLSVMClassifier(LinearPartialLabelClassifier):
         self.tol = tol
         self.max_iter = max_iter
 
+    _score_matrices = 11
+
     def _weights(self, X: Any, candidates: CandidateSets, weight: np.ndarray) -> np.ndarray:
         W, objective, self.converged_ = fit_plsvm(
             X, candidates.indptr, candidates.indices, candidates.shape[1], self.lam, weight, self.tol, self.max_iter

@@ -16,11 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data.candidates import CandidateSets
 from ..data.rows import ArrayRows, Rows, as_rows
-from ..exceptions import InputError, MemoryNeedError, NumericalError, ParameterError
+from ..exceptions import InputError, MemoryNeedError, ParameterError
 from ..solvers.alternate import Iteration, Trajectory, alternate
 from ..solvers.confidence import CandidateBlocks
 from ..solvers.dual import DualModel
-from ..solvers.features import LANDMARKS, FourierFeatures, Landmarks
+from ..solvers.features import LANDMARKS, Centred, FourierFeatures, Landmarks
 from ..solvers.kernels import BLOCK, KERNELS, distances, exponentiate, gamma_of, kernel_matrix
 from ..solvers.lowrank import LowRankFit
 from ..solvers.memory import available_memory
@@ -28,9 +28,9 @@ from ..solvers.passes import ordered_map
 from ..solvers.primal import PrimalModel
 from ..solvers.segments import row_normalise
 from ..solvers.threads import blas_threads
-from ..solvers.triangular import NotPositiveDefiniteError
-from ._base import WeightedPartialLabelClassifier, check_learnable
-from ._lowrank import choose_solver, exact_need, fit_low_rank
+from ._base import WeightedPartialLabelClassifier, check_learnable, check_rows, finite_blocks
+from ._compress import compress
+from ._lowrank import FeatureMap, choose_solver, definite, exact_need, fit_low_rank, local_passes
 from ._registry import Method
 
 M = TypeVar("M", PrimalModel, DualModel)
@@ -145,6 +145,7 @@ class SUREClassifier(WeightedPartialLabelClassifier):
     --------
     SURECV : Chooses λ and β by cross-validation without true labels.
     SURERetrainer : The same idea around any scikit-learn model.
+    compress : A smaller model for serving.
 
     References
     ----------
@@ -221,11 +222,8 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         rows = as_rows(X)
         if rows is None:
             return super()._validate_X(X, reset=reset)
-        if reset:
-            self.n_features_in_ = rows.shape[1]
-        elif rows.shape[1] != self.n_features_in_:
-            raise InputError(f"X has {rows.shape[1]} features, but the model was fitted on {self.n_features_in_}")
-        if reset and self._solver_for(rows) in ("dual", "precomputed"):
+        check_rows(self, rows, reset=reset)
+        if self.kernel == "precomputed" or (reset and self._solver_for(rows) == "dual"):
             return super()._validate_X(np.concatenate(list(rows.blocks(BLOCK))), reset=reset)
         return rows
 
@@ -249,10 +247,11 @@ class SUREClassifier(WeightedPartialLabelClassifier):
 
     def _fit_blocks(self, rows: Rows, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
         self.gamma_: float | None = None
-        confidence, fit, features = fit_low_rank(self, rows, candidates, weight, votes_of(candidates, self.prior))
+        confidence, fit, features = fit_low_rank(self, rows, candidates, weight)
         self.intercept_ = fit.b.astype(rows.dtype)
-        if features is None:
+        if isinstance(features, Centred):
             self.coef_ = fit.W.T.astype(rows.dtype)
+            self.intercept_ = (fit.b - features.origin @ fit.W).astype(rows.dtype)
         elif isinstance(features, Landmarks):
             self.X_fit_, self.dual_coef_ = features.points, features.dual(fit.W).astype(rows.dtype)
         else:
@@ -260,6 +259,10 @@ class SUREClassifier(WeightedPartialLabelClassifier):
             self.dual_coef_ = fit.W.astype(rows.dtype)
         self._set_path(fit)
         return confidence
+
+    def _passes(self, rows: Rows, features: FeatureMap, candidates: CandidateSets, weight: np.ndarray | None) -> Any:
+        """Passes over the rows, as a context that leaves the confidences in ``confidence``."""
+        return local_passes(rows, features, candidates, weight, votes_of(candidates, self.prior), self.n_jobs)
 
     def _fit_exactly(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
@@ -358,8 +361,9 @@ class SUREClassifier(WeightedPartialLabelClassifier):
 
     def _output_blocks(self, X: Any) -> Iterator[np.ndarray]:
         width = self.coef_.shape[1] if self.kernel == "linear" else len(self.dual_coef_)
-        rows = X if isinstance(X, Rows) else ArrayRows(X)
-        return ordered_map(self._block_outputs, rows.blocks(max(1, BLOCK // width)), self.n_jobs)
+        step = max(1, BLOCK // width)
+        blocks = finite_blocks(X, step) if isinstance(X, Rows) else ArrayRows(X).blocks(step)
+        return ordered_map(self._block_outputs, blocks, self.n_jobs)
 
     def _block_outputs(self, X: np.ndarray) -> np.ndarray:
         if self.kernel == "linear":
@@ -371,6 +375,42 @@ class SUREClassifier(WeightedPartialLabelClassifier):
 
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
         return probabilities(scores)
+
+    def compress(self, n_components: int, X: Any = None) -> SUREClassifier:
+        """A model with few landmarks that stands for this one: for serving, as small and fast as one wants.
+
+        Landmarks are chosen as in ``fit`` (``landmarks``, ``random_state``), and their coefficients are those that come nearest
+        to the outputs of this model, in the sense of least squares.
+
+        Parameters
+        ----------
+        n_components : int
+            Number of landmarks.
+        X : array-like of shape (m, n), default=None
+            Instances on which the outputs should be near, and among which the landmarks are; also larger than memory. By default
+            ``X_fit_``: the training instances of an exact model, the landmarks of a low-rank one.
+
+        Returns
+        -------
+        SUREClassifier
+            Fitted; without what belongs to training rows (``confidence_``, ``transduction_``, ``support_`` and the paths). What
+            was lost stands in its ``compression_``: ``changed``, the share of the instances whose prediction is another, and
+            ``rms``, the root mean squared difference of outputs, both over the ``n_rows`` instances.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from surelabel import SUREClassifier, make_partial
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = SUREClassifier().fit(X, make_partial(y, p=0.8, r=1, random_state=0))
+        >>> small = model.compress(30)
+        >>> model.X_fit_.shape, small.X_fit_.shape
+        ((150, 4), (30, 4))
+        >>> small.compression_["n_rows"], small.compression_["changed"] < 0.01
+        (150, True)
+        """
+        check_is_fitted(self)
+        return compress(self, n_components, X)
 
 
 def probabilities(outputs: np.ndarray) -> np.ndarray:
@@ -401,13 +441,8 @@ def votes_of(candidates: CandidateSets, prior: float) -> np.ndarray | None:
 
 def factorise(model: type[M], matrix: Any, beta: float, blocks: CandidateBlocks) -> M:
     """Make the model step, with an error that says what to do when the matrix has no Cholesky factor."""
-    try:
+    with definite(beta):
         return model(matrix, beta, blocks)
-    except NotPositiveDefiniteError as error:
-        raise NumericalError(
-            f"the kernel (or Gram) matrix plus beta={beta} is not positive definite ({error}); scale the features "
-            "(for instance with StandardScaler), raise beta, or use a positive semidefinite kernel"
-        ) from None
 
 
 def require_memory(X: Any) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from .row_blocks import row_blocks
 from .segments import row_sum
 from .smooth import Minimum, curvature_factor, minimise
 
@@ -24,7 +25,7 @@ def fit_clpl(
 
     Parameters
     ----------
-    X : ndarray or sparse matrix of shape (m, n)
+    X : ndarray, CSR matrix or RowBlocks of shape (m, n)
         The instances.
     indptr, indices : ndarray
         The candidates of each instance, as compressed rows.
@@ -43,16 +44,26 @@ def fit_clpl(
     sizes = np.diff(indptr)
     entries = np.repeat(np.arange(len(sizes)) * n_classes, sizes) + indices  # where the candidates stand in a flat m × l array
 
-    def value_and_gradient(W: np.ndarray) -> tuple[float, np.ndarray]:
-        scores = X @ W
-        inside = np.maximum(0, 1 - row_sum(np.take(scores, entries), indptr) / sizes)
+    def of_block(rows: slice, block: Any, W: np.ndarray) -> tuple[float, np.ndarray]:
+        """Loss of some rows, and half its derivative by the weights."""
+        low, high = indptr[rows.start], indptr[rows.stop]
+        starts, size, at = indptr[rows.start : rows.stop + 1] - low, sizes[rows], entries[low:high] - rows.start * n_classes
+        scores = block @ W
+        inside = np.maximum(0, 1 - row_sum(np.take(scores, at), starts) / size)
         outside = np.maximum(0, 1 + scores)
-        np.put(outside, entries, 0)
+        np.put(outside, at, 0)
         loss = inside**2 + np.einsum("ij,ij->i", outside, outside)
         slope = outside  # half the derivative of the loss by the scores
-        np.put(slope, entries, np.repeat(-inside / sizes, sizes))
-        slope *= cost[:, None]
-        return float(0.5 * np.vdot(W, W) + cost @ loss), W + 2 * (X.T @ slope)
+        np.put(slope, at, np.repeat(-inside / size, size))
+        slope *= cost[rows, None]
+        return float(cost[rows] @ loss), block.T @ slope
+
+    def value_and_gradient(W: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = 0.5 * float(np.vdot(W, W)), W
+        for rows, block in row_blocks(X, n_classes):
+            loss, slope = of_block(rows, block, W)
+            value, gradient = value + loss, gradient + 2 * slope
+        return value, gradient
 
     # The Hessian is at most this where every label of every instance is outside its set and inside its margin.
     factor = curvature_factor(X, 2 * cost, ridge=1.0)

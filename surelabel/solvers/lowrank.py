@@ -120,19 +120,28 @@ def block_advance(
     lam : float
         The weight λ.
     """
+    new, q, targets = block_step(Z, blocks, W, b, lam)
+    change, fall = block_change(blocks, p, new, q)
+    return new, replace(targets, change=change, fall=fall)
+
+
+def block_step(
+    Z: np.ndarray, blocks: CandidateBlocks, W: np.ndarray, b: np.ndarray, lam: float
+) -> tuple[np.ndarray, np.ndarray, Targets]:
+    """What of :func:`block_advance` the model alone determines: new confidences, the outputs behind them, and their sums."""
     rows = blocks.row_order[blocks.n_clean + blocks.rows]
     q = _outputs(Z, rows, blocks.columns, W) + b[blocks.columns]
-    new = blocks.project(q[None], np.array([lam], q.dtype))[0]
+    p = blocks.project(q[None], np.array([lam], q.dtype))[0]
+    peak, agreement = float(blocks.peak(p[None])[0]), float(np.sum(blocks.agreement(p[None])))
+    return p, q, replace(_targets(Z, blocks, p), peak=peak, agreement=agreement)
+
+
+def block_change(blocks: CandidateBlocks, p: np.ndarray, new: np.ndarray, q: np.ndarray) -> tuple[float, float]:
+    """``change`` and ``fall`` of :class:`Targets` for a step from ``p`` to ``new`` at the outputs ``q``."""
     change = new - p
     weighted = change * blocks.entry_weight
-    targets = replace(
-        _targets(Z, blocks, new),
-        change=float(weighted @ change),
-        fall=float(weighted @ (new + p - 2 * q)),  # ‖new - q‖² - ‖p - q‖²
-        peak=float(blocks.peak(new[None])[0]),
-        agreement=float(np.sum(blocks.agreement(new[None]))),
-    )
-    return new, targets
+    # ‖new - q‖² - ‖p - q‖² = (new - p)ᵀ(new + p - 2q)
+    return float(weighted @ change), float(weighted @ (new + p - 2 * q))
 
 
 def _targets(Z: np.ndarray, blocks: CandidateBlocks, p: np.ndarray) -> Targets:

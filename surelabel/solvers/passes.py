@@ -222,6 +222,8 @@ class _Disk(_Store):
         content, at = Z.data.cast("B"), self._offset(rows.start)
         while content:
             count = os.preadv(self._descriptor, [content], at)
+            if not count:
+                raise OSError("the temporary file of features ends too early")
             content, at = content[count:], at + count
         return Z
 

@@ -53,7 +53,7 @@ def fit_plsvm(
 
     Parameters
     ----------
-    X : ndarray or sparse matrix of shape (m, n)
+    X : ndarray, CSR matrix or RowBlocks of shape (m, n)
         The instances.
     indptr, indices : ndarray
         The candidates of each instance, as compressed rows.

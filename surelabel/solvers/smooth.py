@@ -4,7 +4,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import linalg, optimize, sparse
+from scipy import linalg, optimize
+
+from .row_blocks import weighted_gram
 
 WIDEST = 2000  # features up to which factorising an n × n matrix is cheap beside the products with X
 
@@ -22,7 +24,7 @@ def curvature_factor(X: Any, cost: np.ndarray, ridge: float) -> np.ndarray | Non
     """Cholesky factor ``L`` of ``Xᵀ diag(cost) X + ridge·I``, or None where it is not worth its price (very wide X)."""
     if X.shape[1] > WIDEST:
         return None
-    curvature = (X.T @ X.multiply(cost[:, None])).toarray() if sparse.issparse(X) else (X.T * cost) @ X
+    curvature = weighted_gram(X, cost)
     # The solution does not depend on L: rounding may be outweighed by a little more ridge.
     curvature[np.diag_indices_from(curvature)] += ridge + 1e-12 * np.trace(curvature)
     return linalg.cholesky(curvature, lower=True)

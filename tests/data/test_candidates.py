@@ -259,3 +259,71 @@ def test_scikit_learn_carries_candidates():
     search = GridSearchCV(model, {"sureclassifier__lam": [0.1, 0.3]}, cv=3, n_jobs=2).fit(X, sets)
     assert search.best_estimator_.score(X, y) > 0.8
     assert Parallel(n_jobs=2)(delayed(_shape)(sets) for _ in range(2)) == [_shape(sets)] * 2
+
+
+# ---------------------------------------------------------------- votes
+
+
+VOTES = np.array([["b", "a", "b"], ["a", "", ""], ["c", "c", "a"], ["", "", ""]])
+
+
+def test_votes_are_counted():
+    sets = CandidateSets.from_votes(VOTES, unlabelled="all")
+    assert sets.to_lists() == [["a", "b"], ["a"], ["a", "c"], ["a", "b", "c"]]
+    assert sets.counts.tolist() == [1, 2, 1, 1, 2, 0, 0, 0]
+    assert sets.counts.dtype == np.int64
+    assert not sets.counts.flags.writeable
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array, pd.DataFrame])
+def test_counts_are_kept(convert):
+    matrix = np.array([[1, 2, 0], [1, 0, 0], [1, 0, 2], [0, 0, 0]])
+    expected = CandidateSets.from_votes(VOTES, unlabelled="all")
+    sets = CandidateSets.from_counts(convert(matrix), classes=["a", "b", "c"], unlabelled="all")
+    assert sets == expected
+    with pytest.raises(CandidateError, match="row 3"):
+        CandidateSets.from_counts(convert(matrix))
+    parts = CandidateSets.from_counts(convert(matrix / 4), classes=["a", "b", "c"], unlabelled="all")
+    assert parts.counts.tolist() == [0.25, 0.5, 0.25, 0.25, 0.5, 0, 0, 0]
+
+
+@pytest.mark.parametrize("key", [[2, 0, 2], slice(None, None, -1), np.array([True, False, False, True]), slice(1, 1)])
+def test_rows_take_their_counts_along(key):
+    sets = CandidateSets.from_votes(VOTES, unlabelled="all")
+    dense = np.zeros(sets.shape, int)
+    dense[sets.rows, sets.indices] = sets.counts
+    picked = sets[key]
+    assert picked.counts.tolist() == dense[key][picked.rows, picked.indices].tolist()
+
+
+def test_counts_follow_their_labels():
+    sets = CandidateSets.from_votes(VOTES, unlabelled="all")
+    other = sets.with_classes(["c", "x", "b", "a"])
+    assert other[0].tolist() == ["b", "a"]
+    assert other.counts.tolist() == [2, 1, 1, 2, 1, 0, 0, 0]
+    assert CandidateSets([0, 3], [2, 0, 2], ["a", "b", "c"], [1, 5, 3]).counts.tolist() == [5, 4]
+
+
+def test_counts_are_part_of_what_is_equal_and_copied():
+    sets = CandidateSets.from_votes(VOTES, unlabelled="all")
+    assert sets != CandidateSets(sets.indptr, sets.indices, sets.classes)
+    assert sets != CandidateSets(sets.indptr, sets.indices, sets.classes, sets.counts + 1)
+    for twin in (pickle.loads(pickle.dumps(sets)), copy.deepcopy(sets)):
+        assert twin == sets
+
+
+def test_what_are_no_votes_has_no_counts():
+    assert CandidateSets.from_labels(["a", "b"]).counts is None
+    assert as_candidates(LISTS).counts is None
+    assert as_candidates(MATRIX)[[0, 1]].counts is None
+
+
+@pytest.mark.parametrize("counts", [[1, -1, 1], [1, np.nan, 1], [1, np.inf, 1], ["1", "x", "1"]])
+def test_bad_counts_are_named_by_row(counts):
+    with pytest.raises(CandidateError, match="vote counts must be finite numbers of 0 or more; others stand in row"):
+        CandidateSets([0, 1, 3], [0, 0, 1], ["a", "b"], counts)
+
+
+def test_one_count_for_each_entry():
+    with pytest.raises(CandidateError, match=r"counts has shape \(2,\) but there are 3 candidate entries"):
+        CandidateSets([0, 1, 3], [0, 0, 1], ["a", "b"], [1, 1])

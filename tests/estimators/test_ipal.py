@@ -120,7 +120,7 @@ def test_memory_keeps_what_alpha_does_not_change(tmp_path, monkeypatch):
     plain = IPALClassifier(5, alpha=0.5).fit(X, Y)
     expected = plain.decision_function(X[:9])
     IPALClassifier(5, alpha=0.9, memory=str(tmp_path)).fit(X, Y).predict(X[:9])
-    monkeypatch.setattr("surelabel.estimators.ipal.nearest", None)  # a second look-up would fail
+    monkeypatch.setattr("surelabel.estimators._neighbours.nearest", None)  # a second look-up would fail
     kept = IPALClassifier(5, alpha=0.5, memory=str(tmp_path)).fit(X, Y)
     np.testing.assert_array_equal(kept.confidence_.data, plain.confidence_.data)
     np.testing.assert_array_equal(kept.decision_function(X[:9]), expected)

@@ -1,0 +1,438 @@
+"""SURE on landmarks, Fourier features and instances larger than memory: the same answers by the same face."""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+import h5py
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+import zarr
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.kernel_approximation import Nystroem, RBFSampler
+from sklearn.linear_model import Ridge
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import surelabel.estimators._lowrank as lowrank
+from surelabel import SURECV, CandidateSets, SUREClassifier, load_model, make_partial, save_model
+from surelabel.data.rows import ParquetRows
+from surelabel.estimators.checks import CHECKS
+from surelabel.exceptions import InputError, NumericalError, ParameterError
+from surelabel.solvers.features import LANDMARKS
+from surelabel.solvers.kernels import kernel_matrix
+
+LOW_RANK = [SUREClassifier(solver="nystroem", n_components=60), SUREClassifier(solver="fourier", n_components=200)]
+
+
+def blobs(m=400, n=4, l=5, seed=0, r=1):
+    rng = np.random.default_rng(seed)
+    y = np.concatenate([np.arange(l), rng.integers(0, l, m - l)])
+    X = 2 * rng.standard_normal((l, n))[y] + rng.standard_normal((m, n))
+    return X, y, make_partial(y, p=0.7, r=r, random_state=seed)
+
+
+def same(model, other, exactly=True):
+    """Whether two fitted models are the same, to the last bit or to rounding."""
+    compare = np.testing.assert_array_equal if exactly else (lambda a, b: np.testing.assert_allclose(a, b, atol=1e-8))
+    compare(model.confidence_.data, other.confidence_.data)
+    compare(model.intercept_, other.intercept_)
+    name = "coef_" if hasattr(model, "coef_") else "dual_coef_"
+    compare(getattr(model, name), getattr(other, name))
+    assert model.n_iter_ == other.n_iter_
+
+
+@parametrize_with_checks(LOW_RANK)
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("estimator", [SUREClassifier(solver="nystroem"), LOW_RANK[1]], ids=["nystroem", "fourier"])
+def test_partial_label(estimator, check):
+    check(estimator)  # with all rows as landmarks: fewer are drawn by position, so the order of rows would matter
+
+
+# ---------------------------------------------------------------- the model
+
+
+@pytest.mark.parametrize("how", LANDMARKS)
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "polynomial", "cosine"])
+def test_all_rows_as_landmarks_are_the_exact_model(kernel, how):
+    X, _, candidates = blobs(150)
+    votes = CandidateSets.from_votes(np.random.default_rng(0).integers(0, 3, candidates.shape) + candidates.to_indicator())
+    weight = np.random.default_rng(1).integers(1, 4, 150)
+    for y in (candidates, votes):
+        exact = SUREClassifier(kernel=kernel, solver="dual").fit(X, y, sample_weight=weight)
+        landmarks = SUREClassifier(kernel=kernel, solver="nystroem", landmarks=how).fit(X, y, sample_weight=weight)
+        assert landmarks.gamma_ == pytest.approx(exact.gamma_)
+        np.testing.assert_allclose(landmarks.confidence_.data, exact.confidence_.data, atol=1e-7)
+        np.testing.assert_allclose(landmarks.decision_function(X), exact.decision_function(X), atol=1e-7)
+        np.testing.assert_allclose(landmarks.objective_path_, exact.objective_path_, rtol=1e-8)
+
+
+def test_own_kernel_function():
+    X, _, candidates = blobs(60)
+    named = SUREClassifier(gamma=0.1, solver="nystroem", n_components=20).fit(X, candidates)
+    own = SUREClassifier(kernel=lambda x, z: np.exp(-0.1 * np.sum((x - z) ** 2)), solver="nystroem", n_components=20)
+    same(own.fit(X, candidates), named, exactly=False)
+
+
+def test_single_labels_are_scikit_learns_nystroem_and_ridge():
+    X, y, _ = blobs()
+    model = SUREClassifier(solver="nystroem", n_components=40, beta=0.5, gamma=0.1).fit(X, y)
+    nystroem = Nystroem(gamma=0.1, n_components=40).fit(X)
+    nystroem.components_ = model.X_fit_  # the same landmarks
+    nystroem.normalization_ = np.linalg.inv(np.linalg.cholesky(kernel_matrix("rbf", model.X_fit_, gamma=0.1)))
+    ridge = Ridge(0.5).fit(nystroem.transform(X), np.eye(5)[y])
+    new = np.random.default_rng(1).standard_normal((50, 4))
+    np.testing.assert_allclose(model.decision_function(new), ridge.predict(nystroem.transform(new)), atol=1e-6)
+    assert model.transduction_.tolist() == y.tolist()
+    assert model.n_iter_ == 1
+
+
+def test_single_labels_are_scikit_learns_fourier_features_and_ridge():
+    X, y, _ = blobs()
+    model = SUREClassifier(solver="fourier", n_components=40, beta=0.5, gamma=0.1).fit(X, y)
+    sampler = RBFSampler(gamma=0.1, n_components=40, random_state=0).fit(X)
+    sampler.random_weights_, sampler.random_offset_ = model.frequencies_, model.phases_
+    ridge = Ridge(0.5).fit(sampler.transform(X), np.eye(5)[y])
+    new = np.random.default_rng(1).standard_normal((50, 4))
+    np.testing.assert_allclose(model.decision_function(new), ridge.predict(sampler.transform(new)), atol=1e-9)
+
+
+@pytest.mark.parametrize("estimator", LOW_RANK, ids=["nystroem", "fourier"])
+def test_half_the_features_lose_little_accuracy(estimator):
+    X, y, candidates = blobs(600)
+    exact = SUREClassifier(solver="dual").fit(X, candidates)
+    low = clone(estimator).fit(X, candidates)
+    assert np.mean(low.predict(X) == exact.predict(X)) > 0.97
+    assert np.mean(low.transduction_ == y) > np.mean(exact.transduction_ == y) - 0.01
+    assert np.all(np.diff(low.objective_path_) <= 1e-9 * abs(low.objective_path_[0]))
+
+
+@pytest.mark.parametrize("estimator", LOW_RANK, ids=["nystroem", "fourier"])
+def test_number_of_threads_and_where_features_are_kept_change_no_bit(estimator, monkeypatch):
+    X, _, candidates = blobs(1200)
+    monkeypatch.setattr(lowrank, "block_rows", lambda _: 256)
+    monkeypatch.setattr("surelabel.solvers.passes.block_rows", lambda _: 256)
+    reference = clone(estimator).set_params(n_jobs=1).fit(X, candidates)
+    for keep in ("memory", "disk", "recompute"):
+        monkeypatch.setattr(lowrank, "choose_keep", lambda *_, keep=keep: keep)
+        for n_jobs in (None, 1, 3):
+            other = clone(estimator).set_params(n_jobs=n_jobs).fit(X, candidates)
+            same(other, reference)
+            assert np.array_equal(other.decision_function(X), reference.decision_function(X))
+
+
+@pytest.mark.parametrize("estimator", LOW_RANK, ids=["nystroem", "fourier"])
+def test_seeds(estimator):
+    X, _, candidates = blobs()
+    first = clone(estimator).fit(X, candidates)
+    same(clone(estimator).fit(X, candidates), first)
+    for state in (1, np.random.RandomState(1), None):
+        other = clone(estimator).set_params(random_state=state).fit(X, candidates)
+        assert not np.array_equal(other.decision_function(X), first.decision_function(X))
+
+
+@pytest.mark.parametrize("estimator", LOW_RANK, ids=["nystroem", "fourier"])
+def test_odd_data(estimator):
+    X, y, candidates = blobs(120)
+    one = [{int(label)} for label in y]
+    one[7] = {int(y[7]), (int(y[7]) + 1) % 5}
+    for instances, sets in (
+        (np.repeat(X[:12], 10, axis=0), candidates),  # copies
+        (np.ones_like(X), candidates),  # nothing to tell rows apart by
+        (X[:, :1], candidates),
+        (X, one),
+        (X, y),
+        (X, make_partial(y % 2, p=0.5, r=1, random_state=0)),  # l = 2
+        (X * 1e-150, candidates),
+    ):
+        model = clone(estimator).fit(instances, sets)
+        assert np.isfinite(model.decision_function(instances)).all()
+        np.testing.assert_allclose(model.confidence_.sum(axis=1), 1)
+        assert np.all(np.diff(model.objective_path_[1:]) <= 1e-8 * abs(model.objective_path_[0]))
+
+
+def test_more_landmarks_than_rows():
+    X, _, candidates = blobs(30)
+    for how in LANDMARKS:
+        model = SUREClassifier(solver="nystroem", n_components=1000, landmarks=how).fit(X, candidates)
+        np.testing.assert_array_equal(model.X_fit_, X)
+    weight = (np.arange(30) % 2).astype(float)
+    assert len(SUREClassifier(solver="nystroem").fit(X, candidates, sample_weight=weight).X_fit_) == 15
+
+
+def test_many_labels():
+    X, y, candidates = blobs(3000, l=500)
+    model = SUREClassifier(solver="nystroem", n_components=100).fit(X, candidates)
+    exact = SUREClassifier(solver="dual").fit(X, candidates)
+    assert abs(np.mean(model.transduction_ == y) - np.mean(exact.transduction_ == y)) < 0.02
+
+
+@pytest.mark.parametrize("estimator", LOW_RANK, ids=["nystroem", "fourier"])
+def test_single_precision(estimator):
+    X, _, candidates = blobs(600)
+    double = clone(estimator).fit(X, candidates)
+    single = clone(estimator).fit(X.astype(np.float32), candidates)
+    assert single.confidence_.dtype == single.dual_coef_.dtype == single.intercept_.dtype == np.float32
+    assert single.decision_function(X.astype(np.float32)).dtype == np.float32
+    assert np.mean(single.predict(X.astype(np.float32)) == double.predict(X)) > 0.99
+    assert np.mean(single.transduction_ == double.transduction_) > 0.99
+
+
+def test_stops():
+    X, _, candidates = blobs()
+    with pytest.warns(ConvergenceWarning, match="max_iter=2"):
+        model = SUREClassifier(solver="nystroem", max_iter=2, tol=0).fit(X, candidates)
+    assert model.n_iter_ == 2
+    assert not model.converged_
+    stopped = SUREClassifier(solver="nystroem", callback=lambda iteration: iteration.number == 3).fit(X, candidates)
+    assert stopped.n_iter_ == 3
+    assert len(stopped.objective_path_) == 3
+
+
+@pytest.mark.parametrize("estimator", LOW_RANK, ids=["nystroem", "fourier"])
+def test_model_files(estimator, tmp_path):
+    X, _, candidates = blobs()
+    model = clone(estimator).fit(X, candidates)
+    save_model(model, tmp_path / "model.skops")
+    assert np.array_equal(load_model(tmp_path / "model.skops").decision_function(X), model.decision_function(X))
+
+
+def test_bad_parameters():
+    X, _, candidates = blobs(50)
+    for options, message in (
+        ({"solver": "fourier", "kernel": "polynomial"}, "solver='fourier' is for kernel='rbf' and 'laplacian'"),
+        ({"solver": "nystroem", "kernel": "linear"}, "nothing to approximate"),
+        ({"solver": "nystroem", "n_components": 0}, "n_components"),
+        ({"solver": "nystroem", "landmarks": "kmeans"}, "landmarks"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            SUREClassifier(**options).fit(X, candidates)
+    for options in ({"kernel": lambda x, z: -float(x @ z)}, {"kernel": lambda x, z: np.nan}):
+        with pytest.raises(NumericalError, match="positive semidefinite"):
+            SUREClassifier(solver="nystroem", **options).fit(X, candidates)
+    with pytest.raises(NumericalError, match="raise beta"):
+        SUREClassifier(solver="fourier", beta=1e-300, n_components=100).fit(X, candidates)
+
+
+def test_search_with_landmarks_is_the_search_with_the_exact_kernel():
+    X, y = load_iris(return_X_y=True)
+    candidates = make_partial(y, p=0.8, r=1, random_state=0)
+    grid = {"lams": (0.1, 0.5), "betas": (0.05, 0.5)}
+    exact = SURECV(**grid, solver="dual").fit(X, candidates)
+    landmarks = SURECV(**grid, solver="nystroem").fit(X, candidates)
+    np.testing.assert_allclose(landmarks.cv_results_["mean_test_score"], exact.cv_results_["mean_test_score"])
+
+
+# ---------------------------------------------------------------- which solver, where features are kept
+
+
+def test_the_memory_that_is_there_decides(monkeypatch, capsys):
+    X, _, candidates = blobs(100)
+    need = lowrank.exact_need(100, 8)
+    for available, expected in ((None, "dual"), (2 * need, "dual"), (need, "nystroem"), (0, "nystroem")):
+        monkeypatch.setattr(lowrank, "available_memory", lambda value=available: value)
+        model = SUREClassifier(verbose=1).fit(X, candidates)
+        assert model.solver_ == expected
+        assert f"solver: {expected}" in capsys.readouterr().out
+    # Half the memory for half the precision.
+    monkeypatch.setattr(lowrank, "available_memory", lambda: need / 2 / 0.8)
+    assert SUREClassifier().fit(X.astype(np.float32), candidates).solver_ == "dual"
+    assert SUREClassifier().fit(X, candidates).solver_ == "nystroem"
+    assert SUREClassifier(kernel="linear").fit(X, candidates).solver_ == "primal"
+    monkeypatch.setattr(lowrank, "available_memory", lambda: None)
+    monkeypatch.setattr(lowrank, "EXACT_ROWS", 99)
+    assert SUREClassifier().fit(X, candidates).solver_ == "nystroem"
+
+
+def test_features_stay_where_there_is_room(monkeypatch):
+    disk = [0]
+    monkeypatch.setattr(lowrank.shutil, "disk_usage", lambda _: type("Usage", (), {"free": disk[0]}))
+    for available, free, n, expected in (
+        (None, 0, 100, "memory"),
+        (16_000_000, 0, 100, "memory"),
+        (15_999_999, 16_000_000, 100, "disk"),
+        (15_999_999, 15_999_999, 100, "recompute"),
+        (15_999_999, 10**12, 9, "recompute"),  # cheap to make again
+    ):
+        monkeypatch.setattr(lowrank, "available_memory", lambda value=available: value)
+        disk[0] = free
+        assert lowrank.choose_keep(10_000, 100, n, 8) == expected
+
+
+# ---------------------------------------------------------------- out of core
+
+
+def memory_map(path, X):
+    np.concatenate([np.full((5, X.shape[1]), np.nan, X.dtype), X]).tofile(path / "x")
+    return np.memmap(path / "x", X.dtype, "r", shape=(len(X) + 5, X.shape[1]))[5:]
+
+
+def fortran_map(path, X):
+    (path / "f").write_bytes(X.tobytes(order="F"))
+    return np.memmap(path / "f", X.dtype, "r", shape=X.shape, order="F")
+
+
+def hdf5(path, X):
+    return h5py.File(path / "x.h5", "w").create_dataset("x", data=X, chunks=(100, 2))
+
+
+def zarr_array(path, X):
+    return zarr.create_array(store=path / "x.zarr", data=X, chunks=(100, 2))
+
+
+def parquet(path, X):
+    names = [f"c{j}" for j in range(X.shape[1])]
+    (path / "parts").mkdir()
+    for number, part in enumerate(np.array_split(X, 3)):
+        columns = dict(zip(names, map(np.ascontiguousarray, part.T), strict=True))
+        pq.write_table(pa.table(columns), path / "parts" / f"{number}.parquet", row_group_size=77)
+    return ds.dataset(path / "parts")
+
+
+SOURCES = [memory_map, fortran_map, hdf5, zarr_array, parquet]
+MODELS = [*LOW_RANK, SUREClassifier(solver="dual"), SUREClassifier(kernel="linear", solver="dual")]
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.__name__)
+@pytest.mark.parametrize("estimator", MODELS, ids=["nystroem", "fourier", "exact", "linear"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_instances_out_of_core_give_the_same_bits(dtype, estimator, source, tmp_path, monkeypatch):
+    X, _, candidates = blobs(700)
+    X = X.astype(dtype)
+    monkeypatch.setattr(lowrank, "block_rows", lambda _: 256)
+    monkeypatch.setattr("surelabel.solvers.passes.block_rows", lambda _: 256)
+    weight = np.random.default_rng(0).random(700) + 0.1
+    inside = clone(estimator).fit(X, candidates, sample_weight=weight)
+    rows = source(tmp_path, X)
+    outside = clone(estimator).fit(rows, candidates, sample_weight=weight)
+    same(outside, inside)
+    assert outside.n_features_in_ == 4
+    for method in ("predict", "predict_proba", "decision_function"):
+        assert np.array_equal(getattr(outside, method)(rows), getattr(inside, method)(X))
+
+
+def test_linear_model_out_of_core(tmp_path):
+    """It is summed over blocks, in memory it is not: the same to rounding, also far from the origin."""
+    X, _, candidates = blobs(700)
+    weight = np.random.default_rng(0).integers(0, 3, 700)
+    for dtype, offset, tolerance in ((np.float64, 0, 1e-10), (np.float64, 1e6, 1e-6), (np.float32, 1000, 2e-2)):
+        far = (X + offset).astype(dtype)
+        inside = SUREClassifier(kernel="linear").fit(far.astype(float), candidates, sample_weight=weight)
+        outside = SUREClassifier(kernel="linear").fit(memory_map(tmp_path, far), candidates, sample_weight=weight)
+        assert outside.solver_ == inside.solver_ == "primal"
+        np.testing.assert_allclose(outside.confidence_.data, inside.confidence_.data, atol=tolerance)
+        np.testing.assert_allclose(outside.decision_function(far), inside.decision_function(far.astype(float)), atol=tolerance)
+
+
+def test_rows_of_weight_zero_get_a_confidence_from_the_model(tmp_path):
+    X, _, candidates = blobs()
+    weight = (np.arange(400) % 3 > 0).astype(float)
+    inside = clone(LOW_RANK[0]).fit(X, candidates, sample_weight=weight)
+    outside = clone(LOW_RANK[0]).fit(memory_map(tmp_path, X), candidates, sample_weight=weight)
+    same(outside, inside, exactly=False)
+    assert np.array_equal(outside.support_, inside.support_)
+
+
+def test_kernel_matrix_in_a_memory_map(tmp_path):
+    X, _, candidates = blobs(100)
+    K = X @ X.T
+    inside = SUREClassifier(kernel="precomputed").fit(K, candidates)
+    outside = SUREClassifier(kernel="precomputed").fit(memory_map(tmp_path, K), candidates)
+    same(outside, inside)
+    assert np.array_equal(outside.predict(memory_map(tmp_path, K)), inside.predict(K))
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.__name__)
+def test_a_cell_that_is_no_number_is_named_by_its_row(source, tmp_path):
+    X = np.zeros((20_000, 2))
+    X[:, 0] = np.arange(20_000)
+    candidates = CandidateSets.from_labels(np.arange(20_000) % 3)
+    model = SUREClassifier(solver="nystroem", n_components=20).fit(X, candidates)
+    X[12_345, 1] = np.nan
+    rows = source(tmp_path, X)
+    for call in (lambda: clone(model).fit(rows, candidates), lambda: model.predict(rows), lambda: model.predict_proba(rows)):
+        with pytest.raises(InputError, match=r"NaN .* in 1 cell\(s\), at \(row, column\) \(12345, 1\)"):
+            call()
+
+
+def test_sources_that_cannot_be_used(tmp_path):
+    X, _, candidates = blobs(50)
+    model = clone(LOW_RANK[0]).fit(X, candidates)
+    with pytest.raises(InputError, match="3 features, but SUREClassifier is expecting 4"):
+        model.predict(memory_map(tmp_path, X[:, :3].copy()))
+    with pytest.raises(InputError, match=r"1 sample\(s\)"):
+        clone(model).fit(memory_map(tmp_path, X)[:1], candidates[:1])
+    file = h5py.File(tmp_path / "empty.h5", "w")
+    with pytest.raises(InputError, match=r"0 sample\(s\)"):
+        model.predict(file.create_dataset("rows", data=X[:0]))
+    with pytest.raises(InputError, match=r"0 feature\(s\)"):
+        clone(model).fit(file.create_dataset("columns", data=X[:, :0]), candidates)
+    with pytest.raises(InputError, match="Expected 2D array"):
+        clone(model).fit(file.create_dataset("line", data=X[:, 0]), candidates)
+
+
+def test_columns_of_a_data_set_keep_their_names(tmp_path):
+    X, _, candidates = blobs(50)
+    data = parquet(tmp_path, X)
+    model = clone(LOW_RANK[0]).fit(data, candidates)
+    assert model.feature_names_in_.tolist() == ["c0", "c1", "c2", "c3"]
+    with pytest.raises(InputError, match="order the columns as at fit"):
+        model.predict(ParquetRows(data, ["c1", "c0", "c2", "c3"]))
+    model.fit(memory_map(tmp_path, X), candidates)
+    assert not hasattr(model, "feature_names_in_")
+
+
+FLAT = """
+import resource, sys, numpy as np
+import surelabel.estimators._lowrank as lowrank
+from surelabel import CandidateSets, SUREClassifier
+path, m, keep = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+lowrank.choose_keep = lambda *_: keep
+X = np.memmap(path, np.float32, "r", shape=(m, 64))
+first = np.arange(m, dtype=np.int32) % 4
+candidates = CandidateSets(np.arange(0, 2 * m + 1, 2), np.stack([first, first + 1], axis=1).ravel(), np.arange(5))
+model = SUREClassifier(solver="nystroem", n_components=64, max_iter=2, tol=1, gamma=0.01).fit(X, candidates)
+model.predict(X)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="measures memory as Linux counts it")
+@pytest.mark.parametrize("keep", ["disk", "recompute"])
+def test_memory_does_not_grow_with_the_instances(keep, tmp_path, monkeypatch):
+    """Of 200,000 further rows (51 MB of instances, as much of features) only candidates and confidences stay: 36 bytes a row."""
+    path = tmp_path / "x"
+    with path.open("wb") as file:
+        for _ in range(6):
+            file.write(np.random.default_rng(0).standard_normal((50_000, 64), np.float32).tobytes())
+
+    def peak(m):
+        command = [sys.executable, "-c", FLAT, str(path), str(m), keep]
+        environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "TMPDIR": str(tmp_path)}
+        return int(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout) / 1000
+
+    grown = peak(300_000) - peak(100_000)  # MB
+    assert grown < 30
+    assert [file.name for file in tmp_path.iterdir()] == ["x"]
+
+
+def test_nothing_is_left_on_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(lowrank, "choose_keep", lambda *_: "disk")
+    X, _, candidates = blobs()
+    clone(LOW_RANK[0]).fit(X, candidates)
+    X[399, 0] = np.nan
+    rows = memory_map(tmp_path, X)
+    with pytest.raises(InputError):
+        clone(LOW_RANK[0]).fit(rows, candidates)
+    assert [file.name for file in tmp_path.iterdir()] == ["x"]

@@ -1,0 +1,106 @@
+"""SURE with votes behind the candidates."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_iris
+from sklearn.model_selection import GridSearchCV, KFold
+
+from surelabel import SURECV, CandidateSets, SUREClassifier
+from surelabel.exceptions import ParameterError
+
+
+def ask(y, accuracy, rng):
+    votes = np.stack(
+        [np.where(rng.random(len(y)) < right, y, rng.integers(0, y.max() + 1, len(y))) for right in accuracy], axis=1
+    )
+    return CandidateSets.from_counts(np.stack([(votes == k).sum(axis=1) for k in range(y.max() + 1)], axis=1))
+
+
+@pytest.fixture(scope="module")
+def asked():
+    X, y = load_iris(return_X_y=True)
+    return (X - X.mean(axis=0)) / X.std(axis=0), y, ask(y, (0.8, 0.7, 0.6, 0.6), np.random.default_rng(0))
+
+
+def without_counts(sets):
+    return CandidateSets(sets.indptr, sets.indices, sets.classes)
+
+
+def assert_identical(first, second):
+    assert np.array_equal(first.confidence_.data, second.confidence_.data)
+    assert np.array_equal(first.dual_coef_, second.dual_coef_)
+    assert np.array_equal(first.objective_path_, second.objective_path_)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_nothing_changes_without_votes_or_weight(asked, dtype):
+    X, _, sets = asked
+    X, bare = X.astype(dtype), without_counts(sets)
+    plain = SUREClassifier(prior=0).fit(X, bare)
+    assert_identical(SUREClassifier(prior=0).fit(X, sets), plain)
+    assert_identical(SUREClassifier(prior=3).fit(X, bare), plain)
+    assert not np.array_equal(SUREClassifier(prior=3).fit(X, sets).confidence_.data, plain.confidence_.data)
+
+
+def test_even_votes_change_nothing(asked):
+    X, _, sets = asked
+    even = CandidateSets(sets.indptr, sets.indices, sets.classes, np.full(len(sets.indices), 2))
+    first, second = SUREClassifier().fit(X, even), SUREClassifier().fit(X, without_counts(sets))
+    np.testing.assert_allclose(first.confidence_.data, second.confidence_.data, atol=1e-10)
+
+
+@given(st.integers(0, 1000), st.sampled_from([0.1, 1.0, 4.0]), st.sampled_from(["rbf", "linear"]), st.booleans())
+@settings(max_examples=25, deadline=None)
+def test_the_objective_never_rises(seed, prior, kernel, weighted):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((30, 3))
+    sets = ask(rng.integers(0, 4, 30), (0.6, 0.5, 0.4), rng)
+    weight = rng.integers(0, 3, 30) if weighted else None
+    model = SUREClassifier(prior=prior, kernel=kernel, tol=0, max_iter=25).fit
+    with pytest.warns(match="max_iter"):
+        path = model(X, sets, sample_weight=weight).objective_path_
+    assert np.all(np.diff(path) <= 1e-9 * np.abs(path).max())
+
+
+def test_strong_votes_decide(asked):
+    X, _, sets = asked
+    model = SUREClassifier(prior=100).fit(X, sets)
+    dense = np.zeros(sets.shape)
+    dense[sets.rows, sets.indices] = sets.counts
+    clear = np.sort(dense, axis=1)[:, -1] > np.sort(dense, axis=1)[:, -2]
+    assert np.array_equal(model.transduction_[clear], dense.argmax(axis=1)[clear])
+
+
+def test_votes_help(asked):
+    X, y, sets = asked
+    with_votes, without = (np.mean(SUREClassifier(prior=prior).fit(X, sets).transduction_ == y) for prior in (1.0, 0.0))
+    assert with_votes >= without
+    assert with_votes > 0.93
+
+
+@pytest.mark.parametrize("solver", ["dual", "nystroem"])
+def test_solvers_agree_on_votes(asked, solver):
+    X, _, sets = asked
+    exact = SUREClassifier(tol=1e-8, max_iter=2000).fit(X, sets)
+    other = SUREClassifier(tol=1e-8, max_iter=2000, solver=solver, n_components=150).fit(X, sets)
+    assert np.mean(exact.transduction_ == other.transduction_) > 0.97
+
+
+def test_the_search_passes_votes_on(asked):
+    X, _, sets = asked
+    cv = KFold(3, shuffle=True, random_state=0)
+    ours = SURECV((0.01, 0.5), (0.01, 0.5), prior=2.0, gamma=0.1, cv=cv).fit(X, sets)
+    grid = {"lam": [0.01, 0.5], "beta": [0.01, 0.5]}
+    theirs = GridSearchCV(SUREClassifier(prior=2.0, gamma=0.1), grid, cv=cv).fit(X, sets)
+    np.testing.assert_allclose(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"], atol=1e-12)
+    assert ours.best_estimator_.prior == 2.0
+    np.testing.assert_allclose(ours.confidence_.data, theirs.best_estimator_.confidence_.data, atol=1e-10)
+
+
+@pytest.mark.parametrize("estimator", [SUREClassifier, SURECV])
+def test_a_negative_weight_is_refused(asked, estimator):
+    X, _, sets = asked
+    with pytest.raises(ParameterError, match="prior"):
+        estimator(prior=-1).fit(X, sets)

@@ -1,0 +1,81 @@
+"""Files appear complete or not at all, one or several."""
+
+import os
+import stat
+
+import pytest
+
+from surelabel.exceptions import TableError
+from surelabel.files import replacing, replacing_all
+
+
+def test_a_new_file_has_the_usual_permissions(tmp_path):
+    path = tmp_path / "a"
+    with replacing(path) as file:
+        file.write(b"new")
+        assert not path.exists()
+    (tmp_path / "b").write_text("")
+    assert path.read_bytes() == b"new"
+    assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE((tmp_path / "b").stat().st_mode)
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, OSError])
+def test_nothing_is_left_of_a_failure(tmp_path, error):
+    (tmp_path / "a").write_text("old")
+
+    def fail():
+        with replacing(tmp_path / "a") as file:
+            file.write(b"new")
+            raise error
+
+    with pytest.raises(error):
+        fail()
+    assert os.listdir(tmp_path) == ["a"]
+    assert (tmp_path / "a").read_text() == "old"
+
+
+def test_links_are_followed(tmp_path):
+    (tmp_path / "a").write_text("old")
+    (tmp_path / "link").symlink_to("a")
+    with replacing(tmp_path / "link") as file:
+        file.write(b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "a").read_text() == "new"
+
+
+def test_folders_and_devices_are_not_replaced(tmp_path):
+    for path in (tmp_path, "/dev/null"):
+        with pytest.raises(FileExistsError, match="no file that could be replaced"), replacing(path):
+            pytest.fail("it was opened")
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError) as caught, replacing(tmp_path / "none" / "a"):
+        pytest.fail("it was opened")
+    assert caught.value.filename == str(tmp_path / "none" / "a")
+
+
+def test_several_files_come_together(tmp_path):
+    paths = [tmp_path / "a.csv", tmp_path / "b.html"]
+    with replacing_all(paths) as places:
+        for place in places:
+            place.write_text("new")
+        assert [place.suffix for place in places] == [".csv", ".html"]
+        assert not any(path.exists() for path in paths)
+    assert sorted(os.listdir(tmp_path)) == ["a.csv", "b.html"]
+
+
+def test_several_files_fail_together(tmp_path):
+    paths = [tmp_path / "a.csv", tmp_path / "b.html"]
+    for path in paths:
+        path.write_text("old")
+
+    def fail():
+        with replacing_all(paths) as places:
+            places[0].write_text("new")
+            raise TableError(f"{places[1]}: full")
+
+    with pytest.raises(TableError, match=rf"^{paths[1]}: full$"):
+        fail()
+    assert [path.read_text() for path in paths] == ["old", "old"]
+    assert len(os.listdir(tmp_path)) == 2
