@@ -1,5 +1,7 @@
 """Learning from candidate labels: find which of several possible labels is right, and train the classifier."""
 
+from typing import Any
+
 from .data.candidates import CandidateSets, as_candidates
 from .data.corruption import make_partial
 from .estimators import (
@@ -41,3 +43,18 @@ __all__ = [
     "make_partial",
     "save_model",
 ]
+
+#: The jobs of the command line, on data frames; imported when they are used, because they need pyarrow.
+_DESK = ("clean", "compare", "fit", "inspect", "predict")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _DESK:
+        from .desk import tasks
+
+        return getattr(tasks, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_DESK])

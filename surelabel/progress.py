@@ -1,6 +1,8 @@
-"""A progress bar that shows itself only to a person who asked for it."""
+"""Progress that shows itself only to a person who asked for it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from time import perf_counter
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -14,4 +16,22 @@ def track(items: Iterable[T], description: str, total: int, *, verbose: bool) ->
     from rich.progress import track as rich_track
 
     console = Console(stderr=True)
-    return rich_track(items, description, total, console=console) if console.is_terminal else items
+    if not console.is_terminal:
+        return items
+    return rich_track(items, description, total, console=console)
+
+
+@contextmanager
+def stage(name: str, seconds: dict[str, float], *, verbose: bool) -> Iterator[None]:
+    """Note the time that a stage takes; if ``verbose`` and standard error is a terminal, name it there while it lasts."""
+    start = perf_counter()
+    with _spinner(name) if verbose else nullcontext():
+        yield
+    seconds[name] = perf_counter() - start
+
+
+def _spinner(name: str) -> AbstractContextManager:
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    return console.status(name) if console.is_terminal else nullcontext()

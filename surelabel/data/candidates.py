@@ -52,9 +52,7 @@ class CandidateSets:
 
     __slots__ = ("_classes", "_counts", "_matrix")
 
-    def __init__(
-        self, indptr: Any, indices: Any, classes: Any, counts: Any = None, *, unlabelled: Unlabelled = "error"
-    ) -> None:
+    def __init__(self, indptr: Any, indices: Any, classes: Any, counts: Any = None, *, unlabelled: Unlabelled = "error") -> None:
         if unlabelled not in ("error", "all"):
             raise CandidateError(f"unlabelled must be 'error' or 'all', not {unlabelled!r}")
         self._classes = check_classes(classes)

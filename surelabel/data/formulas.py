@@ -48,4 +48,4 @@ def _formulas(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
 
 def _escaped(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     formulas, texts = _formulas(texts), texts.cast(pa.large_string())
-    return pc.if_else(formulas, pc.binary_join_element_wise("'", texts, ""), texts)
+    return pc.if_else(formulas, pc.utf8_replace_slice(texts, 0, 0, "'"), texts)

@@ -111,10 +111,8 @@ def vote_likelihood(votes: np.ndarray, proba: np.ndarray, gold: np.ndarray, rng:
     # says of them: from the wrong start, a wrong majority would stay right in its own eyes.
     posterior = softmax(log_prior + np.stack([np.sum(ballots == k, axis=1) for k in range(n_classes)], axis=1), axis=1)
     posterior[known] = np.eye(n_classes)[gold[rows][known]]
-    if len(known) >= ENOUGH_GOLD:
-        matrices = _confusions(ballots[known], posterior[known])
-    else:
-        matrices = _confusions(ballots, posterior)
+    start = known if len(known) >= ENOUGH_GOLD else slice(None)
+    matrices = _confusions(ballots[start], posterior[start])
     for _ in range(ITERATIONS):
         posterior = softmax(log_prior + _log_likelihood(ballots, matrices), axis=1)
         posterior[known] = np.eye(n_classes)[gold[rows][known]]

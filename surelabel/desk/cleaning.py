@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +13,7 @@ from ..data.candidates import CandidateSets
 from ..estimators import Method, SUREClassifier
 from ..evaluation.metrics import expected_calibration_error
 from ..exceptions import InputError, ParameterError
-from ..progress import track
+from ..progress import stage, track
 from .annotators import AnnotatorAgreement, annotator_agreement
 from .comparison import find_method, patience, sample_rows, search
 from .duplicates import conflicts, equal_rows
@@ -151,17 +148,17 @@ def clean(
     X, spec = _check(X, labels, max_error), find_method(method)
     seconds: dict[str, float] = {}
     known = with_gold(labels)
-    with _stage(seconds, "choose parameters"):
+    with stage("choose parameters", seconds, verbose=verbose):
         groups = equal_rows(X)
         rows = sample_rows(known, CHOOSE_ROWS, random_state)
         chosen = search(spec, X[rows], known[rows], _folds(groups[rows], random_state))
     parameters = chosen.parameters | _for_many_rows(spec, len(X))
     model = spec.estimator(**parameters)
-    with _stage(seconds, "judge rows"):
+    with stage("judge rows", seconds, verbose=False):
         proba = _left_out(model, X, known, _folds(groups, random_state), verbose)
-    with _stage(seconds, "calibrate"):
+    with stage("calibrate", seconds, verbose=verbose):
         found = judge(proba, labels, known, np.random.default_rng(random_state))
-    with _stage(seconds, "fit"):
+    with stage("fit", seconds, verbose=verbose):
         model.fit(X, known)
     return _cleaned(
         found,
@@ -231,7 +228,7 @@ def _left_out(
     """Probabilities of every row by a model that learned from other folds."""
     proba = np.empty(candidates.shape, np.float32)
     with patience():
-        for train, test in track(folds, "clean", len(folds), verbose=verbose):
+        for train, test in track(folds, "judge rows", len(folds), verbose=verbose):
             proba[test] = clone(model).fit(X[train], candidates[train]).predict_proba(X[test])
     return proba
 
@@ -286,10 +283,3 @@ def _gain(label: np.ndarray, rival: np.ndarray, doubt: np.ndarray, n_classes: in
 def _calibration_error(found: Judgement) -> float:
     sure = found.gold_confidence
     return expected_calibration_error(found.gold_right.astype(int), np.stack([1 - sure, sure], axis=1), classes=[0, 1])
-
-
-@contextmanager
-def _stage(seconds: dict[str, float], name: str) -> Iterator[None]:
-    start = perf_counter()
-    yield
-    seconds[name] = perf_counter() - start

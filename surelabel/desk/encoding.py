@@ -266,6 +266,28 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 X[:, columns] *= scale
         return X
 
+    def strange_categories(self, table: pa.Table) -> list[str]:
+        """Columns of categories that have values, but none that was there at fit.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            The instances.
+
+        Returns
+        -------
+        list of str
+        """
+        check_is_fitted(self)
+        strange = []
+        for feature, encoder in zip(self.features_, self.encoders_, strict=True):
+            if feature.kind == "category" and feature.name in table.column_names:
+                column = typed_column(table[feature.name], feature.kind, name=feature.name, source=source_of(table)).drop_null()
+                known = pa.array([*encoder.categories, *encoder.others], column.type)
+                if len(column) and not pc.any(pc.is_in(column, known)).as_py():
+                    strange.append(feature.name)
+        return strange
+
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns of X.
 

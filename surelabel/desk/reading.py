@@ -54,9 +54,9 @@ class TableRead:
                 find_column(table, name)
             table, exclude = table.drop_columns(list(exclude)), ()
         self.labels = read_labels(table, self.labelling)
+        _check_learnable(self.labels, self.labelling, self.source)
         self.table = self.labels.table
         self.features = choose_features(self.table, labelling=self.labelling, features=features, exclude=exclude, kinds=kinds)
-        _check_learnable(self.labels, self.labelling, self.source)
 
     def encoded(self) -> tuple[TableEncoder, np.ndarray]:
         """The fitted encoder, and the matrix that it makes of the table."""
@@ -81,6 +81,8 @@ def _check_learnable(labels: Labels, labelling: Labelling, source: str) -> None:
     """Refuse labels from which nothing can be learned, in the words of the table."""
     candidates = labels.candidates
     where = first_few((repr(name) for name in labelling.columns if name not in (labelling.id, labelling.annotator)), 3)
+    if len(candidates) < 4:
+        raise TableError(f"{source}: {len(candidates)} row(s) are too few to learn from some and judge others; add more")
     if candidates.shape[1] < 2:
         raise TableError(
             f"{source}: column {where} holds one label only ({candidates.classes[0]}); there must be two to tell apart (is the "
@@ -88,5 +90,3 @@ def _check_learnable(labels: Labels, labelling: Labelling, source: str) -> None:
         )
     if np.all((candidates.sizes == candidates.shape[1]) & (labels.gold < 0)):
         raise TableError(f"{source}: column {where} lets every label be possible in every row; there is nothing to learn from")
-    if len(candidates) < 4:
-        raise TableError(f"{source}: {len(candidates)} row(s) are too few to learn from some and judge others; add more")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
@@ -208,6 +209,12 @@ def predict(model: Pipeline, frame: Any, *, prefix: str = "") -> Any:
         raise ModelFileError("the model did not learn from a table, so it cannot read one; make it with surelabel fit")
     table = as_table(frame)
     _check_new(table, ("label", "confidence", "second"), prefix)
+    for name in model[0].strange_categories(table):
+        warnings.warn(
+            f"{source_of(table)}: column {name!r} has no category that the model knows, so it tells nothing; is it the same "
+            "column as before?",
+            stacklevel=2,
+        )
     proba = model.predict_proba(table)
     first, rows = proba.argmax(axis=1), np.arange(len(proba))
     confidence = proba[rows, first]

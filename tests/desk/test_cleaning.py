@@ -13,6 +13,7 @@ from surelabel.exceptions import CandidateError, InputError, ParameterError
 def cleaned(iris, make_labels):
     X, y, sets = iris
     gold = np.where(np.arange(len(y)) % 10 == 0, y, -1)
+    gold[0] = 2  # somebody knows better than the features
     return clean(X, make_labels(sets, gold=gold), max_error=0.05), gold
 
 
@@ -21,7 +22,7 @@ def test_labels_are_right_and_known_ones_stay(iris, cleaned):
     result, gold = cleaned
     assert np.mean(result.label == y) > 0.95
     known = gold >= 0
-    assert np.array_equal(result.label[known], y[known])
+    assert np.array_equal(result.label[known], gold[known])
     assert np.all(result.confidence[known] == 1)
     assert np.all(result.second[known] == -1)
     assert not result.gain[known].any()
@@ -37,6 +38,19 @@ def test_statuses_say_what_the_confidence_says(cleaned):
     assert result.n_kept == kept.sum() > 50
     assert result.expected_error == pytest.approx(np.mean(1 - result.confidence[kept]))
     assert np.all(result.confidence[result.status == LIKELY] >= 0.75)
+
+
+def test_rows_that_contradict_their_candidates_are_looked_at(make_labels):
+    X, y = load_digits(return_X_y=True)
+    X, y = scale(X[:400]), y[:400]
+    given = np.where(np.arange(400) % 25 == 0, (y + 1) % 10, y)
+    result = clean(X, make_labels(CandidateSets.from_labels(given)), max_error=0.6)
+    assert np.sum(result.outside[::25]) >= 8
+    assert np.mean(result.outside[given == y]) < 0.01
+    assert np.all(result.status[result.outside] == LOOK)
+    right = result.suggestion[result.outside] == y[result.outside]
+    assert right.mean() > 0.8
+    assert np.all(result.suggestion[~result.outside] == -1)
 
 
 def test_gold_rows_are_measured_without_their_gold(cleaned):
