@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 CERTAIN, LIKELY, LOOK = "certain", "likely", "look"
 #: A label of at least this confidence is likely; below, a person should look.
 LIKELY_FROM = 0.75
-#: Parameters are chosen on a sample of at most so many rows.
-CHOOSE_ROWS = 2000
+#: Parameters are chosen on a sample of at most so many rows: below 2000, where the search has its threads to itself.
+CHOOSE_ROWS = 1900
 #: From here on an exact fit takes longer than a fit by landmarks.
 EXACT_ROWS = 6000
 
@@ -155,9 +155,11 @@ def clean(
     parameters = chosen.parameters | _for_many_rows(spec, len(X))
     model = spec.estimator(**parameters)
     with stage("judge rows", seconds, verbose=False):
-        proba = _left_out(model, X, known, _folds(groups, random_state), verbose)
+        folds = _folds(groups, random_state)
+        proba = _left_out(model, X, known, folds, verbose)
+        witness = None if labels.votes is not None else _left_out(_undecided(model), X, known, folds, verbose)
     with stage("calibrate", seconds, verbose=verbose):
-        found = judge(proba, labels, known, np.random.default_rng(random_state))
+        found = judge(proba, labels, known, np.random.default_rng(random_state), witness)
     with stage("fit", seconds, verbose=verbose):
         model.fit(X, known)
     return _cleaned(
@@ -220,6 +222,12 @@ def _folds(groups: np.ndarray, random_state: int) -> list[tuple[np.ndarray, np.n
     for f, (_, left_out) in enumerate(KFold(n_folds, shuffle=True, random_state=random_state).split(names)):
         fold[left_out] = f
     return [(np.flatnonzero(fold[numbers] != f), np.flatnonzero(fold[numbers] == f)) for f in range(n_folds)]
+
+
+def _undecided(model: Any) -> SUREClassifier:
+    """A model that never made up its mind: SURE's first step, fitted to even shares of the candidates."""
+    base = clone(model) if isinstance(model, SUREClassifier) else SUREClassifier()
+    return base.set_params(init="uniform", max_iter=1)
 
 
 def _left_out(

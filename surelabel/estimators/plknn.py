@@ -28,8 +28,9 @@ class PLKNNClassifier(NeighbourClassifier):
     weights : {"distance", "uniform"}, default="distance"
         Weight of a neighbour's vote: ``1 - d_i / Σ_j d_j`` over the distances of the ``k`` neighbours, or 1.
     search : {"exact", "approximate"}, default="exact"
-        How neighbours are looked for. The exact search takes a time of ``m²``; from some ten thousand rows on, the approximate
-        one (which needs the package ``faiss-cpu``) is many times as fast and misses about one neighbour in a hundred.
+        How neighbours are looked for. The exact search takes a time of ``m²``. The approximate one (which needs the package
+        ``faiss-cpu``) takes as long at 20,000 rows and a quarter of it at 100,000. What it misses depends on the data: next to
+        nothing among clustered rows, 7 % of the neighbours in 50 independent normal features.
 
     Attributes
     ----------

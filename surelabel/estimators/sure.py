@@ -94,7 +94,9 @@ class SUREClassifier(WeightedPartialLabelClassifier):
     init : {"candidates", "uniform"}, default="candidates"
         Start at ``P = Y`` as the paper does, or at ``Y / |S|``.
     prior : float, default=1.0
-        The weight κ of the votes; without votes it has no effect.
+        The weight κ of the votes; without votes it has no effect. Over 24 simulated crowds (``benchmarks/votes.py``) 88.1 % of
+        the training labels were found at κ = 1 and 85.7 % at κ = 0; new rows were right in 83.1 % and 82.3 %. The default was
+        picked among five values on the same crowds.
     max_iter : int, default=200
         Number of iterations at most.
     tol : float, default=1e-3

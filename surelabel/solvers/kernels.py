@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.spatial.distance import cdist, squareform
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.preprocessing import normalize
@@ -49,7 +50,7 @@ def kernel_matrix(
         return exponentiate(distances(kernel, X, Z), gamma)
     if kernel == "cosine":
         X, Z = normalize(X), None if Z is None else normalize(Z)
-    K = safe_sparse_dot(X, (X if Z is None else Z).T, dense_output=True)
+    K = _gram(X) if Z is None else safe_sparse_dot(X, Z.T, dense_output=True)
     if kernel == "polynomial":
         K *= gamma
         K += coef0
@@ -65,7 +66,7 @@ def distances(kernel: str, X: np.ndarray, Z: np.ndarray | None = None) -> np.nda
     origin = X.mean(axis=0) if Z is None else Z.mean(axis=0)
     X = X - origin
     Z = X if Z is None else Z - origin
-    D = X @ Z.T
+    D = _gram(X) if Z is X else X @ Z.T
     D *= -2
     D += np.einsum("ij,ij->i", X, X)[:, None]
     D += np.einsum("ij,ij->i", Z, Z)
@@ -73,6 +74,22 @@ def distances(kernel: str, X: np.ndarray, Z: np.ndarray | None = None) -> np.nda
     if Z is X:
         np.fill_diagonal(D, 0)
     return D
+
+
+def _gram(X: Any, step: int = 2048) -> np.ndarray:
+    """``XXᵀ``, by blocks right of the diagonal.
+
+    NumPy hands ``X @ X.T`` to BLAS' ``syrk``, which crashes in some versions of OpenBLAS (0.3.31 at 19,690 × 519), and copies the
+    other triangle number by number; blocks are up to four times as fast on thousands of rows.
+    """
+    if sparse.issparse(X):
+        return safe_sparse_dot(X, X.T, dense_output=True)
+    K = np.empty((len(X), len(X)), X.dtype)
+    for i in range(0, len(X), step):
+        j = i + step
+        np.matmul(X[i:j], X[i:].T, out=K[i:j, i:])
+        K[j:, i:j] = K[i:j, j:].T
+    return K
 
 
 def exponentiate(D: np.ndarray, gamma: float | None) -> np.ndarray:

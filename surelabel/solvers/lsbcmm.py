@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 from scipy.special import digamma, gammaln, log_expit
+from sklearn.utils import gen_batches
 from threadpoolctl import threadpool_limits
 
 from .segments import row_normalise
@@ -203,7 +204,9 @@ def candidate_confidence(weights: np.ndarray, candidates: sparse.csr_array, post
     """``q_i(y) = Σ_k q_i(k, y)`` at the candidate entries."""
     labels = np.exp(expected_log_labels(posterior))
     rows = np.repeat(np.arange(candidates.shape[0]), np.diff(candidates.indptr))
-    joint = np.einsum("ek,ek->e", weights[rows], labels.T[candidates.indices])
+    joint = np.empty(len(rows))
+    for part in gen_batches(len(rows), max(1, 2**20 // len(labels))):  # entries × components take room
+        joint[part] = np.einsum("ek,ek->e", weights[rows[part]], labels.T[candidates.indices[part]])
     return row_normalise(joint, candidates.indptr)
 
 

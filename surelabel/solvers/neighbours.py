@@ -8,7 +8,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 _CELLS = 2**20  # numbers held at a time, in each array
-PROBED = 32  # cells of an index that are looked through for a query: on clustered data 99 % of the true neighbours are there
+LINKS, BREADTH = 16, 80  # of the graph of an index: neighbours of a row, and rows kept in view while it is built and searched
 
 
 def nearest(instances: np.ndarray, k: int, queries: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -63,10 +63,11 @@ def _first(
 
 
 class ApproximateIndex:
-    """Neighbours that are probably the nearest: an inverted file of the package faiss (Jégou, Douze & Schmid, 2011).
+    """Neighbours that are probably the nearest: the graph of Malkov & Yashunin (2020), by the package faiss.
 
-    K-means divides the instances into ``4 √m`` cells, and the :data:`PROBED` cells next to a query are looked through. Nothing is
-    random, and the distances of the rows found are exact.
+    The distances of the rows found are exact. What is missed depends on the data: of the ten nearest among 20,000 rows, the graph
+    found more than 99.9 % on clustered ones (16 dimensions in 50) and 93 % in 50 independent normal features. An inverted file
+    is two to three times as fast at 100,000 rows, but found 53 % of the latter.
 
     Parameters
     ----------
@@ -79,19 +80,17 @@ class ApproximateIndex:
 
         self._instances = instances
         self._centre = instances.mean(axis=0)  # nearer the origin, less noise in single precision
-        n_cells = max(1, min(int(4 * np.sqrt(len(instances))), len(instances) // 39))  # faiss wants 39 instances in a cell
-        self._cells = faiss.IndexFlatL2(instances.shape[1])
-        self._index = faiss.IndexIVFFlat(self._cells, instances.shape[1], n_cells)
-        self._index.nprobe = PROBED
-        with threadpool_limits(1):  # sums in one order, so that the cells do not depend on the number of threads
-            self._index.train(self._single(instances))
-        self._index.add(self._single(instances))
+        self._index = faiss.IndexHNSWFlat(instances.shape[1], LINKS)
+        self._index.hnsw.efConstruction = BREADTH
+        with threadpool_limits(1):  # rows join the graph in their order, so that it does not depend on the number of threads
+            self._index.add(self._single(instances))
 
     def nearest(self, k: int, queries: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """As :func:`nearest`; rows whose cells hold too few neighbours are looked up exactly."""
+        """As :func:`nearest`; rows of which too few neighbours are found are looked up exactly."""
         points = self._instances if queries is None else queries
         # Some more than are wanted, as single precision confuses rows that are nearly as far; and the row itself.
         wanted = min(k + 5, len(self._instances))
+        self._index.hnsw.efSearch = max(BREADTH, 2 * wanted)
         found = self._index.search(self._single(points), wanted)[1]
         if queries is None:
             found[found == np.arange(len(points))[:, None]] = -1

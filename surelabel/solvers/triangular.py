@@ -14,16 +14,35 @@ import numpy as np
 from scipy.linalg import cython_blas, cython_lapack
 
 
+STEP = 2048  # columns of a block
+
+
 class NotPositiveDefiniteError(ArithmeticError):
     """A matrix has no Cholesky factor at this precision."""
 
 
 def cholesky(K: np.ndarray) -> np.ndarray:
-    """Lower Cholesky factor of a C-ordered symmetric matrix, in its own memory (the upper triangle is not cleaned)."""
-    factor = K.T
-    info = _call("potrf", factor, b"L", len(K), factor, _stride(factor))
-    if info:
-        raise NotPositiveDefiniteError(f"leading minor {info} of {len(K)} is not positive")
+    """Lower Cholesky factor of a C-ordered symmetric matrix, in its own memory (the upper triangle is not cleaned).
+
+    By columns of blocks: LAPACK's own ``potrf`` rests on BLAS' ``syrk``, which crashes at some sizes above ten thousand in
+    some versions of OpenBLAS (0.3.31 at 19,690). Here the work is in ``gemm``.
+    """
+    factor, n = K.T, len(K)
+    one, minus = np.ones(1, K.dtype), -np.ones(1, K.dtype)
+    stride = _stride(factor)
+    for k in range(0, n, STEP):
+        end = min(k + STEP, n)
+        corner = factor[k:end, k:end]
+        info = _call("potrf", factor, b"L", end - k, corner, stride)
+        if info:
+            raise NotPositiveDefiniteError(f"leading minor {k + info} of {n} is not positive")
+        below = factor[end:, k:end]
+        _call("trsm", factor, b"R", b"L", b"T", b"N", n - end, end - k, one, corner, stride, below, stride)
+        for j in range(end, n, STEP):
+            stop = min(j + STEP, n)
+            left, right, rest = factor[j:, k:end], factor[j:stop, k:end], factor[j:, j:stop]
+            sizes = (n - j, stop - j, end - k)
+            _call("gemm", factor, b"N", b"T", *sizes, minus, left, stride, right, stride, one, rest, stride)
     if not np.isfinite(factor.diagonal()).all():
         raise NotPositiveDefiniteError("it holds NaN or infinity")
     return factor
@@ -70,7 +89,7 @@ def _stride(matrix: np.ndarray) -> int:
 def _call(name: str, like: np.ndarray, *arguments: Any) -> int:
     """Call a BLAS or LAPACK routine of the matrix's precision; returns LAPACK's info, 0 for BLAS."""
     info = ctypes.c_int(0)
-    is_lapack = name != "trsm"
+    is_lapack = name not in ("trsm", "gemm")
     pointers: list[Any] = []
     for argument in arguments:
         if isinstance(argument, np.ndarray):

@@ -106,6 +106,17 @@ def test_labels_that_never_occur_apart_are_never_certain(make_labels):
     assert result.confidence[y > 0].max() <= 0.5 + 1e-6
 
 
+def test_rows_that_nothing_decides_are_not_certain(make_labels):
+    """Where two labels always stand together, a model that retrains itself settles for one: it must not pass for knowledge."""
+    rng = np.random.default_rng(0)
+    corner = rng.integers(0, 3, 300)
+    X = np.eye(3)[corner] * 8 + rng.standard_normal((300, 3))
+    lists = [[["b"], ["c"], ["b", "c"]][where] for where in corner]
+    result = clean(X, make_labels(CandidateSets.from_lists(lists)), max_error=0.1)
+    assert np.all(result.status[corner < 2] == CERTAIN)
+    assert np.mean(result.status[corner == 2] == CERTAIN) < 0.2
+
+
 def test_same_seed_same_answer(iris, make_labels):
     X, _, sets = iris
     first, second = (clean(X[::3], make_labels(sets[::3]), random_state=5) for _ in range(2))

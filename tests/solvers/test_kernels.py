@@ -63,3 +63,11 @@ def test_scale_and_degenerate_data(X):
     assert gamma_of("rbf", "mean_distance", 1.0, same, None, None) == 1
     assert gamma_of("rbf", "scale", 1.0, same, None, None) == 1
     assert gamma_of("cosine", "mean_distance", 1.0, X, None, None) is None
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "polynomial", "cosine"])
+def test_blocks_of_the_kernel_matrix_fit_together(kernel):
+    X = np.random.default_rng(0).normal(size=(4500, 3))  # more than two blocks
+    K = kernel_matrix(kernel, X, gamma=0.2)
+    np.testing.assert_allclose(K, kernel_matrix(kernel, X, X.copy(), gamma=0.2), atol=1e-10)
+    np.testing.assert_allclose(K, K.T, atol=1e-12)

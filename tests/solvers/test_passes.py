@@ -6,9 +6,9 @@ import threading
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
 
 from surelabel.solvers.passes import CELLS, block_rows, ordered_map
+from surelabel.solvers.threads import _libraries
 from tests.solvers.test_lowrank import fit, local_passes, problem
 
 
@@ -55,13 +55,14 @@ def test_an_error_in_the_work_or_in_the_reading_comes_out_and_ends_the_threads()
 
 
 def test_blas_gets_its_threads_back():
-    def blas():
-        return {library["filepath"]: library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+    def numbers():
+        return [library["num_threads"] for library in _libraries().info()]
 
-    before = blas()
-    inside = list(ordered_map(lambda _: set(blas().values()), range(3), 2))
-    assert all(threads == {1} for threads in inside)
-    assert blas() == before
+    with _libraries().limit(limits=2):
+        before = numbers()
+        inside = [set(numbers()) for _ in ordered_map(lambda number: number, range(3), 2)]
+        assert inside == [{1}] * 3
+        assert numbers() == before
 
 
 def test_blocks_do_not_depend_on_the_machine():
