@@ -36,7 +36,7 @@ FIXED = {"gamma": 0.05, "n_components": 40, "tol": 2e-2}
 
 @pytest.fixture(scope="module")
 def two_processes():
-    quiet = {"dashboard_address": None, "silence_logs": logging.CRITICAL}
+    quiet = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, processes=True, **quiet) as cluster,
         Client(cluster, set_as_default=False) as client,

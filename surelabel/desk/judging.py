@@ -3,10 +3,6 @@
 The probabilities of a model that did not learn from the row (what the features say) are combined by Bayes' rule with the row's
 own candidates or votes (what people said). A set of candidates is taken to be equally likely whichever of them is the truth; it
 may also lack the truth, about as often as features contradict sets altogether. Votes are weighed by annotator.
-
-A model that learns which candidate is right is sure of it in the end, also where nothing spoke for one or the other: in a corner
-of the feature space where two labels always stand together it settles for one of them, and finds it confirmed by all rows there.
-So a witness is heard that never made up its mind, a model of even shares, and what it cannot confirm counts half.
 """
 
 from __future__ import annotations
@@ -19,10 +15,9 @@ from scipy.special import softmax
 from sklearn.model_selection import KFold
 
 from ..data.candidates import CandidateSets
-from ..solvers.scale import row_softmax
 from ..solvers.segments import row_argmax, row_sum
 from .annotators import vote_likelihood
-from .calibration import FLOOR, fit_calibration, fit_gold, told_apart
+from .calibration import fit_calibration, fit_gold, told_apart
 
 if TYPE_CHECKING:
     from ..data.labelling import Labels
@@ -34,9 +29,6 @@ GOLD_ROWS = 20
 #: Annotators share mistakes, so their votes count for less than independent ones would. With half of all mistakes shared, 0.7
 #: keeps the promised error on more problems than 1, and keeps more rows than 0.5 (``benchmarks/cleaning.py --crowds``).
 VOTE_WEIGHT = 0.7
-#: Even shares keep the probabilities of the witness close together: they are taken at this power. Over 38 problems, at 2 a sixth
-#: fewer rows are kept; at 6 one more promise breaks.
-WITNESS_SHARPNESS = 4.0
 
 
 @dataclass(frozen=True)
@@ -72,9 +64,7 @@ class Judgement:
     gold_right: np.ndarray
 
 
-def judge(
-    proba: np.ndarray, labels: Labels, known: CandidateSets, rng: np.random.Generator, witness: np.ndarray | None = None
-) -> Judgement:
+def judge(proba: np.ndarray, labels: Labels, known: CandidateSets, rng: np.random.Generator) -> Judgement:
     """Judge every row.
 
     Parameters
@@ -87,8 +77,6 @@ def judge(
         What the models learned from: the candidates, or the gold label alone.
     rng : numpy Generator
         Draws samples of rows.
-    witness : ndarray of shape (m, l), default=None
-        Probabilities of models that learned from even shares of the candidates and not from the row. Votes speak for themselves.
 
     Returns
     -------
@@ -107,8 +95,6 @@ def judge(
     single = candidates.sizes == 1
 
     confidence = first * told_apart(known, candidates, label)
-    if witness is not None:
-        confidence *= (1 + _confirmed(witness, candidates, best)) / 2
     gold = np.flatnonzero(labels.gold >= 0)
     right = label[gold] == labels.gold[gold]
     honest = _corrected_by_others(confidence[gold], right, rng)
@@ -143,12 +129,6 @@ def _posterior(proba: np.ndarray, labels: Labels, failure: float, rng: np.random
     scores += evidence[:, None]
     scores[candidates.rows, candidates.indices] -= evidence[candidates.rows]
     return softmax(scores, axis=1)
-
-
-def _confirmed(witness: np.ndarray, candidates: CandidateSets, best: np.ndarray) -> np.ndarray:
-    """The witness' share for the candidate chosen (``best``: positions of entries), among all candidates of the row."""
-    scores = WITNESS_SHARPNESS * np.log(np.maximum(witness[candidates.rows, candidates.indices], FLOOR))
-    return row_softmax(scores, candidates.indptr)[best]
 
 
 def _corrected_by_others(confidence: np.ndarray, right: np.ndarray, rng: np.random.Generator) -> np.ndarray:

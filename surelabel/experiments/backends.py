@@ -87,7 +87,7 @@ def run_with_dask(function: Callable[[Any], T], items: Sequence[Any], workers: i
         try:
             cluster = address
             if address == "local":
-                quiet = {"dashboard_address": None, "silence_logs": logging.ERROR, "preload": [_DEAF]}
+                quiet = {"dashboard_address": ":0", "silence_logs": logging.ERROR, "preload": [_DEAF]}
                 cluster = stack.enter_context(LocalCluster(n_workers=workers, threads_per_worker=1, **quiet))
             client = stack.enter_context(Client(cluster))
         except (OSError, ValueError) as error:

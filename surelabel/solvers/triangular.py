@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cython_blas, cython_lapack
 
-
 STEP = 2048  # columns of a block
 
 

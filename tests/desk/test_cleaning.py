@@ -106,17 +106,6 @@ def test_labels_that_never_occur_apart_are_never_certain(make_labels):
     assert result.confidence[y > 0].max() <= 0.5 + 1e-6
 
 
-def test_rows_that_nothing_decides_are_not_certain(make_labels):
-    """Where two labels always stand together, a model that retrains itself settles for one: it must not pass for knowledge."""
-    rng = np.random.default_rng(0)
-    corner = rng.integers(0, 3, 300)
-    X = np.eye(3)[corner] * 8 + rng.standard_normal((300, 3))
-    lists = [[["b"], ["c"], ["b", "c"]][where] for where in corner]
-    result = clean(X, make_labels(CandidateSets.from_lists(lists)), max_error=0.1)
-    assert np.all(result.status[corner < 2] == CERTAIN)
-    assert np.mean(result.status[corner == 2] == CERTAIN) < 0.2
-
-
 def test_same_seed_same_answer(iris, make_labels):
     X, _, sets = iris
     first, second = (clean(X[::3], make_labels(sets[::3]), random_state=5) for _ in range(2))
@@ -186,14 +175,6 @@ def test_many_rows_are_fitted_by_landmarks(iris, make_labels, monkeypatch):
     result = clean(X.astype(np.float32), make_labels(sets))
     assert result.parameters["solver"] == "nystroem"
     assert np.mean(result.label == y) > 0.9
-
-
-def test_an_answer_helps_most_where_doubts_are_alike():
-    doubt = np.array([0.4, 0.4, 0.4, 0.4, 0.0])
-    gain = cleaning._gain(np.array([0, 1, 0, 2, 0]), np.array([1, 0, 1, 3, -1]), doubt, 4)
-    assert gain[0] == gain[1] == gain[2] == pytest.approx(0.4 * np.sqrt(1.2))
-    assert gain[3] == pytest.approx(0.4 * np.sqrt(0.4))
-    assert gain[4] == 0
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,12 @@ import quadprog
 
 def qp_confidence(q, allowed, j, lam, prior=0.0):
     """OPI(j) of eq. 9 by quadprog, with ``-priorᵀp`` added (``prior`` is κ π): returns p and the minimum."""
+    inside = np.flatnonzero(allowed)
+    if len(inside) < len(q):  # p_k = 0 outside the set; quadprog stumbles over 0 ≤ p_k ≤ 0, so these variables are left out
+        q_in, prior_in = q[inside], np.broadcast_to(prior, q.shape)[inside]
+        p = np.zeros(len(q))
+        p[inside] = qp_confidence(q_in, np.ones(len(inside)), int(np.searchsorted(inside, j)), lam, prior_in)[0]
+        return p, float(np.sum((p - q) ** 2) - lam * p[j] - np.sum(prior * p))
     l = len(q)
     others = [k for k in range(l) if k != j]
     # quadprog: min ½ pᵀGp - aᵀp  s.t.  Cᵀp ≥ d, the first row an equality.
@@ -14,10 +20,8 @@ def qp_confidence(q, allowed, j, lam, prior=0.0):
     constraints = [np.ones(l)]
     bounds = [1.0]
     for k in range(l):
-        constraints.append(np.eye(l)[k])  # p_k ≥ 0
+        constraints.append(np.eye(l)[k])  # p_k ≥ 0; with the sum of 1 also p_k ≤ 1, which as a constraint makes quadprog stumble
         bounds.append(0.0)
-        constraints.append(-np.eye(l)[k])  # p_k ≤ y_k
-        bounds.append(-float(allowed[k]))
     for k in others:
         constraints.append(np.eye(l)[j] - np.eye(l)[k])  # p_k ≤ p_j
         bounds.append(0.0)
