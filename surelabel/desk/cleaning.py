@@ -252,7 +252,7 @@ def _cleaned(found: Judgement, labels: Labels, *, max_error: float, **rest: Any)
         status=status,
         outside=outside,
         suggestion=np.where(gold, -1, found.suggestion),
-        # Asking for the 6 % most doubtful rows of twelve problems left 78 % of the mistakes, rows at random 91 %; weighing doubt by
+        # Asking for the 6 % most doubtful rows of twelve problems left 78 % of the mistakes, random rows 91 %; weighing doubt by
         # that of neighbours or of rows between the same two labels left 76 to 79 %.
         gain=1 - confidence,
         proba=found.proba,
