@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 
 OUTPUT = Path(__file__).parent.parent / "docs" / "scaling"
-KIB = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss
 
 
 # ---------------------------------------------------------------- data
@@ -113,14 +112,18 @@ def low_rank_accuracy(dataset, solver, n_components, landmarks="uniform", seed=0
     }
 
 
-def timed(work):
-    import resource
+def peak_memory():
+    """Most memory that this process has had. Not ``ru_maxrss``, which a process inherits from the one that started it."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
 
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * KIB
+
+def timed(work):
+    before = peak_memory()
     started = time.perf_counter()
     work()
     seconds = time.perf_counter() - started
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * KIB
+    peak = peak_memory()
     return {"seconds": round(seconds, 3), "peak_gib": round(peak / 2**30, 3), "before_gib": round(before / 2**30, 3)}
 
 
