@@ -1,13 +1,9 @@
 """SURE on a Dask cluster: two workers over one, and beside the same fit in memory.
 
 Run on a machine of 2 cores or more that does nothing else: ``python benchmarks/dask_sure.py``. Workers are processes of one
-thread. Instances are made on the workers and never leave them; the times are of ``fit``, in turns, the best of three.
+thread; OMP_NUM_THREADS and its like must not be set, as workers would take them over. Instances are made on the workers and
+never leave them; the times are of ``fit``, in turns, the best of all repeats.
 """
-
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "2")  # of the fit in memory; Dask gives workers one
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "2")
 
 import argparse
 import logging

@@ -121,8 +121,11 @@ class LocalPasses:
             self._entries(rows)[:] = blocks.all_entries(p)
             return certain, moving
 
-        certain, moving = zip(*ordered_map(work, self._items(), self._n_jobs), strict=True)
-        return _total(certain), _total(moving)
+        parts = ordered_map(work, self._items(), self._n_jobs)
+        certain, moving = next(parts)
+        for more in parts:  # added as they come: sums of l × D numbers for each of many blocks would not stay small
+            certain, moving = certain + more[0], moving + more[1]
+        return certain, moving
 
     def advance(self, W: np.ndarray, b: np.ndarray, lam: float) -> Targets:
         """Confidence step of all rows."""

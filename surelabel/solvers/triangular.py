@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cython_blas, cython_lapack
 
-STEP = 2048  # columns of a block
+STEP = 512  # columns of a block
 
 
 class NotPositiveDefiniteError(ArithmeticError):
