@@ -38,9 +38,10 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
     Parameters
     ----------
     estimator : classifier, default=None
-        The binary learner. None is ``SVC()``: the Gaussian kernel with ``C = 1`` and ``γ = 1 / (n Var[X])``, on standardised
-        features the defaults of libsvm. All machines of a Gaussian ``SVC`` share one kernel matrix (the variance is that of
-        all rows) and keep their support vectors once; other learners are trained one by one.
+        The binary learner. None is ``SVC``: the Gaussian kernel with ``C = 1`` and ``γ = 1 / Σ_j Var[x_j]`` over the features, on
+        standardised ones the defaults of libsvm. (Unlike scikit-learn's "scale" it does not depend on where the zero of a
+        feature lies.) All machines of a Gaussian ``SVC`` share one kernel matrix (variances are those of all rows) and keep
+        their support vectors once; other learners are trained one by one.
     mu : float, default=10
         Weight μ of the classifiers of the second stage against one vote; the paper's value.
     n_jobs : int, default=None
@@ -105,7 +106,7 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
         n_labels = candidates.shape[1]
         n_pairs = n_labels * (n_labels - 1) // 2
 
-        self._pairs = self._machines()
+        self._pairs = self._machines(X)
         # Outputs of the pairs, once more beside the instances, and the distances between these rows that become a kernel.
         kernel = 1.4 * 8 * len(X) ** 2 if isinstance(self._pairs, _GaussianMachines) else 0
         require_memory(
@@ -121,9 +122,10 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
         remaining[rows, indices] = keep_elected(votes, indptr, indices)
         self.disambiguated_ = CandidateSets.from_indicator(remaining, classes=candidates.classes)
 
-        self._labels = self._machines()
+        stacked = np.hstack([X, outputs])
+        self._labels = self._machines(stacked)
         problems = ((slice(None), target) for target in remaining.T)
-        says_yes = self._labels.fit(np.hstack([X, outputs]), problems, self._run("labels", n_labels)) > 0
+        says_yes = self._labels.fit(stacked, problems, self._run("labels", n_labels)) > 0
         self.n_iter_, self.converged_ = 1, True
         return row_normalise((votes + self.mu * says_yes)[rows, indices], indptr).astype(X.dtype, copy=False)
 
@@ -135,8 +137,8 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
         says_yes = self._labels.outputs(np.hstack([X, outputs])) > 0
         return pair_votes(outputs, len(self.classes_)) + self.mu * says_yes
 
-    def _machines(self) -> _GaussianMachines | _Machines:
-        inner = SVC() if self.estimator is None else self.estimator
+    def _machines(self, X: np.ndarray) -> _GaussianMachines | _Machines:
+        inner = SVC(gamma=1 / (float(X.var(axis=0).sum()) or 1)) if self.estimator is None else self.estimator
         shared = type(inner) is SVC and inner.kernel == "rbf"
         return _GaussianMachines(inner) if shared else _Machines(inner)
 

@@ -58,6 +58,14 @@ def test_agrees_with_the_reference(seed, labels, rate, C, gamma, mu):
     np.testing.assert_allclose(model._outputs(X), scores(X))
 
 
+def test_default_width_does_not_depend_on_the_zero_of_features():
+    X, _, Y = problem(3, labels=4, rate=0.3)
+    scores, _ = paloc(X, Y, None, 10.0)
+    moved = X + np.linspace(-20, 20, X.shape[1])
+    np.testing.assert_array_equal(PALOCClassifier().fit(X, Y)._outputs(X), scores(X))
+    np.testing.assert_array_equal(PALOCClassifier().fit(moved, Y)._outputs(moved), scores(X))
+
+
 @pytest.mark.parametrize("load", [load_iris, load_wine])
 def test_singletons_without_second_stage_are_one_vs_one_voting(load):
     X, y = load(return_X_y=True)

@@ -4,10 +4,13 @@ from itertools import combinations
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.svm import SVC
 
 
 def with_gamma_of(estimator, X):
-    """Resolve ``gamma="scale"`` by all rows, not by those of one pair."""
+    """Resolve ``gamma="scale"`` by all rows, not by those of one pair; None is a width that fits the spread of the rows."""
+    if estimator is None:
+        return SVC(gamma=1 / sum(np.var(column) for column in X.T))
     if getattr(estimator, "gamma", None) == "scale":
         return clone(estimator).set_params(gamma=1 / (X.shape[1] * X.var()))
     return estimator
