@@ -64,6 +64,15 @@ def percent(share: float | None) -> str:
     return "–" if share is None or np.isnan(share) else f"{100 * share:.1f} %"
 
 
+def count(n: int, one: str = "row", many: str = "rows") -> str:
+    """How many there are.
+
+    >>> count(1), count(2000), count(0, "class", "classes")
+    ('1 row', '2,000 rows', '0 classes')
+    """
+    return f"{n:,} {one if n == 1 else many}"
+
+
 def kinds(features: Iterable[Feature]) -> str:
     """How many columns of each kind, and the first names."""
     by_kind: dict[str, list[str]] = {}

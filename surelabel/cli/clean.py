@@ -22,7 +22,7 @@ from ._desk import (
     table_options,
     write_output,
 )
-from ._screen import facts, few, kinds, memory, parameters, peak_memory, percent, print_json, printable, screen, times
+from ._screen import count, facts, few, kinds, memory, parameters, peak_memory, percent, print_json, printable, screen, times
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -163,16 +163,19 @@ def _show(paths: list[Path], found: CleanedTable, summary: dict[str, Any]) -> No
         "likely": "probably right",
         "look": "a person should look at these; the column look says which first",
     }
-    out.print(f"{m:,} rows, {len(cleaned.classes):,} classes", style="bold")
-    width = max(len(f"{count:,}") for count in status.values())
+    out.print(f"{count(m)}, {len(cleaned.classes):,} classes", style="bold")
+    width = max(len(f"{n:,}") for n in status.values())
     out.print(
         facts(
-            (name, Text.assemble((f"{count:>{width},} rows ({percent(count / m):>7})", styles[name]), f"  {meanings[name]}"))
-            for name, count in status.items()
+            (
+                name,
+                Text.assemble((f"{n:>{width},} rows ({percent(n / m):>7})", styles[name]), f"  {meanings[name]}"),
+            )
+            for name, n in status.items()
         )
     )
-    outside = f"{summary['outside']:,} rows contradict all their candidates; see the column suggestion"
-    duplicates = f"{summary['duplicate_groups']:,} groups have equal features but other candidates"
+    outside = f"{count(summary['outside'])} whose features contradict all candidates; see the column suggestion"
+    duplicates = f"{count(summary['duplicate_groups'], 'group', 'groups')} of rows with equal features but other candidates"
     agreement = few(f"{person.name} {percent(person.agreement)}" for person in cleaned.annotators)
     solver = f", solver {summary['solver']}" if summary["solver"] else ""
     gold = f"{percent(cleaned.gold_error)} wrong of {cleaned.n_gold:,}, judged as if they were not known"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ._desk import Json, TableFile, TableOptions, table_options
-from ._screen import listing, parameters, percent, print_json, printable, screen
+from ._screen import count, few, listing, parameters, percent, print_json, printable, screen
 
 if TYPE_CHECKING:
     from ..desk.comparison import Comparison
@@ -47,7 +47,7 @@ def compare(
 
 def _show(table: Path, found: list[Comparison]) -> None:
     out = screen()
-    out.print(f"{printable(table)}: methods compared on {found[0].n_rows:,} rows, the best first", style="bold")
+    out.print(f"{printable(table)}: methods compared on {count(found[0].n_rows)}, the best first", style="bold")
     titles = {"method": False, "in candidates": True, "accuracy": True, "seconds": True}
     out.print(
         listing(
@@ -73,4 +73,8 @@ def _show(table: Path, found: list[Comparison]) -> None:
         if result.error:
             out.print(f"  ! {result.method} could not be run: {printable(result.error)}", style="yellow")
     if not found[0].error:
-        out.print(f"clean with the best: surelabel clean {printable(table)} --method {found[0].method} ...", style="dim")
+        best = found[0]
+        near = [result.method for result in found[1:] if result.covering_rate >= best.covering_rate - best.covering_sd]
+        if near:
+            out.print(f"within one standard deviation of the best, so perhaps as good: {few(near)}", style="dim")
+        out.print(f"clean with the best: surelabel clean {printable(table)} --method {best.method} ...", style="dim")

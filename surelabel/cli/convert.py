@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from ..exceptions import ParameterError
+from ._desk import Escape, check_outputs, check_table_output, write_output
+from ._screen import count, printable
 from ._tables import (
     Annotator,
     Decimal,
@@ -43,6 +45,7 @@ def convert(
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     decimal: Decimal = ".",
+    escape_formulas: Escape = False,
 ) -> None:
     """Write a table as another kind of file, and its labels in another form.
 
@@ -54,8 +57,11 @@ def convert(
     """
     from ..data.forms import MAT_LABELLING, labels_to_mat, mat_to_table, to_form
     from ..data.labelling import Labelling, read_labels
-    from ..data.tables import find_column, read_table, write_table
+    from ..data.tables import find_column, read_table
 
+    if target.suffix != ".mat":
+        check_table_output(target)
+    check_outputs([source], target)
     if source.suffix == ".mat":
         table = mat_to_table(source)
         labels, gold, to = labels or MAT_LABELLING.labels, gold or MAT_LABELLING.gold, to or "labels"
@@ -83,5 +89,5 @@ def convert(
     else:
         if to is not None:
             table = to_form(read_labels(table, labelling), labelling, to)
-        write_table(table, target)
-    typer.echo(f"{target}: {table.num_rows} rows, {table.num_columns} columns")
+        write_output(table, target, escape=escape_formulas)
+    typer.echo(f"{printable(target)}: {count(table.num_rows)}, {count(table.num_columns, 'column', 'columns')}")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ._desk import Json, Method, TableFile, TableOptions, check_outputs, table_options
-from ._screen import facts, few, kinds, memory, parameters, peak_memory, percent, print_json, printable, screen, times
+from ._screen import count, facts, few, kinds, memory, parameters, peak_memory, percent, print_json, printable, screen, times
 
 
 @table_options
@@ -56,7 +56,10 @@ def fit(
         )
         return
     out = screen()
-    out.print(f"{printable(output)}: a model of {fitted.n_rows:,} rows and {len(fitted.classes):,} classes", style="bold")
+    out.print(
+        f"{printable(output)}: a model of {count(fitted.n_rows)} and {len(fitted.classes):,} classes",
+        style="bold",
+    )
     out.print(
         facts(
             [

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ._desk import Json, TableFile, TableOptions, table_options
-from ._screen import LISTED, facts, few, kinds, listing, percent, print_json, printable, screen
+from ._screen import LISTED, count, facts, few, kinds, listing, percent, print_json, printable, screen
 
 if TYPE_CHECKING:
     from ..desk.tasks import Inspected
@@ -73,16 +73,16 @@ def _as_dict(found: Inspected) -> dict[str, Any]:
 def _show(name: str, found: Inspected) -> None:
     inspection, summary, out = found.inspection, found.inspection.summary, screen()
     labelled, classes = summary.n_rows, summary.classes.tolist()
-    out.print(f"{printable(name)}: {labelled + inspection.unlabelled:,} rows, {len(classes):,} classes", style="bold")
-    gold = f"{inspection.n_gold:,} rows, {percent(inspection.gold_inside)} of these among the candidates"
+    out.print(f"{printable(name)}: {count(labelled + inspection.unlabelled)}, {len(classes):,} classes", style="bold")
+    gold = f"{count(inspection.n_gold)}, {percent(inspection.gold_inside)} of these among the candidates"
     votes = f"{few(inspection.annotators)}; {inspection.votes_per_row:.1f} votes per row" if inspection.annotators else None
     unanimous = f", unanimous in {percent(inspection.unanimous)} of the rows" if inspection.unanimous is not None else ""
     out.print(
         facts(
             [
                 ("candidates per row", f"{summary.average_size:.2f} on average, {max(summary.set_sizes, default=0)} at most"),
-                ("one candidate", f"{inspection.certain:,} rows ({percent(inspection.certain / max(labelled, 1))})"),
-                ("no label", f"{inspection.unlabelled:,} rows" if inspection.unlabelled else None),
+                ("one candidate", f"{count(inspection.certain)} ({percent(inspection.certain / max(labelled, 1))})"),
+                ("no label", count(inspection.unlabelled) if inspection.unlabelled else None),
                 ("known-true labels", gold if inspection.n_gold else None),
                 ("annotators", votes and votes + unanimous),
                 ("learned from", kinds(inspection.features)),

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-from ._desk import Escape, Prefix, TableFile, check_outputs, check_table_output, write_output
+from ..exceptions import ParameterError
+from ._desk import Escape, Json, Prefix, TableFile, check_outputs, check_table_output, write_output
+from ._screen import count, print_json, printable
 from ._tables import Decimal, Delimiter, Encoding
 
 
@@ -23,6 +25,7 @@ def predict(
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     decimal: Decimal = ".",
+    json: Json = False,
 ) -> None:
     """Add label, confidence and second choice to the rows of a table; all its columns stay as they are.
 
@@ -35,13 +38,20 @@ def predict(
     from ..estimators import load_model
     from ..progress import stage
 
+    if json and output is None:
+        raise ParameterError("--json says what was written: name a file by --output")
     check_table_output(output)
     check_outputs([model, table], output)
-    with stage("read", {}, verbose=True):
+    seconds: dict[str, float] = {}
+    with stage("read", seconds, verbose=True):
         loaded = load_model(model)
         rows = read_table(table, delimiter=delimiter, encoding=encoding, decimal=decimal)
-    with stage("predict", {}, verbose=True):
+    with stage("predict", seconds, verbose=True):
         found = tasks.predict(loaded, rows, prefix=prefix)
     write_output(found, output, escape=escape_formulas)
-    if output is not None:
-        typer.echo(f"{output}: {found.num_rows:,} rows")
+    if json:
+        labels = found[f"{prefix}label"].value_counts().to_pylist()
+        counts = {part["values"]: part["counts"] for part in labels}
+        print_json({"output": str(output), "rows": found.num_rows, "labels": counts, "seconds": seconds})
+    elif output is not None:
+        typer.echo(f"{printable(output)}: {count(found.num_rows)}")

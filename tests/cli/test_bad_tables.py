@@ -343,6 +343,7 @@ CASES = {
     "unknown option": (f"{CLEAN} --glod truth", "No such option: --glod"),
     "no number": (f"{CLEAN} --max-error two", "Invalid value for '--max-error'"),
     "output not said": ("clean bad.csv --labels candidates", "Missing option '--output' / '-o'; see surelabel clean --help"),
+    "machines to standard output": ("predict pets.skops new.csv --json", "--json says what was written: name a file by --output"),
     "unknown verb": ("claen bad.csv", "No such command 'claen'. Did you mean 'clean'?"),
     # ---- models
     "model not there": ("predict none.skops pets.csv", "none.skops: the model file cannot be read (No such file or directory)"),

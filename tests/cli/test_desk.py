@@ -174,6 +174,14 @@ def test_predict_to_standard_output(desk):
     assert [line.rsplit(",", 3)[0] for line in lines] == Path("new.csv").read_text().splitlines()
 
 
+def test_predict_for_machines(desk):
+    result = desk("predict pets.skops new.csv -o out.csv --json")
+    found = json.loads(result.stdout)
+    assert (result.exit_code, found["output"], found["rows"]) == (0, "out.csv", 30)
+    assert found["labels"] == {name: TRUTH[:30].count(name) for name in CLASSES}
+    assert set(found["seconds"]) == {"read", "predict"}
+
+
 def test_a_model_knows_which_columns_it_needs(desk, tmp_path):
     shuffled = without_labels(make_table(30, seed=1)).select(["weight", "note", "colour", "size"])
     write_table(shuffled, tmp_path / "other.parquet")
@@ -189,6 +197,7 @@ def test_compare(desk):
     assert result.exit_code == 0
     assert "methods compared on 60 rows" in result.output
     assert "surelabel clean pets.csv --method" in result.output
+    assert "within one standard deviation of the best, so perhaps as good: " in result.output
     found = json.loads(desk(f"compare pets.csv {LABELS} --methods PLKNN --json").stdout)
     assert found[0]["method"] == "PLKNN"
     assert 0.9 < found[0]["covering_rate"] <= 1
@@ -234,6 +243,12 @@ def test_formulas_can_be_escaped(desk, tmp_path, formulas):
     assert result.stderr == ""
     expected = ['\'=HYPERLINK("http://x", "y")', "-5", "'+1 555", "'@here", "plain", None] * 5
     assert read_table(tmp_path / "out.csv")["note"].to_pylist() == expected
+
+
+def test_formulas_in_converted_tables(desk, tmp_path, formulas):
+    assert "row 1, column 'note': this looks like a formula" in desk("convert new.csv out.csv").stderr
+    assert desk("convert new.csv out.csv --escape-formulas").stderr == ""
+    assert read_table(tmp_path / "out.csv")["note"][0].as_py().startswith("'=HYPERLINK")
 
 
 # -------------------------------------------------------------------- pipes

@@ -1,10 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 from sklearn.preprocessing import scale
 
 from surelabel import CandidateSets, make_partial
-from surelabel.desk import cleaning
+from surelabel.desk import cleaning, comparison, judging
 from surelabel.desk.cleaning import CERTAIN, LIKELY, LOOK, clean
 from surelabel.exceptions import CandidateError, InputError, ParameterError
 
@@ -104,6 +106,22 @@ def test_labels_that_never_occur_apart_are_never_certain(make_labels):
     result = clean(X, make_labels(CandidateSets.from_lists(lists)))
     assert np.all(result.status[y == 0] == CERTAIN)
     assert result.confidence[y > 0].max() <= 0.5 + 1e-6
+
+
+def test_rows_that_nothing_decides_are_not_certain(make_labels, monkeypatch):
+    """Where two labels always stand together, a model that retrains itself settles for one: it must not pass for knowledge."""
+    settling = {"lam": 0.5, "beta": 0.3}
+    monkeypatch.setattr(cleaning, "search", lambda *args: replace(comparison.search(*args), parameters=settling))
+    rng = np.random.default_rng(0)
+    corner = rng.choice(5, 300, p=[0.15, 0.15, 0.15, 0.15, 0.4])
+    X = np.eye(5)[corner] * 8 + rng.standard_normal((300, 5))
+    lists = [[["a"], ["b"], ["c"], ["d"], ["b", "c"]][where] for where in corner]
+    labels = make_labels(CandidateSets.from_lists(lists))
+    result = clean(X, labels, max_error=0.1)
+    assert np.all(result.status[corner < 4] == CERTAIN)
+    assert np.mean(result.status[corner == 4] == CERTAIN) < 0.4
+    monkeypatch.setattr(judging, "_confirmed", lambda witness, candidates, best: np.ones(len(best)))
+    assert np.mean(clean(X, labels, max_error=0.1).status[corner == 4] == CERTAIN) > 0.8, "this is what the witness is for"
 
 
 def test_same_seed_same_answer(iris, make_labels):

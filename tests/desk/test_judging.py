@@ -56,6 +56,20 @@ def test_no_set_is_blamed_by_a_model_that_knows_nothing(problem, make_labels):
     assert np.median(found.confidence[sets.sizes > 1]) < 0.7
 
 
+def test_what_the_witness_does_not_confirm_counts_half(problem, make_labels):
+    y, sets = problem
+    labels, proba = make_labels(sets), good_model(y, 5)
+    alone = judge(proba, labels, sets, np.random.default_rng(0))
+    blind = judge(proba, labels, sets, np.random.default_rng(0), np.full((1000, 5), 0.2))
+    agreeing = judge(proba, labels, sets, np.random.default_rng(0), proba)
+    contrary = judge(proba, labels, sets, np.random.default_rng(0), 1 - proba)
+    pair = sets.sizes == 2
+    assert np.array_equal(alone.label, contrary.label)
+    np.testing.assert_allclose(blind.confidence, alone.confidence * np.where(pair, 0.75, 1))
+    np.testing.assert_allclose(agreeing.confidence, alone.confidence, rtol=1e-3)
+    np.testing.assert_allclose(contrary.confidence[pair], alone.confidence[pair] / 2, rtol=0.05)
+
+
 def test_gold_says_how_often_sets_lack_the_truth(problem, make_labels):
     """Features that are no help, and sets of one label that are wrong in a fifth of the gold rows: no longer certain."""
     y, _ = problem
