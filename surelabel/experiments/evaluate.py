@@ -7,7 +7,6 @@ import platform
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from importlib.metadata import version
@@ -22,12 +21,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
 from threadpoolctl import threadpool_limits
 
-from ..data import catalog
+from ..data import catalog, corruption
 from ..data.candidates import CandidateSets
-from ..data.corruption import make_partial
 from ..estimators import SURECV, SUREClassifier, all_methods
 from ..evaluation.protocol import Fold, fold_scores, grid_search, make_folds, select_parameters
 from .cells import Cell
+from .study import Configuration
 
 SCALERS = {"standard": StandardScaler, "minmax": MinMaxScaler, "unit": Normalizer}
 
@@ -74,7 +73,7 @@ def _evaluate(cell: Cell) -> dict[str, Any]:
         "cell": cell.id,
         "study": study.name,
         "dataset": cell.dataset,
-        "configuration": asdict(cell.configuration) if data.candidates is None else {"kind": "real"},
+        "configuration": _written(cell.configuration) if data.candidates is None else {"kind": "real"},
         "method": cell.method.name,
         "fold": cell.fold,
         "n_folds": study.folds,
@@ -103,9 +102,25 @@ def _load(name: str, home: str | None) -> catalog.Dataset:
     return catalog.load(name, home)
 
 
+def _written(configuration: Configuration) -> dict[str, Any]:
+    return {"kind": configuration.kind, "name": configuration.name, **configuration.corruption}
+
+
 def _corrupt(data: catalog.Dataset, cell: Cell) -> CandidateSets:
     """Candidates for the whole data set, before it is split: the same in every fold."""
-    return make_partial(data.y, **cell.configuration.corruption, classes=data.classes, random_state=cell.seed("candidates"))
+    settings = dict(cell.configuration.corruption)
+    missing = settings.pop("missing", 0)
+    settings |= {"classes": data.classes, "random_state": cell.seed("candidates")}
+    match cell.configuration.kind:
+        case "controlled":
+            candidates = corruption.make_partial(data.y, **settings)
+        case "flipping":
+            candidates = corruption.make_partial_flipping(data.y, **settings)
+        case "confusion":
+            candidates = corruption.make_partial_confusion(data.y, settings.pop("matrix"), **settings)
+        case _:
+            candidates = corruption.make_partial_instance(data.X, data.y, **settings)
+    return corruption.drop_truth(candidates, data.y, missing, random_state=cell.seed("missing")) if missing else candidates
 
 
 def _fold(cell: Cell, n_rows: int) -> Fold:

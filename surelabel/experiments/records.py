@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import gzip
 import json
 import os
@@ -26,7 +25,7 @@ def read(folder: str | Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     Parameters
     ----------
     folder : path-like
-        The results folder of one study. Records that are kept, not added to, may be compressed by ``gzip``.
+        The results folder of one study. Earlier records may be compressed by ``gzip``; new ones are written beside them.
 
     Returns
     -------
@@ -38,10 +37,9 @@ def read(folder: str | Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     folder = Path(folder)
     if not (folder / STUDY).is_file():
         raise StudyError(f"{folder}: this is not a results folder: it has no {STUDY}")
-    path, packed = folder / RECORDS, folder / f"{RECORDS}.gz"
-    if packed.is_file() and not path.is_file():
-        return load_toml(folder / STUDY), _parse(packed, _unpack(packed))
-    return load_toml(folder / STUDY), _parse(path, path.read_bytes() if path.is_file() else b"")
+    path = folder / RECORDS
+    found = [*_earlier(folder), *_parse(path, path.read_bytes() if path.is_file() else b"")]
+    return load_toml(folder / STUDY), list({record["cell"]: record for record in found}.values())
 
 
 def folders(results: str | Path) -> list[Path]:
@@ -87,6 +85,10 @@ class RecordWriter:
     def _lock(self) -> None:
         # The lock goes with the process, however it ends.
         try:
+            import fcntl
+        except ImportError:  # Windows: nobody is kept from starting a second run
+            return
+        try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise StudyError(f"{self.folder}: another run is writing to this folder; wait for it, or use another one") from None
@@ -99,7 +101,7 @@ class RecordWriter:
         if whole < len(content):
             self._file.truncate(whole)
             os.fsync(self._file.fileno())
-        return {record["cell"] for record in _parse(self.folder / RECORDS, content)}
+        return {record["cell"] for record in [*_earlier(self.folder), *_parse(self.folder / RECORDS, content)]}
 
     def _check_belong(self, study: Study) -> None:
         strange = self.finished - {cell.id for cell in cells_of(study)}
@@ -116,9 +118,11 @@ class RecordWriter:
         self._file.close()
 
 
-def _unpack(path: Path) -> bytes:
+def _earlier(folder: Path) -> list[dict[str, Any]]:
+    """The records that were compressed."""
+    path = folder / f"{RECORDS}.gz"
     try:
-        return gzip.decompress(path.read_bytes())
+        return _parse(path, gzip.decompress(path.read_bytes())) if path.is_file() else []
     except (OSError, EOFError, zlib.error) as error:
         raise StudyError(f"{path}: the compressed records are damaged ({error}); take them from where they came again") from None
 

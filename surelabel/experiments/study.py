@@ -19,6 +19,14 @@ from ..exceptions import SurelabelError
 
 #: accuracy: choose parameters, fit, score. sensitivity: score every point of the grid. convergence: keep the path of the fit.
 KINDS = ("accuracy", "sensitivity", "convergence")
+#: Where candidates come from, and the settings of each; "real" ones have none (those of "controlled" are kept in its identity).
+SOURCES = {
+    "real": ("p", "r", "eps"),
+    "controlled": ("p", "r", "eps"),
+    "flipping": ("q",),
+    "confusion": ("matrix",),
+    "instance": ("rate",),
+}
 SCALINGS = ("none", "standard", "minmax", "unit")
 PAPERS = Path(__file__).parent / "papers"
 
@@ -35,12 +43,15 @@ class Configuration:
 
     Attributes
     ----------
-    kind : {"real", "controlled"}
-        The data's own candidates, or :func:`~surelabel.make_partial` with ``p``, ``r``, ``eps``.
+    kind : {"real", "controlled", "flipping", "confusion", "instance"}
+        The data's own candidates, or false ones by :func:`~surelabel.make_partial` (``p``, ``r``, ``eps``),
+        ``make_partial_flipping`` (``q``), ``make_partial_confusion`` (``matrix``) or ``make_partial_instance`` (``rate``).
     name : str
         As the paper calls it: "I", "II", …
-    p, r, eps : float, int, float or None
-        Of ``make_partial``.
+    p, r, eps, q, matrix, rate : float, int, float, float, tuple of tuples, float; or None
+        Settings of the function that belongs to the kind.
+    missing : float or None
+        Share of rows whose true label is taken out afterwards (:func:`~surelabel.data.corruption.drop_truth`).
     """
 
     kind: str
@@ -48,19 +59,24 @@ class Configuration:
     p: float | None = None
     r: int | None = None
     eps: float | None = None
+    q: float | None = None
+    matrix: tuple | None = None
+    rate: float | None = None
+    missing: float | None = None
 
     @property
     def corruption(self) -> dict[str, Any]:
-        """The settings of ``make_partial``: what it is, whatever its name."""
-        return {"p": self.p, "r": self.r, "eps": self.eps}
+        """What it is, whatever its name."""
+        settings = {key: getattr(self, key) for key in SOURCES[self.kind]}
+        return settings if self.missing is None else settings | {"missing": self.missing}
 
     @property
     def level(self) -> float | None:
-        """What runs along the paper's figures: ε in configuration (I), p in the others; None for real candidates."""
-        return self.p if self.eps is None else self.eps
+        """What runs along figures: ε in the paper's configuration (I), p in its others; None where nothing does."""
+        return next((value for value in (self.eps, self.p, self.q, self.rate) if value is not None), None)
 
     def __str__(self) -> str:
-        settings = [f"{key}={value}" for key, value in self.corruption.items() if value is not None]
+        settings = [f"{key}={value}" for key, value in self.corruption.items() if value is not None and key != "matrix"]
         return " ".join([self.name or self.kind, *settings])
 
 
@@ -130,9 +146,9 @@ class Study:
     published: dict[str, Any] = field(default_factory=dict)
 
     def configurations_of(self, dataset: str) -> list[Configuration]:
-        """Those that fit a data set: "real" where it has candidates of its own, "controlled" where its labels are certain."""
+        """Those that fit a data set: "real" where it has candidates of its own, the others where its labels are certain."""
         certain = catalog.describe(dataset).expected.average_candidates is None
-        return [c for c in self.configurations if (c.kind == "controlled") == certain]
+        return [c for c in self.configurations if (c.kind != "real") == certain]
 
     def to_toml(self) -> str:
         """The study as a file that :func:`read_study` reads back, with every default and grid written out."""
@@ -184,7 +200,7 @@ def read_study(path: str | Path) -> Study:
         if not study.configurations_of(dataset):
             raise table.error(
                 "configurations",
-                f"has none for {dataset}: data with candidates of its own takes kind 'real', other data kind 'controlled'",
+                f"has none for {dataset}: data with candidates of its own takes kind 'real', other data one of the other kinds",
             )
     return study
 
@@ -200,25 +216,44 @@ def load_toml(path: str | Path) -> dict[str, Any]:
 
 
 def _configurations(table: _Table) -> tuple[Configuration, ...]:
-    """One configuration per combination of the values of p, r and eps."""
+    """One configuration per combination of the values of its settings."""
     found: list[Configuration] = []
     entries = table.take("configurations", [{"kind": "real"}])
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
         raise table.error("configurations", "must be tables, each headed [[configurations]]")
     for i, entry in enumerate(entries):
         part = _Table(entry, table.source, f"configurations[{i}].")
-        kind, name = part.choice("kind", ("real", "controlled")), part.text("name", "")
-        if kind == "real":
-            found.append(Configuration("real", name))
-        else:
-            ranges = part.numbers("p", 0, 1), part.numbers("r", 0, whole=True), part.numbers("eps", 0, 1, default=[None])
-            found += [Configuration("controlled", name, *values) for values in product(*ranges)]
+        kind = part.choice("kind", SOURCES)
+        name = part.text("name", "confusion" if kind == "confusion" else "")
+        ranges: dict[str, list] = {}
+        if kind == "controlled":
+            ranges = {"p": part.numbers("p", 0, 1), "r": part.numbers("r", 0, whole=True)}
+            ranges["eps"] = part.numbers("eps", 0, 1, default=[None])
+        elif kind == "confusion":
+            rows = part.take("matrix")
+            ranges = {"matrix": [_matrix(part, rows)]}
+        elif kind != "real":
+            ranges = {key: part.numbers(key, 0, 1) for key in SOURCES[kind]}
+        if kind != "real":
+            ranges["missing"] = part.numbers("missing", 0, 1, default=[None])
+        found += [Configuration(kind, name, **dict(zip(ranges, values, strict=True))) for values in product(*ranges.values())]
         part.finish()
     settings = [(c.kind, c.corruption) for c in found]
     twice = [str(c) for c, setting in zip(found, settings, strict=True) if settings.count(setting) > 1]
     if twice:
         raise table.error("configurations", f"hold the same setting more than once: {twice[0]}")
     return tuple(found)
+
+
+def _matrix(part: _Table, rows: Any) -> tuple[tuple[float, ...], ...]:
+    """Probabilities of confusion, a list for each class."""
+    numeric = isinstance(rows, list) and all(
+        isinstance(row, list) and len(row) == len(rows) and all(type(v) in (int, float) and 0 <= v <= 1 for v in row)
+        for row in rows
+    )
+    if not numeric or not rows:
+        raise part.error("matrix", "must be lists of probabilities, one list for each class, each as long as there are classes")
+    return tuple(tuple(map(float, row)) for row in rows)
 
 
 def _plans(table: _Table, kind: str) -> tuple[Plan, ...]:

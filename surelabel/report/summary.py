@@ -164,16 +164,18 @@ def configuration_label(configuration: Mapping[str, Any]) -> str:
     >>> configuration_label({"kind": "controlled", "p": 0.1, "r": 1, "eps": 0.3, "name": "I"})
     '(I) p=0.1, r=1, ε=0.3'
     """
-    values = {("ε" if key == "eps" else key): value for key, value in configuration.items() if key not in ("kind", "name")}
+    values = {
+        ("ε" if key == "eps" else key): value for key, value in configuration.items() if key not in ("kind", "name", "matrix")
+    }
     text = ", ".join(f"{key}={value}" for key, value in values.items() if value is not None)
     return f"({configuration['name']}) {text}" if configuration.get("name") else text
 
 
 def _family(configuration: Mapping[str, Any]) -> tuple[str, str | None]:
-    """The configuration without its running parameter, and that parameter: ε where it is given, else p."""
+    """The configuration without its running parameter, and that parameter: ε where it is given, else p, q or the rate."""
     if configuration["kind"] == "real":
         return "real-world", None
-    running = next((key for key in ("eps", "p") if configuration.get(key) is not None), None)
+    running = next((key for key in ("eps", "p", "q", "rate") if configuration.get(key) is not None), None)
     return configuration_label({key: value for key, value in configuration.items() if key != running}), running
 
 

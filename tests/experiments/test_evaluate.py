@@ -11,14 +11,15 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_info
 
 from surelabel.data import catalog
-from surelabel.data.corruption import make_partial
+from surelabel.data.corruption import drop_truth, make_partial, make_partial_flipping, make_partial_instance
 from surelabel.estimators import SUREClassifier, all_methods
 from surelabel.evaluation.metrics import SCORERS
 from surelabel.evaluation.protocol import make_folds
 from surelabel.experiments import evaluate as module
 from surelabel.experiments.cells import cells_of
-from surelabel.experiments.evaluate import evaluate
+from surelabel.experiments.evaluate import _corrupt, evaluate
 from surelabel.experiments.study import read_study
+from surelabel.report.summary import configuration_label
 
 KEYS = (
     "cell study dataset configuration method fold n_folds selection parameters scaling scores seconds "
@@ -44,6 +45,38 @@ def test_the_record(study_file):
     assert record["machine"]["cores"] == os.cpu_count()
     assert record["converged"] is True
     assert record["curves"] == {}
+
+
+CONTROLLED = 'kind = "controlled"\nname = "II"\np = [0.1, 0.4, 0.7]\nr = 1'
+CONFUSION = str([[0.2] * 6] * 6)
+
+
+@pytest.mark.parametrize(
+    ("settings", "make"),
+    [
+        ('kind = "flipping"\nq = [0.1, 0.3]', lambda X, y, seed: make_partial_flipping(y, 0.1, random_state=seed)),
+        (f'kind = "confusion"\nmatrix = {CONFUSION}', lambda X, y, seed: make_partial_flipping(y, 0.2, random_state=seed)),
+        ('kind = "instance"\nrate = 0.2', lambda X, y, seed: make_partial_instance(X, y, 0.2, random_state=seed)),
+        (
+            'kind = "controlled"\np = 0.5\nr = 1\nmissing = 0.1',
+            lambda X, y, seed: make_partial(y, 0.5, 1, random_state=seed),
+        ),
+    ],
+)
+def test_other_ways_to_false_candidates(study_file, settings, make):
+    study = read_study(study_file((CONTROLLED, settings)))
+    path = study_file((CONTROLLED, settings))
+    path.write_text(study.to_toml())
+    assert read_study(path) == study, "a study is written as it is read"
+    cell, data = first(study), catalog.load("glass")
+    candidates = _corrupt(data, cell)
+    expected = make(data.X, data.y, cell.seed("candidates"))
+    if cell.configuration.missing:
+        expected = drop_truth(expected, data.y, 0.1, random_state=cell.seed("missing"))
+    assert candidates.to_lists() == expected.to_lists()
+    record = evaluate(cell)
+    assert json.loads(json.dumps(record, allow_nan=False))["scores"]["accuracy"] > 0.3
+    assert configuration_label(record["configuration"])
 
 
 @pytest.mark.parametrize("selection", ["covering_rate", "approximated_accuracy"])

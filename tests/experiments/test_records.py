@@ -55,6 +55,9 @@ def test_compressed_records_are_read(tmp_path, study, ids):
     path.unlink()
     assert read(tmp_path)[1] == [{"cell": ids[0], "text": "λ"}]
     assert folders(tmp_path) == [tmp_path]
+    write(tmp_path, study, {"cell": ids[0], "text": "again"}, {"cell": ids[1], "text": "new"})
+    assert read(tmp_path)[1] == [{"cell": ids[0], "text": "λ"}, {"cell": ids[1], "text": "new"}]
+    path.unlink()
     packed.write_bytes(packed.read_bytes()[:20])
     with pytest.raises(StudyError, match=r"records.jsonl.gz: the compressed records are damaged"):
         read(tmp_path)
