@@ -3,6 +3,8 @@
 import errno
 import os
 import secrets
+import signal
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -61,8 +63,9 @@ def replacing_all(paths: Sequence[str | os.PathLike]) -> Iterator[list[Path]]:
         beside[real.with_name(f".{secrets.token_hex(4)}.{real.name}")] = Path(path)
     try:
         yield list(beside)
-        for temporary, path in beside.items():
-            temporary.replace(os.path.realpath(path))
+        with _uninterrupted():
+            for temporary, path in beside.items():
+                temporary.replace(os.path.realpath(path))
     except BaseException as error:
         for temporary, path in beside.items():
             temporary.unlink(missing_ok=True)
@@ -70,6 +73,22 @@ def replacing_all(paths: Sequence[str | os.PathLike]) -> Iterator[list[Path]]:
             if isinstance(error, OSError):
                 error.filename = _renamed(error.filename, temporary, path)
         raise
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C wait for the end of the block: of several files all are replaced, or none."""
+    if threading.current_thread() is not threading.main_thread():  # Ctrl-C does not come here
+        yield
+        return
+    caught: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: caught.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if caught:
+        signal.raise_signal(signal.SIGINT)
 
 
 def _renamed(text: object, temporary: Path, path: Path) -> object:

@@ -1,7 +1,9 @@
 """Files appear complete or not at all, one or several."""
 
 import os
+import signal
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -63,6 +65,26 @@ def test_several_files_come_together(tmp_path):
         assert [place.suffix for place in places] == [".csv", ".html"]
         assert not any(path.exists() for path in paths)
     assert sorted(os.listdir(tmp_path)) == ["a.csv", "b.html"]
+
+
+def test_an_interrupt_waits_until_all_are_replaced(tmp_path, monkeypatch):
+    paths = [tmp_path / "a.csv", tmp_path / "b.html"]
+    replace = Path.replace
+
+    def interrupted(self, target):
+        replace(self, target)
+        signal.raise_signal(signal.SIGINT)
+
+    def write():
+        with replacing_all(paths) as places:
+            for place in places:
+                place.write_text("new")
+            monkeypatch.setattr(Path, "replace", interrupted)
+
+    with pytest.raises(KeyboardInterrupt):
+        write()
+    assert [path.read_text() for path in paths] == ["new", "new"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_several_files_fail_together(tmp_path):

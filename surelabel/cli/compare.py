@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -77,4 +78,5 @@ def _show(table: Path, found: list[Comparison]) -> None:
         near = [result.method for result in found[1:] if result.covering_rate >= best.covering_rate - best.covering_sd]
         if near:
             out.print(f"within one standard deviation of the best, so perhaps as good: {few(near)}", style="dim")
-        out.print(f"clean with the best: surelabel clean {printable(table)} --method {best.method} ...", style="dim")
+        name = shlex.quote(best.method)
+        out.print(f"clean with the best: surelabel clean {printable(table)} --method {name} ...", style="dim")

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from ..exceptions import ParameterError
-from ._desk import Escape, check_outputs, check_table_output, write_output
-from ._screen import count, printable
+from ._desk import Escape, Json, check_outputs, check_table_output, write_output
+from ._screen import count, print_json, printable
 from ._tables import (
     Annotator,
     Decimal,
@@ -46,6 +46,7 @@ def convert(
     encoding: Encoding = None,
     decimal: Decimal = ".",
     escape_formulas: Escape = False,
+    json: Json = False,
 ) -> None:
     """Write a table as another kind of file, and its labels in another form.
 
@@ -90,4 +91,7 @@ def convert(
         if to is not None:
             table = to_form(read_labels(table, labelling), labelling, to)
         write_output(table, target, escape=escape_formulas)
+    if json:
+        print_json({"output": str(target), "rows": table.num_rows, "columns": table.column_names})
+        return
     typer.echo(f"{printable(target)}: {count(table.num_rows)}, {count(table.num_columns, 'column', 'columns')}")

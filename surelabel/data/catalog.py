@@ -332,7 +332,7 @@ def _place(spec: Spec, home: str | os.PathLike | None) -> Path:
 
 
 def _missing_message(spec: Spec, home: str | os.PathLike | None) -> str:
-    download = f"download it with surelabel.data.catalog.fetch({spec.name!r}), or " if spec.downloadable else ""
+    download = f"download it with surelabel datasets --fetch {spec.name}, or " if spec.downloadable else ""
     return (
         f"The data set {spec.name!r} is not in {data_home(home)}: {download}put {spec.file} at {_place(spec, home)} "
         f"(origin: {spec.origin}; the environment variable SURELABEL_DATA can name another folder)"

@@ -141,6 +141,17 @@ def check_unlabelled_rows(estimator: Any) -> None:
     assert np.mean(model.predict(X) == y) > 0.8
 
 
+def check_class_of_nobody(estimator: Any) -> None:
+    """A class that is no row's candidate is accepted, and never predicted: folds lose classes."""
+    X, y, candidates = _problem()
+    more = CandidateSets.from_lists(candidates.to_lists(), classes=["none", *candidates.classes])
+    model = _fit(estimator, X, more)
+    assert_array_equal(model.classes_, more.classes)
+    assert "none" not in model.predict(X)
+    assert np.mean(model.predict(X) == y) > 0.8
+    assert model.predict_proba(X).shape == (len(X), 4)
+
+
 def check_zero_weight(estimator: Any) -> None:
     """A row of weight 0 is a row left out; it still gets a confidence."""
     if not has_fit_parameter(estimator, "sample_weight"):
@@ -171,6 +182,7 @@ CHECKS: tuple[Check, ...] = (
     check_input_forms,
     check_empty_set_is_refused,
     check_unlabelled_rows,
+    check_class_of_nobody,
     check_zero_weight,
     check_persistence,
 )

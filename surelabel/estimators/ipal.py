@@ -146,6 +146,10 @@ class IPALClassifier(NeighbourClassifier):
         scores[unweighted] = self._by_label(np.full(labels[unweighted].shape, 1 / labels.shape[1]), labels[unweighted])
         return scores
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # A model file must not name a folder that is written to, and read as pickles.
+        super().__setstate__(state | {"memory": None})
+
     def _reconstruct(self, queries: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         cached = check_memory(self.memory).cache(_reconstruct, ignore=["look_up"])
         return cached(self.X_fit_, queries, (self.n_neighbors, self.search), self._neighbours)

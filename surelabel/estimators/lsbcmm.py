@@ -128,4 +128,9 @@ class LSBCMMClassifier(WeightedPartialLabelClassifier):
         return mixture_proba(X, self.coef_.T, self.intercept_, self.posterior_)
 
 
-METHOD = Method("LSBCMM", LSBCMMClassifier, {}, "Liu & Dietterich, NIPS 2012")
+METHOD = Method(
+    "LSBCMM",
+    LSBCMMClassifier,
+    {},
+    "L. Liu and T. G. Dietterich. A conditional multinomial mixture model for superset label learning. NIPS 2012.",
+)

@@ -219,4 +219,9 @@ def _binary_output(machine: Any, X: np.ndarray) -> np.ndarray:
     return machine.decision_function(X) if hasattr(machine, "decision_function") else machine.predict_proba(X) @ [-1, 1]
 
 
-METHOD = Method("PALOC", PALOCClassifier, {}, "Wu & Zhang (2018), Towards enabling binary decomposition for PLL")
+METHOD = Method(
+    "PALOC",
+    PALOCClassifier,
+    {},
+    "X. Wu and M.-L. Zhang. Towards enabling binary decomposition for partial label learning. IJCAI 2018.",
+)

@@ -378,7 +378,7 @@ class SUREClassifier(WeightedPartialLabelClassifier):
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
         return probabilities(scores)
 
-    def compress(self, n_components: int, X: Any = None) -> SUREClassifier:
+    def compress(self, n_components: int, X: Any = None, y: Any = None) -> SUREClassifier:
         """A model with few landmarks that stands for this one: for serving, as small and fast as one wants.
 
         Landmarks are chosen as in ``fit`` (``landmarks``, ``random_state``), and their coefficients are those that come nearest
@@ -391,13 +391,16 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         X : array-like of shape (m, n), default=None
             Instances on which the outputs should be near, and among which the landmarks are; also larger than memory. By default
             ``X_fit_``: the training instances of an exact model, the landmarks of a low-rank one.
+        y : array-like of shape (m,) or candidates, default=None
+            True labels of ``X``, or their candidates, to measure by what is lost.
 
         Returns
         -------
         SUREClassifier
             Fitted; without what belongs to training rows (``confidence_``, ``transduction_``, ``support_`` and the paths). What
             was lost stands in its ``compression_``: ``changed``, the share of the instances whose prediction is another, and
-            ``rms``, the root mean squared difference of outputs, both over the ``n_rows`` instances.
+            ``rms``, the root mean squared difference of outputs, both over the ``n_rows`` instances. With ``y`` also
+            the ``score`` (accuracy, or covering rate for candidates) and the ``score_before``.
 
         Examples
         --------
@@ -412,7 +415,12 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         (150, True)
         """
         check_is_fitted(self)
-        return compress(self, n_components, X)
+        if y is not None and X is None:
+            raise ParameterError("y are the labels of X: pass both")
+        small = compress(self, n_components, X)
+        if y is not None:
+            small.compression_ |= {"score": small.score(X, y), "score_before": self.score(X, y)}
+        return small
 
 
 def probabilities(outputs: np.ndarray) -> np.ndarray:

@@ -1,5 +1,6 @@
 """``surelabel convert``: files and forms of labels, and one line for an error."""
 
+import json
 import os
 import shlex
 
@@ -52,6 +53,11 @@ def test_labels_in_another_form(call, words, expected):
     assert result.exit_code == 0, result.output
     with open(words.split()[1]) as file:
         assert file.read().startswith(expected)
+
+
+def test_for_machines(call):
+    found = json.loads(call("convert pets.csv a.parquet --json").stdout)
+    assert found == {"output": "a.parquet", "rows": 3, "columns": ["name", "size", "labels", "truth"]}
 
 
 def test_mat_files_there_and_back(call):

@@ -32,6 +32,12 @@ def test_help_shows_examples_and_exit_codes():
         assert f"surelabel {verb} " in result.output
 
 
+def test_the_shell_can_complete():
+    words = {"_SURELABEL_COMPLETE": "complete_bash", "COMP_WORDS": "surelabel c", "COMP_CWORD": "1"}
+    result = CliRunner().invoke(app, prog_name="surelabel", env=words)
+    assert result.output.split() == ["clean", "compare", "convert"]
+
+
 # -------------------------------------------------------------------- inspect
 
 

@@ -150,7 +150,7 @@ def test_absent_data_is_an_error_that_says_where_the_file_belongs(tmp_path, name
     with pytest.raises(DataMissingError) as caught:
         catalog.load(name, tmp_path)
     assert str(tmp_path / place) in str(caught.value)
-    assert ("catalog.fetch" in str(caught.value)) == (name == "lost")
+    assert ("surelabel datasets --fetch" in str(caught.value)) == (name == "lost")
 
 
 def test_status_tells_present_missing_differing_and_unreadable(tmp_path, monkeypatch):

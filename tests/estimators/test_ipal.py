@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from surelabel import CandidateSets
+from surelabel import CandidateSets, load_model, save_model
 from surelabel.estimators.ipal import IPALClassifier
 from surelabel.exceptions import ParameterError
 from tests.reference.ipal import ipal_confidence, ipal_errors
@@ -113,6 +113,13 @@ def test_digits_are_disambiguated():
         Y[i, rng.choice(np.flatnonzero(Y[i] == 0), 3, replace=False)] = 1
     model = IPALClassifier().fit(X, Y)
     assert np.mean(model.transduction_ == truth[:600]) > 0.98
+
+
+def test_a_model_file_names_no_folder(tmp_path):
+    X, Y, _ = problem(0, 60, 5, 4)
+    model = IPALClassifier(5, memory=str(tmp_path / "cache")).fit(X, Y)
+    save_model(model, tmp_path / "model.skops")
+    assert load_model(tmp_path / "model.skops").memory is None
 
 
 def test_memory_keeps_what_alpha_does_not_change(tmp_path, monkeypatch):

@@ -127,6 +127,17 @@ def test_weights_and_search():
     assert search.best_estimator_.compress(40).compression_["changed"] < 0.1
 
 
+def test_what_is_lost_in_accuracy():
+    X, y, candidates = blobs(150)
+    model = SUREClassifier().fit(X, candidates)
+    found = model.compress(5, X, y)
+    assert found.compression_["score_before"] == np.mean(model.predict(X) == y)
+    assert found.compression_["score"] == np.mean(found.predict(X) == y) < found.compression_["score_before"]
+    assert model.compress(150, X, candidates).compression_["score"] == model.score(X, candidates)
+    with pytest.raises(ParameterError, match="y are the labels of X: pass both"):
+        model.compress(5, y=y)
+
+
 def test_models_that_have_nothing_to_compress():
     X, _, candidates = blobs(50)
     with pytest.raises(ParameterError, match="kernel='linear' has no landmarks"):
