@@ -71,7 +71,7 @@ def measure(X, y, crowd, n_folds, rng):
         svm = SVC(C=10).fit(X[train], label)
         results["majority + SVM"].append((np.mean(label == y[train]), np.mean(svm.predict(X[test]) == y[test])))
         for name in ("no votes", *PRIORS):
-            model = SURECV(prior=0 if name == "no votes" else name).fit(X[train], sets[train])
+            model = SURECV(kernel="rbf", prior=0 if name == "no votes" else name).fit(X[train], sets[train])
             found = model.transduction_ == y[train]
             results[name].append((np.mean(found), np.mean(model.predict(X[test]) == y[test])))
         unknown, names = np.full(len(train), -1), tuple(map(str, range(votes.shape[1])))

@@ -31,7 +31,7 @@ SCORINGS = ("covering_rate", "approximated_accuracy", "oracle")
 
 
 class SURECV(PartialLabelClassifier):
-    """SURE with built-in cross-validation over λ × β (and kernels and bandwidths, if several are given).
+    """SURE with built-in cross-validation over λ × β × two kernels (others, and bandwidths, if several are given).
 
     All λ of a fold share one factorisation and run as one stack; all folds share one kernel matrix. For that, a bandwidth
     rule such as "mean_distance" is evaluated once on all training instances; at a number ``gamma`` the scores equal those of
@@ -41,8 +41,10 @@ class SURECV(PartialLabelClassifier):
     ----------
     lams, betas : sequence of float, default=(0.001, 0.01, 0.05, 0.1, 0.3, 0.5, 1)
         The grid; the default is the paper's.
-    kernel : str, callable, or a sequence of them, default="rbf"
-        As in :class:`SUREClassifier`; several are searched over.
+    kernel : str, callable, or a sequence of them, default=("rbf", "laplacian")
+        As in :class:`SUREClassifier`; several are searched over. "rbf" alone is the paper's, in half the time. Which of the
+        two is better differs by data: chosen by candidates, the laplacian raises MSRCv2 from 0.50 to 0.56 and glass from
+        0.65 to 0.75, while Lost stays with rbf (study "beyond").
     gamma : {"mean_distance", "median_distance", "scale"} or float, default="mean_distance"
         As in :class:`SUREClassifier`.
     bandwidth : float or sequence of float, default=1.0
@@ -82,7 +84,7 @@ class SURECV(PartialLabelClassifier):
     >>> X, y = load_iris(return_X_y=True)
     >>> search = SURECV().fit(X, make_partial(y, p=0.8, r=1, random_state=0))
     >>> sorted(search.best_params_)
-    ['beta', 'lam']
+    ['beta', 'kernel', 'lam']
     """
 
     _parameter_constraints: ClassVar[dict[str, list]] = {
@@ -100,7 +102,7 @@ class SURECV(PartialLabelClassifier):
         lams: Sequence[float] = GRID,
         betas: Sequence[float] = GRID,
         *,
-        kernel: str | Callable | Sequence[str | Callable] = "rbf",
+        kernel: str | Callable | Sequence[str | Callable] = ("rbf", "laplacian"),
         gamma: str | float = "mean_distance",
         bandwidth: float | Sequence[float] = 1.0,
         degree: float = 3,

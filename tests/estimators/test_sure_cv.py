@@ -38,14 +38,14 @@ def test_scores_equal_grid_search(wine, kernel):
 
 def test_scores_equal_grid_search_with_an_integer_cv(wine):
     X, _, candidates = wine
-    ours = SURECV(GRID, GRID, gamma=0.05, cv=4).fit(X, candidates)
+    ours = SURECV(GRID, GRID, kernel="rbf", gamma=0.05, cv=4).fit(X, candidates)
     theirs = GridSearchCV(SUREClassifier(gamma=0.05), {"lam": GRID, "beta": GRID}, cv=4).fit(X, candidates)
     assert_same_search(ours, theirs)
 
 
 def test_approximated_accuracy_equals_grid_search(wine):
     X, _, candidates = wine
-    ours = SURECV(GRID, GRID, gamma=0.05, cv=CV, scoring="approximated_accuracy").fit(X, candidates)
+    ours = SURECV(GRID, GRID, kernel="rbf", gamma=0.05, cv=CV, scoring="approximated_accuracy").fit(X, candidates)
 
     def score(model, X, y):
         return approximated_accuracy(y, model.predict_proba(X))
@@ -66,7 +66,7 @@ def test_kernels_and_bandwidths(wine):
 
 def test_oracle(wine):
     X, y, candidates = wine
-    search = SURECV(GRID, GRID, gamma=0.05, cv=CV, scoring="oracle").fit(X, candidates, y_true=y)
+    search = SURECV(GRID, GRID, kernel="rbf", gamma=0.05, cv=CV, scoring="oracle").fit(X, candidates, y_true=y)
     model = SUREClassifier(**search.best_params_, gamma=0.05)
     expected = np.mean([model.fit(X[train], candidates[train]).score(X[test], y[test]) for train, test in CV.split(X)])
     assert search.best_score_ == pytest.approx(expected)
@@ -120,10 +120,10 @@ def test_float32_scores_equal_grid_search(wine, kernel):
 def test_folds_given_as_lists_and_masks(wine):
     X, _, candidates = wine
     folds = list(CV.split(X))
-    by_splitter = SURECV(GRID, GRID, gamma=0.05, cv=CV).fit(X, candidates)
+    by_splitter = SURECV(GRID, GRID, kernel="rbf", gamma=0.05, cv=CV).fit(X, candidates)
     masks = [tuple(np.isin(np.arange(len(X)), rows) for rows in fold) for fold in folds]
     for given in (folds, [tuple(rows.tolist() for rows in fold) for fold in folds], masks):
-        search = SURECV(GRID, GRID, gamma=0.05, cv=given).fit(X, candidates)
+        search = SURECV(GRID, GRID, kernel="rbf", gamma=0.05, cv=given).fit(X, candidates)
         np.testing.assert_array_equal(search.cv_results_["mean_test_score"], by_splitter.cv_results_["mean_test_score"])
 
 

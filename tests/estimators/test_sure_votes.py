@@ -91,7 +91,7 @@ def test_solvers_agree_on_votes(asked, solver):
 def test_the_search_passes_votes_on(asked):
     X, _, sets = asked
     cv = KFold(3, shuffle=True, random_state=0)
-    ours = SURECV((0.01, 0.5), (0.01, 0.5), prior=2.0, gamma=0.1, cv=cv).fit(X, sets)
+    ours = SURECV((0.01, 0.5), (0.01, 0.5), kernel="rbf", prior=2.0, gamma=0.1, cv=cv).fit(X, sets)
     grid = {"lam": [0.01, 0.5], "beta": [0.01, 0.5]}
     theirs = GridSearchCV(SUREClassifier(prior=2.0, gamma=0.1), grid, cv=cv).fit(X, sets)
     np.testing.assert_allclose(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"], atol=1e-12)

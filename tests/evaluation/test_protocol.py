@@ -73,7 +73,7 @@ GRID = {"lam": [0.05, 0.3], "beta": [0.01, 0.3]}
 def test_both_searches_choose_the_same_by_every_criterion(glass, selection):
     X, candidates, y = glass
     fold = make_folds(len(y), max_select=100)[2]
-    fast = SURECV(GRID["lam"], GRID["beta"], gamma=0.1, scoring=selection)
+    fast = SURECV(GRID["lam"], GRID["beta"], kernel="rbf", gamma=0.1, scoring=selection)
     slow = grid_search(SUREClassifier(gamma=0.1), GRID, selection)
     one, other = (select_parameters(search, X, candidates, y, fold, selection=selection) for search in (fast, slow))
     assert one.parameters == other.parameters
