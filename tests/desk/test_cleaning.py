@@ -71,7 +71,7 @@ def test_what_else_comes_out(cleaned):
     np.testing.assert_allclose(result.proba.sum(axis=1), 1, atol=1e-5)
     assert np.all(np.diff(result.objective_path[1:]) <= 1e-8)
     assert len(result.delta_path) == len(result.objective_path)
-    assert set(result.parameters) == {"lam", "beta"}
+    assert set(result.parameters) == {"lam", "beta", "kernel"}
     assert 0.9 < result.cv_score <= 1
     assert result.method == "SURE"
     assert result.annotators == []

@@ -1,10 +1,12 @@
 import numpy as np
 import pytest
+from scipy.stats import sem
 from sklearn.datasets import load_wine
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.preprocessing import scale
 
 from surelabel import SURECV, SUREClassifier, approximated_accuracy, make_partial
+from surelabel.data import catalog
 from surelabel.exceptions import CandidateError, ParameterError
 
 GRID = (0.01, 0.1, 0.5)
@@ -52,6 +54,23 @@ def test_approximated_accuracy_equals_grid_search(wine):
 
     theirs = GridSearchCV(SUREClassifier(gamma=0.05), {"lam": GRID, "beta": GRID}, cv=CV, scoring=score).fit(X, candidates)
     assert_same_search(ours, theirs)
+
+
+@pytest.mark.parametrize("dataset", ["glass", "ecoli"])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_laplacian_must_be_clearly_better(dataset, seed):
+    data = catalog.load(dataset)
+    X, candidates = scale(data.X), make_partial(data.y, p=0.7, r=1, random_state=seed)
+    search = SURECV(GRID, GRID, cv=CV).fit(X, candidates)
+    best = {kernel: SURECV(GRID, GRID, kernel=kernel, cv=CV).fit(X, candidates) for kernel in ("rbf", "laplacian")}
+    splits = {k: [s.cv_results_[f"split{f}_test_score"][s.best_index_] for f in range(4)] for k, s in best.items()}
+    gain = np.subtract(splits["laplacian"], splits["rbf"])
+    clearly = gain.mean() > sem(gain)
+    kernel = "laplacian" if clearly else "rbf"
+    assert clearly or dataset == "ecoli"
+    assert search.best_params_ == best[kernel].best_params_ | {"kernel": kernel}
+    assert search.best_score_ == best[kernel].best_score_
+    np.testing.assert_array_equal(search.predict(X), best[kernel].predict(X))
 
 
 def test_kernels_and_bandwidths(wine):
