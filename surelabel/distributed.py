@@ -109,9 +109,9 @@ class SUREClassifier(InMemory):
         except ValueError as error:
             raise InputError(str(error)) from None
 
-    def _solver_for(self, X: Any) -> str:
+    def _solver_for(self, X: Any, n_classes: int = 0) -> str:
         if not isinstance(X, DaskRows):
-            return super()._solver_for(X)
+            return super()._solver_for(X, n_classes)
         if self.kernel == "precomputed" or self.solver == "dual":
             raise ParameterError(
                 "kernel='precomputed' and solver='dual' need a matrix of all pairs of rows in one place, which a cluster does "
@@ -119,7 +119,7 @@ class SUREClassifier(InMemory):
             )
         if self.solver == "auto":
             return "primal" if self.kernel == "linear" else "nystroem"
-        return super()._solver_for(X)
+        return super()._solver_for(X, n_classes)
 
     def _passes(self, rows: Rows, features: FeatureMap, candidates: CandidateSets, weight: np.ndarray | None) -> Any:
         if not isinstance(rows, DaskRows):

@@ -13,7 +13,7 @@ from ..solvers.features import EPS, Landmarks, choose_landmarks
 from ..solvers.lowrank import LowRankModel, Moments, Targets, block_moments
 from ..solvers.passes import block_rows, ordered_map
 from ._base import finite_blocks
-from ._lowrank import SAMPLE, definite, draw_rows, kernel_of
+from ._lowrank import SAMPLE, definite, draw_rows, generator, kernel_of
 
 #: What a compressed model keeps of the one it stands for; the rest belongs to the training rows.
 KEPT = ("classes_", "gamma_", "n_features_in_", "feature_names_in_", "n_iter_", "converged_")
@@ -25,7 +25,7 @@ def compress(model: Any, n_components: int, X: Any) -> Any:
     rows = _instances(model, X)
     small._check_parameters()
     count = min(n_components, rows.shape[0])
-    rng = np.random.default_rng(model.random_state)
+    rng = generator(model.random_state)
     sample, _ = draw_rows(rows, SAMPLE * count, None, rng)
     kernel = kernel_of(model)
     with definite(model.beta):

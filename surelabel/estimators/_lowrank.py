@@ -32,12 +32,12 @@ BANDWIDTH_ROWS = 4_000  # rows between which the average distance is taken
 SAMPLE = 10  # landmarks are chosen among so many times as many rows
 
 
-def exact_need(n_rows: int, itemsize: int) -> int:
-    """Bytes that an exact kernel fit takes: the kernel matrix, factorised in place, and what stands beside it."""
-    return int(2.2 * itemsize * n_rows**2)
+def exact_need(n_rows: int, n_classes: int, itemsize: int) -> int:
+    """Bytes that an exact kernel fit takes: the kernel matrix, factorised in place, and what stands beside it; some m × l."""
+    return int(itemsize * n_rows * (2.2 * n_rows + 3 * n_classes))
 
 
-def choose_solver(kernel: str | Callable, shape: tuple[int, int], itemsize: int) -> str:
+def choose_solver(kernel: str | Callable, shape: tuple[int, int], n_classes: int, itemsize: int) -> str:
     """What ``solver="auto"`` stands for: exact where it fits into memory and takes less than minutes, else landmarks.
 
     Parameters
@@ -45,6 +45,7 @@ def choose_solver(kernel: str | Callable, shape: tuple[int, int], itemsize: int)
     kernel : str or callable
     shape : tuple of int
         Of ``X``.
+    n_classes : int
     itemsize : int
         Bytes of a number.
 
@@ -56,7 +57,7 @@ def choose_solver(kernel: str | Callable, shape: tuple[int, int], itemsize: int)
     if kernel == "linear":
         return "primal" if n < m else "dual"
     available = available_memory()
-    fits = available is None or exact_need(m, itemsize) <= 0.8 * available
+    fits = available is None or exact_need(m, n_classes, itemsize) <= 0.8 * available
     return "dual" if kernel == "precomputed" or (fits and m <= EXACT_ROWS) else "nystroem"
 
 
@@ -77,7 +78,7 @@ def choose_keep(n_rows: int, n_components: int, n_features: int, itemsize: int) 
 
 def make_features(model: Any, rows: Rows, weight: np.ndarray | None) -> Landmarks | FourierFeatures:
     """The feature map of a :class:`~surelabel.SUREClassifier` with a low-rank solver; sets its ``gamma_``."""
-    rng = np.random.default_rng(model.random_state)
+    rng = generator(model.random_state)
     m, n = rows.shape
     count = min(model.n_components, m)
     if weight is not None:
@@ -103,6 +104,12 @@ def kernel_of(model: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
 
 def _kernel_of(X: np.ndarray, Z: np.ndarray, *, kernel: str | Callable, **parameters: Any) -> np.ndarray:
     return np.ascontiguousarray(kernel_matrix(kernel, X, Z, **parameters), dtype=X.dtype)
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """A generator from any ``random_state`` of scikit-learn."""
+    old = isinstance(random_state, np.random.RandomState)
+    return np.random.default_rng(random_state.randint(2**31 - 1) if old else random_state)
 
 
 def draw_rows(rows: Rows, count: int, weight: np.ndarray | None, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

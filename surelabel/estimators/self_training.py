@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval
 
 from ..data.candidates import CandidateSets
 from ..solvers.segments import row_argmax
-from ._base import WeightedPartialLabelClassifier, check_learnable
+from ._base import WeightedPartialLabelClassifier, check_learnable, require_memory
 from ._registry import Method
 
 TIE = 1e-9  # confidences that differ by less are equal up to rounding
@@ -76,6 +76,11 @@ class SelfTrainingPLClassifier(WeightedPartialLabelClassifier):
 
     def _fit(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
         check_learnable(candidates)
+        require_memory(
+            f"self-training with {candidates.shape[1]} classes on {X.shape[0]} rows",
+            3 * X.dtype.itemsize * X.shape[0] * candidates.shape[1],
+            "learn from fewer rows, or use SUREClassifier",
+        )
         rows, indices, indptr = candidates.rows, candidates.indices, candidates.indptr
         target = np.zeros(candidates.shape, X.dtype)
         target[rows, indices] = 1 / candidates.sizes[rows]

@@ -229,17 +229,17 @@ class SUREClassifier(WeightedPartialLabelClassifier):
             return super()._validate_X(np.concatenate(list(rows.blocks(BLOCK))), reset=reset)
         return rows
 
-    def _solver_for(self, X: Any) -> str:
-        """The solver for these instances."""
+    def _solver_for(self, X: Any, n_classes: int = 0) -> str:
+        """The solver for these instances; ``n_classes`` where it is known."""
         if self.solver == "primal" and self.kernel != "linear":
             raise ParameterError("solver='primal' is for kernel='linear' only; use solver='auto'")
         if self.solver in ("nystroem", "fourier") and self.kernel in ("linear", "precomputed"):
             raise ParameterError(f"solver={self.solver!r} has nothing to approximate with kernel={self.kernel!r}; use 'auto'")
-        return choose_solver(self.kernel, X.shape, X.dtype.itemsize) if self.solver == "auto" else self.solver
+        return choose_solver(self.kernel, X.shape, n_classes, X.dtype.itemsize) if self.solver == "auto" else self.solver
 
     def _fit(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
         check_learnable(candidates)
-        self.solver_ = self._solver_for(X)
+        self.solver_ = self._solver_for(X, candidates.shape[1])
         if self.verbose:
             print(f"solver: {self.solver_}")
         if self.solver_ in ("nystroem", "fourier") or isinstance(X, Rows):
@@ -457,7 +457,7 @@ def factorise(model: type[M], matrix: Any, beta: float, blocks: CandidateBlocks)
 
 def require_memory(X: Any) -> None:
     """Refuse a kernel matrix that cannot fit, before the machine finds out by itself."""
-    need, available = exact_need(X.shape[0], X.dtype.itemsize), available_memory()
+    need, available = exact_need(X.shape[0], 0, X.dtype.itemsize), available_memory()
     if available is not None and need > available:
         raise MemoryNeedError(
             f"an exact kernel fit of {X.shape[0]} rows needs about {need / 2**30:.1f} GiB of memory and "

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import tracemalloc
 
 import h5py
 import numpy as np
@@ -237,7 +238,7 @@ def test_search_with_landmarks_is_the_search_with_the_exact_kernel():
 
 def test_the_memory_that_is_there_decides(monkeypatch, capsys):
     X, _, candidates = blobs(100)
-    need = lowrank.exact_need(100, 8)
+    need = lowrank.exact_need(100, candidates.shape[1], 8)
     for available, expected in ((None, "dual"), (2 * need, "dual"), (need, "nystroem"), (0, "nystroem")):
         monkeypatch.setattr(lowrank, "available_memory", lambda value=available: value)
         model = SUREClassifier(verbose=1).fit(X, candidates)
@@ -251,6 +252,20 @@ def test_the_memory_that_is_there_decides(monkeypatch, capsys):
     monkeypatch.setattr(lowrank, "available_memory", lambda: None)
     monkeypatch.setattr(lowrank, "EXACT_ROWS", 99)
     assert SUREClassifier().fit(X, candidates).solver_ == "nystroem"
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_an_exact_fit_takes_little_more_than_its_kernel_matrix(dtype):
+    X, _, candidates = blobs(1500)
+    X = X.astype(dtype)
+    SUREClassifier(solver="dual").fit(X[:50], candidates[:50])  # what is imported late does not count
+    tracemalloc.start()
+    try:
+        SUREClassifier(solver="dual").fit(X, candidates)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2.5 * X.itemsize * 1500**2
 
 
 def test_features_stay_where_there_is_room(monkeypatch):
