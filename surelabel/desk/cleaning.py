@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -156,10 +157,10 @@ def clean(
     model = spec.estimator(**parameters)
     with stage("judge rows", seconds, verbose=False):
         folds = _folds(groups, random_state)
-        proba = _left_out(model, X, known, folds, verbose)
-        witness = None if labels.votes is not None else _left_out(_undecided(model), X, known, folds, verbose)
+        models = [model] if labels.votes is not None else [model, _undecided(model)]
+        proba, *witness = _left_out(models, X, known, folds, verbose)
     with stage("calibrate", seconds, verbose=verbose):
-        found = judge(proba, labels, known, np.random.default_rng(random_state), witness)
+        found = judge(proba, labels, known, np.random.default_rng(random_state), *witness)
     with stage("fit", seconds, verbose=verbose):
         model.fit(X, known)
     return _cleaned(
@@ -231,13 +232,14 @@ def _undecided(model: Any) -> SUREClassifier:
 
 
 def _left_out(
-    model: Any, X: np.ndarray, candidates: CandidateSets, folds: list[tuple[np.ndarray, np.ndarray]], verbose: bool
+    models: list[Any], X: np.ndarray, candidates: CandidateSets, folds: list[tuple[np.ndarray, np.ndarray]], verbose: bool
 ) -> np.ndarray:
-    """Probabilities of every row by a model that learned from other folds."""
-    proba = np.empty(candidates.shape, np.float32)
+    """Probabilities of every row by each of the models, learned from other folds."""
+    proba = np.empty((len(models), *candidates.shape), np.float32)
+    steps = list(product(range(len(models)), folds))
     with patience():
-        for train, test in track(folds, "judge rows", len(folds), verbose=verbose):
-            proba[test] = clone(model).fit(X[train], candidates[train]).predict_proba(X[test])
+        for i, (train, test) in track(steps, "judge rows", len(steps), verbose=verbose):
+            proba[i, test] = clone(models[i]).fit(X[train], candidates[train]).predict_proba(X[test])
     return proba
 
 
