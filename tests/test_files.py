@@ -67,6 +67,15 @@ def test_several_files_come_together(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["a.csv", "b.html"]
 
 
+@pytest.fixture
+def interruptible():
+    """Ctrl-C raises, as in a program; the processes of parallel tests ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_waits_until_all_are_replaced(tmp_path, monkeypatch):
     paths = [tmp_path / "a.csv", tmp_path / "b.html"]
     replace = Path.replace
