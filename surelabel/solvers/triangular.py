@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cython_blas, cython_lapack
 
-STEP = 512  # columns of a block
+SAFE = 8192  # rows that LAPACK's own Cholesky factor has never failed on
+STEP = 512  # columns of a block of larger ones
 
 
 class NotPositiveDefiniteError(ArithmeticError):
@@ -23,22 +24,23 @@ class NotPositiveDefiniteError(ArithmeticError):
 def cholesky(K: np.ndarray) -> np.ndarray:
     """Lower Cholesky factor of a C-ordered symmetric matrix, in its own memory (the upper triangle is not cleaned).
 
-    By columns of blocks: LAPACK's own ``potrf`` rests on BLAS' ``syrk``, which crashes at some sizes above ten thousand in
-    some versions of OpenBLAS (0.3.31 at 19,690). Here the work is in ``gemm``.
+    Large ones by columns of blocks: LAPACK's own ``potrf`` is a tenth faster, but rests on BLAS' ``syrk``, which crashes at some
+    sizes above ten thousand in some versions of OpenBLAS (0.3.31 at 19,690). Here the work is in ``gemm``.
     """
     factor, n = K.T, len(K)
     one, minus = np.ones(1, K.dtype), -np.ones(1, K.dtype)
     stride = _stride(factor)
-    for k in range(0, n, STEP):
-        end = min(k + STEP, n)
+    step = STEP if n > SAFE else max(n, 1)
+    for k in range(0, n, step):
+        end = min(k + step, n)
         corner = factor[k:end, k:end]
         info = _call("potrf", factor, b"L", end - k, corner, stride)
         if info:
             raise NotPositiveDefiniteError(f"leading minor {k + info} of {n} is not positive")
         below = factor[end:, k:end]
         _call("trsm", factor, b"R", b"L", b"T", b"N", n - end, end - k, one, corner, stride, below, stride)
-        for j in range(end, n, STEP):
-            stop = min(j + STEP, n)
+        for j in range(end, n, step):
+            stop = min(j + step, n)
             left, right, rest = factor[j:, k:end], factor[j:stop, k:end], factor[j:, j:stop]
             sizes = (n - j, stop - j, end - k)
             _call("gemm", factor, b"N", b"T", *sizes, minus, left, stride, right, stride, one, rest, stride)

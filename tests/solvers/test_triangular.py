@@ -3,6 +3,7 @@ import threading
 import numpy as np
 import pytest
 
+from surelabel.solvers import triangular
 from surelabel.solvers.triangular import NotPositiveDefiniteError, cholesky, invert, solve, square
 
 
@@ -54,3 +55,17 @@ def test_other_threads_run_meanwhile():
     stop.set()
     thread.join()
     assert after > before
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n", [48, 49, 70, 100])
+def test_factors_of_large_matrices_are_made_in_blocks(monkeypatch, n, dtype):
+    monkeypatch.setattr(triangular, "SAFE", 40)
+    monkeypatch.setattr(triangular, "STEP", 16)
+    A = np.random.default_rng(n).standard_normal((n, n))
+    K = A @ A.T + n * np.eye(n)
+    factor = np.tril(triangular.cholesky(K.astype(dtype)))
+    np.testing.assert_allclose(factor, np.linalg.cholesky(K), rtol=1e-10 if dtype is np.float64 else 1e-4, atol=1e-4)
+    K[60 % n, 60 % n] = -1
+    with pytest.raises(triangular.NotPositiveDefiniteError, match=f"leading minor {60 % n + 1} of {n}"):
+        triangular.cholesky(K)
