@@ -114,7 +114,7 @@ def judge(
     honest = _corrected_by_others(confidence[gold], right, rng)
     confidence = fit_gold(confidence[gold], right)(confidence) if len(gold) else confidence
     # A choice that loses confidence loses it to nobody we know; one that gains takes from its rivals, in their proportion.
-    rival = mass[runner] * np.minimum(confidence / first, (1 - confidence) / np.maximum(1 - first, 1e-12))
+    rival = mass[runner] * np.minimum(confidence / np.maximum(first, 1e-12), (1 - confidence) / np.maximum(1 - first, 1e-12))
     return Judgement(
         label=label,
         second=np.where(single, -1, candidates.indices[runner]),

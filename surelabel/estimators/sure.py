@@ -16,19 +16,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data.candidates import CandidateSets
 from ..data.rows import ArrayRows, Rows, as_rows
-from ..exceptions import InputError, MemoryNeedError, ParameterError
+from ..exceptions import InputError, ParameterError
 from ..solvers.alternate import Iteration, Trajectory, alternate
 from ..solvers.confidence import CandidateBlocks
 from ..solvers.dual import DualModel
 from ..solvers.features import LANDMARKS, Centred, FourierFeatures, Landmarks
 from ..solvers.kernels import BLOCK, KERNELS, distances, exponentiate, gamma_of, kernel_matrix
 from ..solvers.lowrank import LowRankFit
-from ..solvers.memory import available_memory
 from ..solvers.passes import ordered_map
 from ..solvers.primal import PrimalModel
 from ..solvers.segments import row_normalise
 from ..solvers.threads import blas_threads
-from ._base import WeightedPartialLabelClassifier, check_learnable, check_rows, finite_blocks
+from ._base import WeightedPartialLabelClassifier, check_learnable, check_rows, finite_blocks, require_memory
 from ._compress import compress
 from ._lowrank import FeatureMap, choose_solver, definite, exact_need, fit_low_rank, local_passes
 from ._registry import Method
@@ -293,7 +292,8 @@ class SUREClassifier(WeightedPartialLabelClassifier):
 
     def _train_kernel(self, X: Any, weight: np.ndarray | None) -> np.ndarray:
         """The kernel matrix of the training instances, as an array that may be overwritten."""
-        require_memory(X)
+        need = exact_need(X.shape[0], 0, X.dtype.itemsize)
+        require_memory(f"an exact kernel fit of {X.shape[0]} rows", need, "use solver='nystroem' (or 'auto')")
         if self.kernel == "precomputed":
             self.gamma_ = None
             return X
@@ -453,16 +453,6 @@ def factorise(model: type[M], matrix: Any, beta: float, blocks: CandidateBlocks)
     """Make the model step, with an error that says what to do when the matrix has no Cholesky factor."""
     with definite(beta):
         return model(matrix, beta, blocks)
-
-
-def require_memory(X: Any) -> None:
-    """Refuse a kernel matrix that cannot fit, before the machine finds out by itself."""
-    need, available = exact_need(X.shape[0], 0, X.dtype.itemsize), available_memory()
-    if available is not None and need > available:
-        raise MemoryNeedError(
-            f"an exact kernel fit of {X.shape[0]} rows needs about {need / 2**30:.1f} GiB of memory and "
-            f"{available / 2**30:.1f} GiB are free; use solver='nystroem' (or 'auto')"
-        )
 
 
 METHOD = Method(

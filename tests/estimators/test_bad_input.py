@@ -124,7 +124,7 @@ def test_labels_of_another_type_are_not_scored():
 
 
 def test_a_kernel_matrix_too_large_for_memory(monkeypatch):
-    monkeypatch.setattr("surelabel.estimators.sure.available_memory", lambda: 256)
+    monkeypatch.setattr("surelabel.estimators._base.available_memory", lambda: 256)
     with pytest.raises(MemoryNeedError, match=r"12 rows needs about 0.0 GiB .*solver='nystroem'"):
         SUREClassifier(solver="dual").fit(X, Y)
 
