@@ -48,6 +48,7 @@ class LinearPartialLabelClassifier(WeightedPartialLabelClassifier):
         X = self._with_constant(X)
         weight = np.ones(m) if weight is None else weight.astype(np.float64)
         W = self._weights(X, candidates, weight)
+        self._possible = np.bincount(candidates.indices, minlength=candidates.shape[1]) > 0
         if not self.converged_:
             warnings.warn(
                 f"{type(self).__name__} did not reach tol={self.tol} in {self.n_iter_} iterations (max_iter={self.max_iter}): "
@@ -78,16 +79,24 @@ class LinearPartialLabelClassifier(WeightedPartialLabelClassifier):
         check_rows(self, rows, reset=reset)
         return rows
 
-    def _outputs(self, X: Any) -> np.ndarray:
+    def _linear_scores(self, X: Any) -> np.ndarray:
         X = RowBlocks(partial(finite_blocks, X), X.shape, constant=False) if isinstance(X, Rows) else X
         return X @ self.coef_.T + self.intercept_
 
+    def _outputs(self, X: Any) -> np.ndarray:
+        """The linear scores; -inf for a class that was nobody's candidate."""
+        scores = self._linear_scores(X)
+        scores[:, ~self._possible] = -np.inf
+        return scores
+
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
-        return softmax(self.scale_ * scores)
+        probabilities = np.zeros_like(scores)
+        probabilities[:, self._possible] = softmax(self.scale_ * scores[:, self._possible])
+        return probabilities
 
     def _confidence_of(self, X: Any, candidates: CandidateSets) -> np.ndarray:
         """The model's probabilities given that one of the candidates is right."""
-        return row_softmax(self.scale_ * self._outputs(X)[candidates.rows, candidates.indices], candidates.indptr)
+        return row_softmax(self.scale_ * self._linear_scores(X)[candidates.rows, candidates.indices], candidates.indptr)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -147,9 +147,11 @@ def check_class_of_nobody(estimator: Any) -> None:
     more = CandidateSets.from_lists(candidates.to_lists(), classes=["none", *candidates.classes])
     model = _fit(estimator, X, more)
     assert_array_equal(model.classes_, more.classes)
-    assert "none" not in model.predict(X)
+    queries = np.vstack([X, np.zeros_like(X), 100 * X, -100 * X])
+    assert "none" not in model.predict(queries)
     assert np.mean(model.predict(X) == y) > 0.8
-    assert model.predict_proba(X).shape == (len(X), 4)
+    assert model.predict_proba(queries).shape == (len(queries), 4)
+    assert_array_equal(model.classes_[model.predict_proba(queries).argmax(axis=1)], model.predict(queries))
 
 
 def check_zero_weight(estimator: Any) -> None:

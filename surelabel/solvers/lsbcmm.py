@@ -18,6 +18,7 @@ from scipy.special import digamma, gammaln, log_expit
 from sklearn.utils import gen_batches
 from threadpoolctl import threadpool_limits
 
+from .order import canonical_order
 from .segments import row_normalise
 
 # Ascent steps on the sticks within one M step; more of them buy nothing, as the responsibilities move next.
@@ -140,20 +141,6 @@ def ascend_sticks(
         scores = scores + step * change
         old_gradient = gradient
     return sticks, scores
-
-
-def canonical_order(X: np.ndarray, candidates: sparse.csr_array, sample_weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """An order of rows and one of classes that belong to the data, not to the order in which they came.
-
-    Classes: most candidate mass ``Σ_i 1/|S_i|`` first; equal masses (to rounding) by the sum of their mean instance.
-    Rows: by features, then candidates, then weight.
-    """
-    shares = candidates.multiply((sample_weight / candidates.sum(axis=1))[:, None]).tocsr()
-    mass = shares.sum(axis=0)
-    mean_sum = _ratio(shares.T @ X.sum(axis=1), mass)
-    classes = np.lexsort((mean_sum, -np.round(mass / mass.sum(), 9)))
-    rows = np.lexsort((sample_weight, *candidates[:, classes].toarray().T, *X.T))
-    return rows, classes
 
 
 @threadpool_limits.wrap(limits=1, user_api="blas")

@@ -4,8 +4,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 from .clpl import fit_clpl
+from .order import canonical_order
+from .row_blocks import RowBlocks
 from .scale import row_softmax, softmax_scale
 from .segments import row_max, row_sum
 from .smooth import curvature_factor, minimise
@@ -32,6 +36,7 @@ class Solution(NamedTuple):
     converged: bool
 
 
+@threadpool_limits.wrap(limits=1, user_api="blas")
 def fit_plsvm(
     X: Any,
     indptr: np.ndarray,
@@ -54,7 +59,7 @@ def fit_plsvm(
     Parameters
     ----------
     X : ndarray, CSR matrix or RowBlocks of shape (m, n)
-        The instances.
+        The instances. The order of rows shows in the last digits of RowBlocks only.
     indptr, indices : ndarray
         The candidates of each instance, as compressed rows.
     n_classes : int
@@ -72,6 +77,14 @@ def fit_plsvm(
     -------
     Solution
     """
+    # A rounding error can decide which of two candidates is better, and so the way of all rounds after it: sums get one
+    # order, and one thread.
+    classes = np.arange(n_classes)
+    if not isinstance(X, RowBlocks):
+        candidates = sparse.csr_array((np.ones(len(indices)), indices, indptr), shape=(X.shape[0], n_classes))
+        rows, classes = canonical_order(X, candidates, weight)
+        ordered = candidates[rows][:, classes].sorted_indices()
+        X, indptr, indices, weight = X[rows], ordered.indptr, ordered.indices, weight[rows]
     sizes = np.diff(indptr)
     entries = np.repeat(np.arange(len(sizes)) * n_classes, sizes) + indices
     problem = Problem(X, entries, indptr, weight / weight.sum(), lam)
@@ -86,7 +99,7 @@ def fit_plsvm(
         converged = solved and objective[-2] - objective[-1] <= tol * (objective[0] - objective[-1])
         if converged or not solved:
             break
-    return Solution(W, objective, converged)
+    return Solution(W[:, np.argsort(classes)], objective, converged)
 
 
 def best_candidates(problem: Problem, W: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.svm import LinearSVC
+from threadpoolctl import threadpool_limits
 
 from surelabel import CandidateSets
 from surelabel.solvers.plsvm import fit_plsvm, project
@@ -101,3 +102,23 @@ def test_projection_equals_bisection(seed, width, size):
     points = size * rng.normal(size=(6, width))
     points[rng.random(points.shape) < 0.2] = -np.inf
     np.testing.assert_allclose(project(points), [project_row(point) for point in points], atol=1e-9 * size)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_order_of_rows_and_classes_leaves_no_trace(form):
+    X, Y, weight = problem(5, 300, 40, 8)
+    X[200:220] = X[:20]  # the same features, other candidates
+    rng = np.random.default_rng(0)
+    rows, columns = rng.permutation(300), rng.permutation(8)
+    one, moved = solve(form(X), Y, 0.01, weight), solve(form(X[rows]), Y[rows][:, columns], 0.01, weight[rows])
+    np.testing.assert_array_equal(moved.weights, one.weights[:, columns])
+    assert moved.objective == one.objective
+
+
+def test_number_of_threads_leaves_no_trace():
+    X, Y, weight = problem(1, 900, 60, 12)
+    weights = []
+    for limit in (1, 2):
+        with threadpool_limits(limit):
+            weights.append(solve(X, Y, 0.01, weight, tol=1e-3).weights)
+    np.testing.assert_array_equal(*weights)

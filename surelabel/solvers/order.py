@@ -1,0 +1,40 @@
+"""An order of rows and classes that belongs to the data: what amplifies rounding errors must sum in one order."""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .row_blocks import row_blocks
+
+
+def canonical_order(X: Any, candidates: sparse.csr_array, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Order rows and classes by what they are, not by how they came.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (m, n)
+        The instances.
+    candidates : csr_array of shape (m, l)
+        The candidate entries, 1.
+    weight : ndarray of shape (m,)
+        Weights of the instances.
+
+    Returns
+    -------
+    rows : ndarray of shape (m,)
+        By a number that no two different instances share, short of an accident; then by candidates, then by weight.
+    classes : ndarray of shape (l,)
+        Most candidate mass ``Σ_i weight_i/|S_i|`` first; equal masses (to rounding) by the sum of their mean instance.
+    """
+    shares = candidates.multiply((weight / candidates.sum(axis=1))[:, None]).tocsr()
+    mass = shares.sum(axis=0)
+    total = shares.T @ np.asarray(X.sum(axis=1)).ravel()
+    mean_sum = np.divide(total, mass, out=np.zeros_like(mass), where=mass > 0)
+    classes = np.lexsort((mean_sum, -np.round(mass / mass.sum(), 9)))
+    rng = np.random.default_rng(0)
+    direction, label_direction = rng.standard_normal(X.shape[1]), rng.standard_normal(len(classes))
+    # A sparse product sums each row by itself: its last digit does not depend on where the row stands.
+    instance = np.concatenate([sparse.csr_array(block) @ direction for _, block in row_blocks(X, 1)])
+    labels = candidates @ label_direction[np.argsort(classes)]
+    return np.lexsort((weight, np.round(labels, 9), instance)), classes
