@@ -323,23 +323,36 @@ def check_weight(sample_weight: Any, X: Any) -> tuple[Any, np.ndarray]:
 
 
 def check_finite(X: Any, numbers: np.ndarray | None = None) -> None:
-    """Refuse NaN and infinity, saying where; ``numbers`` are the rows' own, where ``X`` is a part of more."""
+    """Refuse NaN, infinity and numbers whose squares overflow, saying where; ``numbers`` are the rows' own in a larger X."""
     values = X.data if sparse.issparse(X) else X
-    # A finite sum proves all entries finite, at a fraction of the cost of looking at each.
+    # A finite sum of squares proves all entries harmless, at a fraction of the cost of looking at each.
+    flat = values.ravel(order="K")
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum()):
+        if np.isfinite(flat @ flat):
             return
     broken = ~np.isfinite(values)
-    if not broken.any():
-        return
+    if broken.any():
+        raise InputError(
+            f"X contains NaN or infinity (inf) in {np.count_nonzero(broken)} cell(s), at (row, column) "
+            f"{_cells(X, broken, numbers)}; "
+            "impute or drop them first, for instance with sklearn.impute.SimpleImputer in a Pipeline"
+        )
+    # A squared distance has at most four times the squares of a row.
+    huge = np.abs(values) > np.sqrt(np.finfo(values.dtype).max / (4 * X.shape[1]))
+    if huge.any():
+        raise InputError(
+            f"X contains numbers whose squares exceed the largest {values.dtype}, in {np.count_nonzero(huge)} cell(s), at "
+            f"(row, column) {_cells(X, huge, numbers)}; "
+            "scale the features, for instance with sklearn.preprocessing.StandardScaler"
+        )
+
+
+def _cells(X: Any, marked: np.ndarray, numbers: np.ndarray | None) -> str:
+    """Name the first few marked entries by row and column."""
     if sparse.issparse(X):
         where = X.tocoo()
-        rows, columns = where.row[broken], where.col[broken]
+        rows, columns = where.row[marked], where.col[marked]
     else:
-        rows, columns = np.nonzero(broken)
+        rows, columns = np.nonzero(marked)
     rows = rows if numbers is None else numbers[rows]
-    cells = [f"({i}, {j})" for i, j in zip(rows.tolist(), columns.tolist(), strict=True)]
-    raise InputError(
-        f"X contains NaN or infinity (inf) in {len(cells)} cell(s), at (row, column) {first_few(cells)}; "
-        "impute or drop them first, for instance with sklearn.impute.SimpleImputer in a Pipeline"
-    )
+    return first_few(f"({i}, {j})" for i, j in zip(rows.tolist(), columns.tolist(), strict=True))

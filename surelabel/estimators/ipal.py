@@ -22,9 +22,17 @@ from ._registry import Method
 class IPALClassifier(NeighbourClassifier):
     """Instance-based learning from candidate labels by label propagation (Zhang & Yu, 2015).
 
-    Every training instance is reconstructed from its ``k`` nearest neighbours with nonnegative weights; along these weights
-    labels propagate, confined to the candidates, and each row keeps its best one. A new instance is reconstructed in the
-    same way and gets the label whose neighbours alone leave the smallest error.
+    Every training instance is reconstructed from its ``k`` nearest neighbours ``N_i``,
+
+    ``min_w ‖x_i - Σ_{j∈N_i} w_ij x_j‖²`` with ``w ≥ 0``, then ``H_ij = w_ij / Σ_j w_ij``;
+
+    along these weights confidences propagate, from ``P_ic = 1/|S_i|`` for the candidates ``c``,
+
+    ``F ← α H F + (1 - α) P``, zero outside the candidates, every row scaled to sum 1;
+
+    and each row keeps the candidate of largest ``F_ic · Σ_i P_ic / Σ_i F_ic``: the classes get back the mass they began with.
+    A new instance is reconstructed in the same way and gets the label ``c`` whose neighbours alone leave the smallest error
+    ``‖x - Σ_{j: label c} w_j x_j‖²``.
 
     Parameters
     ----------
@@ -40,7 +48,7 @@ class IPALClassifier(NeighbourClassifier):
         Propagation stops when no confidence moves by more.
     memory : str or joblib.Memory, default=None
         A folder that keeps neighbours and their weights, which depend on ``n_neighbors`` alone: a search over ``alpha`` then
-        computes them once.
+        computes them once. A model file does not keep it.
 
     Attributes
     ----------
@@ -145,10 +153,6 @@ class IPALClassifier(NeighbourClassifier):
         unweighted = absent.all(axis=1)
         scores[unweighted] = self._by_label(np.full(labels[unweighted].shape, 1 / labels.shape[1]), labels[unweighted])
         return scores
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # A model file must not name a folder that is written to, and read as pickles.
-        super().__setstate__(state | {"memory": None})
 
     def _reconstruct(self, queries: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         cached = check_memory(self.memory).cache(_reconstruct, ignore=["look_up"])

@@ -38,10 +38,10 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
     Parameters
     ----------
     estimator : classifier, default=None
-        The binary learner. None is ``SVC``: the Gaussian kernel with ``C = 1`` and ``γ = 1 / Σ_j Var[x_j]`` over the features, on
-        standardised ones the defaults of libsvm. (Unlike scikit-learn's "scale" it does not depend on where the zero of a
-        feature lies.) All machines of a Gaussian ``SVC`` share one kernel matrix (variances are those of all rows) and keep
-        their support vectors once; other learners are trained one by one.
+        The binary learner. None is ``SVC``: the Gaussian kernel with ``C = 1`` and ``γ = 1 / Σ_j Var[x_j]`` over the features of
+        each stage; of standardised features it makes what libsvm has by default. (Unlike scikit-learn's "scale" it does not
+        depend on where the zero of a feature lies.) All machines of a Gaussian ``SVC`` share one kernel matrix (variances are
+        those of all rows) and keep their support vectors once; other learners are trained one by one.
     mu : float, default=10
         Weight μ of the classifiers of the second stage against one vote; the paper's value.
     n_jobs : int, default=None
@@ -66,11 +66,11 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
 
     Notes
     -----
-    Labels with equally many votes: the paper keeps one of them, here all that are candidates stay, so that the model does not
-    depend on the order of the classes.
+    Labels with equally many votes: the paper keeps one of them, here all that are candidates stay, so that what is learned does
+    not depend on the order of the classes. Among equal scores of a new instance, which are common, ``predict`` takes the first.
 
-    The shared kernel takes ``8 m²`` bytes, the outputs of the pairs twice ``4 m l²`` (half of it for ``X`` in
-    single precision).
+    The shared kernel takes ``8 m²`` bytes, the outputs of the pairs twice ``4 m l²`` (half of it for ``X`` in single precision:
+    with 171 labels on 17,000 rows 6.3 GiB in all, where double precision needs 8.5).
 
     References
     ----------
@@ -107,11 +107,11 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
         n_pairs = n_labels * (n_labels - 1) // 2
 
         self._pairs = self._machines(X)
-        # Outputs of the pairs, once more beside the instances, and the distances between these rows that become a kernel.
+        # The kernel and the distances it is made of, outputs of the pairs as they come and as they are kept.
         kernel = 1.4 * 8 * len(X) ** 2 if isinstance(self._pairs, _GaussianMachines) else 0
         require_memory(
             f"PALOC with {n_pairs} pairs of labels on {len(X)} rows",
-            kernel + 3 * X.itemsize * len(X) * n_pairs,
+            kernel + (8 + X.itemsize) * len(X) * n_pairs,
             "learn from fewer rows, or use SUREClassifier",
         )
         problems: Iterable = pair_problems(indptr, indices, n_labels)
@@ -123,6 +123,7 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
         self.disambiguated_ = CandidateSets.from_indicator(remaining, classes=candidates.classes)
 
         stacked = np.hstack([X, outputs])
+        del outputs
         self._labels = self._machines(stacked)
         problems = ((slice(None), target) for target in remaining.T)
         says_yes = self._labels.fit(stacked, problems, self._run("labels", n_labels)) > 0
@@ -205,7 +206,9 @@ class _GaussianMachines:
         return self._combine(self.coef, K.T, X.dtype)
 
     def _combine(self, coef: Any, K: np.ndarray, dtype: Any) -> np.ndarray:
-        return (coef @ K + self.intercept[:, None]).astype(dtype, copy=False).T
+        outputs = coef @ K
+        outputs += self.intercept[:, None]
+        return outputs.astype(dtype, copy=False).T
 
 
 def _has_two_sides(target: np.ndarray) -> bool:

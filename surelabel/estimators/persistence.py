@@ -6,11 +6,13 @@ import json
 import os
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+
+from sklearn.base import BaseEstimator
 
 from ..exceptions import ModelFileError, first_few
 from ..files import replacing
@@ -77,7 +79,24 @@ def load_model(path: str | os.PathLike, *, trusted: Sequence[str] = ()) -> Any:
             f"{path}: the model refers to {first_few(unknown)}, which surelabel does not load by itself; "
             "if you know where the file comes from, pass these names as trusted=[...]"
         )
+    _forget_folders(model, set())
     return model
+
+
+def _forget_folders(part: Any, seen: set[int]) -> None:
+    """Take every cache folder out of a model: what a file names must not be written to, and read as pickles."""
+    if id(part) in seen:
+        return
+    seen.add(id(part))
+    if isinstance(part, BaseEstimator):
+        if getattr(part, "memory", None) is not None:
+            part.memory = None
+        part = vars(part)
+    if isinstance(part, Mapping):
+        part = list(part.values())
+    if isinstance(part, list | tuple):
+        for inner in part:
+            _forget_folders(inner, seen)
 
 
 def _ours(name: str) -> bool:

@@ -20,10 +20,13 @@ TIE = 1e-9  # confidences that differ by less are equal up to rounding
 class SelfTrainingPLClassifier(WeightedPartialLabelClassifier):
     """Train, pick the candidates the model is sure of as the true labels, train again, until nothing can be picked.
 
-    The straightforward method of the introduction of Feng & An (2019). A multi-output ridge regression learns the confidences of
-    the labels, ``1 / |S|`` for each of the candidates ``S`` of a row. Its outputs, their positive part normalised over the
-    candidates, say how sure it is of each; a row with a candidate above the threshold keeps that label alone. A pick is final:
-    early mistakes spread, which is what SURE avoids.
+    The straightforward method of the introduction of Feng & An (2019). A multi-output ridge regression learns the confidences
+    ``P`` of the labels, at first ``P_ij = 1/|S_i|`` for the candidates ``j ∈ S_i`` of a row,
+
+    ``min_{W,b} Σ_i ‖Wᵀx_i + b - p_i‖² + α ‖W‖²``.
+
+    The positive part of its outputs, normalised over the candidates, says how sure it is of each; a row with a candidate above
+    the threshold keeps that label alone, ``P_ij = 1``. A pick is final: early mistakes spread, which is what SURE avoids.
 
     Parameters
     ----------

@@ -16,6 +16,8 @@ from ..exceptions import CandidateError, ParameterError
 from ._base import WeightedPartialLabelClassifier, check_learnable
 from ._registry import Method
 
+OVO = ("decision_function_shape", "ovo")  # of scikit-learn's support vector machines
+
 
 class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClassifier):
     """What anyone can do with an ordinary classifier and candidate labels: the baseline every method must beat.
@@ -93,11 +95,13 @@ class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClass
         rows, labels = self._examples(candidates)
         seen, codes = np.unique(labels, return_inverse=True)
         if len(seen) < 2:
+            advice = "" if self.strategy == "weighted" else "; try strategy='weighted'"
             raise CandidateError(
                 f"strategy={self.strategy!r} finds examples of {len(seen)} class(es) among {len(candidates)} rows, "
-                "and a classifier needs two; try strategy='weighted'"
+                f"and a classifier needs two{advice}"
             )
         self.estimator_ = clone(self._inner())
+        self._check_scores_of_classes()
         if self.strategy == "weighted":
             each = 1 / candidates.sizes[rows]
             weight = each if weight is None else weight[rows] * each
@@ -116,6 +120,12 @@ class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClass
         self.trained_classes_ = candidates.classes[seen]
         self.n_iter_, self.converged_ = 1, True
         return self._confidence_of(X, candidates).astype(X.dtype, copy=False)
+
+    def _check_scores_of_classes(self) -> None:
+        """Refuse scores of pairs of classes, which only their number could tell from scores of classes."""
+        pairs = [name for name, value in self.estimator_.get_params().items() if (name.split("__")[-1], value) == OVO]
+        if pairs and not hasattr(self.estimator_, "predict_proba"):
+            raise ParameterError(f"the estimator's {pairs[0]}='ovo' gives scores of pairs of classes: set it to 'ovr'")
 
     def _examples(self, candidates: CandidateSets) -> tuple[np.ndarray, np.ndarray]:
         """Row and class position of each training example."""

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from surelabel import SUREClassifier, SURERetrainer
+from surelabel import SUREClassifier, SURERetrainer, all_methods
+from surelabel.estimators._base import check_finite
 from surelabel.exceptions import (
     CandidateError,
     InputError,
@@ -113,9 +114,25 @@ def test_kernel_that_is_not_positive_definite():
 
 
 def test_kernel_that_is_not_a_number():
-    for model, instances in ((SUREClassifier(), X * 1e155), (SUREClassifier(kernel=lambda x, z: np.nan), X)):
-        with np.errstate(all="ignore"), pytest.raises(NumericalError, match="NaN or infinity"):
-            model.fit(instances, Y)
+    with np.errstate(all="ignore"), pytest.raises(NumericalError, match="NaN or infinity"):
+        SUREClassifier(kernel=lambda x, z: np.nan).fit(X, Y)
+
+
+@pytest.mark.parametrize("name", all_methods())
+@pytest.mark.parametrize(("dtype", "large", "huge"), [(np.float64, 1e140, 1e160), (np.float32, 1e15, 1e20)])
+def test_numbers_whose_squares_overflow(name, dtype, large, huge):
+    model = all_methods()[name].estimator()
+    if name in ("PLKNN", "IPAL"):
+        model.set_params(n_neighbors=3)
+    instances = X.astype(dtype)
+    instances[4, 1] = huge
+    message = rf"squares exceed the largest {instances.dtype}, in 1 cell\(s\), at \(row, column\) \(4, 1\); scale the features"
+    with pytest.raises(InputError, match=message):
+        model.fit(instances, Y)
+    model.fit(X.astype(dtype), Y)
+    with pytest.raises(InputError, match=message):
+        model.predict(instances)
+    check_finite(np.full((1000, 3), large, dtype))  # many squares may overflow together: no method adds them all
 
 
 def test_labels_of_another_type_are_not_scored():

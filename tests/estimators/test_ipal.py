@@ -1,8 +1,12 @@
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from surelabel import CandidateSets, load_model, save_model
@@ -117,9 +121,13 @@ def test_digits_are_disambiguated():
 
 def test_a_model_file_names_no_folder(tmp_path):
     X, Y, _ = problem(0, 60, 5, 4)
-    model = IPALClassifier(5, memory=str(tmp_path / "cache")).fit(X, Y)
-    save_model(model, tmp_path / "model.skops")
-    assert load_model(tmp_path / "model.skops").memory is None
+    folder = str(tmp_path / "cache")
+    search = GridSearchCV(make_pipeline(IPALClassifier(memory=folder), memory=folder), {"ipalclassifier__n_neighbors": [5]}, cv=2)
+    save_model(search.fit(X, CandidateSets.from_indicator(Y)), tmp_path / "model.skops")
+    loaded = load_model(tmp_path / "model.skops")
+    for pipeline in (loaded.estimator, loaded.best_estimator_):
+        assert (pipeline.memory, pipeline[-1].memory) == (None, None)
+    assert pickle.loads(pickle.dumps(search.best_estimator_[-1])).memory == folder  # workers of a search need it
 
 
 def test_memory_keeps_what_alpha_does_not_change(tmp_path, monkeypatch):

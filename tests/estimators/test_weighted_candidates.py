@@ -7,7 +7,9 @@ from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.svm import LinearSVC
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from surelabel import CandidateSets
@@ -120,3 +122,21 @@ def test_sparse_instances_where_the_inner_classifier_takes_them():
     dense = WeightedCandidatesClassifier().fit(X, Y)
     thin = WeightedCandidatesClassifier().fit(sparse.csr_array(X), Y)
     np.testing.assert_allclose(dense.predict_proba(X), thin.predict_proba(sparse.csr_array(X)), atol=1e-6)
+
+
+def test_scores_of_pairs_of_classes_are_refused():
+    X, _, Y = problem(0, labels=3)
+    for inner in (SVC(decision_function_shape="ovo"), make_pipeline(StandardScaler(), SVC(decision_function_shape="ovo"))):
+        with pytest.raises(
+            ParameterError, match="decision_function_shape='ovo' gives scores of pairs of classes: set it to 'ovr'"
+        ):
+            WeightedCandidatesClassifier(inner, strategy="random").fit(X, Y)
+    model = WeightedCandidatesClassifier(SVC()).fit(X, Y)
+    np.testing.assert_array_equal(model.predict(X), model.trained_classes_[model.estimator_.predict(X)])
+
+
+@pytest.mark.parametrize(("strategy", "advice"), [("weighted", "needs two$"), ("unambiguous", "try strategy='weighted'$")])
+def test_advice_is_another_strategy(strategy, advice):
+    sets = CandidateSets.from_lists([["a"]] * 4, classes=["a", "b"])
+    with pytest.raises(CandidateError, match=advice):
+        WeightedCandidatesClassifier(strategy=strategy).fit(np.eye(4), sets)
