@@ -3,8 +3,11 @@
 import doctest
 import re
 from pathlib import Path
+from runpy import run_path
 
 import pytest
+
+from surelabel import all_methods
 
 ROOT = Path(__file__).parents[1]
 PAGES = [page for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))] if ">>>" in page.read_text()]
@@ -22,3 +25,11 @@ def test_links_lead_somewhere():
         for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
             if not target.startswith("http"):
                 assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_page_of_the_methods_has_them_all():
+    page = run_path(ROOT / "docs/hooks.py")["on_page_markdown"]((ROOT / "docs/methods.md").read_text())
+    assert "{{" not in page
+    for method in all_methods().values():
+        assert f"| **{method.name}**<br>`{method.estimator.__name__}` | {method.idea} | {method.cost} |" in page
+        assert f"- {method.name}: {method.reference}" in page

@@ -23,12 +23,18 @@ class Method:
         The parameter grid that the paper searches by cross-validation; empty if it fixes everything.
     reference : str
         Where the method was published.
+    idea : str
+        What it does, in half a sentence.
+    cost : str
+        What a fit of m rows, n features and l labels takes.
     """
 
     name: str
     estimator: type
     grid: Mapping[str, Sequence[Any]]
     reference: str
+    idea: str
+    cost: str
 
 
 def all_methods() -> dict[str, Method]:

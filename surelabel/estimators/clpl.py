@@ -107,5 +107,7 @@ METHOD = Method(
     "CLPL",
     CLPLClassifier,
     {},
-    "Cour, Sapp & Taskar, Learning from partial labels, Journal of Machine Learning Research 12, 2011",
+    reference="T. Cour, B. Sapp and B. Taskar. Learning from partial labels. Journal of Machine Learning Research 12, 2011.",
+    idea="squared hinge loss: the mean score of the candidates above 1, every other score below -1; convex",
+    cost="a few dozen products with X",
 )

@@ -181,5 +181,7 @@ METHOD = Method(
     "IPAL",
     IPALClassifier,
     {"n_neighbors": range(5, 11), "alpha": [round(0.1 * step, 1) for step in range(11)]},
-    "Zhang & Yu, Solving the partial label learning problem: an instance-based approach, IJCAI 2015",
+    reference="M.-L. Zhang and F. Yu. Solving the partial label learning problem: an instance-based approach. IJCAI 2015.",
+    idea="confidences travel along nonnegative reconstruction weights of the neighbours",
+    cost="m² n, and m small least squares problems",
 )

@@ -132,5 +132,7 @@ METHOD = Method(
     "LSBCMM",
     LSBCMMClassifier,
     {},
-    "L. Liu and T. G. Dietterich. A conditional multinomial mixture model for superset label learning. NIPS 2012.",
+    reference="L. Liu and T. G. Dietterich. A conditional multinomial mixture model for superset label learning. NIPS 2012.",
+    idea="mixture of multinomials whose weights are a logistic stick-breaking of x; variational EM",
+    cost="⌈10 log₂ l⌉ logistic regressions, side by side",
 )

@@ -226,5 +226,7 @@ METHOD = Method(
     "PALOC",
     PALOCClassifier,
     {},
-    "X. Wu and M.-L. Zhang. Towards enabling binary decomposition for partial label learning. IJCAI 2018.",
+    reference="X. Wu and M.-L. Zhang. Towards enabling binary decomposition for partial label learning. IJCAI 2018.",
+    idea="one SVM per pair of labels on the rows that have exactly one of them, then one per label on top",
+    cost="l²/2 SVMs that share one kernel matrix",
 )

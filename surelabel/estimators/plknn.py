@@ -113,5 +113,7 @@ METHOD = Method(
     "PLKNN",
     PLKNNClassifier,
     {"n_neighbors": range(5, 11)},
-    "Hüllermeier & Beringer, Learning from ambiguously labeled examples, Intelligent Data Analysis 10(5), 2006",
+    reference="E. Hüllermeier and J. Beringer. Learning from ambiguously labeled examples. Intelligent Data Analysis 10, 2006.",
+    idea="the k nearest neighbours vote for all their candidates",
+    cost="m² n for the neighbours",
 )

@@ -117,5 +117,7 @@ METHOD = Method(
     "PLSVM",
     PLSVMClassifier,
     {"lam": [1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3]},
-    "Nguyen & Caruana, Classification with partial labels, KDD 2008",
+    reference="N. Nguyen and R. Caruana. Classification with partial labels. KDD 2008.",
+    idea="margin between the best candidate and the best other label; non-convex",
+    cost="a few convex problems in turn",
 )

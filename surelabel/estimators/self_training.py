@@ -113,5 +113,7 @@ METHOD = Method(
     "Self-training",
     SelfTrainingPLClassifier,
     {"alpha": (0.01, 0.1, 1, 10, 100), "threshold": (0.5, 0.6, 0.7, 0.8, 0.9)},
-    "Feng & An (2019), Partial label learning with self-guided retraining, introduction",
+    reference="L. Feng and B. An. Partial label learning with self-guided retraining, introduction. AAAI 2019.",
+    idea="ridge on confidences; candidates above a threshold become labels; repeat",
+    cost="a few ridge fits",
 )

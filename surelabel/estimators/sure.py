@@ -459,5 +459,7 @@ METHOD = Method(
     "SURE",
     SUREClassifier,
     {"lam": GRID, "beta": GRID},
-    "L. Feng and B. An. Partial label learning with self-guided retraining. AAAI 2019.",
+    reference="L. Feng and B. An. Partial label learning with self-guided retraining. AAAI 2019.",
+    idea="kernel ridge on confidences, which move to the candidate that the model prefers",
+    cost="one m × m Cholesky factor; linear: n × n",
 )

@@ -153,5 +153,7 @@ METHOD = Method(
     "Weighted candidates",
     WeightedCandidatesClassifier,
     {},
-    "The plain alternative: each of the |S| candidates of a row as an example of weight 1/|S|",
+    reference="The plain alternative: each of the |S| candidates of a row as an example of weight 1/|S|.",
+    idea="any scikit-learn classifier on every candidate, weighted; or on the certain rows only; or on a random candidate",
+    cost="one fit",
 )
