@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import get_tags
 from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -283,6 +284,15 @@ def check_learnable(candidates: CandidateSets) -> None:
         )
     if np.all(candidates.sizes == candidates.shape[1]):
         raise CandidateError("every row has every class as a candidate: there is nothing to learn from")
+
+
+def check_inner(estimator: BaseEstimator | None) -> None:
+    """Refuse an inner classifier whose instances are kernel values or distances: the rows it learns from are chosen for it."""
+    if estimator is not None and get_tags(estimator).input_tags.pairwise:
+        raise ParameterError(
+            f"{type(estimator).__name__} expects a matrix of kernel values or distances (precomputed), and gets features here: "
+            "choose a kernel or a metric by name"
+        )
 
 
 def require_memory(what: str, need: float, advice: str) -> None:

@@ -51,6 +51,8 @@ class CLPLClassifier(LinearPartialLabelClassifier):
         Confidence in each candidate of the training rows: the model's probabilities given that a candidate is right.
     transduction_ : ndarray of shape (m,)
         The candidate with the highest confidence.
+    support_ : ndarray
+        The training rows that were learned from: those with a weight above 0.
     n_iter_ : int
         Number of iterations.
     converged_ : bool

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from math import ceil, log2
 from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
 from ..data.candidates import CandidateSets
@@ -53,6 +55,8 @@ class LSBCMMClassifier(WeightedPartialLabelClassifier):
         The most probable candidate of each training row.
     lower_bound_path_ : ndarray of shape (n_iter_,)
         The evidence lower bound after each round.
+    support_ : ndarray
+        The training rows that were learned from: those with a weight above 0.
     n_iter_ : int
         Rounds made.
     converged_ : bool
@@ -120,8 +124,14 @@ class LSBCMMClassifier(WeightedPartialLabelClassifier):
             tol=self.tol,
         )
         self.coef_, self.intercept_, self.posterior_ = mixture.coef.T, mixture.intercept, mixture.posterior
-        self.lower_bound_path_, self.converged_ = mixture.lower_bound_path, mixture.converged
+        self.lower_bound_path_, self.converged_ = mixture.lower_bound_path, bool(mixture.converged)
         self.n_iter_ = len(mixture.lower_bound_path)
+        if not self.converged_:
+            warnings.warn(
+                f"LSBCMMClassifier did not reach tol={self.tol} in max_iter={self.max_iter} rounds: raise one of them",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         return mixture.confidence
 
     def _outputs(self, X: np.ndarray) -> np.ndarray:

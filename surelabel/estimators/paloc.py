@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from ..progress import track
 from ..solvers.kernels import gamma_of, kernel_matrix
 from ..solvers.pairwise import keep_elected, pair_problems, pair_votes, sparse_rows
 from ..solvers.segments import row_normalise
-from ._base import PartialLabelClassifier, check_learnable, require_memory
+from ._base import PartialLabelClassifier, check_inner, check_learnable, require_memory
 from ._registry import Method
 
 BLOCK = 1024  # rows that are predicted at a time: bounds the memory for their kernel and for their outputs of all pairs
@@ -88,7 +88,7 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
     _parameter_constraints: ClassVar[dict[str, list]] = {
         "estimator": [HasMethods(["fit", "decision_function"]), HasMethods(["fit", "predict_proba"]), None],
         "mu": [Interval(Real, 0, None, closed="left")],
-        "n_jobs": [int, None],
+        "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
         "verbose": ["boolean"],
     }
 
@@ -102,6 +102,7 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
 
     def _fit(self, X: np.ndarray, candidates: CandidateSets) -> np.ndarray:
         check_learnable(candidates)
+        check_inner(self.estimator)
         rows, indices, indptr = candidates.rows, candidates.indices, candidates.indptr
         n_labels = candidates.shape[1]
         n_pairs = n_labels * (n_labels - 1) // 2

@@ -51,6 +51,8 @@ class PLSVMClassifier(LinearPartialLabelClassifier):
         Confidence in each candidate of the training rows: the model's probabilities given that a candidate is right.
     transduction_ : ndarray of shape (m,)
         The candidate with the highest confidence: the one whose margin is trained.
+    support_ : ndarray
+        The training rows that were learned from: those with a weight above 0.
     n_iter_ : int
         Number of rounds.
     converged_ : bool

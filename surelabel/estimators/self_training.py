@@ -49,6 +49,8 @@ class SelfTrainingPLClassifier(WeightedPartialLabelClassifier):
         1 at settled labels, else how sure the model is of each candidate.
     transduction_ : ndarray of shape (m,)
         The label of highest confidence of each training row.
+    support_ : ndarray
+        The training rows that were learned from: those with a weight above 0.
     n_iter_ : int
         Number of trainings.
     converged_ : bool

@@ -168,7 +168,7 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         "beta": [Interval(Real, 0, None, closed="neither")],
         **KERNEL_CONSTRAINTS,
         "callback": [callable, None],
-        "n_jobs": [Integral, None],
+        "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
     }
 
     def __init__(

@@ -13,7 +13,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from ..data.candidates import CandidateSets
 from ..exceptions import CandidateError, ParameterError
-from ._base import WeightedPartialLabelClassifier, check_learnable
+from ._base import WeightedPartialLabelClassifier, check_inner, check_learnable
 from ._registry import Method
 
 OVO = ("decision_function_shape", "ovo")  # of scikit-learn's support vector machines
@@ -49,6 +49,8 @@ class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClass
         Probabilities of the training rows, renormalised over their candidates.
     transduction_ : ndarray of shape (m,)
         The most probable candidate of each training row.
+    support_ : ndarray
+        The training rows that were learned from: those with a weight above 0.
     n_iter_ : int
         Always 1: the classifier is trained once.
     converged_ : bool
@@ -92,6 +94,7 @@ class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClass
 
     def _fit(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
         check_learnable(candidates)
+        check_inner(self.estimator)
         rows, labels = self._examples(candidates)
         seen, codes = np.unique(labels, return_inverse=True)
         if len(seen) < 2:

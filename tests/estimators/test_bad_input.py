@@ -4,8 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.svm import SVC
 
-from surelabel import SUREClassifier, SURERetrainer, all_methods
+from surelabel import (
+    PALOCClassifier,
+    SUREClassifier,
+    SURERetrainer,
+    WeightedCandidatesClassifier,
+    all_methods,
+)
 from surelabel.estimators._base import check_finite
 from surelabel.exceptions import (
     CandidateError,
@@ -149,3 +156,15 @@ def test_a_kernel_matrix_too_large_for_memory(monkeypatch):
 def test_retrainer_needs_a_model():
     with pytest.raises(ParameterError, match="'estimator'"):
         SURERetrainer("ridge").fit(X, Y)
+
+
+@pytest.mark.parametrize("model", [PALOCClassifier(n_jobs=0), SUREClassifier(n_jobs=0)])
+def test_no_jobs(model):
+    with pytest.raises(ParameterError, match="'n_jobs'"):
+        model.fit(X, Y)
+
+
+@pytest.mark.parametrize("model", [PALOCClassifier, WeightedCandidatesClassifier])
+def test_inner_classifier_of_kernel_values(model):
+    with pytest.raises(ParameterError, match="SVC expects a matrix of kernel values"):
+        model(SVC(kernel="precomputed")).fit(X, Y)
