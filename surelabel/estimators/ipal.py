@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_memory
 
 from ..data.candidates import CandidateSets
+from ..exceptions import NumericalError
 from ..solvers.nnls import explained_shares, reconstruction_weights
 from ..solvers.propagation import candidate_graph, propagate, restore_class_mass
 from ..solvers.segments import row_argmax
@@ -156,7 +157,12 @@ class IPALClassifier(NeighbourClassifier):
 
     def _reconstruct(self, queries: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         cached = check_memory(self.memory).cache(_reconstruct, ignore=["look_up"])
-        return cached(self.X_fit_, queries, (self.n_neighbors, self.search), self._neighbours)
+        try:
+            return cached(self.X_fit_, queries, (self.n_neighbors, self.search), self._neighbours)
+        except RuntimeError as error:  # of scipy's nnls
+            raise NumericalError(
+                f"an instance cannot be reconstructed from its neighbours ({error}); scale the features"
+            ) from None
 
     def _by_label(self, values: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Sum of the neighbours' values for each label."""

@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from surelabel import CandidateSets, load_model, save_model
 from surelabel.estimators.ipal import IPALClassifier
-from surelabel.exceptions import ParameterError
+from surelabel.exceptions import NumericalError, ParameterError
 from tests.reference.ipal import ipal_confidence, ipal_errors
 
 
@@ -139,3 +139,13 @@ def test_memory_keeps_what_alpha_does_not_change(tmp_path, monkeypatch):
     kept = IPALClassifier(5, alpha=0.5, memory=str(tmp_path)).fit(X, Y)
     np.testing.assert_array_equal(kept.confidence_.data, plain.confidence_.data)
     np.testing.assert_array_equal(kept.decision_function(X[:9]), expected)
+
+
+def test_a_reconstruction_that_fails(monkeypatch):
+    def nnls(A, b):
+        raise RuntimeError("Maximum number of iterations reached.")  # what scipy does when rounding makes it go in circles
+
+    monkeypatch.setattr("surelabel.solvers.nnls.nnls", nnls)
+    X, Y, _ = problem(0, 60, 5, 4)
+    with pytest.raises(NumericalError, match="scale the features"):
+        IPALClassifier(5).fit(X, Y)
