@@ -10,10 +10,12 @@ from surelabel import CandidateSets
 from surelabel.estimators.paloc import PALOCClassifier
 
 
-def made_up(rows: int, features: int, labels: int, average: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray, CandidateSets]:
+def made_up(
+    rows: int, features: int, labels: int, average: float, dtype: str, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray, CandidateSets]:
     rng = np.random.default_rng(seed)
     y = rng.integers(labels, size=rows)
-    X = (0.35 * rng.standard_normal((labels, features))[y] + rng.standard_normal((rows, features))).astype(np.float32)
+    X = (0.35 * rng.standard_normal((labels, features))[y] + rng.standard_normal((rows, features))).astype(dtype)
     Y = rng.random((rows, labels)) < (average - 1) / (labels - 1)
     Y[np.arange(rows), y] = True
     return X, y, CandidateSets.from_indicator(Y)
@@ -25,10 +27,11 @@ def main() -> None:
     parser.add_argument("--features", type=int, default=279)
     parser.add_argument("--labels", type=int, default=171)
     parser.add_argument("--average", type=float, default=2.1, help="candidates of a row")
+    parser.add_argument("--dtype", choices=["float32", "float64"], default="float64")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     test = options.rows // 10
-    X, y, candidates = made_up(options.rows + test, options.features, options.labels, options.average)
+    X, y, candidates = made_up(options.rows + test, options.features, options.labels, options.average, options.dtype)
     print(candidates[:-test])
     wall, cpu = time.perf_counter(), time.process_time()
     model = PALOCClassifier(n_jobs=options.jobs, verbose=True).fit(X[:-test], candidates[:-test])
