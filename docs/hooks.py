@@ -1,5 +1,7 @@
-"""What the pages take from the package, when they are built."""
+"""What the pages take from the package: filled in when the site is built, and written into them by ``python docs/hooks.py``."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 from surelabel import all_methods
@@ -7,7 +9,12 @@ from surelabel import all_methods
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Fill in the table of methods: a method that is added to the package is on the page."""
-    return markdown.replace("{{ methods }}", methods_table())
+    return re.sub(
+        "(<!-- methods -->\\n).*(<!-- end of methods -->)",
+        lambda found: f"{found[1]}\n{methods_table()}\n\n{found[2]}",
+        markdown,
+        flags=re.DOTALL,
+    )
 
 
 def methods_table() -> str:
@@ -19,3 +26,8 @@ def methods_table() -> str:
         rows.append(f"| **{method.name}**<br>`{method.estimator.__name__}` | {method.idea} | {method.cost} | {grid} |")
         references.append(f"- {method.name}: {method.reference}")
     return "\n".join([head, *rows, "", *references])
+
+
+if __name__ == "__main__":
+    page = Path(__file__).with_name("methods.md")
+    page.write_text(on_page_markdown(page.read_text(encoding="utf-8")), encoding="utf-8")

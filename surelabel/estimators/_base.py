@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
-from sklearn.utils._param_validation import InvalidParameterError
+from sklearn.utils._param_validation import Interval, InvalidParameterError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..data.candidates import CandidateSets, as_candidates
@@ -21,6 +22,9 @@ from ..solvers.memory import available_memory
 from ..solvers.segments import row_argmax, row_normalise
 
 CELLS = 2**22  # numbers in a block of rows that are read at a time
+
+#: What a parameter ``n_jobs`` may be: -1 is one for every core, as everywhere in scikit-learn.
+N_JOBS = [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None]
 
 
 class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
@@ -288,7 +292,7 @@ def check_learnable(candidates: CandidateSets) -> None:
 
 def check_inner(estimator: BaseEstimator | None) -> None:
     """Refuse an inner classifier whose instances are kernel values or distances: the rows it learns from are chosen for it."""
-    if estimator is not None and get_tags(estimator).input_tags.pairwise:
+    if hasattr(estimator, "__sklearn_tags__") and get_tags(estimator).input_tags.pairwise:
         raise ParameterError(
             f"{type(estimator).__name__} expects a matrix of kernel values or distances (precomputed), and gets features here: "
             "choose a kernel or a metric by name"

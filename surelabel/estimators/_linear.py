@@ -48,7 +48,7 @@ class LinearPartialLabelClassifier(WeightedPartialLabelClassifier):
         X = self._with_constant(X)
         weight = np.ones(m) if weight is None else weight.astype(np.float64)
         W = self._weights(X, candidates, weight)
-        self._possible = np.bincount(candidates.indices, minlength=candidates.shape[1]) > 0
+        self._possible = np.bincount(candidates.indices, weight[candidates.rows], candidates.shape[1]) > 0
         if not self.converged_:
             warnings.warn(
                 f"{type(self).__name__} did not reach tol={self.tol} in {self.n_iter_} iterations (max_iter={self.max_iter}): "

@@ -10,6 +10,7 @@ from __future__ import annotations
 import pickle
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -152,6 +153,9 @@ def check_class_of_nobody(estimator: Any) -> None:
     assert np.mean(model.predict(X) == y) > 0.8
     assert model.predict_proba(queries).shape == (len(queries), 4)
     assert_array_equal(model.classes_[model.predict_proba(queries).argmax(axis=1)], model.predict(queries))
+    lone = CandidateSets.from_lists([["virginica"]] * len(X), classes=more.classes)
+    with suppress(CandidateError):  # one class may be too few to learn from
+        assert set(_fit(estimator, X, lone).predict(queries)) == {"virginica"}
 
 
 def check_zero_weight(estimator: Any) -> None:

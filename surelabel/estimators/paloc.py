@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from ..progress import track
 from ..solvers.kernels import gamma_of, kernel_matrix
 from ..solvers.pairwise import keep_elected, pair_problems, pair_votes, sparse_rows
 from ..solvers.segments import row_normalise
-from ._base import PartialLabelClassifier, check_inner, check_learnable, require_memory
+from ._base import N_JOBS, PartialLabelClassifier, check_inner, check_learnable, require_memory
 from ._registry import Method
 
 BLOCK = 1024  # rows that are predicted at a time: bounds the memory for their kernel and for their outputs of all pairs
@@ -88,7 +88,7 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
     _parameter_constraints: ClassVar[dict[str, list]] = {
         "estimator": [HasMethods(["fit", "decision_function"]), HasMethods(["fit", "predict_proba"]), None],
         "mu": [Interval(Real, 0, None, closed="left")],
-        "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
+        "n_jobs": N_JOBS,
         "verbose": ["boolean"],
     }
 
@@ -107,6 +107,7 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
         n_labels = candidates.shape[1]
         n_pairs = n_labels * (n_labels - 1) // 2
 
+        self._possible = np.bincount(indices, minlength=n_labels) > 0
         self._pairs = self._machines(X)
         # The kernel and the distances it is made of, outputs of the pairs as they come and as they are kept.
         kernel = 1.4 * 8 * len(X) ** 2 if isinstance(self._pairs, _GaussianMachines) else 0
@@ -137,7 +138,9 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
     def _block_scores(self, X: np.ndarray) -> np.ndarray:
         outputs = self._pairs.outputs(X)
         says_yes = self._labels.outputs(np.hstack([X, outputs])) > 0
-        return pair_votes(outputs, len(self.classes_)) + self.mu * says_yes
+        scores = pair_votes(outputs, len(self.classes_)) + self.mu * says_yes
+        scores[:, ~self._possible] = -1  # nobody's candidates: below those that no machine speaks for
+        return scores
 
     def _machines(self, X: np.ndarray) -> _GaussianMachines | _Machines:
         inner = SVC(gamma=1 / (float(X.var(axis=0).sum()) or 1)) if self.estimator is None else self.estimator

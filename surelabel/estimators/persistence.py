@@ -6,12 +6,13 @@ import json
 import os
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..exceptions import ModelFileError, first_few
@@ -88,15 +89,19 @@ def _forget_folders(part: Any, seen: set[int]) -> None:
     if id(part) in seen:
         return
     seen.add(id(part))
-    if isinstance(part, BaseEstimator):
-        if getattr(part, "memory", None) is not None:
-            part.memory = None
-        part = vars(part)
+    if isinstance(part, BaseEstimator) and getattr(part, "memory", None) is not None:
+        part.memory = None
+    inner: Iterable = ()
     if isinstance(part, Mapping):
-        part = list(part.values())
-    if isinstance(part, list | tuple):
-        for inner in part:
-            _forget_folders(inner, seen)
+        inner = part.values()
+    elif isinstance(part, list | tuple | set):
+        inner = part
+    elif isinstance(part, np.ndarray):
+        inner = part.flat if part.dtype == object else ()
+    elif hasattr(part, "__dict__") and not isinstance(part, type):
+        inner = vars(part).values()
+    for each in list(inner):
+        _forget_folders(each, seen)
 
 
 def _ours(name: str) -> bool:

@@ -27,7 +27,7 @@ from ..solvers.passes import ordered_map
 from ..solvers.primal import PrimalModel
 from ..solvers.segments import row_normalise
 from ..solvers.threads import blas_threads
-from ._base import WeightedPartialLabelClassifier, check_learnable, check_rows, finite_blocks, require_memory
+from ._base import N_JOBS, WeightedPartialLabelClassifier, check_learnable, check_rows, finite_blocks, require_memory
 from ._compress import compress
 from ._lowrank import FeatureMap, choose_solver, definite, exact_need, fit_low_rank, local_passes
 from ._registry import Method
@@ -168,7 +168,7 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         "beta": [Interval(Real, 0, None, closed="neither")],
         **KERNEL_CONSTRAINTS,
         "callback": [callable, None],
-        "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
+        "n_jobs": N_JOBS,
     }
 
     def __init__(

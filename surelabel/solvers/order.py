@@ -7,6 +7,8 @@ from scipy import sparse
 
 from .row_blocks import row_blocks
 
+TINY = np.finfo(float).tiny
+
 
 def canonical_order(X: Any, candidates: sparse.csr_array, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Order rows and classes by what they are, not by how they came.
@@ -34,7 +36,11 @@ def canonical_order(X: Any, candidates: sparse.csr_array, weight: np.ndarray) ->
     classes = np.lexsort((mean_sum, -np.round(mass / mass.sum(), 9)))
     rng = np.random.default_rng(0)
     direction, label_direction = rng.standard_normal(X.shape[1]), rng.standard_normal(len(classes))
-    # A sparse product sums each row by itself: its last digit does not depend on where the row stands.
-    instance = np.concatenate([sparse.csr_array(block) @ direction for _, block in row_blocks(X, 1)])
+    # As they are, and with all features of one size, where small ones vanish beside large ones. A sparse product sums each
+    # row by itself: its last digit does not depend on where the row stands.
+    blocks = [sparse.csr_array(block) for _, block in row_blocks(X, 2)]
+    size = np.max([abs(block).max(axis=0).toarray().ravel() for block in blocks], axis=0)
+    directions = np.column_stack([direction / np.maximum(size, TINY), direction])
+    instance = np.concatenate([block @ directions for block in blocks])
     labels = candidates @ label_direction[np.argsort(classes)]
-    return np.lexsort((weight, np.round(labels, 9), instance)), classes
+    return np.lexsort((weight, np.round(labels, 9), *instance.T)), classes

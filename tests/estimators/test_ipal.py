@@ -9,7 +9,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from surelabel import CandidateSets, load_model, save_model
+from surelabel import CandidateSets, PALOCClassifier, load_model, save_model
 from surelabel.estimators.ipal import IPALClassifier
 from surelabel.exceptions import NumericalError, ParameterError
 from tests.reference.ipal import ipal_confidence, ipal_errors
@@ -128,6 +128,8 @@ def test_a_model_file_names_no_folder(tmp_path):
     for pipeline in (loaded.estimator, loaded.best_estimator_):
         assert (pipeline.memory, pipeline[-1].memory) == (None, None)
     assert pickle.loads(pickle.dumps(search.best_estimator_[-1])).memory == folder  # workers of a search need it
+    save_model(PALOCClassifier(IPALClassifier(5, memory=folder)).fit(X, Y), tmp_path / "model.skops")
+    assert all(machine.memory is None for machine in load_model(tmp_path / "model.skops")._pairs.fitted)
 
 
 def test_memory_keeps_what_alpha_does_not_change(tmp_path, monkeypatch):

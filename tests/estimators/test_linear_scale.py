@@ -57,6 +57,17 @@ def test_sparse_instances_in_blocks_give_the_same_model(estimator, monkeypatch):
 
 
 @pytest.mark.parametrize("estimator", METHODS, ids=["CLPL", "PLSVM"])
+def test_a_class_of_unused_rows_only_is_nobodys(estimator, tmp_path):
+    X, Y, _ = problem(3, 150, 5, 4)
+    weight = (Y[:, 2] == 0).astype(float)
+    for rows in (X, memory_map(tmp_path, X)):
+        model = clone(estimator).fit(rows, Y, sample_weight=weight)
+        assert 2 not in model.predict(np.vstack([X, -X, 0 * X]))
+        assert not model.predict_proba(X)[:, 2].any()
+        assert np.all(np.isfinite(model.confidence_.data))
+
+
+@pytest.mark.parametrize("estimator", METHODS, ids=["CLPL", "PLSVM"])
 def test_rows_of_weight_zero(estimator, tmp_path):
     X, Y, _ = problem(4, 150, 4, 4)
     weight = (np.arange(150) % 3).astype(float)
