@@ -69,7 +69,7 @@ def variants():
         yield "LSBCMM", "", LSBCMMClassifier(), scaling
         yield "PALOC", "", PALOCClassifier(), scaling
         yield "PALOC", "C = 10", CostlyPALOC(), scaling
-        for lam in (0.01, 1.0, 100.0):
+        for lam in (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0) if scaling == "standard" else (0.01, 0.1, 1.0, 100.0):
             yield "PLSVM", f"λ = {lam:g}", PLSVMClassifier(lam), scaling
     for C in (0.01, 0.1, 10.0):
         yield "CLPL", f"C = {C:g}", CLPLClassifier(C), "standard"
