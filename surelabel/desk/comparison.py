@@ -175,7 +175,11 @@ def patience() -> Iterator[None]:
 
 
 def _grid(method: Method, splits: list[tuple[np.ndarray, np.ndarray]]) -> Any:
-    return grid_search(method.estimator(), method.grid, "covering_rate").set_params(cv=splits)
+    grid = dict(method.grid)
+    if "n_neighbors" in grid:  # a small table has fewer
+        others = max(1, min(len(train) for train, _ in splits) - 1)
+        grid["n_neighbors"] = sorted({min(k, others) for k in grid["n_neighbors"]})
+    return grid_search(method.estimator(), grid, "covering_rate").set_params(cv=splits)
 
 
 def _try(method: Method, X: np.ndarray, candidates: CandidateSets, splits: list[tuple[np.ndarray, np.ndarray]]) -> Comparison:

@@ -47,6 +47,15 @@ def test_a_sample_of_the_rows_that_say_something(iris):
     assert compare(X, sets, methods=["PLKNN"], max_rows=60)[0].n_rows == 60
 
 
+@pytest.mark.parametrize(("n_rows", "most"), [(12, 8), (6, 3)])
+def test_small_tables_have_fewer_neighbours(iris, n_rows, most):
+    X, _, sets = iris
+    rows = np.linspace(0, 149, n_rows).astype(int)
+    for result in compare(X[rows], sets[rows], methods=["PLKNN", "IPAL"], folds=4):
+        assert result.error is None
+        assert result.parameters["n_neighbors"] <= most
+
+
 def test_a_method_that_fails_is_said_to_and_comes_last(iris, monkeypatch):
     X, _, sets = iris
 
