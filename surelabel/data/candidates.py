@@ -399,12 +399,12 @@ def as_candidates(y: Any, *, classes: Any = None, unlabelled: Unlabelled = "erro
         first = next((row for row in y if row is not None), None)
         if not isinstance(first, str | bytes) and isinstance(first, Collection | np.ndarray):
             return CandidateSets.from_lists(y, **options)
-        return CandidateSets.from_labels(y, **options)
+        return _certain_labels(y, options)
     array = np.asarray(y)
     if array.ndim == 1:
         first = next((row for row in array if row is not None), None) if array.dtype == object else None
         nested = isinstance(first, Collection | np.ndarray) and not isinstance(first, str | bytes)
-        return (CandidateSets.from_lists if nested else CandidateSets.from_labels)(y, **options)
+        return CandidateSets.from_lists(y, **options) if nested else _certain_labels(y, options)
     if array.ndim != 2:
         raise CandidateError(f"y should be a 1d array of labels or a 2d candidate matrix; got an array of shape {array.shape}")
     if array.shape[1] == 1:
@@ -420,6 +420,22 @@ def as_candidates(y: Any, *, classes: Any = None, unlabelled: Unlabelled = "erro
             options["classes"] = list(y.columns)
         return CandidateSets.from_indicator(numbers, **options)
     return CandidateSets.from_votes(y, **options)
+
+
+def _certain_labels(y: Any, options: dict[str, Any]) -> CandidateSets:
+    """One label per row; a warning where they look like candidates in strings."""
+    sets = CandidateSets.from_labels(y, **options)
+    names = [name for name in sets.classes.tolist() if isinstance(name, str)]
+    known = set(names)
+    joined = [name for name in names if "|" in name and not known.isdisjoint(part.strip() for part in name.split("|"))]
+    if joined:
+        warnings.warn(
+            f"{joined[0]!r} is read as one label, though a part of it is a label too; if | separates candidates, "
+            "pass CandidateSets.from_strings(y)",
+            DataConversionWarning,
+            stacklevel=3,
+        )
+    return sets
 
 
 def _looks_like_matrix(rows: list, lengths: np.ndarray, flat: list) -> bool:

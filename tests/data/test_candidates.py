@@ -2,6 +2,7 @@ import copy
 import pickle
 import time
 import tracemalloc
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from joblib import Parallel, delayed
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import DataConversionWarning
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -73,8 +75,6 @@ def test_strings_with_a_separator():
     sets = CandidateSets.from_strings(np.array([" cat | dog", "dog", "cow|cat||cat"]))
     assert sets.to_lists() == [["cat", "dog"], ["dog"], ["cat", "cow"]]
     assert CandidateSets.from_strings(["a;b", None], separator=";", unlabelled="all").to_lists() == [["a", "b"], ["a", "b"]]
-    # Without the separator said, the same strings are labels.
-    assert as_candidates(["cat|dog", "dog"]).classes.tolist() == ["cat|dog", "dog"]
 
 
 def test_a_separator_of_several_characters_stays_within_its_cell():
@@ -327,3 +327,13 @@ def test_bad_counts_are_named_by_row(counts):
 def test_one_count_for_each_entry():
     with pytest.raises(CandidateError, match=r"counts has shape \(2,\) but there are 3 candidate entries"):
         CandidateSets([0, 1, 3], [0, 0, 1], ["a", "b"], [1, 1])
+
+
+@pytest.mark.parametrize("form", [list, np.array, pd.Series])
+def test_strings_that_look_like_candidates_are_labels_with_a_warning(form):
+    with pytest.warns(DataConversionWarning, match=r"'red \| blue' is read as one label.*pass CandidateSets.from_strings"):
+        sets = as_candidates(form(["red", "blue", "red | blue"]))
+    assert sets.classes.tolist() == ["blue", "red", "red | blue"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        as_candidates(form(["a|b", "c|d", "e"]))  # names that contain the sign, and nothing says otherwise
