@@ -14,7 +14,7 @@ from scipy import io, sparse
 from ..exceptions import ParameterError, TableError, first_few
 from ..files import replacing
 from .labelling import Labelling, Labels
-from .readers import read_mat
+from .readers import load_mat, read_mat
 from .tables import is_list, source_of
 
 FORMS = ("labels", "lists", "indicator", "votes", "long")
@@ -136,7 +136,7 @@ def mat_to_table(path: str | os.PathLike) -> pa.Table:
     """
     open(path, "rb").close()  # which says in plain words why a file cannot be opened
     data = read_mat(Path(path))
-    names = io.loadmat(path, variable_names=[LABEL_NAMES, FEATURE_NAMES], squeeze_me=True)
+    names = load_mat(Path(path), variable_names=[LABEL_NAMES, FEATURE_NAMES], squeeze_me=True)
     features = _names(names.get(FEATURE_NAMES), data.X.shape[1]) or [f"x{j}" for j in range(1, data.X.shape[1] + 1)]
     classes = _names(names.get(LABEL_NAMES), data.candidates.shape[1])
     table = pa.table(dict(zip(features, data.X.T, strict=True)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import zipfile
+from inspect import signature
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,7 +66,7 @@ def read_mat(path: Path) -> PartialLabelData:
     -------
     PartialLabelData
     """
-    content = _load_mat(path)
+    content = load_mat(path)
     missing = [name for name in ("data", "partial_target", "target") if name not in content]
     if missing:
         held = [name for name in content if not name.startswith("__")]
@@ -134,9 +135,12 @@ def read_npz(path: Path) -> LabelledData:
     return LabelledData(X, y, [])
 
 
-def _load_mat(path: Path) -> dict[str, Any]:
+def load_mat(path: Path, **options: Any) -> dict[str, Any]:
+    """The variables of a MATLAB file, as scipy's ``loadmat`` gives them; sparse ones as arrays where scipy can say so (1.18)."""
+    if "spmatrix" in signature(io.loadmat).parameters:
+        options["spmatrix"] = False
     try:
-        return io.loadmat(path)
+        return io.loadmat(path, **options)
     except NotImplementedError:
         raise DataFileError(f"{path} is a MATLAB v7.3 file; save it in MATLAB with save(..., '-v7')") from None
     except FileNotFoundError:
