@@ -157,12 +157,7 @@ class IPALClassifier(NeighbourClassifier):
 
     def _reconstruct(self, queries: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         cached = check_memory(self.memory).cache(_reconstruct, ignore=["look_up"])
-        try:
-            return cached(self.X_fit_, queries, (self.n_neighbors, self.search), self._neighbours)
-        except RuntimeError as error:  # of scipy's nnls
-            raise NumericalError(
-                f"an instance cannot be reconstructed from its neighbours ({error}); scale the features"
-            ) from None
+        return cached(self.X_fit_, queries, (self.n_neighbors, self.search), self._neighbours)
 
     def _by_label(self, values: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Sum of the neighbours' values for each label."""
@@ -180,7 +175,10 @@ def _reconstruct(
     ``how`` they are looked up is for those who keep results: what ``look_up`` gives depends on nothing else.
     """
     _, neighbours = look_up(queries)
-    return neighbours, reconstruction_weights(instances if queries is None else queries, instances, neighbours)
+    try:
+        return neighbours, reconstruction_weights(instances if queries is None else queries, instances, neighbours)
+    except RuntimeError as error:  # of scipy's nnls
+        raise NumericalError(f"an instance cannot be reconstructed from its neighbours ({error}); scale the features") from None
 
 
 METHOD = Method(
