@@ -2,7 +2,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron
@@ -39,6 +39,7 @@ def problem(seed, m=40, n=3, labels=4, rate=0.3):
     return X, y, Y.astype(int)
 
 
+@example(seed=25987, labels=5, rate=0.0, C=0.3, gamma="auto", mu=0)  # a class is nobody's
 @settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 10**6),

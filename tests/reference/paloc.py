@@ -57,6 +57,7 @@ def paloc(X, Y, estimator, mu):
         for j, h in enumerate(stacked):
             if h is not None:
                 result[:, j] += mu * (h.decision_function(np.hstack([new, outputs])) > 0)
+        result[:, ~Y.any(axis=0)] = -1  # nobody's candidate is never predicted
         return result
 
     return scores, remaining
