@@ -1,7 +1,8 @@
-"""How should SURE's outputs become probabilities? Expected calibration error and Brier score of several ways, out of fold.
+"""How should SURE's outputs become probabilities? Expected calibration error and Brier score of
+several ways, out of fold.
 
-Digits and the controlled UCI sets always; Lost and MSRCv2 where SURELABEL_DATA has them. ``SURECV`` chooses λ and β from
-candidates only.
+Digits and the controlled UCI sets always; Lost and MSRCv2 where SURELABEL_DATA has them. ``SURECV``
+chooses λ and β from candidates only.
 """
 
 import contextlib
@@ -30,7 +31,10 @@ def ways(outputs):
 def calibration_error(proba, correct, bins=15):
     top = proba.max(axis=1)
     which = np.minimum((top * bins).astype(int), bins - 1)
-    gaps = [abs(top[which == b].mean() - correct[which == b].mean()) * np.mean(which == b) for b in np.unique(which)]
+    gaps = [
+        abs(top[which == b].mean() - correct[which == b].mean()) * np.mean(which == b)
+        for b in np.unique(which)
+    ]
     return sum(gaps)
 
 
@@ -40,7 +44,12 @@ def problems():
         yield f"digits, p = {p}, r = {r}", scale(X), make_partial(y, p=p, r=r, random_state=0), y
     for name in ("deter", "ecoli", "glass"):
         data = catalog.load(name)
-        yield f"{name}, p = 0.7, r = 2", scale(data.X), make_partial(data.y, p=0.7, r=2, random_state=0), data.y
+        yield (
+            f"{name}, p = 0.7, r = 2",
+            scale(data.X),
+            make_partial(data.y, p=0.7, r=2, random_state=0),
+            data.y,
+        )
     for name in ("lost", "msrcv2"):
         with contextlib.suppress(DataMissingError):
             data = catalog.load(name)
@@ -52,9 +61,14 @@ if __name__ == "__main__":
     for name, X, candidates, y in problems():
         outputs = np.empty(candidates.shape)
         for train, test in KFold(5, shuffle=True, random_state=0).split(X):
-            outputs[test] = SURECV(kernel="rbf").fit(X[train], candidates[train]).decision_function(X[test])
+            outputs[test] = (
+                SURECV(kernel="rbf").fit(X[train], candidates[train]).decision_function(X[test])
+            )
         correct = candidates.classes[outputs.argmax(axis=1)] == y
         print(f"{name}: accuracy {correct.mean():.3f}")
         for way, proba in ways(outputs):
             brier = np.mean(np.sum((proba - (y[:, None] == candidates.classes)) ** 2, axis=1))
-            print(f"  {way:32} calibration error {calibration_error(proba, correct):.3f}  Brier {brier:.3f}")
+            print(
+                f"  {way:32} calibration error {calibration_error(proba, correct):.3f}  Brier "
+                f"{brier:.3f}"
+            )

@@ -1,8 +1,10 @@
-"""Is the promise of ``clean`` kept? Error of the labels kept at 2 %, 5 % and 10 %, promised, estimated and real.
+"""Is the promise of ``clean`` kept? Error of the labels kept at 2 %, 5 % and 10 %, promised,
+estimated and real.
 
-Controlled sets with five kinds of false candidates (or simulated annotators), and real sets where SURELABEL_DATA has them; with
-no gold rows and with a tenth of the rows gold. Gold rows are not counted. "broken" is the share of runs in which the promise is
-broken by more than chance explains (binomial, 5 %); "outside" the rows said to lack their true label, and how many do.
+Controlled sets with five kinds of false candidates (or simulated annotators), and real sets where
+SURELABEL_DATA has them; with no gold rows and with a tenth of the rows gold. Gold rows are not
+counted. "broken" is the share of runs in which the promise is broken by more than chance explains
+(binomial, 5 %); "outside" the rows said to lack their true label, and how many do.
 """
 
 import argparse
@@ -19,8 +21,8 @@ from surelabel import CandidateSets, make_partial
 from surelabel.data import catalog
 from surelabel.data.corruption import drop_truth, make_partial_instance
 from surelabel.data.labelling import Labels
-from surelabel.desk.cleaning import clean
 from surelabel.exceptions import DataMissingError
+from surelabel.tables.cleaning import clean
 
 PROMISES = (0.02, 0.05, 0.10)
 KINDS = {
@@ -48,29 +50,53 @@ def problems(names, real, crowds):
     """Title, instances, true labels, and the function of a seed that gives candidates and votes."""
     for name, X, y in controlled(names):
         for kind, make in {} if crowds else KINDS.items():
-            yield f"{name}, {kind}", X, y, lambda seed, X=X, y=y, make=make: (make(X, y, seed), None)
+            yield (
+                f"{name}, {kind}",
+                X,
+                y,
+                lambda seed, X=X, y=y, make=make: (make(X, y, seed), None),
+            )
         for kind, crowd in CROWDS.items() if crowds else ():
-            yield f"{name}, {kind}", X, y, lambda seed, X=X, y=y, crowd=crowd: ask(X, y, crowd, seed)
+            yield (
+                f"{name}, {kind}",
+                X,
+                y,
+                lambda seed, X=X, y=y, crowd=crowd: ask(X, y, crowd, seed),
+            )
     for name in () if crowds else real:
         with contextlib.suppress(DataMissingError):
             data = catalog.load(name)
-            yield name, scale(data.X), np.searchsorted(data.classes, data.y), lambda seed, data=data: (data.candidates, None)
+            yield (
+                name,
+                scale(data.X),
+                np.searchsorted(data.classes, data.y),
+                lambda seed, data=data: (data.candidates, None),
+            )
 
 
 def ask(X, y, crowd, seed):
     votes = simulate(X, y, *crowd, np.random.default_rng(seed))
-    return CandidateSets.from_counts(np.stack([(votes == k).sum(axis=1) for k in range(y.max() + 1)], axis=1)), votes
+    return CandidateSets.from_counts(
+        np.stack([(votes == k).sum(axis=1) for k in range(y.max() + 1)], axis=1)
+    ), votes
 
 
 def measure(X, y, sets, votes, gold_share, seed):
     m = len(y)
     gold = np.where(np.random.default_rng(seed).random(m) < gold_share, y, -1)
     names = () if votes is None else tuple(f"annotator {a}" for a in range(votes.shape[1]))
-    result = clean(X, Labels(sets, gold, votes, names, np.zeros(m, bool), None, None), random_state=seed)
+    result = clean(
+        X, Labels(sets, gold, votes, names, np.zeros(m, bool), None, None), random_state=seed
+    )
     doubtful = gold < 0
     wrong, confidence = (result.label != y)[doubtful], result.confidence[doubtful]
     lacking = (sets.to_indicator()[np.arange(m), y] == 0)[doubtful]
-    row = [1 - wrong.mean(), confidence.mean(), result.outside[doubtful].sum(), (result.outside[doubtful] & lacking).sum()]
+    row = [
+        1 - wrong.mean(),
+        confidence.mean(),
+        result.outside[doubtful].sum(),
+        (result.outside[doubtful] & lacking).sum(),
+    ]
     for promise in PROMISES:
         kept = confidence >= 1 - promise
         errors, n = wrong[kept].sum(), kept.sum()
@@ -85,10 +111,14 @@ def measure(X, y, sets, votes, gold_share, seed):
 
 def line(title, row):
     parts = "".join(
-        f" | {100 * promise:.0f} %: kept {100 * k:3.0f} real {100 * real:4.1f} estimated {100 * guess:4.1f} broken {broken:.2f}"
+        f" | {100 * promise:.0f} %: kept {100 * k:3.0f} real {100 * real:4.1f} estimated "
+        f"{100 * guess:4.1f} broken {broken:.2f}"
         for promise, (k, real, guess, broken) in zip(PROMISES, row[4:].reshape(-1, 4), strict=True)
     )
-    return f"{title:42} right {row[0]:.3f} confidence {row[1]:.3f} outside {row[2]:3.0f} ({row[3]:3.0f} true){parts}"
+    return (
+        f"{title:42} right {row[0]:.3f} confidence {row[1]:.3f} "
+        f"outside {row[2]:3.0f} ({row[3]:3.0f} true){parts}"
+    )
 
 
 if __name__ == "__main__":
@@ -98,12 +128,19 @@ if __name__ == "__main__":
     parser.add_argument("--real", nargs="*", default=["lost", "msrcv2"])
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--gold", type=float, nargs="*", default=[0.0, 0.1])
-    parser.add_argument("--crowds", action="store_true", help="simulated annotators in the place of sets")
+    parser.add_argument(
+        "--crowds", action="store_true", help="simulated annotators in the place of sets"
+    )
     options = parser.parse_args()
     for share in options.gold:
         print(f"gold rows: {100 * share:.0f} %")
         rows = []
         for title, X, y, make in problems(options.data, options.real, options.crowds):
-            rows.append(np.mean([measure(X, y, *make(seed), share, seed) for seed in range(options.seeds)], axis=0))
+            rows.append(
+                np.mean(
+                    [measure(X, y, *make(seed), share, seed) for seed in range(options.seeds)],
+                    axis=0,
+                )
+            )
             print(line(title, rows[-1]), flush=True)
         print(line("mean", np.mean(rows, axis=0)), flush=True)

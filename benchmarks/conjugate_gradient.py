@@ -1,8 +1,10 @@
-"""Would an exact kernel without its matrix pay? Preconditioned conjugate gradients against landmarks, at equal time.
+"""Would an exact kernel without its matrix pay? Preconditioned conjugate gradients against
+landmarks, at equal time.
 
-``(HKH + βI) A = HP`` is solved for all classes at once by conjugate gradients; products with ``K`` are made block by block, never
-stored; a Nyström approximation preconditions (as in Falkon), and each iteration of SURE starts from the last ``A``. The accuracy
-reached after every iteration is printed beside that of landmarks, with the seconds each took.
+``(HKH + βI) A = HP`` is solved for all classes at once by conjugate gradients; products with ``K``
+are made block by block, never stored; a Nyström approximation preconditions (as in Falkon), and
+each iteration of SURE starts from the last ``A``. The accuracy reached after every iteration is
+printed beside that of landmarks, with the seconds each took.
 """
 
 import sys
@@ -43,7 +45,9 @@ class ConjugateGradients:
     def kernel_times(self, V):
         """``KV``."""
         self.products += 1
-        return np.concatenate(list(ordered_map(lambda rows: self._kernel(rows, self.X) @ V, self._blocks())))
+        return np.concatenate(
+            list(ordered_map(lambda rows: self._kernel(rows, self.X) @ V, self._blocks()))
+        )
 
     def _matrix(self, V):
         V = V - V.mean(axis=0)
@@ -54,7 +58,9 @@ class ConjugateGradients:
         return (R - self.Z @ (self.inner @ (self.Z.T @ R))) / self.beta
 
     def solve(self, P, A, tol):
-        """``A`` for ``HP``, from the last one, until the residual is ``tol`` of the right-hand side."""
+        """``A`` for ``HP``, from the last one, until the residual is ``tol`` of the right-hand
+        side.
+        """
         right = P - P.mean(axis=0)
         R = right - self._matrix(A)
         limit = tol * np.linalg.norm(right, axis=0)
@@ -77,16 +83,36 @@ def _ratio(above, below):
 
 def main(dataset, lam=0.3, beta=0.05, tol=1e-2):
     data = catalog.load(dataset)
-    candidates = data.candidates if data.candidates is not None else make_partial(data.y, p=0.7, r=2, random_state=0)
+    candidates = (
+        data.candidates
+        if data.candidates is not None
+        else make_partial(data.y, p=0.7, r=2, random_state=0)
+    )
     fold = make_folds(len(data.X))[0]
     X = StandardScaler().fit(data.X[fold.train]).transform(data.X)
-    train, test, known, y = X[fold.train], X[fold.test], candidates[fold.train], np.asarray(data.y)[fold.test]
+    train, test, known, y = (
+        X[fold.train],
+        X[fold.test],
+        candidates[fold.train],
+        np.asarray(data.y)[fold.test],
+    )
 
-    for solver, n_components in (("nystroem", 1000), ("nystroem", 2000), ("nystroem", 4000), ("dual", 1)):
+    for solver, n_components in (
+        ("nystroem", 1000),
+        ("nystroem", 2000),
+        ("nystroem", 4000),
+        ("dual", 1),
+    ):
         started = time.perf_counter()
-        model = SUREClassifier(lam, beta, solver=solver, n_components=n_components).fit(train, known)
+        model = SUREClassifier(lam, beta, solver=solver, n_components=n_components).fit(
+            train, known
+        )
         exact = time.perf_counter() - started  # the last one is
-        print(f"{dataset}: {solver} {n_components}: {exact:.1f} s, accuracy {np.mean(model.predict(test) == y):.4f}", flush=True)
+        print(
+            f"{dataset}: {solver} {n_components}: {exact:.1f} s, accuracy "
+            f"{np.mean(model.predict(test) == y):.4f}",
+            flush=True,
+        )
 
     started = time.perf_counter()
     cg = ConjugateGradients(train, model.gamma_, beta)
@@ -103,7 +129,8 @@ def main(dataset, lam=0.3, beta=0.05, tol=1e-2):
         b = P.mean(axis=0) - cg.kernel_times(A).mean(axis=0)
         accuracy = np.mean(known.classes[(cg._kernel(test, train) @ A + b).argmax(axis=1)] == y)
         print(
-            f"{dataset}: gradients, iteration {number}: {seconds:.1f} s, {cg.products} products, accuracy {accuracy:.4f}",
+            f"{dataset}: gradients, iteration {number}: {seconds:.1f} s, {cg.products} products, "
+            f"accuracy {accuracy:.4f}",
             flush=True,
         )
         if seconds > 10 * exact:

@@ -1,8 +1,9 @@
 """SURE on a Dask cluster: two workers over one, and beside the same fit in memory.
 
-Run on a machine of 2 cores or more that does nothing else: ``python benchmarks/dask_sure.py``. Workers are processes of one
-thread; OMP_NUM_THREADS and its like must not be set, as workers would take them over. Instances are made on the workers and
-never leave them; the times are of ``fit``, in turns, the best of all repeats.
+Run on a machine of 2 cores or more that does nothing else: ``python benchmarks/dask_sure.py``.
+Workers are processes of one thread; OMP_NUM_THREADS and its like must not be set, as workers would
+take them over. Instances are made on the workers and never leave them; the times are of ``fit``, in
+turns, the best of all repeats.
 """
 
 import argparse
@@ -32,7 +33,9 @@ def cloud(size, labels, block_id):
 def instances(labels, size):
     """The rows as a dask array, in blocks of ``size``."""
     chunks = ((size,) * (len(labels) // size), (N_FEATURES,))
-    return da.map_blocks(cloud, size, dask.delayed(labels), chunks=chunks, dtype=float, meta=np.empty((0, 0)))
+    return da.map_blocks(
+        cloud, size, dask.delayed(labels), chunks=chunks, dtype=float, meta=np.empty((0, 0))
+    )
 
 
 def held(client, n_blocks):
@@ -49,7 +52,10 @@ def fit(n_workers, labels, candidates, size, n_components):
         client.run(__import__, "surelabel.distributed")
         X = instances(labels, size).persist()
         client.gather(client.map(len, client.futures_of(X)))
-        model = SUREClassifier(n_components=n_components, callback=lambda _: shares.append(held(client, len(labels) // size)))
+        model = SUREClassifier(
+            n_components=n_components,
+            callback=lambda _: shares.append(held(client, len(labels) // size)),
+        )
         started = time.perf_counter()
         model.fit(X, candidates)
         return time.perf_counter() - started, model, max(shares)
@@ -65,26 +71,44 @@ def main():
     size = arguments.rows // arguments.blocks
     labels = np.random.default_rng(2).integers(0, N_CLASSES, size * arguments.blocks)
     candidates = make_partial(labels, p=0.7, r=2, random_state=0)
-    print(f"{len(labels):,} rows × {N_FEATURES}, {N_CLASSES} labels, D = {arguments.components}, {arguments.blocks} blocks")
+    print(
+        f"{len(labels):,} rows × {N_FEATURES}, {N_CLASSES} labels, D = {arguments.components}, "
+        f"{arguments.blocks} blocks"
+    )
 
     best, models, shares = {1: np.inf, 2: np.inf}, {}, {}
     for _ in range(arguments.repeat):
         for n_workers in best:
-            seconds, models[n_workers], shares[n_workers] = fit(n_workers, labels, candidates, size, arguments.components)
+            seconds, models[n_workers], shares[n_workers] = fit(
+                n_workers, labels, candidates, size, arguments.components
+            )
             best[n_workers] = min(best[n_workers], seconds)
-    print(f"{'workers':>8} {'seconds':>8} {'iterations':>10} {'largest share of X':>19} {'right labels':>13}")
+    print(
+        f"{'workers':>8} {'seconds':>8} {'iterations':>10} {'largest share of X':>19} "
+        f"{'right labels':>13}"
+    )
     for n_workers, model in models.items():
         right = np.mean(model.transduction_ == labels)
-        print(f"{n_workers:8} {best[n_workers]:8.1f} {model.n_iter_:10} {shares[n_workers]:19.0%} {right:13.1%}")
+        print(
+            f"{n_workers:8} {best[n_workers]:8.1f} {model.n_iter_:10} {shares[n_workers]:19.0%} "
+            f"{right:13.1%}"
+        )
     same = np.array_equal(models[1].confidence_.data, models[2].confidence_.data)
-    print(f"2 workers over 1: {best[2] / best[1]:.2f} of the time; confidences the same to the last bit: {same}")
+    print(
+        f"2 workers over 1: {best[2] / best[1]:.2f} of the time; confidences the same to the last "
+        f"bit: {same}"
+    )
 
     X = np.asarray(instances(labels, size).compute())
     started = time.perf_counter()
-    model = surelabel.SUREClassifier(solver="nystroem", n_components=arguments.components).fit(X, candidates)
+    model = surelabel.SUREClassifier(solver="nystroem", n_components=arguments.components).fit(
+        X, candidates
+    )
     seconds = time.perf_counter() - started
     difference = np.abs(model.confidence_.data - models[2].confidence_.data).max()
-    print(f"in memory, 2 threads: {seconds:.1f} s; largest difference of confidences {difference:.1e}")
+    print(
+        f"in memory, 2 threads: {seconds:.1f} s; largest difference of confidences {difference:.1e}"
+    )
 
 
 if __name__ == "__main__":

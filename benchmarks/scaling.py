@@ -1,7 +1,8 @@
 """SURE from a thousand to ten million rows: time, peak memory, and what low rank costs in accuracy.
 
-Every measurement is a process of its own, so that its peak memory is its own. ``python benchmarks/scaling.py PART...`` runs parts
-(million, growth, accuracy, outofcore, large; all by default) and writes ``docs/scaling/PART.json``; from these, ``show`` makes
+Every measurement is a process of its own, so that its peak memory is its own. ``python
+benchmarks/scaling.py PART...`` runs parts (million, growth, accuracy, outofcore, large; all by
+default) and writes ``docs/scaling/PART.json``; from these, ``show`` makes
 ``docs/scaling/results.md`` and the plot.
 """
 
@@ -48,7 +49,7 @@ def in_memory(m, dtype="float32", **shape):
     return X, y, candidates
 
 
-# ---------------------------------------------------------------- one measurement, in a process of its own
+# ------------------------------ one measurement, in a process of its own
 
 
 def sure(m, solver="nystroem", n_components=1000, dtype="float32", n=100, l=100, beta=0.05):
@@ -57,7 +58,10 @@ def sure(m, solver="nystroem", n_components=1000, dtype="float32", n=100, l=100,
     X, y, candidates = in_memory(m, dtype, n=n, l=l)
     model = SUREClassifier(solver=solver, n_components=n_components, beta=beta)
     seconds = timed(lambda: model.fit(X, candidates))
-    return seconds | {"iterations": model.n_iter_, "transductive accuracy": float(np.mean(model.transduction_ == y))}
+    return seconds | {
+        "iterations": model.n_iter_,
+        "transductive accuracy": float(np.mean(model.transduction_ == y)),
+    }
 
 
 def scikit_learn(m, n_components=1000, dtype="float32"):
@@ -70,7 +74,9 @@ def scikit_learn(m, n_components=1000, dtype="float32"):
     Y = np.zeros((m, 100), dtype)
     Y[np.arange(m), y] = 1
     gamma = 1 / (2 * 3400.0)  # about that of the average distance here
-    model = make_pipeline(Nystroem(gamma=gamma, n_components=n_components, random_state=0), Ridge(alpha=0.05))
+    model = make_pipeline(
+        Nystroem(gamma=gamma, n_components=n_components, random_state=0), Ridge(alpha=0.05)
+    )
     return timed(lambda: model.fit(X, Y))
 
 
@@ -88,7 +94,10 @@ def out_of_core(m, n_components=1000, keep=None):
         X = np.memmap(file.name, np.float32, "r", shape=(m, 100))
         model = SUREClassifier(solver="nystroem", n_components=n_components)
         seconds = timed(lambda: model.fit(X, candidates))
-        return seconds | {"iterations": model.n_iter_, "transductive accuracy": float(np.mean(model.transduction_ == y))}
+        return seconds | {
+            "iterations": model.n_iter_,
+            "transductive accuracy": float(np.mean(model.transduction_ == y)),
+        }
 
 
 def low_rank_accuracy(dataset, solver, n_components, landmarks="uniform", seed=0):
@@ -100,10 +109,16 @@ def low_rank_accuracy(dataset, solver, n_components, landmarks="uniform", seed=0
     from surelabel.evaluation.protocol import make_folds
 
     data = catalog.load(dataset)
-    candidates = data.candidates if data.candidates is not None else make_partial(data.y, p=0.7, r=2, random_state=0)
+    candidates = (
+        data.candidates
+        if data.candidates is not None
+        else make_partial(data.y, p=0.7, r=2, random_state=0)
+    )
     fold = make_folds(len(data.X))[0]
     X = StandardScaler().fit(data.X[fold.train]).transform(data.X)
-    model = SUREClassifier(solver=solver, n_components=n_components, landmarks=landmarks, random_state=seed)
+    model = SUREClassifier(
+        solver=solver, n_components=n_components, landmarks=landmarks, random_state=seed
+    )
     seconds = timed(lambda: model.fit(X[fold.train], candidates[fold.train]))
     truth = np.asarray(data.y)
     return seconds | {
@@ -113,7 +128,9 @@ def low_rank_accuracy(dataset, solver, n_components, landmarks="uniform", seed=0
 
 
 def memory(name):
-    """VmRSS (memory now) or VmHWM (the most so far) of this process. Not ``ru_maxrss``, which is inherited from the parent."""
+    """VmRSS (memory now) or VmHWM (the most so far) of this process. Not ``ru_maxrss``, which is
+    inherited from the parent.
+    """
     lines = Path("/proc/self/status").read_text().splitlines()
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
 
@@ -125,14 +142,24 @@ def timed(work):
     work()
     seconds = time.perf_counter() - started
     peak = memory("VmHWM")
-    return {"seconds": round(seconds, 3), "peak_gib": round(peak / 2**30, 3), "before_gib": round(before / 2**30, 3)}
+    return {
+        "seconds": round(seconds, 3),
+        "peak_gib": round(peak / 2**30, 3),
+        "before_gib": round(before / 2**30, 3),
+    }
 
 
 def measure(function, *arguments, **named):
-    """Run one measurement in a process of its own; one that is killed for want of memory is recorded as such."""
+    """Run one measurement in a process of its own; one that is killed for want of memory is
+    recorded as such.
+    """
     call = json.dumps([function.__name__, arguments, named])
     done = subprocess.run([sys.executable, __file__, "--one", call], capture_output=True, text=True)
-    result = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else {"failed": (done.stderr or "killed")[-300:]}
+    result = (
+        json.loads(done.stdout.splitlines()[-1])
+        if done.returncode == 0
+        else {"failed": (done.stderr or "killed")[-300:]}
+    )
     record = {"what": function.__name__, "arguments": list(arguments), **named, **result}
     print(record, flush=True)
     return record
@@ -156,15 +183,23 @@ def million():
 def growth():
     exact = [1_000, 2_000, 4_000, 8_000, 16_000]
     low = [1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000]
-    return [measure(sure, m, solver="dual", dtype="float64") for m in exact] + [measure(sure, m) for m in low]
+    return [measure(sure, m, solver="dual", dtype="float64") for m in exact] + [
+        measure(sure, m) for m in low
+    ]
 
 
 def accuracy():
     found = []
     for dataset in ("lost", "usps", "italian"):
         found.append(measure(low_rank_accuracy, dataset, "dual", 1))
-        found += [measure(low_rank_accuracy, dataset, "nystroem", n_components) for n_components in (500, 1000, 2000, 4000)]
-        found += [measure(low_rank_accuracy, dataset, "nystroem", 1000, landmarks) for landmarks in ("kmeans++", "leverage")]
+        found += [
+            measure(low_rank_accuracy, dataset, "nystroem", n_components)
+            for n_components in (500, 1000, 2000, 4000)
+        ]
+        found += [
+            measure(low_rank_accuracy, dataset, "nystroem", 1000, landmarks)
+            for landmarks in ("kmeans++", "leverage")
+        ]
         found.append(measure(low_rank_accuracy, dataset, "fourier", 4000))
     return found
 
@@ -191,15 +226,28 @@ PARTS = (million, growth, accuracy, outofcore, large)
 
 def show():
     """The records as tables, and time and memory against the number of rows."""
-    lines = ["# Scaling: what was measured", "", "Made by `python benchmarks/scaling.py` from its records; 2 cores.", ""]
+    lines = [
+        "# Scaling: what was measured",
+        "",
+        "Made by `python benchmarks/scaling.py` from its records; 2 cores.",
+        "",
+    ]
     for part in PARTS:
         path = OUTPUT / f"{part.__name__}.json"
         if not path.is_file():
             continue
         records = json.loads(path.read_text())
         columns = list(dict.fromkeys(key for record in records for key in record))
-        lines += [f"## {part.__name__}", "", "| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns)]
-        lines += ["| " + " | ".join(_cell(record.get(column)) for column in columns) + " |" for record in records] + [""]
+        lines += [
+            f"## {part.__name__}",
+            "",
+            "| " + " | ".join(columns) + " |",
+            "|" + " --- |" * len(columns),
+        ]
+        lines += [
+            "| " + " | ".join(_cell(record.get(column)) for column in columns) + " |"
+            for record in records
+        ] + [""]
     if (OUTPUT / "growth.json").is_file():
         plot(json.loads((OUTPUT / "growth.json").read_text()))
         lines += ["![time and memory against rows](growth.svg)", ""]
@@ -217,12 +265,20 @@ def plot(records):
     import matplotlib.pyplot as plt
 
     figure, panels = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    for solver, name, colour in (("dual", "exact", "#0072b2"), (None, "Nyström, D = 1,000", "#d55e00")):
-        chosen = [record for record in records if record.get("solver") == solver and "seconds" in record]
+    for solver, name, colour in (
+        ("dual", "exact", "#0072b2"),
+        (None, "Nyström, D = 1,000", "#d55e00"),
+    ):
+        chosen = [
+            record for record in records if record.get("solver") == solver and "seconds" in record
+        ]
         m = np.array([record["arguments"][0] for record in chosen])
         memory = [max(record["peak_gib"] - record["before_gib"], 1e-3) for record in chosen]
         for axes, what, y in zip(
-            panels, ("time (s)", "memory of the fit (GiB)"), ([r["seconds"] for r in chosen], memory), strict=True
+            panels,
+            ("time (s)", "memory of the fit (GiB)"),
+            ([r["seconds"] for r in chosen], memory),
+            strict=True,
         ):
             half = len(m) // 2
             exponent = np.polyfit(np.log(m[half:]), np.log(y[half:]), 1)[0]
@@ -244,6 +300,8 @@ if __name__ == "__main__":
     for part in PARTS:
         if part.__name__ in wanted:
             print(f"# {part.__name__}, {os.cpu_count()} cores", flush=True)
-            (OUTPUT / f"{part.__name__}.json").write_text(json.dumps(part(), indent=1, ensure_ascii=False) + "\n")
+            (OUTPUT / f"{part.__name__}.json").write_text(
+                json.dumps(part(), indent=1, ensure_ascii=False) + "\n"
+            )
     if "show" in wanted:
         show()

@@ -1,9 +1,12 @@
-"""SURE beside its peers: one supervised kernel ridge fit, the literal algorithm, a single fit; and its memory.
+"""SURE beside its peers: one supervised kernel ridge fit, the literal algorithm, a single fit; and
+its memory.
 
-Run on 2 threads, on a machine that does nothing else: ``python benchmarks/sure.py``. All ratios are of times from this run.
+Run on 2 threads, on a machine that does nothing else: ``python benchmarks/sure.py``. All ratios are
+of times from this run.
 """
 
 import os
+from functools import partial
 
 os.environ.setdefault("OMP_NUM_THREADS", "2")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "2")
@@ -29,12 +32,16 @@ N_FEATURES, N_CLASSES, R = 50, 10, 2
 
 
 def problem(m, p):
-    X, y = make_classification(m, N_FEATURES, n_informative=30, n_classes=N_CLASSES, class_sep=2.0, random_state=0)
+    X, y = make_classification(
+        m, N_FEATURES, n_informative=30, n_classes=N_CLASSES, class_sep=2.0, random_state=0
+    )
     return X, y, make_partial(y, p=p, r=R, random_state=0)
 
 
 def seconds(*functions, repeat=5):
-    """Best time of each function; the functions take turns, so that a slow moment of the machine meets them all."""
+    """Best time of each function; the functions take turns, so that a slow moment of the machine
+    meets them all.
+    """
     times = np.full((repeat, len(functions)), np.inf)
     for row in times:
         for i, function in enumerate(functions):
@@ -46,7 +53,10 @@ def seconds(*functions, repeat=5):
 
 def against_kernel_ridge():
     print("SURE fit over one sklearn KernelRidge.fit on the same data (aim 1.0, at most 1.5)")
-    print(f"{'m':>6} {'p':>4} {'iterations':>10} {'SURE s':>8} {'ridge s':>8} {'ratio':>6} {'right labels':>13}")
+    print(
+        f"{'m':>6} {'p':>4} {'iterations':>10} {'SURE s':>8} {'ridge s':>8} {'ratio':>6} "
+        f"{'right labels':>13}"
+    )
     for m in (2000, 4000, 8000):
         for p in (0.7, 1.0):
             against_one_kernel_ridge(m, p)
@@ -57,9 +67,14 @@ def against_one_kernel_ridge(m, p):
     model = SUREClassifier().fit(X, candidates)
     ridge = KernelRidge(alpha=model.beta, kernel="rbf", gamma=model.gamma_)
     Y = np.eye(N_CLASSES)[y]
-    ours, theirs = seconds(lambda: model.fit(X, candidates), lambda: ridge.fit(X, Y), repeat=3 if m > 4000 else 5)
+    ours, theirs = seconds(
+        lambda: model.fit(X, candidates), lambda: ridge.fit(X, Y), repeat=3 if m > 4000 else 5
+    )
     right = np.mean(model.transduction_ == y)
-    print(f"{m:6} {p:4} {model.n_iter_:10} {ours:8.2f} {theirs:8.2f} {ours / theirs:6.2f} {right:13.1%}")
+    print(
+        f"{m:6} {p:4} {model.n_iter_:10} {ours:8.2f} {theirs:8.2f} {ours / theirs:6.2f} "
+        f"{right:13.1%}"
+    )
 
 
 def against_literal():
@@ -74,18 +89,32 @@ def against_literal():
 
     (theirs,) = seconds(literal, repeat=1)
     difference = np.abs(literal()[0] - model.confidence_.toarray()).max()
-    print(f"\nSpeed-up over the literal algorithm at m = 1,000 and {model.n_iter_} iterations (at least 100)")
-    print(f"literal {theirs:.2f} s, SURE {ours:.3f} s: {theirs / ours:.0f} times; largest difference of P {difference:.1e}")
+    print(
+        f"\nSpeed-up over the literal algorithm at m = 1,000 and {model.n_iter_} iterations (at "
+        "least 100)"
+    )
+    print(
+        f"literal {theirs:.2f} s, SURE {ours:.3f} s: {theirs / ours:.0f} times; largest difference "
+        f"of P {difference:.1e}"
+    )
 
 
 def search():
     X, y = load_digits(return_X_y=True)
     X, y = X[:1000] / 16, y[:1000]
     candidates = make_partial(y, p=0.7, r=3, random_state=0)
-    print("\nSURECV, 7 × 7 grid and five folds, over one SUREClassifier.fit on the same data (at most 40)")
+    print(
+        "\nSURECV, 7 × 7 grid and five folds, over one SUREClassifier.fit on the same data (at "
+        "most 40)"
+    )
     for name, data, sets in (("digits", X, candidates), ("made-up", *problem(1000, 0.7)[::2])):
-        one, all_of_them = seconds(lambda: SUREClassifier().fit(data, sets), lambda: SURECV(kernel="rbf").fit(data, sets))  # noqa: B023
-        print(f"{name:>8}: one fit {one:.3f} s, search {all_of_them:.2f} s: {all_of_them / one:.1f} times")
+        one, all_of_them = seconds(
+            partial(SUREClassifier().fit, data, sets), partial(SURECV(kernel="rbf").fit, data, sets)
+        )
+        print(
+            f"{name:>8}: one fit {one:.3f} s, search {all_of_them:.2f} s: {all_of_them / one:.1f} "
+            "times"
+        )
 
 
 def memory():

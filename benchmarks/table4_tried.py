@@ -1,7 +1,9 @@
-"""Where our Table 4 misses the paper's: what other scalings, parameters, kernels and ties give, on the same ten folds.
+"""Where our Table 4 misses the paper's: what other scalings, parameters, kernels and ties give, on
+the same ten folds.
 
-Every variant is run on every data set, with fixed parameters. ``↑`` and ``↓``: outside one printed standard deviation of the
-paper. Writes Markdown to the standard output; the data sets are looked for as ``surelabel reproduce`` does.
+Every variant is run on every data set, with fixed parameters. ``↑`` and ``↓``: outside one printed
+standard deviation of the paper. Writes Markdown to the standard output; the data sets are looked
+for as ``surelabel reproduce`` does.
 """
 
 import os
@@ -14,7 +16,13 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.svm import SVC
 
-from surelabel import CLPLClassifier, LSBCMMClassifier, PALOCClassifier, PLKNNClassifier, PLSVMClassifier
+from surelabel import (
+    CLPLClassifier,
+    LSBCMMClassifier,
+    PALOCClassifier,
+    PLKNNClassifier,
+    PLSVMClassifier,
+)
 from surelabel.data import catalog
 from surelabel.evaluation.protocol import fold_scores, make_folds
 from surelabel.experiments.cells import cells_of
@@ -37,7 +45,9 @@ class CostlyPALOC(PALOCClassifier):
 
 
 class ValuedPALOC(PALOCClassifier):
-    """The value of the second stage in place of its yes; ``votes`` of the pairs and ``yes`` can be left in."""
+    """The value of the second stage in place of its yes; ``votes`` of the pairs and ``yes`` can be
+    left in.
+    """
 
     votes, yes, value = 1, 0, 10
 
@@ -69,12 +79,21 @@ def variants():
         yield "LSBCMM", "", LSBCMMClassifier(), scaling
         yield "PALOC", "", PALOCClassifier(), scaling
         yield "PALOC", "C = 10", CostlyPALOC(), scaling
-        for lam in (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0) if scaling == "standard" else (0.01, 0.1, 1.0, 100.0):
+        for lam in (
+            (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
+            if scaling == "standard"
+            else (0.01, 0.1, 1.0, 100.0)
+        ):
             yield "PLSVM", f"λ = {lam:g}", PLSVMClassifier(lam), scaling
     for C in (0.01, 0.1, 10.0):
         yield "CLPL", f"C = {C:g}", CLPLClassifier(C), "standard"
     yield "CLPL", "intercept", CLPLClassifier(fit_intercept=True), "standard"
-    yield "PALOC", "linear kernel", PALOCClassifier(SVC(kernel="linear", max_iter=20_000)), "standard"
+    yield (
+        "PALOC",
+        "linear kernel",
+        PALOCClassifier(SVC(kernel="linear", max_iter=20_000)),
+        "standard",
+    )
     yield "PALOC", "libsvm's width in both stages", PALOCClassifier(SVC(gamma="auto")), "standard"
     yield "PALOC", "ties by the value of the second stage", TieBreakingPALOC(), "standard"
     yield "PALOC", "values of the second stage, not its yes", ValuedPALOC(), "standard"
@@ -87,10 +106,16 @@ def run(dataset, fold, estimator, scaling):
     data = catalog.load(dataset)
     cell = next(cells_of(STUDY, datasets=[dataset]))
     part = make_folds(len(data.X), n_folds=STUDY.folds, seed=cell.seed("folds"))[fold]
-    X = data.X if scaling == "none" else SCALERS[scaling]().fit(data.X[part.train]).transform(data.X)
+    X = (
+        data.X
+        if scaling == "none"
+        else SCALERS[scaling]().fit(data.X[part.train]).transform(data.X)
+    )
     model = estimator.fit(X[part.train], data.candidates[part.train])
     predicted = model.predict(X[part.test])
-    return fold_scores(data.candidates, data.y, part, predicted, model.transduction_, ordered=data.ordered)
+    return fold_scores(
+        data.candidates, data.y, part, predicted, model.transduction_, ordered=data.ordered
+    )
 
 
 def published(dataset, method, score):
@@ -99,21 +124,41 @@ def published(dataset, method, score):
 
 
 def main() -> None:
-    columns = [(dataset, score) for dataset in SETS for score in (SCORES if dataset == "fg-net" else ["accuracy"])]
-    print("| Method | Features | | " + " | ".join(f"{dataset}{SCORES[score]}" for dataset, score in columns) + " |")
+    columns = [
+        (dataset, score)
+        for dataset in SETS
+        for score in (SCORES if dataset == "fg-net" else ["accuracy"])
+    ]
+    print(
+        "| Method | Features | | "
+        + " | ".join(f"{dataset}{SCORES[score]}" for dataset, score in columns)
+        + " |"
+    )
     print("| :--- | :--- | :--- |" + " ---: |" * len(columns))
     with Parallel(n_jobs=2) as parallel:
-        for method, difference, estimator, scaling in sorted(variants(), key=lambda variant: variant[0]):
-            jobs = [(dataset, fold, estimator, scaling) for dataset in SETS for fold in range(STUDY.folds)]
+        for method, difference, estimator, scaling in sorted(
+            variants(), key=lambda variant: variant[0]
+        ):
+            jobs = [
+                (dataset, fold, estimator, scaling)
+                for dataset in SETS
+                for fold in range(STUDY.folds)
+            ]
             scores = parallel(delayed(run)(*job) for job in jobs)
             cells = []
             for dataset, score in columns:
-                values = [got[score] for (where, *_), got in zip(jobs, scores, strict=True) if where == dataset]
+                values = [
+                    got[score]
+                    for (where, *_), got in zip(jobs, scores, strict=True)
+                    if where == dataset
+                ]
                 known = published(dataset, method, score)
                 off = np.mean(values) - known["mean"]
                 mark = "" if abs(off) <= known["std"] else " ↑" if off > 0 else " ↓"
                 cells.append(f"{np.mean(values):.3f} ± {np.std(values, ddof=1):.3f}{mark}")
-            print(f"| {method} | {scaling} | {difference} | " + " | ".join(cells) + " |", flush=True)
+            print(
+                f"| {method} | {scaling} | {difference} | " + " | ".join(cells) + " |", flush=True
+            )
 
 
 if __name__ == "__main__":

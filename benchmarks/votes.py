@@ -1,8 +1,10 @@
-"""Is it worth counting the votes? Accuracy of SURE with and without them, beside majority vote with a supervised classifier.
+"""Is it worth counting the votes? Accuracy of SURE with and without them, beside majority vote with
+a supervised classifier.
 
-Annotators are simulated on data whose truth is known: each row is shown to some of them, each of whom is right with a probability
-of their own, and otherwise names a class near in feature space (so that errors of different annotators coincide) or any class.
-The first number is the share of training rows whose label is found, the second the accuracy on rows left out. λ and β come from
+Annotators are simulated on data whose truth is known: each row is shown to some of them, each of
+whom is right with a probability of their own, and otherwise names a class near in feature space (so
+that errors of different annotators coincide) or any class. The first number is the share of
+training rows whose label is found, the second the accuracy on rows left out. λ and β come from
 candidates only. ``clean`` also weighs votes by annotator.
 """
 
@@ -19,10 +21,12 @@ from sklearn.svm import SVC
 from surelabel import SURECV, CandidateSets
 from surelabel.data import catalog
 from surelabel.data.labelling import Labels
-from surelabel.desk.cleaning import clean
+from surelabel.tables.cleaning import clean
 
 PRIORS = (0.25, 0.5, 1.0, 2.0, 4.0)
-CROWDS = {  # accuracy of each annotator, share of rows each is shown, share of errors that go to the nearest class
+# accuracy of each annotator, share of rows each is shown, share of errors that go to the nearest
+# class
+CROWDS = {
     "3 good": ((0.85, 0.8, 0.75), 1.0, 0.5),
     "3 fair": ((0.7, 0.6, 0.5), 1.0, 0.5),
     "5 mixed": ((0.9, 0.7, 0.5, 0.4, 0.3), 1.0, 0.5),
@@ -36,7 +40,9 @@ def simulate(X, y, accuracy, shown, near, rng):
     """Votes of annotators, -1 where one was not shown the row."""
     centres = np.array([X[y == label].mean(axis=0) for label in range(y.max() + 1)])
     order = pairwise_distances(X, centres).argsort(axis=1)
-    nearest = np.where(order[:, 0] == y, order[:, 1], order[:, 0])  # the class one would mistake it for
+    nearest = np.where(
+        order[:, 0] == y, order[:, 1], order[:, 0]
+    )  # the class one would mistake it for
     votes = np.empty((len(y), len(accuracy)), int)
     for a, right in enumerate(accuracy):
         anything = (y + rng.integers(1, y.max() + 1, len(y))) % (y.max() + 1)
@@ -69,14 +75,22 @@ def measure(X, y, crowd, n_folds, rng):
     for train, test in KFold(n_folds, shuffle=True, random_state=0).split(X):
         label = majority(counts[train], rng)
         svm = SVC(C=10).fit(X[train], label)
-        results["majority + SVM"].append((np.mean(label == y[train]), np.mean(svm.predict(X[test]) == y[test])))
+        results["majority + SVM"].append(
+            (np.mean(label == y[train]), np.mean(svm.predict(X[test]) == y[test]))
+        )
         for name in ("no votes", *PRIORS):
-            model = SURECV(kernel="rbf", prior=0 if name == "no votes" else name).fit(X[train], sets[train])
+            model = SURECV(kernel="rbf", prior=0 if name == "no votes" else name).fit(
+                X[train], sets[train]
+            )
             found = model.transduction_ == y[train]
             results[name].append((np.mean(found), np.mean(model.predict(X[test]) == y[test])))
         unknown, names = np.full(len(train), -1), tuple(map(str, range(votes.shape[1])))
-        cleaned = clean(X[train], Labels(sets[train], unknown, votes[train], names, unknown >= 0, None, None))
-        results["clean"].append((np.mean(cleaned.label == y[train]), np.mean(cleaned.model.predict(X[test]) == y[test])))
+        cleaned = clean(
+            X[train], Labels(sets[train], unknown, votes[train], names, unknown >= 0, None, None)
+        )
+        results["clean"].append(
+            (np.mean(cleaned.label == y[train]), np.mean(cleaned.model.predict(X[test]) == y[test]))
+        )
     return {name: np.mean(values, axis=0) for name, values in results.items()}
 
 
@@ -93,4 +107,10 @@ if __name__ == "__main__":
                 print(f"  | {way}: {found:.3f} {new:.3f}", end="")
                 total.setdefault(way, []).append((found, new))
             print()
-    print("mean" + "".join("  | {}: {:.3f} {:.3f}".format(way, *np.mean(values, axis=0)) for way, values in total.items()))
+    print(
+        "mean"
+        + "".join(
+            "  | {}: {:.3f} {:.3f}".format(way, *np.mean(values, axis=0))
+            for way, values in total.items()
+        )
+    )

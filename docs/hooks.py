@@ -1,4 +1,6 @@
-"""What the pages take from the package: filled in when the site is built, and written into them by ``python docs/hooks.py``."""
+"""What the pages take from the package: filled in when the site is built, and written into them by
+``python docs/hooks.py``.
+"""
 
 import re
 from pathlib import Path
@@ -19,11 +21,22 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 def methods_table() -> str:
     """Every method with its idea, cost, grid and reference, as Markdown."""
-    head = "| method | idea | cost of a fit (m rows, n features, l labels) | chosen by cross-validation |\n|---|---|---|---|"
+    head = (
+        "| method | idea | cost of a fit (m rows, n features, l labels) | chosen by "
+        "cross-validation |\n|---|---|---|---|"
+    )
     rows, references = [], []
     for method in all_methods().values():
-        grid = "; ".join(f"{name}: {', '.join(map(str, values))}" for name, values in method.grid.items()) or "–"
-        rows.append(f"| **{method.name}**<br>`{method.estimator.__name__}` | {method.idea} | {method.cost} | {grid} |")
+        grid = (
+            "; ".join(
+                f"{name}: {', '.join(map(str, values))}" for name, values in method.grid.items()
+            )
+            or "–"
+        )
+        rows.append(
+            f"| **{method.name}**<br>`{method.estimator.__name__}` | {method.idea} | {method.cost} "
+            f"| {grid} |"
+        )
         references.append(f"- {method.name}: {method.reference}")
     return "\n".join([head, *rows, "", *references])
 

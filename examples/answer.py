@@ -1,7 +1,9 @@
-"""Stand in for the person who looks at rows: ``python answer.py TABLE CLEANED GOLD HOW_MANY -o ANSWERED``.
+"""Stand in for the person who looks at rows: ``python answer.py TABLE CLEANED GOLD HOW_MANY -o
+ANSWERED``.
 
-Takes the first rows to look at in what ``surelabel clean`` wrote, and puts their true labels, from the ``truth.csv`` beside the
-table, into its column GOLD. With a table of your own you do this by hand.
+Takes the first rows to look at in what ``surelabel clean`` wrote, and puts their true labels, from
+the ``truth.csv`` beside the table, into its column GOLD. With a table of your own you do this by
+hand.
 """
 
 from __future__ import annotations
@@ -24,12 +26,18 @@ def main() -> None:
     parser.add_argument("cleaned", type=Path, help="what surelabel clean wrote (CSV)")
     parser.add_argument("gold", help="the column of known-true labels")
     parser.add_argument("how_many", type=int, help="how many rows to look at")
-    parser.add_argument("-o", "--output", type=Path, required=True, help="where to write the table with the answers")
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, help="where to write the table with the answers"
+    )
     given = parser.parse_args()
     rows = read(given.table)
     name = next(iter(rows[0]))
     truth = {row[name]: row["truth"] for row in read(given.table.parent / "truth.csv")}
-    asked = {row[name] for row in read(given.cleaned) if row["look"] and int(row["look"]) <= given.how_many}
+    asked = {
+        row[name]
+        for row in read(given.cleaned)
+        if row["look"] and int(row["look"]) <= given.how_many
+    }
     for row in rows:
         if row[name] in asked:
             row[given.gold] = truth[row[name]]

@@ -1,8 +1,10 @@
-"""Compare the labels of a story with the truth that was put aside: ``python check_story.py FOLDER``.
+"""Compare the labels of a story with the truth that was put aside: ``python check_story.py
+FOLDER``.
 
-The folder is one that ``make_stories.py`` made, with what the commands of the story wrote beside it: ``cleaned.*`` and
-``predicted.*``. The naive choice is what one would take without the tool: the label with most votes, the first of equals; or,
-where there are no votes, any of the names at random.
+The folder is one that ``make_stories.py`` made, with what the commands of the story wrote beside
+it: ``cleaned.*`` and ``predicted.*``. The naive choice is what one would take without the tool: the
+label with most votes, the first of equals; or, where there are no votes, any of the names at
+random.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from surelabel.data.tables import read_table
+from surelabel.data.table_files import read_table
 
 Row = dict[str, Any]
 
@@ -23,20 +25,34 @@ def naive_share(row: Row, truth: str) -> float:
     if "caption" in row:
         names = row["caption"].split("|")
         return (truth in names) / len(names)
-    votes = [vote for name, vote in row.items() if name.startswith(("vote_", "model_")) and vote is not None]
+    votes = [
+        vote
+        for name, vote in row.items()
+        if name.startswith(("vote_", "model_")) and vote is not None
+    ]
     return float(bool(votes) and Counter(votes).most_common(1)[0][0] == truth)
 
 
 def read(folder: Path, stem: str, truth: dict[str, str]) -> list[tuple[Row, str]]:
-    """The rows of a file whatever its form, each with its true label; none if there is no such file."""
-    rows = [row for path in sorted(folder.glob(f"{stem}.*")) for row in read_table(path).to_pylist()]
+    """The rows of a file whatever its form, each with its true label; none if there is no such
+    file.
+    """
+    rows = [
+        row for path in sorted(folder.glob(f"{stem}.*")) for row in read_table(path).to_pylist()
+    ]
     return [(row, truth[str(next(iter(row.values())))]) for row in rows]
 
 
 def main() -> None:
     """Print how many labels are right, before and after."""
     parser = argparse.ArgumentParser(description="Compare the labels of a story with the truth.")
-    parser.add_argument("folder", type=Path, nargs="?", default=Path(), help="of one story; by default where you are")
+    parser.add_argument(
+        "folder",
+        type=Path,
+        nargs="?",
+        default=Path(),
+        help="of one story; by default where you are",
+    )
     folder = parser.parse_args().folder
     with open(folder / "truth.csv", encoding="utf-8") as file:
         truth = {row[0]: row[1] for row in csv.reader(file)}
@@ -49,9 +65,17 @@ def main() -> None:
     show("naive choice", [naive_share(row, true) for row, true in cleaned])
     show("cleaned label", [row["label"] == true for row, true in cleaned])
     for status in ("certain", "likely", "look"):
-        show(f"  of these {status}", [row["label"] == true for row, true in cleaned if row["status"] == status])
+        show(
+            f"  of these {status}",
+            [row["label"] == true for row, true in cleaned if row["status"] == status],
+        )
     show(
-        "suggestion where outside", [row["suggestion"] == true for row, true in cleaned if str(row["outside"]).lower() == "true"]
+        "suggestion where outside",
+        [
+            row["suggestion"] == true
+            for row, true in cleaned
+            if str(row["outside"]).lower() == "true"
+        ],
     )
     show("new rows, predicted", [row["label"] == true for row, true in predicted])
 

@@ -1,7 +1,8 @@
-"""Make the files of the three stories in docs/stories: ``python examples/make_stories.py FOLDER [STORY]``.
+"""Make the files of the three stories in docs/stories: ``python examples/make_stories.py FOLDER
+[STORY]``.
 
-Nothing is downloaded, and the same files come out every time: people, birds and messages are made up here. The truth goes to
-files of its own, which only ``examples/check_story.py`` reads.
+Nothing is downloaded, and the same files come out every time: people, birds and messages are made
+up here. The truth goes to files of its own, which only ``examples/check_story.py`` reads.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ Row = dict[str, Any]
 
 #: Width and height of a picture.
 SIDE = 64
-#: skin, hair, hair style, width and height of the head, distance of the eyes, length of the nose, glasses, beard
+#: skin, hair, hair style, width and height of the head, distance of the eyes, length of the nose,
+#: glasses, beard
 CAST: dict[str, tuple[Any, ...]] = {
     "Ada": ((236, 200, 175), (70, 45, 30), "long", 0.27, 0.36, 0.110, 0.10, False, False),
     "Bruno": ((222, 180, 150), (60, 40, 30), "short", 0.30, 0.35, 0.120, 0.13, False, True),
@@ -38,7 +40,13 @@ CAST: dict[str, tuple[Any, ...]] = {
     "Jonas": ((205, 162, 128), (45, 30, 25), "short", 0.29, 0.36, 0.115, 0.12, False, True),
 }
 #: These are mostly seen together, so that their captions alone rarely tell them apart.
-FRIENDS = (("Ada", "Bruno"), ("Celia", "Dario"), ("Elsa", "Greta"), ("Felix", "Hugo"), ("Ines", "Jonas"))
+FRIENDS = (
+    ("Ada", "Bruno"),
+    ("Celia", "Dario"),
+    ("Elsa", "Greta"),
+    ("Felix", "Hugo"),
+    ("Ines", "Jonas"),
+)
 
 
 def captions(folder: Path, rng: np.random.Generator) -> None:
@@ -54,16 +62,27 @@ def captions(folder: Path, rng: np.random.Generator) -> None:
     (folder / "faces").mkdir(exist_ok=True)
     for number, face in enumerate(faces[:720], 1):
         picture = draw_face(face["truth"], rng)
-        face |= {"face": f"f{number:04}", "image": f"faces/f{number:04}.png", "vector": embed(picture)}
+        face |= {
+            "face": f"f{number:04}",
+            "image": f"faces/f{number:04}.png",
+            "vector": embed(picture),
+        }
         Image.fromarray(picture).save(folder / face["image"])
     old, new = faces[:600], faces[600:720]
     columns = ("face", "photo", "image", "caption", "vector")
-    pq.write_table(pa.Table.from_pylist([{name: row[name] for name in columns} for row in old]), folder / "faces.parquet")
     pq.write_table(
-        pa.Table.from_pylist([{name: row[name] for name in columns if name != "caption"} for row in new]),
+        pa.Table.from_pylist([{name: row[name] for name in columns} for row in old]),
+        folder / "faces.parquet",
+    )
+    pq.write_table(
+        pa.Table.from_pylist(
+            [{name: row[name] for name in columns if name != "caption"} for row in new]
+        ),
         folder / "new_faces.parquet",
     )
-    write_csv(folder / "truth.csv", ({"face": row["face"], "truth": row["truth"]} for row in old + new))
+    write_csv(
+        folder / "truth.csv", ({"face": row["face"], "truth": row["truth"]} for row in old + new)
+    )
 
 
 def _people(rng: np.random.Generator) -> list[str]:
@@ -71,14 +90,23 @@ def _people(rng: np.random.Generator) -> list[str]:
     pair = list(FRIENDS[rng.integers(len(FRIENDS))])
     named = pair if rng.random() < 0.75 else [str(rng.choice(pair))]
     others = [name for name in CAST if name not in pair]
-    return named + rng.choice(others, rng.choice([0, 1, 2], p=[0.35, 0.4, 0.25]), replace=False).tolist()
+    return (
+        named
+        + rng.choice(others, rng.choice([0, 1, 2], p=[0.35, 0.4, 0.25]), replace=False).tolist()
+    )
 
 
 def draw_face(name: str, rng: np.random.Generator) -> np.ndarray:
-    """A picture of a person of the cast: each time turned, lit and framed in another way, at times badly."""
+    """A picture of a person of the cast: each time turned, lit and framed in another way, at times
+    badly.
+    """
     skin, hair, style, width, height, eyes, nose, glasses, beard = CAST[name]
     bad = rng.random() < 0.12
-    place = np.mgrid[0:SIDE, 0:SIDE][::-1] / SIDE - 0.5 - rng.normal(0, 0.045 if bad else 0.025, 2)[:, None, None]
+    place = (
+        np.mgrid[0:SIDE, 0:SIDE][::-1] / SIDE
+        - 0.5
+        - rng.normal(0, 0.045 if bad else 0.025, 2)[:, None, None]
+    )
     angle, zoom = rng.normal(0, 0.12), rng.normal(1, 0.05)
     x = (np.cos(angle) * place[0] + np.sin(angle) * place[1]) / zoom
     y = (np.cos(angle) * place[1] - np.sin(angle) * place[0]) / zoom
@@ -96,16 +124,27 @@ def draw_face(name: str, rng: np.random.Generator) -> np.ndarray:
         paint(hair, ellipse(0, 0.05, width + 0.08, height + 0.10))
     if style == "curly":
         for turn in np.linspace(-2.6, -0.5, 8):
-            paint(hair, ellipse((width + 0.02) * np.cos(turn), height * np.sin(turn) * 0.9, 0.11, 0.11))
+            paint(
+                hair,
+                ellipse((width + 0.02) * np.cos(turn), height * np.sin(turn) * 0.9, 0.11, 0.11),
+            )
     if style == "short":
         paint(hair, ellipse(0, -0.06, width + 0.03, height))
     paint(skin, ellipse(0, 0.03, width, height))
     if style != "bald":
-        paint(hair, np.minimum(ellipse(0, 0.0, width + 0.02, height + 0.03), -0.2 + rng.normal(0, 0.01) - y))
+        paint(
+            hair,
+            np.minimum(
+                ellipse(0, 0.0, width + 0.02, height + 0.03), -0.2 + rng.normal(0, 0.01) - y
+            ),
+        )
     for side in (-1, 1):
         paint((250, 250, 250), ellipse(side * eyes + turned, -0.03, 0.052, 0.034))
         paint((40, 35, 50), ellipse(side * eyes + 1.6 * turned, -0.03, 0.026, 0.03))
-        paint(0.6 * np.array(hair), ellipse(side * eyes + turned, -0.10 + rng.normal(0, 0.006), 0.06, 0.014))
+        paint(
+            0.6 * np.array(hair),
+            ellipse(side * eyes + turned, -0.10 + rng.normal(0, 0.006), 0.06, 0.014),
+        )
         if glasses:
             ring = ellipse(side * eyes + turned, -0.03, 0.088, 0.075)
             paint((30, 30, 40), np.minimum(ring, 0.018 - ring))
@@ -113,15 +152,24 @@ def draw_face(name: str, rng: np.random.Generator) -> np.ndarray:
     if beard:
         paint(0.9 * np.array(hair), np.minimum(ellipse(0, 0.03, width, height), y - 0.17))
     smile = rng.uniform(-0.6, 1.0)
-    paint((165, 60, 65), 0.02 - np.abs(y - 0.22 + 6 * smile * (x - turned) ** 2) - np.maximum(np.abs(x - turned) - 0.09, 0))
+    paint(
+        (165, 60, 65),
+        0.02
+        - np.abs(y - 0.22 + 6 * smile * (x - turned) ** 2)
+        - np.maximum(np.abs(x - turned) - 0.09, 0),
+    )
     light = rng.uniform(0.35, 0.6) if bad else rng.uniform(0.75, 1.15)
     shade = 1 + rng.normal(0, 0.35) * x[..., None]
-    picture = picture * light * shade * rng.normal(1, 0.05, 3) + rng.normal(0, 22 if bad else 8, picture.shape)
+    picture = picture * light * shade * rng.normal(1, 0.05, 3) + rng.normal(
+        0, 22 if bad else 8, picture.shape
+    )
     return np.clip(picture, 0, 255).astype(np.uint8)
 
 
 def embed(picture: np.ndarray) -> list[float]:
-    """108 numbers for a picture: 6 × 6 blocks of its middle in three colours, light evened out. A face network gives better."""
+    """108 numbers for a picture: 6 × 6 blocks of its middle in three colours, light evened out. A
+    face network gives better.
+    """
     blocks = picture[8:56, 8:56].reshape(6, 8, 6, 8, 3).mean(axis=(1, 3))
     blocks = (blocks - blocks.mean()) / (blocks.std() + 1e-9)
     return np.round(blocks, 3).ravel().tolist()
@@ -153,12 +201,21 @@ LOOKS_LIKE = {
     "marsh tit": "willow tit",
     "willow tit": "marsh tit",
 }
-#: How often each volunteer was there, and how often right; Emil ticks the first box when in a hurry.
-VOLUNTEERS = {"anna": (0.7, 0.92), "ben": (0.6, 0.82), "cleo": (0.6, 0.78), "dora": (0.5, 0.75), "emil": (0.8, 0.45)}
+#: How often each volunteer was there, and how often right; Emil ticks the first box when in a
+#: hurry.
+VOLUNTEERS = {
+    "anna": (0.7, 0.92),
+    "ben": (0.6, 0.82),
+    "cleo": (0.6, 0.78),
+    "dora": (0.5, 0.75),
+    "emil": (0.8, 0.45),
+}
 
 
 def annotators(folder: Path, rng: np.random.Generator) -> None:
-    """Birds, measured with gaps, and what five volunteers took them for; an expert looked at every tenth."""
+    """Birds, measured with gaps, and what five volunteers took them for; an expert looked at every
+    tenth.
+    """
     birds = []
     for number in range(1, 801):
         kind = str(rng.choice(list(SPECIES), p=(0.27, 0.13, 0.25, 0.19, 0.16)))
@@ -167,14 +224,21 @@ def annotators(folder: Path, rng: np.random.Generator) -> None:
         bird: Row = {"bird": f"b{number:04}"}
         measured = zip(("wing", "weight", "bill", "tail"), size, known, strict=True)
         bird |= {name: value if there else None for name, value, there in measured}
-        bird["habitat"] = str(rng.choice(HABITATS, p=LIVES_IN[kind])) if rng.random() > 0.05 else None
+        bird["habitat"] = (
+            str(rng.choice(HABITATS, p=LIVES_IN[kind])) if rng.random() > 0.05 else None
+        )
         difficult = rng.random() < 0.3  # moulting, or seen from afar
         for name, (present, right) in VOLUNTEERS.items():
-            bird[f"vote_{name}"] = _vote(kind, name, right - 0.2 * difficult, rng) if rng.random() < present else None
+            bird[f"vote_{name}"] = (
+                _vote(kind, name, right - 0.2 * difficult, rng) if rng.random() < present else None
+            )
         bird |= {"expert": kind if rng.random() < 1 / 10 else None, "truth": kind}
         birds.append(bird)
     old, new = birds[:700], birds[700:]
-    write_csv(folder / "birds.csv", ({name: cell for name, cell in row.items() if name != "truth"} for row in old))
+    write_csv(
+        folder / "birds.csv",
+        ({name: cell for name, cell in row.items() if name != "truth"} for row in old),
+    )
     features = ("bird", "wing", "weight", "bill", "tail", "habitat")
     write_csv(folder / "new_birds.csv", ({name: row[name] for name in features} for row in new))
     write_csv(folder / "truth.csv", ({"bird": row["bird"], "truth": row["truth"]} for row in birds))
@@ -185,12 +249,29 @@ def _vote(kind: str, name: str, right: float, rng: np.random.Generator) -> str:
         return kind
     if name == "emil":
         return str(rng.choice(["blue tit", "coal tit", "great tit"], p=[0.7, 0.1, 0.2]))
-    return LOOKS_LIKE[kind] if rng.random() < 0.7 else str(rng.choice([other for other in SPECIES if other != kind]))
+    return (
+        LOOKS_LIKE[kind]
+        if rng.random() < 0.7
+        else str(rng.choice([other for other in SPECIES if other != kind]))
+    )
 
 
 # -------------------------------------------------------------------- several language models
 
-THINGS = ("kettle", "lamp", "jacket", "backpack", "headset", "blender", "printer", "tent", "camera", "pump", "rug", "mirror")
+THINGS = (
+    "kettle",
+    "lamp",
+    "jacket",
+    "backpack",
+    "headset",
+    "blender",
+    "printer",
+    "tent",
+    "camera",
+    "pump",
+    "rug",
+    "mirror",
+)
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "yesterday")
 #: Sentences by topic, the usual ones first; words in braces are filled in.
 SAYS = {
@@ -280,44 +361,107 @@ ASIDES = {
     "product": ("I use the {thing} every day", "it is the green {thing}"),
     "return": ("I never sent anything back before", "last year I got a refund without trouble"),
 }
-OPENINGS = ("Hello,", "Hi there,", "Dear team,", "Good morning,", "", "", "Sorry to bother you, but")
-CLOSINGS = ("Thanks!", "Please help.", "Kind regards", "I am getting impatient.", "", "", "Thank you in advance")
-ASKS = ("any", "can", "do", "does", "how", "is", "what", "when", "where", "which", "who", "why", "will")
-#: How often each model is right on plain messages; how often it falls for an aside; what it says when it does not know.
-MODELS = {"model_a": (0.88, 0.35, "product"), "model_b": (0.82, 0.45, "delivery"), "model_c": (0.72, 0.40, "account")}
+OPENINGS = (
+    "Hello,",
+    "Hi there,",
+    "Dear team,",
+    "Good morning,",
+    "",
+    "",
+    "Sorry to bother you, but",
+)
+CLOSINGS = (
+    "Thanks!",
+    "Please help.",
+    "Kind regards",
+    "I am getting impatient.",
+    "",
+    "",
+    "Thank you in advance",
+)
+ASKS = (
+    "any",
+    "can",
+    "do",
+    "does",
+    "how",
+    "is",
+    "what",
+    "when",
+    "where",
+    "which",
+    "who",
+    "why",
+    "will",
+)
+#: How often each model is right on plain messages; how often it falls for an aside; what it says
+#: when it does not know.
+MODELS = {
+    "model_a": (0.88, 0.35, "product"),
+    "model_b": (0.82, 0.45, "delivery"),
+    "model_c": (0.72, 0.40, "account"),
+}
 
 
 def llm_votes(folder: Path, rng: np.random.Generator) -> None:
-    """Messages to a shop, and what three language models say they are about; a person read every twelfth."""
+    """Messages to a shop, and what three language models say they are about; a person read every
+    twelfth.
+    """
     messages = []
     for number in range(1, 801):
         topic = str(rng.choice(list(SAYS), p=(0.14, 0.28, 0.2, 0.16, 0.22)))
-        aside = str(rng.choice([other for other in SAYS if other != topic])) if rng.random() < 0.5 else None
+        aside = (
+            str(rng.choice([other for other in SAYS if other != topic]))
+            if rng.random() < 0.5
+            else None
+        )
         row: Row = {"message": f"m{number:04}", "text": _text(topic, aside, rng)}
         for model, (right, falls, habit) in MODELS.items():
             row[model] = None
             if rng.random() > 0.04:  # else the answer could not be read
-                wrong = aside if aside is not None and rng.random() < falls else habit if rng.random() > right else topic
+                wrong = (
+                    aside
+                    if aside is not None and rng.random() < falls
+                    else habit
+                    if rng.random() > right
+                    else topic
+                )
                 row[model] = wrong
         row |= {"checked": topic if rng.random() < 1 / 12 else None, "truth": topic}
         messages.append(row)
     old, new = messages[:700], messages[700:]
     with open(folder / "messages.jsonl", "w", encoding="utf-8") as file:
         for row in old:
-            file.write(json.dumps({name: cell for name, cell in row.items() if name != "truth"}) + "\n")
+            file.write(
+                json.dumps({name: cell for name, cell in row.items() if name != "truth"}) + "\n"
+            )
     with open(folder / "new_messages.jsonl", "w", encoding="utf-8") as file:
-        file.writelines(json.dumps({name: row[name] for name in ("message", "text")}) + "\n" for row in new)
-    write_csv(folder / "truth.csv", ({"message": row["message"], "truth": row["truth"]} for row in messages))
+        file.writelines(
+            json.dumps({name: row[name] for name in ("message", "text")}) + "\n" for row in new
+        )
+    write_csv(
+        folder / "truth.csv",
+        ({"message": row["message"], "truth": row["truth"]} for row in messages),
+    )
 
 
 def _text(topic: str, aside: str | None, rng: np.random.Generator) -> str:
-    """One message: an opening, what it is about, perhaps something in passing before or after, a closing; with slips."""
+    """One message: an opening, what it is about, perhaps something in passing before or after, a
+    closing; with slips.
+    """
     usual = 1 / np.arange(2, 2 + len(SAYS[topic]))
-    sentences = [str(rng.choice(VAGUE if rng.random() < 0.04 else rng.choice(SAYS[topic], 1, p=usual / usual.sum())))]
+    sentences = [
+        str(
+            rng.choice(
+                VAGUE if rng.random() < 0.04 else rng.choice(SAYS[topic], 1, p=usual / usual.sum())
+            )
+        )
+    ]
     if aside is not None:
         sentences.insert(int(rng.integers(2)), str(rng.choice(ASIDES[aside])))
     filled = [
-        sentence.format(thing=rng.choice(THINGS), day=rng.choice(DAYS), number=rng.integers(5, 90)) for sentence in sentences
+        sentence.format(thing=rng.choice(THINGS), day=rng.choice(DAYS), number=rng.integers(5, 90))
+        for sentence in sentences
     ]
     ended = [f"{sentence}{'?' if sentence.split()[0] in ASKS else '.'}" for sentence in filled]
     ended[1:] = [sentence[0].upper() + sentence[1:] for sentence in ended[1:]]

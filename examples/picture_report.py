@@ -1,4 +1,5 @@
-"""A small picture of a report: ``python picture_report.py REPORT.html PICTURE.png [--section look]``.
+"""A small picture of a report: ``python picture_report.py REPORT.html PICTURE.png [--section
+look]``.
 
 Needs playwright and Chromium. The pictures in docs/stories are made so.
 """
@@ -22,10 +23,14 @@ def main() -> None:
     parser.add_argument("report", type=Path)
     parser.add_argument("picture", type=Path)
     parser.add_argument("--height", type=int, default=640)
-    parser.add_argument("--section", help="where to begin: look, annotators, ...; by default at the top")
+    parser.add_argument(
+        "--section", help="where to begin: look, annotators, ...; by default at the top"
+    )
     given = parser.parse_args()
     with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        browser = play.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
         page = browser.new_page(viewport={"width": WIDTH, "height": given.height})
         page.goto(given.report.resolve().as_uri())
         top = page.locator(f"#{given.section}").bounding_box()["y"] if given.section else 0

@@ -1,4 +1,6 @@
-"""Learning from candidate labels: find which of several possible labels is right, and train the classifier."""
+"""Learning from candidate labels: find which of several possible labels is right, and train the
+classifier.
+"""
 
 from typing import Any
 
@@ -44,17 +46,18 @@ __all__ = [
     "save_model",
 ]
 
-#: The jobs of the command line, on data frames; imported when they are used, because they need pyarrow.
-_DESK = ("clean", "compare", "fit", "inspect", "predict")
+#: The jobs of the command line, on data frames; imported when they are used, because they need
+#: pyarrow.
+_TABLE_JOBS = ("clean", "compare", "fit", "inspect", "predict")
 
 
 def __getattr__(name: str) -> Any:
-    if name in _DESK:
-        from .desk import tasks
+    if name in _TABLE_JOBS:
+        from .tables import tasks
 
         return getattr(tasks, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_DESK])
+    return sorted([*__all__, *_TABLE_JOBS])

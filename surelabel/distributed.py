@@ -1,12 +1,14 @@
-"""SURE on a Dask cluster: ``from surelabel.distributed import SUREClassifier``, and dask arrays or data frames for ``X``.
+"""SURE on a Dask cluster: ``from surelabel.distributed import SUREClassifier``, and dask arrays or
+data frames for ``X``.
 
-Every block of rows has its place on a worker: its features, its candidates and its confidences. A pass over the rows is a task
-per block and a tree of sums in a fixed order, so the answer does not depend on the number of workers. The model ``W`` (D × l)
-goes to the workers, sums of its size come back.
+Every block of rows has its place on a worker: its features, its candidates and its confidences. A
+pass over the rows is a task per block and a tree of sums in a fixed order, so the answer does not
+depend on the number of workers. The model ``W`` (D × l) goes to the workers, sums of its size come
+back.
 
-Confidences are a function of the block and of the model; those before them are needed only for the size of the change. What a
-lost worker held is therefore made again from at most two models, however many iterations lie behind: Dask's scheduler does it,
-and the fit goes on.
+Confidences are a function of the block and of the model; those before them are needed only for the
+size of the change. What a lost worker held is therefore made again from at most two models, however
+many iterations lie behind: Dask's scheduler does it, and the fit goes on.
 """
 
 from __future__ import annotations
@@ -29,10 +31,21 @@ try:
     from dask.distributed import Client, Future
     from dask.sizeof import sizeof
 except ImportError as error:
-    raise ImportError(f"surelabel.distributed needs Dask ({error}): pip install 'surelabel[dask]'") from error
+    raise ImportError(
+        f"surelabel.distributed needs Dask ({error}): pip install 'surelabel[dask]'"
+    ) from error
 
 from .data.candidates import CandidateSets
-from .data.dask_rows import ClusterError, DaskRows, find_client, float_type, gather, is_frame, on_cluster, whole_rows
+from .data.dask_rows import (
+    ClusterError,
+    DaskRows,
+    find_client,
+    float_type,
+    gather,
+    is_frame,
+    on_cluster,
+    whole_rows,
+)
 from .data.rows import Rows
 from .estimators._base import check_finite
 from .estimators._lowrank import FeatureMap
@@ -49,21 +62,26 @@ FAN = 8  # so many sums are added up by one task
 
 
 class SUREClassifier(InMemory):
-    """SURE on dask arrays and data frames; parameters and fitted attributes are those of :class:`surelabel.SUREClassifier`.
+    """SURE on dask arrays and data frames; parameters and fitted attributes are those of
+    :class:`surelabel.SUREClassifier`.
 
     ``fit`` takes, besides everything that the class in memory takes and then works as that does,
 
-    - ``X``: a dask array in blocks of rows, or a dask data frame of numbers. A :class:`dask.distributed.Client` must be there.
-    - ``y``: candidates in any form here, which are sent to the blocks; or a dask array, data frame, column or bag in the same
-      partitions as ``X``, or a list of :class:`~dask.delayed.Delayed`, one for each, whose parts have such a form.
+    - ``X``: a dask array in blocks of rows, or a dask data frame of numbers. A
+      :class:`dask.distributed.Client` must be there.
+    - ``y``: candidates in any form here, which are sent to the blocks; or a dask array, data frame,
+      column or bag in the same partitions as ``X``, or a list of :class:`~dask.delayed.Delayed`,
+      one for each, whose parts have such a form.
 
-    The solver is "nystroem" or "fourier" ("primal" for the linear kernel), never an exact one, as that needs a matrix of
-    all pairs of rows in one place; "auto" is "nystroem". Features stay with their block between passes if the share of a worker
-    takes at most half of its memory; else the instances stay, and features are made again in every pass.
+    The solver is "nystroem" or "fourier" ("primal" for the linear kernel), never an exact one, as
+    that needs a matrix of all pairs of rows in one place; "auto" is "nystroem". Features stay with
+    their block between passes if the share of a worker takes at most half of its memory; else the
+    instances stay, and features are made again in every pass.
 
-    ``confidence_`` and ``transduction_`` are gathered at the end and are as in memory: 12 bytes for each candidate of a row.
-    ``predict``, ``predict_proba`` and ``decision_function`` of dask input are lazy and work block by block: arrays give arrays,
-    data frames give columns or data frames with the same index.
+    ``confidence_`` and ``transduction_`` are gathered at the end and are as in memory: 12 bytes for
+    each candidate of a row. ``predict``, ``predict_proba`` and ``decision_function`` of dask input
+    are lazy and work block by block: arrays give arrays, data frames give columns or data frames
+    with the same index.
 
     See Also
     --------
@@ -78,8 +96,9 @@ class SUREClassifier(InMemory):
     >>> from surelabel.distributed import SUREClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> blocks = da.from_array(X, chunks=(50, -1))
+    >>> candidates = make_partial(y, p=0.8, r=1, random_state=0)
     >>> with Client(processes=False, dashboard_address=None):
-    ...     model = SUREClassifier(n_components=50).fit(blocks, make_partial(y, p=0.8, r=1, random_state=0))
+    ...     model = SUREClassifier(n_components=50).fit(blocks, candidates)
     ...     predicted = model.predict(blocks).compute()
     >>> bool((model.transduction_ == y).mean() > 0.9)
     True
@@ -114,14 +133,17 @@ class SUREClassifier(InMemory):
             return super()._solver_for(X, n_classes)
         if self.kernel == "precomputed" or self.solver == "dual":
             raise ParameterError(
-                "kernel='precomputed' and solver='dual' need a matrix of all pairs of rows in one place, which a cluster does "
+                "kernel='precomputed' and solver='dual' need a matrix of all pairs of rows in one "
+                "place, which a cluster does "
                 "not have; use solver='nystroem', or X.compute() where that fits into memory"
             )
         if self.solver == "auto":
             return "primal" if self.kernel == "linear" else "nystroem"
         return super()._solver_for(X, n_classes)
 
-    def _passes(self, rows: Rows, features: FeatureMap, candidates: CandidateSets, weight: np.ndarray | None) -> Any:
+    def _passes(
+        self, rows: Rows, features: FeatureMap, candidates: CandidateSets, weight: np.ndarray | None
+    ) -> Any:
         if not isinstance(rows, DaskRows):
             return super()._passes(rows, features, candidates, weight)
         return DaskPasses(rows, features, candidates, weight, self.prior)
@@ -129,36 +151,68 @@ class SUREClassifier(InMemory):
     # ---------------------------------------------------------------- predict
 
     def predict(self, X: Any) -> Any:
-        """The most likely label of each instance; lazy for dask input: an array, or a column with the index of the frame."""
+        """The most likely label of each instance; lazy for dask input: an array, or a column with
+        the index of the frame.
+        """
         return self._blockwise("predict", X) if is_dask_collection(X) else super().predict(X)
 
     def predict_proba(self, X: Any) -> Any:
-        """Probabilities of the classes; lazy for dask input: an array, or a data frame with a column per class."""
-        return self._blockwise("predict_proba", X) if is_dask_collection(X) else super().predict_proba(X)
+        """Probabilities of the classes; lazy for dask input: an array, or a data frame with a
+        column per class.
+        """
+        return (
+            self._blockwise("predict_proba", X)
+            if is_dask_collection(X)
+            else super().predict_proba(X)
+        )
 
     def decision_function(self, X: Any) -> Any:
-        """Scores of the classes, with two classes one column; lazy for dask input, as :meth:`predict_proba`."""
-        return self._blockwise("decision_function", X) if is_dask_collection(X) else super().decision_function(X)
+        """Scores of the classes, with two classes one column; lazy for dask input, as
+        :meth:`predict_proba`.
+        """
+        return (
+            self._blockwise("decision_function", X)
+            if is_dask_collection(X)
+            else super().decision_function(X)
+        )
 
     def _blockwise(self, method: str, X: Any) -> Any:
         check_is_fitted(self)
         if self.kernel == "precomputed":
-            raise ParameterError("kernel='precomputed' takes kernel values in memory: use X.compute()")
+            raise ParameterError(
+                "kernel='precomputed' takes kernel values in memory: use X.compute()"
+            )
         labels, n_classes = method == "predict", len(self.classes_)
-        dtype = self.classes_.dtype if labels else np.result_type(float_type(X), self.intercept_.dtype)
+        dtype = (
+            self.classes_.dtype if labels else np.result_type(float_type(X), self.intercept_.dtype)
+        )
         self._check_columns(X, reset=False)
         flat = labels or (method == "decision_function" and n_classes == 2)
         empty = np.empty(0 if flat else (0, n_classes), dtype)
         model = self._without_rows()
         if is_frame(X):
             table = _table(empty, X._meta.index, self.classes_)
-            return X.map_partitions(_serve_frame, model=model, method=method, empty=empty, meta=table)
+            return X.map_partitions(
+                _serve_frame, model=model, method=method, empty=empty, meta=table
+            )
         X = whole_rows(X)
-        shape: dict[str, Any] = {"drop_axis": 1} if flat else {"chunks": (X.chunks[0], (n_classes,))}
-        return da.map_blocks(_serve, X, model=delayed(model, traverse=False), method=method, empty=empty, meta=empty, **shape)
+        shape: dict[str, Any] = (
+            {"drop_axis": 1} if flat else {"chunks": (X.chunks[0], (n_classes,))}
+        )
+        return da.map_blocks(
+            _serve,
+            X,
+            model=delayed(model, traverse=False),
+            method=method,
+            empty=empty,
+            meta=empty,
+            **shape,
+        )
 
     def _without_rows(self) -> InMemory:
-        """The model in memory, without what belongs to training rows: what workers need to predict."""
+        """The model in memory, without what belongs to training rows: what workers need
+        to predict.
+        """
         model = InMemory(**self.get_params(deep=False) | {"callback": None, "n_jobs": 1})
         # Blocks come without the names of their columns, which have been checked.
         left_out = ("confidence_", "transduction_", "support_", "feature_names_in_")
@@ -168,19 +222,27 @@ class SUREClassifier(InMemory):
         return model
 
 
-def _serve(X: np.ndarray, model: InMemory, method: str, empty: np.ndarray, block_id: tuple[int, ...] = ()) -> np.ndarray:
+def _serve(
+    X: np.ndarray, model: InMemory, method: str, empty: np.ndarray, block_id: tuple[int, ...] = ()
+) -> np.ndarray:
     """Predictions of one block."""
     if not len(X):
         return empty
     try:
         return getattr(model, method)(X)
     except InputError as error:
-        raise InputError(f"in block {block_id[0]} of X: {error}" if block_id else str(error)) from None
+        raise InputError(
+            f"in block {block_id[0]} of X: {error}" if block_id else str(error)
+        ) from None
 
 
 def _serve_frame(X: Any, model: InMemory, method: str, empty: np.ndarray) -> Any:
     """Predictions of one partition of a data frame."""
-    return _table(_serve(X.to_numpy(float_type(X), na_value=np.nan), model, method, empty), X.index, model.classes_)
+    return _table(
+        _serve(X.to_numpy(float_type(X), na_value=np.nan), model, method, empty),
+        X.index,
+        model.classes_,
+    )
 
 
 def _table(values: np.ndarray, index: Any, classes: np.ndarray) -> Any:
@@ -194,7 +256,9 @@ def _table(values: np.ndarray, index: Any, classes: np.ndarray) -> Any:
 
 @dataclass(frozen=True)
 class Piece:
-    """Some rows of a block, few enough that their features can be made again: ``values`` are features, or instances."""
+    """Some rows of a block, few enough that their features can be made again: ``values`` are
+    features, or instances.
+    """
 
     values: np.ndarray
     candidates: CandidateBlocks
@@ -203,7 +267,9 @@ class Piece:
 
 @dataclass(frozen=True)
 class Step:
-    """A confidence step of a block: confidences ``p`` and outputs ``q`` of its pieces, and the sums over its rows."""
+    """A confidence step of a block: confidences ``p`` and outputs ``q`` of its pieces, and the sums
+    over its rows.
+    """
 
     p: list[np.ndarray]
     q: list[np.ndarray]
@@ -211,7 +277,9 @@ class Step:
 
 
 Block: TypeAlias = list[Piece]
-Features: TypeAlias = Callable[[np.ndarray], np.ndarray] | None  # None where the values are features already
+Features: TypeAlias = (
+    Callable[[np.ndarray], np.ndarray] | None
+)  # None where the values are features already
 
 
 @sizeof.register((Piece, Step, CandidateBlocks, Moments, Targets))
@@ -221,9 +289,17 @@ def _size(value: Any) -> int:
 
 
 def _make_block(
-    X: np.ndarray, candidates: CandidateSets, weight: np.ndarray | None, first: int, step: int, prior: float, features: Features
+    X: np.ndarray,
+    candidates: CandidateSets,
+    weight: np.ndarray | None,
+    first: int,
+    step: int,
+    prior: float,
+    features: Features,
 ) -> Block:
-    """Rows and their candidates in pieces of ``step`` rows; ``first`` is the number of the first row."""
+    """Rows and their candidates in pieces of ``step`` rows; ``first`` is the number of the first
+    row.
+    """
     check_finite(X, np.arange(first, first + len(X)))
     block = []
     for start in range(0, len(X), step):
@@ -239,17 +315,30 @@ def _features(values: np.ndarray, features: Features) -> np.ndarray:
 
 
 def _moments(block: Block, features: Features) -> tuple[Moments]:
-    return _add([(block_moments(_features(piece.values, features), piece.weight),) for piece in block])
+    return _add(
+        [(block_moments(_features(piece.values, features), piece.weight),) for piece in block]
+    )
 
 
 def _start(block: Block, features: Features, init: str) -> Step:
-    parts = [block_start(_features(piece.values, features), piece.candidates, init) for piece in block]
+    parts = [
+        block_start(_features(piece.values, features), piece.candidates, init) for piece in block
+    ]
     return Step([p for p, _, _ in parts], [], _add([sums for _, *sums in parts]))
 
 
-def _step(block: Block, features: Features, model: tuple[np.ndarray, np.ndarray], lam: float) -> Step:
-    parts = [block_step(_features(piece.values, features), piece.candidates, *model, lam) for piece in block]
-    return Step([p for p, _, _ in parts], [q for _, q, _ in parts], _add([(targets,) for _, _, targets in parts]))
+def _step(
+    block: Block, features: Features, model: tuple[np.ndarray, np.ndarray], lam: float
+) -> Step:
+    parts = [
+        block_step(_features(piece.values, features), piece.candidates, *model, lam)
+        for piece in block
+    ]
+    return Step(
+        [p for p, _, _ in parts],
+        [q for _, q, _ in parts],
+        _add([(targets,) for _, _, targets in parts]),
+    )
 
 
 def _sums(step: Step) -> tuple[Targets, ...]:
@@ -259,12 +348,16 @@ def _sums(step: Step) -> tuple[Targets, ...]:
 def _change(block: Block, old: Step, new: Step) -> tuple[Targets]:
     """The sums of a step, with what it changed."""
     pieces = zip(block, old.p, new.p, new.q, strict=True)
-    change, fall = _add([block_change(piece.candidates, before, after, q) for piece, before, after, q in pieces])
+    change, fall = _add(
+        [block_change(piece.candidates, before, after, q) for piece, before, after, q in pieces]
+    )
     return (replace(new.sums[0], change=change, fall=fall),)
 
 
 def _entries(block: Block, step: Step) -> np.ndarray:
-    return np.concatenate([piece.candidates.all_entries(p) for piece, p in zip(block, step.p, strict=True)])
+    return np.concatenate(
+        [piece.candidates.all_entries(p) for piece, p in zip(block, step.p, strict=True)]
+    )
 
 
 def _add(parts: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
@@ -276,7 +369,8 @@ def _add(parts: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
 
 
 class DaskPasses:
-    """Passes over blocks on a cluster, as :class:`~surelabel.solvers.lowrank.Passes`; use it as a context.
+    """Passes over blocks on a cluster, as :class:`~surelabel.solvers.lowrank.Passes`; use it as a
+    context.
 
     Parameters
     ----------
@@ -293,7 +387,12 @@ class DaskPasses:
     """
 
     def __init__(
-        self, rows: DaskRows, features: FeatureMap, candidates: CandidateSets, weight: np.ndarray | None, prior: float
+        self,
+        rows: DaskRows,
+        features: FeatureMap,
+        candidates: CandidateSets,
+        weight: np.ndarray | None,
+        prior: float,
     ) -> None:
         client = self._client = rows.client
         self._dtype = rows.dtype
@@ -302,7 +401,8 @@ class DaskPasses:
         carried = _carry(client, features)
         keep = keeps_features(rows, features.size)
         self._features = None if keep else carried
-        # One graph, so that the scheduler reads a block, makes its features and drops it before it reads the next.
+        # One graph, so that the scheduler reads a block, makes its features and drops it before it
+        # reads the next.
         self._blocks = client.compute(
             [
                 delayed(_make_block, pure=False)(
@@ -353,15 +453,23 @@ class DaskPasses:
         return self._client.map(function, *futures, pure=False, **arguments)
 
     def _total(self, sums: list[Future]) -> tuple[Any, ...]:
-        """Add up by a tree, whose shape depends on the number of blocks only: the order of sums is always the same."""
+        """Add up by a tree, whose shape depends on the number of blocks only: the order of sums is
+        always the same.
+        """
         while len(sums) > 1:
-            sums = self._map(_add, [sums[start : start + FAN] for start in range(0, len(sums), FAN)])
+            sums = self._map(
+                _add, [sums[start : start + FAN] for start in range(0, len(sums), FAN)]
+            )
         return gather(self._client, sums)[0]
 
 
 def _carry(client: Client, value: Any) -> Future:
-    """A value as the result of a task: unlike scattered data, the scheduler can make it again when its worker is lost."""
-    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):  # it is as small as it can be
+    """A value as the result of a task: unlike scattered data, the scheduler can make it again when
+    its worker is lost.
+    """
+    with dask.config.set(
+        {"distributed.admin.large-graph-warning-threshold": "1 TiB"}
+    ):  # it is as small as it can be
         return client.submit(_itself, value, pure=False)
 
 
@@ -370,9 +478,18 @@ def _itself(value: Any) -> Any:
 
 
 def keeps_features(rows: DaskRows, n_components: int) -> bool:
-    """Whether features stay with their blocks between passes: if a worker's share takes at most half of its memory."""
+    """Whether features stay with their blocks between passes: if a worker's share takes at most
+    half of its memory.
+    """
     workers = rows.client.scheduler_info(n_workers=-1)["workers"].values()
-    limit = min((worker["memory_limit"] for worker in workers if worker["memory_limit"]), default=None)
+    limit = min(
+        (worker["memory_limit"] for worker in workers if worker["memory_limit"]), default=None
+    )
     lengths = np.diff(rows.bounds)
-    share = -(-len(lengths) // max(len(workers), 1)) * int(lengths.max()) * n_components * rows.dtype.itemsize
+    share = (
+        -(-len(lengths) // max(len(workers), 1))
+        * int(lengths.max())
+        * n_components
+        * rows.dtype.itemsize
+    )
     return limit is None or share <= limit / 2

@@ -8,7 +8,9 @@ class SurelabelError(ValueError):
 
 
 class CandidateError(SurelabelError):
-    """The candidate labels cannot be used: an empty set, an unknown class, another length than X."""
+    """The candidate labels cannot be used: an empty set, an unknown class, another length
+    than X.
+    """
 
 
 class InputError(SurelabelError):
@@ -40,11 +42,15 @@ class DataFileError(SurelabelError):
 
 
 class TableError(SurelabelError):
-    """A table cannot be read, written or used; the message names the file, the row and the column, and says what to do."""
+    """A table cannot be read, written or used; the message names the file, the row and the column,
+    and says what to do.
+    """
 
 
 class DownloadError(SurelabelError):
-    """A data file could not be downloaded, or what came is not what was expected; nothing of it was kept."""
+    """A data file could not be downloaded, or what came is not what was expected; nothing of it was
+    kept.
+    """
 
 
 def first_few(items: Sequence | Iterable, shown: int = 5) -> str:

@@ -13,12 +13,14 @@ from typing import BinaryIO
 
 @contextmanager
 def replacing(path: str | os.PathLike) -> Iterator[BinaryIO]:
-    """A file to write to, which takes its place when all is written: a reader sees the old one or the new one, never a part.
+    """A file to write to, which takes its place when all is written: a reader sees the old one or
+    the new one, never a part.
 
     Parameters
     ----------
     path : path-like
-        Where the file belongs; one that is there is replaced, a link to one is followed. A device or a folder is refused.
+        Where the file belongs; one that is there is replaced, a link to one is followed. A device
+        or a folder is refused.
 
     Yields
     ------
@@ -39,7 +41,9 @@ def replacing(path: str | os.PathLike) -> Iterator[BinaryIO]:
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename in (None, str(temporary)):
-            error.filename = str(path)  # a full disk does not say whose, a missing folder names the temporary file
+            error.filename = str(
+                path
+            )  # a full disk does not say whose, a missing folder names the temporary file
         raise
 
 
@@ -55,7 +59,8 @@ def replacing_all(paths: Sequence[str | os.PathLike]) -> Iterator[list[Path]]:
     Yields
     ------
     list of Path
-        Places beside these, of the same endings; what is there is removed if the block raises. Messages name the paths given.
+        Places beside these, of the same endings; what is there is removed if the block raises.
+        Messages name the paths given.
     """
     beside = {}
     for path in paths:

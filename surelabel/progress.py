@@ -9,7 +9,9 @@ T = TypeVar("T")
 
 
 def track(items: Iterable[T], description: str, total: int, *, verbose: bool) -> Iterable[T]:
-    """Pass the items on, with a bar on standard error if ``verbose`` and standard error is a terminal."""
+    """Pass the items on, with a bar on standard error if ``verbose`` and standard error is a
+    terminal.
+    """
     if not verbose:
         return items
     from rich.console import Console
@@ -23,7 +25,9 @@ def track(items: Iterable[T], description: str, total: int, *, verbose: bool) ->
 
 @contextmanager
 def stage(name: str, seconds: dict[str, float], *, verbose: bool) -> Iterator[None]:
-    """Note the time that a stage takes; if ``verbose`` and standard error is a terminal, name it there while it lasts."""
+    """Note the time that a stage takes; if ``verbose`` and standard error is a terminal, name it
+    there while it lasts.
+    """
     start = perf_counter()
     with _spinner(name) if verbose else nullcontext():
         yield

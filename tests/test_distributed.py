@@ -1,4 +1,6 @@
-"""SURE on a Dask cluster of two processes: the answer in memory, with the rows apart and workers that die."""
+"""SURE on a Dask cluster of two processes: the answer in memory, with the rows apart and workers
+that die.
+"""
 
 import logging
 import os
@@ -54,7 +56,9 @@ def client(two_processes):
 
 @pytest.fixture(scope="module")
 def data():
-    X, y = make_classification(M, N, n_informative=5, n_redundant=0, n_classes=4, n_clusters_per_class=1, random_state=0)
+    X, y = make_classification(
+        M, N, n_informative=5, n_redundant=0, n_classes=4, n_clusters_per_class=1, random_state=0
+    )
     return X, y, make_partial(y, p=0.8, r=2, random_state=0)
 
 
@@ -70,7 +74,9 @@ def blocks(X):
 
 def assert_same(model, expected, X):
     """Equal to 1e-6, as promised; ways of summing differ by rounding only."""
-    np.testing.assert_allclose(model.confidence_.toarray(), expected.confidence_.toarray(), atol=1e-6)
+    np.testing.assert_allclose(
+        model.confidence_.toarray(), expected.confidence_.toarray(), atol=1e-6
+    )
     assert np.array_equal(model.transduction_, expected.transduction_)
     np.testing.assert_allclose(model.objective_path_, expected.objective_path_, rtol=1e-6)
     np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-6)
@@ -102,10 +108,17 @@ def test_weights_and_votes(client, data):
     counts = rng.integers(0, 3, (M, 4))
     counts[np.arange(M), y] += 1
     candidates, weight = CandidateSets.from_counts(counts), rng.integers(0, 4, M)
-    expected = surelabel.SUREClassifier(solver="nystroem", **FIXED).fit(X, candidates, sample_weight=weight)
-    assert_same(SUREClassifier(**FIXED).fit(blocks(X), candidates, sample_weight=weight), expected, X)
+    expected = surelabel.SUREClassifier(solver="nystroem", **FIXED).fit(
+        X, candidates, sample_weight=weight
+    )
+    assert_same(
+        SUREClassifier(**FIXED).fit(blocks(X), candidates, sample_weight=weight), expected, X
+    )
     weight = da.from_array(weight, chunks=CHUNK)
-    parts = [dask.delayed(CandidateSets.from_counts)(counts[start : start + CHUNK]) for start in range(0, M, CHUNK)]
+    parts = [
+        dask.delayed(CandidateSets.from_counts)(counts[start : start + CHUNK])
+        for start in range(0, M, CHUNK)
+    ]
     assert_same(SUREClassifier(**FIXED).fit(blocks(X), parts, sample_weight=weight), expected, X)
 
 
@@ -117,8 +130,12 @@ def test_features_made_again_in_small_pieces(client, data, in_memory, monkeypatc
 
 
 def test_features_stay_where_a_share_of_them_fits_into_half_of_a_worker(client, data):
-    rows = distributed.DaskRows(blocks(data[0]), client)  # 4 blocks, so 2 of at most 250 rows for each worker
-    limit = min(worker["memory_limit"] for worker in client.scheduler_info(n_workers=-1)["workers"].values())
+    rows = distributed.DaskRows(
+        blocks(data[0]), client
+    )  # 4 blocks, so 2 of at most 250 rows for each worker
+    limit = min(
+        worker["memory_limit"] for worker in client.scheduler_info(n_workers=-1)["workers"].values()
+    )
     most = limit // 2 // (2 * CHUNK * 8)
     assert distributed.keeps_features(rows, most)
     assert not distributed.keeps_features(rows, most + 1)
@@ -126,17 +143,24 @@ def test_features_stay_where_a_share_of_them_fits_into_half_of_a_worker(client, 
 
 def test_float32_stays_float32(client, data):
     X, _, candidates = data
-    expected = surelabel.SUREClassifier(solver="nystroem", **FIXED).fit(X.astype(np.float32), candidates)
+    expected = surelabel.SUREClassifier(solver="nystroem", **FIXED).fit(
+        X.astype(np.float32), candidates
+    )
     model = SUREClassifier(**FIXED).fit(blocks(X.astype(np.float32)), candidates)
-    assert {model.confidence_.dtype, model.dual_coef_.dtype, model.predict_proba(blocks(X[:9].astype("f"))).dtype} == {
-        np.dtype("f")
-    }
+    assert {
+        model.confidence_.dtype,
+        model.dual_coef_.dtype,
+        model.predict_proba(blocks(X[:9].astype("f"))).dtype,
+    } == {np.dtype("f")}
     np.testing.assert_allclose(model.confidence_.data, expected.confidence_.data, atol=1e-2)
 
 
 def test_arrays_in_memory_are_fitted_in_memory(data):
     X, _, candidates = data
-    model, expected = SUREClassifier(gamma=0.1).fit(X, candidates), surelabel.SUREClassifier(gamma=0.1).fit(X, candidates)
+    model, expected = (
+        SUREClassifier(gamma=0.1).fit(X, candidates),
+        surelabel.SUREClassifier(gamma=0.1).fit(X, candidates),
+    )
     assert model.solver_ == "dual"
     assert np.array_equal(model.dual_coef_, expected.dual_coef_)
     assert clone(model).get_params() == expected.get_params()
@@ -147,7 +171,9 @@ def test_arrays_in_memory_are_fitted_in_memory(data):
 
 def test_data_frames(client, data, in_memory):
     X, _, candidates = data
-    table = pd.DataFrame(X, columns=[f"x{j}" for j in range(N)]).assign(y=[set(row) for row in candidates.to_lists()])
+    table = pd.DataFrame(X, columns=[f"x{j}" for j in range(N)]).assign(
+        y=[set(row) for row in candidates.to_lists()]
+    )
     with dask.config.set({"dataframe.convert-string": False}):
         frame = dd.from_pandas(table, npartitions=5)
     frame = frame[frame.x0 < 1e9]  # lengths are now unknown
@@ -168,7 +194,9 @@ def test_data_frames(client, data, in_memory):
 
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # within Dask
 def test_a_table_of_small_files(client, data, in_memory, tmp_path):
-    """Dask puts small partitions of files together, in another way for other columns; X and y must stay together."""
+    """Dask puts small partitions of files together, in another way for other columns; X and y must
+    stay together.
+    """
     X, _, candidates = data
     table = pd.DataFrame(X, columns=[f"x{j}" for j in range(N)])
     strings = ["|".join(map(str, row)) for row in candidates.to_lists()]
@@ -191,7 +219,9 @@ def test_forms_of_candidates(client, data, in_memory):
     names = ["d", "b", "c", "a"]
     columns = dd.from_pandas(pd.DataFrame(indicator.astype(bool), columns=names), chunksize=CHUNK)
     starts = range(0, M, CHUNK)
-    bag = db.from_delayed([dask.delayed(candidates[start : start + CHUNK].to_lists()) for start in starts])
+    bag = db.from_delayed(
+        [dask.delayed(candidates[start : start + CHUNK].to_lists()) for start in starts]
+    )
     for form in (da.from_array(indicator, chunks=(CHUNK, 3)), bag, columns):
         model = SUREClassifier(**FIXED).fit(blocks(X), form)
         assert_same(model, in_memory, X) if form is not columns else np.testing.assert_allclose(
@@ -214,14 +244,22 @@ def test_empty_partitions(client, data, in_memory):
     assert_same(model, in_memory, X)
     assert model.predict_proba(halves).compute().shape == (M, 4)
     parts = [candidates[start : start + CHUNK].to_lists() for start in range(0, M, CHUNK)]
-    assert_same(SUREClassifier(**FIXED).fit(halves, [dask.delayed(part) for part in parts + [[]] * len(parts)]), in_memory, X)
+    assert_same(
+        SUREClassifier(**FIXED).fit(
+            halves, [dask.delayed(part) for part in parts + [[]] * len(parts)]
+        ),
+        in_memory,
+        X,
+    )
 
 
 # ---------------------------------------------------------------- where the rows are
 
 
 class RowsHeld(WorkerPlugin):
-    """Keeps the largest number of instances, or of features made of them, that a worker process had at once."""
+    """Keeps the largest number of instances, or of features made of them, that a worker process had
+    at once.
+    """
 
     name = "rows-held"
 
@@ -254,10 +292,14 @@ def rows_held(dask_worker):
 @pytest.mark.parametrize("keep", [True, False])
 def test_no_worker_ever_holds_all_of_X(client, monkeypatch, keep):
     m, y = 12_000, np.arange(12_000) % 4
-    X = da.map_blocks(four_clouds, chunks=((1000,) * 12, (200,)), dtype=float)  # made on the workers
+    X = da.map_blocks(
+        four_clouds, chunks=((1000,) * 12, (200,)), dtype=float
+    )  # made on the workers
     monkeypatch.setattr(distributed, "keeps_features", lambda *_: keep)
     client.register_plugin(RowsHeld())
-    model = SUREClassifier(gamma=1e-3, n_components=200, tol=0.01).fit(X, make_partial(y, p=0.8, r=1, random_state=0))
+    model = SUREClassifier(gamma=1e-3, n_components=200, tol=0.01).fit(
+        X, make_partial(y, p=0.8, r=1, random_state=0)
+    )
     assert model.n_iter_ > 2
     assert np.mean(model.transduction_ == y) > 0.9
     held = client.run(rows_held)
@@ -272,7 +314,9 @@ def test_what_the_scheduler_remembers_does_not_grow_with_iterations(client, data
     X, _, candidates = data
     tasks = []
     count = lambda dask_scheduler: len(dask_scheduler.tasks)  # noqa: E731
-    model = SUREClassifier(**FIXED | {"tol": 1e-3}, callback=lambda _: tasks.append(client.run_on_scheduler(count)))
+    model = SUREClassifier(
+        **FIXED | {"tol": 1e-3}, callback=lambda _: tasks.append(client.run_on_scheduler(count))
+    )
     model.fit(blocks(X), candidates)
     assert model.n_iter_ > 10
     # Each iteration has 10 tasks; a few may wait to be forgotten, but not those of all iterations.
@@ -290,7 +334,10 @@ def test_a_worker_killed_in_the_middle_of_a_fit_leaves_the_same_answer(client, d
     def kill(iteration):
         if iteration.number != 4:
             return
-        blocks = {address: sum(str(key).startswith("_make_block") for key in keys) for address, keys in client.has_what().items()}
+        blocks = {
+            address: sum(str(key).startswith("_make_block") for key in keys)
+            for address, keys in client.has_what().items()
+        }
         victim = max(blocks, key=blocks.get)
         assert blocks[victim] > 0  # something is lost
         killed.append(client.run(os.getpid)[victim])
@@ -299,7 +346,9 @@ def test_a_worker_killed_in_the_middle_of_a_fit_leaves_the_same_answer(client, d
     model = SUREClassifier(**FIXED, callback=kill).fit(blocks(X), candidates)
     assert killed
     assert killed[0] not in client.run(os.getpid).values()
-    assert np.array_equal(model.confidence_.data, undisturbed.confidence_.data)  # not a bit is different
+    assert np.array_equal(
+        model.confidence_.data, undisturbed.confidence_.data
+    )  # not a bit is different
     assert np.array_equal(model.objective_path_, undisturbed.objective_path_)
 
 
@@ -324,8 +373,12 @@ def test_a_block_that_always_kills_its_worker_is_an_error(client, data):
         dask_scheduler.allowed_failures = failures
 
     client.run_on_scheduler(allow, 0)
-    dying = da.map_blocks(lambda block: os.kill(os.getpid(), signal.SIGKILL), blocks(X)[:CHUNK], meta=X[:0])
-    with pytest.raises(ClusterError, match="workers of the Dask cluster died, perhaps for want of memory"):
+    dying = da.map_blocks(
+        lambda block: os.kill(os.getpid(), signal.SIGKILL), blocks(X)[:CHUNK], meta=X[:0]
+    )
+    with pytest.raises(
+        ClusterError, match="workers of the Dask cluster died, perhaps for want of memory"
+    ):
         SUREClassifier(**FIXED).fit(dying, candidates[:CHUNK])
     client.run_on_scheduler(allow, 3)
 
@@ -346,9 +399,15 @@ def test_prediction_is_lazy_and_blockwise(client, data, in_memory, tmp_path):
         lazy = getattr(model, method)(read_blocks)
         expected = getattr(in_memory, method)(X)
         assert isinstance(lazy, da.Array)
-        assert (lazy.shape, lazy.dtype, lazy.chunks[0]) == (expected.shape, expected.dtype, read_blocks.chunks[0])
+        assert (lazy.shape, lazy.dtype, lazy.chunks[0]) == (
+            expected.shape,
+            expected.dtype,
+            read_blocks.chunks[0],
+        )
         assert not any(tmp_path.iterdir())
-        np.testing.assert_allclose(lazy[CHUNK : CHUNK + 5].compute(), expected[CHUNK : CHUNK + 5], atol=1e-6)
+        np.testing.assert_allclose(
+            lazy[CHUNK : CHUNK + 5].compute(), expected[CHUNK : CHUNK + 5], atol=1e-6
+        )
         assert [file.name for file in tmp_path.iterdir()] == ["1"]  # other blocks were not needed
         (tmp_path / "1").unlink()
         np.testing.assert_allclose(getattr(model, method)(blocks(X)).compute(), expected, atol=1e-6)
@@ -370,7 +429,9 @@ def test_two_classes_and_no_cluster_to_predict(client, data, two_processes):
     with dask.config.set(scheduler="synchronous"):
         expected = model.decision_function(X)
         assert expected.shape == (M,)
-        np.testing.assert_allclose(model.decision_function(blocks(X)).compute(), expected, atol=1e-12)
+        np.testing.assert_allclose(
+            model.decision_function(blocks(X)).compute(), expected, atol=1e-12
+        )
         broken = np.where(np.arange(M)[:, None] == CHUNK + 7, np.nan, X)
         with pytest.raises(InputError, match=r"in block 1 of X: X contains NaN .* \(7, 0\)"):
             model.predict(blocks(broken)).compute()
@@ -382,7 +443,9 @@ def test_two_classes_and_no_cluster_to_predict(client, data, two_processes):
 
 
 def test_no_cluster(data):
-    with pytest.raises(ClusterError, match=r"no Dask cluster to fit on: make one first, .*Client\(\)"):
+    with pytest.raises(
+        ClusterError, match=r"no Dask cluster to fit on: make one first, .*Client\(\)"
+    ):
         SUREClassifier().fit(blocks(data[0]), data[2])
 
 
@@ -402,7 +465,9 @@ def test_bad_instances(client, data):
     with pytest.raises(InputError, match="X holds <U3: it must hold numbers"):
         SUREClassifier().fit(da.from_array(np.full((4, 2), "cat"), chunks=(2, -1)), candidates)
     with pytest.raises(InputError, match=r"blocks of X are csr_\w+: they must be dense"):
-        SUREClassifier(kernel="linear").fit(blocks(X).map_blocks(__import__("scipy.sparse").sparse.csr_array), candidates)
+        SUREClassifier(kernel="linear").fit(
+            blocks(X).map_blocks(__import__("scipy.sparse").sparse.csr_array), candidates
+        )
     with pytest.raises(InputError, match=r"X has 0 row\(s\)"):
         SUREClassifier().fit(blocks(X)[:0], candidates)
     with pytest.raises(CandidateError, match="X has 900 rows but y has 899"):
@@ -415,7 +480,9 @@ def test_bad_instances(client, data):
 def test_a_broken_row_outside_the_sample_is_found_in_its_block(client):
     X = np.random.default_rng(0).standard_normal((6000, 2))
     model = SUREClassifier(**FIXED)
-    drawn = np.random.default_rng(0).choice(6000, 4000, replace=False)  # those that landmarks are chosen from
+    drawn = np.random.default_rng(0).choice(
+        6000, 4000, replace=False
+    )  # those that landmarks are chosen from
     row = np.setdiff1d(np.arange(6000), drawn)[-1]
     X[row, 1] = np.nan
     with pytest.raises(InputError, match=rf"in 1 cell\(s\), at \(row, column\) \({row}, 1\)"):
@@ -426,9 +493,13 @@ def test_bad_partitions_of_candidates(client, data):
     X, y, candidates = data
     with pytest.raises(CandidateError, match="X has 4 blocks but y has 2 partitions"):
         SUREClassifier().fit(blocks(X), da.from_array(y, chunks=450))
-    with pytest.raises(CandidateError, match="block 2 of X has 250 rows but partition 2 of y has 240"):
+    with pytest.raises(
+        CandidateError, match="block 2 of X has 250 rows but partition 2 of y has 240"
+    ):
         SUREClassifier().fit(blocks(X), da.from_array(y, chunks=((250, 250, 240, 160),)))
     parts = [candidates[start : start + CHUNK].to_lists() for start in range(0, M, CHUNK)]
     parts[2][5] = []
-    with pytest.raises(CandidateError, match=r"in partition 2 of y: 1 row\(s\) have no candidate label: row 5"):
+    with pytest.raises(
+        CandidateError, match=r"in partition 2 of y: 1 row\(s\) have no candidate label: row 5"
+    ):
         SUREClassifier().fit(blocks(X), [dask.delayed(part) for part in parts])

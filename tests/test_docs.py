@@ -10,7 +10,11 @@ import pytest
 from surelabel import all_methods
 
 ROOT = Path(__file__).parents[1]
-PAGES = [page for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))] if ">>>" in page.read_text()]
+PAGES = [
+    page
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    if ">>>" in page.read_text()
+]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -29,7 +33,12 @@ def test_links_lead_somewhere():
 
 def test_the_page_of_the_methods_has_them_all():
     page = (ROOT / "docs/methods.md").read_text(encoding="utf-8")
-    assert page == run_path(ROOT / "docs/hooks.py")["on_page_markdown"](page), "run: python docs/hooks.py"
+    assert page == run_path(ROOT / "docs/hooks.py")["on_page_markdown"](page), (
+        "run: python docs/hooks.py"
+    )
     for method in all_methods().values():
-        assert f"| **{method.name}**<br>`{method.estimator.__name__}` | {method.idea} | {method.cost} |" in page
+        assert (
+            f"| **{method.name}**<br>`{method.estimator.__name__}` | {method.idea} | {method.cost} "
+            "|" in page
+        )
         assert f"- {method.name}: {method.reference}" in page

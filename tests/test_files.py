@@ -47,7 +47,10 @@ def test_links_are_followed(tmp_path):
 
 def test_folders_and_devices_are_not_replaced(tmp_path):
     for path in (tmp_path, "/dev/null"):
-        with pytest.raises(FileExistsError, match="no file that could be replaced"), replacing(path):
+        with (
+            pytest.raises(FileExistsError, match="no file that could be replaced"),
+            replacing(path),
+        ):
             pytest.fail("it was opened")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import surelabel
 
-LAYERS = ["solvers", "data", "evaluation", "estimators", "desk", "experiments", "report", "cli"]
+LAYERS = ["solvers", "data", "evaluation", "estimators", "tables", "experiments", "report", "cli"]
 ROOT = Path(surelabel.__file__).parent
 
 
@@ -20,7 +20,11 @@ def imported_layers(file):
             path = [*base, *(node.module or "").split(".")]
             yield path[0]
         elif isinstance(node, ast.ImportFrom | ast.Import):
-            names = [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+            names = (
+                [node.module]
+                if isinstance(node, ast.ImportFrom)
+                else [alias.name for alias in node.names]
+            )
             yield from (name.split(".")[1] for name in names if name.startswith("surelabel."))
 
 
@@ -37,11 +41,20 @@ def test_imports_go_down():
 
 
 def test_the_library_does_not_import_what_only_commands_need():
-    code = "import sys, surelabel; print([m for m in ('typer', 'skops', 'matplotlib', 'jinja2', 'dask') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    code = (
+        "import sys, surelabel; print([m for m in ('typer', 'skops', 'matplotlib', 'jinja2', "
+        "'dask') if m in sys.modules])"
+    )
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        == "[]"
+    )
 
 
 def test_the_library_needs_no_tables():
-    # pandas, where it is installed, brings pyarrow along by itself: so it is kept away instead of looked for.
+    # pandas, where it is installed, brings pyarrow along by itself: so it is kept away instead of
+    # looked for.
     code = "import sys; sys.modules['pyarrow'] = None; import surelabel"
     subprocess.run([sys.executable, "-c", code], check=True)

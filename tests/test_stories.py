@@ -1,4 +1,6 @@
-"""The stories are followed command by command, as a newcomer would, and what they show is what comes out."""
+"""The stories are followed command by command, as a newcomer would, and what they show is what
+comes out.
+"""
 
 import importlib.util
 import re
@@ -33,7 +35,9 @@ def steps(page):
 
 
 def run(command, folder, monkeypatch):
-    """What a command prints; those of surelabel run in this process, which spares starting Python anew for each."""
+    """What a command prints; those of surelabel run in this process, which spares starting Python
+    anew for each.
+    """
     monkeypatch.chdir(folder)
     words = shlex.split(command)
     if words[0] == "surelabel":
@@ -48,13 +52,20 @@ def run(command, folder, monkeypatch):
 
 
 def like(shown, printed):
-    """Whether a line is as shown: the same words, and numbers that differ no more than machines do."""
+    """Whether a line is as shown: the same words, and numbers that differ no more than
+    machines do.
+    """
     shown, printed = (" ".join(SECONDS.sub("? s", line).split()) for line in (shown, printed))
     words = ".*".join(re.escape(part) for part in NUMBER.sub("#", shown).split("…"))
     if not re.fullmatch(words, NUMBER.sub("#", printed)):
         return False
-    pairs = zip(NUMBER.findall(shown.split("…")[0]), NUMBER.findall(printed), strict="…" not in shown)
-    return all(abs(number(a) - number(b)) <= max(0.05 * number(a), 0.05 if "." in a else 2) for a, b in pairs)
+    pairs = zip(
+        NUMBER.findall(shown.split("…")[0]), NUMBER.findall(printed), strict="…" not in shown
+    )
+    return all(
+        abs(number(a) - number(b)) <= max(0.05 * number(a), 0.05 if "." in a else 2)
+        for a, b in pairs
+    )
 
 
 def number(text):
@@ -62,7 +73,9 @@ def number(text):
 
 
 def check(command, shown, printed):
-    """The lines shown follow each other in what was printed; a line of … stands for any number of them."""
+    """The lines shown follow each other in what was printed; a line of … stands for any number of
+    them.
+    """
     lines, place, skip = [line for line in printed.splitlines() if line.strip()], 0, False
     for line in filter(str.strip, shown):
         if line.strip() == "…":
@@ -96,7 +109,8 @@ def test_story(page, tmp_path, monkeypatch):
         else:
             check(command, shown, run(command, folder, monkeypatch))
 
-    # The truth was not among what the commands read, and the labels found are nearer to it than the naive choice is.
+    # The truth was not among what the commands read, and the labels found are nearer to it than the
+    # naive choice is.
     stories = example("check_story")
     truth = dict(line.split(",") for line in (folder / "truth.csv").read_text().splitlines())
     cleaned = stories.read(folder, "cleaned", truth)
@@ -115,11 +129,18 @@ def test_files_are_the_same_every_time(tmp_path):
     for name in stories.STORIES:
         stories.make(name, tmp_path / "first")
         stories.make(name, tmp_path / "second")
-    first = sorted(path.relative_to(tmp_path / "first") for path in (tmp_path / "first").rglob("*.*"))
+    first = sorted(
+        path.relative_to(tmp_path / "first") for path in (tmp_path / "first").rglob("*.*")
+    )
     assert first
-    assert all((tmp_path / "first" / path).read_bytes() == (tmp_path / "second" / path).read_bytes() for path in first)
+    assert all(
+        (tmp_path / "first" / path).read_bytes() == (tmp_path / "second" / path).read_bytes()
+        for path in first
+    )
     faces = pq.read_table(tmp_path / "first" / "captions" / "faces.parquet")
-    assert all((tmp_path / "first" / "captions" / image).is_file() for image in faces["image"].to_pylist())
+    assert all(
+        (tmp_path / "first" / "captions" / image).is_file() for image in faces["image"].to_pylist()
+    )
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from ..exceptions import SurelabelError
 UsageError: Any = typer.BadParameter.__base__
 #: Verbs that go on where they were when they are run again.
 RESUMED = ("run", "reproduce")
-DESK = ("inspect", "clean", "fit", "predict", "compare", "convert")
+TABLE_VERBS = ("inspect", "clean", "fit", "predict", "compare", "convert")
 
 
 class _Verbs(TyperGroup):
@@ -33,15 +33,24 @@ class _Verbs(TyperGroup):
             raise _failed(str(error)) from None
         except UsageError as error:
             message = error.format_message().rstrip(".")
-            raise _failed(f"{message}; see {' '.join(filter(None, ('surelabel', ctx.invoked_subcommand)))} --help") from None
+            raise _failed(
+                f"{message}; see {' '.join(filter(None, ('surelabel', ctx.invoked_subcommand)))} "
+                "--help"
+            ) from None
         except BrokenPipeError:
             raise  # the reader of our output has seen enough; typer ends quietly
         except OSError as error:
-            if error.filename is None:  # standard output is on a full disk, and what is left of it must not be tried again
+            if (
+                error.filename is None
+            ):  # standard output is on a full disk, and what is left of it must not be tried again
                 _forget_output()
             raise _failed(f"{error.filename or 'the output'}: {error.strerror or error}") from None
         except KeyboardInterrupt:
-            then = "run the same command again to go on" if ctx.invoked_subcommand in RESUMED else "no file is half-written"
+            then = (
+                "run the same command again to go on"
+                if ctx.invoked_subcommand in RESUMED
+                else "no file is half-written"
+            )
             typer.echo(f"stopped; {then}", err=True)
             raise typer.Exit(130) from None
 
@@ -52,7 +61,9 @@ def _failed(message: str) -> typer.Exit:
 
 
 def _line(text: str) -> str:
-    """One line, without what could move the cursor: names of files and columns may hold anything."""
+    """One line, without what could move the cursor: names of files and columns may hold
+    anything.
+    """
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
@@ -70,9 +81,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     help="Learning from candidate labels: from doubtful labels to clean ones and a model.",
-    epilog="Exit codes: 0 done; 1 done, but something needs attention; 2 bad input, nothing was written; 130 stopped.",
+    epilog=(
+        "Exit codes: 0 done; 1 done, but something needs attention; 2 bad input, nothing was "
+        "written; 130 stopped."
+    ),
 )
 _modules = [module.name for module in iter_modules(__path__) if not module.name.startswith("_")]
-for _name in sorted(_modules, key=lambda name: (name not in DESK, DESK.index(name) if name in DESK else 0)):
-    _panel = "Your tables" if _name in DESK else "Experiments"
+for _name in (*TABLE_VERBS, *sorted(set(_modules) - set(TABLE_VERBS))):
+    _panel = "Your tables" if _name in TABLE_VERBS else "Experiments"
     app.command(_name, rich_help_panel=_panel)(getattr(import_module(f"{__name__}.{_name}"), _name))

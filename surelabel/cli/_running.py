@@ -15,17 +15,34 @@ from ..experiments.cells import cells_of
 from ..experiments.runner import run_study
 from ..experiments.study import Study
 
-Datasets = Annotated[list[str] | None, typer.Option(help="Only these data sets: names separated by commas.")]
-Methods = Annotated[list[str] | None, typer.Option(help="Only these methods: names separated by commas.")]
+Datasets = Annotated[
+    list[str] | None, typer.Option(help="Only these data sets: names separated by commas.")
+]
+Methods = Annotated[
+    list[str] | None, typer.Option(help="Only these methods: names separated by commas.")
+]
 Levels = Annotated[
-    str | None, typer.Option(metavar="0.1,0.4", help="Only these levels of p (in configuration I: of ε) of controlled data.")
+    str | None,
+    typer.Option(
+        metavar="0.1,0.4",
+        help="Only these levels of p (in configuration I: of ε) of controlled data.",
+    ),
 ]
 Folds = Annotated[int | None, typer.Option(min=1, help="Only the first so many folds.")]
 Selection = Annotated[
-    str | None, typer.Option(metavar="|".join(SELECTIONS), help="Choose parameters by this instead of what the study says.")
+    str | None,
+    typer.Option(
+        metavar="|".join(SELECTIONS),
+        help="Choose parameters by this instead of what the study says.",
+    ),
 ]
-Workers = Annotated[int | None, typer.Option(min=1, help="Number of processes; by default one per core.")]
-Dask = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Run on this Dask cluster; 'local' makes one here.")]
+Workers = Annotated[
+    int | None, typer.Option(min=1, help="Number of processes; by default one per core.")
+]
+Dask = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="Run on this Dask cluster; 'local' makes one here."),
+]
 Results = Annotated[Path, typer.Option(help="Where records go: a folder for each study.")]
 
 
@@ -50,9 +67,15 @@ def run_parts(
 ) -> None:
     """Run them one after the other, say what came out, and end with code 1 if a cell failed."""
     wanted: dict[str, Any] = {
-        "datasets": _names("data set", datasets, (name for part in parts for name in part.study.datasets)),
-        "methods": _names("method", methods, (plan.name for part in parts for plan in part.study.methods)),
-        "levels": _levels(levels, [level.level for part in parts for level in part.study.configurations]),
+        "datasets": _names(
+            "data set", datasets, (name for part in parts for name in part.study.datasets)
+        ),
+        "methods": _names(
+            "method", methods, (plan.name for part in parts for plan in part.study.methods)
+        ),
+        "levels": _levels(
+            levels, [level.level for part in parts for level in part.study.configurations]
+        ),
     }
     failed = 0
     for part in parts:
@@ -77,7 +100,11 @@ def check_name(what: str, name: str, known: Iterable[str]) -> str:
 def _names(what: str, given: list[str] | None, known: Iterable[str]) -> list[str] | None:
     """Names given as ``a,b`` or by repeating the option; None if none are."""
     known = list(known)
-    return [check_name(what, name.strip(), known) for text in given for name in text.split(",")] if given else None
+    return (
+        [check_name(what, name.strip(), known) for text in given for name in text.split(",")]
+        if given
+        else None
+    )
 
 
 def _levels(given: str | None, known: Iterable[float | None]) -> list[float] | None:
@@ -90,6 +117,10 @@ def _levels(given: str | None, known: Iterable[float | None]) -> list[float] | N
 
 def _selected_by(study: Study, selection: str | None) -> Study:
     """The study under another criterion has another name, so that its records stay apart."""
-    if selection is None or check_name("criterion", selection, SELECTIONS) == study.selection or study.kind != "accuracy":
+    if (
+        selection is None
+        or check_name("criterion", selection, SELECTIONS) == study.selection
+        or study.kind != "accuracy"
+    ):
         return study
     return replace(study, name=f"{study.name}-{selection}", selection=selection)

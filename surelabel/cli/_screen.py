@@ -1,4 +1,6 @@
-"""What the verbs of the desk print: plain when piped, with colours on a terminal, as JSON for machines."""
+"""What the verbs for tables print: plain when piped, with colours on a terminal, as JSON for
+machines.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from ..desk.encoding import Feature
+    from ..tables.encoding import Feature
 
 LISTED = 8
 """Columns, classes or pairs that are listed before "and … more"."""
@@ -49,7 +51,13 @@ def listing(titles: Mapping[str, bool], rows: Iterable[Iterable[Any]]) -> Table:
     """A table; ``titles`` says which columns hold numbers."""
     table = Table(box=None, padding=(0, 2), header_style="dim", pad_edge=True)
     for title, numeric in titles.items():
-        table.add_column(title, justify="right" if numeric else "left", no_wrap=numeric, min_width=len(title), overflow="fold")
+        table.add_column(
+            title,
+            justify="right" if numeric else "left",
+            no_wrap=numeric,
+            min_width=len(title),
+            overflow="fold",
+        )
     for row in rows:
         table.add_row(*map(printable, row))
     return table
@@ -90,7 +98,10 @@ def few(names: Iterable[Any]) -> str:
 
 def times(seconds: Mapping[str, float]) -> str:
     """Stages with their times."""
-    return ", ".join(f"{name} {value:.1f} s" for name, value in seconds.items() if value >= 0.05) or "under 0.1 s"
+    return (
+        ", ".join(f"{name} {value:.1f} s" for name, value in seconds.items() if value >= 0.05)
+        or "under 0.1 s"
+    )
 
 
 def parameters(chosen: Mapping[str, Any]) -> str:

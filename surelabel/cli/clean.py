@@ -9,7 +9,21 @@ import numpy as np
 import typer
 from rich.text import Text
 
-from ._desk import (
+from ._screen import (
+    count,
+    facts,
+    few,
+    kinds,
+    memory,
+    parameters,
+    peak_memory,
+    percent,
+    print_json,
+    printable,
+    screen,
+    times,
+)
+from ._table_options import (
     Escape,
     Json,
     Method,
@@ -22,12 +36,11 @@ from ._desk import (
     table_options,
     write_output,
 )
-from ._screen import count, facts, few, kinds, memory, parameters, peak_memory, percent, print_json, printable, screen, times
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..desk.tasks import CleanedTable
+    from ..tables.tasks import CleanedTable
 
 REPORT = "The report"
 
@@ -39,40 +52,63 @@ def clean(
     options: TableOptions,
     report: Annotated[
         Path | None,
-        typer.Option(metavar="PAGE", readable=False, help="Write a page (.html) about it, too.", rich_help_panel=REPORT),
+        typer.Option(
+            metavar="PAGE",
+            readable=False,
+            help="Write a page (.html) about it, too.",
+            rich_help_panel=REPORT,
+        ),
     ] = None,
     image: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Paths of images, beside the table, to show.", rich_help_panel=REPORT),
+        typer.Option(
+            metavar="COLUMN",
+            help="Paths of images, beside the table, to show.",
+            rich_help_panel=REPORT,
+        ),
     ] = None,
     text_column: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Text to show; by default the first text learned from.", rich_help_panel=REPORT),
+        typer.Option(
+            metavar="COLUMN",
+            help="Text to show; by default the first text learned from.",
+            rich_help_panel=REPORT,
+        ),
     ] = None,
-    model: Annotated[Path | None, typer.Option(metavar="MODEL", readable=False, help="Write the model (.skops), too.")] = None,
-    max_error: Annotated[float, typer.Option(metavar="SHARE", help="Labels are certain if their error is below this.")] = 0.02,
+    model: Annotated[
+        Path | None,
+        typer.Option(metavar="MODEL", readable=False, help="Write the model (.skops), too."),
+    ] = None,
+    max_error: Annotated[
+        float,
+        typer.Option(metavar="SHARE", help="Labels are certain if their error is below this."),
+    ] = 0.02,
     method: Method = "SURE",
     prefix: Prefix = "",
     escape_formulas: Escape = False,
     json: Json = False,
 ) -> None:
-    """Choose a label for every row, say how sure it is, and list the rows that a person should look at.
+    """Choose a label for every row, say how sure it is, and list the rows that a person should look
+    at.
 
-    New columns: label, confidence, margin, second, status (certain, likely, look), outside and suggestion (the true label is
-    probably not among the candidates), duplicate (rows of equal features and other candidates), look (1: look at this first).
-    Ends with code 1 if no label is certain.
+    New columns: label, confidence, margin, second, status (certain, likely, look), outside and
+    suggestion (the true label is probably not among the candidates), duplicate (rows of equal
+    features and other candidates), look (1: look at this first). Ends with code 1 if no label is
+    certain.
 
     surelabel clean pets.csv -o cleaned.csv --labels candidates --report pets.html
 
-    surelabel clean votes.csv -o cleaned.parquet --votes 'annotator_*' --gold checked --max-error 0.01
+    surelabel clean votes.csv -o cleaned.parquet --votes 'annotator_*' --gold checked --max-error
+    0.01
 
-    surelabel clean faces.csv -o cleaned.csv --labels names --id face --image file --report faces.html
+    surelabel clean faces.csv -o cleaned.csv --labels names --id face --image file --report
+    faces.html
     """
-    from ..data.tables import find_column
-    from ..desk import tasks
+    from ..data.table_files import find_column
     from ..estimators import save_model
     from ..files import replacing_all
     from ..progress import stage
+    from ..tables import tasks
 
     check_table_output(output)
     check_outputs([table], output, report, model)
@@ -81,7 +117,14 @@ def clean(
         rows = options.read(table)
     for column in filter(None, (image, text_column)):
         find_column(rows, column)
-    found = tasks.clean(rows, method=method, max_error=max_error, prefix=prefix, verbose=True, **options.columns(rows))
+    found = tasks.clean(
+        rows,
+        method=method,
+        max_error=max_error,
+        prefix=prefix,
+        verbose=True,
+        **options.columns(rows),
+    )
     seconds |= found.seconds
     paths = [path for path in (output, report, model) if path is not None]
     with replacing_all(paths) as places:
@@ -102,13 +145,15 @@ def clean(
         raise typer.Exit(1)
 
 
-def _write_report(found: CleanedTable, table: Path, path: Path, image: str | None, text: str | None) -> None:
-    from ..report.desk import write_desk_report
+def _write_report(
+    found: CleanedTable, table: Path, path: Path, image: str | None, text: str | None
+) -> None:
+    from ..report.cleaning_page import write_cleaning_page
 
     if text is None:
         text = next((feature.name for feature in found.features if feature.kind == "text"), None)
     rows: pa.Table = found.labels.table
-    write_desk_report(
+    write_cleaning_page(
         found.cleaned,
         found.labels,
         rows,
@@ -127,7 +172,10 @@ def _summary(found: CleanedTable, seconds: dict[str, float]) -> dict[str, Any]:
     return {
         "rows": len(cleaned.label),
         "classes": cleaned.classes,
-        "status": {status: int(np.sum(cleaned.status == status)) for status in ("certain", "likely", "look")},
+        "status": {
+            status: int(np.sum(cleaned.status == status))
+            for status in ("certain", "likely", "look")
+        },
         "max_error": cleaned.max_error,
         "expected_error": cleaned.expected_error,
         "outside": int(cleaned.outside.sum()),
@@ -159,7 +207,10 @@ def _show(paths: list[Path], found: CleanedTable, summary: dict[str, Any]) -> No
     cleaned, status, m, out = found.cleaned, summary["status"], summary["rows"], screen()
     styles = {"certain": "bold green", "likely": "cyan", "look": "bold yellow"}
     meanings = {
-        "certain": f"keep these: expected error {percent(cleaned.expected_error)}, at most {percent(cleaned.max_error)} each",
+        "certain": (
+            f"keep these: expected error {percent(cleaned.expected_error)}, at most "
+            f"{percent(cleaned.max_error)} each"
+        ),
         "likely": "probably right",
         "look": "a person should look at these; the column look says which first",
     }
@@ -169,16 +220,28 @@ def _show(paths: list[Path], found: CleanedTable, summary: dict[str, Any]) -> No
         facts(
             (
                 name,
-                Text.assemble((f"{n:>{width},} rows ({percent(n / m):>7})", styles[name]), f"  {meanings[name]}"),
+                Text.assemble(
+                    (f"{n:>{width},} rows ({percent(n / m):>7})", styles[name]),
+                    f"  {meanings[name]}",
+                ),
             )
             for name, n in status.items()
         )
     )
-    outside = f"{count(summary['outside'])} whose features contradict all candidates; see the column suggestion"
-    duplicates = f"{count(summary['duplicate_groups'], 'group', 'groups')} of rows with equal features but other candidates"
+    outside = (
+        f"{count(summary['outside'])} whose features contradict all candidates; see the column "
+        "suggestion"
+    )
+    duplicates = (
+        f"{count(summary['duplicate_groups'], 'group', 'groups')} of rows with equal features but "
+        "other candidates"
+    )
     agreement = few(f"{person.name} {percent(person.agreement)}" for person in cleaned.annotators)
     solver = f", solver {summary['solver']}" if summary["solver"] else ""
-    gold = f"{percent(cleaned.gold_error)} wrong of {cleaned.n_gold:,}, judged as if they were not known"
+    gold = (
+        f"{percent(cleaned.gold_error)} wrong of {cleaned.n_gold:,}, judged as if they were not "
+        "known"
+    )
     out.print()
     out.print(
         facts(
@@ -196,4 +259,9 @@ def _show(paths: list[Path], found: CleanedTable, summary: dict[str, Any]) -> No
         )
     )
     if not cleaned.n_kept:
-        out.print(printable("no label is certain: allow a larger --max-error, add known-true labels, or look at more rows"))
+        out.print(
+            printable(
+                "no label is certain: allow a larger --max-error, add known-true labels, or look "
+                "at more rows"
+            )
+        )

@@ -9,20 +9,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ._desk import Json, TableFile, TableOptions, table_options
 from ._screen import count, few, listing, parameters, percent, print_json, printable, screen
+from ._table_options import Json, TableFile, TableOptions, table_options
 
 if TYPE_CHECKING:
-    from ..desk.comparison import Comparison
+    from ..tables.comparison import Comparison
 
 
 @table_options
 def compare(
     table: TableFile,
     options: TableOptions,
-    methods: Annotated[list[str] | None, typer.Option(metavar="NAMES", help="Only these methods: SURE,PLKNN.")] = None,
+    methods: Annotated[
+        list[str] | None, typer.Option(metavar="NAMES", help="Only these methods: SURE,PLKNN.")
+    ] = None,
     folds: Annotated[int, typer.Option(help="Number of folds.")] = 5,
-    max_rows: Annotated[int, typer.Option(min=10, help="Compare on a sample of at most so many rows.")] = 2000,
+    max_rows: Annotated[
+        int, typer.Option(min=10, help="Compare on a sample of at most so many rows.")
+    ] = 2000,
     json: Json = False,
 ) -> None:
     """Compare methods and parameters on a table, by cross-validation that needs no true labels.
@@ -33,11 +37,13 @@ def compare(
 
     surelabel compare votes.csv --votes 'annotator_*' --methods SURE,PLKNN,IPAL --folds 10
     """
-    from ..desk import tasks
+    from ..tables import tasks
 
     rows = options.read(table)
     names = [name.strip() for text in methods for name in text.split(",")] if methods else None
-    found = tasks.compare(rows, methods=names, folds=folds, max_rows=max_rows, verbose=True, **options.columns(rows))
+    found = tasks.compare(
+        rows, methods=names, folds=folds, max_rows=max_rows, verbose=True, **options.columns(rows)
+    )
     if json:
         print_json([asdict(result) for result in found])
     else:
@@ -48,7 +54,10 @@ def compare(
 
 def _show(table: Path, found: list[Comparison]) -> None:
     out = screen()
-    out.print(f"{printable(table)}: methods compared on {count(found[0].n_rows)}, the best first", style="bold")
+    out.print(
+        f"{printable(table)}: methods compared on {count(found[0].n_rows)}, the best first",
+        style="bold",
+    )
     titles = {"method": False, "in candidates": True, "accuracy": True, "seconds": True}
     out.print(
         listing(
@@ -67,16 +76,29 @@ def _show(table: Path, found: list[Comparison]) -> None:
         )
     )
     out.print(
-        "in candidates: predictions for left-out rows that are among their candidates; accuracy: as expected from these",
+        "in candidates: predictions for left-out rows that are among their candidates; accuracy: "
+        "as expected from these",
         style="dim",
     )
     for result in found:
         if result.error:
-            out.print(f"  ! {result.method} could not be run: {printable(result.error)}", style="yellow")
+            out.print(
+                f"  ! {result.method} could not be run: {printable(result.error)}", style="yellow"
+            )
     if not found[0].error:
         best = found[0]
-        near = [result.method for result in found[1:] if result.covering_rate >= best.covering_rate - best.covering_sd]
+        near = [
+            result.method
+            for result in found[1:]
+            if result.covering_rate >= best.covering_rate - best.covering_sd
+        ]
         if near:
-            out.print(f"within one standard deviation of the best, so perhaps as good: {few(near)}", style="dim")
+            out.print(
+                f"within one standard deviation of the best, so perhaps as good: {few(near)}",
+                style="dim",
+            )
         name = shlex.quote(best.method)
-        out.print(f"clean with the best: surelabel clean {printable(table)} --method {name} ...", style="dim")
+        out.print(
+            f"clean with the best: surelabel clean {printable(table)} --method {name} ...",
+            style="dim",
+        )

@@ -8,9 +8,7 @@ from typing import Annotated
 import typer
 
 from ..exceptions import ParameterError
-from ._desk import Escape, Json, check_outputs, check_table_output, write_output
-from ._screen import count, print_json, printable
-from ._tables import (
+from ._label_options import (
     Annotator,
     Decimal,
     Delimiter,
@@ -25,13 +23,27 @@ from ._tables import (
     Votes,
     column_names,
 )
+from ._screen import count, print_json, printable
+from ._table_options import Escape, Json, check_outputs, check_table_output, write_output
 
 
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="A table (.csv, .tsv, .jsonl, .parquet, .arrow) or a .mat file.")],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="What to write; its ending says the form of the file.")],
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="IN", help="A table (.csv, .tsv, .jsonl, .parquet, .arrow) or a .mat file."
+        ),
+    ],
+    target: Annotated[
+        Path,
+        typer.Argument(metavar="OUT", help="What to write; its ending says the form of the file."),
+    ],
     to: Annotated[
-        str | None, typer.Option(metavar="labels|lists|indicator|votes|long", help="The form of the labels; by default as it is.")
+        str | None,
+        typer.Option(
+            metavar="labels|lists|indicator|votes|long",
+            help="The form of the labels; by default as it is.",
+        ),
     ] = None,
     labels: LabelsColumn = None,
     separator: Separator = "|",
@@ -58,14 +70,18 @@ def convert(
     """
     from ..data.forms import MAT_LABELLING, labels_to_mat, mat_to_table, to_form
     from ..data.labelling import Labelling, read_labels
-    from ..data.tables import find_column, read_table
+    from ..data.table_files import find_column, read_table
 
     if target.suffix != ".mat":
         check_table_output(target)
     check_outputs([source], target)
     if source.suffix == ".mat":
         table = mat_to_table(source)
-        labels, gold, to = labels or MAT_LABELLING.labels, gold or MAT_LABELLING.gold, to or "labels"
+        labels, gold, to = (
+            labels or MAT_LABELLING.labels,
+            gold or MAT_LABELLING.gold,
+            to or "labels",
+        )
     else:
         table = read_table(source, delimiter=delimiter, encoding=encoding, decimal=decimal)
     for name in column_names(exclude, table):
@@ -94,4 +110,7 @@ def convert(
     if json:
         print_json({"output": str(target), "rows": table.num_rows, "columns": table.column_names})
         return
-    typer.echo(f"{printable(target)}: {count(table.num_rows)}, {count(table.num_columns, 'column', 'columns')}")
+    typer.echo(
+        f"{printable(target)}: {count(table.num_rows)}, "
+        f"{count(table.num_columns, 'column', 'columns')}"
+    )

@@ -12,18 +12,33 @@ from ..data import catalog
 
 
 def datasets(
-    fetch: Annotated[str | None, typer.Option(metavar="NAME", help="Download this one first; you accept its licence.")] = None,
+    fetch: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Download this one first; you accept its licence."),
+    ] = None,
 ) -> None:
-    """List the data sets: which are there, their sizes as measured, and whether these are the paper's."""
+    """List the data sets: which are there, their sizes as measured, and whether these are the
+    paper's.
+    """
     if fetch:
         typer.echo(f"{fetch} is at {catalog.fetch(fetch)}")
-    table = Table("name", "state", "examples", "features", "labels", "candidates", "as published", box=None)
+    table = Table(
+        "name", "state", "examples", "features", "labels", "candidates", "as published", box=None
+    )
     found = catalog.status()
     for entry in found:
         expected, measured = entry.spec.expected, entry.measured
         sizes = ["–" if value is None else str(value) for value in measured or expected]
-        agrees = "–" if measured is None or entry.spec.table is None else "yes" if measured == expected else f"no: {expected}"
-        table.add_row(entry.spec.name, entry.state, *sizes, agrees, style="dim" if measured is None else "")
+        agrees = (
+            "–"
+            if measured is None or entry.spec.table is None
+            else "yes"
+            if measured == expected
+            else f"no: {expected}"
+        )
+        table.add_row(
+            entry.spec.name, entry.state, *sizes, agrees, style="dim" if measured is None else ""
+        )
     Console().print(table)
     for entry in found:
         if entry.problem:

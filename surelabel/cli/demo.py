@@ -21,21 +21,35 @@ def demo() -> None:
     X, y = load_digits(return_X_y=True)
     X_train, X_test, y_train, y_test = train_test_split(X / 16, y, test_size=0.3, random_state=0)
     candidates = make_partial(y_train, p=0.9, r=4, random_state=0)
-    console.print(f"\n[bold]{len(y_train)} images of handwritten digits.[/] 90 % come with five possible labels, one is right:")
+    console.print(
+        f"\n[bold]{len(y_train)} images of handwritten digits.[/] 90 % come with five possible "
+        "labels, one is right:"
+    )
     for row in range(3):
         console.print(f"  image {row + 1}: one of {', '.join(map(str, candidates[row]))}")
     console.print()
     methods = {
         "SURE, tuned without true labels": (SURECV(), candidates),
         "SVM, every candidate, weighted": (WeightedCandidatesClassifier(SVC()), candidates),
-        "SVM, only the unambiguous rows": (WeightedCandidatesClassifier(SVC(), "unambiguous"), candidates),
-        "SVM, true labels: the ceiling": (WeightedCandidatesClassifier(SVC(), "unambiguous"), y_train),
+        "SVM, only the unambiguous rows": (
+            WeightedCandidatesClassifier(SVC(), "unambiguous"),
+            candidates,
+        ),
+        "SVM, true labels: the ceiling": (
+            WeightedCandidatesClassifier(SVC(), "unambiguous"),
+            y_train,
+        ),
     }
     table = Table(title="What comes out", title_justify="left", title_style="bold")
     table.add_column("method", no_wrap=True)
     for name in ("labels found", "new images", "seconds"):
         table.add_column(name, justify="right", no_wrap=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("", total=len(methods))
         for name, (model, known) in methods.items():
@@ -45,7 +59,9 @@ def demo() -> None:
             seconds = time.perf_counter() - started
             found = "–" if known is y_train else f"{np.mean(model.transduction_ == y_train):.1%}"
             style = "bold" if name.startswith("SURE") else ""
-            table.add_row(name, found, f"{model.score(X_test, y_test):.1%}", f"{seconds:.1f}", style=style)
+            table.add_row(
+                name, found, f"{model.score(X_test, y_test):.1%}", f"{seconds:.1f}", style=style
+            )
             progress.advance(task)
     console.print(table)
     console.print("labels found: in the training images; new images: accuracy on the 540 others\n")

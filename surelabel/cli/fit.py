@@ -7,15 +7,35 @@ from typing import Annotated
 
 import typer
 
-from ._desk import Json, Method, TableFile, TableOptions, check_outputs, table_options
-from ._screen import count, facts, few, kinds, memory, parameters, peak_memory, percent, print_json, printable, screen, times
+from ._screen import (
+    count,
+    facts,
+    few,
+    kinds,
+    memory,
+    parameters,
+    peak_memory,
+    percent,
+    print_json,
+    printable,
+    screen,
+    times,
+)
+from ._table_options import Json, Method, TableFile, TableOptions, check_outputs, table_options
 
 
 @table_options
 def fit(
     table: TableFile,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="MODEL", readable=False, help="Where to write the model (.skops).")
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="MODEL",
+            readable=False,
+            help="Where to write the model (.skops).",
+        ),
     ],
     options: TableOptions,
     method: Method = "SURE",
@@ -27,11 +47,12 @@ def fit(
 
     surelabel fit votes.csv -o votes.skops --votes 'annotator_*' --gold checked --exclude note
 
-    surelabel fit texts.parquet -o texts.skops --labels labels --features text,embedding --method PALOC
+    surelabel fit texts.parquet -o texts.skops --labels labels --features text,embedding --method
+    PALOC
     """
-    from ..desk import tasks
     from ..estimators import save_model
     from ..progress import stage
+    from ..tables import tasks
 
     check_outputs([table], output)
     seconds: dict[str, float] = {}
@@ -57,7 +78,8 @@ def fit(
         return
     out = screen()
     out.print(
-        f"{printable(output)}: a model of {count(fitted.n_rows)} and {len(fitted.classes):,} classes",
+        f"{printable(output)}: a model of {count(fitted.n_rows)} and {len(fitted.classes):,} "
+        "classes",
         style="bold",
     )
     out.print(
@@ -66,7 +88,10 @@ def fit(
                 ("classes", few(fitted.classes.tolist())),
                 ("learned from", kinds(fitted.features)),
                 ("method", f"{fitted.method} ({parameters(fitted.parameters)})"),
-                ("left-out rows", f"{percent(fitted.cv_score)} of the predictions are among the candidates"),
+                (
+                    "left-out rows",
+                    f"{percent(fitted.cv_score)} of the predictions are among the candidates",
+                ),
                 ("time", times(seconds)),
                 ("peak memory", memory(peak_memory())),
             ]

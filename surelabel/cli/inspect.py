@@ -6,18 +6,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._desk import Json, TableFile, TableOptions, table_options
-from ._screen import LISTED, count, facts, few, kinds, listing, percent, print_json, printable, screen
+from ._screen import (
+    LISTED,
+    count,
+    facts,
+    few,
+    kinds,
+    listing,
+    percent,
+    print_json,
+    printable,
+    screen,
+)
+from ._table_options import Json, TableFile, TableOptions, table_options
 
 if TYPE_CHECKING:
-    from ..desk.tasks import Inspected
+    from ..tables.tasks import Inspected
 
 
 @table_options
 def inspect(
     table: TableFile,
     options: TableOptions,
-    strict: Annotated[bool, typer.Option("--strict", help="End with code 1 if there are problems.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="End with code 1 if there are problems.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Show how ambiguous a table is, which classes are confused, and what is wrong with it.
@@ -28,7 +41,7 @@ def inspect(
 
     surelabel inspect answers.parquet --labels label --id question --long --annotator model
     """
-    from ..desk import tasks
+    from ..tables import tasks
 
     rows = options.read(table)
     found = tasks.inspect(rows, **options.columns(rows))
@@ -51,10 +64,17 @@ def _as_dict(found: Inspected) -> dict[str, Any]:
         "rows_by_candidates": summary.set_sizes,
         "classes": [
             {"label": label, "rows": rows, "gold_rows": gold}
-            for label, rows, gold in zip(classes, summary.class_frequency, inspection.gold_frequency, strict=True)
+            for label, rows, gold in zip(
+                classes, summary.class_frequency, inspection.gold_frequency, strict=True
+            )
         ],
         "confused": [
-            {"first": classes[pair.first], "second": classes[pair.second], "rows": pair.rows, "share_of_rarer": pair.share}
+            {
+                "first": classes[pair.first],
+                "second": classes[pair.second],
+                "rows": pair.rows,
+                "share_of_rarer": pair.share,
+            }
             for pair in inspection.confused
         ],
         "gold_rows": inspection.n_gold,
@@ -65,7 +85,8 @@ def _as_dict(found: Inspected) -> dict[str, Any]:
         "features": {feature.name: feature.kind for feature in inspection.features},
         "not_used": found.unused,
         "problems": [
-            {"kind": problem.kind, "message": problem.message, "rows": problem.rows + 1} for problem in inspection.problems
+            {"kind": problem.kind, "message": problem.message, "rows": problem.rows + 1}
+            for problem in inspection.problems
         ],
     }
 
@@ -73,30 +94,66 @@ def _as_dict(found: Inspected) -> dict[str, Any]:
 def _show(name: str, found: Inspected) -> None:
     inspection, summary, out = found.inspection, found.inspection.summary, screen()
     labelled, classes = summary.n_rows, summary.classes.tolist()
-    out.print(f"{printable(name)}: {count(labelled + inspection.unlabelled)}, {len(classes):,} classes", style="bold")
-    gold = f"{count(inspection.n_gold)}, {percent(inspection.gold_inside)} of these among the candidates"
-    votes = f"{few(inspection.annotators)}; {inspection.votes_per_row:.1f} votes per row" if inspection.annotators else None
-    unanimous = f", unanimous in {percent(inspection.unanimous)} of the rows" if inspection.unanimous is not None else ""
+    out.print(
+        f"{printable(name)}: {count(labelled + inspection.unlabelled)}, {len(classes):,} classes",
+        style="bold",
+    )
+    gold = (
+        f"{count(inspection.n_gold)}, {percent(inspection.gold_inside)} of these among the "
+        "candidates"
+    )
+    votes = (
+        f"{few(inspection.annotators)}; {inspection.votes_per_row:.1f} votes per row"
+        if inspection.annotators
+        else None
+    )
+    unanimous = (
+        f", unanimous in {percent(inspection.unanimous)} of the rows"
+        if inspection.unanimous is not None
+        else ""
+    )
     out.print(
         facts(
             [
-                ("candidates per row", f"{summary.average_size:.2f} on average, {max(summary.set_sizes, default=0)} at most"),
-                ("one candidate", f"{count(inspection.certain)} ({percent(inspection.certain / max(labelled, 1))})"),
+                (
+                    "candidates per row",
+                    f"{summary.average_size:.2f} on average, {max(summary.set_sizes, default=0)} "
+                    "at most",
+                ),
+                (
+                    "one candidate",
+                    f"{count(inspection.certain)} "
+                    f"({percent(inspection.certain / max(labelled, 1))})",
+                ),
                 ("no label", count(inspection.unlabelled) if inspection.unlabelled else None),
                 ("known-true labels", gold if inspection.n_gold else None),
                 ("annotators", votes and votes + unanimous),
                 ("learned from", kinds(inspection.features)),
-                *(("not used", f"{column}: {reason}") for column, reason in list(found.unused.items())[:LISTED]),
-                ("", f"and {len(found.unused) - LISTED} more columns" if len(found.unused) > LISTED else None),
+                *(
+                    ("not used", f"{column}: {reason}")
+                    for column, reason in list(found.unused.items())[:LISTED]
+                ),
+                (
+                    "",
+                    f"and {len(found.unused) - LISTED} more columns"
+                    if len(found.unused) > LISTED
+                    else None,
+                ),
             ]
         )
     )
-    frequent = sorted(zip(summary.class_frequency.tolist(), map(str, classes), strict=True), key=lambda pair: -pair[0])
+    frequent = sorted(
+        zip(summary.class_frequency.tolist(), map(str, classes), strict=True),
+        key=lambda pair: -pair[0],
+    )
     out.print("\nClasses", style="bold")
     out.print(
         listing(
             {"label": False, "rows": True, "share": True},
-            ((label, f"{rows:,}", percent(rows / max(labelled, 1))) for rows, label in frequent[:LISTED]),
+            (
+                (label, f"{rows:,}", percent(rows / max(labelled, 1)))
+                for rows, label in frequent[:LISTED]
+            ),
         )
     )
     if len(frequent) > LISTED:
@@ -107,7 +164,9 @@ def _show(name: str, found: Inspected) -> None:
             (classes[pair.first], classes[pair.second], f"{pair.rows:,}", percent(pair.share))
             for pair in inspection.confused[:LISTED]
         )
-        out.print(listing({"label": False, "and": False, "rows": True, "of the rarer": True}, pairs))
+        out.print(
+            listing({"label": False, "and": False, "rows": True, "of the rarer": True}, pairs)
+        )
     out.print("\nProblems" if inspection.problems else "\nNo problems found", style="bold")
     for problem in inspection.problems:
         out.print(f"  ! {printable(problem.message)}", style="yellow")

@@ -8,17 +8,36 @@ from typing import Annotated
 import typer
 
 from ..exceptions import ParameterError
-from ._desk import Escape, Json, Prefix, TableFile, check_outputs, check_table_output, write_output
+from ._label_options import Decimal, Delimiter, Encoding
 from ._screen import count, print_json, printable
-from ._tables import Decimal, Delimiter, Encoding
+from ._table_options import (
+    Escape,
+    Json,
+    Prefix,
+    TableFile,
+    check_outputs,
+    check_table_output,
+    write_output,
+)
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", readable=False, help="A model that surelabel fit or clean wrote.")],
+    model: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL", readable=False, help="A model that surelabel fit or clean wrote."
+        ),
+    ],
     table: TableFile,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", readable=False, help="Where to write; by default CSV to standard output."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            readable=False,
+            help="Where to write; by default CSV to standard output.",
+        ),
     ] = None,
     prefix: Prefix = "",
     escape_formulas: Escape = False,
@@ -27,16 +46,17 @@ def predict(
     decimal: Decimal = ".",
     json: Json = False,
 ) -> None:
-    """Add label, confidence and second choice to the rows of a table; all its columns stay as they are.
+    """Add label, confidence and second choice to the rows of a table; all its columns stay as they
+    are.
 
     surelabel predict pets.skops new.csv -o labelled.csv
 
     surelabel predict pets.skops new.csv | head
     """
-    from ..data.tables import read_table
-    from ..desk import tasks
+    from ..data.table_files import read_table
     from ..estimators import load_model
     from ..progress import stage
+    from ..tables import tasks
 
     if json and output is None:
         raise ParameterError("--json says what was written: name a file by --output")
@@ -52,6 +72,8 @@ def predict(
     if json:
         labels = found[f"{prefix}label"].value_counts().to_pylist()
         counts = {part["values"]: part["counts"] for part in labels}
-        print_json({"output": str(output), "rows": found.num_rows, "labels": counts, "seconds": seconds})
+        print_json(
+            {"output": str(output), "rows": found.num_rows, "labels": counts, "seconds": seconds}
+        )
     elif output is not None:
         typer.echo(f"{printable(output)}: {count(found.num_rows)}")

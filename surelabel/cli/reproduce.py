@@ -8,9 +8,22 @@ from typing import Annotated
 import typer
 
 from ..experiments.study import paper_study
-from ._running import Dask, Datasets, Folds, Levels, Methods, Part, Results, Selection, Workers, check_name, run_parts
+from ._running import (
+    Dask,
+    Datasets,
+    Folds,
+    Levels,
+    Methods,
+    Part,
+    Results,
+    Selection,
+    Workers,
+    check_name,
+    run_parts,
+)
 
-#: The studies behind each table and figure, with the configurations that it shows. Figures 1 to 4 draw what Table 2 counts.
+#: The studies behind each table and figure, with the configurations that it shows. Figures 1 to 4
+#: draw what Table 2 counts.
 TARGETS: dict[str, dict[str, list[str] | None]] = {
     "table2": {"table2": None},
     "table4": {"table4": None},
@@ -25,7 +38,9 @@ TARGETS["all"] = {study: None for target in TARGETS.values() for study in target
 
 
 def reproduce(
-    target: Annotated[str, typer.Argument(metavar="|".join(TARGETS), help="A table or figure of the paper.")],
+    target: Annotated[
+        str, typer.Argument(metavar="|".join(TARGETS), help="A table or figure of the paper.")
+    ],
     datasets: Datasets = None,
     methods: Methods = None,
     levels: Levels = None,

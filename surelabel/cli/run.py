@@ -8,7 +8,18 @@ from typing import Annotated
 import typer
 
 from ..experiments.study import read_study
-from ._running import Dask, Datasets, Folds, Levels, Methods, Part, Results, Selection, Workers, run_parts
+from ._running import (
+    Dask,
+    Datasets,
+    Folds,
+    Levels,
+    Methods,
+    Part,
+    Results,
+    Selection,
+    Workers,
+    run_parts,
+)
 
 
 def run(

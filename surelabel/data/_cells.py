@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..exceptions import TableError
-from .tables import is_list
+from .table_files import is_list
 
 Label = str | int
 
@@ -35,15 +35,22 @@ class Cells:
 
 
 def label_cells(table: pa.Table, name: str, separator: str | None, source: str) -> Cells:
-    """The labels of a column: lists, texts (lists in JSON, or labels with a separator if one is given) or single labels."""
+    """The labels of a column: lists, texts (lists in JSON, or labels with a separator if one is
+    given) or single labels.
+    """
     column = table[name].combine_chunks()
     rows = np.arange(len(column))
     lists = is_list(column.type)
     kind = column.type.value_type if lists else column.type
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or (lists and separator is None):
-        raise TableError(f"{source}: column {name!r} holds {column.type}; it should hold labels: text or whole numbers")
+        raise TableError(
+            f"{source}: column {name!r} holds {column.type}; it should hold labels: text or whole "
+            "numbers"
+        )
     if lists:
-        rows = np.repeat(rows, pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False))
+        rows = np.repeat(
+            rows, pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
+        )
         column = pc.list_flatten(column)
     encoded = different_cells(column)
     rows, codes = rows[encoded.indices.is_valid()], encoded.indices.drop_null().to_numpy()
@@ -56,7 +63,9 @@ def label_cells(table: pa.Table, name: str, separator: str | None, source: str) 
             labels = [label for part in read(content) if (label := _label(part)) is not None]
         except (ValueError, SyntaxError, RecursionError) as error:
             row = rows[np.argmax(codes == len(parts))] + 1
-            raise TableError(f"{source}: row {row}, column {name!r}: {str(content)[:40]!r} {_problem(error)}") from None
+            raise TableError(
+                f"{source}: row {row}, column {name!r}: {str(content)[:40]!r} {_problem(error)}"
+            ) from None
         parts.append([values.setdefault(label, len(values)) for label in dict.fromkeys(labels)])
     # Every row repeats the labels of its cell.
     lengths = np.array([len(part) for part in parts], int)
@@ -64,7 +73,12 @@ def label_cells(table: pa.Table, name: str, separator: str | None, source: str) 
     repeats = lengths[codes]
     within = np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
     flat = np.array([position for part in parts for position in part], int)
-    return Cells(name, np.repeat(rows, repeats), flat[np.repeat(starts[codes], repeats) + within], list(values))
+    return Cells(
+        name,
+        np.repeat(rows, repeats),
+        flat[np.repeat(starts[codes], repeats) + within],
+        list(values),
+    )
 
 
 def different_cells(column: pa.Array) -> pa.DictionaryArray:
@@ -75,8 +89,12 @@ def different_cells(column: pa.Array) -> pa.DictionaryArray:
 
 
 def _reader(contents: list, separator: str | None) -> Callable[[Any], list]:
-    """How a cell is read: as a list in JSON or as Python prints it if all cells look so, else as labels with a separator."""
-    texts = [content.strip() for content in contents if isinstance(content, str) and content.strip()]
+    """How a cell is read: as a list in JSON or as Python prints it if all cells look so, else as
+    labels with a separator.
+    """
+    texts = [
+        content.strip() for content in contents if isinstance(content, str) and content.strip()
+    ]
     if separator is None or not texts:
         return lambda content: [content]
     if all(text.startswith("[") and text.endswith("]") for text in texts):
@@ -133,9 +151,12 @@ def indicator_cells(table: pa.Table, name: str, source: str) -> Cells:
     codes = pc.fill_null(encoded.indices, -1).to_numpy()
     bad = np.flatnonzero((codes < 0) | np.isin(codes, wrong))
     if len(bad):
-        what = "nothing" if codes[bad[0]] < 0 else repr(encoded.dictionary[int(codes[bad[0]])].as_py())
+        what = (
+            "nothing" if codes[bad[0]] < 0 else repr(encoded.dictionary[int(codes[bad[0]])].as_py())
+        )
         raise TableError(
-            f"{source}: row {bad[0] + 1}, column {name!r}: {what} where 0 or 1 should say whether the label is possible"
+            f"{source}: row {bad[0] + 1}, column {name!r}: {what} where 0 or 1 should say whether "
+            "the label is possible"
         )
     rows = np.flatnonzero(np.array([meaning[content] for content in contents])[codes])
     return Cells(name, rows, np.zeros(len(rows), int), [name])

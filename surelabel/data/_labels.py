@@ -1,4 +1,6 @@
-"""Labels as people hold them, made into arrays of one kind: what :mod:`surelabel.data.candidates` reads its input with."""
+"""Labels as people hold them, made into arrays of one kind: what :mod:`surelabel.data.candidates`
+reads its input with.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,10 @@ def check_classes(classes: Any) -> np.ndarray:
         raise CandidateError("there is no class: no row has a candidate label")
     labels, counts = np.unique(classes, return_counts=True)
     if len(labels) < len(classes):
-        raise CandidateError(f"class names must differ; given more than once: {first_few(labels[counts > 1].tolist())}")
+        raise CandidateError(
+            "class names must differ; given more than once: "
+            f"{first_few(labels[counts > 1].tolist())}"
+        )
     return classes
 
 
@@ -39,13 +44,16 @@ def encode(labels: np.ndarray, owners: np.ndarray, classes: Any) -> tuple[np.nda
         return codes, classes
     classes = check_classes(classes)
     if len(labels) and (labels.dtype.kind in "US") != (classes.dtype.kind in "US"):
-        raise CandidateError(f"labels are {labels.dtype} but classes are {classes.dtype}: use one type for both")
+        raise CandidateError(
+            f"labels are {labels.dtype} but classes are {classes.dtype}: use one type for both"
+        )
     order = np.argsort(classes)
     codes = order[np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)]
     unknown = classes[codes] != labels
     if np.any(unknown):
         raise CandidateError(
-            f"unknown class {first_few(np.unique(labels[unknown]).tolist())} in row {first_few(np.unique(owners[unknown]))}; "
+            f"unknown class {first_few(np.unique(labels[unknown]).tolist())} in row "
+            f"{first_few(np.unique(owners[unknown]))}; "
             f"the classes are {first_few(classes.tolist())}"
         )
     return codes, classes
@@ -63,7 +71,9 @@ def as_table(values: Any, *, ndim: int) -> np.ndarray:
         if ndim == 1:
             array[:] = values
     if array.ndim != ndim:
-        raise CandidateError(f"expected {ndim} dimension(s) of labels, got an array of shape {array.shape}")
+        raise CandidateError(
+            f"expected {ndim} dimension(s) of labels, got an array of shape {array.shape}"
+        )
     return array.copy()
 
 
@@ -75,7 +85,10 @@ def missing(array: np.ndarray) -> np.ndarray:
         return np.isnan(array)
     if array.dtype == object:
         # NaN is the only label that differs from itself; pandas' NA is neither equal nor different.
-        absent = [value is None or _differs(value) or (isinstance(value, str) and not value) for value in array.flat]
+        absent = [
+            value is None or _differs(value) or (isinstance(value, str) and not value)
+            for value in array.flat
+        ]
         return np.array(absent, bool).reshape(array.shape)
     return np.zeros(array.shape, bool)
 
@@ -95,19 +108,25 @@ def homogeneous(labels: np.ndarray, owners: np.ndarray | None = None) -> np.ndar
         texts = {kind for kind in kinds if issubclass(kind, str)}
         numbers = {kind for kind in kinds if issubclass(kind, int | float | np.number | np.bool_)}
         if other := kinds - texts - numbers:
-            raise CandidateError(f"labels must be strings or numbers, not {first_few(sorted(kind.__name__ for kind in other))}")
+            raise CandidateError(
+                "labels must be strings or numbers, not "
+                f"{first_few(sorted(kind.__name__ for kind in other))}"
+            )
         if texts and numbers:
             is_text = np.array([isinstance(label, str) for label in labels.tolist()])
             rare = is_text if is_text.mean() < 0.5 else ~is_text
             where = np.flatnonzero(rare) if owners is None else np.unique(owners[rare])
-            raise CandidateError(f"labels mix strings and numbers; the rarer kind stands in row {first_few(where)}")
+            raise CandidateError(
+                f"labels mix strings and numbers; the rarer kind stands in row {first_few(where)}"
+            )
         labels = np.array(labels.tolist(), dtype=str if texts else None)
     if labels.dtype.kind == "f":
         broken = ~np.isfinite(labels) | (labels != np.rint(labels))
         if np.any(broken):
             where = np.flatnonzero(broken) if owners is None else np.unique(owners[broken])
             raise CandidateError(
-                "Unknown label type: continuous. Labels must be strings or whole numbers, without NaN or infinity; "
+                "Unknown label type: continuous. Labels must be strings or whole numbers, without "
+                "NaN or infinity; "
                 f"others stand in row {first_few(where)}"
             )
     elif labels.dtype.kind not in "biuU":

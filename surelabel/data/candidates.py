@@ -21,9 +21,10 @@ Unlabelled = Literal["error", "all"]
 class CandidateSets:
     """Sets of candidate labels, one per instance, stored as compressed sparse rows.
 
-    Use :func:`as_candidates` for any input, or the ``from_...`` constructors to say which form it is.
-    Instances are immutable and behave as an array of ``m`` rows: ``len``, row indexing, ``shape``,
-    so that scikit-learn's splitters, ``cross_validate``, ``GridSearchCV`` and ``Pipeline`` carry them unchanged.
+    Use :func:`as_candidates` for any input, or the ``from_...`` constructors to say which form it
+    is. Instances are immutable and behave as an array of ``m`` rows: ``len``, row indexing,
+    ``shape``, so that scikit-learn's splitters, ``cross_validate``, ``GridSearchCV`` and
+    ``Pipeline`` carry them unchanged.
 
     Parameters
     ----------
@@ -34,7 +35,8 @@ class CandidateSets:
     classes : array-like of shape (l,)
         The label space: strings or numbers, each once.
     counts : array-like of shape (n_entries,), default=None
-        Number of votes behind each entry, where the candidates come from votes; those of a label named twice in a row add up.
+        Number of votes behind each entry, where the candidates come from votes; those of a label
+        named twice in a row add up.
     unlabelled : {"error", "all"}, default="error"
         What a row without candidates means: a mistake, or that every label is possible.
 
@@ -52,18 +54,35 @@ class CandidateSets:
 
     __slots__ = ("_classes", "_counts", "_matrix")
 
-    def __init__(self, indptr: Any, indices: Any, classes: Any, counts: Any = None, *, unlabelled: Unlabelled = "error") -> None:
+    def __init__(
+        self,
+        indptr: Any,
+        indices: Any,
+        classes: Any,
+        counts: Any = None,
+        *,
+        unlabelled: Unlabelled = "error",
+    ) -> None:
         if unlabelled not in ("error", "all"):
             raise CandidateError(f"unlabelled must be 'error' or 'all', not {unlabelled!r}")
         self._classes = check_classes(classes)
         # Copies of our own, in the smallest index type: they are made read-only below.
         if np.asarray(indices).size and np.asarray(indices).dtype.kind not in "iu":
-            raise CandidateError(f"indices are positions in classes: whole numbers, not {np.asarray(indices).dtype}")
+            raise CandidateError(
+                f"indices are positions in classes: whole numbers, not {np.asarray(indices).dtype}"
+            )
         index_type = np.int32 if len(indices) < 2**31 else np.int64
         indptr, indices = np.array(indptr, index_type), np.array(indices, index_type)
         shape = (len(indptr) - 1, len(self._classes))
-        if len(indptr) < 1 or indptr[0] != 0 or indptr[-1] != len(indices) or np.any(np.diff(indptr) < 0):
-            raise CandidateError(f"indptr must rise from 0 to the number of entries ({len(indices)})")
+        if (
+            len(indptr) < 1
+            or indptr[0] != 0
+            or indptr[-1] != len(indices)
+            or np.any(np.diff(indptr) < 0)
+        ):
+            raise CandidateError(
+                f"indptr must rise from 0 to the number of entries ({len(indices)})"
+            )
         outside = (indices < 0) | (indices >= shape[1])
         if outside.any():
             rows = np.unique(np.searchsorted(indptr, np.flatnonzero(outside), side="right") - 1)
@@ -80,29 +99,46 @@ class CandidateSets:
         empty = np.flatnonzero(np.diff(matrix.indptr) == 0)
         if len(empty) and unlabelled == "error":
             raise CandidateError(
-                f"{len(empty)} row(s) have no candidate label: row {first_few(empty)}; drop them, or pass "
+                f"{len(empty)} row(s) have no candidate label: row {first_few(empty)}; drop them, "
+                "or pass "
                 "unlabelled='all' if every label is possible for them"
             )
         self._matrix = _fill_rows(matrix, empty) if len(empty) else matrix
-        if len(empty) and self._counts is not None:  # nobody voted for the labels of rows that were filled
+        if (
+            len(empty) and self._counts is not None
+        ):  # nobody voted for the labels of rows that were filled
             voted = np.repeat(np.diff(matrix.indptr) > 0, np.diff(self._matrix.indptr))
             filled = np.zeros(len(voted), self._counts.dtype)
             filled[voted] = self._counts
             self._counts = filled
-        for array in (self._classes, self._counts, self._matrix.indptr, self._matrix.indices, self._matrix.data):
+        for array in (
+            self._classes,
+            self._counts,
+            self._matrix.indptr,
+            self._matrix.indices,
+            self._matrix.data,
+        ):
             if array is not None:
                 array.setflags(write=False)
 
     # ---------------------------------------------------------------- constructors
 
     @classmethod
-    def from_labels(cls, labels: Any, *, classes: Any = None, unlabelled: Unlabelled = "error") -> CandidateSets:
-        """One label per instance; missing ones (``None``, NaN, ``""``) are rows without candidates."""
+    def from_labels(
+        cls, labels: Any, *, classes: Any = None, unlabelled: Unlabelled = "error"
+    ) -> CandidateSets:
+        """One label per instance; missing ones (``None``, NaN, ``""``) are rows without
+        candidates.
+        """
         return cls(*_read_votes(as_table(labels, ndim=1)[:, None], classes), unlabelled=unlabelled)
 
     @classmethod
-    def from_indicator(cls, matrix: Any, *, classes: Any = None, unlabelled: Unlabelled = "error") -> CandidateSets:
-        """A 0/1 matrix, instances × classes: an array, any scipy sparse matrix, or a DataFrame (columns are classes)."""
+    def from_indicator(
+        cls, matrix: Any, *, classes: Any = None, unlabelled: Unlabelled = "error"
+    ) -> CandidateSets:
+        """A 0/1 matrix, instances × classes: an array, any scipy sparse matrix, or a DataFrame
+        (columns are classes).
+        """
         if classes is None and hasattr(matrix, "columns"):
             classes = list(matrix.columns)
         if sparse.issparse(matrix):
@@ -112,7 +148,9 @@ class CandidateSets:
             matrix = values = np.asarray(matrix)
             shape = matrix.shape
         if len(shape) != 2:
-            raise CandidateError(f"a candidate matrix has two dimensions (instances × classes), not {len(shape)}")
+            raise CandidateError(
+                f"a candidate matrix has two dimensions (instances × classes), not {len(shape)}"
+            )
         if values.dtype != bool:
             _check_zero_one(matrix, values)
         if sparse.issparse(matrix):
@@ -125,23 +163,39 @@ class CandidateSets:
             indptr = _indptr(rows, shape[0])
         classes = np.arange(shape[1]) if classes is None else classes
         if len(classes) != shape[1]:
-            raise CandidateError(f"the candidate matrix has {shape[1]} columns but {len(classes)} classes were given")
+            raise CandidateError(
+                f"the candidate matrix has {shape[1]} columns but {len(classes)} classes were given"
+            )
         return cls(indptr, indices, classes, unlabelled=unlabelled)
 
     @classmethod
-    def from_lists(cls, rows: Iterable, *, classes: Any = None, unlabelled: Unlabelled = "error") -> CandidateSets:
+    def from_lists(
+        cls, rows: Iterable, *, classes: Any = None, unlabelled: Unlabelled = "error"
+    ) -> CandidateSets:
         """A sequence of sets, lists, tuples or arrays of labels, one per instance."""
         rows = [() if row is None else row for row in rows]
-        wrong = [i for i, row in enumerate(rows) if isinstance(row, str | bytes) or not isinstance(row, Collection | np.ndarray)]
+        wrong = [
+            i
+            for i, row in enumerate(rows)
+            if isinstance(row, str | bytes) or not isinstance(row, Collection | np.ndarray)
+        ]
         if wrong:
-            raise CandidateError(f"each row must be a set or list of labels; row {first_few(wrong)} is not")
+            raise CandidateError(
+                f"each row must be a set or list of labels; row {first_few(wrong)} is not"
+            )
         lengths = np.fromiter(map(len, rows), np.int64, len(rows))
-        flat = list(chain.from_iterable(row.tolist() if isinstance(row, np.ndarray) else row for row in rows))
+        flat = list(
+            chain.from_iterable(
+                row.tolist() if isinstance(row, np.ndarray) else row for row in rows
+            )
+        )
         owners = np.repeat(np.arange(len(rows)), lengths)
-        # Lists of labels do not repeat or go down; a row of 0 and 1 in a list of as many as there are columns does.
+        # Lists of labels do not repeat or go down; a row of 0 and 1 in a list of as many as there
+        # are columns does.
         if _looks_like_matrix(rows, lengths, flat):
             raise CandidateError(
-                "the rows look like a 0/1 matrix written as nested lists; pass np.asarray(rows), or from_indicator"
+                "the rows look like a 0/1 matrix written as nested lists; pass np.asarray(rows), "
+                "or from_indicator"
             )
         labels = as_table(flat, ndim=1)
         named = ~missing(labels)
@@ -150,7 +204,12 @@ class CandidateSets:
 
     @classmethod
     def from_strings(
-        cls, strings: Any, *, separator: str = "|", classes: Any = None, unlabelled: Unlabelled = "error"
+        cls,
+        strings: Any,
+        *,
+        separator: str = "|",
+        classes: Any = None,
+        unlabelled: Unlabelled = "error",
     ) -> CandidateSets:
         """Labels joined by a separator, as in ``"cat|dog"``; blanks around a label do not count."""
         if not separator:
@@ -163,7 +222,10 @@ class CandidateSets:
             counts = np.strings.count(cells, separator) + 1
         else:  # the end of one cell and the start of the next could make a separator
             split = [cell.split(separator) for cell in cells.tolist()]
-            parts, counts = list(chain.from_iterable(split)), np.array([len(part) for part in split], int)
+            parts, counts = (
+                list(chain.from_iterable(split)),
+                np.array([len(part) for part in split], int),
+            )
         flat = np.strings.strip(np.array(parts, dtype=str))
         owners = np.repeat(np.arange(len(cells)), counts)
         named = flat != ""
@@ -171,22 +233,34 @@ class CandidateSets:
         return cls(_indptr(owners[named], len(cells)), codes, classes, unlabelled=unlabelled)
 
     @classmethod
-    def from_votes(cls, votes: Any, *, classes: Any = None, unlabelled: Unlabelled = "error") -> CandidateSets:
-        """A column per annotator, each cell the label that annotator gave; missing cells allowed. ``counts`` counts them."""
+    def from_votes(
+        cls, votes: Any, *, classes: Any = None, unlabelled: Unlabelled = "error"
+    ) -> CandidateSets:
+        """A column per annotator, each cell the label that annotator gave; missing cells allowed.
+        ``counts`` counts them.
+        """
         indptr, codes, classes = _read_votes(as_table(votes, ndim=2), classes)
         return cls(indptr, codes, classes, np.ones(len(codes), np.int64), unlabelled=unlabelled)
 
     @classmethod
-    def from_counts(cls, counts: Any, *, classes: Any = None, unlabelled: Unlabelled = "error") -> CandidateSets:
-        """A matrix of vote counts, instances × classes: a label with a vote (or part of one) is a candidate."""
+    def from_counts(
+        cls, counts: Any, *, classes: Any = None, unlabelled: Unlabelled = "error"
+    ) -> CandidateSets:
+        """A matrix of vote counts, instances × classes: a label with a vote (or part of one) is a
+        candidate.
+        """
         if classes is None and hasattr(counts, "columns"):
             classes = list(counts.columns)
-        counts = sparse.csr_array(counts) if sparse.issparse(counts) else as_numbers(np.asarray(counts))
+        counts = (
+            sparse.csr_array(counts) if sparse.issparse(counts) else as_numbers(np.asarray(counts))
+        )
         values = counts.data if sparse.issparse(counts) else counts
         if values.dtype.kind not in "biuf" or np.any(~(values >= 0)):
             raise CandidateError("vote counts must be numbers of 0 or more")
         sets = cls.from_indicator(counts > 0, classes=classes, unlabelled=unlabelled)
-        return cls(sets.indptr, sets.indices, sets.classes, np.asarray(counts[sets.rows, sets.indices]))
+        return cls(
+            sets.indptr, sets.indices, sets.classes, np.asarray(counts[sets.rows, sets.indices])
+        )
 
     # ---------------------------------------------------------------- reading
 
@@ -207,7 +281,9 @@ class CandidateSets:
 
     @property
     def counts(self) -> np.ndarray | None:
-        """Number of votes behind every entry, or None where the candidates do not come from votes."""
+        """Number of votes behind every entry, or None where the candidates do not come
+        from votes.
+        """
         return self._counts
 
     @property
@@ -284,9 +360,13 @@ class CandidateSets:
         if not isinstance(key, slice):
             key = np.asarray(key)
             if key.dtype == bool and key.shape != (len(self),):
-                raise IndexError(f"a mask needs one entry per row ({len(self)}), not shape {key.shape}")
+                raise IndexError(
+                    f"a mask needs one entry per row ({len(self)}), not shape {key.shape}"
+                )
             if key.size and key.dtype.kind not in "biu":
-                raise IndexError(f"CandidateSets are indexed by integers, slices and masks, not by {key.dtype}")
+                raise IndexError(
+                    f"CandidateSets are indexed by integers, slices and masks, not by {key.dtype}"
+                )
             key = np.flatnonzero(key) if key.dtype == bool else key.astype(np.intp)
         if self._counts is None:
             picked = self._matrix[key]
@@ -301,14 +381,17 @@ class CandidateSets:
             np.array_equal(self._classes, other._classes)
             and np.array_equal(self.indptr, other.indptr)
             and np.array_equal(self.indices, other.indices)
-            and np.array_equal(np.asarray(self._counts), np.asarray(other._counts))  # None equals None only
+            and np.array_equal(
+                np.asarray(self._counts), np.asarray(other._counts)
+            )  # None equals None only
         )
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         rows, classes = self.shape
-        return f"CandidateSets({rows} rows, {classes} classes, {len(self.indices) / max(rows, 1):.2f} candidates on average)"
+        mean = len(self.indices) / max(rows, 1)
+        return f"CandidateSets({rows} rows, {classes} classes, {mean:.2f} candidates on average)"
 
     def __reduce__(self) -> tuple:
         return type(self), (self.indptr, self.indices, self._classes, self._counts)
@@ -348,16 +431,26 @@ class CandidateSummary:
         return [(labels[first[i]], labels[second[i]], int(shared[i])) for i in best if shared[i]]
 
     def __str__(self) -> str:
-        lines = [f"{self.n_rows} rows, {len(self.classes)} classes, {self.average_size:.2f} candidates on average"]
-        lines += [f"  {count} rows with {size} candidate(s)" for size, count in self.set_sizes.items()]
+        lines = [
+            f"{self.n_rows} rows, {len(self.classes)} classes, {self.average_size:.2f} candidates "
+            "on average"
+        ]
+        lines += [
+            f"  {count} rows with {size} candidate(s)" for size, count in self.set_sizes.items()
+        ]
         lines += ["candidate in rows:"]
-        lines += [f"  {label}: {count}" for label, count in zip(self.classes, self.class_frequency, strict=True)]
+        lines += [
+            f"  {label}: {count}"
+            for label, count in zip(self.classes, self.class_frequency, strict=True)
+        ]
         lines += ["most often together:"] if self.most_confused() else []
         lines += [f"  {a} and {b}: {count} rows" for a, b, count in self.most_confused()]
         return "\n".join(lines)
 
 
-def as_candidates(y: Any, *, classes: Any = None, unlabelled: Unlabelled = "error") -> CandidateSets:
+def as_candidates(
+    y: Any, *, classes: Any = None, unlabelled: Unlabelled = "error"
+) -> CandidateSets:
     """Make :class:`CandidateSets` of any form of candidate labels.
 
     ========================================  ===========================================
@@ -371,8 +464,8 @@ def as_candidates(y: Any, *, classes: Any = None, unlabelled: Unlabelled = "erro
     2-D array or DataFrame of strings         one column per annotator
     ========================================  ===========================================
 
-    Strings with a separator and vote counts could be mistaken for labels and 0/1 matrices: say which they are
-    with :meth:`CandidateSets.from_strings` and :meth:`CandidateSets.from_counts`.
+    Strings with a separator and vote counts could be mistaken for labels and 0/1 matrices: say
+    which they are with :meth:`CandidateSets.from_strings` and :meth:`CandidateSets.from_counts`.
 
     Parameters
     ----------
@@ -393,7 +486,9 @@ def as_candidates(y: Any, *, classes: Any = None, unlabelled: Unlabelled = "erro
     if sparse.issparse(y):
         return CandidateSets.from_indicator(y, **options)
     if isinstance(y, str | bytes) or not (hasattr(y, "__array__") or isinstance(y, Iterable)):
-        raise CandidateError(f"y should be a 1d array, a candidate matrix or a sequence of candidate sets; got {y!r}")
+        raise CandidateError(
+            f"y should be a 1d array, a candidate matrix or a sequence of candidate sets; got {y!r}"
+        )
     if not hasattr(y, "__array__"):  # a plain Python sequence, or an iterable
         y = list(y)
         first = next((row for row in y if row is not None), None)
@@ -402,14 +497,20 @@ def as_candidates(y: Any, *, classes: Any = None, unlabelled: Unlabelled = "erro
         return _certain_labels(y, options)
     array = np.asarray(y)
     if array.ndim == 1:
-        first = next((row for row in array if row is not None), None) if array.dtype == object else None
+        first = (
+            next((row for row in array if row is not None), None) if array.dtype == object else None
+        )
         nested = isinstance(first, Collection | np.ndarray) and not isinstance(first, str | bytes)
         return CandidateSets.from_lists(y, **options) if nested else _certain_labels(y, options)
     if array.ndim != 2:
-        raise CandidateError(f"y should be a 1d array of labels or a 2d candidate matrix; got an array of shape {array.shape}")
+        raise CandidateError(
+            "y should be a 1d array of labels or a 2d candidate matrix; got an array of shape "
+            f"{array.shape}"
+        )
     if array.shape[1] == 1:
         warnings.warn(
-            "A column-vector y was passed when a 1d array was expected; it is read as one label per row.",
+            "A column-vector y was passed when a 1d array was expected; it is read as one label "
+            "per row.",
             DataConversionWarning,
             stacklevel=2,
         )
@@ -427,10 +528,15 @@ def _certain_labels(y: Any, options: dict[str, Any]) -> CandidateSets:
     sets = CandidateSets.from_labels(y, **options)
     names = [name for name in sets.classes.tolist() if isinstance(name, str)]
     known = set(names)
-    joined = [name for name in names if "|" in name and not known.isdisjoint(part.strip() for part in name.split("|"))]
+    joined = [
+        name
+        for name in names
+        if "|" in name and not known.isdisjoint(part.strip() for part in name.split("|"))
+    ]
     if joined:
         warnings.warn(
-            f"{joined[0]!r} is read as one label, though a part of it is a label too; if | separates candidates, "
+            f"{joined[0]!r} is read as one label, though a part of it is a label too; if | "
+            "separates candidates, "
             "pass CandidateSets.from_strings(y)",
             DataConversionWarning,
             stacklevel=3,
@@ -439,10 +545,19 @@ def _certain_labels(y: Any, options: dict[str, Any]) -> CandidateSets:
 
 
 def _looks_like_matrix(rows: list, lengths: np.ndarray, flat: list) -> bool:
-    """Whether lists of labels are the rows of a 0/1 matrix: as long as each other, of 0 and 1, and no sets of labels."""
-    if not len(lengths) or lengths[0] < 2 or np.any(lengths != lengths[0]) or not all(label in (0, 1) for label in flat):
+    """Whether lists of labels are the rows of a 0/1 matrix: as long as each other, of 0 and 1, and
+    no sets of labels.
+    """
+    if (
+        not len(lengths)
+        or lengths[0] < 2
+        or np.any(lengths != lengths[0])
+        or not all(label in (0, 1) for label in flat)
+    ):
         return False
-    return lengths[0] > 2 or any(list(row) in ([0, 0], [1, 1], [1, 0]) for row in rows if not isinstance(row, Set))
+    return lengths[0] > 2 or any(
+        list(row) in ([0, 0], [1, 1], [1, 0]) for row in rows if not isinstance(row, Set)
+    )
 
 
 def _check_zero_one(matrix: Any, values: np.ndarray) -> None:
@@ -457,27 +572,43 @@ def _check_zero_one(matrix: Any, values: np.ndarray) -> None:
             rows, columns = np.nonzero(wrong)
         cells = [f"({i}, {j})" for i, j in zip(rows.tolist(), columns.tolist(), strict=True)]
         raise CandidateError(
-            f"a candidate matrix holds 0 and 1 only; {len(cells)} other value(s) at (row, column) {first_few(cells)} "
-            "(for vote counts use CandidateSets.from_counts, for one column per annotator from_votes)"
+            f"a candidate matrix holds 0 and 1 only; {len(cells)} other value(s) at (row, column) "
+            f"{first_few(cells)} "
+            "(for vote counts use CandidateSets.from_counts, for one column per annotator "
+            "from_votes)"
         )
 
 
 def _read_votes(votes: np.ndarray, classes: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Row pointers, one position per vote, and the classes of a table with a column per annotator."""
+    """Row pointers, one position per vote, and the classes of a table with a column per
+    annotator.
+    """
     rows, columns = np.nonzero(~missing(votes))
     codes, classes = encode(votes[rows, columns], rows, classes)
     return _indptr(rows, len(votes)), codes, classes
 
 
 def _check_counts(counts: Any, indptr: np.ndarray) -> np.ndarray:
-    """Votes as an array of our own, of whole numbers where they are whole: one per entry, none negative."""
+    """Votes as an array of our own, of whole numbers where they are whole: one per entry, none
+    negative.
+    """
     counts = np.array(counts)
     if counts.shape != (indptr[-1],):
-        raise CandidateError(f"counts has shape {counts.shape} but there are {indptr[-1]} candidate entries: one number for each")
-    wrong = ~(counts >= 0) | ~np.isfinite(counts) if counts.dtype.kind in "biuf" else np.ones(len(counts), bool)
+        raise CandidateError(
+            f"counts has shape {counts.shape} but there are {indptr[-1]} candidate entries: one "
+            "number for each"
+        )
+    wrong = (
+        ~(counts >= 0) | ~np.isfinite(counts)
+        if counts.dtype.kind in "biuf"
+        else np.ones(len(counts), bool)
+    )
     if wrong.any():
         rows = np.unique(np.searchsorted(indptr, np.flatnonzero(wrong), side="right") - 1)
-        raise CandidateError(f"vote counts must be finite numbers of 0 or more; others stand in row {first_few(rows)}")
+        raise CandidateError(
+            "vote counts must be finite numbers of 0 or more; others stand in row "
+            f"{first_few(rows)}"
+        )
     return counts.astype(np.int64) if np.all(counts == np.rint(counts)) else counts.astype(float)
 
 

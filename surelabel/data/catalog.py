@@ -1,8 +1,9 @@
-"""The published data sets by name: where each belongs, what it should hold, and how to get it (facts in ``catalog.toml``).
+"""The published data sets by name: where each belongs, what it should hold, and how to get it
+(facts in ``catalog.toml``).
 
-Small UCI sets are part of the package. All others are files in the *data home*: the folder named by the environment variable
-``SURELABEL_DATA``, by default the user's cache folder. They are downloaded only on request (:func:`fetch`), and
-only where a public address is known.
+Small UCI sets are part of the package. All others are files in the *data home*: the folder named by
+the environment variable ``SURELABEL_DATA``, by default the user's cache folder. They are downloaded
+only on request (:func:`fetch`), and only where a public address is known.
 """
 
 from __future__ import annotations
@@ -60,13 +61,15 @@ class Spec:
     file : str
         Its file: in the package, or in the data home.
     expected : Characteristics
-        Its size; that of the paper's table where ``table`` names one, otherwise measured on the file.
+        Its size; that of the paper's table where ``table`` names one, otherwise measured on the
+        file.
     table : str or None
         The table of the paper it stands in.
     task, origin, licence : str
         What it is about, where it comes from, and on what terms.
     sha256, git_blob : str or None
-        The checksums of the file: of its content, and as git computes it (``git hash-object FILE``).
+        The checksums of the file: of its content, and as git computes it (``git hash-object
+        FILE``).
     embedded : bool
         Whether it is part of the package.
     downloadable : bool
@@ -97,7 +100,12 @@ def _read_specs() -> dict[str, Spec]:
     facts = tomllib.loads((Path(__file__).parent / "catalog.toml").read_text(encoding="utf-8"))
     return {
         name: Spec(
-            name=name, **fact | {"expected": Characteristics(*fact["expected"]), "columns": tuple(fact.get("columns", ()))}
+            name=name,
+            **fact
+            | {
+                "expected": Characteristics(*fact["expected"]),
+                "columns": tuple(fact.get("columns", ())),
+            },
         )
         for name, fact in facts.items()
     }
@@ -117,7 +125,8 @@ class Dataset:
     X : ndarray of shape (m, n)
         The instances, as published: not scaled.
     candidates : CandidateSets or None
-        The candidate labels; None where every label is certain (see :func:`surelabel.make_partial`).
+        The candidate labels; None where every label is certain (see
+        :func:`surelabel.make_partial`).
     y : ndarray of shape (m,)
         The true labels.
     classes : ndarray of shape (l,)
@@ -183,13 +192,19 @@ def describe(name: str) -> Spec:
     if name not in SPECS:
         near = get_close_matches(str(name).lower(), SPECS, n=1)
         hint = f" (did you mean {near[0]!r}?)" if near else ""
-        raise ParameterError(f"there is no data set {name!r}{hint}; the names are {', '.join(SPECS)}")
+        raise ParameterError(
+            f"there is no data set {name!r}{hint}; the names are {', '.join(SPECS)}"
+        )
     return SPECS[name]
 
 
 def data_home(path: str | os.PathLike | None = None) -> Path:
-    """The folder of the data files: ``path``, else the environment variable ``SURELABEL_DATA``, else the user's cache folder."""
-    return Path(path or os.environ.get("SURELABEL_DATA") or pooch.os_cache("surelabel")).expanduser()
+    """The folder of the data files: ``path``, else the environment variable ``SURELABEL_DATA``,
+    else the user's cache folder.
+    """
+    return Path(
+        path or os.environ.get("SURELABEL_DATA") or pooch.os_cache("surelabel")
+    ).expanduser()
 
 
 def load(name: str, data_home: str | os.PathLike | None = None) -> Dataset:
@@ -198,10 +213,11 @@ def load(name: str, data_home: str | os.PathLike | None = None) -> Dataset:
     Parameters
     ----------
     name : str
-        One of :func:`names`. "deter" is dermatology with the 23 features that the paper's Table 1 implies (the 22
-        histopathological ones and age); "dermatology" has all 34.
+        One of :func:`names`. "deter" is dermatology with the 23 features that the paper's Table 1
+        implies (the 22 histopathological ones and age); "dermatology" has all 34.
     data_home : path, default=None
-        See :func:`surelabel.data.catalog.data_home`; a file lies at its top or in its folder ``realworld`` or ``uci``.
+        See :func:`surelabel.data.catalog.data_home`; a file lies at its top or in its folder
+        ``realworld`` or ``uci``.
 
     Returns
     -------
@@ -220,8 +236,11 @@ def load(name: str, data_home: str | os.PathLike | None = None) -> Dataset:
     return _read(spec, path)
 
 
-def fetch(name: str, data_home: str | os.PathLike | None = None, *, base_url: str | None = None) -> Path:
-    """Download the file of a data set into the data home, and verify it; a verified file is not downloaded again.
+def fetch(
+    name: str, data_home: str | os.PathLike | None = None, *, base_url: str | None = None
+) -> Path:
+    """Download the file of a data set into the data home, and verify it; a verified file is not
+    downloaded again.
 
     By asking you accept the terms of the data set's ``licence``.
 
@@ -232,7 +251,8 @@ def fetch(name: str, data_home: str | os.PathLike | None = None, *, base_url: st
     data_home : path, default=None
         As in :func:`load`.
     base_url : str, default=None
-        A mirror that holds the files under their names; by default ``BASE_URL``. The checksums stay the same.
+        A mirror that holds the files under their names; by default ``BASE_URL``. The checksums stay
+        the same.
 
     Returns
     -------
@@ -244,7 +264,9 @@ def fetch(name: str, data_home: str | os.PathLike | None = None, *, base_url: st
     if path is not None and (spec.embedded or _verified(spec, path)):
         return path
     if not spec.downloadable:
-        raise DownloadError(f"no public address of {spec.file} is known. {_missing_message(spec, data_home)}")
+        raise DownloadError(
+            f"no public address of {spec.file} is known. {_missing_message(spec, data_home)}"
+        )
     path = path or _place(spec, data_home)
     url = (base_url or BASE_URL).rstrip("/") + "/" + quote(spec.file)
     try:
@@ -254,16 +276,20 @@ def fetch(name: str, data_home: str | os.PathLike | None = None, *, base_url: st
     except OSError as error:
         raise DownloadError(f"cannot write into {path.parent}: {error}") from None
     try:
-        # Not streamed: files are small, and a streamed answer that fails would leave its connection open.
+        # Not streamed: files are small, and a streamed answer that fails would leave its connection
+        # open.
         pooch.HTTPDownloader(timeout=_TIMEOUT, stream=False)(url, temporary, None)
         if not _verified(spec, Path(temporary)):
             raise DownloadError(
-                f"what came from {url} is not {spec.file}: its checksum differs ({os.path.getsize(temporary)} bytes); "
+                f"what came from {url} is not {spec.file}: its checksum differs "
+                f"({os.path.getsize(temporary)} bytes); "
                 f"it was not kept. Try again, or put the right file at {path}"
             )
         os.replace(temporary, path)
     except OSError as error:  # the errors of requests are OSErrors, too
-        raise DownloadError(f"could not download {url}: {_reason(error)}; try again, or put {spec.file} at {path}") from None
+        raise DownloadError(
+            f"could not download {url}: {_reason(error)}; try again, or put {spec.file} at {path}"
+        ) from None
     finally:
         Path(temporary).unlink(missing_ok=True)
     return path
@@ -314,9 +340,18 @@ def _status(spec: Spec, home: str | os.PathLike | None) -> Status:
 def _read(spec: Spec, path: Path) -> Dataset:
     if path.suffix == ".mat":
         X, candidates, y = read_mat(path)
-        return Dataset(spec.name, X[:, slice(*spec.columns or (None,))], candidates, y, candidates.classes, spec.ordered)
+        return Dataset(
+            spec.name,
+            X[:, slice(*spec.columns or (None,))],
+            candidates,
+            y,
+            candidates.classes,
+            spec.ordered,
+        )
     X, y, _ = (read_csv if path.suffix == ".csv" else read_npz)(path)
-    return Dataset(spec.name, X[:, slice(*spec.columns or (None,))], None, y, np.unique(y), spec.ordered)
+    return Dataset(
+        spec.name, X[:, slice(*spec.columns or (None,))], None, y, np.unique(y), spec.ordered
+    )
 
 
 def _find(spec: Spec, home: str | os.PathLike | None) -> Path | None:
@@ -332,9 +367,12 @@ def _place(spec: Spec, home: str | os.PathLike | None) -> Path:
 
 
 def _missing_message(spec: Spec, home: str | os.PathLike | None) -> str:
-    download = f"download it with surelabel datasets --fetch {spec.name}, or " if spec.downloadable else ""
+    download = (
+        f"download it with surelabel datasets --fetch {spec.name}, or " if spec.downloadable else ""
+    )
     return (
-        f"The data set {spec.name!r} is not in {data_home(home)}: {download}put {spec.file} at {_place(spec, home)} "
+        f"The data set {spec.name!r} is not in {data_home(home)}: {download}put {spec.file} at "
+        f"{_place(spec, home)} "
         f"(origin: {spec.origin}; the environment variable SURELABEL_DATA can name another folder)"
     )
 

@@ -1,7 +1,8 @@
 """Candidate labels made from true ones, so that methods can be measured where the truth is known.
 
-:func:`make_partial` is the protocol of the paper and :func:`controlled_sets` its 112 data sets; ``make_partial_...`` are more
-realistic processes. All of them keep the true label among the candidates; :func:`drop_truth`, on top of any of them, does not.
+:func:`make_partial` is the protocol of the paper and :func:`controlled_sets` its 112 data sets;
+``make_partial_...`` are more realistic processes. All of them keep the true label among the
+candidates; :func:`drop_truth`, on top of any of them, does not.
 """
 
 from __future__ import annotations
@@ -30,10 +31,11 @@ def make_partial(
     classes: Any = None,
     random_state: Any = None,
 ) -> CandidateSets:
-    """Add false candidates to true labels by the protocol of the section "Controlled UCI Datasets" of the paper.
+    """Add false candidates to true labels by the protocol of the section "Controlled UCI Datasets"
+    of the paper.
 
-    Guarantees: exactly ``round(p · m)`` rows are ambiguous, each with exactly ``r`` false candidates; the true label is always
-    inside; no set is empty.
+    Guarantees: exactly ``round(p · m)`` rows are ambiguous, each with exactly ``r`` false
+    candidates; the true label is always inside; no set is empty.
 
     Parameters
     ----------
@@ -44,8 +46,8 @@ def make_partial(
     r : int, default=1
         Number of false candidates of an ambiguous row.
     eps : float, default=None
-        With ``eps`` every class has one coupled class (the next one), which is the false candidate with probability ``eps``;
-        otherwise it is any other. The paper defines it for ``r = 1``.
+        With ``eps`` every class has one coupled class (the next one), which is the false candidate
+        with probability ``eps``; otherwise it is any other. The paper defines it for ``r = 1``.
     classes : array-like of shape (l,), default=None
         The label space; by default the labels that occur.
     random_state : int, RandomState or None, default=None
@@ -70,13 +72,17 @@ def make_partial(
     if eps is not None and (r != 1 or not 0 <= eps <= 1):
         raise ParameterError(f"eps is a probability and goes with r=1; got eps={eps}, r={r}")
     if eps is not None and l < 3 and eps < 1:
-        raise CandidateError("with two classes the only false candidate is the coupled one: eps has no meaning")
+        raise CandidateError(
+            "with two classes the only false candidate is the coupled one: eps has no meaning"
+        )
     rng = check_random_state(random_state)
     ambiguous = np.sort(rng.permutation(m)[: round(p * m)])
     code = truth.indices[ambiguous].astype(np.int64)
     if eps is None:
         # The r smallest of l - 1 random keys: r different false labels, all equally likely.
-        offset = np.argpartition(rng.random_sample((len(code), l - 1)), max(r - 1, 0), axis=1)[:, :r] + 1
+        offset = (
+            np.argpartition(rng.random_sample((len(code), l - 1)), max(r - 1, 0), axis=1)[:, :r] + 1
+        )
     else:
         coupled = rng.random_sample(len(code)) < eps
         offset = np.where(coupled, 1, rng.randint(2, max(l, 3), size=len(code)))[:, None]
@@ -88,7 +94,7 @@ def make_partial(
     return CandidateSets(indptr, columns[order], truth.classes)
 
 
-# ---------------------------------------------------------------- the controlled data sets of Table 1
+# ------------------------------ the controlled data sets of Table 1
 
 
 @dataclass(frozen=True)
@@ -113,7 +119,9 @@ class Controlled:
 
     @property
     def name(self) -> str:
-        """Such as ``"glass/II/p=0.3"`` or ``"glass/I/eps=0.3"``: data set, configuration, and what varies within it."""
+        """Such as ``"glass/II/p=0.3"`` or ``"glass/I/eps=0.3"``: data set, configuration, and what
+        varies within it.
+        """
         varied = f"p={self.p}" if self.eps is None else f"eps={self.eps}"
         return f"{self.dataset}/{self.configuration}/{varied}"
 
@@ -123,8 +131,8 @@ CONTROLLED_DATASETS = ("deter", "ecoli", "glass", "usps")
 
 _LEVELS = tuple(k / 10 for k in range(1, 8))
 
-#: The configurations of Table 1, each with the (p, r, eps) of its seven levels. For the first, Table 1 and the text say
-#: p = 0.1 ("I"), but the caption of Figure 1 says p = 1 ("I-full").
+#: The configurations of Table 1, each with the (p, r, eps) of its seven levels. For the first,
+#: Table 1 and the text say p = 0.1 ("I"), but the caption of Figure 1 says p = 1 ("I-full").
 CONFIGURATIONS: dict[str, tuple[tuple[float, int, float | None], ...]] = {
     "I": tuple((0.1, 1, eps) for eps in _LEVELS),
     "I-full": tuple((1.0, 1, eps) for eps in _LEVELS),
@@ -135,7 +143,8 @@ CONFIGURATIONS: dict[str, tuple[tuple[float, int, float | None], ...]] = {
 
 
 def controlled_sets(
-    configurations: Sequence[str] = ("I", "II", "III", "IV"), datasets: Sequence[str] = CONTROLLED_DATASETS
+    configurations: Sequence[str] = ("I", "II", "III", "IV"),
+    datasets: Sequence[str] = CONTROLLED_DATASETS,
 ) -> dict[str, Controlled]:
     """The controlled data sets of Table 1 by name: by default all 112, as Table 1 reads.
 
@@ -161,19 +170,28 @@ def controlled_sets(
     """
     unknown = [name for name in configurations if name not in CONFIGURATIONS]
     if unknown:
-        raise ParameterError(f"there is no configuration {first_few(unknown)}; they are {', '.join(CONFIGURATIONS)}")
-    sets = (Controlled(data, name, *level) for data in datasets for name in configurations for level in CONFIGURATIONS[name])
+        raise ParameterError(
+            f"there is no configuration {first_few(unknown)}; they are {', '.join(CONFIGURATIONS)}"
+        )
+    sets = (
+        Controlled(data, name, *level)
+        for data in datasets
+        for name in configurations
+        for level in CONFIGURATIONS[name]
+    )
     return {made.name: made for made in sets}
 
 
 # ---------------------------------------------------------------- realistic processes
 
 
-def make_partial_flipping(y: Any, q: Any = 0.1, *, classes: Any = None, random_state: Any = None) -> CandidateSets:
+def make_partial_flipping(
+    y: Any, q: Any = 0.1, *, classes: Any = None, random_state: Any = None
+) -> CandidateSets:
     """Make every false label a candidate with a probability of its own, independently of all else.
 
-    Guarantees: the true label is always inside; no set is empty. The number of false candidates is random, with
-    mean ``Σ_{j ≠ y} q_j``.
+    Guarantees: the true label is always inside; no set is empty. The number of false candidates is
+    random, with mean ``Σ_{j ≠ y} q_j``.
 
     Parameters
     ----------
@@ -192,25 +210,29 @@ def make_partial_flipping(y: Any, q: Any = 0.1, *, classes: Any = None, random_s
 
     References
     ----------
-    Lv, Xu, Feng, Niu, Geng and Sugiyama. Progressive identification of true labels for partial-label learning. ICML 2020.
+    Lv, Xu, Feng, Niu, Geng and Sugiyama. Progressive identification of true labels for
+    partial-label learning. ICML 2020.
     """
     truth = CandidateSets.from_labels(y, classes=classes)
     q = _probabilities("q", q, [(), (truth.shape[1],)])
     return _draw(truth, np.broadcast_to(q, truth.shape), random_state)
 
 
-def make_partial_confusion(y: Any, confusion: Any, *, classes: Any = None, random_state: Any = None) -> CandidateSets:
+def make_partial_confusion(
+    y: Any, confusion: Any, *, classes: Any = None, random_state: Any = None
+) -> CandidateSets:
     """Make false labels candidates with probabilities that depend on the true class.
 
-    Guarantees: the true label is always inside; no set is empty; label ``j`` joins an instance of class ``c`` with probability
-    ``confusion[c, j]``, independently of all else.
+    Guarantees: the true label is always inside; no set is empty; label ``j`` joins an instance of
+    class ``c`` with probability ``confusion[c, j]``, independently of all else.
 
     Parameters
     ----------
     y : array-like of shape (m,)
         True labels.
     confusion : array-like of shape (l, l)
-        Probabilities: rows are true classes, columns are labels, in the order of the classes. The diagonal does not count.
+        Probabilities: rows are true classes, columns are labels, in the order of the classes. The
+        diagonal does not count.
     classes : array-like of shape (l,), default=None
         The label space; by default the labels that occur, sorted.
     random_state : int, RandomState or None, default=None
@@ -226,13 +248,21 @@ def make_partial_confusion(y: Any, confusion: Any, *, classes: Any = None, rando
 
 
 def make_partial_instance(
-    X: Any, y: Any, rate: float = 0.1, *, estimator: Any = None, classes: Any = None, random_state: Any = None
+    X: Any,
+    y: Any,
+    rate: float = 0.1,
+    *,
+    estimator: Any = None,
+    classes: Any = None,
+    random_state: Any = None,
 ) -> CandidateSets:
-    """Make those false labels candidates that a weak model takes for likely: ambiguity that depends on the instance.
+    """Make those false labels candidates that a weak model takes for likely: ambiguity that depends
+    on the instance.
 
-    Label ``j ≠ y`` joins with probability ``min(1, rate · (l - 1) · f_j(x) / Σ_{k ≠ y} f_k(x))``, where ``f`` are the
-    probabilities of the weak model, trained on the true labels: over the false labels the mean is ``rate``, before the cut at 1.
-    So instances differ in which labels join them, not in how many do on average.
+    Label ``j ≠ y`` joins with probability ``min(1, rate · (l - 1) · f_j(x) / Σ_{k ≠ y} f_k(x))``,
+    where ``f`` are the probabilities of the weak model, trained on the true labels: over the false
+    labels the mean is ``rate``, before the cut at 1. So instances differ in which labels join them,
+    not in how many do on average.
 
     Guarantees: the true label is always inside; no set is empty.
 
@@ -245,7 +275,8 @@ def make_partial_instance(
     rate : float, default=0.1
         Mean flipping probability of a false label.
     estimator : scikit-learn classifier with predict_proba, default=None
-        The weak model; by default a strongly regularised logistic regression on standardised features.
+        The weak model; by default a strongly regularised logistic regression on standardised
+        features.
     classes : array-like of shape (l,), default=None
         The label space; by default the labels that occur, sorted.
     random_state : int, RandomState or None, default=None
@@ -274,13 +305,17 @@ def make_partial_instance(
     return _draw(truth, np.minimum(1, rate * (l - 1) * share), random_state)
 
 
-def drop_truth(candidates: Any, y: Any, rate: float = 0.1, *, random_state: Any = None) -> CandidateSets:
+def drop_truth(
+    candidates: Any, y: Any, rate: float = 0.1, *, random_state: Any = None
+) -> CandidateSets:
     """Take the true label out of some candidate sets, as annotators do who are all wrong.
 
-    **The assumption of partial-label learning, that one of the candidates is right, does not hold for these rows.**
+    **The assumption of partial-label learning, that one of the candidates is right, does not hold
+    for these rows.**
 
-    Guarantees: exactly ``round(rate · m)`` rows lose their true label, and only they change; it is replaced by a label outside
-    the set, all equally likely, so that sets keep their size (a set of all labels becomes smaller by one); no set is empty.
+    Guarantees: exactly ``round(rate · m)`` rows lose their true label, and only they change; it is
+    replaced by a label outside the set, all equally likely, so that sets keep their size (a set of
+    all labels becomes smaller by one); no set is empty.
 
     Parameters
     ----------
@@ -304,13 +339,18 @@ def drop_truth(candidates: Any, y: Any, rate: float = 0.1, *, random_state: Any 
     if len(truth) != m:
         raise CandidateError(f"there are {len(truth)} true labels for {m} rows of candidates")
     if l < 2:
-        raise CandidateError("with one class there is no other label to put in place of the true one")
+        raise CandidateError(
+            "with one class there is no other label to put in place of the true one"
+        )
     inside = candidates.to_indicator().astype(bool)
     if len(already := np.flatnonzero(~inside[np.arange(m), truth.indices])):
-        raise CandidateError(f"the true label must be among the candidates; it is not in row {first_few(already)}")
+        raise CandidateError(
+            f"the true label must be among the candidates; it is not in row {first_few(already)}"
+        )
     rng = check_random_state(random_state)
     noisy = np.sort(rng.permutation(m)[: round(rate * m)])
-    # The largest of random keys over the labels outside the set: all equally likely. A full set has none outside.
+    # The largest of random keys over the labels outside the set: all equally likely. A full set has
+    # none outside.
     keys = np.where(inside[noisy], -1, rng.random_sample((len(noisy), l)))
     substitute = keys.argmax(axis=1)
     inside[noisy, substitute] |= candidates.sizes[noisy] < l
@@ -328,7 +368,9 @@ def _draw(truth: CandidateSets, probability: np.ndarray, random_state: Any) -> C
 def _probabilities(name: str, values: Any, shapes: list[tuple[int, ...]]) -> np.ndarray:
     values = np.asarray(values, float)
     if values.shape not in shapes:
-        raise ParameterError(f"{name} must have shape {' or '.join(map(str, shapes))}; it has {values.shape}")
+        raise ParameterError(
+            f"{name} must have shape {' or '.join(map(str, shapes))}; it has {values.shape}"
+        )
     if not np.all((values >= 0) & (values <= 1)):
         raise ParameterError(f"{name} holds probabilities, from 0 to 1")
     return values

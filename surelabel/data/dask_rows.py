@@ -45,30 +45,44 @@ class DaskRows(Rows):
         self.client, self.dtype = client, float_type(X)
         parts = [delayed(_as_floats, pure=False)(part, self.dtype) for part in _partitions(X)]
         if is_frame(X):
-            self._lengths = gather(client, client.compute([delayed(len, pure=False)(part) for part in parts]))
+            self._lengths = gather(
+                client, client.compute([delayed(len, pure=False)(part) for part in parts])
+            )
         else:
             self._lengths = list(X.chunks[0])
         if np.isnan(self._lengths).any():
-            raise InputError("the blocks of X have unknown lengths; call X.compute_chunk_sizes() first")
+            raise InputError(
+                "the blocks of X have unknown lengths; call X.compute_chunk_sizes() first"
+            )
         self.shape = (sum(self._lengths), X.shape[1])
         if self.shape[0] < 2:
             raise InputError(f"X has {self.shape[0]} row(s): a fit needs at least 2")
-        self.blocks_of_X = [part for part, length in zip(parts, self._lengths, strict=True) if length]
-        self.bounds = np.concatenate([[0], np.cumsum([length for length in self._lengths if length])]).astype(np.intp)
+        self.blocks_of_X = [
+            part for part, length in zip(parts, self._lengths, strict=True) if length
+        ]
+        self.bounds = np.concatenate(
+            [[0], np.cumsum([length for length in self._lengths if length])]
+        ).astype(np.intp)
         self.candidates: list[Future] = []
 
     def blocks(self, step: int) -> Iterator[np.ndarray]:
-        """All rows in order, at most ``step`` at a time; the blocks come here one after the other."""
+        """All rows in order, at most ``step`` at a time; the blocks come here one after
+        the other.
+        """
         for block in self.blocks_of_X:
             (X,) = gather(self.client, [self.client.compute(block)])
             yield from (X[start : start + step] for start in range(0, len(X), step))
 
     def take(self, rows: np.ndarray) -> np.ndarray:
-        """The rows at ascending positions, put together here: no worker sees more than its blocks."""
+        """The rows at ascending positions, put together here: no worker sees more than
+        its blocks.
+        """
         cuts = np.searchsorted(rows, self.bounds)
         parts = [
             delayed(_take, pure=False)(block, rows[low:high] - start)
-            for block, start, low, high in zip(self.blocks_of_X, self.bounds[:-1], cuts[:-1], cuts[1:], strict=True)
+            for block, start, low, high in zip(
+                self.blocks_of_X, self.bounds[:-1], cuts[:-1], cuts[1:], strict=True
+            )
             if high > low
         ]
         return np.concatenate(gather(self.client, self.client.compute(parts)))
@@ -84,16 +98,21 @@ class DaskRows(Rows):
         parts = _partitions(y)
         if len(parts) != len(self._lengths):
             raise CandidateError(
-                f"X has {len(self._lengths)} blocks but y has {len(parts)} partitions: they must be the same instances, "
+                f"X has {len(self._lengths)} blocks but y has {len(parts)} partitions: they must "
+                "be the same instances, "
                 "partitioned alike (rechunk or repartition one of them)"
             )
-        read = self.client.compute([delayed(_read, pure=False)(part, number) for number, part in enumerate(parts)])
+        read = self.client.compute(
+            [delayed(_read, pure=False)(part, number) for number, part in enumerate(parts)]
+        )
         found = gather(self.client, self.client.map(_describe, read, pure=False))
         wrong = [i for i, (count, _) in enumerate(found) if count != self._lengths[i]]
         if wrong:
             raise CandidateError(
-                f"block {wrong[0]} of X has {self._lengths[wrong[0]]} rows but partition {wrong[0]} of y has "
-                f"{found[wrong[0]][0]}: they must be the same instances (also different: {first_few(wrong[1:]) or 'none'})"
+                f"block {wrong[0]} of X has {self._lengths[wrong[0]]} rows but partition "
+                f"{wrong[0]} of y has "
+                f"{found[wrong[0]][0]}: they must be the same instances (also different: "
+                f"{first_few(wrong[1:]) or 'none'})"
             )
         classes = _common([classes for count, classes in found if count])
         read = [part for part, (count, _) in zip(read, found, strict=True) if count]
@@ -107,7 +126,8 @@ def find_client() -> Client:
         return get_client()
     except ValueError:
         raise ClusterError(
-            "there is no Dask cluster to fit on: make one first, for instance client = dask.distributed.Client()"
+            "there is no Dask cluster to fit on: make one first, for instance client = "
+            "dask.distributed.Client()"
         ) from None
 
 
@@ -117,7 +137,8 @@ def gather(client: Client, futures: Sequence[Future]) -> list[Any]:
         return client.gather(futures)
     except (KilledWorker, CancelledError) as error:
         raise ClusterError(
-            f"the workers of the Dask cluster died, perhaps for want of memory ({str(error).splitlines()[0]}); "
+            "the workers of the Dask cluster died, perhaps for want of memory "
+            f"({str(error).splitlines()[0]}); "
             "use smaller blocks of rows, or workers with more memory"
         ) from None
 
@@ -128,7 +149,11 @@ def _take(block: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 def _as_floats(part: Any, dtype: np.dtype) -> np.ndarray:
     """A block of rows, or a partition of a data frame, as an array."""
-    return part.to_numpy(dtype, na_value=np.nan) if hasattr(part, "to_numpy") else np.ascontiguousarray(part, dtype)
+    return (
+        part.to_numpy(dtype, na_value=np.nan)
+        if hasattr(part, "to_numpy")
+        else np.ascontiguousarray(part, dtype)
+    )
 
 
 def is_frame(X: Any) -> bool:
@@ -137,17 +162,32 @@ def is_frame(X: Any) -> bool:
 
 
 def float_type(X: Any) -> np.dtype:
-    """Type of the instances as floats: float32 where all are, else float64. Refuses what has no rows of numbers."""
+    """Type of the instances as floats: float32 where all are, else float64. Refuses what has no
+    rows of numbers.
+    """
     if getattr(X, "ndim", None) != 2:
-        raise InputError(f"X must be a dask array or data frame of two dimensions (instances × features), not {X!r}")
+        raise InputError(
+            "X must be a dask array or data frame of two dimensions (instances × features), not "
+            f"{X!r}"
+        )
     if is_frame(X):
         kinds = list(X.dtypes)
-        wrong = [str(name) for name, kind in zip(X.columns, kinds, strict=True) if getattr(kind, "kind", "O") not in "biuf"]
+        wrong = [
+            str(name)
+            for name, kind in zip(X.columns, kinds, strict=True)
+            if getattr(kind, "kind", "O") not in "biuf"
+        ]
         if wrong:
-            raise InputError(f"X has columns that are no numbers: {first_few(wrong)}; encode or drop them first")
-        return np.dtype(np.float32 if all(str(kind).lower() == "float32" for kind in kinds) else np.float64)
+            raise InputError(
+                f"X has columns that are no numbers: {first_few(wrong)}; encode or drop them first"
+            )
+        return np.dtype(
+            np.float32 if all(str(kind).lower() == "float32" for kind in kinds) else np.float64
+        )
     if not isinstance(X._meta, np.ndarray):
-        raise InputError(f"the blocks of X are {type(X._meta).__name__}: they must be dense NumPy arrays")
+        raise InputError(
+            f"the blocks of X are {type(X._meta).__name__}: they must be dense NumPy arrays"
+        )
     if X.dtype.kind not in "biuf":
         raise InputError(f"X holds {X.dtype}: it must hold numbers")
     return np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
@@ -160,18 +200,22 @@ def whole_rows(array: da.Array) -> da.Array:
 
 def on_cluster(y: Any) -> bool:
     """Whether these are candidates on the cluster: a dask collection, or a list of them."""
-    return is_dask_collection(y) or (isinstance(y, list) and len(y) > 0 and all(isinstance(part, Delayed) for part in y))
+    return is_dask_collection(y) or (
+        isinstance(y, list) and len(y) > 0 and all(isinstance(part, Delayed) for part in y)
+    )
 
 
 def _partitions(collection: Any) -> list[Delayed]:
-    """The parts of a dask collection; those of one table stay the same, whichever columns are asked for."""
+    """The parts of a dask collection; those of one table stay the same, whichever columns are asked
+    for.
+    """
     if isinstance(collection, list | Delayed):
         return collection if isinstance(collection, list) else [collection]
     if isinstance(collection, da.Array):
         return whole_rows(collection).to_delayed().ravel().tolist()
     if hasattr(collection, "simplify"):
-        # Only the columns that are needed are read. Further optimisation would put small partitions together, those of X in
-        # another way than those of y.
+        # Only the columns that are needed are read. Further optimisation would put small partitions
+        # together, those of X in another way than those of y.
         return list(collection.simplify().to_delayed(optimize_graph=False))
     return list(collection.to_delayed())
 
@@ -190,7 +234,9 @@ def _describe(part: CandidateSets | None) -> tuple[int, np.ndarray | None]:
 
 
 def _common(classes: list[Any]) -> np.ndarray:
-    """The label space of all partitions: that of each, where they agree (columns keep their order), else all labels sorted."""
+    """The label space of all partitions: that of each, where they agree (columns keep their order),
+    else all labels sorted.
+    """
     agree = all(np.array_equal(some, classes[0]) for some in classes)
     return classes[0] if agree else np.unique(np.concatenate(classes))
 
@@ -201,6 +247,12 @@ def _with_classes(part: CandidateSets, classes: np.ndarray) -> CandidateSets:
 
 def _join(parts: list[CandidateSets]) -> CandidateSets:
     sizes = np.concatenate([part.sizes for part in parts])
-    counts = None if any(part.counts is None for part in parts) else np.concatenate([part.counts for part in parts])
+    counts = (
+        None
+        if any(part.counts is None for part in parts)
+        else np.concatenate([part.counts for part in parts])
+    )
     indptr = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-    return CandidateSets(indptr, np.concatenate([part.indices for part in parts]), parts[0].classes, counts)
+    return CandidateSets(
+        indptr, np.concatenate([part.indices for part in parts]), parts[0].classes, counts
+    )

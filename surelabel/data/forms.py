@@ -1,4 +1,6 @@
-"""Candidate labels in other forms: one column, a list per row, a column per class or annotator, a row per label, a .mat file."""
+"""Candidate labels in other forms: one column, a list per row, a column per class or annotator, a
+row per label, a .mat file.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from ..exceptions import ParameterError, TableError, first_few
 from ..files import replacing
 from .labelling import Labelling, Labels
 from .readers import load_mat, read_mat
-from .tables import is_list, source_of
+from .table_files import is_list, source_of
 
 FORMS = ("labels", "lists", "indicator", "votes", "long")
 
@@ -28,10 +30,11 @@ def to_form(labels: Labels, labelling: Labelling, form: str) -> pa.Table:
     labels : Labels
         What the table says.
     labelling : Labelling
-        How it says so now. New columns are called as in it, or ``labels``, ``id`` and ``annotator``.
+        How it says so now. New columns are called as in it, or ``labels``, ``id`` and
+        ``annotator``.
     form : {"labels", "lists", "indicator", "votes", "long"}
-        One text with the separator, or one list per row; one 0/1 column per class; one column per annotator; one row per label
-        (and annotator, if the labels are votes).
+        One text with the separator, or one list per row; one 0/1 column per class; one column per
+        annotator; one row per label (and annotator, if the labels are votes).
 
     Returns
     -------
@@ -53,18 +56,30 @@ def to_form(labels: Labels, labelling: Labelling, form: str) -> pa.Table:
         matrix = labels.candidates.to_indicator()
         matrix[labels.unlabelled] = 0
         return _append(
-            table, {str(label): pa.array(column) for label, column in zip(labels.candidates.classes, matrix.T, strict=True)}
+            table,
+            {
+                str(label): pa.array(column)
+                for label, column in zip(labels.candidates.classes, matrix.T, strict=True)
+            },
         )
     if labels.votes is None:
-        raise TableError(f"{source}: the labels are no votes of annotators: they cannot become one column for each")
-    votes = ((name, _taken(labels, column)) for name, column in zip(labels.annotators, labels.votes.T, strict=True))
+        raise TableError(
+            f"{source}: the labels are no votes of annotators: they cannot become one column for "
+            "each"
+        )
+    votes = (
+        (name, _taken(labels, column))
+        for name, column in zip(labels.annotators, labels.votes.T, strict=True)
+    )
     return _append(table, dict(votes))
 
 
 def _append(table: pa.Table, columns: dict[str, pa.Array]) -> pa.Table:
     for name, column in columns.items():
         if name in table.column_names:
-            raise TableError(f"{source_of(table)}: a column {name!r} is there already; rename it first")
+            raise TableError(
+                f"{source_of(table)}: a column {name!r} is there already; rename it first"
+            )
         table = table.append_column(name, column)
     return table
 
@@ -78,14 +93,19 @@ def _lists(labels: Labels) -> pa.Array:
     candidates = labels.candidates
     given = ~labels.unlabelled
     offsets = np.concatenate([[0], np.cumsum(np.where(given, candidates.sizes, 0))])
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), _taken(labels, candidates.indices[given[candidates.rows]]))
+    return pa.ListArray.from_arrays(
+        pa.array(offsets, pa.int32()), _taken(labels, candidates.indices[given[candidates.rows]])
+    )
 
 
 def _joined(labels: Labels, separator: str, source: str) -> pa.Array:
     texts = [str(label) for label in labels.candidates.classes.tolist()]
     wrong = [text for text in texts if separator in text]
     if wrong:
-        raise TableError(f"{source}: the label {wrong[0]!r} contains the separator {separator!r}; use another separator")
+        raise TableError(
+            f"{source}: the label {wrong[0]!r} contains the separator {separator!r}; use another "
+            "separator"
+        )
     lists = _lists(labels)
     lists = pa.ListArray.from_arrays(lists.offsets, lists.values.cast(pa.string()))
     joined = pc.binary_join(lists, separator)
@@ -112,18 +132,23 @@ def _long(table: pa.Table, labels: Labels, labelling: Labelling) -> pa.Table:
         names = np.concatenate([who, nobody])[order]
         annotator = pa.array(labels.annotators).take(pa.array(names, mask=names < 0))
         table = _append(table, {labelling.annotator or "annotator": annotator})
-    return _append(table, {labelling.labels or "labels": _taken(labels, np.concatenate([codes, nobody])[order])})
+    return _append(
+        table,
+        {labelling.labels or "labels": _taken(labels, np.concatenate([codes, nobody])[order])},
+    )
 
 
 # -------------------------------------------------------------------- .mat files
 
-#: Names of the variables beside ``data``, ``partial_target`` and ``target``, by which names survive.
+#: Names of the variables beside ``data``, ``partial_target`` and ``target``, by which names
+#: survive.
 LABEL_NAMES, FEATURE_NAMES = "label_names", "feature_names"
 MAT_LABELLING = Labelling(labels="labels", gold="gold")
 
 
 def mat_to_table(path: str | os.PathLike) -> pa.Table:
-    """A .mat file of partial-label data as a table with columns of numbers, ``labels`` (lists) and ``gold``.
+    """A .mat file of partial-label data as a table with columns of numbers, ``labels`` (lists) and
+    ``gold``.
 
     Parameters
     ----------
@@ -137,15 +162,21 @@ def mat_to_table(path: str | os.PathLike) -> pa.Table:
     open(path, "rb").close()  # which says in plain words why a file cannot be opened
     data = read_mat(Path(path))
     names = load_mat(Path(path), variable_names=[LABEL_NAMES, FEATURE_NAMES], squeeze_me=True)
-    features = _names(names.get(FEATURE_NAMES), data.X.shape[1]) or [f"x{j}" for j in range(1, data.X.shape[1] + 1)]
+    features = _names(names.get(FEATURE_NAMES), data.X.shape[1]) or [
+        f"x{j}" for j in range(1, data.X.shape[1] + 1)
+    ]
     classes = _names(names.get(LABEL_NAMES), data.candidates.shape[1])
     table = pa.table(dict(zip(features, data.X.T, strict=True)))
     candidates = data.candidates
     gold = np.searchsorted(candidates.classes, data.y)
     lists = pa.ListArray.from_arrays(
-        pa.array(candidates.indptr), pa.array(classes or candidates.classes).take(pa.array(candidates.indices))
+        pa.array(candidates.indptr),
+        pa.array(classes or candidates.classes).take(pa.array(candidates.indices)),
     )
-    return _append(table, {"labels": lists, "gold": pa.array(classes or candidates.classes).take(pa.array(gold))})
+    return _append(
+        table,
+        {"labels": lists, "gold": pa.array(classes or candidates.classes).take(pa.array(gold))},
+    )
 
 
 def _names(found: Any, expected: int) -> list[str]:
@@ -155,7 +186,8 @@ def _names(found: Any, expected: int) -> list[str]:
 
 
 def labels_to_mat(labels: Labels, labelling: Labelling, path: str | os.PathLike) -> None:
-    """Write a .mat file: numbers, candidates and true labels, as published partial-label data has them.
+    """Write a .mat file: numbers, candidates and true labels, as published partial-label data has
+    them.
 
     Parameters
     ----------
@@ -170,14 +202,19 @@ def labels_to_mat(labels: Labels, labelling: Labelling, path: str | os.PathLike)
     unknown = np.flatnonzero(labels.gold < 0)
     if len(unknown):
         raise TableError(
-            f"{source}: a .mat file holds the true label of every row, which is not known in row {first_few(unknown + 1)}; name "
+            f"{source}: a .mat file holds the true label of every row, which is not known in row "
+            f"{first_few(unknown + 1)}; name "
             "a gold column that is full, or use another form"
         )
     names, blocks = [], []
     for name in table.column_names:
         if name not in labelling.columns:
             block = _numbers(table[name], name, source)
-            names += [name] if block.shape[1] == 1 else [f"{name} {j}" for j in range(1, block.shape[1] + 1)]
+            names += (
+                [name]
+                if block.shape[1] == 1
+                else [f"{name} {j}" for j in range(1, block.shape[1] + 1)]
+            )
             blocks.append(block)
     if not blocks:
         raise TableError(f"{source}: a .mat file holds numbers, and there is no column of them")
@@ -199,10 +236,13 @@ def _numbers(column: pa.ChunkedArray, name: str, source: str) -> np.ndarray:
     if column.null_count:
         row = pc.index(column.is_null(), True).as_py() + 1
         raise TableError(
-            f"{source}: row {row}, column {name!r}: a .mat file has a number in every cell; fill it, or exclude the column"
+            f"{source}: row {row}, column {name!r}: a .mat file has a number in every cell; fill "
+            "it, or exclude the column"
         )
     try:
         flat = pc.list_flatten(column) if is_list(column.type) else column
         return flat.cast(pa.float64()).to_numpy().reshape(len(column), -1)
     except (pa.ArrowException, ValueError):
-        raise TableError(f"{source}: column {name!r} holds no numbers, which a .mat file needs; exclude it") from None
+        raise TableError(
+            f"{source}: column {name!r} holds no numbers, which a .mat file needs; exclude it"
+        ) from None

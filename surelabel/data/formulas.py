@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .tables import is_text
+from .table_files import is_text
 
 #: What spreadsheets look at to tell a formula; plain numbers may begin so, too.
 FORMULA = r"^[\t\r\n ]*[=+\-@]"
@@ -13,7 +13,8 @@ NUMBER = r"^\s*[-+]([0-9]+[.,]?[0-9]*|[.,][0-9]+)([eE][-+]?[0-9]+)?\s*$"
 
 
 def find_formula(table: pa.Table) -> tuple[int, str] | None:
-    """Row (0 for the header) and column of the first text that begins as a formula does; None if there is none.
+    """Row (0 for the header) and column of the first text that begins as a formula does; None if
+    there is none.
 
     >>> find_formula(pa.table({"a": ["x", "-1.5", "=1+1"]}))
     (3, 'a')
@@ -21,13 +22,16 @@ def find_formula(table: pa.Table) -> tuple[int, str] | None:
     headers = pc.index(_formulas(pa.array(table.column_names)), True).as_py()
     if headers >= 0:
         return 0, table.column_names[headers]
-    found = ((pc.index(_formulas(table[name]), True).as_py(), name) for name in _text_columns(table))
+    found = (
+        (pc.index(_formulas(table[name]), True).as_py(), name) for name in _text_columns(table)
+    )
     rows = [(row + 1, name) for row, name in found if row >= 0]
     return min(rows, key=lambda place: place[0]) if rows else None
 
 
 def escape_formulas(table: pa.Table) -> pa.Table:
-    """The table with an apostrophe before every such text, which makes spreadsheets show it as it is.
+    """The table with an apostrophe before every such text, which makes spreadsheets show it as it
+    is.
 
     >>> escape_formulas(pa.table({"a": ["x", "-1.5", "=1+1"]}))["a"].to_pylist()
     ['x', '-1.5', "'=1+1"]
@@ -43,7 +47,9 @@ def _text_columns(table: pa.Table) -> list[str]:
 
 def _formulas(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     texts = texts.cast(pa.large_string())
-    return pc.and_not(pc.match_substring_regex(texts, FORMULA), pc.match_substring_regex(texts, NUMBER))
+    return pc.and_not(
+        pc.match_substring_regex(texts, FORMULA), pc.match_substring_regex(texts, NUMBER)
+    )
 
 
 def _escaped(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:

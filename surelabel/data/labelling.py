@@ -14,7 +14,7 @@ from ..exceptions import CandidateError, ParameterError, TableError, first_few
 from ._cells import Cells, Label, different_cells, indicator_cells, label_cells
 from ._labels import check_classes
 from .candidates import CandidateSets, Unlabelled
-from .tables import find_column, is_list, nearest, source_of
+from .table_files import find_column, is_list, nearest, source_of
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,8 @@ class Labelling:
     Parameters
     ----------
     labels : str or None
-        The column of candidate labels: text with a separator, JSON lists in text, Arrow lists, or one label per cell.
+        The column of candidate labels: text with a separator, JSON lists in text, Arrow lists, or
+        one label per cell.
     separator : str, default="|"
         What stands between the labels of a text cell.
     votes : tuple of str
@@ -67,7 +68,8 @@ class Labels:
     Attributes
     ----------
     candidates : CandidateSets
-        The candidates as given, also where the true label is known; with ``counts`` where votes were given.
+        The candidates as given, also where the true label is known; with ``counts`` where votes
+        were given.
     gold : ndarray of shape (m,)
         Position of the known-true label in ``candidates.classes``, -1 where unknown.
     votes : ndarray of shape (m, annotators) or None
@@ -79,7 +81,8 @@ class Labels:
     ids : ndarray of shape (m,) or None
         Names of the rows.
     table : pyarrow.Table
-        The instances: the table itself, or in long form one row per id without the columns of label and annotator.
+        The instances: the table itself, or in long form one row per id without the columns of label
+        and annotator.
     """
 
     candidates: CandidateSets
@@ -91,11 +94,13 @@ class Labels:
     table: pa.Table
 
 
-def read_labels(table: pa.Table, labelling: Labelling, *, classes: Any = None, source: str | None = None) -> Labels:
+def read_labels(
+    table: pa.Table, labelling: Labelling, *, classes: Any = None, source: str | None = None
+) -> Labels:
     """Read the labels of a table.
 
-    Labels are whole numbers if they are so in every column that holds labels; otherwise all are text, without blanks around them.
-    Empty texts, NaN and missing cells are no labels.
+    Labels are whole numbers if they are so in every column that holds labels; otherwise all are
+    text, without blanks around them. Empty texts, NaN and missing cells are no labels.
 
     Parameters
     ----------
@@ -104,7 +109,8 @@ def read_labels(table: pa.Table, labelling: Labelling, *, classes: Any = None, s
     labelling : Labelling
         Which columns say what.
     classes : array-like, default=None
-        The label space; by default the labels found, sorted (with ``indicator``, in the order of the columns).
+        The label space; by default the labels found, sorted (with ``indicator``, in the order of
+        the columns).
     source : str, default=None
         The table's name in messages; by default its file.
 
@@ -115,7 +121,11 @@ def read_labels(table: pa.Table, labelling: Labelling, *, classes: Any = None, s
     source = source or source_of(table)
     _check_roles(table, labelling, source)
     instance, first = _instances(table, labelling, source)
-    cells = [label_cells(table, labelling.labels, labelling.separator, source)] if labelling.labels is not None else []
+    cells = (
+        [label_cells(table, labelling.labels, labelling.separator, source)]
+        if labelling.labels is not None
+        else []
+    )
     cells += [label_cells(table, name, None, source) for name in labelling.votes]
     cells += [indicator_cells(table, name, source) for name in labelling.indicator]
     gold = [label_cells(table, labelling.gold, None, source)] if labelling.gold is not None else []
@@ -126,7 +136,11 @@ def read_labels(table: pa.Table, labelling: Labelling, *, classes: Any = None, s
 
     rows, codes, column = _encode(cells, classes, source)
     annotators, voter = _annotators(table, labelling, rows, column, source)
-    votes = _vote_matrix(instance[rows], voter, codes, annotators, first, source) if annotators else None
+    votes = (
+        _vote_matrix(instance[rows], voter, codes, annotators, first, source)
+        if annotators
+        else None
+    )
     order = np.argsort(instance[rows], kind="stable")
     sizes = np.bincount(instance[rows], minlength=len(first))
     known = np.full(table.num_rows, -1)
@@ -135,16 +149,25 @@ def read_labels(table: pa.Table, labelling: Labelling, *, classes: Any = None, s
     unlabelled = (sizes == 0) & (known[first] < 0)
     if labelling.unlabelled == "error" and unlabelled.any():
         raise TableError(
-            f"{source}: {unlabelled.sum()} row(s) have no label: row {first_few(first[unlabelled] + 1)}; label or remove them, "
+            f"{source}: {unlabelled.sum()} row(s) have no label: row "
+            f"{first_few(first[unlabelled] + 1)}; label or remove them, "
             "or let every label be possible for them"
         )
     # A label that the rows of an id give several times has that many votes.
-    counted = annotators or (labelling.long and len(np.unique(instance[rows] * len(classes) + codes)) < len(codes))
+    counted = annotators or (
+        labelling.long and len(np.unique(instance[rows] * len(classes) + codes)) < len(codes)
+    )
     indptr = np.concatenate([[0], np.cumsum(sizes)])
-    instances = _one_row_each(table, labelling, instance, first, source) if labelling.long else table
+    instances = (
+        _one_row_each(table, labelling, instance, first, source) if labelling.long else table
+    )
     return Labels(
         candidates=CandidateSets(
-            indptr, codes[order], classes, np.ones(len(codes), np.int64) if counted else None, unlabelled="all"
+            indptr,
+            codes[order],
+            classes,
+            np.ones(len(codes), np.int64) if counted else None,
+            unlabelled="all",
         ),
         gold=known[first],
         votes=votes,
@@ -160,19 +183,26 @@ def _check_roles(table: pa.Table, labelling: Labelling, source: str) -> None:
     given = [name for name in ("labels", "votes", "indicator") if getattr(labelling, name)]
     if len(given) != 1:
         raise ParameterError(
-            f"say in one way where the labels are: one of labels, votes and indicator, not {' and '.join(given) or 'none'}"
+            "say in one way where the labels are: one of labels, votes and indicator, not "
+            f"{' and '.join(given) or 'none'}"
         )
     if not labelling.separator:
         raise ParameterError("the separator of labels must not be empty")
     if labelling.long and not (labelling.labels and labelling.id):
-        raise ParameterError("long form has one row per id and label: say which columns are id and labels")
+        raise ParameterError(
+            "long form has one row per id and label: say which columns are id and labels"
+        )
     if labelling.annotator is not None and not labelling.long:
-        raise ParameterError("a column of annotators belongs to long form; for one column per annotator, use votes")
+        raise ParameterError(
+            "a column of annotators belongs to long form; for one column per annotator, use votes"
+        )
     for name in labelling.columns:
         find_column(table, name, source)
     twice = [name for name in dict.fromkeys(labelling.columns) if labelling.columns.count(name) > 1]
     if twice:
-        raise ParameterError(f"{source}: column {twice[0]!r} is named for two things at once; name each column once")
+        raise ParameterError(
+            f"{source}: column {twice[0]!r} is named for two things at once; name each column once"
+        )
 
 
 def _check_gold(cells: list[Cells], gold: list[Cells], labelling: Labelling, source: str) -> None:
@@ -182,7 +212,8 @@ def _check_gold(cells: list[Cells], gold: list[Cells], labelling: Labelling, sou
     for position, label in enumerate(gold[0].values):
         if isinstance(label, str) and labelling.separator in label and label not in cells[0].values:
             raise TableError(
-                f"{source}: row {gold[0].row_of(position)}, column {labelling.gold!r}: {label!r} holds several labels; only one "
+                f"{source}: row {gold[0].row_of(position)}, column {labelling.gold!r}: {label!r} "
+                "holds several labels; only one "
                 "can be known to be true"
             )
 
@@ -198,7 +229,10 @@ def _instances(table: pa.Table, labelling: Labelling, source: str) -> tuple[np.n
     ids = table[labelling.id].combine_chunks()
     if ids.null_count:
         missing = np.flatnonzero(ids.is_null().to_numpy(zero_copy_only=False))
-        raise TableError(f"{source}: column {labelling.id!r} names no row in row {first_few(missing + 1)}; fill it in")
+        raise TableError(
+            f"{source}: column {labelling.id!r} names no row in row {first_few(missing + 1)}; fill "
+            "it in"
+        )
     instance = different_cells(ids).indices.to_numpy()  # numbered as they first appear
     first = np.unique(instance, return_index=True)[1]
     if labelling.long:
@@ -206,15 +240,20 @@ def _instances(table: pa.Table, labelling: Labelling, source: str) -> tuple[np.n
     if len(first) < len(rows):
         again = np.setdiff1d(rows, first)[0]
         raise TableError(
-            f"{source}: column {labelling.id!r} has {ids[again].as_py()!r} in rows {first[instance[again]] + 1} and {again + 1}; "
+            f"{source}: column {labelling.id!r} has {ids[again].as_py()!r} in rows "
+            f"{first[instance[again]] + 1} and {again + 1}; "
             "if the rows of an id are one instance, say that it is long form, else use another id"
         )
     return rows, rows
 
 
-def _one_row_each(table: pa.Table, labelling: Labelling, instance: np.ndarray, first: np.ndarray, source: str) -> pa.Table:
+def _one_row_each(
+    table: pa.Table, labelling: Labelling, instance: np.ndarray, first: np.ndarray, source: str
+) -> pa.Table:
     """The first row of every id, without its label, if all rows of the id agree with it."""
-    table = table.drop_columns([name for name in (labelling.labels, labelling.annotator) if name is not None])
+    table = table.drop_columns(
+        [name for name in (labelling.labels, labelling.annotator) if name is not None]
+    )
     owner = pa.array(first[instance])
     for name in table.column_names:
         column = table[name].combine_chunks()
@@ -223,11 +262,15 @@ def _one_row_each(table: pa.Table, labelling: Labelling, instance: np.ndarray, f
         elif pa.types.is_floating(column.type):
             column = pc.if_else(pc.is_nan(column), None, column)
         theirs = column.take(owner)
-        differs = pc.or_(pc.fill_null(pc.not_equal(column, theirs), False), pc.xor(column.is_null(), theirs.is_null()))
+        differs = pc.or_(
+            pc.fill_null(pc.not_equal(column, theirs), False),
+            pc.xor(column.is_null(), theirs.is_null()),
+        )
         if pc.any(differs).as_py():
             row = pc.index(differs, True).as_py()
             raise TableError(
-                f"{source}: {labelling.id} {table[labelling.id][row].as_py()!r} has different values in column {name!r}, in rows "
+                f"{source}: {labelling.id} {table[labelling.id][row].as_py()!r} has different "
+                f"values in column {name!r}, in rows "
                 f"{owner[row].as_py() + 1} and {row + 1}; make them equal, or leave the column out"
             )
     return table.take(pa.array(first))
@@ -250,13 +293,16 @@ def _label_space(columns: list[Cells], classes: Any, n_rows: int, source: str) -
         labels = set(map(str, labels))
     if len(labels) > max(50, n_rows / 2):
         raise TableError(
-            f"{source}: column {where} holds {len(labels)} different labels in {n_rows} rows; are these the labels, and is the "
+            f"{source}: column {where} holds {len(labels)} different labels in {n_rows} rows; are "
+            "these the labels, and is the "
             "separator right?"
         )
     return np.array(sorted(labels))
 
 
-def _encode(columns: Iterable[Cells], classes: np.ndarray, source: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _encode(
+    columns: Iterable[Cells], classes: np.ndarray, source: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Row, position in classes and column of every label."""
     position = {label: code for code, label in enumerate(classes.tolist())}
     text = classes.dtype.kind in "US"
@@ -267,7 +313,8 @@ def _encode(columns: Iterable[Cells], classes: np.ndarray, source: str) -> tuple
             strange = code.index(-1)
             label, known = cells.values[strange], list(map(str, classes.tolist()))
             raise TableError(
-                f"{source}: row {cells.row_of(strange)}, column {cells.column!r}: the label {label!r} is unknown; "
+                f"{source}: row {cells.row_of(strange)}, column {cells.column!r}: the label "
+                f"{label!r} is unknown; "
                 f"{nearest(str(label), known, 'labels')}"
             )
         rows.append(cells.rows)
@@ -293,7 +340,10 @@ def _annotators(
     who = table[labelling.annotator].cast(pa.large_string()).take(pa.array(rows)).combine_chunks()
     if who.null_count:
         row = rows[np.argmax(who.is_null())] + 1
-        raise TableError(f"{source}: row {row}, column {labelling.annotator!r}: it is not said who gave the label; fill it in")
+        raise TableError(
+            f"{source}: row {row}, column {labelling.annotator!r}: it is not said who gave the "
+            "label; fill it in"
+        )
     encoded = different_cells(who)
     names = encoded.dictionary.to_pylist()
     order = sorted(range(len(names)), key=names.__getitem__)
@@ -301,7 +351,12 @@ def _annotators(
 
 
 def _vote_matrix(
-    instance: np.ndarray, voter: np.ndarray, codes: np.ndarray, annotators: tuple[str, ...], first: np.ndarray, source: str
+    instance: np.ndarray,
+    voter: np.ndarray,
+    codes: np.ndarray,
+    annotators: tuple[str, ...],
+    first: np.ndarray,
+    source: str,
 ) -> np.ndarray:
     """Position of the label that each annotator gave each instance, -1 where none."""
     votes = np.full((len(first), len(annotators)), -1, np.int32)
@@ -309,7 +364,8 @@ def _vote_matrix(
     again = np.flatnonzero(votes[instance, voter] != codes)
     if len(again):
         raise TableError(
-            f"{source}: {annotators[voter[again[0]]]!r} gives two labels to the id of row {first[instance[again[0]]] + 1}; an "
+            f"{source}: {annotators[voter[again[0]]]!r} gives two labels to the id of row "
+            f"{first[instance[again[0]]] + 1}; an "
             "annotator has one vote: mend it, or do not name the column of annotators"
         )
     return votes

@@ -1,4 +1,6 @@
-"""Files of published data sets → arrays: MATLAB files of partial-label data, labelled CSV tables and ``.npz`` archives."""
+"""Files of published data sets → arrays: MATLAB files of partial-label data, labelled CSV tables
+and ``.npz`` archives.
+"""
 
 from __future__ import annotations
 
@@ -54,8 +56,9 @@ class LabelledData(NamedTuple):
 def read_mat(path: Path) -> PartialLabelData:
     """Read a partial-label data set as M.-L. Zhang publishes them (MATLAB v5 or v7).
 
-    The file holds ``data`` (instances × features), ``partial_target`` (labels × instances, 1 = candidate) and ``target``
-    (labels × instances, one 1 per instance), each dense or sparse, of any type of number. Labels are numbered from 0.
+    The file holds ``data`` (instances × features), ``partial_target`` (labels × instances, 1 =
+    candidate) and ``target`` (labels × instances, one 1 per instance), each dense or sparse, of any
+    type of number. Labels are numbered from 0.
 
     Parameters
     ----------
@@ -70,15 +73,23 @@ def read_mat(path: Path) -> PartialLabelData:
     missing = [name for name in ("data", "partial_target", "target") if name not in content]
     if missing:
         held = [name for name in content if not name.startswith("__")]
-        raise DataFileError(f"{path} has no variable {first_few(missing)}; it holds {first_few(held) or 'nothing'}")
-    X, partial, target = (_matrix(content, name, path) for name in ("data", "partial_target", "target"))
+        raise DataFileError(
+            f"{path} has no variable {first_few(missing)}; it holds {first_few(held) or 'nothing'}"
+        )
+    X, partial, target = (
+        _matrix(content, name, path) for name in ("data", "partial_target", "target")
+    )
     X = (X.toarray() if sparse.issparse(X) else X).astype(np.float64)
     if not np.isfinite(X).all():
-        raise DataFileError(f"{path}: 'data' holds NaN or infinity in row {first_few(np.unique(np.nonzero(~np.isfinite(X))[0]))}")
+        raise DataFileError(
+            f"{path}: 'data' holds NaN or infinity in row "
+            f"{first_few(np.unique(np.nonzero(~np.isfinite(X))[0]))}"
+        )
     for name, matrix in (("partial_target", partial), ("target", target)):
         if matrix.shape != (partial.shape[0], len(X)):
             raise DataFileError(
-                f"{path}: {name!r} is {matrix.shape[0]} × {matrix.shape[1]}, but labels × instances should be "
+                f"{path}: {name!r} is {matrix.shape[0]} × {matrix.shape[1]}, but labels × "
+                "instances should be "
                 f"{partial.shape[0]} × {len(X)}"
             )
     try:
@@ -86,12 +97,15 @@ def read_mat(path: Path) -> PartialLabelData:
     except CandidateError as error:
         raise DataFileError(f"{path}: {error}") from None
     if len(several := np.flatnonzero(truth.sizes != 1)):
-        raise DataFileError(f"{path}: 'target' names more than one true label for instance {first_few(several)}")
+        raise DataFileError(
+            f"{path}: 'target' names more than one true label for instance {first_few(several)}"
+        )
     return PartialLabelData(X, candidates, truth.classes[truth.indices])
 
 
 def read_csv(path: Path) -> LabelledData:
-    """Read a table with a header line, numbers in all columns but the last, and the label in the last.
+    """Read a table with a header line, numbers in all columns but the last, and the label in the
+    last.
 
     Parameters
     ----------
@@ -129,20 +143,28 @@ def read_npz(path: Path) -> LabelledData:
     except KeyError as error:
         raise DataFileError(f"{path} has no array of that name: {error.args[0]}") from None
     except (ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise DataFileError(f"{path} is damaged, or not an .npz archive of numbers: {error}") from None
+        raise DataFileError(
+            f"{path} is damaged, or not an .npz archive of numbers: {error}"
+        ) from None
     if X.ndim != 2 or y.shape != X.shape[:1]:
-        raise DataFileError(f"{path}: X has shape {X.shape} and y {y.shape}; they should be (m, n) and (m,)")
+        raise DataFileError(
+            f"{path}: X has shape {X.shape} and y {y.shape}; they should be (m, n) and (m,)"
+        )
     return LabelledData(X, y, [])
 
 
 def load_mat(path: Path, **options: Any) -> dict[str, Any]:
-    """The variables of a MATLAB file, as scipy's ``loadmat`` gives them; sparse ones as arrays where scipy can say so (1.18)."""
+    """The variables of a MATLAB file, as scipy's ``loadmat`` gives them; sparse ones as arrays
+    where scipy can say so (1.18).
+    """
     if "spmatrix" in signature(io.loadmat).parameters:
         options["spmatrix"] = False
     try:
         return io.loadmat(path, **options)
     except NotImplementedError:
-        raise DataFileError(f"{path} is a MATLAB v7.3 file; save it in MATLAB with save(..., '-v7')") from None
+        raise DataFileError(
+            f"{path} is a MATLAB v7.3 file; save it in MATLAB with save(..., '-v7')"
+        ) from None
     except FileNotFoundError:
         raise
     except Exception as error:  # loadmat raises errors of many kinds on damaged bytes
@@ -155,5 +177,8 @@ def _matrix(content: dict[str, Any], name: str, path: Path) -> Any:
     if not sparse.issparse(matrix):
         matrix = np.asarray(matrix)
     if matrix.dtype.kind not in "biuf" or matrix.ndim != 2 or 0 in matrix.shape:
-        raise DataFileError(f"{path}: {name!r} should be a matrix of numbers; it is {matrix.dtype} of shape {matrix.shape}")
+        raise DataFileError(
+            f"{path}: {name!r} should be a matrix of numbers; it is {matrix.dtype} of shape "
+            f"{matrix.shape}"
+        )
     return matrix

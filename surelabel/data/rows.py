@@ -1,4 +1,6 @@
-"""Instances that need not be in memory: memory maps, HDF5 and Zarr arrays, Parquet data sets, read in blocks of rows."""
+"""Instances that need not be in memory: memory maps, HDF5 and Zarr arrays, Parquet data sets, read
+in blocks of rows.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,8 @@ def as_rows(X: Any) -> Rows | None:
     Parameters
     ----------
     X : object
-        A NumPy memory map, an h5py or Zarr data set, or a ``pyarrow.dataset.Dataset`` whose columns are all numbers.
+        A NumPy memory map, an h5py or Zarr data set, or a ``pyarrow.dataset.Dataset`` whose columns
+        are all numbers.
 
     Returns
     -------
@@ -56,13 +59,17 @@ def as_rows(X: Any) -> Rows | None:
     dataset = getattr(sys.modules.get("pyarrow.dataset"), "Dataset", ())
     if isinstance(X, dataset):
         return ParquetRows(X)
-    if type(X).__module__.partition(".")[0] in ("h5py", "zarr") and len(getattr(X, "shape", ())) == 2:
+    if (
+        type(X).__module__.partition(".")[0] in ("h5py", "zarr")
+        and len(getattr(X, "shape", ())) == 2
+    ):
         return ArrayRows(X)
     return None
 
 
 class ArrayRows(Rows):
-    """Rows of anything that is sliced as an array: a memory map, an HDF5 data set, a Zarr array, a plain array.
+    """Rows of anything that is sliced as an array: a memory map, an HDF5 data set, a Zarr array, a
+    plain array.
 
     Parameters
     ----------
@@ -76,7 +83,9 @@ class ArrayRows(Rows):
         self.dtype = np.dtype(np.float32) if array.dtype == np.float32 else np.dtype(np.float64)
         if np.dtype(array.dtype).kind not in "biuf":
             raise InputError(f"X holds {array.dtype}: it must hold numbers")
-        self._in_file = isinstance(array, np.memmap) and array.flags.c_contiguous and _same_as_file(array)
+        self._in_file = (
+            isinstance(array, np.memmap) and array.flags.c_contiguous and _same_as_file(array)
+        )
 
     def blocks(self, step: int) -> Iterator[np.ndarray]:
         """All rows in order, ``step`` at a time."""
@@ -89,7 +98,9 @@ class ArrayRows(Rows):
             return np.ascontiguousarray(array[start:stop], dtype=self.dtype)
         # Reading the file leaves no mapped pages behind, which would count as memory.
         offset = _file_offset(array) + start * array.strides[0]
-        flat = np.fromfile(array.filename, array.dtype, (stop - start) * self.shape[1], offset=offset)
+        flat = np.fromfile(
+            array.filename, array.dtype, (stop - start) * self.shape[1], offset=offset
+        )
         return flat.reshape(-1, self.shape[1]).astype(self.dtype, copy=False)
 
     def take(self, rows: np.ndarray) -> np.ndarray:
@@ -100,12 +111,16 @@ class ArrayRows(Rows):
 
 
 def _same_as_file(array: np.memmap) -> bool:
-    """Whether the file of a map still holds what the map shows: it may be gone, or changed in memory alone (mode "c")."""
+    """Whether the file of a map still holds what the map shows: it may be gone, or changed in
+    memory alone (mode "c").
+    """
     return array.filename is not None and array.mode != "c" and Path(array.filename).exists()
 
 
 def _file_offset(array: np.memmap) -> int:
-    """Where in its file a memory map, or a slice of one, begins: ``array.offset`` is that of the whole map."""
+    """Where in its file a memory map, or a slice of one, begins: ``array.offset`` is that of the
+    whole map.
+    """
     whole = np.frombuffer(array._mmap, np.uint8)  # type: ignore[attr-defined]
     mapped_from = array.offset - array.offset % ALLOCATIONGRANULARITY
     return mapped_from + array.ctypes.data - whole.ctypes.data
@@ -131,19 +146,26 @@ class ParquetRows(Rows):
         wrong = [
             name
             for name, kind in zip(self.columns, types, strict=True)
-            if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
+            if not (
+                pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+            )
         ]
         if wrong:
             raise InputError(
-                f"X has columns that are no numbers: {', '.join(wrong)}; choose others by ParquetRows(dataset, columns)"
+                f"X has columns that are no numbers: {', '.join(wrong)}; choose others by "
+                "ParquetRows(dataset, columns)"
             )
         self.shape = (dataset.count_rows(), len(self.columns))
-        self.dtype = np.dtype(np.float32 if all(kind == pa.float32() for kind in types) else np.float64)
+        self.dtype = np.dtype(
+            np.float32 if all(kind == pa.float32() for kind in types) else np.float64
+        )
 
     def blocks(self, step: int) -> Iterator[np.ndarray]:
         """All rows in order, ``step`` at a time."""
         held: list[np.ndarray] = []
-        for batch in self._dataset.to_batches(columns=self.columns, batch_size=step, batch_readahead=2, fragment_readahead=1):
+        for batch in self._dataset.to_batches(
+            columns=self.columns, batch_size=step, batch_readahead=2, fragment_readahead=1
+        ):
             held.append(self._as_array(batch))
             while sum(map(len, held)) >= step:
                 joined = np.concatenate(held)

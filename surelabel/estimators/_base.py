@@ -1,4 +1,6 @@
-"""What every partial-label classifier shares: validation in front of ``_fit``, the scikit-learn face behind it."""
+"""What every partial-label classifier shares: validation in front of ``_fit``, the scikit-learn
+face behind it.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,11 @@ from ..solvers.segments import row_argmax, row_normalise
 CELLS = 2**22  # numbers in a block of rows that are read at a time
 
 #: What a parameter ``n_jobs`` may be: -1 is one for every core, as everywhere in scikit-learn.
-N_JOBS = [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None]
+N_JOBS = [
+    Interval(Integral, 1, None, closed="left"),
+    Interval(Integral, None, -1, closed="right"),
+    None,
+]
 
 
 class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
@@ -38,7 +44,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     ``_outputs(X) -> ndarray of shape (n, l)``
         Scores of new instances, one column per class; the largest is the prediction.
 
-    and overrides ``_probabilities`` where it has better probabilities than normalised positive scores.
+    and overrides ``_probabilities`` where it has better probabilities than normalised positive
+    scores.
     """
 
     _parameter_constraints: ClassVar[dict[str, list]] = {}
@@ -72,11 +79,16 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _validate_fit(self, X: Any, y: Any) -> tuple[Any, CandidateSets]:
         self._check_parameters()
         if y is None:
-            raise CandidateError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+            raise CandidateError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None"
+            )
         X = self._validate_X(X, reset=True)
         candidates = as_candidates(y)
         if len(candidates) != X.shape[0]:
-            raise CandidateError(f"X has {X.shape[0]} rows but y has {len(candidates)}: they must be the same instances")
+            raise CandidateError(
+                f"X has {X.shape[0]} rows but y has {len(candidates)}: they must be the same "
+                "instances"
+            )
         self.classes_ = candidates.classes
         return X, candidates
 
@@ -166,7 +178,9 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return self._probabilities(self._scores(X))
 
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """Positive part of the scores, normalised; an instance without a positive score is spread evenly over its best."""
+        """Positive part of the scores, normalised; an instance without a positive score is spread
+        evenly over its best.
+        """
         positive = np.maximum(scores, 0)
         none = positive.sum(axis=1) <= 0
         positive[none] = scores[none] == scores[none].max(axis=1, keepdims=True)
@@ -175,7 +189,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of instances whose prediction is among their candidates.
 
-        With one label per instance this is plain accuracy; with candidate sets it is the covering rate.
+        With one label per instance this is plain accuracy; with candidate sets it is the covering
+        rate.
 
         Parameters
         ----------
@@ -191,16 +206,25 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         float
         """
         # A bare matrix has no names for its columns: they are the classes.
-        bare = not hasattr(y, "columns") and len(getattr(y, "shape", ())) == 2 and not isinstance(y, CandidateSets)
-        known = as_candidates(y, classes=self.classes_) if bare and y.shape[1] == len(self.classes_) else y
+        bare = (
+            not hasattr(y, "columns")
+            and len(getattr(y, "shape", ())) == 2
+            and not isinstance(y, CandidateSets)
+        )
+        known = (
+            as_candidates(y, classes=self.classes_)
+            if bare and y.shape[1] == len(self.classes_)
+            else y
+        )
         return covering_rate(known, self.predict(X), sample_weight=sample_weight)
 
 
 class WeightedPartialLabelClassifier(PartialLabelClassifier):
-    """A partial-label classifier whose instances may carry weights: ``_fit(X, candidates, weight)``.
+    """A partial-label classifier whose instances may carry weights: ``_fit(X, candidates,
+    weight)``.
 
-    A weight counts as that many copies of the row. Rows of weight 0 take no part in learning (``support_`` lists the others);
-    they still get a confidence, from the fitted model.
+    A weight counts as that many copies of the row. Rows of weight 0 take no part in learning
+    (``support_`` lists the others); they still get a confidence, from the fitted model.
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -232,12 +256,16 @@ class WeightedPartialLabelClassifier(PartialLabelClassifier):
         else:
             pairwise = self.__sklearn_tags__().input_tags.pairwise
             confidence = np.empty(len(candidates.indices), X.dtype)
-            confidence[entry_used] = self._fit(X[np.ix_(used, used)] if pairwise else X[used], candidates[used], weight[used])
+            confidence[entry_used] = self._fit(
+                X[np.ix_(used, used)] if pairwise else X[used], candidates[used], weight[used]
+            )
             confidence[~entry_used] = self._confidence_of(X[~used], candidates[~used])
         self._set_confidence(candidates, confidence)
         return self
 
-    def _confidence_out_of_core(self, rows: Rows, candidates: CandidateSets, wanted: np.ndarray) -> np.ndarray:
+    def _confidence_out_of_core(
+        self, rows: Rows, candidates: CandidateSets, wanted: np.ndarray
+    ) -> np.ndarray:
         """As :meth:`_confidence_of`, for the wanted rows of a source that is read in blocks."""
         start, parts = 0, []
         for X in rows.blocks(max(1, CELLS // max(rows.shape[1], candidates.shape[1]))):
@@ -248,13 +276,17 @@ class WeightedPartialLabelClassifier(PartialLabelClassifier):
         return np.concatenate(parts)
 
     def _confidence_of(self, X: Any, candidates: CandidateSets) -> np.ndarray:
-        """Confidence of rows that were not learned from: the model's probabilities, renormalised over the candidates."""
+        """Confidence of rows that were not learned from: the model's probabilities, renormalised
+        over the candidates.
+        """
         proba = self._probabilities(self._outputs(X))[candidates.rows, candidates.indices]
         return row_normalise(proba, candidates.indptr)
 
 
 def finite_blocks(rows: Rows, step: int) -> Iterator[np.ndarray]:
-    """The blocks of rows that are not in memory, each looked through for NaN and infinity as it comes."""
+    """The blocks of rows that are not in memory, each looked through for NaN and infinity as it
+    comes.
+    """
     start = 0
     for X in rows.blocks(step):
         check_finite(X, np.arange(start, start := start + len(X)))
@@ -262,9 +294,14 @@ def finite_blocks(rows: Rows, step: int) -> Iterator[np.ndarray]:
 
 
 def check_rows(model: Any, rows: Rows, *, reset: bool) -> None:
-    """What scikit-learn checks of an array, for rows that are not in memory: their number, their columns and its names."""
+    """What scikit-learn checks of an array, for rows that are not in memory: their number, their
+    columns and its names.
+    """
     if min(rows.shape) < 1 or (reset and rows.shape[0] < 2):
-        raise InputError(f"X has {rows.shape[0]} sample(s) and {rows.shape[1]} feature(s): there is nothing to learn or predict")
+        raise InputError(
+            f"X has {rows.shape[0]} sample(s) and {rows.shape[1]} feature(s): there is nothing to "
+            "learn or predict"
+        )
     names = getattr(rows, "columns", None)
     if reset:
         model.n_features_in_ = rows.shape[1]
@@ -272,10 +309,14 @@ def check_rows(model: Any, rows: Rows, *, reset: bool) -> None:
         if names is not None:
             model.feature_names_in_ = np.array(names, dtype=object)
     elif rows.shape[1] != model.n_features_in_:
-        raise InputError(f"X has {rows.shape[1]} features, but {type(model).__name__} is expecting {model.n_features_in_}")
+        raise InputError(
+            f"X has {rows.shape[1]} features, but {type(model).__name__} is expecting "
+            f"{model.n_features_in_}"
+        )
     elif names is not None and names != list(getattr(model, "feature_names_in_", names)):
         raise InputError(
-            f"X has the feature names {first_few(names)}, but those at fit were {first_few(model.feature_names_in_)}: "
+            f"X has the feature names {first_few(names)}, but those at fit were "
+            f"{first_few(model.feature_names_in_)}: "
             "choose and order the columns as at fit"
         )
 
@@ -284,17 +325,23 @@ def check_learnable(candidates: CandidateSets) -> None:
     """Refuse candidates from which nothing can be learned."""
     if candidates.shape[1] < 2:
         raise CandidateError(
-            f"there is one class only ({candidates.classes.tolist()[0]!r}): a classifier needs more than one class to tell apart"
+            f"there is one class only ({candidates.classes.tolist()[0]!r}): a classifier needs "
+            "more than one class to tell apart"
         )
     if np.all(candidates.sizes == candidates.shape[1]):
-        raise CandidateError("every row has every class as a candidate: there is nothing to learn from")
+        raise CandidateError(
+            "every row has every class as a candidate: there is nothing to learn from"
+        )
 
 
 def check_inner(estimator: BaseEstimator | None) -> None:
-    """Refuse an inner classifier whose instances are kernel values or distances: the rows it learns from are chosen for it."""
+    """Refuse an inner classifier whose instances are kernel values or distances: the rows it learns
+    from are chosen for it.
+    """
     if hasattr(estimator, "__sklearn_tags__") and get_tags(estimator).input_tags.pairwise:
         raise ParameterError(
-            f"{type(estimator).__name__} expects a matrix of kernel values or distances (precomputed), and gets features here: "
+            f"{type(estimator).__name__} expects a matrix of kernel values or distances "
+            "(precomputed), and gets features here: "
             "choose a kernel or a metric by name"
         )
 
@@ -314,32 +361,44 @@ def require_memory(what: str, need: float, advice: str) -> None:
     available = available_memory()
     if available is not None and need > available:
         raise MemoryNeedError(
-            f"{what} needs about {need / 2**30:.1f} GiB of memory and {available / 2**30:.1f} GiB are free; {advice}"
+            f"{what} needs about {need / 2**30:.1f} GiB of memory and {available / 2**30:.1f} GiB "
+            f"are free; {advice}"
         )
 
 
 def check_weight(sample_weight: Any, X: Any) -> tuple[Any, np.ndarray]:
-    """Weights as an array of X's type (None where all count alike), and the mask of the rows that count."""
+    """Weights as an array of X's type (None where all count alike), and the mask of the rows that
+    count.
+    """
     m = X.shape[0]
     if sample_weight is None:
         return None, np.ones(m, bool)
     weight = np.asarray(sample_weight, dtype=X.dtype)
     weight = np.full(m, weight) if weight.ndim == 0 else weight
     if weight.shape != (m,):
-        raise InputError(f"sample_weight.shape == {weight.shape}, expected {(m,)}: one weight per row of X")
+        raise InputError(
+            f"sample_weight.shape == {weight.shape}, expected {(m,)}: one weight per row of X"
+        )
     wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
     if len(wrong):
-        raise InputError(f"sample_weight must be finite and not negative; it is not in row {first_few(wrong)}")
+        raise InputError(
+            f"sample_weight must be finite and not negative; it is not in row {first_few(wrong)}"
+        )
     used = weight > 0
     if np.count_nonzero(used) < 2:
-        raise InputError("fewer than two rows have a weight above zero: there is nothing to learn from")
+        raise InputError(
+            "fewer than two rows have a weight above zero: there is nothing to learn from"
+        )
     return weight, used
 
 
 def check_finite(X: Any, numbers: np.ndarray | None = None) -> None:
-    """Refuse NaN, infinity and numbers whose squares overflow, saying where; ``numbers`` are the rows' own in a larger X."""
+    """Refuse NaN, infinity and numbers whose squares overflow, saying where; ``numbers`` are the
+    rows' own in a larger X.
+    """
     values = X.data if sparse.issparse(X) else X
-    # A finite sum of squares proves all entries harmless, at a fraction of the cost of looking at each.
+    # A finite sum of squares proves all entries harmless, at a fraction of the cost of looking at
+    # each.
     flat = values.ravel(order="K")
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(flat @ flat):
@@ -347,15 +406,18 @@ def check_finite(X: Any, numbers: np.ndarray | None = None) -> None:
     broken = ~np.isfinite(values)
     if broken.any():
         raise InputError(
-            f"X contains NaN or infinity (inf) in {np.count_nonzero(broken)} cell(s), at (row, column) "
+            f"X contains NaN or infinity (inf) in {np.count_nonzero(broken)} cell(s), at (row, "
+            "column) "
             f"{_cells(X, broken, numbers)}; "
-            "impute or drop them first, for instance with sklearn.impute.SimpleImputer in a Pipeline"
+            "impute or drop them first, for instance with sklearn.impute.SimpleImputer in a "
+            "Pipeline"
         )
     # A squared distance has at most four times the squares of a row.
     huge = np.abs(values) > np.sqrt(np.finfo(values.dtype).max / (4 * X.shape[1]))
     if huge.any():
         raise InputError(
-            f"X contains numbers whose squares exceed the largest {values.dtype}, in {np.count_nonzero(huge)} cell(s), at "
+            f"X contains numbers whose squares exceed the largest {values.dtype}, in "
+            f"{np.count_nonzero(huge)} cell(s), at "
             f"(row, column) {_cells(X, huge, numbers)}; "
             "scale the features, for instance with sklearn.preprocessing.StandardScaler"
         )

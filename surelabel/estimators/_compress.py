@@ -41,21 +41,32 @@ def compress(model: Any, n_components: int, X: Any) -> Any:
 
 def _instances(model: Any, X: Any) -> Rows:
     if model.kernel in ("linear", "precomputed"):
-        raise ParameterError(f"kernel={model.kernel!r} has no landmarks: there is nothing to compress")
+        raise ParameterError(
+            f"kernel={model.kernel!r} has no landmarks: there is nothing to compress"
+        )
     if X is None:
         if not hasattr(model, "X_fit_"):
-            raise ParameterError("a model on Fourier features keeps no instances: pass some as X, for instance the training rows")
+            raise ParameterError(
+                "a model on Fourier features keeps no instances: pass some as X, for instance the "
+                "training rows"
+            )
         return ArrayRows(model.X_fit_)
     X = model._validate_X(X, reset=False)
     return X if isinstance(X, Rows) else ArrayRows(X)
 
 
-def _least_squares(model: Any, rows: Rows, landmarks: Landmarks, eps: float) -> tuple[np.ndarray, np.ndarray]:
-    """``W`` and ``b`` with ``Σ ‖f(x) - Wᵀz(x) - b‖²`` least over the rows, up to a ridge of the size of rounding errors."""
+def _least_squares(
+    model: Any, rows: Rows, landmarks: Landmarks, eps: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """``W`` and ``b`` with ``Σ ‖f(x) - Wᵀz(x) - b‖²`` least over the rows, up to a ridge of the
+    size of rounding errors.
+    """
 
     def sums(X: np.ndarray) -> tuple[Moments, Targets]:
         outputs, Z = model._block_outputs(X).astype(np.float64), landmarks(X.astype(np.float64))
-        return block_moments(Z, None), Targets(outputs.T @ Z, outputs.sum(axis=0), float(np.sum(outputs**2)))
+        return block_moments(Z, None), Targets(
+            outputs.T @ Z, outputs.sum(axis=0), float(np.sum(outputs**2))
+        )
 
     parts = ordered_map(sums, finite_blocks(rows, block_rows(landmarks.size)), model.n_jobs)
     moments, targets = next(parts)
@@ -75,5 +86,11 @@ def _loss(model: Any, small: Any, rows: Rows) -> dict[str, float]:
         return changed, float(np.sum((before - after) ** 2)), before.size
 
     step = block_rows(len(small.X_fit_))
-    changed, squares, size = np.sum(list(ordered_map(compare, rows.blocks(step), model.n_jobs)), axis=0)
-    return {"n_rows": rows.shape[0], "changed": float(changed / rows.shape[0]), "rms": float(np.sqrt(squares / size))}
+    changed, squares, size = np.sum(
+        list(ordered_map(compare, rows.blocks(step), model.n_jobs)), axis=0
+    )
+    return {
+        "n_rows": rows.shape[0],
+        "changed": float(changed / rows.shape[0]),
+        "rms": float(np.sqrt(squares / size)),
+    }

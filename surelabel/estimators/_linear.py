@@ -18,11 +18,19 @@ from ..data.candidates import CandidateSets
 from ..data.rows import Rows, as_rows
 from ..solvers.row_blocks import RowBlocks
 from ..solvers.scale import row_softmax, softmax, softmax_scale
-from ._base import WeightedPartialLabelClassifier, check_learnable, check_rows, finite_blocks, require_memory
+from ._base import (
+    WeightedPartialLabelClassifier,
+    check_learnable,
+    check_rows,
+    finite_blocks,
+    require_memory,
+)
 
 
 class LinearPartialLabelClassifier(WeightedPartialLabelClassifier):
-    """Base class of methods with linear scores: a method writes ``_weights(X, candidates, weight)``."""
+    """Base class of methods with linear scores: a method writes ``_weights(X, candidates,
+    weight)``.
+    """
 
     _parameter_constraints: ClassVar[dict[str, list]] = {
         "fit_intercept": ["boolean"],
@@ -48,10 +56,13 @@ class LinearPartialLabelClassifier(WeightedPartialLabelClassifier):
         X = self._with_constant(X)
         weight = np.ones(m) if weight is None else weight.astype(np.float64)
         W = self._weights(X, candidates, weight)
-        self._possible = np.bincount(candidates.indices, weight[candidates.rows], candidates.shape[1]) > 0
+        self._possible = (
+            np.bincount(candidates.indices, weight[candidates.rows], candidates.shape[1]) > 0
+        )
         if not self.converged_:
             warnings.warn(
-                f"{type(self).__name__} did not reach tol={self.tol} in {self.n_iter_} iterations (max_iter={self.max_iter}): "
+                f"{type(self).__name__} did not reach tol={self.tol} in {self.n_iter_} iterations "
+                f"(max_iter={self.max_iter}): "
                 "raise one of them, or scale the features",
                 ConvergenceWarning,
                 stacklevel=3,
@@ -59,7 +70,9 @@ class LinearPartialLabelClassifier(WeightedPartialLabelClassifier):
         self.coef_, self.intercept_ = W[:n].T, W[n] if self.fit_intercept else np.zeros(W.shape[1])
         scores = X @ W
         self.scale_ = softmax_scale(scores, candidates.indptr, candidates.indices, weight)
-        return row_softmax(self.scale_ * scores[candidates.rows, candidates.indices], candidates.indptr)
+        return row_softmax(
+            self.scale_ * scores[candidates.rows, candidates.indices], candidates.indptr
+        )
 
     def _with_constant(self, X: Any) -> Any:
         """The instances in double precision, with a column of ones for the intercept."""
@@ -72,7 +85,9 @@ class LinearPartialLabelClassifier(WeightedPartialLabelClassifier):
         return sparse.hstack([X, ones]).tocsr() if sparse.issparse(X) else np.hstack([X, ones])
 
     def _validate_X(self, X: Any, *, reset: bool) -> Any:
-        """As for every estimator; what is better not read at once becomes :class:`~surelabel.data.rows.Rows`."""
+        """As for every estimator; what is better not read at once becomes
+        :class:`~surelabel.data.rows.Rows`.
+        """
         rows = as_rows(X)
         if rows is None:
             return super()._validate_X(X, reset=reset)
@@ -80,7 +95,11 @@ class LinearPartialLabelClassifier(WeightedPartialLabelClassifier):
         return rows
 
     def _linear_scores(self, X: Any) -> np.ndarray:
-        X = RowBlocks(partial(finite_blocks, X), X.shape, constant=False) if isinstance(X, Rows) else X
+        X = (
+            RowBlocks(partial(finite_blocks, X), X.shape, constant=False)
+            if isinstance(X, Rows)
+            else X
+        )
         return X @ self.coef_.T + self.intercept_
 
     def _outputs(self, X: Any) -> np.ndarray:
@@ -96,7 +115,10 @@ class LinearPartialLabelClassifier(WeightedPartialLabelClassifier):
 
     def _confidence_of(self, X: Any, candidates: CandidateSets) -> np.ndarray:
         """The model's probabilities given that one of the candidates is right."""
-        return row_softmax(self.scale_ * self._linear_scores(X)[candidates.rows, candidates.indices], candidates.indptr)
+        return row_softmax(
+            self.scale_ * self._linear_scores(X)[candidates.rows, candidates.indices],
+            candidates.indptr,
+        )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,4 +1,6 @@
-"""SURE on features that approximate the kernel: how many rows and features, kept where, which landmarks."""
+"""SURE on features that approximate the kernel: how many rows and features, kept where, which
+landmarks.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,13 @@ from ..data.candidates import CandidateSets
 from ..data.rows import Rows
 from ..exceptions import NumericalError, ParameterError
 from ..solvers.confidence import CandidateBlocks
-from ..solvers.features import Centred, FourierFeatures, Landmarks, choose_landmarks, fourier_features
+from ..solvers.features import (
+    Centred,
+    FourierFeatures,
+    Landmarks,
+    choose_landmarks,
+    fourier_features,
+)
 from ..solvers.kernels import gamma_of, kernel_matrix
 from ..solvers.lowrank import LowRankFit, alternate_passes
 from ..solvers.memory import available_memory
@@ -33,12 +41,17 @@ SAMPLE = 10  # landmarks are chosen among so many times as many rows
 
 
 def exact_need(n_rows: int, n_classes: int, itemsize: int) -> int:
-    """Bytes that an exact kernel fit takes: the kernel matrix, factorised in place, and what stands beside it; some m × l."""
+    """Bytes that an exact kernel fit takes: the kernel matrix, factorised in place, and what stands
+    beside it; some m × l.
+    """
     return int(itemsize * n_rows * (2.2 * n_rows + 3 * n_classes))
 
 
-def choose_solver(kernel: str | Callable, shape: tuple[int, int], n_classes: int, itemsize: int) -> str:
-    """What ``solver="auto"`` stands for: exact where it fits into memory and takes less than minutes, else landmarks.
+def choose_solver(
+    kernel: str | Callable, shape: tuple[int, int], n_classes: int, itemsize: int
+) -> str:
+    """What ``solver="auto"`` stands for: exact where it fits into memory and takes less than
+    minutes, else landmarks.
 
     Parameters
     ----------
@@ -64,20 +77,27 @@ def choose_solver(kernel: str | Callable, shape: tuple[int, int], n_classes: int
 def choose_keep(n_rows: int, n_components: int, n_features: int, itemsize: int) -> Keep:
     """Where features stay between passes.
 
-    In memory if they take at most half of what is there. Else on disk if there is twice the room: reading a number back costs
-    about 2 ns, making it again about ``(n + D/2) / 30`` ns (a product with the landmarks and a triangular solve, at some 60 · 10⁹
-    operations a second). For fewer than 60 such operations, or without room, they are made again in every pass.
+    In memory if they take at most half of what is there. Else on disk if there is twice the room:
+    reading a number back costs about 2 ns, making it again about ``(n + D/2) / 30`` ns (a product
+    with the landmarks and a triangular solve, at some 60 · 10⁹ operations a second). For fewer than
+    60 such operations, or without room, they are made again in every pass.
     """
     need = n_rows * n_components * itemsize
     available = available_memory()
     if available is None or need <= available / 2:
         return "memory"
     room = shutil.disk_usage(tempfile.gettempdir()).free >= 2 * need
-    return "disk" if room and n_features + n_components / 2 > 60 and hasattr(os, "preadv") else "recompute"
+    return (
+        "disk"
+        if room and n_features + n_components / 2 > 60 and hasattr(os, "preadv")
+        else "recompute"
+    )
 
 
 def make_features(model: Any, rows: Rows, weight: np.ndarray | None) -> Landmarks | FourierFeatures:
-    """The feature map of a :class:`~surelabel.SUREClassifier` with a low-rank solver; sets its ``gamma_``."""
+    """The feature map of a :class:`~surelabel.SUREClassifier` with a low-rank solver; sets its
+    ``gamma_``.
+    """
     rng = generator(model.random_state)
     m, n = rows.shape
     count = min(model.n_components, m)
@@ -86,23 +106,36 @@ def make_features(model: Any, rows: Rows, weight: np.ndarray | None) -> Landmark
     sample, drawn = draw_rows(rows, max(BANDWIDTH_ROWS, SAMPLE * count), weight, rng)
     few = draw(len(sample), BANDWIDTH_ROWS, None, rng)
     model.gamma_ = gamma_of(
-        model.kernel, model.gamma, model.bandwidth, sample[few], None, None if weight is None else weight[drawn[few]]
+        model.kernel,
+        model.gamma,
+        model.bandwidth,
+        sample[few],
+        None,
+        None if weight is None else weight[drawn[few]],
     )
     if model.solver_ == "fourier":
         if model.kernel not in ("rbf", "laplacian"):
-            raise ParameterError("solver='fourier' is for kernel='rbf' and 'laplacian'; use solver='nystroem'")
+            raise ParameterError(
+                "solver='fourier' is for kernel='rbf' and 'laplacian'; use solver='nystroem'"
+            )
         return fourier_features(model.kernel, model.gamma_, n, model.n_components, rng, rows.dtype)
     kernel = kernel_of(model)
     with definite(model.beta):
-        return Landmarks(sample[choose_landmarks(sample, count, model.landmarks, kernel, rng)], kernel)
+        return Landmarks(
+            sample[choose_landmarks(sample, count, model.landmarks, kernel, rng)], kernel
+        )
 
 
 def kernel_of(model: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     """The kernel of a model whose ``gamma_`` is known, between two sets of rows."""
-    return partial(_kernel_of, kernel=model.kernel, gamma=model.gamma_, degree=model.degree, coef0=model.coef0)
+    return partial(
+        _kernel_of, kernel=model.kernel, gamma=model.gamma_, degree=model.degree, coef0=model.coef0
+    )
 
 
-def _kernel_of(X: np.ndarray, Z: np.ndarray, *, kernel: str | Callable, **parameters: Any) -> np.ndarray:
+def _kernel_of(
+    X: np.ndarray, Z: np.ndarray, *, kernel: str | Callable, **parameters: Any
+) -> np.ndarray:
     return np.ascontiguousarray(kernel_matrix(kernel, X, Z, **parameters), dtype=X.dtype)
 
 
@@ -112,7 +145,9 @@ def generator(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(random_state.randint(2**31 - 1) if old else random_state)
 
 
-def draw_rows(rows: Rows, count: int, weight: np.ndarray | None, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def draw_rows(
+    rows: Rows, count: int, weight: np.ndarray | None, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
     """So many rows at random, and their positions."""
     drawn = draw(rows.shape[0], count, weight, rng)
     sample = rows.take(drawn)
@@ -120,8 +155,12 @@ def draw_rows(rows: Rows, count: int, weight: np.ndarray | None, rng: np.random.
     return sample, drawn
 
 
-def draw(n_rows: int, count: int, weight: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
-    """Positions of so many rows at random (all, if there are not more), ascending; none of weight 0."""
+def draw(
+    n_rows: int, count: int, weight: np.ndarray | None, rng: np.random.Generator
+) -> np.ndarray:
+    """Positions of so many rows at random (all, if there are not more), ascending; none of weight
+    0.
+    """
     allowed = np.arange(n_rows) if weight is None else np.flatnonzero(weight)
     return allowed if len(allowed) <= count else np.sort(rng.choice(allowed, count, replace=False))
 
@@ -132,12 +171,20 @@ def fit_low_rank(
     """Confidences, the fit and the feature map of a :class:`~surelabel.SUREClassifier`."""
     features: FeatureMap
     if model.kernel == "linear":
-        features = Centred(draw_rows(rows, BANDWIDTH_ROWS, weight, np.random.default_rng(0))[0].mean(axis=0))
+        features = Centred(
+            draw_rows(rows, BANDWIDTH_ROWS, weight, np.random.default_rng(0))[0].mean(axis=0)
+        )
     else:
         features = make_features(model, rows, weight)
     with definite(model.beta), model._passes(rows, features, candidates, weight) as passes:
         fit = alternate_passes(
-            passes, model.beta, model.lam, init=model.init, max_iter=model.max_iter, tol=model.tol, callback=model._report
+            passes,
+            model.beta,
+            model.lam,
+            init=model.init,
+            max_iter=model.max_iter,
+            tol=model.tol,
+            callback=model._report,
         )
         return passes.confidence, fit, features
 
@@ -169,7 +216,9 @@ def local_passes(
     linear = isinstance(features, Centred)
     keep: Keep = "recompute" if linear else choose_keep(m, features.size, n, rows.dtype.itemsize)
     confidence = np.empty(len(indices), rows.dtype)
-    return LocalPasses(read, (m, features.size), features, blocks_of, confidence, indptr, weight, keep, n_jobs)
+    return LocalPasses(
+        read, (m, features.size), features, blocks_of, confidence, indptr, weight, keep, n_jobs
+    )
 
 
 @contextmanager
@@ -179,6 +228,7 @@ def definite(beta: float) -> Iterator[None]:
         yield
     except NotPositiveDefiniteError as error:
         raise NumericalError(
-            f"the kernel (or Gram) matrix plus beta={beta} is not positive definite ({error}); scale the features "
+            f"the kernel (or Gram) matrix plus beta={beta} is not positive definite ({error}); "
+            "scale the features "
             "(for instance with StandardScaler), raise beta, or use a positive semidefinite kernel"
         ) from None

@@ -1,4 +1,6 @@
-"""What the nearest-neighbour methods share: they keep the training instances, and look up neighbours among them."""
+"""What the nearest-neighbour methods share: they keep the training instances, and look up
+neighbours among them.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from ._base import CELLS, PartialLabelClassifier
 
 
 class NeighbourClassifier(PartialLabelClassifier):
-    """Base class of the methods with ``n_neighbors`` and ``search``; ``_fit`` calls ``_keep`` first."""
+    """Base class of the methods with ``n_neighbors`` and ``search``; ``_fit`` calls ``_keep``
+    first.
+    """
 
     n_neighbors: int
     search: str
@@ -31,13 +35,16 @@ class NeighbourClassifier(PartialLabelClassifier):
     def _keep(self, X: np.ndarray) -> None:
         if self.n_neighbors > len(X):
             raise ParameterError(
-                f"n_neighbors is {self.n_neighbors} but there are {len(X)} training rows: lower it, or fit on more rows"
+                f"n_neighbors is {self.n_neighbors} but there are {len(X)} training rows: lower "
+                "it, or fit on more rows"
             )
         self.X_fit_ = np.asarray(X, dtype=np.float64)
         self._index = None
 
     def _neighbours(self, X: Any = None) -> tuple[np.ndarray, np.ndarray]:
-        """Distances and rows of the neighbours of new instances; by default of the training rows, themselves left out."""
+        """Distances and rows of the neighbours of new instances; by default of the training rows,
+        themselves left out.
+        """
         queries = None if X is None else np.asarray(X, dtype=np.float64)
         k = min(self.n_neighbors, len(self.X_fit_) - 1) if queries is None else self.n_neighbors
         if self.search == "exact":
@@ -46,7 +53,8 @@ class NeighbourClassifier(PartialLabelClassifier):
         if index is None:
             if find_spec("faiss") is None:
                 raise ParameterError(
-                    "search='approximate' needs faiss, which is not installed: pip install faiss-cpu, or use search='exact'"
+                    "search='approximate' needs faiss, which is not installed: pip install "
+                    "faiss-cpu, or use search='exact'"
                 )
             index = self._index = ApproximateIndex(self.X_fit_)
         return index.nearest(k, queries)
@@ -72,4 +80,6 @@ class NeighbourClassifier(PartialLabelClassifier):
         check_is_fitted(self)
         X = self._validate_X(X, reset=False)
         blocks = gen_batches(len(X), max(1, CELLS // len(self.classes_)))
-        return self.classes_[np.concatenate([self._outputs(X[block]).argmax(axis=1) for block in blocks])]
+        return self.classes_[
+            np.concatenate([self._outputs(X[block]).argmax(axis=1) for block in blocks])
+        ]

@@ -1,4 +1,6 @@
-"""The list of methods, collected from the modules of this package: adding a method is adding one file."""
+"""The list of methods, collected from the modules of this package: adding a method is adding one
+file.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ class Method:
     estimator : type
         The estimator class.
     grid : mapping of str to sequence
-        The parameter grid that the paper searches by cross-validation; empty if it fixes everything.
+        The parameter grid that the paper searches by cross-validation; empty if it fixes
+        everything.
     reference : str
         Where the method was published.
     idea : str
@@ -51,6 +54,11 @@ def all_methods() -> dict[str, Method]:
     True
     """
     package = import_module(__package__)
-    modules = (import_module(f"{__package__}.{module.name}") for module in iter_modules(package.__path__))
+    modules = (
+        import_module(f"{__package__}.{module.name}") for module in iter_modules(package.__path__)
+    )
     found = [module.METHOD for module in modules if hasattr(module, "METHOD")]
-    return {method.name: method for method in sorted(found, key=lambda method: (method.name != "SURE", method.name))}
+    return {
+        method.name: method
+        for method in sorted(found, key=lambda method: (method.name != "SURE", method.name))
+    }

@@ -1,4 +1,5 @@
-"""Conformance suite for partial-label classifiers, to run beside scikit-learn's ``check_estimator``.
+"""Conformance suite for partial-label classifiers, to run beside scikit-learn's
+``check_estimator``.
 
 >>> from surelabel import SUREClassifier
 >>> from surelabel.estimators.checks import check_partial_label_classifier
@@ -44,7 +45,9 @@ def check_partial_label_classifier(estimator: Any) -> None:
 
 
 def check_candidates_respected(estimator: Any) -> None:
-    """Confidence lies on the candidates, rows are on the simplex, and the transduction is the best candidate."""
+    """Confidence lies on the candidates, rows are on the simplex, and the transduction is the best
+    candidate.
+    """
     X, y, candidates = _problem()
     model = _fit(estimator, X, candidates)
     confidence = model.confidence_
@@ -59,7 +62,9 @@ def check_candidates_respected(estimator: Any) -> None:
 
 
 def check_probabilities(estimator: Any) -> None:
-    """``predict_proba`` is on the simplex, its arg max and that of ``decision_function`` are ``predict``."""
+    """``predict_proba`` is on the simplex, its arg max and that of ``decision_function`` are
+    ``predict``.
+    """
     X, y, candidates = _problem()
     model = _fit(estimator, X, candidates)
     proba, prediction = model.predict_proba(X), model.predict(X)
@@ -72,7 +77,9 @@ def check_probabilities(estimator: Any) -> None:
 
 
 def check_singletons_are_supervised(estimator: Any) -> None:
-    """With one candidate per row the model is the one of the labels, and the transduction gives them back."""
+    """With one candidate per row the model is the one of the labels, and the transduction gives
+    them back.
+    """
     X, y, _ = _problem()
     by_sets = _fit(estimator, X, CandidateSets.from_lists([[label] for label in y]))
     by_labels = _fit(estimator, X, y)
@@ -114,7 +121,11 @@ def check_input_forms(estimator: Any) -> None:
         CandidateSets.from_counts(2 * candidates.to_indicator(), classes=candidates.classes),
     ):
         _same_model(_fit(estimator, X, form), model, X, exact=True)
-    for matrix in (candidates.to_indicator(), candidates.sparse, candidates.to_indicator().astype(bool)):
+    for matrix in (
+        candidates.to_indicator(),
+        candidates.sparse,
+        candidates.to_indicator().astype(bool),
+    ):
         numbered = _fit(estimator, X, matrix)
         assert_allclose(numbered.predict_proba(X), model.predict_proba(X), atol=1e-12)
 
@@ -133,11 +144,15 @@ def check_empty_set_is_refused(estimator: Any) -> None:
 
 
 def check_unlabelled_rows(estimator: Any) -> None:
-    """Rows for which every label is possible are accepted, and do not spoil what the others teach."""
+    """Rows for which every label is possible are accepted, and do not spoil what the
+    others teach.
+    """
     X, y, candidates = _problem()
     rows = candidates.to_lists()
     rows[::5] = [[] for _ in rows[::5]]
-    model = _fit(estimator, X, CandidateSets.from_lists(rows, classes=candidates.classes, unlabelled="all"))
+    model = _fit(
+        estimator, X, CandidateSets.from_lists(rows, classes=candidates.classes, unlabelled="all")
+    )
     assert_allclose(model.confidence_.sum(axis=1), 1, atol=1e-6)
     assert np.mean(model.predict(X) == y) > 0.8
 
@@ -152,7 +167,9 @@ def check_class_of_nobody(estimator: Any) -> None:
     assert "none" not in model.predict(queries)
     assert np.mean(model.predict(X) == y) > 0.8
     assert model.predict_proba(queries).shape == (len(queries), 4)
-    assert_array_equal(model.classes_[model.predict_proba(queries).argmax(axis=1)], model.predict(queries))
+    assert_array_equal(
+        model.classes_[model.predict_proba(queries).argmax(axis=1)], model.predict(queries)
+    )
     lone = CandidateSets.from_lists([["virginica"]] * len(X), classes=more.classes)
     with suppress(CandidateError):  # one class may be too few to learn from
         assert set(_fit(estimator, X, lone).predict(queries)) == {"virginica"}

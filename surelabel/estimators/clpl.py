@@ -17,21 +17,23 @@ from ._registry import Method
 class CLPLClassifier(LinearPartialLabelClassifier):
     """Convex learning from partial labels (Cour, Sapp & Taskar, 2011), with the squared hinge loss.
 
-    Linear scores ``f_j(x) = w_j·x`` minimise the paper's convex loss, with ``ψ(z) = max(0, 1-z)²`` and an L2 penalty,
+    Linear scores ``f_j(x) = w_j·x`` minimise the paper's convex loss, with ``ψ(z) = max(0, 1-z)²``
+    and an L2 penalty,
 
     ``½‖W‖² + C Σ_i [ψ(mean of f_j(x_i) over j ∈ S_i) + Σ_{j∉S_i} ψ(-f_j(x_i))]``:
 
-    the candidates should score above 1 on average, every other label below -1. With one candidate per row it is the
-    one-vs-rest support vector machine, :class:`sklearn.svm.LinearSVC`.
+    the candidates should score above 1 on average, every other label below -1. With one candidate
+    per row it is the one-vs-rest support vector machine, :class:`sklearn.svm.LinearSVC`.
 
     Parameters
     ----------
     C : float, default=1.0
         Weight of the loss against the penalty; 1 is LIBLINEAR's default.
     fit_intercept : bool, default=False
-        Whether to add a constant feature, penalised as the others are (LIBLINEAR's bias term). The paper has none. An
-        intercept learns how often a label is a candidate, which need not be how often it is right: on features of mean 0, it
-        cost accuracy where labels are candidates unevenly (Lost, MSRCv2) and gained it where they are so evenly.
+        Whether to add a constant feature, penalised as the others are (LIBLINEAR's bias term). The
+        paper has none. An intercept learns how often a label is a candidate, which need not be how
+        often it is right: on features of mean 0, it cost accuracy where labels are candidates
+        unevenly (Lost, MSRCv2) and gained it where they are so evenly.
     tol : float, default=1e-8
         Stop when the gradient is this small a part of what it is at ``W = 0``.
     max_iter : int, default=1000
@@ -46,9 +48,11 @@ class CLPLClassifier(LinearPartialLabelClassifier):
     intercept_ : ndarray of shape (l,)
         The intercepts (0 without ``fit_intercept``).
     scale_ : float
-        Probabilities are ``softmax(scale_ · scores)``: the scale under which the candidates are most likely.
+        Probabilities are ``softmax(scale_ · scores)``: the scale under which the candidates are
+        most likely.
     confidence_ : csr_array of shape (m, l)
-        Confidence in each candidate of the training rows: the model's probabilities given that a candidate is right.
+        Confidence in each candidate of the training rows: the model's probabilities given that a
+        candidate is right.
     transduction_ : ndarray of shape (m,)
         The candidate with the highest confidence.
     support_ : ndarray
@@ -66,12 +70,13 @@ class CLPLClassifier(LinearPartialLabelClassifier):
 
     Notes
     -----
-    The scale is fitted to training rows: where a model can fit all their candidates (few rows, many features and labels), its
-    probabilities are too sure.
+    The scale is fitted to training rows: where a model can fit all their candidates (few rows, many
+    features and labels), its probabilities are too sure.
 
     References
     ----------
-    T. Cour, B. Sapp and B. Taskar. Learning from partial labels. Journal of Machine Learning Research 12, 2011, 1501-1536.
+    T. Cour, B. Sapp and B. Taskar. Learning from partial labels. Journal of Machine Learning
+    Research 12, 2011, 1501-1536.
 
     Examples
     --------
@@ -91,7 +96,14 @@ class CLPLClassifier(LinearPartialLabelClassifier):
         "C": [Interval(Real, 0, None, closed="neither")],
     }
 
-    def __init__(self, C: float = 1.0, *, fit_intercept: bool = False, tol: float = 1e-8, max_iter: int = 1000) -> None:
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        fit_intercept: bool = False,
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+    ) -> None:
         self.C = C
         self.fit_intercept = fit_intercept
         self.tol = tol
@@ -100,7 +112,15 @@ class CLPLClassifier(LinearPartialLabelClassifier):
     _score_matrices = 6
 
     def _weights(self, X: Any, candidates: CandidateSets, weight: np.ndarray) -> np.ndarray:
-        found = fit_clpl(X, candidates.indptr, candidates.indices, candidates.shape[1], self.C * weight, self.tol, self.max_iter)
+        found = fit_clpl(
+            X,
+            candidates.indptr,
+            candidates.indices,
+            candidates.shape[1],
+            self.C * weight,
+            self.tol,
+            self.max_iter,
+        )
         self.n_iter_, self.converged_ = found.n_iter, found.converged
         return found.weights
 
@@ -109,7 +129,13 @@ METHOD = Method(
     "CLPL",
     CLPLClassifier,
     {},
-    reference="T. Cour, B. Sapp and B. Taskar. Learning from partial labels. Journal of Machine Learning Research 12, 2011.",
-    idea="squared hinge loss: the mean score of the candidates above 1, every other score below -1; convex",
+    reference=(
+        "T. Cour, B. Sapp and B. Taskar. Learning from partial labels. Journal of Machine Learning "
+        "Research 12, 2011."
+    ),
+    idea=(
+        "squared hinge loss: the mean score of the candidates above 1, every other score below -1; "
+        "convex"
+    ),
     cost="a few dozen products with X",
 )

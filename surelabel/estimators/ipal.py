@@ -1,4 +1,6 @@
-"""IPAL: candidates disambiguated by label propagation, queries labelled by which neighbours reconstruct them best."""
+"""IPAL: candidates disambiguated by label propagation, queries labelled by which neighbours
+reconstruct them best.
+"""
 
 from __future__ import annotations
 
@@ -31,16 +33,17 @@ class IPALClassifier(NeighbourClassifier):
 
     ``F ← α H F + (1 - α) P``, zero outside the candidates, every row scaled to sum 1;
 
-    and each row keeps the candidate of largest ``F_ic · Σ_i P_ic / Σ_i F_ic``: the classes get back the mass they began with.
-    A new instance is reconstructed in the same way and gets the label ``c`` whose neighbours alone leave the smallest error
-    ``‖x - Σ_{j: label c} w_j x_j‖²``.
+    and each row keeps the candidate of largest ``F_ic · Σ_i P_ic / Σ_i F_ic``: the classes get back
+    the mass they began with. A new instance is reconstructed in the same way and gets the label
+    ``c`` whose neighbours alone leave the smallest error ``‖x - Σ_{j: label c} w_j x_j‖²``.
 
     Parameters
     ----------
     n_neighbors : int, default=10
         Number of neighbours ``k``, at most the number of training rows.
     alpha : float, default=0.95
-        Share of the neighbours in a round of propagation, 0 to 1; the rest is the uniform confidence of the start.
+        Share of the neighbours in a round of propagation, 0 to 1; the rest is the uniform
+        confidence of the start.
     search : {"exact", "approximate"}, default="exact"
         How neighbours are looked for, as in :class:`PLKNNClassifier`.
     max_iter : int, default=100
@@ -48,15 +51,16 @@ class IPALClassifier(NeighbourClassifier):
     tol : float, default=1e-6
         Propagation stops when no confidence moves by more.
     memory : str or joblib.Memory, default=None
-        A folder that keeps neighbours and their weights, which depend on ``n_neighbors`` alone: a search over ``alpha`` then
-        computes them once. A model file does not keep it.
+        A folder that keeps neighbours and their weights, which depend on ``n_neighbors`` alone: a
+        search over ``alpha`` then computes them once. A model file does not keep it.
 
     Attributes
     ----------
     classes_ : ndarray of shape (l,)
         The labels.
     confidence_ : csr_array of shape (m, l)
-        Confidence in each candidate of the training rows, after propagation and class mass correction.
+        Confidence in each candidate of the training rows, after propagation and class mass
+        correction.
     transduction_ : ndarray of shape (m,)
         The disambiguated labels: the candidate with the highest confidence.
     X_fit_ : ndarray of shape (m, n)
@@ -76,18 +80,20 @@ class IPALClassifier(NeighbourClassifier):
 
     Notes
     -----
-    ``decision_function`` is the share of the squared length of an instance that the neighbours of one label explain,
-    ``1 - ‖x - Σ_j w_j x_j‖² / ‖x‖²``: its arg max is the paper's arg min of the error. Labels without a weighted neighbour
-    have no reconstruction and never win. Where no neighbour has a weight (the instance is 0, or at an obtuse angle with
-    all of them) the scores are the shares of the neighbours' labels.
+    ``decision_function`` is the share of the squared length of an instance that the neighbours of
+    one label explain, ``1 - ‖x - Σ_j w_j x_j‖² / ‖x‖²``: its arg max is the paper's arg min of the
+    error. Labels without a weighted neighbour have no reconstruction and never win. Where no
+    neighbour has a weight (the instance is 0, or at an obtuse angle with all of them) the scores
+    are the shares of the neighbours' labels.
 
-    The defaults of ``n_neighbors``, ``alpha`` and ``max_iter`` are the authors' choice. The reconstruction has no intercept, so
-    the origin and the lengths of the instances matter: rows of unit length (``sklearn.preprocessing.Normalizer`` in a
-    pipeline) are worth trying.
+    The defaults of ``n_neighbors``, ``alpha`` and ``max_iter`` are the authors' choice. The
+    reconstruction has no intercept, so the origin and the lengths of the instances matter: rows of
+    unit length (``sklearn.preprocessing.Normalizer`` in a pipeline) are worth trying.
 
     References
     ----------
-    M.-L. Zhang and F. Yu. Solving the partial label learning problem: an instance-based approach. IJCAI 2015, 4048-4054.
+    M.-L. Zhang and F. Yu. Solving the partial label learning problem: an instance-based approach.
+    IJCAI 2015, 4048-4054.
 
     Examples
     --------
@@ -131,7 +137,8 @@ class IPALClassifier(NeighbourClassifier):
         check_learnable(candidates)
         self._keep(X)
         indptr, indices = candidates.indptr, candidates.indices
-        # Entries of the graph: neighbours, weights, keys and their places, and the masks between them.
+        # Entries of the graph: neighbours, weights, keys and their places, and the masks between
+        # them.
         require_memory(
             f"IPAL with {self.n_neighbors} neighbours of {len(indices)} candidates",
             30 * len(indices) * self.n_neighbors,
@@ -139,7 +146,9 @@ class IPALClassifier(NeighbourClassifier):
         )
         neighbours, weights = self._reconstruct(None)
         graph = candidate_graph(neighbours, weights, indptr, indices)
-        confidence, self.n_iter_, self.converged_ = propagate(graph, indptr, self.alpha, self.max_iter, self.tol)
+        confidence, self.n_iter_, self.converged_ = propagate(
+            graph, indptr, self.alpha, self.max_iter, self.tol
+        )
         confidence = restore_class_mass(confidence, indptr, indices)
         self.labels_ = indices[row_argmax(confidence, indptr)]
         return confidence
@@ -148,11 +157,15 @@ class IPALClassifier(NeighbourClassifier):
         X = np.asarray(X, dtype=np.float64)
         neighbours, weights = self._reconstruct(X)
         labels = self.labels_[neighbours]
-        explained = self._by_label(explained_shares(X, self.X_fit_, neighbours, weights, labels), labels)
+        explained = self._by_label(
+            explained_shares(X, self.X_fit_, neighbours, weights, labels), labels
+        )
         absent = self._by_label(weights, labels) == 0
         scores = np.where(absent, np.minimum(explained.min(axis=1, keepdims=True), 0), explained)
         unweighted = absent.all(axis=1)
-        scores[unweighted] = self._by_label(np.full(labels[unweighted].shape, 1 / labels.shape[1]), labels[unweighted])
+        scores[unweighted] = self._by_label(
+            np.full(labels[unweighted].shape, 1 / labels.shape[1]), labels[unweighted]
+        )
         return scores
 
     def _reconstruct(self, queries: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
@@ -170,22 +183,31 @@ class IPALClassifier(NeighbourClassifier):
 def _reconstruct(
     instances: np.ndarray, queries: np.ndarray | None, how: tuple[int, str], look_up: Callable
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Nearest instances of the queries (by default of the instances themselves), and the weights that reconstruct them.
+    """Nearest instances of the queries (by default of the instances themselves), and the weights
+    that reconstruct them.
 
-    ``how`` they are looked up is for those who keep results: what ``look_up`` gives depends on nothing else.
+    ``how`` they are looked up is for those who keep results: what ``look_up`` gives depends on
+    nothing else.
     """
     _, neighbours = look_up(queries)
     try:
-        return neighbours, reconstruction_weights(instances if queries is None else queries, instances, neighbours)
+        return neighbours, reconstruction_weights(
+            instances if queries is None else queries, instances, neighbours
+        )
     except RuntimeError as error:  # of scipy's nnls
-        raise NumericalError(f"an instance cannot be reconstructed from its neighbours ({error}); scale the features") from None
+        raise NumericalError(
+            f"an instance cannot be reconstructed from its neighbours ({error}); scale the features"
+        ) from None
 
 
 METHOD = Method(
     "IPAL",
     IPALClassifier,
     {"n_neighbors": range(5, 11), "alpha": [round(0.1 * step, 1) for step in range(11)]},
-    reference="M.-L. Zhang and F. Yu. Solving the partial label learning problem: an instance-based approach. IJCAI 2015.",
+    reference=(
+        "M.-L. Zhang and F. Yu. Solving the partial label learning problem: an instance-based "
+        "approach. IJCAI 2015."
+    ),
     idea="confidences travel along nonnegative reconstruction weights of the neighbours",
     cost="m² n, and m small least squares problems",
 )

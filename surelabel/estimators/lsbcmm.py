@@ -1,4 +1,6 @@
-"""LSB-CMM: a mixture whose components share out the feature space, each with its own distribution of labels."""
+"""LSB-CMM: a mixture whose components share out the feature space, each with its own distribution
+of labels.
+"""
 
 from __future__ import annotations
 
@@ -20,20 +22,22 @@ from ._registry import Method
 class LSBCMMClassifier(WeightedPartialLabelClassifier):
     """Logistic stick-breaking conditional multinomial mixture model (Liu & Dietterich, 2012).
 
-    Logistic sticks share an instance out among components, ``φ_k(x) = σ(w_kᵀx + b_k) Π_{j<k} (1 - σ(w_jᵀx + b_j))``, and a
-    component draws the label from its multinomial ``θ_k``. Variational EM raises a lower bound of the likelihood of the
-    candidate sets; it never falls. Components start on the classes in turn, those with most candidates first: nothing is
-    random, and neither the order of rows nor that of classes matters.
+    Logistic sticks share an instance out among components, ``φ_k(x) = σ(w_kᵀx + b_k) Π_{j<k} (1 -
+    σ(w_jᵀx + b_j))``, and a component draws the label from its multinomial ``θ_k``. Variational EM
+    raises a lower bound of the likelihood of the candidate sets; it never falls. Components start
+    on the classes in turn, those with most candidates first: nothing is random, and neither the
+    order of rows nor that of classes matters.
 
     Parameters
     ----------
     n_components : int, default=None
         Number of components; None is ``⌈10 log₂ l⌉`` for ``l`` classes.
     concentration : float, default=0.05
-        The Dirichlet prior of the ``θ_k``; the smaller, the more each component keeps to few labels.
+        The Dirichlet prior of the ``θ_k``; the smaller, the more each component keeps to few
+        labels.
     precision : float, default=1.0
-        The precision ``λ`` of the Gaussian prior of the ``w_k`` (their intercepts have none). It belongs to the scale of the
-        features, which are best standardised.
+        The precision ``λ`` of the Gaussian prior of the ``w_k`` (their intercepts have none). It
+        belongs to the scale of the features, which are best standardised.
     max_iter : int, default=100
         Largest number of rounds.
     tol : float, default=1e-3
@@ -64,15 +68,17 @@ class LSBCMMClassifier(WeightedPartialLabelClassifier):
 
     Notes
     -----
-    The defaults of ``n_components`` and ``concentration`` are the usual ones. The start, ``precision`` and ``tol`` were chosen by
-    cross-validated accuracy on Lost and MSRCv2 with standardised features, so figures on these two sets are not blind.
+    The defaults of ``n_components`` and ``concentration`` are the usual ones. The start,
+    ``precision`` and ``tol`` were chosen by cross-validated accuracy on Lost and MSRCv2 with
+    standardised features, so figures on these two sets are not blind.
 
-    The bound has many local maxima. Where candidates are hard to tell apart, the rounds can amplify a change of the features
-    in the last digits until a few predictions differ.
+    The bound has many local maxima. Where candidates are hard to tell apart, the rounds can amplify
+    a change of the features in the last digits until a few predictions differ.
 
     References
     ----------
-    L. Liu and T. Dietterich. A conditional multinomial mixture model for superset label learning. NIPS 2012.
+    L. Liu and T. Dietterich. A conditional multinomial mixture model for superset label learning.
+    NIPS 2012.
 
     Examples
     --------
@@ -105,7 +111,9 @@ class LSBCMMClassifier(WeightedPartialLabelClassifier):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _fit(self, X: np.ndarray, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
+    def _fit(
+        self, X: np.ndarray, candidates: CandidateSets, weight: np.ndarray | None
+    ) -> np.ndarray:
         check_learnable(candidates)
         n_components = self.n_components or ceil(10 * log2(len(candidates.classes)))
         require_memory(
@@ -123,12 +131,17 @@ class LSBCMMClassifier(WeightedPartialLabelClassifier):
             max_iter=self.max_iter,
             tol=self.tol,
         )
-        self.coef_, self.intercept_, self.posterior_ = mixture.coef.T, mixture.intercept, mixture.posterior
+        self.coef_, self.intercept_, self.posterior_ = (
+            mixture.coef.T,
+            mixture.intercept,
+            mixture.posterior,
+        )
         self.lower_bound_path_, self.converged_ = mixture.lower_bound_path, bool(mixture.converged)
         self.n_iter_ = len(mixture.lower_bound_path)
         if not self.converged_:
             warnings.warn(
-                f"LSBCMMClassifier did not reach tol={self.tol} in max_iter={self.max_iter} rounds: raise one of them",
+                f"LSBCMMClassifier did not reach tol={self.tol} in max_iter={self.max_iter} "
+                "rounds: raise one of them",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -142,7 +155,10 @@ METHOD = Method(
     "LSBCMM",
     LSBCMMClassifier,
     {},
-    reference="L. Liu and T. G. Dietterich. A conditional multinomial mixture model for superset label learning. NIPS 2012.",
+    reference=(
+        "L. Liu and T. G. Dietterich. A conditional multinomial mixture model for superset label "
+        "learning. NIPS 2012."
+    ),
     idea="mixture of multinomials whose weights are a logistic stick-breaking of x; variational EM",
     cost="⌈10 log₂ l⌉ logistic regressions, side by side",
 )

@@ -21,7 +21,9 @@ from ..solvers.segments import row_normalise
 from ._base import N_JOBS, PartialLabelClassifier, check_inner, check_learnable, require_memory
 from ._registry import Method
 
-BLOCK = 1024  # rows that are predicted at a time: bounds the memory for their kernel and for their outputs of all pairs
+# rows that are predicted at a time: bounds the memory for their kernel and for their outputs of all
+# pairs
+BLOCK = 1024
 
 #: Runs ``function(rows, target)`` for each problem and yields the results in order.
 Run = Callable[[Callable, Iterable], Iterable]
@@ -30,18 +32,21 @@ Run = Callable[[Callable, Iterable], Iterable]
 class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
     """One classifier for each pair of labels, and one for each label on top of them (PALOC).
 
-    For labels ``j < k`` a binary classifier ``h_jk`` learns from the rows that have exactly one of the two as candidate; a pair
-    with one side only abstains. Where the label with most votes of the pairs is a candidate of a row, it replaces the row's
-    candidates. Then one classifier ``h_j`` for each label learns from ``[x, all h_jk(x)]`` which rows still have it as
-    candidate. The score of label ``j`` is ``Σ_k [h_jk votes for j] + μ [h_j says yes]``.
+    For labels ``j < k`` a binary classifier ``h_jk`` learns from the rows that have exactly one of
+    the two as candidate; a pair with one side only abstains. Where the label with most votes of the
+    pairs is a candidate of a row, it replaces the row's candidates. Then one classifier ``h_j`` for
+    each label learns from ``[x, all h_jk(x)]`` which rows still have it as candidate. The score of
+    label ``j`` is ``Σ_k [h_jk votes for j] + μ [h_j says yes]``.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        The binary learner. None is ``SVC``: the Gaussian kernel with ``C = 1`` and ``γ = 1 / Σ_j Var[x_j]`` over the features of
-        each stage; of standardised features it makes what libsvm has by default. (Unlike scikit-learn's "scale" it does not
-        depend on where the zero of a feature lies.) All machines of a Gaussian ``SVC`` share one kernel matrix (variances are
-        those of all rows) and keep their support vectors once; other learners are trained one by one.
+        The binary learner. None is ``SVC``: the Gaussian kernel with ``C = 1`` and ``γ = 1 / Σ_j
+        Var[x_j]`` over the features of each stage; of standardised features it makes what libsvm
+        has by default. (Unlike scikit-learn's "scale" it does not depend on where the zero of a
+        feature lies.) All machines of a Gaussian ``SVC`` share one kernel matrix (variances are
+        those of all rows) and keep their support vectors once; other learners are trained one by
+        one.
     mu : float, default=10
         Weight μ of the classifiers of the second stage against one vote; the paper's value.
     n_jobs : int, default=None
@@ -66,15 +71,17 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
 
     Notes
     -----
-    Labels with equally many votes: the paper keeps one of them, here all that are candidates stay, so that what is learned does
-    not depend on the order of the classes. Among equal scores of a new instance, which are common, ``predict`` takes the first.
+    Labels with equally many votes: the paper keeps one of them, here all that are candidates stay,
+    so that what is learned does not depend on the order of the classes. Among equal scores of a new
+    instance, which are common, ``predict`` takes the first.
 
-    The shared kernel takes ``8 m²`` bytes, the outputs of the pairs twice ``4 m l²`` (three quarters of it for ``X`` in single
-    precision): 6.5 GiB in all for 171 labels on 17,000 rows.
+    The shared kernel takes ``8 m²`` bytes, the outputs of the pairs twice ``4 m l²`` (three
+    quarters of it for ``X`` in single precision): 6.5 GiB in all for 171 labels on 17,000 rows.
 
     References
     ----------
-    X. Wu and M.-L. Zhang (2018). Towards enabling binary decomposition for partial label learning. IJCAI, 2868-2874.
+    X. Wu and M.-L. Zhang (2018). Towards enabling binary decomposition for partial label learning.
+    IJCAI, 2868-2874.
 
     Examples
     --------
@@ -86,14 +93,22 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, list]] = {
-        "estimator": [HasMethods(["fit", "decision_function"]), HasMethods(["fit", "predict_proba"]), None],
+        "estimator": [
+            HasMethods(["fit", "decision_function"]),
+            HasMethods(["fit", "predict_proba"]),
+            None,
+        ],
         "mu": [Interval(Real, 0, None, closed="left")],
         "n_jobs": N_JOBS,
         "verbose": ["boolean"],
     }
 
     def __init__(
-        self, estimator: BaseEstimator | None = None, mu: float = 10.0, n_jobs: int | None = None, verbose: bool = False
+        self,
+        estimator: BaseEstimator | None = None,
+        mu: float = 10.0,
+        n_jobs: int | None = None,
+        verbose: bool = False,
     ) -> None:
         self.estimator = estimator
         self.mu = mu
@@ -109,7 +124,8 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
 
         self._possible = np.bincount(indices, minlength=n_labels) > 0
         self._pairs = self._machines(X)
-        # The kernel and the distances it is made of, outputs of the pairs as they come and as they are kept.
+        # The kernel and the distances it is made of, outputs of the pairs as they come and as they
+        # are kept.
         kernel = 1.4 * 8 * len(X) ** 2 if isinstance(self._pairs, _GaussianMachines) else 0
         require_memory(
             f"PALOC with {n_pairs} pairs of labels on {len(X)} rows",
@@ -130,7 +146,9 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
         problems = ((slice(None), target) for target in remaining.T)
         says_yes = self._labels.fit(stacked, problems, self._run("labels", n_labels)) > 0
         self.n_iter_, self.converged_ = 1, True
-        return row_normalise((votes + self.mu * says_yes)[rows, indices], indptr).astype(X.dtype, copy=False)
+        return row_normalise((votes + self.mu * says_yes)[rows, indices], indptr).astype(
+            X.dtype, copy=False
+        )
 
     def _outputs(self, X: np.ndarray) -> np.ndarray:
         return np.vstack([self._block_scores(X[block]) for block in gen_batches(len(X), BLOCK)])
@@ -139,11 +157,17 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
         outputs = self._pairs.outputs(X)
         says_yes = self._labels.outputs(np.hstack([X, outputs])) > 0
         scores = pair_votes(outputs, len(self.classes_)) + self.mu * says_yes
-        scores[:, ~self._possible] = -1  # nobody's candidates: below those that no machine speaks for
+        scores[
+            :, ~self._possible
+        ] = -1  # nobody's candidates: below those that no machine speaks for
         return scores
 
     def _machines(self, X: np.ndarray) -> _GaussianMachines | _Machines:
-        inner = SVC(gamma=1 / (float(X.var(axis=0).sum()) or 1)) if self.estimator is None else self.estimator
+        inner = (
+            SVC(gamma=1 / (float(X.var(axis=0).sum()) or 1))
+            if self.estimator is None
+            else self.estimator
+        )
         shared = type(inner) is SVC and inner.kernel == "rbf"
         return _GaussianMachines(inner) if shared else _Machines(inner)
 
@@ -159,13 +183,17 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
 
 
 class _Machines:
-    """One fitted clone of a binary classifier for each problem; None for a problem that has one side only."""
+    """One fitted clone of a binary classifier for each problem; None for a problem that has one
+    side only.
+    """
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner
 
     def fit(self, X: np.ndarray, problems: Iterable, run: Run) -> np.ndarray:
-        """Train on each problem (rows, target); return the outputs for all rows, one column per problem."""
+        """Train on each problem (rows, target); return the outputs for all rows, one column per
+        problem.
+        """
 
         def train(rows: Any, target: np.ndarray) -> Any:
             return clone(self.inner).fit(X[rows], target) if _has_two_sides(target) else None
@@ -175,19 +203,34 @@ class _Machines:
 
     def outputs(self, X: np.ndarray) -> np.ndarray:
         """Return the outputs for new rows, one column per problem."""
-        return np.column_stack([_binary_output(machine, X) for machine in self.fitted]).astype(X.dtype, copy=False)
+        return np.column_stack([_binary_output(machine, X) for machine in self.fitted]).astype(
+            X.dtype, copy=False
+        )
 
 
 class _GaussianMachines:
-    """Gaussian support vector machines over the same rows: one kernel matrix for all, each support vector kept once."""
+    """Gaussian support vector machines over the same rows: one kernel matrix for all, each support
+    vector kept once.
+    """
 
     def __init__(self, inner: SVC) -> None:
         self.inner = inner
 
     def fit(self, X: np.ndarray, problems: Iterable, run: Run) -> np.ndarray:
-        """Train on each problem (rows, target); return the outputs for all rows, one column per problem."""
-        self.gamma = gamma_of("rbf", 1 / X.shape[1] if self.inner.gamma == "auto" else self.inner.gamma, 1.0, X, None, None)
-        K = kernel_matrix("rbf", X, gamma=self.gamma).astype(np.float64, copy=False)  # libsvm knows no other type
+        """Train on each problem (rows, target); return the outputs for all rows, one column per
+        problem.
+        """
+        self.gamma = gamma_of(
+            "rbf",
+            1 / X.shape[1] if self.inner.gamma == "auto" else self.inner.gamma,
+            1.0,
+            X,
+            None,
+            None,
+        )
+        K = kernel_matrix("rbf", X, gamma=self.gamma).astype(
+            np.float64, copy=False
+        )  # libsvm knows no other type
         everywhere = np.arange(len(X))
 
         def train(rows: Any, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
@@ -200,7 +243,9 @@ class _GaussianMachines:
         support, values, intercept = zip(*run(train, problems), strict=True)
         self.intercept = np.array(intercept)
         coef = sparse_rows(zip(support, values, strict=True), len(X))
-        used = np.unique(coef.indices) if coef.nnz else everywhere[:1]  # a kernel needs a row even where all abstain
+        used = (
+            np.unique(coef.indices) if coef.nnz else everywhere[:1]
+        )  # a kernel needs a row even where all abstain
         self.vectors, self.coef = X[used], coef[:, used]
         return self._combine(coef, K, X.dtype)
 
@@ -220,17 +265,29 @@ def _has_two_sides(target: np.ndarray) -> bool:
 
 
 def _binary_output(machine: Any, X: np.ndarray) -> np.ndarray:
-    """Return a number per row, positive for yes and negative for no; 0 of a machine that is missing."""
+    """Return a number per row, positive for yes and negative for no; 0 of a machine that is
+    missing.
+    """
     if machine is None:
         return np.zeros(len(X))
-    return machine.decision_function(X) if hasattr(machine, "decision_function") else machine.predict_proba(X) @ [-1, 1]
+    return (
+        machine.decision_function(X)
+        if hasattr(machine, "decision_function")
+        else machine.predict_proba(X) @ [-1, 1]
+    )
 
 
 METHOD = Method(
     "PALOC",
     PALOCClassifier,
     {},
-    reference="X. Wu and M.-L. Zhang. Towards enabling binary decomposition for partial label learning. IJCAI 2018.",
-    idea="one SVM per pair of labels on the rows that have exactly one of them, then one per label on top",
+    reference=(
+        "X. Wu and M.-L. Zhang. Towards enabling binary decomposition for partial label learning. "
+        "IJCAI 2018."
+    ),
+    idea=(
+        "one SVM per pair of labels on the rows that have exactly one of them, then one per label "
+        "on top"
+    ),
     cost="l²/2 SVMs that share one kernel matrix",
 )

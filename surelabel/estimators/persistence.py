@@ -1,4 +1,6 @@
-"""Model files: the skops format, which loads data and never code, with our own version stamp inside."""
+"""Model files: the skops format, which loads data and never code, with our own version stamp
+inside.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,8 @@ def save_model(model: Any, path: str | os.PathLike) -> None:
     path : path-like
         Where to; ``.skops`` is the usual ending.
     """
-    import skops.io  # it imports half of the scientific stack: only those who save or load wait for it
+    # it imports half of the scientific stack: only those who save or load wait for it
+    import skops.io
 
     content = BytesIO(skops.io.dumps(model, compression=zipfile.ZIP_DEFLATED))
     with zipfile.ZipFile(content, "a") as archive:
@@ -52,7 +55,8 @@ def load_model(path: str | os.PathLike, *, trusted: Sequence[str] = ()) -> Any:
     path : path-like
         The model file.
     trusted : sequence of str, default=()
-        Names of further types or functions that the file may refer to, such as a kernel function of your own.
+        Names of further types or functions that the file may refer to, such as a kernel function of
+        your own.
 
     Returns
     -------
@@ -71,13 +75,16 @@ def load_model(path: str | os.PathLike, *, trusted: Sequence[str] = ()) -> Any:
         unknown = [name for name in named if not _ours(name) and name not in trusted]
         model = None if unknown else skops.io.loads(content, trusted=named)
     except Exception as error:
-        # Whatever makes the reader stumble, it is the file that is broken, or written in a way not known here.
+        # Whatever makes the reader stumble, it is the file that is broken, or written in a way not
+        # known here.
         raise ModelFileError(
-            f"{path}: the model file is damaged, or of a newer format ({type(error).__name__}: {error}); save the model again"
+            f"{path}: the model file is damaged, or of a newer format ({type(error).__name__}: "
+            f"{error}); save the model again"
         ) from error
     if unknown:
         raise ModelFileError(
-            f"{path}: the model refers to {first_few(unknown)}, which surelabel does not load by itself; "
+            f"{path}: the model refers to {first_few(unknown)}, which surelabel does not load by "
+            "itself; "
             "if you know where the file comes from, pass these names as trusted=[...]"
         )
     _forget_folders(model, set())
@@ -85,7 +92,9 @@ def load_model(path: str | os.PathLike, *, trusted: Sequence[str] = ()) -> Any:
 
 
 def _forget_folders(part: Any, seen: set[int]) -> None:
-    """Take every cache folder out of a model: what a file names must not be written to, and read as pickles."""
+    """Take every cache folder out of a model: what a file names must not be written to, and read as
+    pickles.
+    """
     if id(part) in seen:
         return
     seen.add(id(part))
@@ -105,7 +114,9 @@ def _forget_folders(part: Any, seen: set[int]) -> None:
 
 
 def _ours(name: str) -> bool:
-    """Whether a type is one of our own, or one of the data types that models are made of and skops leaves to the reader."""
+    """Whether a type is one of our own, or one of the data types that models are made of and skops
+    leaves to the reader.
+    """
     return name.startswith(
         ("surelabel.estimators.", "surelabel.data.candidates.", "sklearn.model_selection._split.")
     ) or name in (
@@ -114,12 +125,12 @@ def _ours(name: str) -> bool:
         "sklearn.metrics._scorer._PassthroughScorer",
         "sklearn.tree._tree.Tree",
         "surelabel.distributed.SUREClassifier",
-        "surelabel.desk._columns.CategoryColumn",
-        "surelabel.desk._columns.NumberColumn",
-        "surelabel.desk._columns.TextColumn",
-        "surelabel.desk._columns.VectorColumn",
-        "surelabel.desk.encoding.Feature",
-        "surelabel.desk.encoding.TableEncoder",
+        "surelabel.tables._columns.CategoryColumn",
+        "surelabel.tables._columns.NumberColumn",
+        "surelabel.tables._columns.TextColumn",
+        "surelabel.tables._columns.VectorColumn",
+        "surelabel.tables.encoding.Feature",
+        "surelabel.tables.encoding.TableEncoder",
     )
 
 
@@ -128,14 +139,29 @@ def _check_stamp(path: Path, content: bytes) -> None:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             damaged = archive.testzip()
             stamp = json.loads(archive.read(STAMP)) if STAMP in archive.namelist() else None
-    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, NotImplementedError) as error:
-        raise ModelFileError(f"{path}: this is not a surelabel model file, or it is truncated ({error})") from None
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        OSError,
+        EOFError,
+        ValueError,
+        NotImplementedError,
+    ) as error:
+        raise ModelFileError(
+            f"{path}: this is not a surelabel model file, or it is truncated ({error})"
+        ) from None
     if damaged is not None:
-        raise ModelFileError(f"{path}: the model file is damaged (in {damaged}); save the model again")
+        raise ModelFileError(
+            f"{path}: the model file is damaged (in {damaged}); save the model again"
+        )
     if not isinstance(stamp, dict) or not isinstance(stamp.get("format"), int):
-        raise ModelFileError(f"{path}: this is a file of another program, not a surelabel model; make one with save_model")
+        raise ModelFileError(
+            f"{path}: this is a file of another program, not a surelabel model; make one with "
+            "save_model"
+        )
     if stamp["format"] > FORMAT:
         raise ModelFileError(
-            f"{path}: the model was saved by surelabel {stamp.get('surelabel')}, newer than this one "
+            f"{path}: the model was saved by surelabel {stamp.get('surelabel')}, newer than this "
+            "one "
             f"({version('surelabel')}); upgrade surelabel"
         )

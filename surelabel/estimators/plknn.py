@@ -19,26 +19,30 @@ from ._registry import Method
 class PLKNNClassifier(NeighbourClassifier):
     """k nearest neighbours for candidate labels (Hüllermeier & Beringer, 2006).
 
-    Each of the ``k`` nearest training instances votes for all its candidates, and the label with most votes wins.
+    Each of the ``k`` nearest training instances votes for all its candidates, and the label with
+    most votes wins.
 
     Parameters
     ----------
     n_neighbors : int, default=10
         Number of neighbours ``k``, at most the number of training rows.
     weights : {"distance", "uniform"}, default="distance"
-        Weight of a neighbour's vote: ``1 - d_i / Σ_j d_j`` over the distances of the ``k`` neighbours, or 1.
+        Weight of a neighbour's vote: ``1 - d_i / Σ_j d_j`` over the distances of the ``k``
+        neighbours, or 1.
     search : {"exact", "approximate"}, default="exact"
-        How neighbours are looked for. The exact search takes a time of ``m²``. The approximate one (which needs the package
-        ``faiss-cpu``) takes as long at 20,000 rows and a quarter of it at 100,000. What it misses depends on the data: next to
-        nothing among clustered rows, 7 % of the neighbours in 50 independent normal features.
+        How neighbours are looked for. The exact search takes a time of ``m²``. The approximate one
+        (which needs the package ``faiss-cpu``) takes as long at 20,000 rows and a quarter of it at
+        100,000. What it misses depends on the data: next to nothing among clustered rows, 7 % of
+        the neighbours in 50 independent normal features.
 
     Attributes
     ----------
     classes_ : ndarray of shape (l,)
         The labels.
     confidence_ : csr_array of shape (m, l)
-        Confidence in each candidate of the training rows: the votes of a row's neighbours, itself left out, restricted to its
-        candidates and normalised (equal if no neighbour shares a candidate).
+        Confidence in each candidate of the training rows: the votes of a row's neighbours, itself
+        left out, restricted to its candidates and normalised (equal if no neighbour shares a
+        candidate).
     transduction_ : ndarray of shape (m,)
         The candidate with the highest confidence.
     X_fit_ : ndarray of shape (m, n)
@@ -54,11 +58,13 @@ class PLKNNClassifier(NeighbourClassifier):
 
     Notes
     -----
-    Neighbours at equal distance are taken in the order of the training rows. A single neighbour has weight 1.
+    Neighbours at equal distance are taken in the order of the training rows. A single neighbour has
+    weight 1.
 
     References
     ----------
-    E. Hüllermeier and J. Beringer. Learning from ambiguously labeled examples. Intelligent Data Analysis 10(5), 2006, 419-439.
+    E. Hüllermeier and J. Beringer. Learning from ambiguously labeled examples. Intelligent Data
+    Analysis 10(5), 2006, 419-439.
 
     Examples
     --------
@@ -78,7 +84,9 @@ class PLKNNClassifier(NeighbourClassifier):
         "weights": [StrOptions({"distance", "uniform"})],
     }
 
-    def __init__(self, n_neighbors: int = 10, *, weights: str = "distance", search: str = "exact") -> None:
+    def __init__(
+        self, n_neighbors: int = 10, *, weights: str = "distance", search: str = "exact"
+    ) -> None:
         self.n_neighbors = n_neighbors
         self.weights = weights
         self.search = search
@@ -90,9 +98,13 @@ class PLKNNClassifier(NeighbourClassifier):
         distances, rows = self._neighbours()
         indptr, indices = candidates.indptr, candidates.indices
         votes = np.empty(len(indices))
-        for part in gen_batches(len(rows), max(1, CELLS // candidates.shape[1])):  # votes for all classes take room
+        for part in gen_batches(
+            len(rows), max(1, CELLS // candidates.shape[1])
+        ):  # votes for all classes take room
             low, high = indptr[part.start], indptr[part.stop]
-            votes[low:high] = self._votes(distances[part], rows[part])[candidates.rows[low:high] - part.start, indices[low:high]]
+            votes[low:high] = self._votes(distances[part], rows[part])[
+                candidates.rows[low:high] - part.start, indices[low:high]
+            ]
         return row_normalise(votes, indptr)
 
     def _outputs(self, X: Any) -> np.ndarray:
@@ -103,9 +115,12 @@ class PLKNNClassifier(NeighbourClassifier):
         if self.weights == "distance" and rows.shape[1] > 1:
             total = distances.sum(axis=1, keepdims=True)
             weights -= np.divide(distances, total, out=np.zeros_like(distances), where=total > 0)
-        # Every label sums its votes from the nearest neighbour outwards, so labels with the same voters tie exactly.
+        # Every label sums its votes from the nearest neighbour outwards, so labels with the same
+        # voters tie exactly.
         starts = np.arange(0, rows.size + 1, rows.shape[1])
-        ballots = sparse.csr_array((weights.ravel(), rows.ravel(), starts), shape=(len(rows), len(self.X_fit_)))
+        ballots = sparse.csr_array(
+            (weights.ravel(), rows.ravel(), starts), shape=(len(rows), len(self.X_fit_))
+        )
         return (ballots @ self.candidates_).toarray()
 
 
@@ -113,7 +128,10 @@ METHOD = Method(
     "PLKNN",
     PLKNNClassifier,
     {"n_neighbors": range(5, 11)},
-    reference="E. Hüllermeier and J. Beringer. Learning from ambiguously labeled examples. Intelligent Data Analysis 10, 2006.",
+    reference=(
+        "E. Hüllermeier and J. Beringer. Learning from ambiguously labeled examples. Intelligent "
+        "Data Analysis 10, 2006."
+    ),
     idea="the k nearest neighbours vote for all their candidates",
     cost="m² n for the neighbours",
 )

@@ -21,13 +21,14 @@ class PLSVMClassifier(LinearPartialLabelClassifier):
 
     ``λ/2 ‖W‖² + (1/m) Σ_i max(0, 1 - (max_{j∈S_i} f_j(x_i) - max_{k∉S_i} f_k(x_i)))``:
 
-    the best candidate should beat every other label by 1. A row whose candidates are all labels has no loss. With one
-    candidate per row it is the support vector machine of Crammer & Singer (2001).
+    the best candidate should beat every other label by 1. A row whose candidates are all labels has
+    no loss. With one candidate per row it is the support vector machine of Crammer & Singer (2001).
 
     Parameters
     ----------
     lam : float, default=0.01
-        The penalty λ. It suits features of standard deviation 1; features a times as large need ``a²`` times as much.
+        The penalty λ. It suits features of standard deviation 1; features a times as large need
+        ``a²`` times as much.
     fit_intercept : bool, default=False
         Whether to add a constant feature, penalised as the others are. The paper has none.
     tol : float, default=1e-3
@@ -44,11 +45,13 @@ class PLSVMClassifier(LinearPartialLabelClassifier):
     intercept_ : ndarray of shape (l,)
         The intercepts (0 without ``fit_intercept``).
     scale_ : float
-        Probabilities are ``softmax(scale_ · scores)``: the scale under which the candidates are most likely.
+        Probabilities are ``softmax(scale_ · scores)``: the scale under which the candidates are
+        most likely.
     objective_ : ndarray of shape (n_iter_ + 1,)
         The objective at ``W = 0`` and after each round; it never rises.
     confidence_ : csr_array of shape (m, l)
-        Confidence in each candidate of the training rows: the model's probabilities given that a candidate is right.
+        Confidence in each candidate of the training rows: the model's probabilities given that a
+        candidate is right.
     transduction_ : ndarray of shape (m,)
         The candidate with the highest confidence: the one whose margin is trained.
     support_ : ndarray
@@ -66,20 +69,21 @@ class PLSVMClassifier(LinearPartialLabelClassifier):
 
     Notes
     -----
-    The objective is not convex. The paper descends by subgradients; here each round fixes the best candidate of every row and
-    solves the convex problem that is left, until nothing is gained. There is no randomness: the first round weighs the
-    candidates by their probabilities under :class:`CLPLClassifier` with the same penalty. Like any descent it ends in a local
-    minimum, which may lie above or below the one that another start leads to.
+    The objective is not convex. The paper descends by subgradients; here each round fixes the best
+    candidate of every row and solves the convex problem that is left, until nothing is gained.
+    There is no randomness: the first round weighs the candidates by their probabilities under
+    :class:`CLPLClassifier` with the same penalty. Like any descent it ends in a local minimum,
+    which may lie above or below the one that another start leads to.
 
-    The scale is fitted to training rows: where a model can fit all their candidates (few rows, many features and labels), its
-    probabilities are too sure.
+    The scale is fitted to training rows: where a model can fit all their candidates (few rows, many
+    features and labels), its probabilities are too sure.
 
     References
     ----------
     N. Nguyen and R. Caruana. Classification with partial labels. KDD 2008, 551-559.
 
-    K. Crammer and Y. Singer. On the algorithmic implementation of multiclass kernel-based vector machines. Journal of Machine
-    Learning Research 2, 2001, 265-292.
+    K. Crammer and Y. Singer. On the algorithmic implementation of multiclass kernel-based vector
+    machines. Journal of Machine Learning Research 2, 2001, 265-292.
 
     Examples
     --------
@@ -99,7 +103,14 @@ class PLSVMClassifier(LinearPartialLabelClassifier):
         "lam": [Interval(Real, 0, None, closed="neither")],
     }
 
-    def __init__(self, lam: float = 0.01, *, fit_intercept: bool = False, tol: float = 1e-3, max_iter: int = 100) -> None:
+    def __init__(
+        self,
+        lam: float = 0.01,
+        *,
+        fit_intercept: bool = False,
+        tol: float = 1e-3,
+        max_iter: int = 100,
+    ) -> None:
         self.lam = lam
         self.fit_intercept = fit_intercept
         self.tol = tol
@@ -109,7 +120,14 @@ class PLSVMClassifier(LinearPartialLabelClassifier):
 
     def _weights(self, X: Any, candidates: CandidateSets, weight: np.ndarray) -> np.ndarray:
         W, objective, self.converged_ = fit_plsvm(
-            X, candidates.indptr, candidates.indices, candidates.shape[1], self.lam, weight, self.tol, self.max_iter
+            X,
+            candidates.indptr,
+            candidates.indices,
+            candidates.shape[1],
+            self.lam,
+            weight,
+            self.tol,
+            self.max_iter,
         )
         self.objective_, self.n_iter_ = np.array(objective), len(objective) - 1
         return W

@@ -18,15 +18,18 @@ TIE = 1e-9  # confidences that differ by less are equal up to rounding
 
 
 class SelfTrainingPLClassifier(WeightedPartialLabelClassifier):
-    """Train, pick the candidates the model is sure of as the true labels, train again, until nothing can be picked.
+    """Train, pick the candidates the model is sure of as the true labels, train again, until
+    nothing can be picked.
 
-    The straightforward method of the introduction of Feng & An (2019). A multi-output ridge regression learns the confidences
-    ``P`` of the labels, at first ``P_ij = 1/|S_i|`` for the candidates ``j ∈ S_i`` of a row,
+    The straightforward method of the introduction of Feng & An (2019). A multi-output ridge
+    regression learns the confidences ``P`` of the labels, at first ``P_ij = 1/|S_i|`` for the
+    candidates ``j ∈ S_i`` of a row,
 
     ``min_{W,b} Σ_i ‖Wᵀx_i + b - p_i‖² + α ‖W‖²``.
 
-    The positive part of its outputs, normalised over the candidates, says how sure it is of each; a row with a candidate above
-    the threshold keeps that label alone, ``P_ij = 1``. A pick is final: early mistakes spread, which is what SURE avoids.
+    The positive part of its outputs, normalised over the candidates, says how sure it is of each; a
+    row with a candidate above the threshold keeps that label alone, ``P_ij = 1``. A pick is final:
+    early mistakes spread, which is what SURE avoids.
 
     Parameters
     ----------
@@ -44,7 +47,8 @@ class SelfTrainingPLClassifier(WeightedPartialLabelClassifier):
     ridge_ : Ridge
         The model of the last round.
     picked_ : ndarray of shape (m,)
-        Whether the label of a training row is settled: it was certain, or has been picked. Rows of weight 0 have no entry.
+        Whether the label of a training row is settled: it was certain, or has been picked. Rows of
+        weight 0 have no entry.
     confidence_ : csr_array of shape (m, l)
         1 at settled labels, else how sure the model is of each candidate.
     transduction_ : ndarray of shape (m,)
@@ -64,7 +68,8 @@ class SelfTrainingPLClassifier(WeightedPartialLabelClassifier):
     --------
     >>> from surelabel.estimators.self_training import SelfTrainingPLClassifier
     >>> X = [[0.0], [0.2], [1.0], [1.2]]
-    >>> SelfTrainingPLClassifier(alpha=0.1).fit(X, [{"a"}, {"a", "b"}, {"b"}, {"a", "b"}]).transduction_
+    >>> candidates = [{"a"}, {"a", "b"}, {"b"}, {"a", "b"}]
+    >>> SelfTrainingPLClassifier(alpha=0.1).fit(X, candidates).transduction_
     array(['a', 'a', 'b', 'b'], dtype='<U1')
     """
 
@@ -115,7 +120,10 @@ METHOD = Method(
     "Self-training",
     SelfTrainingPLClassifier,
     {"alpha": (0.01, 0.1, 1, 10, 100), "threshold": (0.5, 0.6, 0.7, 0.8, 0.9)},
-    reference="L. Feng and B. An. Partial label learning with self-guided retraining, introduction. AAAI 2019.",
+    reference=(
+        "L. Feng and B. An. Partial label learning with self-guided retraining, introduction. AAAI "
+        "2019."
+    ),
     idea="ridge on confidences; candidates above a threshold become labels; repeat",
     cost="a few ridge fits",
 )

@@ -27,7 +27,14 @@ from ..solvers.passes import ordered_map
 from ..solvers.primal import PrimalModel
 from ..solvers.segments import row_normalise
 from ..solvers.threads import blas_threads
-from ._base import N_JOBS, WeightedPartialLabelClassifier, check_learnable, check_rows, finite_blocks, require_memory
+from ._base import (
+    N_JOBS,
+    WeightedPartialLabelClassifier,
+    check_learnable,
+    check_rows,
+    finite_blocks,
+    require_memory,
+)
 from ._compress import compress
 from ._lowrank import FeatureMap, choose_solver, definite, exact_need, fit_low_rank, local_passes
 from ._registry import Method
@@ -39,7 +46,10 @@ GRID = (0.001, 0.01, 0.05, 0.1, 0.3, 0.5, 1.0)
 
 KERNEL_CONSTRAINTS: dict[str, list] = {
     "kernel": [StrOptions(set(KERNELS)), callable],
-    "gamma": [StrOptions({"mean_distance", "median_distance", "scale"}), Interval(Real, 0, None, closed="neither")],
+    "gamma": [
+        StrOptions({"mean_distance", "median_distance", "scale"}),
+        Interval(Real, 0, None, closed="neither"),
+    ],
     "bandwidth": [Interval(Real, 0, None, closed="neither")],
     "degree": [Interval(Real, 0, None, closed="neither")],
     "coef0": [Interval(Real, None, None, closed="neither")],
@@ -58,12 +68,14 @@ KERNEL_CONSTRAINTS: dict[str, list] = {
 class SUREClassifier(WeightedPartialLabelClassifier):
     """Self-guided retraining: train the model and find the right candidate jointly.
 
-    Minimises ``Σ_i (‖f(x_i) - p_i‖² - λ‖p_i‖_∞) + β‖f‖²`` over the model ``f`` and confidences ``p_i`` on the probability simplex
-    of the candidate set (eq. 2), by alternating the model step (eq. 4 or 6, one Cholesky factor for all iterations) and the
-    confidence step (eq. 10, in closed form). Both steps are exact, so the objective never rises.
+    Minimises ``Σ_i (‖f(x_i) - p_i‖² - λ‖p_i‖_∞) + β‖f‖²`` over the model ``f`` and confidences
+    ``p_i`` on the probability simplex of the candidate set (eq. 2), by alternating the model step
+    (eq. 4 or 6, one Cholesky factor for all iterations) and the confidence step (eq. 10, in closed
+    form). Both steps are exact, so the objective never rises.
 
-    Where the candidates come with votes (``CandidateSets.counts``), the objective also has ``-κ Σ_i π_iᵀp_i``, with ``π_ij`` the
-    share of row i's votes that candidate j has; the confidence step is then eq. 10 of ``q + κ/2 π``.
+    Where the candidates come with votes (``CandidateSets.counts``), the objective also has ``-κ Σ_i
+    π_iᵀp_i``, with ``π_ij`` the share of row i's votes that candidate j has; the confidence step is
+    then eq. 10 of ``q + κ/2 π``.
 
     Parameters
     ----------
@@ -71,43 +83,50 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         The weight λ of the infinity norm: how strongly one candidate is preferred over the others.
     beta : float, default=0.05
         The regularisation β of the model.
-    kernel : {"rbf", "laplacian", "polynomial", "linear", "cosine", "precomputed"} or callable, default="rbf"
+    kernel : {"rbf", "laplacian", "polynomial", "linear", "cosine", "precomputed"} or callable,
+    default="rbf"
         The kernel of the model; "linear" is the model of eq. 3. Only "linear" takes a sparse ``X``.
     gamma : {"mean_distance", "median_distance", "scale"} or float, default="mean_distance"
-        Kernel coefficient. "mean_distance" is the paper's rule: ``exp(-‖x-x'‖² / (2σ²))`` with σ the average distance between
-        training instances (laplacian: ``exp(-‖x-x'‖₁ / σ)`` with the average L1 distance); "median_distance" takes the median;
-        "scale" is scikit-learn's ``1 / (n Var[X])``; a number is γ in ``exp(-γ‖x-x'‖²)``.
+        Kernel coefficient. "mean_distance" is the paper's rule: ``exp(-‖x-x'‖² / (2σ²))`` with σ
+        the average distance between training instances (laplacian: ``exp(-‖x-x'‖₁ / σ)`` with the
+        average L1 distance); "median_distance" takes the median; "scale" is scikit-learn's ``1 / (n
+        Var[X])``; a number is γ in ``exp(-γ‖x-x'‖²)``.
     bandwidth : float, default=1.0
         Multiplies σ when ``gamma`` is "mean_distance" or "median_distance".
     degree, coef0 : float, default=3 and 1
         Of the polynomial kernel ``(γ xᵀx' + coef0)^degree``.
     solver : {"auto", "dual", "primal", "nystroem", "fourier"}, default="auto"
-        "dual" solves for one coefficient per instance, "primal" (linear kernel only) for one per feature: both are exact.
-        "nystroem" approximates the kernel by ``n_components`` landmarks, "fourier" (rbf and laplacian) by as many random Fourier
-        features; rows are then read in blocks, and ``X`` may be larger than memory. "auto" is exact up to 25,000 rows where
-        the kernel matrix fits into memory, "nystroem" beyond; ``solver_`` says which it was.
+        "dual" solves for one coefficient per instance, "primal" (linear kernel only) for one per
+        feature: both are exact. "nystroem" approximates the kernel by ``n_components`` landmarks,
+        "fourier" (rbf and laplacian) by as many random Fourier features; rows are then read in
+        blocks, and ``X`` may be larger than memory. "auto" is exact up to 25,000 rows where the
+        kernel matrix fits into memory, "nystroem" beyond; ``solver_`` says which it was.
     n_components : int, default=1000
         Number ``D`` of landmarks or Fourier features.
     landmarks : {"uniform", "kmeans++", "leverage"}, default="uniform"
-        How landmarks are chosen among the training rows (see :func:`~surelabel.solvers.features.choose_landmarks`).
+        How landmarks are chosen among the training rows (see
+        :func:`~surelabel.solvers.features.choose_landmarks`).
     init : {"candidates", "uniform"}, default="candidates"
         Start at ``P = Y`` as the paper does, or at ``Y / |S|``.
     prior : float, default=1.0
-        The weight κ of the votes; without votes it has no effect. Over 24 simulated crowds (``benchmarks/votes.py``) 88.1 % of
-        the training labels were found at κ = 1 and 85.7 % at κ = 0; new rows were right in 83.1 % and 82.3 %. The default was
-        picked among five values on the same crowds.
+        The weight κ of the votes; without votes it has no effect. Over 24 simulated crowds
+        (``benchmarks/votes.py``) 88.1 % of the training labels were found at κ = 1 and 85.7 % at κ
+        = 0; new rows were right in 83.1 % and 82.3 %. The default was picked among five values on
+        the same crowds.
     max_iter : int, default=200
         Number of iterations at most.
     tol : float, default=1e-3
         Stop when ``‖ΔP‖_F / √m`` falls to this.
     callback : callable, default=None
-        Called with an :class:`~surelabel.solvers.alternate.Iteration` after each iteration; a true answer stops the fit.
+        Called with an :class:`~surelabel.solvers.alternate.Iteration` after each iteration; a true
+        answer stops the fit.
     verbose : bool or int, default=0
         Print a line per iteration, and the solver chosen.
     random_state : int, RandomState instance or None, default=0
         Of the landmarks and Fourier features; exact solvers have nothing random.
     n_jobs : int, default=None
-        Threads that work on blocks of rows, in prediction and low-rank fits; None for as many as BLAS has.
+        Threads that work on blocks of rows, in prediction and low-rank fits; None for as many as
+        BLAS has.
 
     Attributes
     ----------
@@ -122,7 +141,8 @@ class SUREClassifier(WeightedPartialLabelClassifier):
     X_fit_ : ndarray
         What the kernel of new instances is taken with: the training instances, or the landmarks.
     dual_coef_ : ndarray of shape (m, l)
-        ``A`` of eq. 6 (kernels other than "linear"): one row for each of ``X_fit_``, or for each Fourier feature.
+        ``A`` of eq. 6 (kernels other than "linear"): one row for each of ``X_fit_``, or for each
+        Fourier feature.
     frequencies_, phases_ : ndarray of shape (n, D) and (D,)
         The Fourier features ``√(2/D) cos(xᵀω + φ)``.
     coef_ : ndarray of shape (l, n)
@@ -219,7 +239,9 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         return tags
 
     def _validate_X(self, X: Any, *, reset: bool) -> Any:
-        """As for every estimator; what is better not read at once becomes :class:`~surelabel.data.rows.Rows`."""
+        """As for every estimator; what is better not read at once becomes
+        :class:`~surelabel.data.rows.Rows`.
+        """
         rows = as_rows(X)
         if rows is None:
             return super()._validate_X(X, reset=reset)
@@ -233,8 +255,15 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         if self.solver == "primal" and self.kernel != "linear":
             raise ParameterError("solver='primal' is for kernel='linear' only; use solver='auto'")
         if self.solver in ("nystroem", "fourier") and self.kernel in ("linear", "precomputed"):
-            raise ParameterError(f"solver={self.solver!r} has nothing to approximate with kernel={self.kernel!r}; use 'auto'")
-        return choose_solver(self.kernel, X.shape, n_classes, X.dtype.itemsize) if self.solver == "auto" else self.solver
+            raise ParameterError(
+                f"solver={self.solver!r} has nothing to approximate with kernel={self.kernel!r}; "
+                "use 'auto'"
+            )
+        return (
+            choose_solver(self.kernel, X.shape, n_classes, X.dtype.itemsize)
+            if self.solver == "auto"
+            else self.solver
+        )
 
     def _fit(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
         check_learnable(candidates)
@@ -246,7 +275,9 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         with blas_threads(X.shape[0], enough=1500):
             return self._fit_exactly(X, candidates, weight)
 
-    def _fit_blocks(self, rows: Rows, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
+    def _fit_blocks(
+        self, rows: Rows, candidates: CandidateSets, weight: np.ndarray | None
+    ) -> np.ndarray:
         self.gamma_: float | None = None
         confidence, fit, features = fit_low_rank(self, rows, candidates, weight)
         self.intercept_ = fit.b.astype(rows.dtype)
@@ -261,13 +292,22 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         self._set_path(fit)
         return confidence
 
-    def _passes(self, rows: Rows, features: FeatureMap, candidates: CandidateSets, weight: np.ndarray | None) -> Any:
+    def _passes(
+        self, rows: Rows, features: FeatureMap, candidates: CandidateSets, weight: np.ndarray | None
+    ) -> Any:
         """Passes over the rows, as a context that leaves the confidences in ``confidence``."""
-        return local_passes(rows, features, candidates, weight, votes_of(candidates, self.prior), self.n_jobs)
+        return local_passes(
+            rows, features, candidates, weight, votes_of(candidates, self.prior), self.n_jobs
+        )
 
-    def _fit_exactly(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
+    def _fit_exactly(
+        self, X: Any, candidates: CandidateSets, weight: np.ndarray | None
+    ) -> np.ndarray:
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
-            raise InputError(f"kernel='precomputed' needs a square kernel matrix at fit, not {X.shape[0]} × {X.shape[1]}")
+            raise InputError(
+                f"kernel='precomputed' needs a square kernel matrix at fit, not {X.shape[0]} × "
+                f"{X.shape[1]}"
+            )
         blocks = make_blocks(candidates, weight, X.dtype, self.prior)
         order = blocks.row_order
         X_ordered = X[np.ix_(order, order)] if self.kernel == "precomputed" else X[order]
@@ -276,7 +316,9 @@ class SUREClassifier(WeightedPartialLabelClassifier):
             self.gamma_ = None
             model = factorise(PrimalModel, X_ordered, self.beta, blocks)
         else:
-            model = factorise(DualModel, self._train_kernel(X_ordered, blocks.weight), self.beta, blocks)
+            model = factorise(
+                DualModel, self._train_kernel(X_ordered, blocks.weight), self.beta, blocks
+            )
         path = alternate(
             model,
             blocks,
@@ -293,7 +335,9 @@ class SUREClassifier(WeightedPartialLabelClassifier):
     def _train_kernel(self, X: Any, weight: np.ndarray | None) -> np.ndarray:
         """The kernel matrix of the training instances, as an array that may be overwritten."""
         need = exact_need(X.shape[0], 0, X.dtype.itemsize)
-        require_memory(f"an exact kernel fit of {X.shape[0]} rows", need, "use solver='nystroem' (or 'auto')")
+        require_memory(
+            f"an exact kernel fit of {X.shape[0]} rows", need, "use solver='nystroem' (or 'auto')"
+        )
         if self.kernel == "precomputed":
             self.gamma_ = None
             return X
@@ -302,13 +346,19 @@ class SUREClassifier(WeightedPartialLabelClassifier):
             self.gamma_ = gamma_of(self.kernel, self.gamma, self.bandwidth, X, D, weight)
             return exponentiate(D, self.gamma_)
         self.gamma_ = gamma_of(self.kernel, self.gamma, self.bandwidth, X, None, weight)
-        return kernel_matrix(self.kernel, X, gamma=self.gamma_, degree=self.degree, coef0=self.coef0)
+        return kernel_matrix(
+            self.kernel, X, gamma=self.gamma_, degree=self.degree, coef0=self.coef0
+        )
 
-    def _set_coefficients(self, model: Any, path: Trajectory, X: Any, X_ordered: Any, order: np.ndarray) -> None:
+    def _set_coefficients(
+        self, model: Any, path: Trajectory, X: Any, X_ordered: Any, order: np.ndarray
+    ) -> None:
         with blas_threads(X.shape[0], enough=6000):  # few right-hand sides, as in the iterations
             (coefficients,), (self.intercept_,) = model.coefficients(path.fitted_p[None])
         if self.kernel == "linear":
-            self.coef_ = (coefficients if isinstance(model, PrimalModel) else X_ordered.T @ coefficients).T
+            self.coef_ = (
+                coefficients if isinstance(model, PrimalModel) else X_ordered.T @ coefficients
+            ).T
         else:
             self.dual_coef_ = np.empty_like(coefficients)
             self.dual_coef_[order] = coefficients
@@ -322,7 +372,8 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         self.objective_path_ = np.array(path.objective_path)
         if not path.converged and self.n_iter_ == self.max_iter:
             warnings.warn(
-                f"SURE stopped after max_iter={self.max_iter} iterations with a change of {path.delta_path[-1]:.2g}, "
+                f"SURE stopped after max_iter={self.max_iter} iterations with a change of "
+                f"{path.delta_path[-1]:.2g}, "
                 f"above tol={self.tol:g}; raise max_iter or tol",
                 ConvergenceWarning,
                 stacklevel=5,
@@ -330,7 +381,10 @@ class SUREClassifier(WeightedPartialLabelClassifier):
 
     def _report(self, iteration: Iteration) -> bool | None:
         if self.verbose:
-            print(f"iteration {iteration.number}: change {iteration.delta:.3g}, objective {iteration.objective:.6g}")
+            print(
+                f"iteration {iteration.number}: change {iteration.delta:.3g}, objective "
+                f"{iteration.objective:.6g}"
+            )
         return self.callback(iteration) if self.callback is not None else None
 
     def _outputs(self, X: Any) -> np.ndarray:
@@ -344,12 +398,14 @@ class SUREClassifier(WeightedPartialLabelClassifier):
     def predict(self, X: Any) -> np.ndarray:
         """The most likely label of each instance (ties go to the first class).
 
-        Outputs of a block of rows are dropped when its labels are known, so memory does not grow with the number of rows.
+        Outputs of a block of rows are dropped when its labels are known, so memory does not grow
+        with the number of rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n)
-            The instances; also a memory map, an h5py or Zarr array or a Parquet data set larger than memory.
+            The instances; also a memory map, an h5py or Zarr array or a Parquet data set larger
+            than memory.
 
         Returns
         -------
@@ -359,7 +415,9 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         X = self._validate_X(X, reset=False)
         if self.kernel == "precomputed" or sparse.issparse(X):
             return self.classes_[self._outputs(X).argmax(axis=1)]
-        return self.classes_[np.concatenate([scores.argmax(axis=1) for scores in self._output_blocks(X)])]
+        return self.classes_[
+            np.concatenate([scores.argmax(axis=1) for scores in self._output_blocks(X)])
+        ]
 
     def _output_blocks(self, X: Any) -> Iterator[np.ndarray]:
         width = self.coef_.shape[1] if self.kernel == "linear" else len(self.dual_coef_)
@@ -371,36 +429,44 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         if self.kernel == "linear":
             return X @ self.coef_.T + self.intercept_
         if self.solver_ == "fourier":
-            return FourierFeatures(self.frequencies_, self.phases_)(X) @ self.dual_coef_ + self.intercept_
-        K = kernel_matrix(self.kernel, X, self.X_fit_, gamma=self.gamma_, degree=self.degree, coef0=self.coef0)
+            return (
+                FourierFeatures(self.frequencies_, self.phases_)(X) @ self.dual_coef_
+                + self.intercept_
+            )
+        K = kernel_matrix(
+            self.kernel, X, self.X_fit_, gamma=self.gamma_, degree=self.degree, coef0=self.coef0
+        )
         return (K @ self.dual_coef_).astype(X.dtype, copy=False) + self.intercept_
 
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
         return probabilities(scores)
 
     def compress(self, n_components: int, X: Any = None, y: Any = None) -> SUREClassifier:
-        """A model with few landmarks that stands for this one: for serving, as small and fast as one wants.
+        """A model with few landmarks that stands for this one: for serving, as small and fast as
+        one wants.
 
-        Landmarks are chosen as in ``fit`` (``landmarks``, ``random_state``), and their coefficients are those that come nearest
-        to the outputs of this model, in the sense of least squares.
+        Landmarks are chosen as in ``fit`` (``landmarks``, ``random_state``), and their coefficients
+        are those that come nearest to the outputs of this model, in the sense of least squares.
 
         Parameters
         ----------
         n_components : int
             Number of landmarks.
         X : array-like of shape (m, n), default=None
-            Instances on which the outputs should be near, and among which the landmarks are; also larger than memory. By default
-            ``X_fit_``: the training instances of an exact model, the landmarks of a low-rank one.
+            Instances on which the outputs should be near, and among which the landmarks are; also
+            larger than memory. By default ``X_fit_``: the training instances of an exact model, the
+            landmarks of a low-rank one.
         y : array-like of shape (m,) or candidates, default=None
             True labels of ``X``, or their candidates, to measure by what is lost.
 
         Returns
         -------
         SUREClassifier
-            Fitted; without what belongs to training rows (``confidence_``, ``transduction_``, ``support_`` and the paths). What
-            was lost stands in its ``compression_``: ``changed``, the share of the instances whose prediction is another, and
-            ``rms``, the root mean squared difference of outputs, both over the ``n_rows`` instances. With ``y`` also
-            the ``score`` (accuracy, or covering rate for candidates) and the ``score_before``.
+            Fitted; without what belongs to training rows (``confidence_``, ``transduction_``,
+            ``support_`` and the paths). What was lost stands in its ``compression_``: ``changed``,
+            the share of the instances whose prediction is another, and ``rms``, the root mean
+            squared difference of outputs, both over the ``n_rows`` instances. With ``y`` also the
+            ``score`` (accuracy, or covering rate for candidates) and the ``score_before``.
 
         Examples
         --------
@@ -426,17 +492,22 @@ class SUREClassifier(WeightedPartialLabelClassifier):
 def probabilities(outputs: np.ndarray) -> np.ndarray:
     """Outputs of SURE as probabilities: a softmax at temperature 0.1.
 
-    Chosen by calibration out of fold on seven problems (``benchmarks/calibration.py``): mean expected calibration error 0.08,
-    against 0.12 for the projection onto the simplex, 0.16 for normalised positive parts, 0.09 at temperature 0.15. The
-    temperature was picked among six on the same problems, so its own figure is a little too good.
+    Chosen by calibration out of fold on seven problems (``benchmarks/calibration.py``): mean
+    expected calibration error 0.08, against 0.12 for the projection onto the simplex, 0.16 for
+    normalised positive parts, 0.09 at temperature 0.15. The temperature was picked among six on the
+    same problems, so its own figure is a little too good.
     """
     return softmax(outputs / np.asarray(0.1, outputs.dtype), axis=1)
 
 
-def make_blocks(candidates: CandidateSets, weight: np.ndarray | None, dtype: Any, prior: float) -> CandidateBlocks:
+def make_blocks(
+    candidates: CandidateSets, weight: np.ndarray | None, dtype: Any, prior: float
+) -> CandidateBlocks:
     """The candidates as the solvers take them, with the votes that stand behind them."""
     votes = votes_of(candidates, prior)
-    return CandidateBlocks(candidates.indptr, candidates.indices, candidates.shape[1], weight, dtype, votes)
+    return CandidateBlocks(
+        candidates.indptr, candidates.indices, candidates.shape[1], weight, dtype, votes
+    )
 
 
 def votes_of(candidates: CandidateSets, prior: float) -> np.ndarray | None:
@@ -450,7 +521,9 @@ def votes_of(candidates: CandidateSets, prior: float) -> np.ndarray | None:
 
 
 def factorise(model: type[M], matrix: Any, beta: float, blocks: CandidateBlocks) -> M:
-    """Make the model step, with an error that says what to do when the matrix has no Cholesky factor."""
+    """Make the model step, with an error that says what to do when the matrix has no Cholesky
+    factor.
+    """
     with definite(beta):
         return model(matrix, beta, blocks)
 

@@ -31,21 +31,23 @@ SCORINGS = ("covering_rate", "approximated_accuracy", "oracle")
 
 
 class SURECV(PartialLabelClassifier):
-    """SURE with built-in cross-validation over λ × β × two kernels (or others, and bandwidths, if given).
+    """SURE with built-in cross-validation over λ × β × two kernels (or others, and bandwidths, if
+    given).
 
-    All λ of a fold share one factorisation and run as one stack; all folds share one kernel matrix. For that, a bandwidth
-    rule such as "mean_distance" is evaluated once on all training instances; at a number ``gamma`` the scores equal those of
-    ``GridSearchCV`` over :class:`SUREClassifier`.
+    All λ of a fold share one factorisation and run as one stack; all folds share one kernel matrix.
+    For that, a bandwidth rule such as "mean_distance" is evaluated once on all training instances;
+    at a number ``gamma`` the scores equal those of ``GridSearchCV`` over :class:`SUREClassifier`.
 
     Parameters
     ----------
     lams, betas : sequence of float, default=(0.001, 0.01, 0.05, 0.1, 0.3, 0.5, 1)
         The grid; the default is the paper's.
     kernel : "auto", or as in :class:`SUREClassifier`, or a sequence of such, default="auto"
-        "auto" is the paper's rbf kernel, unless the laplacian is better by more than the standard error of the difference over
-        the folds. Which of the two is better differs by data: chosen by candidates, the laplacian raises MSRCv2 from 0.50 to
-        0.56 and glass from 0.65 to 0.75, while Lost stays with rbf (study "beyond"). "rbf" alone takes half the time. Of a
-        sequence the best is chosen.
+        "auto" is the paper's rbf kernel, unless the laplacian is better by more than the standard
+        error of the difference over the folds. Which of the two is better differs by data: chosen
+        by candidates, the laplacian raises MSRCv2 from 0.50 to 0.56 and glass from 0.65 to 0.75,
+        while Lost stays with rbf (study "beyond"). "rbf" alone takes half the time. Of a sequence
+        the best is chosen.
     gamma : {"mean_distance", "median_distance", "scale"} or float, default="mean_distance"
         As in :class:`SUREClassifier`.
     bandwidth : float or sequence of float, default=1.0
@@ -53,12 +55,13 @@ class SURECV(PartialLabelClassifier):
     degree, coef0, solver, n_components, landmarks, init, prior, max_iter, tol, random_state
         As in :class:`SUREClassifier`.
     cv : int, splitter or iterable, default=None
-        None is five folds of shuffled rows, always the same; anything else as in ``GridSearchCV``, where a number means folds of
-        neighbouring rows. Many tables are sorted, and then it matters: on Lost, ten-fold accuracy is 0.79 with shuffled inner
-        folds and 0.73 with neighbouring rows.
+        None is five folds of shuffled rows, always the same; anything else as in ``GridSearchCV``,
+        where a number means folds of neighbouring rows. Many tables are sorted, and then it
+        matters: on Lost, ten-fold accuracy is 0.79 with shuffled inner folds and 0.73 with
+        neighbouring rows.
     scoring : {"covering_rate", "approximated_accuracy", "oracle"}, default="covering_rate"
-        What the inner folds are scored by. The first two use candidates only; "oracle" is the accuracy by the true labels
-        passed to ``fit`` as ``y_true``, for comparing with papers.
+        What the inner folds are scored by. The first two use candidates only; "oracle" is the
+        accuracy by the true labels passed to ``fit`` as ``y_true``, for comparing with papers.
     verbose : bool or int, default=0
         Show a progress bar.
 
@@ -73,8 +76,8 @@ class SURECV(PartialLabelClassifier):
     best_index_ : int
         Their row in ``cv_results_``; with ``kernel="auto"`` not always that of rank 1.
     cv_results_ : dict of arrays
-        As that of ``GridSearchCV``: ``params``, ``param_lam``, ``param_beta``, …, ``split0_test_score``, …, ``mean_test_score``,
-        ``std_test_score``, ``rank_test_score``.
+        As that of ``GridSearchCV``: ``params``, ``param_lam``, ``param_beta``, …,
+        ``split0_test_score``, …, ``mean_test_score``, ``std_test_score``, ``rank_test_score``.
     classes_, confidence_, transduction_, n_iter_, converged_
         As in :class:`SUREClassifier`.
 
@@ -169,7 +172,9 @@ class SURECV(PartialLabelClassifier):
         self._set_confidence(candidates, self._fit(X, candidates, weight, truth))
         return self
 
-    def _fit(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None, truth: CandidateSets) -> np.ndarray:
+    def _fit(
+        self, X: Any, candidates: CandidateSets, weight: np.ndarray | None, truth: CandidateSets
+    ) -> np.ndarray:
         check_learnable(candidates)
         self._search(X, candidates, weight, truth)
         self.best_estimator_ = SUREClassifier(**self._fixed_parameters() | self.best_params_)
@@ -178,19 +183,28 @@ class SURECV(PartialLabelClassifier):
         self.converged_ = self.best_estimator_.converged_
         return self.best_estimator_.confidence_.data
 
-    def _search(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None, truth: CandidateSets) -> None:
+    def _search(
+        self, X: Any, candidates: CandidateSets, weight: np.ndarray | None, truth: CandidateSets
+    ) -> None:
         folds = self._folds(X, candidates, weight)
         kernels, bandwidths = self._kernels(), _as_list(self.bandwidth)
         lams, betas = np.asarray(self.lams, X.dtype), [float(beta) for beta in self.betas]
         scores = np.empty((len(bandwidths), len(betas), len(kernels), len(lams), len(folds)))
 
-        # Threads are for the matrices where these are large, and for the values of β where they are small.
-        with blas_threads(X.shape[0], enough=2000) as n_threads, ThreadPoolExecutor(n_threads) as pool:
+        # Threads are for the matrices where these are large, and for the values of β where they are
+        # small.
+        with (
+            blas_threads(X.shape[0], enough=2000) as n_threads,
+            ThreadPoolExecutor(n_threads) as pool,
+        ):
             steps = list(product(range(len(kernels)), range(len(bandwidths)), range(len(folds))))
             for k, h, f in track(steps, "SURECV", len(steps), verbose=bool(self.verbose)):
                 train, test = folds[f]
                 if f == 0:  # one kernel matrix for all folds
-                    single = SUREClassifier(**self._fixed_parameters() | {"kernel": kernels[k], "bandwidth": bandwidths[h]})
+                    single = SUREClassifier(
+                        **self._fixed_parameters()
+                        | {"kernel": kernels[k], "bandwidth": bandwidths[h]}
+                    )
                     Z, K = _instances(single, X, weight)
                 outputs_of = self._fold_outputs(Z, K, candidates, weight, lams, train, test)
                 known, share = truth[test], None if weight is None else weight[test]
@@ -208,21 +222,37 @@ class SURECV(PartialLabelClassifier):
         train: np.ndarray,
         test: np.ndarray,
     ) -> Callable[[float], np.ndarray]:
-        """The function of β that learns from one fold and gives the outputs of the rows left out: lams × rows × classes."""
+        """The function of β that learns from one fold and gives the outputs of the rows left out:
+        lams × rows × classes.
+        """
         known = candidates[train]
-        blocks = make_blocks(known, None if weight is None else weight[train], lams.dtype, self.prior)
+        blocks = make_blocks(
+            known, None if weight is None else weight[train], lams.dtype, self.prior
+        )
         rows = train[blocks.row_order]
-        left, right = (Z[rows], Z[test]) if K is None else (K[np.ix_(rows, rows)], K[np.ix_(test, rows)])
+        left, right = (
+            (Z[rows], Z[test]) if K is None else (K[np.ix_(rows, rows)], K[np.ix_(test, rows)])
+        )
 
         def outputs_of(beta: float) -> np.ndarray:
-            model = factorise(PrimalModel, left, beta, blocks) if K is None else factorise(DualModel, left.copy(), beta, blocks)
-            paths = alternate(model, blocks, lams, init=self.init, max_iter=self.max_iter, tol=self.tol)
-            coefficients, intercepts = model.coefficients(np.array([path.fitted_p for path in paths]))
+            model = (
+                factorise(PrimalModel, left, beta, blocks)
+                if K is None
+                else factorise(DualModel, left.copy(), beta, blocks)
+            )
+            paths = alternate(
+                model, blocks, lams, init=self.init, max_iter=self.max_iter, tol=self.tol
+            )
+            coefficients, intercepts = model.coefficients(
+                np.array([path.fitted_p for path in paths])
+            )
             return np.array([right @ A + b for A, b in zip(coefficients, intercepts, strict=True)])
 
         return outputs_of
 
-    def _folds(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> list[tuple[np.ndarray, np.ndarray]]:
+    def _folds(
+        self, X: Any, candidates: CandidateSets, weight: np.ndarray | None
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
         """Training and test rows of each fold, without the rows of weight 0."""
         used = np.ones(len(candidates), bool) if weight is None else weight > 0
         certain = np.all(candidates.sizes == 1)
@@ -231,7 +261,9 @@ class SURECV(PartialLabelClassifier):
         splitter = check_cv(cv, target, classifier=True)
         if isinstance(cv, Integral) or hasattr(cv, "split"):
             rows = np.flatnonzero(used)
-            return [(rows[train], rows[test]) for train, test in splitter.split(X[rows], target[rows])]
+            return [
+                (rows[train], rows[test]) for train, test in splitter.split(X[rows], target[rows])
+            ]
         given = [tuple(_as_positions(rows) for rows in fold) for fold in splitter.split(X)]
         folds = [(train[used[train]], test[used[test]]) for train, test in given]
         for f, (_, test) in enumerate(folds):
@@ -241,13 +273,22 @@ class SURECV(PartialLabelClassifier):
 
     def _score(self, outputs: np.ndarray, truth: CandidateSets, weight: np.ndarray | None) -> float:
         if self.scoring == "approximated_accuracy":
-            return approximated_accuracy(truth, probabilities(outputs), classes=self.classes_, sample_weight=weight)
+            return approximated_accuracy(
+                truth, probabilities(outputs), classes=self.classes_, sample_weight=weight
+            )
         return covering_rate(truth, self.classes_[outputs.argmax(axis=1)], sample_weight=weight)
 
     def _set_results(self, scores: np.ndarray, kernels: list, bandwidths: list) -> None:
         # The order of ParameterGrid, so that ties go to the same parameters as in GridSearchCV.
-        axes = {"bandwidth": bandwidths, "beta": list(self.betas), "kernel": kernels, "lam": list(self.lams)}
-        searched = {name for name, values in axes.items() if name in ("lam", "beta") or len(values) > 1}
+        axes = {
+            "bandwidth": bandwidths,
+            "beta": list(self.betas),
+            "kernel": kernels,
+            "lam": list(self.lams),
+        }
+        searched = {
+            name for name, values in axes.items() if name in ("lam", "beta") or len(values) > 1
+        }
         params = [
             {name: value for name, value in zip(axes, values, strict=True) if name in searched}
             for values in product(*axes.values())
@@ -264,7 +305,9 @@ class SURECV(PartialLabelClassifier):
         }
         self.best_index_ = int(self.cv_results_["rank_test_score"].argmin())
         if self.kernel == "auto" and params[self.best_index_]["kernel"] != kernels[0]:
-            usual = max((i for i, p in enumerate(params) if p["kernel"] == kernels[0]), key=mean.__getitem__)
+            usual = max(
+                (i for i, p in enumerate(params) if p["kernel"] == kernels[0]), key=mean.__getitem__
+            )
             gain = scores[self.best_index_] - scores[usual]
             if len(gain) > 1 and gain.mean() <= gain.std(ddof=1) / np.sqrt(len(gain)):
                 self.best_index_ = usual
@@ -276,7 +319,16 @@ class SURECV(PartialLabelClassifier):
 
     def _fixed_parameters(self) -> dict[str, Any]:
         names = (
-            *("kernel", "gamma", "bandwidth", "degree", "coef0", "solver", "n_components", "landmarks"),
+            *(
+                "kernel",
+                "gamma",
+                "bandwidth",
+                "degree",
+                "coef0",
+                "solver",
+                "n_components",
+                "landmarks",
+            ),
             *("init", "prior", "max_iter", "tol", "random_state"),
         )
         fixed = {name: getattr(self, name) for name in names}
@@ -288,22 +340,42 @@ class SURECV(PartialLabelClassifier):
             try:
                 values = np.asarray(getattr(self, name), float)
             except ValueError:
-                raise ParameterError(f"{name} must be a list of numbers, each {low}; got {getattr(self, name)!r}") from None
-            if values.ndim != 1 or not len(values) or np.any(~(values >= 0)) or (low == "above 0" and np.any(values == 0)):
-                raise ParameterError(f"{name} must be a list of numbers, each {low}; got {values.tolist()}")
+                raise ParameterError(
+                    f"{name} must be a list of numbers, each {low}; got {getattr(self, name)!r}"
+                ) from None
+            if (
+                values.ndim != 1
+                or not len(values)
+                or np.any(~(values >= 0))
+                or (low == "above 0" and np.any(values == 0))
+            ):
+                raise ParameterError(
+                    f"{name} must be a list of numbers, each {low}; got {values.tolist()}"
+                )
         kernels = self._kernels()
         if not kernels or not _as_list(self.bandwidth):
-            raise ParameterError("kernel and bandwidth must name at least one to try; one of them is an empty list")
+            raise ParameterError(
+                "kernel and bandwidth must name at least one to try; one of them is an empty list"
+            )
         if "precomputed" in kernels and len(kernels) > 1:
-            raise ParameterError("kernel='precomputed' cannot be searched beside others: X is either kernels or features")
+            raise ParameterError(
+                "kernel='precomputed' cannot be searched beside others: X is either kernels or "
+                "features"
+            )
         for kernel, bandwidth in product(kernels, _as_list(self.bandwidth)):
-            SUREClassifier(**self._fixed_parameters() | {"kernel": kernel, "bandwidth": bandwidth})._check_parameters()
+            SUREClassifier(
+                **self._fixed_parameters() | {"kernel": kernel, "bandwidth": bandwidth}
+            )._check_parameters()
 
     def _check_truth(self, y_true: Any, candidates: CandidateSets) -> CandidateSets:
-        """What the inner folds are scored against: the candidates, or the true labels for the oracle."""
+        """What the inner folds are scored against: the candidates, or the true labels for the
+        oracle.
+        """
         if self.scoring != "oracle":
             if y_true is not None:
-                raise ParameterError(f"y_true is for scoring='oracle' only; scoring is {self.scoring!r}")
+                raise ParameterError(
+                    f"y_true is for scoring='oracle' only; scoring is {self.scoring!r}"
+                )
             return candidates
         if y_true is None:
             raise ParameterError("scoring='oracle' needs the true labels: fit(X, y, y_true=...)")
@@ -319,7 +391,9 @@ class SURECV(PartialLabelClassifier):
         return probabilities(scores)
 
 
-def _instances(single: SUREClassifier, X: Any, weight: np.ndarray | None) -> tuple[Any, np.ndarray | None]:
+def _instances(
+    single: SUREClassifier, X: Any, weight: np.ndarray | None
+) -> tuple[Any, np.ndarray | None]:
     """What a model is linear in (instances or features), or its kernel matrix."""
     single.solver_ = single._solver_for(X)
     if single.solver_ == "dual":

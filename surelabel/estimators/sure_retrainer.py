@@ -26,19 +26,22 @@ from .sure import probabilities
 class SURERetrainer(WeightedPartialLabelClassifier):
     """Self-guided retraining of any scikit-learn model (eq. 1).
 
-    Alternates "fit the model to the confidences" with SURE's confidence step (eq. 10). A regressor is fitted to the matrix
-    of confidences ``P``; a classifier to every candidate as an example weighted by its confidence, and its ``predict_proba``
-    is the output. For models other than regularised least squares there is no guarantee that the confidences settle.
+    Alternates "fit the model to the confidences" with SURE's confidence step (eq. 10). A regressor
+    is fitted to the matrix of confidences ``P``; a classifier to every candidate as an example
+    weighted by its confidence, and its ``predict_proba`` is the output. For models other than
+    regularised least squares there is no guarantee that the confidences settle.
 
     Parameters
     ----------
     estimator : scikit-learn regressor or classifier, default=None
-        The model. A regressor of one output is fitted once per class; a classifier needs ``predict_proba`` and a ``fit`` that
-        takes ``sample_weight``. By default ridge regression, which makes it the linear SURE.
+        The model. A regressor of one output is fitted once per class; a classifier needs
+        ``predict_proba`` and a ``fit`` that takes ``sample_weight``. By default ridge regression,
+        which makes it the linear SURE.
     lam : float, default=0.3
         The weight λ of the infinity norm.
     init : {"candidates", "uniform"}, default="uniform"
-        Start at ``P = Y`` as the paper does, or at ``Y / |S|`` (the plain "every candidate is a weighted example").
+        Start at ``P = Y`` as the paper does, or at ``Y / |S|`` (the plain "every candidate is a
+        weighted example").
     max_iter : int, default=20
         Number of refits at most.
     tol : float, default=1e-3
@@ -119,44 +122,65 @@ class SURERetrainer(WeightedPartialLabelClassifier):
     def _fit(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
         check_learnable(candidates)
         model = self._model()
-        if is_classifier(model) and not (hasattr(model, "predict_proba") and has_fit_parameter(model, "sample_weight")):
+        if is_classifier(model) and not (
+            hasattr(model, "predict_proba") and has_fit_parameter(model, "sample_weight")
+        ):
             raise ParameterError(
-                f"{type(model).__name__} cannot be retrained: a classifier needs predict_proba and a fit that takes sample_weight"
+                f"{type(model).__name__} cannot be retrained: a classifier needs predict_proba and "
+                "a fit that takes sample_weight"
             )
-        if weight is not None and not is_classifier(model) and not has_fit_parameter(model, "sample_weight"):
+        if (
+            weight is not None
+            and not is_classifier(model)
+            and not has_fit_parameter(model, "sample_weight")
+        ):
             raise ParameterError(
-                f"{type(model).__name__} does not take sample_weight: fit without weights, or choose another model"
+                f"{type(model).__name__} does not take sample_weight: fit without weights, or "
+                "choose another model"
             )
-        blocks = CandidateBlocks(candidates.indptr, candidates.indices, candidates.shape[1], weight, X.dtype)
+        blocks = CandidateBlocks(
+            candidates.indptr, candidates.indices, candidates.shape[1], weight, X.dtype
+        )
         p = blocks.initial(self.init, 1)[0]
         path: list[float] = []
         while len(path) < self.max_iter and (not path or path[-1] > self.tol):
             self.estimator_ = clone(model)
             self._fit_model(X, candidates, blocks.all_entries(p), weight)
-            q = blocks.ambiguous_entries(self._outputs(X)[candidates.rows, candidates.indices]).astype(X.dtype)
+            q = blocks.ambiguous_entries(
+                self._outputs(X)[candidates.rows, candidates.indices]
+            ).astype(X.dtype)
             new = blocks.project(q[None], np.array([self.lam], X.dtype))[0]
             path.append(float(np.sqrt((new - p) ** 2 @ blocks.entry_weight / blocks.total_weight)))
             p = new
             if self.verbose:
                 print(f"refit {len(path)}: change {path[-1]:.3g}")
-        self.n_iter_, self.delta_path_, self.converged_ = len(path), np.array(path), path[-1] <= self.tol
+        self.n_iter_, self.delta_path_, self.converged_ = (
+            len(path),
+            np.array(path),
+            path[-1] <= self.tol,
+        )
         if not self.converged_:
             warnings.warn(
-                f"SURERetrainer stopped after max_iter={self.max_iter} refits with a change of {path[-1]:.2g}, above "
+                f"SURERetrainer stopped after max_iter={self.max_iter} refits with a change of "
+                f"{path[-1]:.2g}, above "
                 f"tol={self.tol:g}",
                 ConvergenceWarning,
                 stacklevel=3,
             )
         return blocks.all_entries(p)
 
-    def _fit_model(self, X: Any, candidates: CandidateSets, confidence: np.ndarray, weight: np.ndarray | None) -> None:
+    def _fit_model(
+        self, X: Any, candidates: CandidateSets, confidence: np.ndarray, weight: np.ndarray | None
+    ) -> None:
         if is_classifier(self.estimator_):
             taken = np.flatnonzero(confidence)
             rows = candidates.rows[taken]
             strength = confidence[taken] if weight is None else confidence[taken] * weight[rows]
             self.estimator_.fit(X[rows], candidates.indices[taken], sample_weight=strength)
             return
-        P = sparse.csr_array((confidence, candidates.indices, candidates.indptr), shape=candidates.shape).toarray()
+        P = sparse.csr_array(
+            (confidence, candidates.indices, candidates.indptr), shape=candidates.shape
+        ).toarray()
         self.estimator_.fit(X, P, **({} if weight is None else {"sample_weight": weight}))
 
     def _outputs(self, X: Any) -> np.ndarray:
@@ -167,4 +191,8 @@ class SURERetrainer(WeightedPartialLabelClassifier):
         return outputs
 
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
-        return super()._probabilities(scores) if is_classifier(self.estimator_) else probabilities(scores)
+        return (
+            super()._probabilities(scores)
+            if is_classifier(self.estimator_)
+            else probabilities(scores)
+        )

@@ -1,4 +1,6 @@
-"""The plain alternatives: an ordinary classifier on weighted, unambiguous or randomly picked candidates."""
+"""The plain alternatives: an ordinary classifier on weighted, unambiguous or randomly picked
+candidates.
+"""
 
 from __future__ import annotations
 
@@ -20,20 +22,22 @@ OVO = ("decision_function_shape", "ovo")  # of scikit-learn's support vector mac
 
 
 class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClassifier):
-    """What anyone can do with an ordinary classifier and candidate labels: the baseline every method must beat.
+    """What anyone can do with an ordinary classifier and candidate labels: the baseline every
+    method must beat.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        Any scikit-learn classifier. None is ``LogisticRegression(max_iter=1000)``: it is convex, so there is nothing random
-        in it, its probabilities are its own, and it takes a weight as that many copies of a row.
+        Any scikit-learn classifier. None is ``LogisticRegression(max_iter=1000)``: it is convex, so
+        there is nothing random in it, its probabilities are its own, and it takes a weight as that
+        many copies of a row.
     strategy : {"weighted", "unambiguous", "random"}, default="weighted"
         What becomes of a row with the candidates ``S``:
 
         - "weighted": one example for each candidate, of weight ``1 / |S|``;
         - "unambiguous": only rows with one candidate are learned from;
-        - "random": one candidate of each row, picked at random, counts as its label. Copies that a sample weight stands
-          for share the pick, and the picks belong to the order of the rows.
+        - "random": one candidate of each row, picked at random, counts as its label. Copies that a
+          sample weight stands for share the pick, and the picks belong to the order of the rows.
     random_state : int, RandomState instance or None, default=None
         Seed of the picks of strategy "random".
 
@@ -64,12 +68,17 @@ class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClass
     --------
     >>> from surelabel.estimators.weighted_candidates import WeightedCandidatesClassifier
     >>> X = [[0.0], [0.2], [1.0], [1.2]]
-    >>> WeightedCandidatesClassifier().fit(X, [{"a"}, {"a", "b"}, {"b"}, {"a", "b"}]).predict([[0.1], [1.1]])
+    >>> candidates = [{"a"}, {"a", "b"}, {"b"}, {"a", "b"}]
+    >>> WeightedCandidatesClassifier().fit(X, candidates).predict([[0.1], [1.1]])
     array(['a', 'b'], dtype='<U1')
     """
 
     _parameter_constraints: ClassVar[dict[str, list]] = {
-        "estimator": [HasMethods(["fit", "predict_proba"]), HasMethods(["fit", "decision_function"]), None],
+        "estimator": [
+            HasMethods(["fit", "predict_proba"]),
+            HasMethods(["fit", "decision_function"]),
+            None,
+        ],
         "strategy": [StrOptions({"weighted", "unambiguous", "random"})],
         "random_state": ["random_state"],
     }
@@ -100,7 +109,8 @@ class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClass
         if len(seen) < 2:
             advice = "" if self.strategy == "weighted" else "; try strategy='weighted'"
             raise CandidateError(
-                f"strategy={self.strategy!r} finds examples of {len(seen)} class(es) among {len(candidates)} rows, "
+                f"strategy={self.strategy!r} finds examples of {len(seen)} class(es) among "
+                f"{len(candidates)} rows, "
                 f"and a classifier needs two{advice}"
             )
         self.estimator_ = clone(self._inner())
@@ -116,8 +126,10 @@ class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClass
             self.estimator_.fit(X[rows], codes, sample_weight=weight)
         else:
             raise ParameterError(
-                f"{type(self.estimator_).__name__} does not accept sample_weight, which strategy='weighted' and weighted rows "
-                "need: choose another estimator or another strategy (transformers belong in a pipeline around this classifier)"
+                f"{type(self.estimator_).__name__} does not accept sample_weight, which "
+                "strategy='weighted' and weighted rows "
+                "need: choose another estimator or another strategy (transformers belong in a "
+                "pipeline around this classifier)"
             )
         self._seen = seen
         self.trained_classes_ = candidates.classes[seen]
@@ -125,10 +137,19 @@ class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClass
         return self._confidence_of(X, candidates).astype(X.dtype, copy=False)
 
     def _check_scores_of_classes(self) -> None:
-        """Refuse scores of pairs of classes, which only their number could tell from scores of classes."""
-        pairs = [name for name, value in self.estimator_.get_params().items() if (name.split("__")[-1], value) == OVO]
+        """Refuse scores of pairs of classes, which only their number could tell from scores of
+        classes.
+        """
+        pairs = [
+            name
+            for name, value in self.estimator_.get_params().items()
+            if (name.split("__")[-1], value) == OVO
+        ]
         if pairs and not hasattr(self.estimator_, "predict_proba"):
-            raise ParameterError(f"the estimator's {pairs[0]}='ovo' gives scores of pairs of classes: set it to 'ovr'")
+            raise ParameterError(
+                f"the estimator's {pairs[0]}='ovo' gives scores of pairs of classes: set it to "
+                "'ovr'"
+            )
 
     def _examples(self, candidates: CandidateSets) -> tuple[np.ndarray, np.ndarray]:
         """Row and class position of each training example."""
@@ -138,15 +159,22 @@ class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClass
             rows = np.flatnonzero(candidates.sizes == 1)
             return rows, candidates.indices[candidates.indptr[rows]]
         pick = check_random_state(self.random_state).uniform(size=len(candidates))
-        return np.arange(len(candidates)), candidates.indices[candidates.indptr[:-1] + (pick * candidates.sizes).astype(np.intp)]
+        return np.arange(len(candidates)), candidates.indices[
+            candidates.indptr[:-1] + (pick * candidates.sizes).astype(np.intp)
+        ]
 
     def _outputs(self, X: Any) -> np.ndarray:
-        """Probabilities of the inner classifier or, where it has none, its scores; classes it never saw come last."""
+        """Probabilities of the inner classifier or, where it has none, its scores; classes it never
+        saw come last.
+        """
         if hasattr(self.estimator_, "predict_proba"):
             seen, unseen = self.estimator_.predict_proba(X), 0.0
         else:
             scores = self.estimator_.decision_function(X)
-            seen, unseen = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores, -np.inf
+            seen, unseen = (
+                np.column_stack([-scores, scores]) if scores.ndim == 1 else scores,
+                -np.inf,
+            )
         outputs = np.full((X.shape[0], len(self.classes_)), unseen, seen.dtype)
         outputs[:, self._seen] = seen
         return outputs
@@ -156,7 +184,12 @@ METHOD = Method(
     "Weighted candidates",
     WeightedCandidatesClassifier,
     {},
-    reference="The plain alternative: each of the |S| candidates of a row as an example of weight 1/|S|.",
-    idea="any scikit-learn classifier on every candidate, weighted; or on the certain rows only; or on a random candidate",
+    reference=(
+        "The plain alternative: each of the |S| candidates of a row as an example of weight 1/|S|."
+    ),
+    idea=(
+        "any scikit-learn classifier on every candidate, weighted; or on the certain rows only; or "
+        "on a random candidate"
+    ),
     cost="one fit",
 )

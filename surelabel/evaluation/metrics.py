@@ -1,7 +1,8 @@
 """Numbers that say how good predictions are.
 
-A rate or accuracy is a share: higher is better; of an error lower is better. ``y`` may be true labels or candidates in any
-form: a prediction counts as right if it fits any candidate. ``SCORERS`` holds the metrics for scikit-learn's searches.
+A rate or accuracy is a share: higher is better; of an error lower is better. ``y`` may be true
+labels or candidates in any form: a prediction counts as right if it fits any candidate. ``SCORERS``
+holds the metrics for scikit-learn's searches.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from ..solvers.segments import row_argmax, row_max, row_sum
 def covering_rate(y: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
     """Share of predictions that lie inside the candidate set.
 
-    It needs no true labels, so it may choose parameters honestly. With one label per row it is the accuracy.
+    It needs no true labels, so it may choose parameters honestly. With one label per row it is the
+    accuracy.
 
     Parameters
     ----------
@@ -42,11 +44,14 @@ def covering_rate(y: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
     return float(np.average(covered, weights=sample_weight))
 
 
-def approximated_accuracy(y: Any, proba: Any, *, classes: Any = None, sample_weight: Any = None) -> float:
-    """Accuracy expected from candidates alone: the probability of the prediction, renormalised over the candidates.
+def approximated_accuracy(
+    y: Any, proba: Any, *, classes: Any = None, sample_weight: Any = None
+) -> float:
+    """Accuracy expected from candidates alone: the probability of the prediction, renormalised over
+    the candidates.
 
-    A prediction outside the candidate set counts 0; inside, it counts the share of the candidates' probability mass
-    that the model gives to it.
+    A prediction outside the candidate set counts 0; inside, it counts the share of the candidates'
+    probability mass that the model gives to it.
 
     Parameters
     ----------
@@ -68,14 +73,21 @@ def approximated_accuracy(y: Any, proba: Any, *, classes: Any = None, sample_wei
     mass = row_sum(inside, candidates.indptr)
     best = proba.argmax(axis=1)
     covered = _predicted_entry(candidates, candidates.classes[best]) >= 0
-    expected = np.divide(proba[np.arange(len(proba)), best], mass, out=np.zeros(len(mass)), where=covered & (mass > 0))
+    expected = np.divide(
+        proba[np.arange(len(proba)), best],
+        mass,
+        out=np.zeros(len(mass)),
+        where=covered & (mass > 0),
+    )
     return float(np.average(expected, weights=sample_weight))
 
 
 def accuracy_within(y: Any, y_pred: Any, k: float, *, sample_weight: Any = None) -> float:
-    """Share of predictions at most ``k`` away from the true label: for labels that are numbers, such as ages.
+    """Share of predictions at most ``k`` away from the true label: for labels that are numbers,
+    such as ages.
 
-    The paper's MAE3 and MAE5 are ``k = 3`` and ``k = 5``. With several candidates the nearest counts.
+    The paper's MAE3 and MAE5 are ``k = 3`` and ``k = 5``. With several candidates the nearest
+    counts.
 
     Parameters
     ----------
@@ -100,7 +112,10 @@ def accuracy_within(y: Any, y_pred: Any, k: float, *, sample_weight: Any = None)
     candidates, y_pred = as_candidates(y), np.asarray(y_pred)
     _check_length(candidates, y_pred)
     if candidates.classes.dtype.kind not in "iuf" or y_pred.dtype.kind not in "iuf":
-        raise CandidateError(f"a distance between labels needs numbers; they are {candidates.classes.dtype} and {y_pred.dtype}")
+        raise CandidateError(
+            f"a distance between labels needs numbers; they are {candidates.classes.dtype} and "
+            f"{y_pred.dtype}"
+        )
     labels = candidates.classes[candidates.indices].astype(float)
     near = np.abs(labels - y_pred[candidates.rows].astype(float)) <= k
     return float(np.average(row_max(near, candidates.indptr), weights=sample_weight))
@@ -122,7 +137,9 @@ def transductive_accuracy(y_true: Any, transduction: Any, *, sample_weight: Any 
     -------
     float
     """
-    return covering_rate(CandidateSets.from_labels(y_true), transduction, sample_weight=sample_weight)
+    return covering_rate(
+        CandidateSets.from_labels(y_true), transduction, sample_weight=sample_weight
+    )
 
 
 def best_candidate(y: Any, proba: Any, *, classes: Any = None) -> np.ndarray:
@@ -147,11 +164,14 @@ def best_candidate(y: Any, proba: Any, *, classes: Any = None) -> np.ndarray:
     return candidates.classes[candidates.indices[best]]
 
 
-def expected_calibration_error(y: Any, proba: Any, *, classes: Any = None, n_bins: int = 15, sample_weight: Any = None) -> float:
-    """How far the probability of the prediction is from how often it is right: ``Σ_b (n_b/m) |right_b - probability_b|``.
+def expected_calibration_error(
+    y: Any, proba: Any, *, classes: Any = None, n_bins: int = 15, sample_weight: Any = None
+) -> float:
+    """How far the probability of the prediction is from how often it is right: ``Σ_b (n_b/m)
+    |right_b - probability_b|``.
 
-    With several candidates "right" means inside the candidate set, which makes a good model look less sure than it should be:
-    where true labels are known, pass those.
+    With several candidates "right" means inside the candidate set, which makes a good model look
+    less sure than it should be: where true labels are known, pass those.
 
     Parameters
     ----------
@@ -191,10 +211,11 @@ def expected_calibration_error(y: Any, proba: Any, *, classes: Any = None, n_bin
 
 @dataclass(frozen=True)
 class CandidateScorer:
-    """A metric as a scikit-learn scorer: ``scoring=SCORERS[name]`` in ``GridSearchCV`` or ``cross_validate``.
+    """A metric as a scikit-learn scorer: ``scoring=SCORERS[name]`` in ``GridSearchCV`` or
+    ``cross_validate``.
 
-    ``y`` are the candidates that the search is given. An *oracle* scorer also needs the true labels; scikit-learn
-    carries them to it when its metadata routing is on::
+    ``y`` are the candidates that the search is given. An *oracle* scorer also needs the true
+    labels; scikit-learn carries them to it when its metadata routing is on::
 
         with sklearn.config_context(enable_metadata_routing=True):
             GridSearchCV(estimator, grid, scoring=SCORERS["oracle"]).fit(X, candidates, y_true=y)
@@ -204,7 +225,8 @@ class CandidateScorer:
     name : str
         Its name in ``SCORERS``.
     function : callable
-        ``function(estimator, X, y)``, with ``y_true`` as a fourth argument for an oracle; higher is better.
+        ``function(estimator, X, y)``, with ``y_true`` as a fourth argument for an oracle; higher is
+        better.
     oracle : bool
         Whether it looks at true labels.
     """
@@ -219,7 +241,8 @@ class CandidateScorer:
             return self.function(estimator, X, y)
         if y_true is None:
             raise ParameterError(
-                f"the scorer {self.name!r} needs the true labels: fit(X, candidates, y_true=...) under "
+                f"the scorer {self.name!r} needs the true labels: fit(X, candidates, y_true=...) "
+                "under "
                 "sklearn.config_context(enable_metadata_routing=True)"
             )
         return self.function(estimator, X, y, y_true)
@@ -253,10 +276,13 @@ def _score_oracle(estimator: Any, X: Any, y: Any, y_true: Any) -> float:
 
 
 def _score_transductive(estimator: Any, X: Any, y: Any, y_true: Any) -> float:
-    return transductive_accuracy(y_true, best_candidate(y, estimator.predict_proba(X), classes=estimator.classes_))
+    return transductive_accuracy(
+        y_true, best_candidate(y, estimator.predict_proba(X), classes=estimator.classes_)
+    )
 
 
-#: Every metric as a scorer. "oracle" is the accuracy, and "transductive_accuracy" that of the best candidate, by the true labels.
+#: Every metric as a scorer. "oracle" is the accuracy, and "transductive_accuracy" that of the best
+#: candidate, by the true labels.
 SCORERS: dict[str, CandidateScorer] = {
     scorer.name: scorer
     for scorer in (
@@ -275,29 +301,37 @@ SCORERS: dict[str, CandidateScorer] = {
 
 
 def _aligned(y: Any, proba: Any, classes: Any) -> tuple[CandidateSets, np.ndarray]:
-    """Candidates over the classes of the columns of ``proba``, and ``proba`` as an array of the same shape."""
+    """Candidates over the classes of the columns of ``proba``, and ``proba`` as an array of the
+    same shape.
+    """
     candidates = as_candidates(y)
     if classes is not None:
         candidates = candidates.with_classes(classes)
     proba = np.asarray(proba)
     if proba.shape != candidates.shape:
         raise CandidateError(
-            f"proba has shape {proba.shape} but the candidates are {candidates.shape[0]} rows × {candidates.shape[1]} classes"
+            f"proba has shape {proba.shape} but the candidates are {candidates.shape[0]} rows × "
+            f"{candidates.shape[1]} classes"
         )
     return candidates, proba
 
 
 def _check_length(candidates: CandidateSets, y_pred: np.ndarray) -> None:
     if len(y_pred) != len(candidates):
-        raise CandidateError(f"there are {len(y_pred)} predictions for {len(candidates)} rows of candidates")
+        raise CandidateError(
+            f"there are {len(y_pred)} predictions for {len(candidates)} rows of candidates"
+        )
 
 
 def _predicted_entry(candidates: CandidateSets, y_pred: np.ndarray) -> np.ndarray:
-    """Position of each row's prediction among the candidate entries, or -1 where it is not a candidate."""
+    """Position of each row's prediction among the candidate entries, or -1 where it is not a
+    candidate.
+    """
     _check_length(candidates, y_pred)
     if len(y_pred) and (y_pred.dtype.kind in "US") != (candidates.classes.dtype.kind in "US"):
         raise CandidateError(
-            f"predictions are {y_pred.dtype} but the candidates are {candidates.classes.dtype}: use one type for both"
+            f"predictions are {y_pred.dtype} but the candidates are {candidates.classes.dtype}: "
+            "use one type for both"
         )
     hits = np.flatnonzero(candidates.classes[candidates.indices] == y_pred[candidates.rows])
     position = np.full(len(candidates), -1)

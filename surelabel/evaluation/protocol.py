@@ -1,7 +1,9 @@
-"""The paper's protocol: ten outer folds to measure, five inner folds of the training rows to choose parameters.
+"""The paper's protocol: ten outer folds to measure, five inner folds of the training rows to choose
+parameters.
 
-Folds depend on the number of rows and a seed alone, so that every method meets the same ones. They are not stratified: training
-sets have no true labels to stratify by, and some classes of FG-NET have a single member.
+Folds depend on the number of rows and a seed alone, so that every method meets the same ones. They
+are not stratified: training sets have no true labels to stratify by, and some classes of FG-NET
+have a single member.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ class Fold:
     inner: list[tuple[np.ndarray, np.ndarray]]
 
 
-def make_folds(n_rows: int, *, n_folds: int = 10, inner_folds: int = 5, max_select: int = 0, seed: int = 0) -> list[Fold]:
+def make_folds(
+    n_rows: int, *, n_folds: int = 10, inner_folds: int = 5, max_select: int = 0, seed: int = 0
+) -> list[Fold]:
     """Split rows into outer folds, and the training rows of each into inner folds.
 
     Parameters
@@ -73,14 +77,20 @@ def make_folds(n_rows: int, *, n_folds: int = 10, inner_folds: int = 5, max_sele
     smallest = min(smallest, max_select) if max_select > 0 else smallest
     if not 1 < n_folds <= n_rows or not 1 < inner_folds <= smallest or max_select < 0:
         raise ParameterError(
-            f"{n_rows} rows cannot be split into {n_folds} outer and {inner_folds} inner folds (with max_select={max_select}); "
+            f"{n_rows} rows cannot be split into {n_folds} outer and {inner_folds} inner folds "
+            f"(with max_select={max_select}); "
             "each fold needs a row, and there must be at least two folds"
         )
     outer = KFold(n_folds, shuffle=True, random_state=_seed(seed, 0)).split(np.empty(n_rows))
-    return [_fold(train, test, inner_folds, max_select, _seed(seed, 1 + number)) for number, (train, test) in enumerate(outer)]
+    return [
+        _fold(train, test, inner_folds, max_select, _seed(seed, 1 + number))
+        for number, (train, test) in enumerate(outer)
+    ]
 
 
-def _fold(train: np.ndarray, test: np.ndarray, inner_folds: int, max_select: int, seed: int) -> Fold:
+def _fold(
+    train: np.ndarray, test: np.ndarray, inner_folds: int, max_select: int, seed: int
+) -> Fold:
     select = train
     if 0 < max_select < len(train):
         select = np.sort(np.random.default_rng(seed).choice(train, max_select, replace=False))
@@ -135,10 +145,14 @@ def grid_search(estimator: Any, grid: Mapping[str, Sequence[Any]], selection: st
         It does not refit: the final model learns from all training rows.
     """
     _check_selection(selection)
-    return GridSearchCV(estimator, dict(grid), scoring=SCORERS[selection], refit=False, error_score="raise")
+    return GridSearchCV(
+        estimator, dict(grid), scoring=SCORERS[selection], refit=False, error_score="raise"
+    )
 
 
-def select_parameters(search: Any, X: Any, candidates: CandidateSets, y: Any, fold: Fold, *, selection: str) -> Selected:
+def select_parameters(
+    search: Any, X: Any, candidates: CandidateSets, y: Any, fold: Fold, *, selection: str
+) -> Selected:
     """Choose parameters on the inner folds of a fold.
 
     Parameters
@@ -160,16 +174,30 @@ def select_parameters(search: Any, X: Any, candidates: CandidateSets, y: Any, fo
     rows = fold.select
     search.set_params(cv=fold.inner)
     start = perf_counter()
-    # Routing is how scikit-learn's search carries the true labels of the left-out rows to the scorer.
+    # Routing is how scikit-learn's search carries the true labels of the left-out rows to the
+    # scorer.
     with config_context(enable_metadata_routing=selection == "oracle"):
-        search.fit(X[rows], candidates[rows], **({"y_true": np.asarray(y)[rows]} if selection == "oracle" else {}))
+        search.fit(
+            X[rows],
+            candidates[rows],
+            **({"y_true": np.asarray(y)[rows]} if selection == "oracle" else {}),
+        )
     seconds = perf_counter() - start
-    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in search.best_params_.items()}
+    plain = {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in search.best_params_.items()
+    }
     return Selected(plain, float(search.best_score_), selection, len(rows), seconds)
 
 
 def fold_scores(
-    candidates: CandidateSets, y: Any, fold: Fold, y_pred: Any, transduction: Any, *, ordered: bool = False
+    candidates: CandidateSets,
+    y: Any,
+    fold: Fold,
+    y_pred: Any,
+    transduction: Any,
+    *,
+    ordered: bool = False,
 ) -> dict[str, float]:
     """The scores of one outer fold.
 
@@ -202,4 +230,6 @@ def fold_scores(
 
 def _check_selection(selection: str) -> None:
     if selection not in SELECTIONS:
-        raise ParameterError(f"parameters are selected by {', '.join(SELECTIONS)}; got {selection!r}")
+        raise ParameterError(
+            f"parameters are selected by {', '.join(SELECTIONS)}; got {selection!r}"
+        )

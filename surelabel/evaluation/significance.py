@@ -1,8 +1,8 @@
 """Whether a difference between methods is more than chance.
 
-On one data set, from the scores of the folds: :func:`two_sample_t` (the paper's test) and :func:`corrected_paired_t` (which
-takes into account that folds are paired and share training rows). Over many data sets: :func:`friedman` and
-:func:`critical_difference`.
+On one data set, from the scores of the folds: :func:`two_sample_t` (the paper's test) and
+:func:`corrected_paired_t` (which takes into account that folds are paired and share training rows).
+Over many data sets: :func:`friedman` and :func:`critical_difference`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ Verdict = Literal["win", "tie", "loss"]
 
 
 def two_sample_t(a: Any, b: Any, alpha: float = 0.05) -> Verdict:
-    """Compare two methods by Student's t-test for two independent samples of equal variance, as the paper does.
+    """Compare two methods by Student's t-test for two independent samples of equal variance, as the
+    paper does.
 
-    Folds of one cross-validation are not independent, so this test is not exact; it is here to count as the paper counts.
+    Folds of one cross-validation are not independent, so this test is not exact; it is here to
+    count as the paper counts.
 
     Parameters
     ----------
@@ -51,8 +53,8 @@ def two_sample_t(a: Any, b: Any, alpha: float = 0.05) -> Verdict:
 def corrected_paired_t(a: Any, b: Any, n_train: float, n_test: float) -> float:
     """P-value of the paired t-test with the variance corrected for training sets that overlap.
 
-    ``t = mean(d) / sqrt((1/k + n_test/n_train) · var(d))`` with k - 1 degrees of freedom, where ``d`` are the differences of the
-    k folds.
+    ``t = mean(d) / sqrt((1/k + n_test/n_train) · var(d))`` with k - 1 degrees of freedom, where
+    ``d`` are the differences of the k folds.
 
     Parameters
     ----------
@@ -64,7 +66,8 @@ def corrected_paired_t(a: Any, b: Any, n_train: float, n_test: float) -> float:
     Returns
     -------
     float
-        Two-sided p-value; 1 where the scores are the same, 0 where they differ by the same amount in all folds.
+        Two-sided p-value; 1 where the scores are the same, 0 where they differ by the same amount
+        in all folds.
 
     References
     ----------
@@ -72,7 +75,10 @@ def corrected_paired_t(a: Any, b: Any, n_train: float, n_test: float) -> float:
     """
     a, b = _scores(a), _scores(b)
     if len(a) != len(b):
-        raise ParameterError(f"a paired test needs the same folds of both methods; there are {len(a)} and {len(b)} scores")
+        raise ParameterError(
+            f"a paired test needs the same folds of both methods; there are {len(a)} and {len(b)} "
+            "scores"
+        )
     if not (n_train > 0 and n_test > 0):
         raise ParameterError(f"n_train and n_test are numbers of rows; got {n_train} and {n_test}")
     difference = a - b
@@ -114,11 +120,15 @@ def friedman(scores: Any) -> Friedman:
     """
     scores = np.asarray(scores, float)
     if scores.ndim != 2 or min(scores.shape) < 2 or not np.isfinite(scores).all():
-        raise ParameterError(f"Friedman's test needs at least two data sets and two methods, without gaps; got {scores.shape}")
+        raise ParameterError(
+            "Friedman's test needs at least two data sets and two methods, without gaps; got "
+            f"{scores.shape}"
+        )
     n, k = scores.shape
     ranks = stats.rankdata(-scores, axis=1)
     average = ranks.mean(axis=0)
-    # Between methods over within data sets; without ties the latter is n·k(k² - 1)/12 and this is Friedman's formula.
+    # Between methods over within data sets; without ties the latter is n·k(k² - 1)/12 and this is
+    # Friedman's formula.
     within = np.square(ranks - (k + 1) / 2).sum()
     between = n**2 * np.square(average - (k + 1) / 2).sum()
     statistic = float((k - 1) * between / within) if within else 0.0
@@ -128,8 +138,8 @@ def friedman(scores: Any) -> Friedman:
 def critical_difference(n_methods: int, n_datasets: int, alpha: float = 0.05) -> float:
     """Nemenyi's critical difference: average ranks further apart than this differ significantly.
 
-    ``q_α · sqrt(k(k + 1) / 6n)`` for k methods on n data sets, where ``q_α`` is the Studentised range at infinitely many
-    degrees of freedom, over √2.
+    ``q_α · sqrt(k(k + 1) / 6n)`` for k methods on n data sets, where ``q_α`` is the Studentised
+    range at infinitely many degrees of freedom, over √2.
 
     Parameters
     ----------
@@ -149,7 +159,8 @@ def critical_difference(n_methods: int, n_datasets: int, alpha: float = 0.05) ->
     """
     if n_methods < 2 or n_datasets < 1 or not 0 < alpha < 1:
         raise ParameterError(
-            "a critical difference needs two methods or more, a data set or more, and alpha between 0 and 1; "
+            "a critical difference needs two methods or more, a data set or more, and alpha "
+            "between 0 and 1; "
             f"got {n_methods}, {n_datasets} and {alpha}"
         )
     q = stats.studentized_range.ppf(1 - alpha, n_methods, np.inf) / np.sqrt(2)
@@ -159,12 +170,16 @@ def critical_difference(n_methods: int, n_datasets: int, alpha: float = 0.05) ->
 def _scores(values: Any) -> np.ndarray:
     values = np.asarray(values, float)
     if values.ndim != 1 or len(values) < 2 or not np.isfinite(values).all():
-        raise ParameterError(f"a t-test needs the scores of at least two folds, without gaps; got {values.tolist()}")
+        raise ParameterError(
+            f"a t-test needs the scores of at least two folds, without gaps; got {values.tolist()}"
+        )
     return values
 
 
 def _p_value(difference: float, variance: float, degrees: int) -> float:
-    """Two-sided p-value of ``t = difference / sqrt(variance)``; without variance any difference is certain."""
+    """Two-sided p-value of ``t = difference / sqrt(variance)``; without variance any difference is
+    certain.
+    """
     # Scores are shares: what is below 1e-12 is rounding, not variance.
     if variance <= 1e-24:
         return float(abs(difference) <= 1e-12)

@@ -1,4 +1,6 @@
-"""Where cells run: processes of this machine (joblib), or a Dask cluster. Results come back in the order they finish."""
+"""Where cells run: processes of this machine (joblib), or a Dask cluster. Results come back in the
+order they finish.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ from ..exceptions import SurelabelError
 
 T = TypeVar("T")
 
-#: At most so many items are with the Dask scheduler at a time: enough for any cluster, and little to send.
+#: At most so many items are with the Dask scheduler at a time: enough for any cluster, and little
+#: to send.
 WINDOW = 1000
 
 #: Ctrl-C at a terminal reaches every process; the workers leave it to the parent, which stops them.
@@ -31,7 +34,9 @@ class BackendError(SurelabelError):
     """The processes that should run the cells cannot be had, or died."""
 
 
-def run_with_joblib(function: Callable[[Any], T], items: Sequence[Any], workers: int) -> Generator[T]:
+def run_with_joblib(
+    function: Callable[[Any], T], items: Sequence[Any], workers: int
+) -> Generator[T]:
     """Run in processes of this machine; with one worker, in this process.
 
     Parameters
@@ -57,11 +62,15 @@ def run_with_joblib(function: Callable[[Any], T], items: Sequence[Any], workers:
         raise _died(error) from None
     finally:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # that tasks are cancelled is what stopping means
+            warnings.simplefilter(
+                "ignore", UserWarning
+            )  # that tasks are cancelled is what stopping means
             results.close()
 
 
-def run_with_dask(function: Callable[[Any], T], items: Sequence[Any], workers: int, address: str) -> Generator[T]:
+def run_with_dask(
+    function: Callable[[Any], T], items: Sequence[Any], workers: int, address: str
+) -> Generator[T]:
     """Run on a Dask cluster.
 
     Parameters
@@ -87,8 +96,14 @@ def run_with_dask(function: Callable[[Any], T], items: Sequence[Any], workers: i
         try:
             cluster = address
             if address == "local":
-                quiet = {"dashboard_address": ":0", "silence_logs": logging.ERROR, "preload": [_DEAF]}
-                cluster = stack.enter_context(LocalCluster(n_workers=workers, threads_per_worker=1, **quiet))
+                quiet = {
+                    "dashboard_address": ":0",
+                    "silence_logs": logging.ERROR,
+                    "preload": [_DEAF],
+                }
+                cluster = stack.enter_context(
+                    LocalCluster(n_workers=workers, threads_per_worker=1, **quiet)
+                )
             client = stack.enter_context(Client(cluster))
         except (OSError, ValueError) as error:
             raise BackendError(f"no Dask scheduler answers at {address!r} ({error})") from None
@@ -117,5 +132,6 @@ def _follow(parent: int) -> None:
 def _died(error: Exception) -> BackendError:
     reason = str(error).splitlines()[0]
     return BackendError(
-        f"a worker process died, perhaps for want of memory ({reason}); what is finished is kept: run again, with fewer workers"
+        f"a worker process died, perhaps for want of memory ({reason}); what is finished is kept: "
+        "run again, with fewer workers"
     )

@@ -1,4 +1,6 @@
-"""The cells of a study: each (data set, configuration, method, fold), with an identity and the seeds that follow from it."""
+"""The cells of a study: each (data set, configuration, method, fold), with an identity and the
+seeds that follow from it.
+"""
 
 from __future__ import annotations
 
@@ -55,22 +57,32 @@ class Cell:
             "fold": [self.fold, study.folds],
             "scaling": self.scaling,
             "curves": study.kind == "convergence",
-            "selection": [self.selection, study.inner_folds, study.max_select] if method.grid else None,
+            "selection": [self.selection, study.inner_folds, study.max_select]
+            if method.grid
+            else None,
         }
         return _digest(identity).hexdigest()[:16]
 
     def seed(self, *purpose: Any) -> int:
-        """A seed for this purpose, the same for all methods: they see the same candidates and the same folds."""
+        """A seed for this purpose, the same for all methods: they see the same candidates and the
+        same folds.
+        """
         return int.from_bytes(_digest([self._data, *purpose]).digest()[:4], "big")
 
     @property
     def _data(self) -> list:
         """The data set as corrupted; the name of a configuration is only a name."""
-        return [self.study.seed, self.dataset, self.configuration.kind, self.configuration.corruption]
+        return [
+            self.study.seed,
+            self.dataset,
+            self.configuration.kind,
+            self.configuration.corruption,
+        ]
 
     def __str__(self) -> str:
         parameters = "".join(f" {key}={value}" for key, value in self.method.parameters.items())
-        return f"{self.dataset} · {self.configuration} · {self.method.name}{parameters} · fold {self.fold}"
+        method = f"{self.method.name}{parameters}"
+        return f"{self.dataset} · {self.configuration} · {method} · fold {self.fold}"
 
 
 def cells_of(
@@ -100,14 +112,23 @@ def cells_of(
     ------
     Cell
     """
-    plans = [point for plan in study.methods if methods is None or plan.name in methods for point in _points(plan, study.kind)]
+    plans = [
+        point
+        for plan in study.methods
+        if methods is None or plan.name in methods
+        for point in _points(plan, study.kind)
+    ]
     for dataset in study.datasets:
         if datasets is not None and dataset not in datasets:
             continue
         for configuration in study.configurations_of(dataset):
             if configurations is not None and configuration.name not in configurations:
                 continue
-            if levels is not None and configuration.level is not None and configuration.level not in levels:
+            if (
+                levels is not None
+                and configuration.level is not None
+                and configuration.level not in levels
+            ):
                 continue
             for fold in range(min(folds or study.folds, study.folds)):
                 for plan in plans:
@@ -115,10 +136,15 @@ def cells_of(
 
 
 def _points(plan: Plan, kind: str) -> list[Plan]:
-    """The plan; for a study of sensitivity, one plan with fixed parameters for each point of the grid."""
+    """The plan; for a study of sensitivity, one plan with fixed parameters for each point of the
+    grid.
+    """
     if kind != "sensitivity":
         return [plan]
-    return [replace(plan, parameters=plan.parameters | point, grid={}) for point in ParameterGrid(plan.grid)]
+    return [
+        replace(plan, parameters=plan.parameters | point, grid={})
+        for point in ParameterGrid(plan.grid)
+    ]
 
 
 def _digest(identity: Any) -> Any:

@@ -34,7 +34,8 @@ SCALERS = {"standard": StandardScaler, "minmax": MinMaxScaler, "unit": Normalize
 def evaluate(cell: Cell) -> dict[str, Any]:
     """Choose parameters, fit, predict and score one cell.
 
-    One thread only: cells run side by side, and a sum taken by another number of threads would end in other digits.
+    One thread only: cells run side by side, and a sum taken by another number of threads would end
+    in other digits.
 
     Parameters
     ----------
@@ -46,7 +47,9 @@ def evaluate(cell: Cell) -> dict[str, Any]:
         The record.
     """
     with threadpool_limits(limits=1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the record says whether the fit converged
+        warnings.simplefilter(
+            "ignore", ConvergenceWarning
+        )  # the record says whether the fit converged
         return _evaluate(cell)
 
 
@@ -62,7 +65,9 @@ def _evaluate(cell: Cell) -> dict[str, Any]:
     if grid:
         with _memory(estimator) as remembering:
             search = _search(remembering, grid, cell.selection)
-            selected = select_parameters(search, X, candidates, data.y, fold, selection=cell.selection)
+            selected = select_parameters(
+                search, X, candidates, data.y, fold, selection=cell.selection
+            )
         chosen, seconds["select"] = selected.parameters, selected.seconds
     estimator.set_params(**chosen)
     with _timed(seconds, "fit"):
@@ -73,14 +78,18 @@ def _evaluate(cell: Cell) -> dict[str, Any]:
         "cell": cell.id,
         "study": study.name,
         "dataset": cell.dataset,
-        "configuration": _written(cell.configuration) if data.candidates is None else {"kind": "real"},
+        "configuration": _written(cell.configuration)
+        if data.candidates is None
+        else {"kind": "real"},
         "method": cell.method.name,
         "fold": cell.fold,
         "n_folds": study.folds,
         "selection": cell.selection,
         "parameters": cell.method.parameters | chosen,
         "scaling": cell.scaling,
-        "scores": fold_scores(candidates, data.y, fold, predicted, estimator.transduction_, ordered=data.ordered),
+        "scores": fold_scores(
+            candidates, data.y, fold, predicted, estimator.transduction_, ordered=data.ordered
+        ),
         "seconds": {step: round(value, 6) for step, value in seconds.items()},
         "n_train": len(fold.train),
         "n_test": len(fold.test),
@@ -117,10 +126,16 @@ def _corrupt(data: catalog.Dataset, cell: Cell) -> CandidateSets:
         case "flipping":
             candidates = corruption.make_partial_flipping(data.y, **settings)
         case "confusion":
-            candidates = corruption.make_partial_confusion(data.y, settings.pop("matrix"), **settings)
+            candidates = corruption.make_partial_confusion(
+                data.y, settings.pop("matrix"), **settings
+            )
         case _:
             candidates = corruption.make_partial_instance(data.X, data.y, **settings)
-    return corruption.drop_truth(candidates, data.y, missing, random_state=cell.seed("missing")) if missing else candidates
+    return (
+        corruption.drop_truth(candidates, data.y, missing, random_state=cell.seed("missing"))
+        if missing
+        else candidates
+    )
 
 
 def _fold(cell: Cell, n_rows: int) -> Fold:
@@ -159,9 +174,18 @@ def _memory(estimator: Any) -> Iterator[Any]:
 
 def _search(estimator: Any, grid: dict[str, list], selection: str) -> Any:
     """A search over the grid; SURE has its own, which shares kernel matrices and factorisations."""
-    if not isinstance(estimator, SUREClassifier) or not set(grid) <= {"lam", "beta", "kernel", "bandwidth"}:
+    if not isinstance(estimator, SUREClassifier) or not set(grid) <= {
+        "lam",
+        "beta",
+        "kernel",
+        "bandwidth",
+    }:
         return grid_search(estimator, grid, selection)
-    fixed = {name: value for name, value in estimator.get_params().items() if name not in ("lam", "beta", "callback", "n_jobs")}
+    fixed = {
+        name: value
+        for name, value in estimator.get_params().items()
+        if name not in ("lam", "beta", "callback", "n_jobs")
+    }
     searched = {name: values for name, values in grid.items() if name in fixed}
     lams, betas = grid.get("lam", [estimator.lam]), grid.get("beta", [estimator.beta])
     return SURECV(lams, betas, **fixed | searched, scoring=selection)
@@ -171,7 +195,9 @@ def _search(estimator: Any, grid: dict[str, list], selection: str) -> Any:
 
 
 def _curves(estimator: Any, n_train: int) -> dict[str, list[float]]:
-    """ΔP = ‖P⁽ᵗ⁺¹⁾ - P⁽ᵗ⁾‖_F as the paper draws it (the estimator divides by √m), and the objective."""
+    """ΔP = ‖P⁽ᵗ⁺¹⁾ - P⁽ᵗ⁾‖_F as the paper draws it (the estimator divides by √m), and the
+    objective.
+    """
     return {
         "delta": (estimator.delta_path_ * np.sqrt(n_train)).tolist(),
         "objective": estimator.objective_path_.tolist(),
@@ -188,7 +214,9 @@ def _timed(seconds: dict[str, float], step: str) -> Iterator[None]:
 @cache
 def _versions() -> dict[str, str]:
     packages = ("surelabel", "numpy", "scipy", "scikit-learn")
-    return {package: version(package) for package in packages} | {"python": platform.python_version()}
+    return {package: version(package) for package in packages} | {
+        "python": platform.python_version()
+    }
 
 
 @cache

@@ -1,4 +1,6 @@
-"""The store of finished cells: one JSON line each, on disk before the next one starts to be written."""
+"""The store of finished cells: one JSON line each, on disk before the next one starts to be
+written.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ def read(folder: str | Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     Parameters
     ----------
     folder : path-like
-        The results folder of one study. Earlier records may be compressed by ``gzip``; new ones are written beside them.
+        The results folder of one study. Earlier records may be compressed by ``gzip``; new ones are
+        written beside them.
 
     Returns
     -------
@@ -44,12 +47,17 @@ def read(folder: str | Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 def folders(results: str | Path) -> list[Path]:
     """The folders of studies with at least one record: ``results`` itself, or those in it."""
-    found = [path.parent for pattern in (STUDY, f"*/{STUDY}") for path in sorted(Path(results).glob(pattern))]
+    found = [
+        path.parent
+        for pattern in (STUDY, f"*/{STUDY}")
+        for path in sorted(Path(results).glob(pattern))
+    ]
     return [folder for folder in found if read(folder)[1]]
 
 
 class RecordWriter:
-    """The one writer of a results folder. Killed at any moment, it leaves all records but the one being written.
+    """The one writer of a results folder. Killed at any moment, it leaves all records but the one
+    being written.
 
     Parameters
     ----------
@@ -73,7 +81,9 @@ class RecordWriter:
             raise
 
     def append(self, record: dict[str, Any]) -> None:
-        """Write a record and wait until it is on the disk; a second record of the same cell is dropped."""
+        """Write a record and wait until it is on the disk; a second record of the same cell is
+        dropped.
+        """
         if record["cell"] in self.finished:
             return
         line = json.dumps(record, allow_nan=False, ensure_ascii=False, default=_plain)
@@ -91,30 +101,44 @@ class RecordWriter:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise StudyError(f"{self.folder}: another run is writing to this folder; wait for it, or use another one") from None
+            raise StudyError(
+                f"{self.folder}: another run is writing to this folder; wait for it, or use "
+                "another one"
+            ) from None
 
     def _repair(self) -> set[str]:
-        """Cut off the line that was being written when the last run was killed; name the cells that are there."""
+        """Cut off the line that was being written when the last run was killed; name the cells that
+        are there.
+        """
         self._file.seek(0)
         content = self._file.read()
         whole = content.rfind(b"\n") + 1
         if whole < len(content):
             self._file.truncate(whole)
             os.fsync(self._file.fileno())
-        return {record["cell"] for record in [*_earlier(self.folder), *_parse(self.folder / RECORDS, content)]}
+        return {
+            record["cell"]
+            for record in [*_earlier(self.folder), *_parse(self.folder / RECORDS, content)]
+        }
 
     def _check_belong(self, study: Study) -> None:
         strange = self.finished - {cell.id for cell in cells_of(study)}
         if strange:
             raise StudyError(
-                f"{self.folder}: {len(strange)} of its {len(self.finished)} records were made with other settings than the study "
+                f"{self.folder}: {len(strange)} of its {len(self.finished)} records were made with "
+                "other settings than the study "
                 f"{study.name!r} has now; use another results folder, or remove this one"
             )
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._file.close()
 
 
@@ -124,23 +148,32 @@ def _earlier(folder: Path) -> list[dict[str, Any]]:
     try:
         return _parse(path, gzip.decompress(path.read_bytes())) if path.is_file() else []
     except (OSError, EOFError, zlib.error) as error:
-        raise StudyError(f"{path}: the compressed records are damaged ({error}); take them from where they came again") from None
+        raise StudyError(
+            f"{path}: the compressed records are damaged ({error}); take them from where they came "
+            "again"
+        ) from None
 
 
 def _parse(path: Path, content: bytes) -> list[dict[str, Any]]:
-    """The records of all whole lines, the first of each cell; what follows the last line end was never finished."""
+    """The records of all whole lines, the first of each cell; what follows the last line end was
+    never finished.
+    """
     records: dict[str, dict[str, Any]] = {}
     for number, line in enumerate(content.split(b"\n")[:-1], start=1):
         try:
             record = json.loads(line)
             records.setdefault(record["cell"], record)
         except (ValueError, KeyError, TypeError):
-            raise StudyError(f"{path}: line {number} is not a record; remove that line and run the study again") from None
+            raise StudyError(
+                f"{path}: line {number} is not a record; remove that line and run the study again"
+            ) from None
     return list(records.values())
 
 
 def _write_durably(path: Path, text: str) -> None:
-    """Replace a file in one step, and see that its folder knows of it (and of the records) after a power cut."""
+    """Replace a file in one step, and see that its folder knows of it (and of the records) after a
+    power cut.
+    """
     temporary = path.with_name(f".{path.name}.new")
     with open(temporary, "w", encoding="utf-8") as file:
         file.write(text)

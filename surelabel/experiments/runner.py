@@ -1,4 +1,6 @@
-"""Run a study: what is finished stays finished, what failed is tried again, whatever stopped the last run."""
+"""Run a study: what is finished stays finished, what failed is tried again, whatever stopped the
+last run.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ class Outcome:
     folder : Path
         Where the records are.
     before, finished, failed, skipped : int
-        Number of cells that were finished before, that are finished now, that failed, and whose data is absent.
+        Number of cells that were finished before, that are finished now, that failed, and whose
+        data is absent.
     """
 
     folder: Path
@@ -45,7 +48,11 @@ class Outcome:
     def __str__(self) -> str:
         text = f"{self.finished} cells finished, {self.before} were before"
         text += f", {self.skipped} skipped for want of data" if self.skipped else ""
-        text += f", {self.failed} failed (see {self.folder / FAILURES}; run again to try again)" if self.failed else ""
+        text += (
+            f", {self.failed} failed (see {self.folder / FAILURES}; run again to try again)"
+            if self.failed
+            else ""
+        )
         return f"{text}: {self.folder}"
 
 
@@ -84,7 +91,11 @@ def run_study(
         todo = [cell for cell in wanted if cell.id not in writer.finished]
         absent = _absent_data(todo, tell)
         ready = [cell for cell in todo if cell.dataset not in absent]
-        results = run_with_dask(_attempt, ready, workers, dask) if dask else run_with_joblib(_attempt, ready, workers)
+        results = (
+            run_with_dask(_attempt, ready, workers, dask)
+            if dask
+            else run_with_joblib(_attempt, ready, workers)
+        )
         failed = 0
         with closing(results):
             for result in track(results, study.name, len(ready), verbose=True):
@@ -118,7 +129,10 @@ class _Failure:
 
     def log(self, path: Path) -> None:
         with open(path, "a", encoding="utf-8") as file:
-            file.write(f"{datetime.now(UTC).isoformat(timespec='seconds')} {self.cell.id} {self.cell}\n{self.trace}\n")
+            file.write(
+                f"{datetime.now(UTC).isoformat(timespec='seconds')} {self.cell.id} "
+                f"{self.cell}\n{self.trace}\n"
+            )
 
 
 def _attempt(cell: Cell) -> dict[str, Any] | _Failure:

@@ -1,4 +1,6 @@
-"""A study: which data, which methods, how measured. One TOML file, checked in full before anything runs."""
+"""A study: which data, which methods, how measured. One TOML file, checked in full before anything
+runs.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,11 @@ from ..estimators import SUREClassifier, all_methods
 from ..evaluation.protocol import SELECTIONS
 from ..exceptions import SurelabelError
 
-#: accuracy: choose parameters, fit, score. sensitivity: score every point of the grid. convergence: keep the path of the fit.
+#: accuracy: choose parameters, fit, score. sensitivity: score every point of the grid. convergence:
+#: keep the path of the fit.
 KINDS = ("accuracy", "sensitivity", "convergence")
-#: Where candidates come from, and the settings of each; "real" ones have none (those of "controlled" are kept in its identity).
+#: Where candidates come from, and the settings of each; "real" ones have none (those of
+#: "controlled" are kept in its identity).
 SOURCES = {
     "real": ("p", "r", "eps"),
     "controlled": ("p", "r", "eps"),
@@ -44,14 +48,16 @@ class Configuration:
     Attributes
     ----------
     kind : {"real", "controlled", "flipping", "confusion", "instance"}
-        The data's own candidates, or false ones by :func:`~surelabel.make_partial` (``p``, ``r``, ``eps``),
-        ``make_partial_flipping`` (``q``), ``make_partial_confusion`` (``matrix``) or ``make_partial_instance`` (``rate``).
+        The data's own candidates, or false ones by :func:`~surelabel.make_partial` (``p``, ``r``,
+        ``eps``), ``make_partial_flipping`` (``q``), ``make_partial_confusion`` (``matrix``) or
+        ``make_partial_instance`` (``rate``).
     name : str
         As the paper calls it: "I", "II", …
     p, r, eps, q, matrix, rate : float, int, float, float, tuple of tuples, float; or None
         Settings of the function that belongs to the kind.
     missing : float or None
-        Share of rows whose true label is taken out afterwards (:func:`~surelabel.data.corruption.drop_truth`).
+        Share of rows whose true label is taken out afterwards
+        (:func:`~surelabel.data.corruption.drop_truth`).
     """
 
     kind: str
@@ -72,11 +78,19 @@ class Configuration:
 
     @property
     def level(self) -> float | None:
-        """What runs along figures: ε in the paper's configuration (I), p in its others; None where nothing does."""
-        return next((value for value in (self.eps, self.p, self.q, self.rate) if value is not None), None)
+        """What runs along figures: ε in the paper's configuration (I), p in its others; None where
+        nothing does.
+        """
+        return next(
+            (value for value in (self.eps, self.p, self.q, self.rate) if value is not None), None
+        )
 
     def __str__(self) -> str:
-        settings = [f"{key}={value}" for key, value in self.corruption.items() if value is not None and key != "matrix"]
+        settings = [
+            f"{key}={value}"
+            for key, value in self.corruption.items()
+            if value is not None and key != "matrix"
+        ]
         return " ".join([self.name or self.kind, *settings])
 
 
@@ -146,15 +160,24 @@ class Study:
     published: dict[str, Any] = field(default_factory=dict)
 
     def configurations_of(self, dataset: str) -> list[Configuration]:
-        """Those that fit a data set: "real" where it has candidates of its own, the others where its labels are certain."""
+        """Those that fit a data set: "real" where it has candidates of its own, the others where
+        its labels are certain.
+        """
         certain = catalog.describe(dataset).expected.average_candidates is None
         return [c for c in self.configurations if (c.kind != "real") == certain]
 
     def to_toml(self) -> str:
-        """The study as a file that :func:`read_study` reads back, with every default and grid written out."""
+        """The study as a file that :func:`read_study` reads back, with every default and grid
+        written out.
+        """
         tables = asdict(self)
-        tables["configurations"] = [{k: v for k, v in c.items() if v is not None} for c in tables["configurations"]]
-        tables["methods"] = {plan.pop("name"): {k: v for k, v in plan.items() if v != ""} for plan in tables["methods"]}
+        tables["configurations"] = [
+            {k: v for k, v in c.items() if v is not None} for c in tables["configurations"]
+        ]
+        tables["methods"] = {
+            plan.pop("name"): {k: v for k, v in plan.items() if v != ""}
+            for plan in tables["methods"]
+        }
         return "".join(f"{key} = {_toml(value)}\n" for key, value in tables.items())
 
 
@@ -178,7 +201,9 @@ def read_study(path: str | Path) -> Study:
     table = _Table(load_toml(path), str(path))
     name = table.text("name")
     if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
-        raise table.error("name", f"names a folder: letters, digits, '-', '_' and '.' only, not {name!r}")
+        raise table.error(
+            "name", f"names a folder: letters, digits, '-', '_' and '.' only, not {name!r}"
+        )
     kind = table.choice("kind", KINDS, "accuracy")
     study = Study(
         name=name,
@@ -200,7 +225,8 @@ def read_study(path: str | Path) -> Study:
         if not study.configurations_of(dataset):
             raise table.error(
                 "configurations",
-                f"has none for {dataset}: data with candidates of its own takes kind 'real', other data one of the other kinds",
+                f"has none for {dataset}: data with candidates of its own takes kind 'real', other "
+                "data one of the other kinds",
             )
     return study
 
@@ -219,7 +245,11 @@ def _configurations(table: _Table) -> tuple[Configuration, ...]:
     """One configuration per combination of the values of its settings."""
     found: list[Configuration] = []
     entries = table.take("configurations", [{"kind": "real"}])
-    if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
+    if (
+        not isinstance(entries, list)
+        or not entries
+        or not all(isinstance(entry, dict) for entry in entries)
+    ):
         raise table.error("configurations", "must be tables, each headed [[configurations]]")
     for i, entry in enumerate(entries):
         part = _Table(entry, table.source, f"configurations[{i}].")
@@ -236,10 +266,15 @@ def _configurations(table: _Table) -> tuple[Configuration, ...]:
             ranges = {key: part.numbers(key, 0, 1) for key in SOURCES[kind]}
         if kind != "real":
             ranges["missing"] = part.numbers("missing", 0, 1, default=[None])
-        found += [Configuration(kind, name, **dict(zip(ranges, values, strict=True))) for values in product(*ranges.values())]
+        found += [
+            Configuration(kind, name, **dict(zip(ranges, values, strict=True)))
+            for values in product(*ranges.values())
+        ]
         part.finish()
     settings = [(c.kind, c.corruption) for c in found]
-    twice = [str(c) for c, setting in zip(found, settings, strict=True) if settings.count(setting) > 1]
+    twice = [
+        str(c) for c, setting in zip(found, settings, strict=True) if settings.count(setting) > 1
+    ]
     if twice:
         raise table.error("configurations", f"hold the same setting more than once: {twice[0]}")
     return tuple(found)
@@ -248,22 +283,39 @@ def _configurations(table: _Table) -> tuple[Configuration, ...]:
 def _matrix(part: _Table, rows: Any) -> tuple[tuple[float, ...], ...]:
     """Probabilities of confusion, a list for each class."""
     numeric = isinstance(rows, list) and all(
-        isinstance(row, list) and len(row) == len(rows) and all(type(v) in (int, float) and 0 <= v <= 1 for v in row)
+        isinstance(row, list)
+        and len(row) == len(rows)
+        and all(type(v) in (int, float) and 0 <= v <= 1 for v in row)
         for row in rows
     )
     if not numeric or not rows:
-        raise part.error("matrix", "must be lists of probabilities, one list for each class, each as long as there are classes")
+        raise part.error(
+            "matrix",
+            "must be lists of probabilities, one list for each class, each as long as there are "
+            "classes",
+        )
     return tuple(tuple(map(float, row)) for row in rows)
 
 
 def _plans(table: _Table, kind: str) -> tuple[Plan, ...]:
-    """The methods: a list of names, or a table ``[methods.NAME]`` for each, with what differs from the method's defaults."""
+    """The methods: a list of names, or a table ``[methods.NAME]`` for each, with what differs from
+    the method's defaults.
+    """
     known = all_methods()
     entries = table.take("methods")
     if isinstance(entries, list):
-        entries = {name: {} for name in _Table({"methods": entries}, table.source).names("methods", known)}
-    if not isinstance(entries, dict) or not entries or not all(isinstance(entry, dict) for entry in entries.values()):
-        raise table.error("methods", 'must be a list such as ["SURE", "PLKNN"], or a table [methods.NAME] for each')
+        entries = {
+            name: {} for name in _Table({"methods": entries}, table.source).names("methods", known)
+        }
+    if (
+        not isinstance(entries, dict)
+        or not entries
+        or not all(isinstance(entry, dict) for entry in entries.values())
+    ):
+        raise table.error(
+            "methods",
+            'must be a list such as ["SURE", "PLKNN"], or a table [methods.NAME] for each',
+        )
     plans = []
     for name, entry in entries.items():
         part = _Table(entry, table.source, f"methods.{name}.")
@@ -271,25 +323,35 @@ def _plans(table: _Table, kind: str) -> tuple[Plan, ...]:
         allowed = method.estimator().get_params(deep=False)
         parameters = part.mapping("parameters", allowed)
         default = {} if kind == "convergence" else method.grid
-        grid = part.mapping("grid", allowed, {key: list(value) for key, value in default.items() if key not in parameters})
+        grid = part.mapping(
+            "grid",
+            allowed,
+            {key: list(value) for key, value in default.items() if key not in parameters},
+        )
         for key, value in grid.items():
             if not isinstance(value, list) or not value:
                 raise part.error(f"grid.{key}", f"must be a list of values to try, not {value!r}")
             if key in parameters:
                 raise part.error(f"grid.{key}", "is also a fixed parameter: keep one of the two")
         if kind == "convergence" and not issubclass(method.estimator, SUREClassifier):
-            raise part.error("estimator", "must be SURE: only SURE keeps the path of its convergence")
+            raise part.error(
+                "estimator", "must be SURE: only SURE keeps the path of its convergence"
+            )
         own_scaling = part.choice("scaling", SCALINGS, "") if "scaling" in entry else ""
         part.finish()
         # One value leaves nothing to choose.
-        parameters = parameters | {key: values[0] for key, values in grid.items() if len(values) == 1}
+        parameters = parameters | {
+            key: values[0] for key, values in grid.items() if len(values) == 1
+        }
         grid = {key: values for key, values in grid.items() if len(values) > 1}
         plans.append(Plan(name, method.name, parameters, grid, own_scaling))
     return tuple(plans)
 
 
 class _Table:
-    """A TOML table from which keys are taken one by one, each checked; an error names the file and the key."""
+    """A TOML table from which keys are taken one by one, each checked; an error names the file and
+    the key.
+    """
 
     def __init__(self, values: Mapping[str, Any], source: str, place: str = "") -> None:
         self._left = dict(values)
@@ -316,7 +378,9 @@ class _Table:
     def choice(self, key: str, options: Any, default: Any = _REQUIRED) -> str:
         value = self.take(key, default)
         if value not in list(options):
-            raise self.error(key, f"must be one of {', '.join(options)}, not {value!r}{_meant(value, options)}")
+            raise self.error(
+                key, f"must be one of {', '.join(options)}, not {value!r}{_meant(value, options)}"
+            )
         return value
 
     def names(self, key: str, options: Any) -> list[str]:
@@ -325,7 +389,10 @@ class _Table:
             raise self.error(key, f"must be a list of names, not {values!r}")
         for value in values:
             if value not in list(options):
-                raise self.error(key, f"has {value!r}, which is none of {', '.join(options)}{_meant(value, options)}")
+                raise self.error(
+                    key,
+                    f"has {value!r}, which is none of {', '.join(options)}{_meant(value, options)}",
+                )
             if values.count(value) > 1:
                 raise self.error(key, f"has {value!r} more than once")
         return values
@@ -336,7 +403,15 @@ class _Table:
             raise self.error(key, f"must be a whole number of {low} or more, not {value!r}")
         return value
 
-    def numbers(self, key: str, low: float, high: float = float("inf"), *, whole: bool = False, default: Any = _REQUIRED) -> list:
+    def numbers(
+        self,
+        key: str,
+        low: float,
+        high: float = float("inf"),
+        *,
+        whole: bool = False,
+        default: Any = _REQUIRED,
+    ) -> list:
         """One number or a list of them."""
         value = self.take(key, default)
         if value is default:
@@ -349,13 +424,17 @@ class _Table:
             raise self.error(key, f"must be {what} {bounds}, not {value!r}")
         return values if whole else [float(v) for v in values]
 
-    def mapping(self, key: str, allowed: Any = None, default: Mapping | None = None) -> dict[str, Any]:
+    def mapping(
+        self, key: str, allowed: Any = None, default: Mapping | None = None
+    ) -> dict[str, Any]:
         value = self.take(key, default or {})
         if not isinstance(value, dict):
             raise self.error(key, f"must be a table, not {value!r}")
         for name in value:
             if allowed is not None and name not in allowed:
-                raise self.error(f"{key}.{name}", f"is no parameter of this method{_meant(name, allowed)}")
+                raise self.error(
+                    f"{key}.{name}", f"is no parameter of this method{_meant(name, allowed)}"
+                )
         return value
 
     def finish(self) -> None:
@@ -371,7 +450,14 @@ def _meant(value: Any, options: Any) -> str:
 def _toml(value: Any) -> str:
     """A value in TOML: as in JSON, but for tables."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(key, ensure_ascii=False)} = {_toml(entry)}" for key, entry in value.items()) + "}"
+        return (
+            "{"
+            + ", ".join(
+                f"{json.dumps(key, ensure_ascii=False)} = {_toml(entry)}"
+                for key, entry in value.items()
+            )
+            + "}"
+        )
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_toml, value)) + "]"
     return json.dumps(value, ensure_ascii=False)

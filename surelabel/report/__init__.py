@@ -13,12 +13,35 @@ from ..files import replacing
 __all__ = ["ReportError", "write_report"]
 
 
-ORDER = ("accuracy", "counts", "curves", "ranks", "sensitivity", "convergence", "transductive", "paired", "times", "parameters")
+ORDER = (
+    "accuracy",
+    "counts",
+    "curves",
+    "ranks",
+    "sensitivity",
+    "convergence",
+    "transductive",
+    "paired",
+    "times",
+    "parameters",
+)
 """The topics of a section, in the order of the page."""
 
 
 FIELDS = {
-    *("cell", "dataset", "configuration", "method", "fold", "n_folds", "selection", "parameters", "scaling", "scores", "seconds"),
+    *(
+        "cell",
+        "dataset",
+        "configuration",
+        "method",
+        "fold",
+        "n_folds",
+        "selection",
+        "parameters",
+        "scaling",
+        "scores",
+        "seconds",
+    ),
     *("n_train", "n_test", "n_select", "curves", "versions", "machine", "finished"),
 }
 """What the report reads of a record."""
@@ -34,10 +57,11 @@ def write_report(results: str | Path | Iterable[str | Path], output: str | Path)
     Parameters
     ----------
     results : path-like or iterable of path-like
-        Results folders, finished or not (the report says what is missing), or folders that hold several of them.
+        Results folders, finished or not (the report says what is missing), or folders that hold
+        several of them.
     output : path-like
-        Where to write ``report.html`` (one page that needs nothing else), ``report.md``, ``tables/*.tex``, ``tables/*.csv`` and
-        ``figures/*.svg``.
+        Where to write ``report.html`` (one page that needs nothing else), ``report.md``,
+        ``tables/*.tex``, ``tables/*.csv`` and ``figures/*.svg``.
 
     Returns
     -------
@@ -66,7 +90,8 @@ def _read(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     for record in found:
         if missing := FIELDS - record.keys():
             raise ReportError(
-                f"{folder}: the record of cell {record['cell']} has no {first_few(sorted(missing))}; remove its line from "
+                f"{folder}: the record of cell {record['cell']} has no "
+                f"{first_few(sorted(missing))}; remove its line from "
                 f"{records.RECORDS} and run the study again"
             )
     return study, found
@@ -78,18 +103,24 @@ def _files(summary: dict[str, Any]) -> dict[str, str]:
         from . import figures, html
     except ModuleNotFoundError as error:
         raise ReportError(f"the report needs {error.name}: pip install {error.name}") from None
-    from . import markdown, tables
+    from . import markdown, result_tables
 
     def blocks_of(section: dict[str, Any]) -> list[Any]:
-        return sorted([*tables.build(section), *figures.build(section)], key=lambda block: ORDER.index(block.topic))
+        return sorted(
+            [*result_tables.build(section), *figures.build(section)],
+            key=lambda block: ORDER.index(block.topic),
+        )
 
     pages = [(section, blocks_of(section)) for section in summary["sections"]]
-    files = {"report.html": html.render(summary, pages), "report.md": markdown.render(summary, pages)}
+    files = {
+        "report.html": html.render(summary, pages),
+        "report.md": markdown.render(summary, pages),
+    }
     for _, blocks in pages:
         for block in blocks:
-            if isinstance(block, tables.Table):
-                files[f"tables/{block.name}.tex"] = tables.to_latex(block)
-                files[f"tables/{block.name}.csv"] = tables.to_csv(block)
+            if isinstance(block, result_tables.Table):
+                files[f"tables/{block.name}.tex"] = result_tables.to_latex(block)
+                files[f"tables/{block.name}.csv"] = result_tables.to_csv(block)
             else:
                 files |= {f"figures/{picture.name}.svg": picture.svg for picture in block.pictures}
     return files

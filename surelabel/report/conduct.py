@@ -1,4 +1,6 @@
-"""How the cells of a section were run: times, parameters chosen, caps, fits that did not converge, what is missing."""
+"""How the cells of a section were run: times, parameters chosen, caps, fits that did not converge,
+what is missing.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ import numpy as np
 Record = Mapping[str, Any]
 
 
-def _by_dataset_and_method(records: list[Record], datasets: list[str], methods: list[str]) -> list[tuple[str, str, list[Record]]]:
+def _by_dataset_and_method(
+    records: list[Record], datasets: list[str], methods: list[str]
+) -> list[tuple[str, str, list[Record]]]:
     """The records of every pair of data set and method that has any."""
     groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for record in records:
@@ -27,13 +31,18 @@ def times(records: list[Record], datasets: list[str], methods: list[str]) -> lis
             "dataset": dataset,
             "method": method,
             "n": len(group),
-            **{step: float(np.mean([record["seconds"][step] for record in group])) for step in ("select", "fit", "predict")},
+            **{
+                step: float(np.mean([record["seconds"][step] for record in group]))
+                for step in ("select", "fit", "predict")
+            },
         }
         for dataset, method, group in _by_dataset_and_method(records, datasets, methods)
     ]
 
 
-def parameters(records: list[Record], datasets: list[str], methods: list[str]) -> list[dict[str, Any]]:
+def parameters(
+    records: list[Record], datasets: list[str], methods: list[str]
+) -> list[dict[str, Any]]:
     """How often each parameter value was chosen, over folds and configurations."""
     return [
         {
@@ -54,33 +63,57 @@ def capped(records: list[Record], datasets: list[str]) -> list[dict[str, Any]]:
     """Data sets whose parameters were chosen on fewer rows than there were to train on."""
     capped = []
     for dataset in datasets:
-        mine = [record for record in records if record["dataset"] == dataset and record["selection"] != "none"]
-        rows = {size: max((record[size] for record in mine), default=0) for size in ("n_select", "n_train")}
+        mine = [
+            record
+            for record in records
+            if record["dataset"] == dataset and record["selection"] != "none"
+        ]
+        rows = {
+            size: max((record[size] for record in mine), default=0)
+            for size in ("n_select", "n_train")
+        }
         if rows["n_select"] < rows["n_train"]:
             capped.append({"dataset": dataset, **rows})
     return capped
 
 
-def unconverged(records: list[Record], datasets: list[str], methods: list[str]) -> list[dict[str, Any]]:
+def unconverged(
+    records: list[Record], datasets: list[str], methods: list[str]
+) -> list[dict[str, Any]]:
     """Where fits stopped before they converged, and how many."""
     counts = [
-        {"dataset": dataset, "method": method, "n": len(group), "stopped": sum(r.get("converged") is False for r in group)}
+        {
+            "dataset": dataset,
+            "method": method,
+            "n": len(group),
+            "stopped": sum(r.get("converged") is False for r in group),
+        }
         for dataset, method, group in _by_dataset_and_method(records, datasets, methods)
     ]
     return [line for line in counts if line["stopped"]]
 
 
-def gaps(study: Mapping[str, Any], records: list[Record], methods: list[str], datasets: list[str]) -> list[str]:
+def gaps(
+    study: Mapping[str, Any], records: list[Record], methods: list[str], datasets: list[str]
+) -> list[str]:
     """What the study asks for and the records do not hold, in words."""
-    gaps = [f"{dataset}: no records" for dataset in study.get("datasets", ()) if dataset not in datasets]
-    gaps += [f"{method}: no records" for method in study.get("methods", ()) if method not in methods]
+    gaps = [
+        f"{dataset}: no records" for dataset in study.get("datasets", ()) if dataset not in datasets
+    ]
+    gaps += [
+        f"{method}: no records" for method in study.get("methods", ()) if method not in methods
+    ]
 
     def cells(mine: Iterable[Record]) -> set[tuple[str, int]]:
-        return {(json.dumps(record["configuration"], sort_keys=True), record["fold"]) for record in mine}
+        return {
+            (json.dumps(record["configuration"], sort_keys=True), record["fold"]) for record in mine
+        }
 
     for dataset in datasets:
         here = [record for record in records if record["dataset"] == dataset]
-        asked = len({configuration for configuration, _ in cells(here)}) * max(record["n_folds"] for record in here)
+        asked = len({configuration for configuration, _ in cells(here)}) * max(
+            record["n_folds"] for record in here
+        )
         for method in methods:
             finished = len(cells(record for record in here if record["method"] == method))
             if finished < asked:

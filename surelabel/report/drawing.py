@@ -1,6 +1,8 @@
-"""What all figures share: colours, the style of the axes, an SVG that is the same to the byte for the same data.
+"""What all figures share: colours, the style of the axes, an SVG that is the same to the byte for
+the same data.
 
-Colours are those of Okabe and Ito, which colour-blind people can tell apart; a series has a marker of its own as well.
+Colours are those of Okabe and Ito, which colour-blind people can tell apart; a series has a marker
+of its own as well.
 """
 
 from __future__ import annotations
@@ -55,7 +57,9 @@ STYLE: Any = {
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawn figure: its file name without suffix, its title, its data set (None if of several), its SVG text."""
+    """A drawn figure: its file name without suffix, its title, its data set (None if of several),
+    its SVG text.
+    """
 
     name: str
     title: str
@@ -83,7 +87,11 @@ def look_of(place: int) -> dict[str, Any]:
 
 
 def picture_of(
-    draw: Callable[[Axes], None], size: tuple[float, float], name: str, title: str, dataset: str | None = None
+    draw: Callable[[Axes], None],
+    size: tuple[float, float],
+    name: str,
+    title: str,
+    dataset: str | None = None,
 ) -> Picture:
     """Draw on new axes and keep the SVG, the same to the byte for the same data."""
     figure = Figure(figsize=size, layout="constrained")
@@ -98,7 +106,9 @@ def picture_of(
 def over_iterations(axes: Axes, path: Any, ylabel: str, **line: Any) -> None:
     """A quantity that falls to zero from iteration to iteration, on a logarithmic axis."""
     # an exact zero has no place on it
-    axes.plot(np.arange(1, len(path) + 1), np.ma.masked_less_equal(path, 0), color=COLOURS[2], **line)
+    axes.plot(
+        np.arange(1, len(path) + 1), np.ma.masked_less_equal(path, 0), color=COLOURS[2], **line
+    )
     axes.set(xlabel="iteration t", ylabel=ylabel, yscale="log")
     axes.yaxis.set_major_formatter(PLAIN)
     axes.yaxis.set_minor_formatter(NullFormatter())

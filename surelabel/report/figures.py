@@ -1,4 +1,6 @@
-"""Summary → figures as SVG: accuracy curves, sensitivity, convergence, critical difference, times."""
+"""Summary → figures as SVG: accuracy curves, sensitivity, convergence, critical
+difference, times.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,17 @@ from matplotlib.axes import Axes
 from matplotlib.legend import Legend
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from .drawing import COLOURS, INK, PLAIN, STYLE, Gallery, look_of, over_iterations, picture_of, short
+from .drawing import (
+    COLOURS,
+    INK,
+    PLAIN,
+    STYLE,
+    Gallery,
+    look_of,
+    over_iterations,
+    picture_of,
+    short,
+)
 from .summary import chosen_by, file_name
 
 NAMES = {"eps": "ε", "lam": "λ", "beta": "β", "p": "p"}
@@ -50,28 +62,51 @@ def _curves(section: dict[str, Any], look: dict[str, Any]) -> Iterator[Gallery]:
             picture_of(
                 partial(_draw_curves, panel=panel, look=look, section=section),
                 (4.4, 3.7),
-                file_name(section["name"], "curve", re.sub("[()=,]", "", family).replace(" ", "-"), panel["dataset"]),
+                file_name(
+                    section["name"],
+                    "curve",
+                    re.sub("[()=,]", "", family).replace(" ", "-"),
+                    panel["dataset"],
+                ),
                 f"{panel['dataset']}, {family}",
                 panel["dataset"],
             )
             for panel in panels
         ]
-        caption = f"Accuracy as {running} varies; the band is one standard deviation over {section['folds']} folds."
-        yield Gallery("curves", f"Accuracy along {running}: {family}", f"{caption} {chosen_by(section)}", pictures)
+        caption = (
+            f"Accuracy as {running} varies; the band is one standard deviation over "
+            f"{section['folds']} folds."
+        )
+        yield Gallery(
+            "curves",
+            f"Accuracy along {running}: {family}",
+            f"{caption} {chosen_by(section)}",
+            pictures,
+        )
 
 
-def _draw_curves(axes: Axes, panel: dict[str, Any], look: dict[str, Any], section: dict[str, Any]) -> None:
+def _draw_curves(
+    axes: Axes, panel: dict[str, Any], look: dict[str, Any], section: dict[str, Any]
+) -> None:
     # the first method, the reference, lies on top
     for order, (method, line) in enumerate(panel["series"].items()):
         mean, std = np.array(line["mean"]), np.array(line["std"])
         style = look[method]
-        band = axes.fill_between(line["x"], mean - std, mean + std, color=style["color"], alpha=0.1, linewidth=0)
+        band = axes.fill_between(
+            line["x"], mean - std, mean + std, color=style["color"], alpha=0.1, linewidth=0
+        )
         (curve,) = axes.plot(line["x"], mean, label=short(method), zorder=3 - order / 100, **style)
         band.set_gid(series_id(section, method, "band"))
         curve.set_gid(series_id(section, method, "line"))
     axes.set(xlabel=NAMES[panel["running"]], ylabel="accuracy")
     _title(axes, short(panel["dataset"]), section)
-    legend = axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=4, columnspacing=1.2, handlelength=1.8)
+    legend = axes.legend(
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.17),
+        ncols=4,
+        columnspacing=1.2,
+        handlelength=1.8,
+    )
     _name_legend(legend, section, panel["series"])
 
 
@@ -81,7 +116,9 @@ def series_id(section: dict[str, Any], method: str, part: str) -> str:
 
 
 def _name_legend(legend: Legend, section: dict[str, Any], methods: Iterable[str]) -> None:
-    for method, handle, text in zip(methods, legend.legend_handles, legend.get_texts(), strict=True):
+    for method, handle, text in zip(
+        methods, legend.legend_handles, legend.get_texts(), strict=True
+    ):
         if handle is not None:
             handle.set_gid(series_id(section, method, "key"))
         text.set_gid(series_id(section, method, "name"))
@@ -102,7 +139,8 @@ def _critical_difference(section: dict[str, Any]) -> Gallery:
         None,
     )
     caption = (
-        f"Average ranks over {ranks['n']} results, the best on the left; methods joined by a bar do not differ significantly "
+        f"Average ranks over {ranks['n']} results, the best on the left; methods joined by a bar "
+        "do not differ significantly "
         f"(Nemenyi at {section['alpha']}; Friedman p = {ranks['p']:.2g})."
     )
     return Gallery("ranks", "Critical difference", f"{caption} {chosen_by(section)}", [picture])
@@ -124,11 +162,29 @@ def _draw_critical_difference(axes: Axes, ranks: dict[str, Any], section: dict[s
         side, gap = ("right", -0.012 * n) if better else ("left", 0.012 * n)
         axes.text(end + gap, y, f"{short(method)} {rank:.2f}", ha=side, va="center")
     for level, (start, stop) in enumerate(bars):
-        axes.plot([start - 0.04, stop + 0.04], [-0.35 * (level + 1)] * 2, color=COLOURS[1], linewidth=3.5, solid_capstyle="round")
+        axes.plot(
+            [start - 0.04, stop + 0.04],
+            [-0.35 * (level + 1)] * 2,
+            color=COLOURS[1],
+            linewidth=3.5,
+            solid_capstyle="round",
+        )
     axes.plot([1, 1 + width], [0.75, 0.75], color=COLOURS[1], linewidth=2, marker="|", markersize=7)
-    axes.text(1 + width / 2, 0.85, f"critical difference {width:.2f}", ha="center", va="bottom", fontsize=8)
+    axes.text(
+        1 + width / 2,
+        0.85,
+        f"critical difference {width:.2f}",
+        ha="center",
+        va="bottom",
+        fontsize=8,
+    )
     lowest = -first_label - step * ((n + 1) // 2 - 1)
-    axes.set(xlim=(1 - 0.22 * n, n + 0.22 * n), ylim=(lowest - 0.3, 1.4), yticks=[], xticks=range(1, n + 1))
+    axes.set(
+        xlim=(1 - 0.22 * n, n + 0.22 * n),
+        ylim=(lowest - 0.3, 1.4),
+        yticks=[],
+        xticks=range(1, n + 1),
+    )
     axes.tick_params(axis="x", direction="in", pad=-14)
     axes.spines["bottom"].set_position(("data", 0))
     axes.spines["bottom"].set_bounds(1, n)
@@ -163,13 +219,20 @@ def _sensitivity(section: dict[str, Any]) -> Gallery:
             picture_of(
                 partial(_draw_sensitivity, panel=panel, parameter=parameter, fixed=fixed),
                 (4.4, 3.1),
-                file_name(section["name"], "sensitivity", panel["method"], panel["parameter"], panel["dataset"]),
+                file_name(
+                    section["name"],
+                    "sensitivity",
+                    panel["method"],
+                    panel["parameter"],
+                    panel["dataset"],
+                ),
                 f"{panel['method']} on {panel['dataset']}, varying {parameter}",
                 panel["dataset"],
             )
         )
     caption = (
-        "Accuracy as one parameter varies, the others held at the setting of highest test accuracy (ORACLE); the band is one "
+        "Accuracy as one parameter varies, the others held at the setting of highest test accuracy "
+        "(ORACLE); the band is one "
         f"standard deviation over {section['folds']} folds."
     )
     return Gallery("sensitivity", "Sensitivity to the parameters", caption, pictures)
@@ -187,7 +250,9 @@ def _draw_sensitivity(axes: Axes, panel: dict[str, Any], parameter: str, fixed: 
     axes.plot(steps, mean, marker="o", color=COLOURS[2])
     axes.set(xlabel=parameter, ylabel="accuracy")
     axes.set_xticks(steps, [str(value) for value in panel["x"]])
-    axes.set_title(f"{short(panel['dataset'])}, varying {parameter}\n{fixed} (best on test: ORACLE)")
+    axes.set_title(
+        f"{short(panel['dataset'])}, varying {parameter}\n{fixed} (best on test: ORACLE)"
+    )
 
 
 def _convergence(section: dict[str, Any]) -> Gallery:
@@ -234,9 +299,17 @@ def _draw_times(axes: Axes, section: dict[str, Any], look: dict[str, Any]) -> No
     for place, method in enumerate(methods):
         lines = [line for line in section["times"] if line["method"] == method]
         # a method has its own height within the band of a data set, so that no point hides another
-        height = [datasets.index(line["dataset"]) + 0.6 * ((place + 0.5) / len(methods) - 0.5) for line in lines]
+        height = [
+            datasets.index(line["dataset"]) + 0.6 * ((place + 0.5) / len(methods) - 0.5)
+            for line in lines
+        ]
         seconds = [line["select"] + line["fit"] + line["predict"] for line in lines]
-        (points,) = axes.plot(seconds, height, label=short(method), **(look[method] | {"linestyle": "none", "markersize": 6}))
+        (points,) = axes.plot(
+            seconds,
+            height,
+            label=short(method),
+            **(look[method] | {"linestyle": "none", "markersize": 6}),
+        )
         points.set_gid(series_id(section, method, "line"))
     axes.set(xscale="log", xlabel="seconds", ylim=(len(datasets) - 0.5, -0.5))
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))

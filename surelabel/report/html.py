@@ -41,15 +41,26 @@ def render(summary: dict[str, Any], pages: list[tuple[dict[str, Any], list[Any]]
         notes=notes,
         facts_line=facts_line,
         datasets=list(dict.fromkeys(name for section, _ in pages for name in section["datasets"])),
-        methods=list(dict.fromkeys(name for section, _ in pages for name in section["methods"] + section["published_methods"])),
+        methods=list(
+            dict.fromkeys(
+                name
+                for section, _ in pages
+                for name in section["methods"] + section["published_methods"]
+            )
+        ),
     )
 
 
 def page(name: str, **values: Any) -> str:
-    """Fill the template of this name; its style and script come after those that all pages share."""
+    """Fill the template of this name; its style and script come after those that all
+    pages share.
+    """
     # every name that comes from data is escaped, whatever it is called
     environment = Environment(
-        loader=PackageLoader("surelabel.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+        loader=PackageLoader("surelabel.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
     )
     script = _source(environment, "page.js") + _source(environment, f"{name}.js")
     return environment.get_template(f"{name}.html").render(
@@ -69,10 +80,13 @@ def _source(environment: Environment, name: str) -> Markup:
 
 
 def inline(picture: Picture, methods: Sequence[str] = ()) -> Markup:
-    """The figure as part of the page: ids of its own, the page's colours, parts of a method marked for the filter."""
+    """The figure as part of the page: ids of its own, the page's colours, parts of a method marked
+    for the filter.
+    """
     svg = picture.svg[picture.svg.index("<svg") :]
     svg = re.sub(r'(<\w+ id="|href="#(?!row)|url\(#)', rf"\g<1>{picture.name}-", svg)
-    # links to rows (#row…) lead out of the figure, into this page; who goes by keyboard need not pass hundreds of them
+    # links to rows (#row…) lead out of the figure, into this page; who goes by keyboard need not
+    # pass hundreds of them
     svg = svg.replace(' target="_blank"', ' tabindex="-1"')
     for colour, themed in THEMED.items():
         svg = svg.replace(colour, themed)

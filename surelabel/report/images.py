@@ -24,7 +24,8 @@ class Images:
     Parameters
     ----------
     folder : path-like
-        Only files in it are read, whatever the table says: no path that leads out of it, no link that does, no URL.
+        Only files in it are read, whatever the table says: no path that leads out of it, no link
+        that does, no URL.
     room : int
         Characters that all copies together may take up in the page.
     """
@@ -36,7 +37,9 @@ class Images:
         """Number of images asked for that are not shown."""
 
     def embed(self, name: str | None, edge: int) -> str | None:
-        """The image as a data URI, at most ``edge`` pixels wide and high; None if it is not shown."""
+        """The image as a data URI, at most ``edge`` pixels wide and high; None if it is
+        not shown.
+        """
         if not name:
             return None
         path = self._inside(name)
@@ -48,14 +51,20 @@ class Images:
         return small
 
     def _inside(self, name: str) -> Path | None:
-        """The file of this name, if it is one and lies in the folder, also when links are followed."""
+        """The file of this name, if it is one and lies in the folder, also when links are
+        followed.
+        """
         # by the letters first, so that a path that leads out is not even asked for
         path = Path(os.path.normpath(self.folder / name))
         if not path.is_relative_to(self.folder):
             return None
         try:
             path = path.resolve()
-            readable = path.is_relative_to(self.folder) and path.is_file() and path.stat().st_size <= LARGEST_FILE
+            readable = (
+                path.is_relative_to(self.folder)
+                and path.is_file()
+                and path.stat().st_size <= LARGEST_FILE
+            )
         except (OSError, ValueError):  # a name that cannot be one
             return None
         return path if readable else None
@@ -74,7 +83,12 @@ def _reduce(path: Path, edge: int) -> str | None:
                 picture = ImageOps.exif_transpose(image)
                 picture.thumbnail((edge, edge))
                 picture = picture.convert("RGBA")
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):  # what Pillow raises on damaged files
+    except (
+        OSError,
+        ValueError,
+        SyntaxError,
+        Image.DecompressionBombError,
+    ):  # what Pillow raises on damaged files
         return None
     paper = Image.new("RGB", picture.size, "white")
     paper.paste(picture, mask=picture)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from .tables import Cell, Table
+from .result_tables import Cell, Table
 
 LONGEST = 40
 """Rows beyond which a table is linked, not printed."""
@@ -35,7 +35,10 @@ def render(summary: dict[str, Any], pages: list[tuple[dict[str, Any], list[Any]]
         "",
         f"Last cell finished {summary['finished']}.",
         "",
-        *(f"- {markdown_text(facts_line(facts))}" for facts in summary["versions"] + summary["machines"]),
+        *(
+            f"- {markdown_text(facts_line(facts))}"
+            for facts in summary["versions"] + summary["machines"]
+        ),
     ]
     return "\n".join(lines) + "\n"
 
@@ -53,16 +56,23 @@ def notes(section: dict[str, Any]) -> list[str]:
     """What a reader must know of a section: criterion, folds, scaling, cells, caps."""
     lines = [
         f"Selection criterion: {section['criterion']}.",
-        f"{section['folds']} folds, scaling of features: {', '.join(section['scaling'])}; {section['n_records']} finished cells.",
+        f"{section['folds']} folds, scaling of features: {', '.join(section['scaling'])}; "
+        f"{section['n_records']} finished cells.",
     ]
     if section["agreement"]:
-        lines.append("{within} of {compared} means lie within one published standard deviation.".format(**section["agreement"]))
+        lines.append(
+            "{within} of {compared} means lie within one published standard deviation.".format(
+                **section["agreement"]
+            )
+        )
     lines += [
-        f"{cap['dataset']}: parameters chosen on {cap['n_select']} of {cap['n_train']} training rows."
+        f"{cap['dataset']}: parameters chosen on {cap['n_select']} of {cap['n_train']} training "
+        "rows."
         for cap in section["capped"]
     ]
     lines += [
-        f"{line['method']} on {line['dataset']}: {line['stopped']} of {line['n']} fits stopped before they converged."
+        f"{line['method']} on {line['dataset']}: {line['stopped']} of {line['n']} fits stopped "
+        "before they converged."
         for line in section["unconverged"]
     ]
     if section["gaps"]:
@@ -101,7 +111,10 @@ def _section(section: dict[str, Any], blocks: list[Any]) -> Iterator[str]:
     for block in blocks:
         yield from (f"### {markdown_text(block.title)}", "", markdown_text(block.caption), "")
         if not isinstance(block, Table):
-            yield from (f"![{markdown_text(picture.title)}](figures/{picture.name}.svg)" for picture in block.pictures)
+            yield from (
+                f"![{markdown_text(picture.title)}](figures/{picture.name}.svg)"
+                for picture in block.pictures
+            )
         elif len(block.rows) <= LONGEST:
             yield to_markdown(block).rstrip()
         else:

@@ -1,8 +1,10 @@
-"""Records of finished cells → one summary of plain data, computed once; the renderers only print it.
+"""Records of finished cells → one summary of plain data, computed once; the renderers only print
+it.
 
-A summary is ``{"sections": [...], "versions": {...}, "machines": [...], "finished": "..."}``. A section is one study under one
-selection criterion: ``results`` (one row per data set, configuration and metric, with a cell per method), ``win_tie_loss``,
-``ranks`` (Friedman), ``curves``, ``sensitivity``, ``convergence``, ``times``, ``parameters``, ``capped``, ``unconverged`` and
+A summary is ``{"sections": [...], "versions": {...}, "machines": [...], "finished": "..."}``. A
+section is one study under one selection criterion: ``results`` (one row per data set, configuration
+and metric, with a cell per method), ``win_tie_loss``, ``ranks`` (Friedman), ``curves``,
+``sensitivity``, ``convergence``, ``times``, ``parameters``, ``capped``, ``unconverged`` and
 ``gaps`` (what is missing).
 """
 
@@ -18,7 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluation.significance import corrected_paired_t, critical_difference, friedman, two_sample_t
+from ..evaluation.significance import (
+    corrected_paired_t,
+    critical_difference,
+    friedman,
+    two_sample_t,
+)
 from . import conduct
 from .conduct import Record
 
@@ -59,7 +66,9 @@ def summarize(runs: Runs) -> dict[str, Any]:
             mine = [record for record in records if record["selection"] in (selection, "none")]
             name = study["name"] if len(chosen) == 1 else f"{study['name']}-{selection}"
             sections.append(_section(study, mine, selection))
-            sections[-1]["name"] = _new_name(file_name(name), [section["name"] for section in sections[:-1]])
+            sections[-1]["name"] = _new_name(
+                file_name(name), [section["name"] for section in sections[:-1]]
+            )
     everything = [record for _, records in runs for record in records]
     return {
         "sections": sections,
@@ -80,7 +89,11 @@ def file_name(*parts: str) -> str:
     safe = []
     for part in parts:
         word = re.sub(r"[^A-Za-z0-9.]+", "-", part).strip("-.")
-        safe.append(word if word and word == part else f"{word}-{hashlib.sha256(part.encode()).hexdigest()[:6]}".strip("-"))
+        safe.append(
+            word
+            if word and word == part
+            else f"{word}-{hashlib.sha256(part.encode()).hexdigest()[:6]}".strip("-")
+        )
     return "-".join(safe)
 
 
@@ -125,7 +138,9 @@ def _section(study: Mapping[str, Any], records: list[Record], selection: str) ->
         "times": conduct.times(records, datasets, methods),
         "parameters": conduct.parameters(records, datasets, methods),
         "capped": conduct.capped(records, datasets),
-        "unconverged": conduct.unconverged(records, datasets, methods) if kind != "convergence" else [],
+        "unconverged": conduct.unconverged(records, datasets, methods)
+        if kind != "convergence"
+        else [],
         "gaps": conduct.gaps(study, records, methods, datasets),
     }
     if kind == "accuracy":
@@ -149,13 +164,18 @@ def _unique(items: Iterable[Any]) -> list[Any]:
 
 def _distinct(mappings: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The distinct mappings."""
-    return [json.loads(text) for text in sorted({json.dumps(mapping, sort_keys=True) for mapping in mappings})]
+    return [
+        json.loads(text)
+        for text in sorted({json.dumps(mapping, sort_keys=True) for mapping in mappings})
+    ]
 
 
 def _ordered(found: Iterable[str], order: Iterable[str]) -> list[str]:
     """Names that were found, first in the order of the study, then as they appear."""
     present = _unique(found)
-    return [name for name in order if name in present] + [name for name in present if name not in order]
+    return [name for name in order if name in present] + [
+        name for name in present if name not in order
+    ]
 
 
 def configuration_label(configuration: Mapping[str, Any]) -> str:
@@ -165,18 +185,26 @@ def configuration_label(configuration: Mapping[str, Any]) -> str:
     '(I) p=0.1, r=1, ε=0.3'
     """
     values = {
-        ("ε" if key == "eps" else key): value for key, value in configuration.items() if key not in ("kind", "name", "matrix")
+        ("ε" if key == "eps" else key): value
+        for key, value in configuration.items()
+        if key not in ("kind", "name", "matrix")
     }
     text = ", ".join(f"{key}={value}" for key, value in values.items() if value is not None)
     return f"({configuration['name']}) {text}" if configuration.get("name") else text
 
 
 def _family(configuration: Mapping[str, Any]) -> tuple[str, str | None]:
-    """The configuration without its running parameter, and that parameter: ε where it is given, else p, q or the rate."""
+    """The configuration without its running parameter, and that parameter: ε where it is given,
+    else p, q or the rate.
+    """
     if configuration["kind"] == "real":
         return "real-world", None
-    running = next((key for key in ("eps", "p", "q", "rate") if configuration.get(key) is not None), None)
-    return configuration_label({key: value for key, value in configuration.items() if key != running}), running
+    running = next(
+        (key for key in ("eps", "p", "q", "rate") if configuration.get(key) is not None), None
+    )
+    return configuration_label(
+        {key: value for key, value in configuration.items() if key != running}
+    ), running
 
 
 def _cases(records: list[Record], datasets: list[str]) -> list[dict[str, Any]]:
@@ -186,7 +214,11 @@ def _cases(records: list[Record], datasets: list[str]) -> list[dict[str, Any]]:
         key = record["dataset"], json.dumps(record["configuration"], sort_keys=True)
         groups[key][record["method"]].append(record)
     cases = [
-        {"dataset": dataset, "configuration": next(iter(by_method.values()))[0]["configuration"], "records": dict(by_method)}
+        {
+            "dataset": dataset,
+            "configuration": next(iter(by_method.values()))[0]["configuration"],
+            "records": dict(by_method),
+        }
         for (dataset, _), by_method in groups.items()
     ]
 
@@ -202,20 +234,35 @@ def _cases(records: list[Record], datasets: list[str]) -> list[dict[str, Any]]:
 
 
 def _results(
-    cases: list[dict[str, Any]], methods: list[str], published_only: list[str], published: Mapping[str, Any]
+    cases: list[dict[str, Any]],
+    methods: list[str],
+    published_only: list[str],
+    published: Mapping[str, Any],
 ) -> list[dict[str, Any]]:
-    """One row per data set, configuration and metric: ours and the published number of each method."""
+    """One row per data set, configuration and metric: ours and the published number of
+    each method.
+    """
     rows = []
     for case in cases:
-        metrics = _unique(metric for records in case["records"].values() for record in records for metric in record["scores"])
+        metrics = _unique(
+            metric
+            for records in case["records"].values()
+            for record in records
+            for metric in record["scores"]
+        )
         for metric in metrics:
-            cells = {method: _cell(case["records"].get(method, []), metric) for method in methods + published_only}
+            cells = {
+                method: _cell(case["records"].get(method, []), metric)
+                for method in methods + published_only
+            }
             for method in methods[1:]:
                 cells[method].update(_compare(case["records"], metric, methods[0], method))
             family, running = _family(case["configuration"])
             if family == "real-world":
                 for method, cell in cells.items():
-                    cell.update(_published(published, case["dataset"], metric, method, cell["mean"]))
+                    cell.update(
+                        _published(published, case["dataset"], metric, method, cell["mean"])
+                    )
             rows.append(
                 {
                     "dataset": case["dataset"],
@@ -233,7 +280,9 @@ def _results(
 
 def _scores(records: Sequence[Record], metric: str) -> dict[int, float]:
     """The score of every fold that has it."""
-    return {record["fold"]: record["scores"][metric] for record in records if metric in record["scores"]}
+    return {
+        record["fold"]: record["scores"][metric] for record in records if metric in record["scores"]
+    }
 
 
 def _cell(records: Sequence[Record], metric: str) -> dict[str, Any]:
@@ -253,15 +302,24 @@ def _cell(records: Sequence[Record], metric: str) -> dict[str, Any]:
     }
 
 
-def _compare(records: Mapping[str, Sequence[Record]], metric: str, reference: str, method: str) -> dict[str, Any]:
-    """Whether the reference is better (win), not distinguishable (tie) or worse (loss) than the method, by both tests."""
-    ours, theirs = _scores(records.get(reference, []), metric), _scores(records.get(method, []), metric)
+def _compare(
+    records: Mapping[str, Sequence[Record]], metric: str, reference: str, method: str
+) -> dict[str, Any]:
+    """Whether the reference is better (win), not distinguishable (tie) or worse (loss) than the
+    method, by both tests.
+    """
+    ours, theirs = (
+        _scores(records.get(reference, []), metric),
+        _scores(records.get(method, []), metric),
+    )
     shared = sorted(ours.keys() & theirs.keys())
     if len(shared) < 2:
         return {}
     a, b = np.array([ours[fold] for fold in shared]), np.array([theirs[fold] for fold in shared])
     sizes = [record for record in records[reference] if record["fold"] in shared]
-    n_train, n_test = (float(np.mean([record[size] for record in sizes])) for size in ("n_train", "n_test"))
+    n_train, n_test = (
+        float(np.mean([record[size] for record in sizes])) for size in ("n_train", "n_test")
+    )
     p = float(corrected_paired_t(a, b, n_train, n_test))
     better = "win" if a.mean() > b.mean() else "loss"
     return {
@@ -271,8 +329,12 @@ def _compare(records: Mapping[str, Sequence[Record]], metric: str, reference: st
     }
 
 
-def _published(published: Mapping[str, Any], dataset: str, metric: str, method: str, mean: float | None) -> dict[str, Any]:
-    """The published number, and whether ours lies more than one published standard deviation away from it."""
+def _published(
+    published: Mapping[str, Any], dataset: str, metric: str, method: str, mean: float | None
+) -> dict[str, Any]:
+    """The published number, and whether ours lies more than one published standard deviation away
+    from it.
+    """
     number = published.get(dataset, {}).get(method, {})
     if metric != "accuracy":
         number = number.get(metric, {})
@@ -292,12 +354,21 @@ def _published(published: Mapping[str, Any], dataset: str, metric: str, method: 
 def _agreement(rows: list[dict[str, Any]]) -> dict[str, int] | None:
     """How many of our means lie within one published standard deviation of the published mean."""
     compared = [
-        cell for row in rows for cell in row["cells"].values() if cell["difference"] is not None and cell["published"]["std"]
+        cell
+        for row in rows
+        for cell in row["cells"].values()
+        if cell["difference"] is not None and cell["published"]["std"]
     ]
-    return {"within": sum(not cell["beyond"] for cell in compared), "compared": len(compared)} if compared else None
+    return (
+        {"within": sum(not cell["beyond"] for cell in compared), "compared": len(compared)}
+        if compared
+        else None
+    )
 
 
-def _published_only(published: Mapping[str, Any], datasets: list[str], methods: list[str]) -> list[str]:
+def _published_only(
+    published: Mapping[str, Any], datasets: list[str], methods: list[str]
+) -> list[str]:
     """Methods of which only a published number is at hand."""
     named = _unique(method for dataset in datasets for method in published.get(dataset, {}))
     return [method for method in named if method not in methods]
@@ -306,31 +377,53 @@ def _published_only(published: Mapping[str, Any], datasets: list[str], methods: 
 # ---------------------------------------------------------------- comparisons over results
 
 
-def _win_tie_loss(rows: list[dict[str, Any]], methods: list[str], published: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Counts of win, tie and loss of the reference against every other method, by family of configurations, and in total."""
+def _win_tie_loss(
+    rows: list[dict[str, Any]], methods: list[str], published: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Counts of win, tie and loss of the reference against every other method, by family of
+    configurations, and in total.
+    """
     # the paper counts FG-NET, MAE3 and MAE5 as three results
     counted = [row for row in rows if row["metric"].startswith("accuracy")]
     families = _unique((row["family"], row["name"]) for row in counted)
     theirs = published.get("win_tie_loss", {})
     lines = [
-        _counts(family, [row for row in counted if row["family"] == family], methods, theirs.get(name, {}))
+        _counts(
+            family,
+            [row for row in counted if row["family"] == family],
+            methods,
+            theirs.get(name, {}),
+        )
         for family, name in families
     ]
     if len(families) > 1:
         names = {name for _, name in families}
-        whole = theirs.values() if theirs.keys() <= names else []  # a part of the published total is no total
-        total = {method: np.sum([line[method] for line in whole], axis=0).tolist() for method in methods[1:] if whole}
+        whole = (
+            theirs.values() if theirs.keys() <= names else []
+        )  # a part of the published total is no total
+        total = {
+            method: np.sum([line[method] for line in whole], axis=0).tolist()
+            for method in methods[1:]
+            if whole
+        }
         lines.append(_counts("Total", counted, methods, total))
     return lines if len(methods) > 1 else []
 
 
-def _counts(label: str, rows: list[dict[str, Any]], methods: list[str], published: Mapping[str, Sequence[int]]) -> dict[str, Any]:
+def _counts(
+    label: str,
+    rows: list[dict[str, Any]],
+    methods: list[str],
+    published: Mapping[str, Sequence[int]],
+) -> dict[str, Any]:
     """One line of win, tie and loss, by both tests."""
     cells: dict[str, dict[str, Any]] = {}
     for method in methods[1:]:
         mine = [row["cells"][method] for row in rows]
         cells[method] = {
-            test: [sum(cell[test] == outcome for cell in mine) for outcome in ("win", "tie", "loss")]
+            test: [
+                sum(cell[test] == outcome for cell in mine) for outcome in ("win", "tie", "loss")
+            ]
             for test in ("verdict", "corrected_verdict")
         }
         cells[method]["published"] = published.get(method)
@@ -338,11 +431,14 @@ def _counts(label: str, rows: list[dict[str, Any]], methods: list[str], publishe
 
 
 def _ranks(rows: list[dict[str, Any]], methods: list[str]) -> dict[str, Any] | None:
-    """Average ranks with Friedman's test and Nemenyi's critical difference, over the results that every method has."""
+    """Average ranks with Friedman's test and Nemenyi's critical difference, over the results that
+    every method has.
+    """
     complete = [
         [row["cells"][method]["mean"] for method in methods]
         for row in rows
-        if row["metric"] == "accuracy" and all(row["cells"][method]["mean"] is not None for method in methods)
+        if row["metric"] == "accuracy"
+        and all(row["cells"][method]["mean"] is not None for method in methods)
     ]
     if len(methods) < 3 or len(complete) < 2:
         return None
@@ -364,16 +460,28 @@ def _curves(rows: list[dict[str, Any]], methods: list[str]) -> list[dict[str, An
         mine = [row for row in lines if (row["family"], row["dataset"]) == (family, dataset)]
         series = {}
         for method in methods:
-            points = [(row["level"], row["cells"][method]) for row in mine if row["cells"][method]["mean"] is not None]
+            points = [
+                (row["level"], row["cells"][method])
+                for row in mine
+                if row["cells"][method]["mean"] is not None
+            ]
             if points:
-                series[method] = _series([level for level, _ in points], [cell for _, cell in points])
-        panels.append({"family": family, "dataset": dataset, "running": mine[0]["running"], "series": series})
+                series[method] = _series(
+                    [level for level, _ in points], [cell for _, cell in points]
+                )
+        panels.append(
+            {"family": family, "dataset": dataset, "running": mine[0]["running"], "series": series}
+        )
     return panels
 
 
 def _series(x: list[Any], cells: list[dict[str, Any]]) -> dict[str, list[Any]]:
     """A curve with its band."""
-    return {"x": x, "mean": [cell["mean"] for cell in cells], "std": [cell["std"] or 0.0 for cell in cells]}
+    return {
+        "x": x,
+        "mean": [cell["mean"] for cell in cells],
+        "std": [cell["std"] or 0.0 for cell in cells],
+    }
 
 
 # ---------------------------------------------------------------- sensitivity and convergence
@@ -389,26 +497,47 @@ def _sensitivity(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 points[json.dumps(record["parameters"], sort_keys=True)].append(record)
             cells = [(json.loads(key), _cell(group, "accuracy")) for key, group in points.items()]
             best, _ = max(cells, key=lambda point: point[1]["mean"])
-            panels += [{"dataset": case["dataset"], "method": method, **panel} for panel in _slices(cells, best)]
+            panels += [
+                {"dataset": case["dataset"], "method": method, **panel}
+                for panel in _slices(cells, best)
+            ]
     return panels
 
 
-def _slices(cells: list[tuple[dict[str, Any], dict[str, Any]]], centre: dict[str, Any]) -> list[dict[str, Any]]:
+def _slices(
+    cells: list[tuple[dict[str, Any], dict[str, Any]]], centre: dict[str, Any]
+) -> list[dict[str, Any]]:
     """For every parameter, the points that differ from the centre in this parameter alone."""
     panels = []
     for parameter in centre:
         fixed = {name: value for name, value in centre.items() if name != parameter}
-        line = [(point[parameter], cell) for point, cell in cells if {**point, parameter: None} == {**fixed, parameter: None}]
+        line = [
+            (point[parameter], cell)
+            for point, cell in cells
+            if {**point, parameter: None} == {**fixed, parameter: None}
+        ]
         if len(line) > 1:
-            line.sort(key=lambda point: (isinstance(point[0], str), point[0]))  # words after numbers
-            panels.append({"parameter": parameter, "fixed": fixed, **_series([x for x, _ in line], [cell for _, cell in line])})
+            line.sort(
+                key=lambda point: (isinstance(point[0], str), point[0])
+            )  # words after numbers
+            panels.append(
+                {
+                    "parameter": parameter,
+                    "fixed": fixed,
+                    **_series([x for x, _ in line], [cell for _, cell in line]),
+                }
+            )
     return panels
 
 
 def _convergence(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """‖P⁽ᵗ⁺¹⁾ − P⁽ᵗ⁾‖ of every fold (Figure 5 c, d)."""
     return [
-        {"dataset": case["dataset"], "method": method, "folds": [record["curves"]["delta"] for record in records]}
+        {
+            "dataset": case["dataset"],
+            "method": method,
+            "folds": [record["curves"]["delta"] for record in records],
+        }
         for case in cases
         for method, records in case["records"].items()
         if all(record["curves"].get("delta") for record in records)

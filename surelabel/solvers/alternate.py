@@ -18,7 +18,8 @@ class Model(Protocol):
     def step(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Fit to the confidences ``p`` (problems × ambiguous entries).
 
-        Returns the outputs ``q`` at the same entries and, per problem, the minimum of eq. 3 (or 5) at this ``P``.
+        Returns the outputs ``q`` at the same entries and, per problem, the minimum of eq. 3 (or 5)
+        at this ``P``.
         """
 
 
@@ -91,14 +92,16 @@ def alternate(
     tol : float
         A problem ends when ``‖ΔP‖_F / √m`` falls to this (rows counted by weight).
     callback : callable, default=None
-        Called with an :class:`Iteration` after each iteration of a single problem; a true answer stops.
+        Called with an :class:`Iteration` after each iteration of a single problem; a true answer
+        stops.
 
     Returns
     -------
     list of Trajectory
         One per λ. Problems end one by one; those that have ended take no further part.
     """
-    # Solves with few right-hand sides are limited by memory: one thread is as fast as several up to thousands of rows.
+    # Solves with few right-hand sides are limited by memory: one thread is as fast as several up to
+    # thousands of rows.
     with blas_threads(blocks.n_rows, enough=6000):
         return _alternate(model, blocks, lam, init, max_iter, tol, callback)
 
@@ -121,10 +124,14 @@ def _alternate(
         else:
             q, loss = model.step(p)
         new = blocks.project(q, lam[active])
-        # The model step leaves loss(P); moving P to its projection changes only the entries of candidates:
-        # ‖new - q‖² - ‖p - q‖² = (new - p)ᵀ(new + p - 2q).
+        # The model step leaves loss(P); moving P to its projection changes only the entries of
+        # candidates: ‖new - q‖² - ‖p - q‖² = (new - p)ᵀ(new + p - 2q).
         change = new - p
-        objective = loss + (change * (new + p - 2 * q)) @ blocks.entry_weight - lam[active] * blocks.peak(new)
+        objective = (
+            loss
+            + (change * (new + p - 2 * q)) @ blocks.entry_weight
+            - lam[active] * blocks.peak(new)
+        )
         objective -= blocks.agreement(new)
         delta = np.sqrt(change**2 @ blocks.entry_weight / blocks.total_weight)
         done = delta <= tol
@@ -134,7 +141,9 @@ def _alternate(
             path.delta_path.append(float(delta[i]))
             path.objective_path.append(float(objective[i]))
             path.converged = bool(done[i])
-            if callback is not None and callback(Iteration(number, float(delta[i]), float(objective[i]))):
+            if callback is not None and callback(
+                Iteration(number, float(delta[i]), float(objective[i]))
+            ):
                 done[i] = True
         active, p = active[~done], new[~done]
         if not len(active):

@@ -18,10 +18,12 @@ def fit_clpl(
     tol: float,
     max_iter: int,
 ) -> Minimum:
-    """Minimise ``½‖W‖² + Σ_i cost_i [ψ(mean of f_j over S_i) + Σ_{j∉S_i} ψ(-f_j)]``, ``f = xᵢᵀW``, ``ψ(z) = max(0, 1-z)²``.
+    """Minimise ``½‖W‖² + Σ_i cost_i [ψ(mean of f_j over S_i) + Σ_{j∉S_i} ψ(-f_j)]``, ``f = xᵢᵀW``,
+    ``ψ(z) = max(0, 1-z)²``.
 
-    The paper's convex loss, with the squared hinge. The binary problem of ``Σ (l - |S_i| + 1)`` rows of length ``n·l``,
-    to which the paper reduces it, is never formed: value and gradient are two products with X.
+    The paper's convex loss, with the squared hinge. The binary problem of ``Σ (l - |S_i| + 1)``
+    rows of length ``n·l``, to which the paper reduces it, is never formed: value and gradient are
+    two products with X.
 
     Parameters
     ----------
@@ -42,12 +44,18 @@ def fit_clpl(
         Its weights have the shape (n, l).
     """
     sizes = np.diff(indptr)
-    entries = np.repeat(np.arange(len(sizes)) * n_classes, sizes) + indices  # where the candidates stand in a flat m × l array
+    entries = (
+        np.repeat(np.arange(len(sizes)) * n_classes, sizes) + indices
+    )  # where the candidates stand in a flat m × l array
 
     def of_block(rows: slice, block: Any, W: np.ndarray) -> tuple[float, np.ndarray]:
         """Loss of some rows, and half its derivative by the weights."""
         low, high = indptr[rows.start], indptr[rows.stop]
-        starts, size, at = indptr[rows.start : rows.stop + 1] - low, sizes[rows], entries[low:high] - rows.start * n_classes
+        starts, size, at = (
+            indptr[rows.start : rows.stop + 1] - low,
+            sizes[rows],
+            entries[low:high] - rows.start * n_classes,
+        )
         scores = block @ W
         inside = np.maximum(0, 1 - row_sum(np.take(scores, at), starts) / size)
         outside = np.maximum(0, 1 + scores)
@@ -65,6 +73,7 @@ def fit_clpl(
             value, gradient = value + loss, gradient + 2 * slope
         return value, gradient
 
-    # The Hessian is at most this where every label of every instance is outside its set and inside its margin.
+    # The Hessian is at most this where every label of every instance is outside its set and inside
+    # its margin.
     factor = curvature_factor(X, 2 * cost, ridge=1.0)
     return minimise(value_and_gradient, np.zeros((X.shape[1], n_classes)), factor, tol, max_iter)

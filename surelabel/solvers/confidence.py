@@ -1,11 +1,12 @@
 """The confidence step: eq. 8 to 10 of the paper, in closed form.
 
-Outside the candidate set ``p = 0``. Inside it, ``‖p - q‖² - λ p_j`` is, up to a constant, ``‖p - (q + λ/2 e_j)‖²``, so
-eq. 10 is the Euclidean projection of ``q + λ/2 e_j`` onto the probability simplex, with ``j`` the arg max of ``q``.
-Projection keeps the order of entries, hence ``p_k ≤ p_j`` and ``p ≤ 1`` hold by themselves.
+Outside the candidate set ``p = 0``. Inside it, ``‖p - q‖² - λ p_j`` is, up to a constant, ``‖p - (q
++ λ/2 e_j)‖²``, so eq. 10 is the Euclidean projection of ``q + λ/2 e_j`` onto the probability
+simplex, with ``j`` the arg max of ``q``. Projection keeps the order of entries, hence ``p_k ≤ p_j``
+and ``p ≤ 1`` hold by themselves.
 
-Votes add ``-κ Σ_k π_k p_k``, where ``π_k`` is the share of the votes that label ``k`` has. It completes the square in the same
-way: eq. 10 with ``q + κ/2 π`` in the place of ``q``.
+Votes add ``-κ Σ_k π_k p_k``, where ``π_k`` is the share of the votes that label ``k`` has. It
+completes the square in the same way: eq. 10 with ``q + κ/2 π`` in the place of ``q``.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ import numpy as np
 
 
 class CandidateBlocks:
-    """Candidate entries ordered by set size: certain rows first, then one dense block of entries per size.
+    """Candidate entries ordered by set size: certain rows first, then one dense block of entries
+    per size.
 
-    The order is what makes whole blocks project at once, and what puts the ambiguous rows last, where the Cholesky factor of
-    the dual model can be cut (see :mod:`surelabel.solvers.dual`). A block of ``n`` rows with ``c`` candidates is stored as
-    ``c × n``: operations over the candidates of a row then run along whole vectors.
+    The order is what makes whole blocks project at once, and what puts the ambiguous rows last,
+    where the Cholesky factor of the dual model can be cut (see :mod:`surelabel.solvers.dual`). A
+    block of ``n`` rows with ``c`` candidates is stored as ``c × n``: operations over the candidates
+    of a row then run along whole vectors.
 
     Parameters
     ----------
@@ -44,7 +47,8 @@ class CandidateBlocks:
     n_clean : int
         Number of rows with one candidate; ``clean_columns`` are their labels.
     rows, columns, entry_weight : ndarray of shape (n_entries,)
-        Row (counted from the first ambiguous one), label and weight of every entry of the ambiguous rows.
+        Row (counted from the first ambiguous one), label and weight of every entry of the ambiguous
+        rows.
     """
 
     def __init__(
@@ -76,17 +80,26 @@ class CandidateBlocks:
         self.columns = indices[self._positions]
         self.entry_weight = self.weight[self.n_clean + self.rows]
         self._prior = None if prior is None else prior[self._positions].astype(dtype)
-        self._clean_prior = 0.0 if prior is None else float(prior[first[: self.n_clean]] @ self.weight[: self.n_clean])
+        self._clean_prior = (
+            0.0
+            if prior is None
+            else float(prior[first[: self.n_clean]] @ self.weight[: self.n_clean])
+        )
 
     def _blocks(self, values: np.ndarray) -> Iterator[np.ndarray]:
         """Views of problems × entries, one per set size: problems × size × rows."""
-        return (values[:, start:stop].reshape(len(values), size, -1) for start, stop, size in self._spans)
+        return (
+            values[:, start:stop].reshape(len(values), size, -1)
+            for start, stop, size in self._spans
+        )
 
     def initial(self, init: str, count: int) -> np.ndarray:
-        """``P`` at the start, for ``count`` problems at once: all candidates at 1 as the paper has it, or uniform.
+        """``P`` at the start, for ``count`` problems at once: all candidates at 1 as the paper has
+        it, or uniform.
 
-        A row whose set is every label is an unlabelled row and always starts uniform. (From there or from ones, the first
-        confidence step gives the same ``P``: the difference moves all outputs of a row alike.)
+        A row whose set is every label is an unlabelled row and always starts uniform. (From there
+        or from ones, the first confidence step gives the same ``P``: the difference moves all
+        outputs of a row alike.)
         """
         p = np.ones((count, len(self.columns)), self.weight.dtype)
         for block in self._blocks(p):
@@ -96,7 +109,9 @@ class CandidateBlocks:
         return p
 
     def project(self, q: np.ndarray, lam: np.ndarray) -> np.ndarray:
-        """Solve eq. 10 for every ambiguous row and every problem: ``q`` of shape (problems, entries), ``lam`` (problems,)."""
+        """Solve eq. 10 for every ambiguous row and every problem: ``q`` of shape (problems,
+        entries), ``lam`` (problems,).
+        """
         q = q if self._prior is None else q + self._prior / 2
         p = np.empty_like(q)
         for outputs, confidences in zip(self._blocks(q), self._blocks(p), strict=True):
@@ -106,16 +121,24 @@ class CandidateBlocks:
     def peak(self, p: np.ndarray) -> np.ndarray:
         """``Σ_i w_i ‖p_i‖_∞`` over all rows, for every problem."""
         total = np.full(len(p), self.weight[: self.n_clean].sum())
-        for block, weight in zip(self._blocks(p), self._blocks(self.entry_weight[None]), strict=True):
+        for block, weight in zip(
+            self._blocks(p), self._blocks(self.entry_weight[None]), strict=True
+        ):
             total += block.max(axis=1) @ weight[0, 0]
         return total
 
     def agreement(self, p: np.ndarray) -> np.ndarray | float:
         """``κ Σ_i w_i π_iᵀp_i`` over all rows, for every problem; 0 without votes."""
-        return 0.0 if self._prior is None else self._clean_prior + (p * self._prior) @ self.entry_weight
+        return (
+            0.0
+            if self._prior is None
+            else self._clean_prior + (p * self._prior) @ self.entry_weight
+        )
 
     def ambiguous_entries(self, values: np.ndarray) -> np.ndarray:
-        """Of values aligned with ``indices``, those of the ambiguous rows in the order of the blocks."""
+        """Of values aligned with ``indices``, those of the ambiguous rows in the order of the
+        blocks.
+        """
         return values[self._positions]
 
     def all_entries(self, p: np.ndarray) -> np.ndarray:
@@ -143,7 +166,8 @@ def confidence(q: np.ndarray, lam: float | np.ndarray) -> np.ndarray:
     half = np.asarray(lam, q.dtype) / 2
     largest, *others = _descending(q)
     theta = _threshold([largest + half, *others])
-    # Outputs closer than rounding can tell count as tied, so that the answer is the same for any number of threads.
+    # Outputs closer than rounding can tell count as tied, so that the answer is the same for any
+    # number of threads.
     bar = largest - (1e-9 if q.dtype == np.float64 else 1e-4)
     p = np.empty_like(q)
     free = np.ones(theta.shape, bool)
@@ -155,7 +179,9 @@ def confidence(q: np.ndarray, lam: float | np.ndarray) -> np.ndarray:
 
 
 def project_simplex(v: np.ndarray) -> np.ndarray:
-    """Euclidean projection of the second last axis onto the probability simplex: ``max(v - θ, 0)`` that sums to 1."""
+    """Euclidean projection of the second last axis onto the probability simplex: ``max(v - θ, 0)``
+    that sums to 1.
+    """
     return np.maximum(v - _threshold(_descending(v))[..., None, :], 0)
 
 
@@ -172,7 +198,8 @@ def _threshold(descending: list[np.ndarray]) -> np.ndarray:
 def _descending(v: np.ndarray) -> list[np.ndarray]:
     """The vectors along the second last axis, sorted elementwise.
 
-    A few vectors are sorted by exchanging pairs: up to 8 of them, several times as fast as sorting along an axis.
+    A few vectors are sorted by exchanging pairs: up to 8 of them, several times as fast as sorting
+    along an axis.
     """
     if v.shape[-2] > 8:
         return list(np.moveaxis(np.sort(v, axis=-2), -2, 0)[::-1])

@@ -1,12 +1,14 @@
 """The kernel model of SURE (eq. 5 and 6), factorised once per fit.
 
-With ``H = I - 11ᵀ/m`` the model step solves ``(HKH + βI) A = HP``, a symmetric positive definite system, and its outputs come
-free: ``Q = KA + 1bᵀ = P - βA``. Weights ``w = s²`` turn it into the same system for ``K̃ = diag(s) K diag(s)``, ``P̃ = diag(s) P``,
-``H = I - ssᵀ/sᵀs``, solved by ``B`` with ``A = diag(s) B`` and ``Q̃ = P̃ - βB``.
+With ``H = I - 11ᵀ/m`` the model step solves ``(HKH + βI) A = HP``, a symmetric positive definite
+system, and its outputs come free: ``Q = KA + 1bᵀ = P - βA``. Weights ``w = s²`` turn it into the
+same system for ``K̃ = diag(s) K diag(s)``, ``P̃ = diag(s) P``, ``H = I - ssᵀ/sᵀs``, solved by ``B``
+with ``A = diag(s) B`` and ``Q̃ = P̃ - βB``.
 
-Let ``M = (HK̃H + βI)⁻¹``. Since ``Ms = s/β``, ``βB = βMP̃ - s p̄ᵀ`` with ``p̄ = P̃ᵀs / sᵀs``. Rows with one candidate never change,
-so they come first: then ``M`` restricted to the ambiguous rows is the inverse of the trailing block of the Cholesky factor alone,
-and the certain rows contribute one solve, once.
+Let ``M = (HK̃H + βI)⁻¹``. Since ``Ms = s/β``, ``βB = βMP̃ - s p̄ᵀ`` with ``p̄ = P̃ᵀs / sᵀs``. Rows
+with one candidate never change, so they come first: then ``M`` restricted to the ambiguous rows is
+the inverse of the trailing block of the Cholesky factor alone, and the certain rows contribute one
+solve, once.
 """
 
 from __future__ import annotations
@@ -49,23 +51,32 @@ class DualModel:
         solved = self.beta * solve(self._factor, certain) if blocks.n_clean else certain
         self._from_clean = solved[blocks.columns, blocks.n_clean + blocks.rows]
         self._clean_loss = float(clean @ solved[blocks.clean_columns, np.arange(blocks.n_clean)])
-        self._clean_mass = np.bincount(blocks.clean_columns, clean**2, blocks.n_classes).astype(K.dtype)
+        self._clean_mass = np.bincount(blocks.clean_columns, clean**2, blocks.n_classes).astype(
+            K.dtype
+        )
         self._inverse = PartialInverse(self._factor, blocks)
 
     def step(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Outputs at the ambiguous entries and the loss of the model, as :class:`~surelabel.solvers.alternate.Model`."""
+        """Outputs at the ambiguous entries and the loss of the model, as
+        :class:`~surelabel.solvers.alternate.Model`.
+        """
         mass = self._mass(p)
         weighted = p * self._entry_root
         from_ambiguous = self.beta * self._inverse.apply(weighted)
         # β M P̃ - s p̄ᵀ = P̃ - Q̃ at the entries of ambiguous rows.
         mean = (mass / self.blocks.total_weight)[:, self.blocks.columns]
         q = p - (from_ambiguous + self._from_clean) / self._entry_root + mean
-        # min of eq. 5 = β tr(P̃ᵀHMHP̃) = β tr(P̃ᵀMP̃) - ‖P̃ᵀs‖² / sᵀs, with P̃ split into certain and ambiguous rows.
-        loss = self._clean_loss + np.einsum("ke,ke->k", weighted, from_ambiguous + 2 * self._from_clean)
+        # min of eq. 5 = β tr(P̃ᵀHMHP̃) = β tr(P̃ᵀMP̃) - ‖P̃ᵀs‖² / sᵀs, with P̃ split into certain
+        # and ambiguous rows.
+        loss = self._clean_loss + np.einsum(
+            "ke,ke->k", weighted, from_ambiguous + 2 * self._from_clean
+        )
         return q, loss - np.einsum("kl,kl->k", mass, mass) / self.blocks.total_weight
 
     def coefficients(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """``A`` (problems × m × l) and ``b`` (problems × l) of eq. 6 for the confidences ``p`` (problems × entries)."""
+        """``A`` (problems × m × l) and ``b`` (problems × l) of eq. 6 for the confidences ``p``
+        (problems × entries).
+        """
         blocks = self.blocks
         P = np.zeros((len(p), blocks.n_classes, blocks.n_rows), self._factor.dtype)
         P[:, blocks.clean_columns, np.arange(blocks.n_clean)] = 1
@@ -74,31 +85,38 @@ class DualModel:
         P -= mean[:, :, None]
         P *= self._root
         B = solve(self._factor, P.reshape(-1, blocks.n_rows)).reshape(P.shape)
-        # sᵀB = 0 in exact numbers. M is largest along s, so rounding breaks it first, and no intercept could mend that.
+        # sᵀB = 0 in exact numbers. M is largest along s, so rounding breaks it first, and no
+        # intercept could mend that.
         B -= (B @ self._root)[:, :, None] * (self._root / blocks.total_weight).astype(B.dtype)
         return (B * self._root).transpose(0, 2, 1), mean - B @ self._mean
 
     def _mass(self, p: np.ndarray) -> np.ndarray:
         """``P̃ᵀs``: weighted column sums of ``P``, for every problem."""
         blocks = self.blocks
-        mass = [np.bincount(blocks.columns, row * blocks.entry_weight, blocks.n_classes) for row in p]
+        mass = [
+            np.bincount(blocks.columns, row * blocks.entry_weight, blocks.n_classes) for row in p
+        ]
         return np.asarray(mass, p.dtype).reshape(len(p), blocks.n_classes) + self._clean_mass
 
 
 class PartialInverse:
-    """Products with ``M_aa``, the inverse restricted to the ambiguous rows, at candidate entries only.
+    """Products with ``M_aa``, the inverse restricted to the ambiguous rows, at candidate entries
+    only.
 
-    There are two ways. *Solves*: scatter the entries to a dense ``m_a × l`` matrix and solve with the trailing factor, at
-    ``2 m_a² l`` flops a product. *Blocks*: column ``j`` of ``P`` lives on the rows ``R_j`` that have candidate ``j``, so only the
-    blocks ``M[R_j, R_j]`` are needed. With ``L⁻¹`` (``m_a³/3`` flops) they are ``Σ_j m_a |R_j|²`` flops, or cut from all of
-    ``M = L⁻ᵀL⁻¹`` (another ``m_a³/3``) if that is less; a product then reads ``Σ_j |R_j|²`` numbers.
+    There are two ways. *Solves*: scatter the entries to a dense ``m_a × l`` matrix and solve with
+    the trailing factor, at ``2 m_a² l`` flops a product. *Blocks*: column ``j`` of ``P`` lives on
+    the rows ``R_j`` that have candidate ``j``, so only the blocks ``M[R_j, R_j]`` are needed. With
+    ``L⁻¹`` (``m_a³/3`` flops) they are ``Σ_j m_a |R_j|²`` flops, or cut from all of ``M = L⁻ᵀL⁻¹``
+    (another ``m_a³/3``) if that is less; a product then reads ``Σ_j |R_j|²`` numbers.
 
-    The cost rule, in flops at the speed of a wide solve: reading the factor counts as 15 extra columns, reading one entry of
-    a block as 25 flops, and inverting runs at two fifths of that speed (all measured). Since nobody knows the number of
-    iterations beforehand, it rents before it buys: it solves until the solves have cost as much as the blocks would, then
-    builds the blocks. That is never worse than twice the better choice. Several problems at once go on until the slowest of
-    them ends, about 30 products: they buy as soon as so many would pay. Blocks are never built if they and the inverse would
-    need more than 1.4 times the memory of the kernel matrix, unless that is little anyway.
+    The cost rule, in flops at the speed of a wide solve: reading the factor counts as 15 extra
+    columns, reading one entry of a block as 25 flops, and inverting runs at two fifths of that
+    speed (all measured). Since nobody knows the number of iterations beforehand, it rents before it
+    buys: it solves until the solves have cost as much as the blocks would, then builds the blocks.
+    That is never worse than twice the better choice. Several problems at once go on until the
+    slowest of them ends, about 30 products: they buy as soon as so many would pay. Blocks are never
+    built if they and the inverse would need more than 1.4 times the memory of the kernel matrix,
+    unless that is little anyway.
     """
 
     def __init__(self, factor: np.ndarray, blocks: CandidateBlocks) -> None:
@@ -107,7 +125,8 @@ class PartialInverse:
         self._trailing = factor[blocks.n_clean :, blocks.n_clean :]
         self._n_classes = blocks.n_classes
         self._position = blocks.columns.astype(np.intp) * n + blocks.rows
-        # Entries class by class: those of class j are the slice self._slices[j] of self._by_class, rows ascending.
+        # Entries class by class: those of class j are the slice self._slices[j] of self._by_class,
+        # rows ascending.
         self._by_class = np.lexsort((blocks.rows, blocks.columns))
         bounds = np.searchsorted(blocks.columns[self._by_class], np.arange(blocks.n_classes + 1))
         self._slices = [slice(start, stop) for start, stop in pairwise(bounds) if stop > start]
@@ -119,7 +138,9 @@ class PartialInverse:
         self._set_up = 2.5 * (n**3 / 3 + min(n**3 / 3, n * self._entries)) if fits else np.inf
 
     def apply(self, values: np.ndarray) -> np.ndarray:
-        """Candidate entries of ``M_aa V`` for the entries ``values`` of ``V``, problems × entries."""
+        """Candidate entries of ``M_aa V`` for the entries ``values`` of ``V``, problems ×
+        entries.
+        """
         if not values.size:
             return values
         if self._blocks is None and self._worth_building(len(values)):
@@ -168,7 +189,9 @@ class PartialInverse:
 
 
 def centre(K: np.ndarray, s: np.ndarray) -> np.ndarray:
-    """Turn ``K`` into ``HK̃H`` in place, ``K̃ = diag(s) K diag(s)``; return the weighted mean ``K̃s / sᵀs`` of the columns."""
+    """Turn ``K`` into ``HK̃H`` in place, ``K̃ = diag(s) K diag(s)``; return the weighted mean ``K̃s
+    / sᵀs`` of the columns.
+    """
     if np.any(s != 1):
         K *= s
         K *= s[:, None]

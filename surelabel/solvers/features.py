@@ -1,4 +1,6 @@
-"""Feature maps whose inner products approximate a kernel: landmarks (Nyström) and random Fourier features."""
+"""Feature maps whose inner products approximate a kernel: landmarks (Nyström) and random Fourier
+features.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,11 @@ EPS = np.finfo(np.float64).eps
 
 
 class Landmarks:
-    """Kernel values with landmarks, whitened: ``z(x) = L⁻¹ k(x)`` where ``L Lᵀ`` is the kernel matrix of the landmarks (Nyström).
+    """Kernel values with landmarks, whitened: ``z(x) = L⁻¹ k(x)`` where ``L Lᵀ`` is the kernel
+    matrix of the landmarks (Nyström).
 
-    Whitened, since the coefficients of plain kernel values are large and of both signs, which single precision does not bear.
+    Whitened, since the coefficients of plain kernel values are large and of both signs, which
+    single precision does not bear.
 
     Parameters
     ----------
@@ -30,11 +34,16 @@ class Landmarks:
         The kernel between two sets of rows, as a fresh C-ordered array.
     """
 
-    def __init__(self, points: np.ndarray, kernel_of: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> None:
+    def __init__(
+        self, points: np.ndarray, kernel_of: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    ) -> None:
         self.points, self._kernel_of = points, kernel_of
         K = kernel_of(double := points.astype(np.float64), double)
-        # Landmarks that are (nearly) the same point, up to the precision of the features, must not blow up.
-        K.flat[:: len(K) + 1] += (len(K) * EPS + 8 * np.finfo(points.dtype).eps) * np.abs(K.diagonal()).max()
+        # Landmarks that are (nearly) the same point, up to the precision of the features, must not
+        # blow up.
+        K.flat[:: len(K) + 1] += (len(K) * EPS + 8 * np.finfo(points.dtype).eps) * np.abs(
+            K.diagonal()
+        ).max()
         self._factor = np.tril(cholesky(K)).astype(points.dtype, order="F")
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
@@ -55,7 +64,8 @@ class Landmarks:
 class Centred:
     """The instances themselves, seen from another origin: the features of the linear kernel.
 
-    The linear model is the same wherever the origin is, and near the mean the sums over rows lose no digits.
+    The linear model is the same wherever the origin is, and near the mean the sums over rows lose
+    no digits.
 
     Attributes
     ----------
@@ -104,7 +114,12 @@ class FourierFeatures:
 
 
 def fourier_features(
-    kernel: str, gamma: float, n_features: int, n_components: int, rng: np.random.Generator, dtype: Any
+    kernel: str,
+    gamma: float,
+    n_features: int,
+    n_components: int,
+    rng: np.random.Generator,
+    dtype: Any,
 ) -> FourierFeatures:
     """Draw features for ``exp(-γ‖x-z‖²)`` or, for the laplacian kernel, ``exp(-γ‖x-z‖₁)``.
 
@@ -122,12 +137,22 @@ def fourier_features(
     FourierFeatures
     """
     size = (n_features, n_components)
-    frequencies = gamma * rng.standard_cauchy(size) if kernel == "laplacian" else np.sqrt(2 * gamma) * rng.standard_normal(size)
-    return FourierFeatures(frequencies.astype(dtype), rng.uniform(0, 2 * np.pi, n_components).astype(dtype))
+    frequencies = (
+        gamma * rng.standard_cauchy(size)
+        if kernel == "laplacian"
+        else np.sqrt(2 * gamma) * rng.standard_normal(size)
+    )
+    return FourierFeatures(
+        frequencies.astype(dtype), rng.uniform(0, 2 * np.pi, n_components).astype(dtype)
+    )
 
 
 def choose_landmarks(
-    sample: np.ndarray, count: int, how: str, kernel_of: Callable[[np.ndarray, np.ndarray], np.ndarray], rng: np.random.Generator
+    sample: np.ndarray,
+    count: int,
+    how: str,
+    kernel_of: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    rng: np.random.Generator,
 ) -> np.ndarray:
     """Rows of a sample to be landmarks, in ascending order.
 
@@ -138,9 +163,10 @@ def choose_landmarks(
     count : int
         Number of landmarks, at most ``s``.
     how : {"uniform", "kmeans++", "leverage"}
-        At random; far from each other (the seeding of k-means++); or with probability proportional to the ridge leverage
-        scores ``(K (K + μI)⁻¹)_ii``, estimated through a first uniform choice of as many landmarks, with ``μ`` such that about
-        ``count`` directions of the kernel stand out.
+        At random; far from each other (the seeding of k-means++); or with probability proportional
+        to the ridge leverage scores ``(K (K + μI)⁻¹)_ii``, estimated through a first uniform choice
+        of as many landmarks, with ``μ`` such that about ``count`` directions of the kernel stand
+        out.
     kernel_of : callable
         The kernel between two sets of rows.
     rng : numpy.random.Generator
@@ -152,7 +178,9 @@ def choose_landmarks(
     if how == "uniform" or count == len(sample):
         return np.sort(rng.choice(len(sample), count, replace=False))
     if how == "kmeans++":
-        _, chosen = kmeans_plusplus(sample, count, random_state=int(rng.integers(2**31)), n_local_trials=1)
+        _, chosen = kmeans_plusplus(
+            sample, count, random_state=int(rng.integers(2**31)), n_local_trials=1
+        )
         return np.unique(chosen)
     first = rng.choice(len(sample), count, replace=False)
     K = kernel_of(sample, sample[first]).astype(np.float64)

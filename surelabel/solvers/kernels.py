@@ -59,7 +59,9 @@ def kernel_matrix(
 
 
 def distances(kernel: str, X: np.ndarray, Z: np.ndarray | None = None) -> np.ndarray:
-    """What the kernel is a function of: squared Euclidean distances, for the laplacian kernel L1 distances."""
+    """What the kernel is a function of: squared Euclidean distances, for the laplacian kernel L1
+    distances.
+    """
     if kernel == "laplacian":
         return cdist(X, X if Z is None else Z, "cityblock").astype(X.dtype, copy=False)
     # Moving the origin to the mean changes no distance and saves digits.
@@ -79,8 +81,9 @@ def distances(kernel: str, X: np.ndarray, Z: np.ndarray | None = None) -> np.nda
 def _gram(X: Any, step: int = 2048) -> np.ndarray:
     """``XXᵀ``, by blocks right of the diagonal.
 
-    NumPy hands ``X @ X.T`` to BLAS' ``syrk``, which crashes in some versions of OpenBLAS (0.3.31 at 19,690 × 519), and copies the
-    other triangle number by number; blocks are up to four times as fast on thousands of rows.
+    NumPy hands ``X @ X.T`` to BLAS' ``syrk``, which crashes in some versions of OpenBLAS (0.3.31 at
+    19,690 × 519), and copies the other triangle number by number; blocks are up to four times as
+    fast on thousands of rows.
     """
     if sparse.issparse(X):
         return safe_sparse_dot(X, X.T, dense_output=True)
@@ -99,7 +102,12 @@ def exponentiate(D: np.ndarray, gamma: float | None) -> np.ndarray:
 
 
 def gamma_of(
-    kernel: str | Callable, gamma: str | float, bandwidth: float, X: Any, D: np.ndarray | None, weight: np.ndarray | None
+    kernel: str | Callable,
+    gamma: str | float,
+    bandwidth: float,
+    X: Any,
+    D: np.ndarray | None,
+    weight: np.ndarray | None,
 ) -> float | None:
     """The number γ behind the parameter ``gamma``.
 
@@ -107,8 +115,9 @@ def gamma_of(
     ----------
     kernel : str or callable
     gamma : {"mean_distance", "median_distance", "scale"} or float
-        The paper's rule (σ is the average distance between instances, γ = 1/(2σ²), for the laplacian kernel γ = 1/σ), the same
-        with the median, scikit-learn's ``1 / (n Var[X])``, or γ itself.
+        The paper's rule (σ is the average distance between instances, γ = 1/(2σ²), for the
+        laplacian kernel γ = 1/σ), the same with the median, scikit-learn's ``1 / (n Var[X])``, or γ
+        itself.
     bandwidth : float
         Multiplies σ of the first two.
     X : array of shape (m, n)
@@ -143,12 +152,15 @@ def mean_distance(D: np.ndarray, *, squared: bool, weight: np.ndarray | None = N
     m = len(D)
     w = np.ones(m) if weight is None else weight.astype(np.float64)
     total = 0.0
-    for start in range(0, m, step := 256):  # D is symmetric: the part right of the diagonal counts twice
+    for start in range(
+        0, m, step := 256
+    ):  # D is symmetric: the part right of the diagonal counts twice
         rows, stop = slice(start, start + step), start + step
         block = np.sqrt(D[rows, start:]) if squared else D[rows, start:]
         total += float(w[rows] @ (block[:, :step] @ w[rows].astype(D.dtype)))
         total += 2 * float(w[rows] @ (block[:, step:] @ w[stop:].astype(D.dtype)))
-    # A weight counts copies: W(W - 1) ordered pairs. Weights below 1 are no copies; then a pair needs two rows.
+    # A weight counts copies: W(W - 1) ordered pairs. Weights below 1 are no copies; then a pair
+    # needs two rows.
     return total / (w.sum() ** 2 - min(w.sum(), w @ w))
 
 
@@ -160,9 +172,17 @@ def median_distance(D: np.ndarray, *, squared: bool, weight: np.ndarray | None =
     if weight is None:
         return float(np.median(values, overwrite_input=True))
     # A weight counts copies; the copies of one row are pairs at distance 0.
-    pairs = np.concatenate([squareform(np.outer(weight, weight), checks=False), np.maximum(weight * (weight - 1) / 2, 0)])
+    pairs = np.concatenate(
+        [
+            squareform(np.outer(weight, weight), checks=False),
+            np.maximum(weight * (weight - 1) / 2, 0),
+        ]
+    )
     values = np.concatenate([values, np.zeros(len(weight), D.dtype)])
     order = np.argsort(values, kind="stable")
     mass = np.cumsum(pairs[order])
-    low, high = np.searchsorted(mass, mass[-1] / 2, side="left"), np.searchsorted(mass, mass[-1] / 2, side="right")
+    low, high = (
+        np.searchsorted(mass, mass[-1] / 2, side="left"),
+        np.searchsorted(mass, mass[-1] / 2, side="right"),
+    )
     return float(values[order[low]] + values[order[min(high, len(order) - 1)]]) / 2

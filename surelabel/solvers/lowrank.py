@@ -1,10 +1,13 @@
-"""SURE with a low-rank kernel: the linear model on ``D`` features of every row, in sums over blocks of rows.
+"""SURE with a low-rank kernel: the linear model on ``D`` features of every row, in sums over blocks
+of rows.
 
-A feature map (see :mod:`.features`) turns rows into features ``Z``, m × D, whose inner products approximate the kernel.
-With ``H`` the centring, the model of eq. 4 is ``f(x) = Wᵀz(x) + b`` with ``W = (ZᵀHZ + βI)⁻¹ ZᵀHP`` and ``b = p̄ - Wᵀz̄``.
+A feature map (see :mod:`.features`) turns rows into features ``Z``, m × D, whose inner products
+approximate the kernel. With ``H`` the centring, the model of eq. 4 is ``f(x) = Wᵀz(x) + b`` with
+``W = (ZᵀHZ + βI)⁻¹ ZᵀHP`` and ``b = p̄ - Wᵀz̄``.
 
-``ZᵀZ``, ``ZᵀP`` and the confidence step are sums and maps over blocks of rows, so one pass over the data is one iteration, in
-memory, out of core or on a cluster: confidences stay with their rows, and only ``D × l`` matrices travel.
+``ZᵀZ``, ``ZᵀP`` and the confidence step are sums and maps over blocks of rows, so one pass over the
+data is one iteration, in memory, out of core or on a cluster: confidences stay with their rows, and
+only ``D × l`` matrices travel.
 """
 
 from __future__ import annotations
@@ -20,8 +23,8 @@ from .alternate import Iteration
 from .confidence import CandidateBlocks
 from .triangular import cholesky, solve
 
-# Computing all outputs of a block by one matrix product, instead of those of the candidates class by class, pays while there
-# are at most so many classes for each candidate of a row.
+# Computing all outputs of a block by one matrix product, instead of those of the candidates class
+# by class, pays while there are at most so many classes for each candidate of a row.
 DENSE = 60
 
 
@@ -64,20 +67,28 @@ class Targets:
     agreement: float = 0.0
 
     def __add__(self, other: Targets) -> Targets:
-        return Targets(*(getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__))
+        return Targets(
+            *(getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__)
+        )
 
 
 class Passes(Protocol):
-    """The rows, wherever they are: each method is one pass over them. Confidences are kept with the rows."""
+    """The rows, wherever they are: each method is one pass over them. Confidences are kept with the
+    rows.
+    """
 
     def moments(self) -> Moments:
         """Sums over the features of all rows."""
 
     def start(self, init: str) -> tuple[Targets, Targets]:
-        """Set the confidences at the start; the sums over certain rows, which stay, and over ambiguous ones."""
+        """Set the confidences at the start; the sums over certain rows, which stay, and over
+        ambiguous ones.
+        """
 
     def advance(self, W: np.ndarray, b: np.ndarray, lam: float) -> Targets:
-        """Confidence step of all ambiguous rows for the model ``W`` (D × l), ``b``; the sums over them."""
+        """Confidence step of all ambiguous rows for the model ``W`` (D × l), ``b``; the sums over
+        them.
+        """
 
 
 # ---------------------------------------------------------------- one block of rows
@@ -87,11 +98,17 @@ def block_moments(Z: np.ndarray, weight: np.ndarray | None) -> Moments:
     """Sums over the features of one block; ``weight`` None stands for ones."""
     root = Z if weight is None else Z * np.sqrt(weight)[:, None]
     total = Z.sum(axis=0, dtype=np.float64) if weight is None else weight.astype(np.float64) @ Z
-    return Moments((root.T @ root).astype(np.float64), total, float(len(Z) if weight is None else weight.sum()))
+    return Moments(
+        (root.T @ root).astype(np.float64), total, float(len(Z) if weight is None else weight.sum())
+    )
 
 
-def block_start(Z: np.ndarray, blocks: CandidateBlocks, init: str) -> tuple[np.ndarray, Targets, Targets]:
-    """Confidences of one block at the start, and the sums over its certain and its ambiguous rows."""
+def block_start(
+    Z: np.ndarray, blocks: CandidateBlocks, init: str
+) -> tuple[np.ndarray, Targets, Targets]:
+    """Confidences of one block at the start, and the sums over its certain and its
+    ambiguous rows.
+    """
     clean, weight = blocks.row_order[: blocks.n_clean], blocks.weight[: blocks.n_clean]
     certain = Targets(
         _right(Z, clean, blocks.clean_columns, weight, blocks.n_classes),
@@ -128,7 +145,9 @@ def block_advance(
 def block_step(
     Z: np.ndarray, blocks: CandidateBlocks, W: np.ndarray, b: np.ndarray, lam: float
 ) -> tuple[np.ndarray, np.ndarray, Targets]:
-    """What of :func:`block_advance` the model alone determines: new confidences, the outputs behind them, and their sums."""
+    """What of :func:`block_advance` the model alone determines: new confidences, the outputs behind
+    them, and their sums.
+    """
     rows = blocks.row_order[blocks.n_clean + blocks.rows]
     q = _outputs(Z, rows, blocks.columns, W) + b[blocks.columns]
     p = blocks.project(q[None], np.array([lam], q.dtype))[0]
@@ -136,8 +155,12 @@ def block_step(
     return p, q, replace(_targets(Z, blocks, p), peak=peak, agreement=agreement)
 
 
-def block_change(blocks: CandidateBlocks, p: np.ndarray, new: np.ndarray, q: np.ndarray) -> tuple[float, float]:
-    """``change`` and ``fall`` of :class:`Targets` for a step from ``p`` to ``new`` at the outputs ``q``."""
+def block_change(
+    blocks: CandidateBlocks, p: np.ndarray, new: np.ndarray, q: np.ndarray
+) -> tuple[float, float]:
+    """``change`` and ``fall`` of :class:`Targets` for a step from ``p`` to ``new`` at the outputs
+    ``q``.
+    """
     change = new - p
     weighted = change * blocks.entry_weight
     # ‖new - q‖² - ‖p - q‖² = (new - p)ᵀ(new + p - 2q)
@@ -150,12 +173,18 @@ def _targets(Z: np.ndarray, blocks: CandidateBlocks, p: np.ndarray) -> Targets:
     rows, columns = blocks.row_order[blocks.n_clean + blocks.rows[used]], blocks.columns[used]
     weighted = p[used] * blocks.entry_weight[used]
     right = _right(Z, rows, columns, weighted, blocks.n_classes)
-    return Targets(right, np.bincount(columns, weighted, blocks.n_classes), float(weighted @ p[used]))
+    return Targets(
+        right, np.bincount(columns, weighted, blocks.n_classes), float(weighted @ p[used])
+    )
 
 
-def _right(Z: np.ndarray, rows: np.ndarray, columns: np.ndarray, values: np.ndarray, n_classes: int) -> np.ndarray:
+def _right(
+    Z: np.ndarray, rows: np.ndarray, columns: np.ndarray, values: np.ndarray, n_classes: int
+) -> np.ndarray:
     """``PᵀZ`` for the entries of ``P`` given by row, column and value."""
-    transposed = sparse.csr_array((values.astype(Z.dtype, copy=False), (columns, rows)), shape=(n_classes, len(Z)))
+    transposed = sparse.csr_array(
+        (values.astype(Z.dtype, copy=False), (columns, rows)), shape=(n_classes, len(Z))
+    )
     return (transposed @ Z).astype(np.float64)
 
 
@@ -204,7 +233,9 @@ class LowRankModel:
 
 @dataclass(frozen=True)
 class LowRankFit:
-    """The model ``f(x) = Wᵀz(x) + b`` and its way there, as :class:`~surelabel.solvers.alternate.Trajectory`."""
+    """The model ``f(x) = Wᵀz(x) + b`` and its way there, as
+    :class:`~surelabel.solvers.alternate.Trajectory`.
+    """
 
     W: np.ndarray
     b: np.ndarray
@@ -223,7 +254,8 @@ def alternate_passes(
     tol: float,
     callback: Callable[[Iteration], bool | None] | None = None,
 ) -> LowRankFit:
-    """Algorithm 1 in passes over the rows: one for the factor, one for the start, one for each iteration.
+    """Algorithm 1 in passes over the rows: one for the factor, one for the start, one for each
+    iteration.
 
     Parameters
     ----------

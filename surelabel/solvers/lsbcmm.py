@@ -1,13 +1,17 @@
-"""The logistic stick-breaking conditional multinomial mixture, fitted by variational EM (Liu & Dietterich, 2012).
+"""The logistic stick-breaking conditional multinomial mixture, fitted by variational EM (Liu &
+Dietterich, 2012).
 
-Component ``k`` takes the instance ``x`` with probability ``φ_k(x) = σ(a_k) Π_{j<k} (1 - σ(a_j))``, ``a_k = w_kᵀx + b_k``
-(the last one takes the rest), and draws the label from a multinomial ``θ_k`` with prior Dirichlet(α); the prior of ``w_k`` is
-Gaussian. With ``q(θ_k) = Dirichlet(α̂_k)`` and ``T = exp(E[log θ])`` the evidence lower bound, already maximal over the
-responsibilities ``q_i(k, y) ∝ φ_k(x_i) T_ky`` of the pairs with ``y ∈ S_i``, is::
+Component ``k`` takes the instance ``x`` with probability ``φ_k(x) = σ(a_k) Π_{j<k} (1 - σ(a_j))``,
+``a_k = w_kᵀx + b_k`` (the last one takes the rest), and draws the label from a multinomial ``θ_k``
+with prior Dirichlet(α); the prior of ``w_k`` is Gaussian. With ``q(θ_k) = Dirichlet(α̂_k)`` and ``T
+= exp(E[log θ])`` the evidence lower bound, already maximal over the responsibilities ``q_i(k, y) ∝
+φ_k(x_i) T_ky`` of the pairs with ``y ∈ S_i``, is::
 
-    Σ_i log Σ_k φ_k(x_i) Σ_{y ∈ S_i} T_ky  -  Σ_k KL(Dirichlet(α̂_k) ‖ Dirichlet(α))  -  λ/2 Σ_k ‖w_k‖²
+    Σ_i log Σ_k φ_k(x_i) Σ_{y ∈ S_i} T_ky  -  Σ_k KL(Dirichlet(α̂_k) ‖ Dirichlet(α))  -  λ/2 Σ_k
+    ‖w_k‖²
 
-E step: q. M step: ``α̂_ky = α + Σ_i q_i(k, y)``, and a weighted logistic regression for every stick. No step lowers the bound.
+E step: q. M step: ``α̂_ky = α + Σ_i q_i(k, y)``, and a weighted logistic regression for every
+stick. No step lowers the bound.
 """
 
 from typing import NamedTuple
@@ -21,7 +25,8 @@ from threadpoolctl import threadpool_limits
 from .order import canonical_order
 from .segments import row_normalise
 
-# Ascent steps on the sticks within one M step; more of them buy nothing, as the responsibilities move next.
+# Ascent steps on the sticks within one M step; more of them buy nothing, as the responsibilities
+# move next.
 STICK_STEPS = 5
 
 
@@ -37,7 +42,9 @@ class Mixture(NamedTuple):
 
 
 class Basis(NamedTuple):
-    """Coordinates in which no stick's regression has a curvature above 1 (see :func:`stick_basis`)."""
+    """Coordinates in which no stick's regression has a curvature above 1 (see
+    :func:`stick_basis`).
+    """
 
     features: np.ndarray  # (m, rank + 1)
     ridge: np.ndarray  # (rank + 1,), the Gaussian prior's precision in these coordinates
@@ -68,11 +75,18 @@ def dirichlet_divergence(posterior: np.ndarray, concentration: float) -> float:
     n_components, n_classes = posterior.shape
     prior = gammaln(n_classes * concentration) - n_classes * gammaln(concentration)
     own = gammaln(posterior.sum(axis=1)).sum() - gammaln(posterior).sum()
-    return own - n_components * prior + np.sum((posterior - concentration) * expected_log_labels(posterior))
+    return (
+        own
+        - n_components * prior
+        + np.sum((posterior - concentration) * expected_log_labels(posterior))
+    )
 
 
 def e_step(
-    weights: np.ndarray, candidates: sparse.csr_array, posterior: np.ndarray, sample_weight: np.ndarray
+    weights: np.ndarray,
+    candidates: sparse.csr_array,
+    posterior: np.ndarray,
+    sample_weight: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Responsibilities of the pairs (component, candidate), summed as the M step needs them.
 
@@ -94,15 +108,19 @@ def e_step(
 
 
 def stick_basis(X: np.ndarray, sample_weight: np.ndarray, precision: float) -> Basis:
-    """Centre, rotate and scale the features so that ``X̃ᵀX̃/4 + λ``, a bound on every stick's curvature, is the identity.
+    """Centre, rotate and scale the features so that ``X̃ᵀX̃/4 + λ``, a bound on every stick's
+    curvature, is the identity.
 
-    As ``σ(1 - σ) ≤ 1/4`` and responsibilities sum to at most 1, this bounds the logistic regressions of all sticks at once
-    (Böhning, 1992); the constant first column carries the intercept, which has no prior.
+    As ``σ(1 - σ) ≤ 1/4`` and responsibilities sum to at most 1, this bounds the logistic
+    regressions of all sticks at once (Böhning, 1992); the constant first column carries the
+    intercept, which has no prior.
     """
     total = sample_weight.sum()
     mean = sample_weight @ X / total
     centred = X - mean
-    _, singular, rotation = np.linalg.svd(np.sqrt(sample_weight)[:, None] * centred, full_matrices=False)
+    _, singular, rotation = np.linalg.svd(
+        np.sqrt(sample_weight)[:, None] * centred, full_matrices=False
+    )
     kept = singular > singular[0] * max(X.shape) * np.finfo(float).eps
     singular, rotation = singular[kept], rotation[kept]
     scale = 1 / np.sqrt(singular**2 / 4 + precision)
@@ -112,13 +130,20 @@ def stick_basis(X: np.ndarray, sample_weight: np.ndarray, precision: float) -> B
 
 
 def ascend_sticks(
-    basis: Basis, sticks: np.ndarray, scores: np.ndarray, take: np.ndarray, reach: np.ndarray, n_steps: int = STICK_STEPS
+    basis: Basis,
+    sticks: np.ndarray,
+    scores: np.ndarray,
+    take: np.ndarray,
+    reach: np.ndarray,
+    n_steps: int = STICK_STEPS,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Raise ``Σ_i [take_ik log σ(a_ik) + (reach_ik - take_ik) log σ(-a_ik)] - ridge/2 ‖v_k‖²``, all sticks ``k`` at once.
+    """Raise ``Σ_i [take_ik log σ(a_ik) + (reach_ik - take_ik) log σ(-a_ik)] - ridge/2 ‖v_k‖²``, all
+    sticks ``k`` at once.
 
-    ``take`` is the mass component ``k`` takes, ``reach`` what is left when it is asked. Conjugate gradients (Polak-Ribière,
-    never below 0). The step along a direction ``D`` is Newton's where it gains at least what the curvature bound of
-    :func:`stick_basis` promises for ``slope / ‖D‖²``, otherwise that one: the objective of no stick ever falls.
+    ``take`` is the mass component ``k`` takes, ``reach`` what is left when it is asked. Conjugate
+    gradients (Polak-Ribière, never below 0). The step along a direction ``D`` is Newton's where it
+    gains at least what the curvature bound of :func:`stick_basis` promises for ``slope / ‖D‖²``,
+    otherwise that one: the objective of no stick ever falls.
     """
     features, ridge = basis.features, basis.ridge[:, None]
     direction, old_gradient = np.zeros_like(sticks), np.zeros_like(sticks)
@@ -126,13 +151,20 @@ def ascend_sticks(
         tail, sigmoid = _softplus_and_sigmoid(scores)
         gradient = features.T @ (take - reach * sigmoid) - ridge * sticks
         conjugate = _column_dot(gradient, gradient - old_gradient)
-        direction = gradient + direction * np.maximum(_ratio(conjugate, _column_dot(old_gradient, old_gradient)), 0)
+        direction = gradient + direction * np.maximum(
+            _ratio(conjugate, _column_dot(old_gradient, old_gradient)), 0
+        )
         downhill = _column_dot(gradient, direction) <= 0
         direction[:, downhill] = gradient[:, downhill]
         slope, square = _column_dot(gradient, direction), _column_dot(direction, direction)
         change = features @ direction
-        curvature = _column_dot(reach * sigmoid * (1 - sigmoid), change**2) + _column_dot(ridge * direction, direction)
-        value, linear = _column_dot(reach, tail), _column_dot(take, change) - _column_dot(ridge * sticks, direction)
+        curvature = _column_dot(reach * sigmoid * (1 - sigmoid), change**2) + _column_dot(
+            ridge * direction, direction
+        )
+        value, linear = (
+            _column_dot(reach, tail),
+            _column_dot(take, change) - _column_dot(ridge * sticks, direction),
+        )
         step, safe = _ratio(slope, curvature), _ratio(slope, square)
         fallen = _column_dot(reach, _softplus_and_sigmoid(scores + step * change)[0]) - value
         gain = step * linear - step**2 / 2 * _column_dot(ridge * direction, direction) - fallen
@@ -155,19 +187,27 @@ def fit_mixture(
     max_iter: int,
     tol: float,
 ) -> Mixture:
-    """Variational EM, components seeded on the classes, until a round raises the bound by no more than ``tol`` per instance."""
-    # The rounds amplify rounding errors, so that even the order of a sum would show in the result: sums get one
-    # order, and one thread.
+    """Variational EM, components seeded on the classes, until a round raises the bound by no more
+    than ``tol`` per instance.
+    """
+    # The rounds amplify rounding errors, so that even the order of a sum would show in the result:
+    # sums get one order, and one thread.
     rows, classes = canonical_order(X, candidates, sample_weight)
     given = candidates
-    X, candidates, sample_weight = X[rows], candidates[rows][:, classes].sorted_indices(), sample_weight[rows]
+    X, candidates, sample_weight = (
+        X[rows],
+        candidates[rows][:, classes].sorted_indices(),
+        sample_weight[rows],
+    )
     basis = stick_basis(X, sample_weight, precision)
     sticks = np.zeros((basis.features.shape[1], n_components - 1))
     scores = np.zeros((len(X), n_components - 1))
-    # The classes in turn seed the components, which expect equal shares of the rows, each all of its class; at first every
-    # row may go to any of them.
+    # The classes in turn seed the components, which expect equal shares of the rows, each all of
+    # its class; at first every row may go to any of them.
     posterior = np.full((n_components, candidates.shape[1]), concentration)
-    posterior[np.arange(n_components), np.arange(n_components) % len(classes)] += sample_weight.sum() / n_components
+    posterior[np.arange(n_components), np.arange(n_components) % len(classes)] += (
+        sample_weight.sum() / n_components
+    )
     weights = np.full((len(X), n_components), 1 / n_components)
     by_component, counts, _ = e_step(weights, candidates, posterior, sample_weight)
     path: list[float] = []
@@ -180,24 +220,43 @@ def fit_mixture(
         weights = np.exp(log_stick_weights(scores))
         by_component, counts, evidence = e_step(weights, candidates, posterior, sample_weight)
         penalty = np.sum(basis.ridge[:, None] * sticks**2) / 2
-        path.append(float(sample_weight @ np.log(evidence) - dirichlet_divergence(posterior, concentration) - penalty))
+        path.append(
+            float(
+                sample_weight @ np.log(evidence)
+                - dirichlet_divergence(posterior, concentration)
+                - penalty
+            )
+        )
         converged = len(path) > 1 and path[-1] - path[-2] <= tol * sample_weight.sum()
     coef, intercept = basis.coefficients(sticks)
     posterior, weights = posterior[:, np.argsort(classes)], weights[np.argsort(rows)]
-    return Mixture(coef, intercept, posterior, candidate_confidence(weights, given, posterior), np.array(path), converged)
+    return Mixture(
+        coef,
+        intercept,
+        posterior,
+        candidate_confidence(weights, given, posterior),
+        np.array(path),
+        converged,
+    )
 
 
-def candidate_confidence(weights: np.ndarray, candidates: sparse.csr_array, posterior: np.ndarray) -> np.ndarray:
+def candidate_confidence(
+    weights: np.ndarray, candidates: sparse.csr_array, posterior: np.ndarray
+) -> np.ndarray:
     """``q_i(y) = Σ_k q_i(k, y)`` at the candidate entries."""
     labels = np.exp(expected_log_labels(posterior))
     rows = np.repeat(np.arange(candidates.shape[0]), np.diff(candidates.indptr))
     joint = np.empty(len(rows))
-    for part in gen_batches(len(rows), max(1, 2**20 // len(labels))):  # entries × components take room
+    for part in gen_batches(
+        len(rows), max(1, 2**20 // len(labels))
+    ):  # entries × components take room
         joint[part] = np.einsum("ek,ek->e", weights[rows[part]], labels.T[candidates.indices[part]])
     return row_normalise(joint, candidates.indptr)
 
 
-def mixture_proba(X: np.ndarray, coef: np.ndarray, intercept: np.ndarray, posterior: np.ndarray) -> np.ndarray:
+def mixture_proba(
+    X: np.ndarray, coef: np.ndarray, intercept: np.ndarray, posterior: np.ndarray
+) -> np.ndarray:
     """``p(y | x) = Σ_k φ_k(x) E[θ_ky]``."""
     weights = np.exp(log_stick_weights(X @ coef + intercept))
     return weights @ (posterior / posterior.sum(axis=1, keepdims=True))

@@ -7,7 +7,8 @@ from pathlib import Path
 
 
 def available_memory() -> int | None:
-    """Bytes that can be used now: what the machine has free, or less where a control group (a container) sets a limit.
+    """Bytes that can be used now: what the machine has free, or less where a control group (a
+    container) sets a limit.
 
     Returns
     -------
@@ -24,7 +25,11 @@ def _machine() -> int | None:
         kilobytes = next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
     except (OSError, StopIteration, ValueError):
         # Not Linux: all that is built in.
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else None
+        return (
+            os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+            if hasattr(os, "sysconf")
+            else None
+        )
     return kilobytes * 1024
 
 

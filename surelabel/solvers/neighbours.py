@@ -1,4 +1,6 @@
-"""Nearest neighbours by Euclidean distance, the same ones on every machine: equal distances go to the lower row."""
+"""Nearest neighbours by Euclidean distance, the same ones on every machine: equal distances go to
+the lower row.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +10,22 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 _CELLS = 2**20  # numbers held at a time, in each array
-LINKS, BREADTH = 16, 80  # of the graph of an index: neighbours of a row, and rows kept in view while it is built and searched
+LINKS, BREADTH = (
+    16,
+    80,
+    # of the graph of an index: neighbours of a row, and rows kept in view while it is built and
+    # searched
+)
 
 
-def nearest(instances: np.ndarray, k: int, queries: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+def nearest(
+    instances: np.ndarray, k: int, queries: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Distances and rows of the ``k`` nearest instances of each query, nearest first.
 
-    Distances by matrix product, ``‖x‖² - 2 x·y + ‖y‖²``, are fast but noisy. They only narrow the choice, to the rows that
-    may be among the ``k`` nearest whatever the noise; these are then measured exactly and sorted.
+    Distances by matrix product, ``‖x‖² - 2 x·y + ‖y‖²``, are fast but noisy. They only narrow the
+    choice, to the rows that may be among the ``k`` nearest whatever the noise; these are then
+    measured exactly and sorted.
 
     Parameters
     ----------
@@ -43,7 +53,11 @@ def nearest(instances: np.ndarray, k: int, queries: np.ndarray | None = None) ->
         rough += squares  # but for ‖x‖², which the instances have in common
         if queries is None:
             rough[np.arange(len(block)), np.arange(start, start + len(block))] = np.inf
-        noise = instances.shape[1] * np.finfo(float).eps * (np.linalg.norm(shifted, axis=1) + np.sqrt(squares.max())) ** 2
+        noise = (
+            instances.shape[1]
+            * np.finfo(float).eps
+            * (np.linalg.norm(shifted, axis=1) + np.sqrt(squares.max())) ** 2
+        )
         limit = _kth_smallest_or_more(rough, k) + 2 * noise
         query, row = np.nonzero(rough <= limit[:, None])
         found.append(_first(block, query, instances, row, k))
@@ -54,7 +68,9 @@ def nearest(instances: np.ndarray, k: int, queries: np.ndarray | None = None) ->
 def _first(
     points: np.ndarray, query: np.ndarray, instances: np.ndarray, row: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The ``k`` nearest of the listed pairs of each point; pairs are in ascending order, and ``k`` or more of each point."""
+    """The ``k`` nearest of the listed pairs of each point; pairs are in ascending order, and ``k``
+    or more of each point.
+    """
     squared = _squared_distances(points, query, instances, row)
     order = np.lexsort((squared, query))  # stable: among equals the lower row stays first
     first = np.searchsorted(query, np.arange(len(points)))
@@ -63,11 +79,13 @@ def _first(
 
 
 class ApproximateIndex:
-    """Neighbours that are probably the nearest: the graph of Malkov & Yashunin (2020), by the package faiss.
+    """Neighbours that are probably the nearest: the graph of Malkov & Yashunin (2020), by the
+    package faiss.
 
-    The distances of the rows found are exact. What is missed depends on the data: of the ten nearest among 20,000 rows, the graph
-    found more than 99.9 % on clustered ones (16 dimensions in 50) and 93 % in 50 independent normal features. An inverted file
-    is two to three times as fast at 100,000 rows, but found 53 % of the latter.
+    The distances of the rows found are exact. What is missed depends on the data: of the ten
+    nearest among 20,000 rows, the graph found more than 99.9 % on clustered ones (16 dimensions in
+    50) and 93 % in 50 independent normal features. An inverted file is two to three times as fast
+    at 100,000 rows, but found 53 % of the latter.
 
     Parameters
     ----------
@@ -82,13 +100,18 @@ class ApproximateIndex:
         self._centre = instances.mean(axis=0)  # nearer the origin, less noise in single precision
         self._index = faiss.IndexHNSWFlat(instances.shape[1], LINKS)
         self._index.hnsw.efConstruction = BREADTH
-        with threadpool_limits(1):  # rows join the graph in their order, so that it does not depend on the number of threads
+        with threadpool_limits(
+            1
+            # rows join the graph in their order, so that it does not depend on the number of
+            # threads
+        ):
             self._index.add(self._single(instances))
 
     def nearest(self, k: int, queries: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """As :func:`nearest`; rows of which too few neighbours are found are looked up exactly."""
         points = self._instances if queries is None else queries
-        # Some more than are wanted, as single precision confuses rows that are nearly as far; and the row itself.
+        # Some more than are wanted, as single precision confuses rows that are nearly as far; and
+        # the row itself.
         wanted = min(k + 5, len(self._instances))
         self._index.hnsw.efSearch = max(BREADTH, 2 * wanted)
         found = self._index.search(self._single(points), wanted)[1]
@@ -103,10 +126,14 @@ class ApproximateIndex:
         found = np.sort(found[enough], axis=1)
         query, column = np.nonzero(found >= 0)
         if len(enough):
-            distances[enough], rows[enough] = _first(points[enough], query, self._instances, found[query, column], k)
+            distances[enough], rows[enough] = _first(
+                points[enough], query, self._instances, found[query, column], k
+            )
         return distances, rows
 
-    def _exactly(self, which: np.ndarray, k: int, queries: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    def _exactly(
+        self, which: np.ndarray, k: int, queries: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         if queries is not None:
             return nearest(self._instances, k, queries[which])
         distances, rows = nearest(self._instances, k + 1, self._instances[which])
@@ -119,7 +146,9 @@ class ApproximateIndex:
 
 
 def _kth_smallest_or_more(values: np.ndarray, k: int) -> np.ndarray:
-    """Upper bound, and close, of the ``k``-th smallest value of each row: that of the minima of ``16 k`` groups of columns."""
+    """Upper bound, and close, of the ``k``-th smallest value of each row: that of the minima of
+    ``16 k`` groups of columns.
+    """
     groups = 16 * k
     width = values.shape[1] // groups
     if width > 1:

@@ -1,4 +1,6 @@
-"""An order of rows and classes that belongs to the data: what amplifies rounding errors must sum in one order."""
+"""An order of rows and classes that belongs to the data: what amplifies rounding errors must sum in
+one order.
+"""
 
 from typing import Any
 
@@ -10,7 +12,9 @@ from .row_blocks import row_blocks
 TINY = np.finfo(float).tiny
 
 
-def canonical_order(X: Any, candidates: sparse.csr_array, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def canonical_order(
+    X: Any, candidates: sparse.csr_array, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Order rows and classes by what they are, not by how they came.
 
     Parameters
@@ -25,9 +29,11 @@ def canonical_order(X: Any, candidates: sparse.csr_array, weight: np.ndarray) ->
     Returns
     -------
     rows : ndarray of shape (m,)
-        By a number that no two different instances share, short of an accident; then by candidates, then by weight.
+        By a number that no two different instances share, short of an accident; then by candidates,
+        then by weight.
     classes : ndarray of shape (l,)
-        Most candidate mass ``Σ_i weight_i/|S_i|`` first; equal masses (to rounding) by the sum of their mean instance.
+        Most candidate mass ``Σ_i weight_i/|S_i|`` first; equal masses (to rounding) by the sum of
+        their mean instance.
     """
     shares = candidates.multiply((weight / candidates.sum(axis=1))[:, None]).tocsr()
     mass = shares.sum(axis=0)
@@ -36,8 +42,9 @@ def canonical_order(X: Any, candidates: sparse.csr_array, weight: np.ndarray) ->
     classes = np.lexsort((mean_sum, -np.round(mass / mass.sum(), 9)))
     rng = np.random.default_rng(0)
     direction, label_direction = rng.standard_normal(X.shape[1]), rng.standard_normal(len(classes))
-    # As they are, and with all features of one size, where small ones vanish beside large ones. A sparse product sums each
-    # row by itself: its last digit does not depend on where the row stands.
+    # As they are, and with all features of one size, where small ones vanish beside large ones. A
+    # sparse product sums each row by itself: its last digit does not depend on where the row
+    # stands.
     blocks = [sparse.csr_array(block) for _, block in row_blocks(X, 2)]
     size = np.max([abs(block).max(axis=0).toarray().ravel() for block in blocks], axis=0)
     directions = np.column_stack([direction / np.maximum(size, TINY), direction])

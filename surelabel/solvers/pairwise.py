@@ -1,6 +1,7 @@
 """One-vs-one decomposition of candidate labels, and many kernel machines over one kernel matrix.
 
-The pairs of ``l`` labels are ordered as ``(0, 1), (0, 2), …, (0, l - 1), (1, 2), …``: those of one first label are consecutive.
+The pairs of ``l`` labels are ordered as ``(0, 1), (0, 2), …, (0, l - 1), (1, 2), …``: those of one
+first label are consecutive.
 """
 
 from collections.abc import Iterable, Iterator
@@ -9,10 +10,16 @@ import numpy as np
 from scipy import sparse
 
 
-def pair_problems(indptr: np.ndarray, indices: np.ndarray, n_labels: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Rows that have exactly one of two labels as candidate, and whether it is the first of the two, for each pair."""
+def pair_problems(
+    indptr: np.ndarray, indices: np.ndarray, n_labels: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Rows that have exactly one of two labels as candidate, and whether it is the first of the
+    two, for each pair.
+    """
     ones = np.ones(len(indices), np.int8)
-    holders = sparse.csc_array(sparse.csr_array((ones, indices, indptr), shape=(len(indptr) - 1, n_labels)))
+    holders = sparse.csc_array(
+        sparse.csr_array((ones, indices, indptr), shape=(len(indptr) - 1, n_labels))
+    )
     rows_of = np.split(holders.indices, holders.indptr[1:-1])
     is_first = np.zeros(len(indptr) - 1, bool)
     for j, rows in enumerate(rows_of):
@@ -24,7 +31,9 @@ def pair_problems(indptr: np.ndarray, indices: np.ndarray, n_labels: int) -> Ite
 
 
 def pair_votes(outputs: np.ndarray, n_labels: int) -> np.ndarray:
-    """Votes for each label: a pair's positive output is one for its first label, a negative one for its second, 0 is none."""
+    """Votes for each label: a pair's positive output is one for its first label, a negative one for
+    its second, 0 is none.
+    """
     votes = np.zeros((len(outputs), n_labels))
     start = 0
     for j in range(n_labels - 1):
@@ -36,7 +45,9 @@ def pair_votes(outputs: np.ndarray, n_labels: int) -> np.ndarray:
 
 
 def keep_elected(votes: np.ndarray, indptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """Which candidates remain: those that have most votes of all labels; all of them in a row where none has."""
+    """Which candidates remain: those that have most votes of all labels; all of them in a row where
+    none has.
+    """
     sizes = np.diff(indptr)
     rows = np.repeat(np.arange(len(sizes)), sizes)
     elected = votes[rows, indices] == votes.max(axis=1)[rows]
@@ -47,4 +58,6 @@ def sparse_rows(rows: Iterable[tuple[np.ndarray, np.ndarray]], n_columns: int) -
     """One compressed row of each (columns, values)."""
     columns, values = zip(*rows, strict=True)
     indptr = np.concatenate([[0], np.cumsum([len(c) for c in columns])])
-    return sparse.csr_array((np.concatenate(values), np.concatenate(columns), indptr), shape=(len(columns), n_columns))
+    return sparse.csr_array(
+        (np.concatenate(values), np.concatenate(columns), indptr), shape=(len(columns), n_columns)
+    )

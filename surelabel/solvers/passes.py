@@ -1,4 +1,6 @@
-"""Passes over blocks of rows: several blocks at a time, results in order, features kept or made again."""
+"""Passes over blocks of rows: several blocks at a time, results in order, features kept or made
+again.
+"""
 
 from __future__ import annotations
 
@@ -26,19 +28,27 @@ CELLS = 2**22  # numbers in the features of one block
 
 
 def block_rows(n_components: int) -> int:
-    """Number of rows of a block. It does not depend on the machine, as sums over blocks would end in other digits."""
+    """Number of rows of a block. It does not depend on the machine, as sums over blocks would end
+    in other digits.
+    """
     return max(256, CELLS // n_components)
 
 
-def ordered_map(function: Callable[[T], R], items: Iterable[T], n_jobs: int | None = None) -> Iterator[R]:
+def ordered_map(
+    function: Callable[[T], R], items: Iterable[T], n_jobs: int | None = None
+) -> Iterator[R]:
     """``map`` by threads: each item on one of them, with BLAS inside it on one.
 
-    ``n_jobs`` is their number, as scikit-learn counts (-1 for all cores); None for as many as BLAS has.
+    ``n_jobs`` is their number, as scikit-learn counts (-1 for all cores); None for as many as BLAS
+    has.
 
-    Results come in the order of the items, so that sums do not depend on the number of cores. The next item is read while those
-    before it are worked on, and no more than a few are on their way.
+    Results come in the order of the items, so that sums do not depend on the number of cores. The
+    next item is read while those before it are worked on, and no more than a few are on their way.
     """
-    with blas_threads(0, enough=1) as free, ThreadPoolExecutor(n_threads := effective_n_jobs(n_jobs or free)) as pool:
+    with (
+        blas_threads(0, enough=1) as free,
+        ThreadPoolExecutor(n_threads := effective_n_jobs(n_jobs or free)) as pool,
+    ):
         pending: deque[Future[R]] = deque()
         try:
             for item in items:
@@ -53,7 +63,8 @@ def ordered_map(function: Callable[[T], R], items: Iterable[T], n_jobs: int | No
 
 
 class LocalPasses:
-    """Passes over rows on this machine, as :class:`~surelabel.solvers.lowrank.Passes`; use it as a context.
+    """Passes over rows on this machine, as :class:`~surelabel.solvers.lowrank.Passes`; use it as a
+    context.
 
     Parameters
     ----------
@@ -64,7 +75,8 @@ class LocalPasses:
     features : callable
         The feature map.
     blocks_of : callable
-        The candidates of a slice of rows, as :class:`~surelabel.solvers.confidence.CandidateBlocks`.
+        The candidates of a slice of rows, as
+        :class:`~surelabel.solvers.confidence.CandidateBlocks`.
     confidence : ndarray of shape (n_entries,)
         Where the confidences are kept; its type is the precision of the features.
     indptr : ndarray of shape (m + 1,)
@@ -72,7 +84,8 @@ class LocalPasses:
     weight : ndarray of shape (m,) or None
         Weights of the rows.
     keep : {"memory", "disk", "recompute"}
-        What happens to the features after the first pass. "disk" is a temporary file, gone with the context.
+        What happens to the features after the first pass. "disk" is a temporary file, gone with the
+        context.
     n_jobs : int, default=None
         Number of threads, as in :func:`ordered_map`.
     """
@@ -123,7 +136,9 @@ class LocalPasses:
 
         parts = ordered_map(work, self._items(), self._n_jobs)
         certain, moving = next(parts)
-        for more in parts:  # added as they come: sums of l × D numbers for each of many blocks would not stay small
+        for more in (
+            parts
+        ):  # added as they come: sums of l × D numbers for each of many blocks would not stay small
             certain, moving = certain + more[0], moving + more[1]
         return certain, moving
 
@@ -147,7 +162,9 @@ class LocalPasses:
         if type(self._store) is _Store:
             return self._instances()
         m = self._shape[0]
-        return ((slice(start, min(start + self._step, m)), None) for start in range(0, m, self._step))
+        return (
+            (slice(start, min(start + self._step, m)), None) for start in range(0, m, self._step)
+        )
 
     def _instances(self) -> Iterator[tuple[slice, np.ndarray]]:
         start = 0
@@ -204,7 +221,9 @@ class _Memory(_Store):
 
 
 class _Disk(_Store):
-    """Features go to a file without a name, so that nothing is left behind. Not a map, whose pages would count as memory."""
+    """Features go to a file without a name, so that nothing is left behind. Not a map, whose pages
+    would count as memory.
+    """
 
     def __init__(self, shape: tuple[int, int], dtype: Any) -> None:
         self._width, self._dtype = shape[1], np.dtype(dtype)

@@ -1,4 +1,6 @@
-"""Maximum-margin learning from candidate labels (Nguyen & Caruana 2008), by successive convex problems."""
+"""Maximum-margin learning from candidate labels (Nguyen & Caruana 2008), by successive convex
+problems.
+"""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -19,7 +21,9 @@ PROXIMAL_STEPS = 200  # at most, for one convex problem; under ten are usual
 
 
 class Problem(NamedTuple):
-    """The data of the objective: instances, flat positions and row pointers of the candidates, cost of each row's loss, λ."""
+    """The data of the objective: instances, flat positions and row pointers of the candidates, cost
+    of each row's loss, λ.
+    """
 
     X: Any
     entries: np.ndarray
@@ -29,7 +33,9 @@ class Problem(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """Weights (n, l), objective before the first and after each round, and whether the wanted accuracy was reached."""
+    """Weights (n, l), objective before the first and after each round, and whether the wanted
+    accuracy was reached.
+    """
 
     weights: np.ndarray
     objective: list[float]
@@ -47,14 +53,17 @@ def fit_plsvm(
     tol: float,
     max_iter: int,
 ) -> Solution:
-    """Minimise ``λ/2 ‖W‖² + Σ_i cost_i max(0, 1 - (max_{j∈S_i} f_j - max_{k∉S_i} f_k))`` with ``f = xᵢᵀW``, costs of sum 1.
+    """Minimise ``λ/2 ‖W‖² + Σ_i cost_i max(0, 1 - (max_{j∈S_i} f_j - max_{k∉S_i} f_k))`` with ``f =
+    xᵢᵀW``, costs of sum 1.
 
-    The first maximum makes it non-convex. Each round replaces it by the score of the candidate that is best so far (evenly
-    of all that are equally good). That bounds the objective from above and touches it at the current weights, so no round can
-    raise it: the concave-convex procedure (Yuille & Rangarajan 2003).
+    The first maximum makes it non-convex. Each round replaces it by the score of the candidate that
+    is best so far (evenly of all that are equally good). That bounds the objective from above and
+    touches it at the current weights, so no round can raise it: the concave-convex procedure
+    (Yuille & Rangarajan 2003).
 
-    At W = 0 all candidates are equally good and any mixture of them will do, but their mean can leave W = 0 optimal: the first
-    round mixes them by their probabilities under CLPL, whose convex problem has one solution.
+    At W = 0 all candidates are equally good and any mixture of them will do, but their mean can
+    leave W = 0 optimal: the first round mixes them by their probabilities under CLPL, whose convex
+    problem has one solution.
 
     Parameters
     ----------
@@ -77,11 +86,13 @@ def fit_plsvm(
     -------
     Solution
     """
-    # A rounding error can decide which of two candidates is better, and so the way of all rounds after it: sums get one
-    # order, and one thread.
+    # A rounding error can decide which of two candidates is better, and so the way of all rounds
+    # after it: sums get one order, and one thread.
     classes = np.arange(n_classes)
     if not isinstance(X, RowBlocks):
-        candidates = sparse.csr_array((np.ones(len(indices)), indices, indptr), shape=(X.shape[0], n_classes))
+        candidates = sparse.csr_array(
+            (np.ones(len(indices)), indices, indptr), shape=(X.shape[0], n_classes)
+        )
         rows, classes = canonical_order(X, candidates, weight)
         ordered = candidates[rows][:, classes].sorted_indices()
         X, indptr, indices, weight = X[rows], ordered.indptr, ordered.indices, weight[rows]
@@ -89,8 +100,15 @@ def fit_plsvm(
     entries = np.repeat(np.arange(len(sizes)) * n_classes, sizes) + indices
     problem = Problem(X, entries, indptr, weight / weight.sum(), lam)
     W, alpha, smoothing = np.zeros((X.shape[1], n_classes)), np.zeros((X.shape[0], n_classes)), 0.3
-    scores = X @ fit_clpl(X, indptr, indices, n_classes, problem.cost / lam, tol=1e-4, max_iter=1000).weights
-    share = row_softmax(softmax_scale(scores, indptr, indices, weight) * np.take(scores, entries), indptr)
+    scores = (
+        X
+        @ fit_clpl(
+            X, indptr, indices, n_classes, problem.cost / lam, tol=1e-4, max_iter=1000
+        ).weights
+    )
+    share = row_softmax(
+        softmax_scale(scores, indptr, indices, weight) * np.take(scores, entries), indptr
+    )
     objective, converged = [max_margin_objective(problem, share, W)], False
     for _ in range(max_iter):
         W, alpha, smoothing, solved = max_margin(problem, share, W, alpha, smoothing, tol)
@@ -103,7 +121,9 @@ def fit_plsvm(
 
 
 def best_candidates(problem: Problem, W: np.ndarray) -> np.ndarray:
-    """At each candidate entry: 1 if its score is the best of its row (equal parts of 1 if several are), else 0."""
+    """At each candidate entry: 1 if its score is the best of its row (equal parts of 1 if several
+    are), else 0.
+    """
     scores = np.take(problem.X @ W, problem.entries)
     sizes = np.diff(problem.indptr)
     tie = 1e-9 * np.abs(scores).max()
@@ -112,7 +132,9 @@ def best_candidates(problem: Problem, W: np.ndarray) -> np.ndarray:
 
 
 def violations(problem: Problem, share: np.ndarray, W: np.ndarray) -> np.ndarray:
-    """``1 - (Σ_{j∈S} share_j f_j - f_k)`` for the labels ``k ∉ S`` of every row, -inf for the candidates."""
+    """``1 - (Σ_{j∈S} share_j f_j - f_k)`` for the labels ``k ∉ S`` of every row, -inf for the
+    candidates.
+    """
     scores = problem.X @ W
     chosen = row_sum(share * np.take(scores, problem.entries), problem.indptr)
     scores += (1 - chosen)[:, None]
@@ -136,11 +158,12 @@ def max_margin(
 ) -> tuple[np.ndarray, np.ndarray, float, bool]:
     """Solve the convex problem in which ``share`` says how much each candidate counts.
 
-    The loss of a row is the maximum of ``⟨α, violations⟩`` over ``α ≥ 0, Σ α ≤ 1``. Taking ``smoothing/2 ‖α - α°‖²`` off makes
-    it smooth in W, and the maximiser found becomes the next ``α°``: proximal steps in the dual variables (the method of
-    multipliers, Rockafellar 1976), exact in the end whatever the smoothing. Any ``α`` bounds the minimum from below, so the
-    duality gap tells when to stop: below a tenth of what was gained since the start, or the part ``tol`` of what was gained
-    since W = 0.
+    The loss of a row is the maximum of ``⟨α, violations⟩`` over ``α ≥ 0, Σ α ≤ 1``. Taking
+    ``smoothing/2 ‖α - α°‖²`` off makes it smooth in W, and the maximiser found becomes the next
+    ``α°``: proximal steps in the dual variables (the method of multipliers, Rockafellar 1976),
+    exact in the end whatever the smoothing. Any ``α`` bounds the minimum from below, so the duality
+    gap tells when to stop: below a tenth of what was gained since the start, or the part ``tol`` of
+    what was gained since W = 0.
 
     Returns
     -------
@@ -157,7 +180,9 @@ def max_margin(
         np.put(slope, entries, -share * np.repeat(slope.sum(axis=1), sizes))
         return X.T @ slope
 
-    def maximiser(W: np.ndarray, center: np.ndarray, smoothing: float) -> tuple[np.ndarray, np.ndarray]:
+    def maximiser(
+        W: np.ndarray, center: np.ndarray, smoothing: float
+    ) -> tuple[np.ndarray, np.ndarray]:
         violation = violations(problem, share, W)
         alpha = project(center + violation / smoothing)
         np.put(violation, entries, 0)
@@ -165,7 +190,9 @@ def max_margin(
 
     def smoothed(W: np.ndarray, center: np.ndarray, smoothing: float) -> tuple[float, np.ndarray]:
         alpha, violation = maximiser(W, center, smoothing)
-        loss = np.einsum("ij,ij->i", alpha, violation) - 0.5 * smoothing * ((alpha - center) ** 2).sum(axis=1)
+        loss = np.einsum("ij,ij->i", alpha, violation) - 0.5 * smoothing * (
+            (alpha - center) ** 2
+        ).sum(axis=1)
         return float(0.5 * lam * np.vdot(W, W) + cost @ loss), lam * W + gradient_of_loss(alpha)
 
     zero = max_margin_objective(problem, share, np.zeros_like(W))
@@ -174,7 +201,9 @@ def max_margin(
     factor = curvature_factor(X, 0.2 / smoothing * cost, ridge=lam)
     for _ in range(PROXIMAL_STEPS):
         center = alpha
-        found = minimise(partial(smoothed, center=center, smoothing=smoothing), W, factor, tol=0.1, max_iter=100)
+        found = minimise(
+            partial(smoothed, center=center, smoothing=smoothing), W, factor, tol=0.1, max_iter=100
+        )
         W = found.weights
         alpha, _ = maximiser(W, center, smoothing)
         dual_W = gradient_of_loss(alpha) / -lam

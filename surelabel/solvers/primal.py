@@ -1,7 +1,7 @@
 """The linear model of SURE (eq. 3 and 4): an ``n × n`` system, factorised once per fit.
 
-With weights ``w = s²`` and ``x̄ = Xᵀw / Σw`` the weighted mean, ``W = (X̃ᵀX̃ + βI)⁻¹ X̃ᵀP̃`` where ``X̃ = diag(s)(X - 1x̄ᵀ)`` and
-``P̃ = diag(s) P``; ``b = p̄ - Wᵀx̄``.
+With weights ``w = s²`` and ``x̄ = Xᵀw / Σw`` the weighted mean, ``W = (X̃ᵀX̃ + βI)⁻¹ X̃ᵀP̃`` where
+``X̃ = diag(s)(X - 1x̄ᵀ)`` and ``P̃ = diag(s) P``; ``b = p̄ - Wᵀx̄``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ class PrimalModel:
     Parameters
     ----------
     X : array or CSR matrix of shape (m, n)
-        The instances, rows in the order of ``blocks``. A sparse ``X`` is never centred or made dense.
+        The instances, rows in the order of ``blocks``. A sparse ``X`` is never centred or made
+        dense.
     beta : float
         The regularisation β.
     blocks : CandidateBlocks
@@ -45,10 +46,14 @@ class PrimalModel:
         self._entry_columns = np.concatenate([blocks.clean_columns, blocks.columns])
         # Pᵀ as compressed rows: its entries are those of P, class by class.
         self._by_class = np.argsort(self._entry_columns, kind="stable")
-        self._class_bounds = np.searchsorted(self._entry_columns[self._by_class], np.arange(blocks.n_classes + 1))
+        self._class_bounds = np.searchsorted(
+            self._entry_columns[self._by_class], np.arange(blocks.n_classes + 1)
+        )
 
     def step(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Outputs at the ambiguous entries and the loss of the model, as :class:`~surelabel.solvers.alternate.Model`."""
+        """Outputs at the ambiguous entries and the loss of the model, as
+        :class:`~surelabel.solvers.alternate.Model`.
+        """
         blocks = self.blocks
         everywhere = self._everywhere(p)
         W, mean = self._solve(everywhere)
@@ -62,7 +67,9 @@ class PrimalModel:
         return q[:, blocks.n_clean :], loss
 
     def coefficients(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """``W`` (problems × n × l) and ``b`` (problems × l) of eq. 4 for the confidences ``p`` (problems × entries)."""
+        """``W`` (problems × n × l) and ``b`` (problems × l) of eq. 4 for the confidences ``p``
+        (problems × entries).
+        """
         W, mean = self._solve(self._everywhere(p))
         return W.transpose(0, 2, 1), mean - W @ self._x_mean
 
@@ -83,6 +90,8 @@ class PrimalModel:
             mass = np.asarray(weighted.sum(axis=1)).ravel()
             mean[i] = mass / blocks.total_weight
             product = weighted @ self._X
-            right[i] = (product.toarray() if sparse.issparse(product) else product) - np.outer(mass, self._shift)
+            right[i] = (product.toarray() if sparse.issparse(product) else product) - np.outer(
+                mass, self._shift
+            )
         flat = right.reshape(-1, self._X.shape[1])
         return solve(self._factor, flat).reshape(right.shape), mean

@@ -6,11 +6,15 @@ from scipy import sparse
 from .segments import row_normalise
 
 
-def candidate_graph(neighbours: np.ndarray, weights: np.ndarray, indptr: np.ndarray, indices: np.ndarray) -> sparse.csr_array:
-    """Neighbour graph between candidate entries: (i, c) hears (j, c) with the weight of j among i's neighbours.
+def candidate_graph(
+    neighbours: np.ndarray, weights: np.ndarray, indptr: np.ndarray, indices: np.ndarray
+) -> sparse.csr_array:
+    """Neighbour graph between candidate entries: (i, c) hears (j, c) with the weight of j among i's
+    neighbours.
 
-    What row ``j`` says of labels that are no candidates of ``i`` is dropped, so a round of propagation costs what the candidates
-    cost, not instances × labels. The weights of a row's neighbours are scaled to sum 1 (all zero: they stay so).
+    What row ``j`` says of labels that are no candidates of ``i`` is dropped, so a round of
+    propagation costs what the candidates cost, not instances × labels. The weights of a row's
+    neighbours are scaled to sum 1 (all zero: they stay so).
 
     Parameters
     ----------
@@ -38,7 +42,8 @@ def candidate_graph(neighbours: np.ndarray, weights: np.ndarray, indptr: np.ndar
 def propagate(
     graph: sparse.csr_array, indptr: np.ndarray, alpha: float, max_iter: int, tol: float
 ) -> tuple[np.ndarray, int, bool]:
-    """Repeat ``f ← α graph f + (1 - α) f₀``, each row back on the simplex, from ``f₀`` uniform over the candidates.
+    """Repeat ``f ← α graph f + (1 - α) f₀``, each row back on the simplex, from ``f₀`` uniform over
+    the candidates.
 
     Parameters
     ----------
@@ -70,8 +75,11 @@ def propagate(
     return confidence, n_iter, bool(change <= tol)
 
 
-def restore_class_mass(confidence: np.ndarray, indptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """Scale each class so that its mass is again what it was with all candidates equally likely; rows back on the simplex.
+def restore_class_mass(
+    confidence: np.ndarray, indptr: np.ndarray, indices: np.ndarray
+) -> np.ndarray:
+    """Scale each class so that its mass is again what it was with all candidates equally likely;
+    rows back on the simplex.
 
     Parameters
     ----------

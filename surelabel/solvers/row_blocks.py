@@ -26,7 +26,9 @@ class RowBlocks:
         Whether a column of ones is added behind them.
     """
 
-    def __init__(self, read: Callable[[int], Iterator[np.ndarray]], shape: tuple[int, int], constant: bool) -> None:
+    def __init__(
+        self, read: Callable[[int], Iterator[np.ndarray]], shape: tuple[int, int], constant: bool
+    ) -> None:
         self._read, self._constant = read, constant
         self.shape = (shape[0], shape[1] + constant)
 
@@ -50,14 +52,20 @@ class _Transposed:
         self._matrix = matrix
 
     def __matmul__(self, values: np.ndarray) -> np.ndarray:
-        return reduce(add, (X.T @ values[rows] for rows, X in row_blocks(self._matrix, values.shape[1])))
+        return reduce(
+            add, (X.T @ values[rows] for rows, X in row_blocks(self._matrix, values.shape[1]))
+        )
 
 
 def row_blocks(X: Any, width: int) -> Iterator[tuple[slice, Any]]:
-    """Rows of an array, a CSR matrix or :class:`RowBlocks`, so many that ``width`` numbers for each of them are a block."""
+    """Rows of an array, a CSR matrix or :class:`RowBlocks`, so many that ``width`` numbers for each
+    of them are a block.
+    """
     step = max(1, CELLS // max(width, X.shape[1]))
     if not isinstance(X, RowBlocks):
-        parts = (slice(start, min(start + step, X.shape[0])) for start in range(0, X.shape[0], step))
+        parts = (
+            slice(start, min(start + step, X.shape[0])) for start in range(0, X.shape[0], step)
+        )
         yield from ((part, X if step >= X.shape[0] else X[part]) for part in parts)
         return
     start = 0
@@ -69,4 +77,6 @@ def weighted_gram(X: Any, weight: np.ndarray) -> np.ndarray:
     """``Xᵀ diag(weight) X``."""
     if sparse.issparse(X):
         return (X.T @ X.multiply(weight[:, None])).toarray()
-    return reduce(add, ((block.T * weight[rows]) @ block for rows, block in row_blocks(X, X.shape[1])))
+    return reduce(
+        add, ((block.T * weight[rows]) @ block for rows, block in row_blocks(X, X.shape[1]))
+    )

@@ -6,12 +6,14 @@ from scipy.optimize import brentq
 from .segments import row_max, row_sum
 
 
-def softmax_scale(scores: np.ndarray, indptr: np.ndarray, indices: np.ndarray, weight: np.ndarray) -> float:
+def softmax_scale(
+    scores: np.ndarray, indptr: np.ndarray, indices: np.ndarray, weight: np.ndarray
+) -> float:
     """The factor ``t`` for which ``softmax(t·scores)`` makes the candidates most likely.
 
     Temperature scaling (Guo et al. 2017) with candidate sets in place of labels: it maximises
-    ``Σ_i w_i [(1-ε) log P(S_i) + ε log(1 - P(S_i))]``. As in Platt (1999), ``ε = 1 / (Σw + 2)`` keeps the scale finite where the
-    scores fit every candidate set.
+    ``Σ_i w_i [(1-ε) log P(S_i) + ε log(1 - P(S_i))]``. As in Platt (1999), ``ε = 1 / (Σw + 2)``
+    keeps the scale finite where the scores fit every candidate set.
 
     Parameters
     ----------

@@ -1,4 +1,6 @@
-"""Operations on the entries of compressed rows: every row has at least one entry, so ``reduceat`` is safe."""
+"""Operations on the entries of compressed rows: every row has at least one entry, so ``reduceat``
+is safe.
+"""
 
 import numpy as np
 
@@ -14,7 +16,9 @@ def row_max(values: np.ndarray, indptr: np.ndarray) -> np.ndarray:
 
 
 def row_argmax(values: np.ndarray, indptr: np.ndarray, tie: float = 0.0) -> np.ndarray:
-    """Position (in ``values``) of the largest entry of each row; entries within ``tie`` of it count as equal, the first wins."""
+    """Position (in ``values``) of the largest entry of each row; entries within ``tie`` of it count
+    as equal, the first wins.
+    """
     best = row_max(values, indptr) - tie
     at_best = np.flatnonzero(values >= np.repeat(best, np.diff(indptr)))
     first = np.searchsorted(at_best, indptr[:-1])

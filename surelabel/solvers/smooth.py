@@ -8,11 +8,15 @@ from scipy import linalg, optimize
 
 from .row_blocks import weighted_gram
 
-WIDEST = 2000  # features up to which factorising an n × n matrix is cheap beside the products with X
+WIDEST = (
+    2000  # features up to which factorising an n × n matrix is cheap beside the products with X
+)
 
 
 class Minimum(NamedTuple):
-    """Weights, iterations, whether it ended before ``max_iter``, and what part of the first gradient is left."""
+    """Weights, iterations, whether it ended before ``max_iter``, and what part of the first
+    gradient is left.
+    """
 
     weights: np.ndarray
     n_iter: int
@@ -21,7 +25,9 @@ class Minimum(NamedTuple):
 
 
 def curvature_factor(X: Any, cost: np.ndarray, ridge: float) -> np.ndarray | None:
-    """Cholesky factor ``L`` of ``Xᵀ diag(cost) X + ridge·I``, or None where it is not worth its price (very wide X)."""
+    """Cholesky factor ``L`` of ``Xᵀ diag(cost) X + ridge·I``, or None where it is not worth its
+    price (very wide X).
+    """
     if X.shape[1] > WIDEST:
         return None
     curvature = weighted_gram(X, cost)
@@ -37,7 +43,8 @@ def minimise(
     tol: float,
     max_iter: int,
 ) -> Minimum:
-    """L-BFGS (Liu & Nocedal 1989) from ``start``, in variables in which the function is well conditioned.
+    """L-BFGS (Liu & Nocedal 1989) from ``start``, in variables in which the function is well
+    conditioned.
 
     Parameters
     ----------
@@ -46,9 +53,11 @@ def minimise(
     start : ndarray of shape (n, l)
         Where to begin.
     factor : ndarray of shape (n, n) or None
-        Lower triangular ``L`` with ``L Lᵀ`` near the Hessian of each column: the variables are ``V = Lᵀ W``.
+        Lower triangular ``L`` with ``L Lᵀ`` near the Hessian of each column: the variables are ``V
+        = Lᵀ W``.
     tol : float
-        Stop when the largest entry of the gradient (with respect to ``V``) is this small a part of what it is at ``start``.
+        Stop when the largest entry of the gradient (with respect to ``V``) is this small a part of
+        what it is at ``start``.
     max_iter : int
         Stop after so many iterations.
 
@@ -59,7 +68,11 @@ def minimise(
 
     def weights(flat: np.ndarray) -> np.ndarray:
         V = flat.reshape(start.shape)
-        return V if factor is None else linalg.solve_triangular(factor, V, trans="T", lower=True, check_finite=False)
+        return (
+            V
+            if factor is None
+            else linalg.solve_triangular(factor, V, trans="T", lower=True, check_finite=False)
+        )
 
     def function(flat: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = value_and_gradient(weights(flat))
@@ -77,7 +90,14 @@ def minimise(
         jac=True,
         method="L-BFGS-B",
         # ftol: a step that gains nothing beyond rounding is the last.
-        options={"maxiter": max_iter, "maxfun": 10 * max_iter, "gtol": tol * steepest, "ftol": np.finfo(float).eps},
+        options={
+            "maxiter": max_iter,
+            "maxfun": 10 * max_iter,
+            "gtol": tol * steepest,
+            "ftol": np.finfo(float).eps,
+        },
     )
     # Status 1 is a limit met; 2 is a line search that finds nothing lower: only rounding is left.
-    return Minimum(weights(found.x), found.nit, found.status != 1, float(np.abs(found.jac).max() / steepest))
+    return Minimum(
+        weights(found.x), found.nit, found.status != 1, float(np.abs(found.jac).max() / steepest)
+    )

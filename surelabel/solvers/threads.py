@@ -26,7 +26,8 @@ def blas_threads(n_rows: int, *, enough: int) -> Iterator[int]:
     Yields
     ------
     int
-        Number of threads that are left for other work at the same time: those taken from BLAS, else 1.
+        Number of threads that are left for other work at the same time: those taken from BLAS, else
+        1.
     """
     if n_rows >= enough:
         yield 1

@@ -1,7 +1,9 @@
-"""Cholesky factors and triangular solves: in place, on a part of a matrix, and without holding the interpreter.
+"""Cholesky factors and triangular solves: in place, on a part of a matrix, and without holding the
+interpreter.
 
-SciPy's Python wrappers copy a part of a matrix and hold the interpreter's lock while they work. The same BLAS and LAPACK routines
-are reached here through the function pointers that SciPy publishes for Cython.
+SciPy's Python wrappers copy a part of a matrix and hold the interpreter's lock while they work. The
+same BLAS and LAPACK routines are reached here through the function pointers that SciPy publishes
+for Cython.
 """
 
 from __future__ import annotations
@@ -22,10 +24,12 @@ class NotPositiveDefiniteError(ArithmeticError):
 
 
 def cholesky(K: np.ndarray) -> np.ndarray:
-    """Lower Cholesky factor of a C-ordered symmetric matrix, in its own memory (the upper triangle is not cleaned).
+    """Lower Cholesky factor of a C-ordered symmetric matrix, in its own memory (the upper triangle
+    is not cleaned).
 
-    Large ones by columns of blocks: LAPACK's own ``potrf`` is a tenth faster, but rests on BLAS' ``syrk``, which crashes at some
-    sizes above ten thousand in some versions of OpenBLAS (0.3.31 at 19,690). Here the work is in ``gemm``.
+    Large ones by columns of blocks: LAPACK's own ``potrf`` is a tenth faster, but rests on BLAS'
+    ``syrk``, which crashes at some sizes above ten thousand in some versions of OpenBLAS (0.3.31 at
+    19,690). Here the work is in ``gemm``.
     """
     factor, n = K.T, len(K)
     one, minus = np.ones(1, K.dtype), -np.ones(1, K.dtype)
@@ -38,12 +42,40 @@ def cholesky(K: np.ndarray) -> np.ndarray:
         if info:
             raise NotPositiveDefiniteError(f"leading minor {k + info} of {n} is not positive")
         below = factor[end:, k:end]
-        _call("trsm", factor, b"R", b"L", b"T", b"N", n - end, end - k, one, corner, stride, below, stride)
+        _call(
+            "trsm",
+            factor,
+            b"R",
+            b"L",
+            b"T",
+            b"N",
+            n - end,
+            end - k,
+            one,
+            corner,
+            stride,
+            below,
+            stride,
+        )
         for j in range(end, n, step):
             stop = min(j + step, n)
             left, right, rest = factor[j:, k:end], factor[j:stop, k:end], factor[j:, j:stop]
             sizes = (n - j, stop - j, end - k)
-            _call("gemm", factor, b"N", b"T", *sizes, minus, left, stride, right, stride, one, rest, stride)
+            _call(
+                "gemm",
+                factor,
+                b"N",
+                b"T",
+                *sizes,
+                minus,
+                left,
+                stride,
+                right,
+                stride,
+                one,
+                rest,
+                stride,
+            )
     if not np.isfinite(factor.diagonal()).all():
         raise NotPositiveDefiniteError("it holds NaN or infinity")
     return factor
@@ -66,7 +98,21 @@ def backward(factor: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 def _substitute(factor: np.ndarray, rows: np.ndarray, transposed: bytes) -> np.ndarray:
     n, one = len(factor), np.ones(1, factor.dtype)
-    _call("trsm", factor, b"L", b"L", transposed, b"N", n, len(rows), one, factor, _stride(factor), rows, n)
+    _call(
+        "trsm",
+        factor,
+        b"L",
+        b"L",
+        transposed,
+        b"N",
+        n,
+        len(rows),
+        one,
+        factor,
+        _stride(factor),
+        rows,
+        n,
+    )
     return rows
 
 
@@ -83,19 +129,25 @@ def square(factor: np.ndarray) -> np.ndarray:
 
 
 def _stride(matrix: np.ndarray) -> int:
-    """Distance of the columns of a matrix whose columns are contiguous, as BLAS wants to know it."""
+    """Distance of the columns of a matrix whose columns are contiguous, as BLAS wants to
+    know it.
+    """
     return max(matrix.strides[1] // matrix.itemsize, len(matrix), 1)
 
 
 def _call(name: str, like: np.ndarray, *arguments: Any) -> int:
-    """Call a BLAS or LAPACK routine of the matrix's precision; returns LAPACK's info, 0 for BLAS."""
+    """Call a BLAS or LAPACK routine of the matrix's precision; returns LAPACK's info, 0
+    for BLAS.
+    """
     info = ctypes.c_int(0)
     is_lapack = name not in ("trsm", "gemm")
     pointers: list[Any] = []
     for argument in arguments:
         if isinstance(argument, np.ndarray):
             if argument.dtype != like.dtype:
-                raise TypeError(f"{name} needs matrices of one type, not {like.dtype} and {argument.dtype}")
+                raise TypeError(
+                    f"{name} needs matrices of one type, not {like.dtype} and {argument.dtype}"
+                )
             pointers.append(ctypes.c_void_p(argument.ctypes.data))
         elif isinstance(argument, bytes):
             pointers.append(ctypes.byref(ctypes.c_char(argument)))
@@ -114,4 +166,6 @@ def _routine(name: str, is_lapack: bool, n_arguments: int) -> Any:
     name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
     pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     # A function made this way lets other threads of the interpreter run while it works.
-    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * n_arguments)(pointer_of(capsule, name_of(capsule)))
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * n_arguments)(
+        pointer_of(capsule, name_of(capsule))
+    )

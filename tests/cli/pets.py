@@ -7,7 +7,9 @@ CLASSES = ("cat", "cow", "dog")
 
 
 def make_table(m=60, seed=0):
-    """Three kinds of animals that size and weight tell apart; two thirds have two candidates, every tenth is known."""
+    """Three kinds of animals that size and weight tell apart; two thirds have two candidates, every
+    tenth is known.
+    """
     rng = np.random.default_rng(seed)
     kind = np.arange(m) % 3
     other = (kind + 1 + rng.integers(0, 2, m)) % 3

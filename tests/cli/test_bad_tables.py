@@ -1,4 +1,6 @@
-"""What people get wrong: one line that says what, where and what to do; exit code 2; every file as it was."""
+"""What people get wrong: one line that says what, where and what to do; exit code 2; every file as
+it was.
+"""
 
 import gzip
 import io
@@ -19,8 +21,8 @@ import skops.io
 from PIL import Image
 
 from surelabel import PLKNNClassifier, save_model
-from surelabel.data import tables
-from surelabel.data.tables import write_table
+from surelabel.data import table_files
+from surelabel.data.table_files import write_table
 from tests.cli.pets import make_table, without_labels
 
 CLEAN = "clean bad.csv -o out.csv --labels candidates"
@@ -31,7 +33,7 @@ PREDICT = "predict pets.skops bad.csv -o out.csv"
 def csv_text(table=None):
     """The table as text."""
     file = io.BytesIO()
-    tables.write_delimited(make_table() if table is None else table, file, ",")
+    table_files.write_delimited(make_table() if table is None else table, file, ",")
     return file.getvalue().decode()
 
 
@@ -65,9 +67,15 @@ def parquet(table):
 def long_form(**changes):
     """Two rows for each animal, one per label."""
     table = make_table(12).take(pa.array(np.repeat(np.arange(12), 2)))
-    table = table.drop_columns(["candidates", "truth", "note"]).append_column("label", pa.array(["cat", "dog"] * 12))
+    table = table.drop_columns(["candidates", "truth", "note"]).append_column(
+        "label", pa.array(["cat", "dog"] * 12)
+    )
     for name, values in changes.items():
-        table = table.append_column(name, pa.array(values)) if name not in table.column_names else replaced(name, values, table)
+        table = (
+            table.append_column(name, pa.array(values))
+            if name not in table.column_names
+            else replaced(name, values, table)
+        )
     return csv_text(table)
 
 
@@ -119,8 +127,16 @@ def vectors(length, at=None):
 
 
 M = 60
-INDICATOR = make_table().append_column("is_cat", pa.array([1, 0] * 30)).append_column("is_dog", pa.array([0, 1] * 30))
-VOTES = make_table().append_column("ann", pa.array(["cat", "dog"] * 30)).append_column("bob", pa.array(["dog"] * 60))
+INDICATOR = (
+    make_table()
+    .append_column("is_cat", pa.array([1, 0] * 30))
+    .append_column("is_dog", pa.array([0, 1] * 30))
+)
+VOTES = (
+    make_table()
+    .append_column("ann", pa.array(["cat", "dog"] * 30))
+    .append_column("bob", pa.array(["dog"] * 60))
+)
 
 #: Command, what it must say, and the files it meets.
 CASES = {
@@ -129,27 +145,54 @@ CASES = {
         CLEAN.replace("candidates", "candidats"),
         "there is no column 'candidats'; did you mean 'candidates'?",
     ),
-    "gold column misspelt": (f"{CLEAN} --gold Truht", "there is no column 'Truht'; did you mean 'truth'?"),
+    "gold column misspelt": (
+        f"{CLEAN} --gold Truht",
+        "there is no column 'Truht'; did you mean 'truth'?",
+    ),
     "id column not there": (f"{CLEAN} --id number", "there is no column 'number'"),
-    "feature not there": (f"{CLEAN} --features size,wieght", "there is no column 'wieght'; did you mean 'weight'?"),
-    "excluded column not there": (f"{CLEAN} --exclude nota", "there is no column 'nota'; did you mean 'note'?"),
-    "text column not there": (f"{CLEAN} --text notes", "there is no column 'notes'; did you mean 'note'?"),
-    "image column not there": (f"{CLEAN} --image picture --report r.html", "there is no column 'picture'"),
+    "feature not there": (
+        f"{CLEAN} --features size,wieght",
+        "there is no column 'wieght'; did you mean 'weight'?",
+    ),
+    "excluded column not there": (
+        f"{CLEAN} --exclude nota",
+        "there is no column 'nota'; did you mean 'note'?",
+    ),
+    "text column not there": (
+        f"{CLEAN} --text notes",
+        "there is no column 'notes'; did you mean 'note'?",
+    ),
+    "image column not there": (
+        f"{CLEAN} --image picture --report r.html",
+        "there is no column 'picture'",
+    ),
     "votes columns not there": (
         "clean bad.csv -o out.csv --votes ann,bop",
         "there is no column 'bop'; did you mean 'bob'?",
         csv_text(VOTES),
     ),
     "pattern without columns": ("clean bad.csv -o out.csv --votes x_*", "there is no column 'x_*'"),
-    "id used as feature": (f"{CLEAN} --id name --features name,size", "column 'name' holds labels or names of rows"),
-    "labels used as feature": (f"{CLEAN} --category candidates", "column 'candidates' holds labels"),
-    "one column for two things": (f"{CLEAN} --gold candidates", "column 'candidates' is named for two things at once"),
+    "id used as feature": (
+        f"{CLEAN} --id name --features name,size",
+        "column 'name' holds labels or names of rows",
+    ),
+    "labels used as feature": (
+        f"{CLEAN} --category candidates",
+        "column 'candidates' holds labels",
+    ),
+    "one column for two things": (
+        f"{CLEAN} --gold candidates",
+        "column 'candidates' is named for two things at once",
+    ),
     "two columns of one name": (
         CLEAN,
         "columns 2 and 3 are both named 'size'",
         with_line(1, lambda line: line.replace("weight", "size")),
     ),
-    "no column to learn from": (f"{CLEAN} --exclude size,weight,colour,note,truth,name", "no column is left to learn from"),
+    "no column to learn from": (
+        f"{CLEAN} --exclude size,weight,colour,note,truth,name",
+        "no column is left to learn from",
+    ),
     "new name taken": (
         CLEAN,
         "there is a column 'label' already",
@@ -166,8 +209,16 @@ CASES = {
         "there is no label in column 'candidates'",
         csv_text(replaced("candidates", pa.nulls(M, pa.string()))),
     ),
-    "one class only": (CLEAN, "column 'candidates' holds one label only (cat)", csv_text(replaced("candidates", ["cat"] * M))),
-    "every label everywhere": (CLEAN, "every label be possible in every row", csv_text(replaced("candidates", ["cat|dog"] * M))),
+    "one class only": (
+        CLEAN,
+        "column 'candidates' holds one label only (cat)",
+        csv_text(replaced("candidates", ["cat"] * M)),
+    ),
+    "every label everywhere": (
+        CLEAN,
+        "every label be possible in every row",
+        csv_text(replaced("candidates", ["cat|dog"] * M)),
+    ),
     "as many labels as rows": (
         CLEAN,
         "holds 60 different labels in 60 rows; are these the labels",
@@ -209,27 +260,51 @@ CASES = {
     ),
     "two ways to say labels": (
         f"{CLEAN} --votes truth",
-        "say in one way where the labels are, by --labels, --votes or --indicator; not --labels and --votes",
+        "say in one way where the labels are, by --labels, --votes or --indicator; not --labels "
+        "and --votes",
     ),
     "labels not said": ("clean bad.csv -o out.csv", "say in one way where the labels are"),
     # ---- ids and long form
-    "an id twice": (f"{CLEAN} --id name", "column 'name' has 'animal 1' in rows 1 and 2", with_cell("name", 2, "animal 1")),
+    "an id twice": (
+        f"{CLEAN} --id name",
+        "column 'name' has 'animal 1' in rows 1 and 2",
+        with_cell("name", 2, "animal 1"),
+    ),
     "features of an id differ": (
         LONG,
         "name 'animal 2' has different values in column 'size', in rows 3 and 4",
         long_form(size=[1.0, 1.0, 1.0, *np.arange(21.0)]),
     ),
-    "long form without id": (CLEAN.replace("candidates", "label --long"), "say which columns are id and labels", long_form()),
-    "an id missing": (LONG, "column 'name' names no row in row 3", long_form(name=["a", "a", None] + ["b"] * 21)),
-    "annotators without long form": (f"{CLEAN} --annotator name", "a column of annotators belongs to long form"),
+    "long form without id": (
+        CLEAN.replace("candidates", "label --long"),
+        "say which columns are id and labels",
+        long_form(),
+    ),
+    "an id missing": (
+        LONG,
+        "column 'name' names no row in row 3",
+        long_form(name=["a", "a", None] + ["b"] * 21),
+    ),
+    "annotators without long form": (
+        f"{CLEAN} --annotator name",
+        "a column of annotators belongs to long form",
+    ),
     "an annotator votes twice": (
         f"{LONG} --annotator who",
         "'ann' gives two labels to the id of row 1",
         long_form(who=["ann"] * 24),
     ),
     # ---- cells
-    "text among numbers": (CLEAN, "row 17, column 'size': 'unknown' in a column of numbers", with_cell("size", 17, "unknown")),
-    "infinity": (CLEAN, "row 8, column 'weight': inf cannot be used", with_cell("weight", 8, "inf")),
+    "text among numbers": (
+        CLEAN,
+        "row 17, column 'size': 'unknown' in a column of numbers",
+        with_cell("size", 17, "unknown"),
+    ),
+    "infinity": (
+        CLEAN,
+        "row 8, column 'weight': inf cannot be used",
+        with_cell("weight", 8, "inf"),
+    ),
     "decimal commas": (
         CLEAN,
         "column 'size' holds numbers with a decimal comma",
@@ -261,13 +336,29 @@ CASES = {
         "row 3: 2 columns where the header has 7; is a quotation mark left open",
         with_line(4, lambda line: '"' + line),
     ),
-    "too many cells": (CLEAN, "row 9: 9 columns where the header has 7", with_line(10, lambda line: line + ",1,2")),
-    "too few cells": (CLEAN, "row 20: 2 columns where the header has 7", with_line(21, lambda line: "animal,2")),
+    "too many cells": (
+        CLEAN,
+        "row 9: 9 columns where the header has 7",
+        with_line(10, lambda line: line + ",1,2"),
+    ),
+    "too few cells": (
+        CLEAN,
+        "row 20: 2 columns where the header has 7",
+        with_line(21, lambda line: "animal,2"),
+    ),
     "binary": (CLEAN, "line 1 holds a NUL byte", bytes(range(256)) * 9),
     "PNG called CSV": (CLEAN, "bad.csv: ", png()),
     "workbook called CSV": (CLEAN, "this is an Excel workbook", workbook()),
-    "Parquet called CSV": (CLEAN, "this is a Parquet file; name it .parquet", parquet(make_table())),
-    "workbook": ("clean bad.xlsx -o out.csv --labels a", "workbooks are not read; save the table as CSV", workbook()),
+    "Parquet called CSV": (
+        CLEAN,
+        "this is a Parquet file; name it .parquet",
+        parquet(make_table()),
+    ),
+    "workbook": (
+        "clean bad.xlsx -o out.csv --labels a",
+        "workbooks are not read; save the table as CSV",
+        workbook(),
+    ),
     "not UTF-8": (
         CLEAN,
         "line 5 holds the byte 0xe4, which is not UTF-8; name the file's encoding, often latin-1",
@@ -279,13 +370,32 @@ CASES = {
         csv_text().encode("utf-16-le"),
     ),
     "NUL byte": (CLEAN, "line 31 holds a NUL byte", with_line(31, lambda line: line + "\0")),
-    "another encoding than said": (f"{CLEAN} --encoding ascii", "is not ascii", with_cell("note", 3, "é")),
+    "another encoding than said": (
+        f"{CLEAN} --encoding ascii",
+        "is not ascii",
+        with_cell("note", 3, "é"),
+    ),
     "no such encoding": (f"{CLEAN} --encoding klingon", "there is no encoding 'klingon'"),
-    "two delimiters": (f"{CLEAN} --delimiter ,;", "the delimiter must be one plain character, not ',;'"),
+    "two delimiters": (
+        f"{CLEAN} --delimiter ,;",
+        "the delimiter must be one plain character, not ',;'",
+    ),
     "empty file": (CLEAN, "the file is empty; a table has a header line and rows", ""),
-    "header only": (CLEAN, "there is a header line, but no row below it", csv_text().splitlines()[0] + "\n"),
-    "no header": (CLEAN, "the first line holds numbers (1.5, 2.5, 3), not names of columns", "1.5,2.5,3\n2,3,4\n"),
-    "one row": (CLEAN, "1 row(s) are too few", csv_text(make_table().slice(1, 1)).replace("cat|cow", "cat|cow|")),
+    "header only": (
+        CLEAN,
+        "there is a header line, but no row below it",
+        csv_text().splitlines()[0] + "\n",
+    ),
+    "no header": (
+        CLEAN,
+        "the first line holds numbers (1.5, 2.5, 3), not names of columns",
+        "1.5,2.5,3\n2,3,4\n",
+    ),
+    "one row": (
+        CLEAN,
+        "1 row(s) are too few",
+        csv_text(make_table().slice(1, 1)).replace("cat|cow", "cat|cow|"),
+    ),
     "two rows": (CLEAN, "2 row(s) are too few", csv_text(make_table().slice(0, 2))),
     "damaged Parquet": (
         "clean bad.parquet -o out.csv --labels candidates",
@@ -302,7 +412,11 @@ CASES = {
         "the file is damaged, or not compressed as its name says",
         gzip.compress(csv_text().encode(), mtime=0)[:300],
     ),
-    "not compressed": ("clean bad.csv.gz -o out.csv --labels candidates", "not compressed as its name says", csv_text()),
+    "not compressed": (
+        "clean bad.csv.gz -o out.csv --labels candidates",
+        "not compressed as its name says",
+        csv_text(),
+    ),
     "broken JSON lines": (
         "clean bad.jsonl -o out.csv --labels a",
         "row 2 is not a JSON object on a line of its own",
@@ -313,42 +427,86 @@ CASES = {
         "row 3, column 'a': string where earlier rows have number",
         '{"a": 1}\n{"a": 2}\n{"a": "x"}\n',
     ),
-    "not there": (CLEAN.replace("bad", "none"), "none.csv: the file cannot be read (No such file or directory)"),
-    "a folder": ("clean folder.csv -o out.csv --labels a", "folder.csv: the file cannot be read (Is a directory)"),
-    "unknown ending": ("clean bad.doc -o out.csv --labels a", "tables are files ending in .csv", csv_text()),
+    "not there": (
+        CLEAN.replace("bad", "none"),
+        "none.csv: the file cannot be read (No such file or directory)",
+    ),
+    "a folder": (
+        "clean folder.csv -o out.csv --labels a",
+        "folder.csv: the file cannot be read (Is a directory)",
+    ),
+    "unknown ending": (
+        "clean bad.doc -o out.csv --labels a",
+        "tables are files ending in .csv",
+        csv_text(),
+    ),
     # ---- outputs
     "output folder not there": (CLEAN.replace("out.csv", "there/out.csv"), "there is no folder"),
-    "output is the input": (CLEAN.replace("out.csv", "./bad.csv"), "bad.csv is read by the same command; choose another name"),
+    "output is the input": (
+        CLEAN.replace("out.csv", "./bad.csv"),
+        "bad.csv is read by the same command; choose another name",
+    ),
     "output is the model": (
         PREDICT.replace("out.csv", "pets.csv").replace("bad", "pets"),
         "pets.csv is read by the same command",
     ),
     "report is the output": (f"{CLEAN} --report out.csv", "out.csv is written by the same command"),
-    "output of unknown ending": (CLEAN.replace("out.csv", "out.xls"), "workbooks are not read; save the table as CSV"),
+    "output of unknown ending": (
+        CLEAN.replace("out.csv", "out.xls"),
+        "workbooks are not read; save the table as CSV",
+    ),
     "output without ending": (CLEAN.replace("out.csv", "out"), "tables are files ending in .csv"),
-    "output is a folder": (CLEAN.replace("out.csv", "folder.csv"), "folder.csv: this is no file; name one"),
-    "output is a device": ("fit bad.csv -o /dev/null --labels candidates", "/dev/null: this is no file; name one"),
+    "output is a folder": (
+        CLEAN.replace("out.csv", "folder.csv"),
+        "folder.csv: this is no file; name one",
+    ),
+    "output is a device": (
+        "fit bad.csv -o /dev/null --labels candidates",
+        "/dev/null: this is no file; name one",
+    ),
     # ---- options
-    "error out of range": (f"{CLEAN} --max-error 2", "max_error is a share of wrong labels, above 0 and below 1; got 2"),
+    "error out of range": (
+        f"{CLEAN} --max-error 2",
+        "max_error is a share of wrong labels, above 0 and below 1; got 2",
+    ),
     "unknown method": (f"{CLEAN} --method SUR", "there is no method 'SUR'; did you mean 'SURE'?"),
     "unknown method to compare": (
         "compare bad.csv --labels candidates --methods SURE,KNN",
         "there is no method 'KNN'; did you mean",
     ),
-    "one fold": ("compare bad.csv --labels candidates --folds 1", "60 rows with labels cannot be split into 1 folds"),
+    "one fold": (
+        "compare bad.csv --labels candidates --folds 1",
+        "60 rows with labels cannot be split into 1 folds",
+    ),
     "more folds than rows": (
         "compare bad.csv --labels candidates --folds 61",
         "60 rows with labels cannot be split into 61 folds",
     ),
     "unknown option": (f"{CLEAN} --glod truth", "No such option: --glod"),
     "no number": (f"{CLEAN} --max-error two", "Invalid value for '--max-error'"),
-    "output not said": ("clean bad.csv --labels candidates", "Missing option '--output' / '-o'; see surelabel clean --help"),
-    "machines to standard output": ("predict pets.skops new.csv --json", "--json says what was written: name a file by --output"),
+    "output not said": (
+        "clean bad.csv --labels candidates",
+        "Missing option '--output' / '-o'; see surelabel clean --help",
+    ),
+    "machines to standard output": (
+        "predict pets.skops new.csv --json",
+        "--json says what was written: name a file by --output",
+    ),
     "unknown verb": ("claen bad.csv", "No such command 'claen'. Did you mean 'clean'?"),
     # ---- models
-    "model not there": ("predict none.skops pets.csv", "none.skops: the model file cannot be read (No such file or directory)"),
-    "table as model": ("predict bad.csv pets.csv", "bad.csv: this is not a surelabel model file, or it is truncated"),
-    "pickle as model": ("predict bad.skops pets.csv", "bad.skops: this is not a surelabel model file", pickle.dumps(Payload())),
+    "model not there": (
+        "predict none.skops pets.csv",
+        "none.skops: the model file cannot be read (No such file or directory)",
+    ),
+    "table as model": (
+        "predict bad.csv pets.csv",
+        "bad.csv: this is not a surelabel model file, or it is truncated",
+    ),
+    "pickle as model": (
+        "predict bad.skops pets.csv",
+        "bad.skops: this is not a surelabel model file",
+        pickle.dumps(Payload()),
+    ),
     "half a model": (
         "predict bad.skops new.csv",
         "this is not a surelabel model file, or it is truncated",
@@ -384,11 +542,19 @@ CASES = {
         "the model did not learn from a table",
         lambda model: stamped(skops.io.dumps({"a": 1}), format=1, surelabel="0.1"),
     ),
-    "model of a matrix": ("predict bad.skops new.csv", "the model did not learn from a table", lambda model: matrix_model()),
+    "model of a matrix": (
+        "predict bad.skops new.csv",
+        "the model did not learn from a table",
+        lambda model: matrix_model(),
+    ),
     "column of the model not there": (
         PREDICT,
         "the model needs a column 'weight', which is not there; did you mean 'weigth'?",
-        csv_text(without_labels(make_table()).rename_columns(["name", "size", "weigth", "colour", "note"])),
+        csv_text(
+            without_labels(make_table()).rename_columns(
+                ["name", "size", "weigth", "colour", "note"]
+            )
+        ),
     ),
     "text for a number of the model": (
         PREDICT,
@@ -400,7 +566,11 @@ CASES = {
         "column 'size' holds",
         parquet(replaced("size", [[1.0]] * M)),
     ),
-    "infinity for the model": (PREDICT, "row 8, column 'weight': -inf cannot be used", with_cell("weight", 8, "-inf")),
+    "infinity for the model": (
+        PREDICT,
+        "row 8, column 'weight': -inf cannot be used",
+        with_cell("weight", 8, "-inf"),
+    ),
 }
 
 
@@ -409,7 +579,7 @@ def snapshot(folder):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_bad_input(desk, tmp_path, model_file, case):
+def test_bad_input(cli, tmp_path, model_file, case):
     words, message, *content = CASES[case]
     words = words.split() if isinstance(words, str) else list(words)
     content = content[0] if content else csv_text()
@@ -419,7 +589,7 @@ def test_bad_input(desk, tmp_path, model_file, case):
     (tmp_path / "out.csv").write_text("kept\n")
     (tmp_path / "folder.csv").mkdir()
     before = snapshot(tmp_path)
-    result = desk(*words)
+    result = cli(*words)
     assert result.exit_code == 2, result.output
     assert isinstance(result.exception, SystemExit)
     assert result.stdout == ""
@@ -433,24 +603,29 @@ def test_there_are_many_kinds():
 
 
 @pytest.mark.filterwarnings("default:.*has no category")
-def test_categories_never_seen_are_told(desk, tmp_path):
+def test_categories_never_seen_are_told(cli, tmp_path):
     write_table(replaced("colour", ["green"] * M), tmp_path / "bad.csv")
-    result = desk(PREDICT)
+    result = cli(PREDICT)
     assert result.exit_code == 0
-    assert re.fullmatch(r"warning: bad.csv: column 'colour' has no category that the model knows[^\n]*\n", result.stderr)
+    assert re.fullmatch(
+        r"warning: bad.csv: column 'colour' has no category that the model knows[^\n]*\n",
+        result.stderr,
+    )
     write_table(replaced("colour", ["green"] * (M - 1) + ["red"]), tmp_path / "bad.csv")
-    assert desk(PREDICT).stderr == ""
+    assert cli(PREDICT).stderr == ""
 
 
-def test_vectors_of_another_length_than_the_models(desk, tmp_path):
+def test_vectors_of_another_length_than_the_models(cli, tmp_path):
     for length in (4, 3):
         write_table(vectors(length), tmp_path / f"{length}.parquet")
     words = "--labels candidates --features embedding --method PLKNN"
-    assert desk(f"fit 4.parquet -o vectors.skops {words}").exit_code == 0
-    result = desk("predict vectors.skops 3.parquet")
+    assert cli(f"fit 4.parquet -o vectors.skops {words}").exit_code == 0
+    result = cli("predict vectors.skops 3.parquet")
     assert result.exit_code == 2
     assert result.stdout == ""
-    assert result.stderr.startswith("error: 3.parquet: row 1, column 'embedding': a vector of 3 numbers where 4 are expected")
+    assert result.stderr.startswith(
+        "error: 3.parquet: row 1, column 'embedding': a vector of 3 numbers where 4 are expected"
+    )
 
 
 # -------------------------------------------------------------------- no permission, full disk
@@ -458,7 +633,10 @@ def test_vectors_of_another_length_than_the_models(desk, tmp_path):
 
 WRITERS = {
     "clean": "clean pets.csv -o out.csv --labels candidates --exclude note,truth --method PLKNN",
-    "clean, report": "clean pets.csv -o out.csv --labels candidates --exclude note,truth --method PLKNN --report out.html",
+    "clean, report": (
+        "clean pets.csv -o out.csv --labels candidates --exclude note,truth --method PLKNN "
+        "--report out.html"
+    ),
     "fit": "fit pets.csv -o out.skops --labels candidates --exclude note,truth --method PLKNN",
     "predict": "predict pets.skops new.csv -o out.csv",
     "convert": "convert pets.csv out.csv --labels candidates --to lists",
@@ -473,12 +651,16 @@ def kept(tmp_path):
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-def test_a_full_disk(desk, tmp_path, kept, monkeypatch, writer):
+def test_a_full_disk(cli, tmp_path, kept, monkeypatch, writer):
     before = snapshot(tmp_path)
-    monkeypatch.setattr(os, "fsync", lambda descriptor: os.write(os.open("/dev/full", os.O_WRONLY), b"0"))
-    result = desk(WRITERS[writer])
+    monkeypatch.setattr(
+        os, "fsync", lambda descriptor: os.write(os.open("/dev/full", os.O_WRONLY), b"0")
+    )
+    result = cli(WRITERS[writer])
     assert result.exit_code == 2
-    assert re.fullmatch(r"error: \S*out\.\w+: [^\n]*No space left on device[^\n]*\n", result.stderr), result.stderr
+    assert re.fullmatch(
+        r"error: \S*out\.\w+: [^\n]*No space left on device[^\n]*\n", result.stderr
+    ), result.stderr
     assert snapshot(tmp_path) == before
 
 
@@ -494,10 +676,10 @@ def refuse(monkeypatch, place, name):
     monkeypatch.setattr(place, guarded, raising=False)
 
 
-def test_no_permission_to_read(desk, monkeypatch, tmp_path):
+def test_no_permission_to_read(cli, monkeypatch, tmp_path):
     before = snapshot(tmp_path)
     refuse(monkeypatch, "builtins.open", "pets.csv")
-    result = desk(WRITERS["fit"])
+    result = cli(WRITERS["fit"])
     assert result.exit_code == 2
     assert result.stderr == "error: pets.csv: the file cannot be read (Permission denied)\n"
     monkeypatch.undo()
@@ -505,14 +687,16 @@ def test_no_permission_to_read(desk, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-def test_no_permission_to_write(desk, monkeypatch, tmp_path, kept, writer):
+def test_no_permission_to_write(cli, monkeypatch, tmp_path, kept, writer):
     before = snapshot(tmp_path)
     monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
     monkeypatch.setattr("surelabel.files.secrets.token_hex", lambda size: "fixed")
     refuse(monkeypatch, "builtins.open", ".fixed")  # convert does not look before
-    result = desk(WRITERS[writer])
+    result = cli(WRITERS[writer])
     assert result.exit_code == 2
-    assert re.fullmatch(r"error: \S*out\.\w+: [^\n]*[pP]ermission[^\n]*\n", result.stderr), result.stderr
+    assert re.fullmatch(r"error: \S*out\.\w+: [^\n]*[pP]ermission[^\n]*\n", result.stderr), (
+        result.stderr
+    )
     assert snapshot(tmp_path) == before
 
 
@@ -520,20 +704,20 @@ def test_no_permission_to_write(desk, monkeypatch, tmp_path, kept, writer):
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-def test_ctrl_c_while_writing(desk, tmp_path, kept, monkeypatch, writer):
+def test_ctrl_c_while_writing(cli, tmp_path, kept, monkeypatch, writer):
     before = snapshot(tmp_path)
 
     def stopped(descriptor):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(os, "fsync", stopped)
-    result = desk(WRITERS[writer])
+    result = cli(WRITERS[writer])
     assert (result.exit_code, result.stderr) == (130, "stopped; no file is half-written\n")
     assert snapshot(tmp_path) == before
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-def test_ctrl_c_at_any_moment(desk, tmp_path, kept, writer):
+def test_ctrl_c_at_any_moment(cli, tmp_path, kept, writer):
     write_table(make_table(1000), tmp_path / "pets.csv")
     before = snapshot(tmp_path)
     # The signal comes once the command has begun, after a time drawn at random.

@@ -55,11 +55,17 @@ def test_run_and_run_again(call, tmp_path):
     assert result.exit_code == 0
     assert result.output.splitlines()[0] == "tiny: 12 cells finished, 0 were before: results/tiny"
     assert len(read(tmp_path / "results" / "tiny")[1]) == 12
-    assert call("run tiny.toml").output.splitlines()[0] == "tiny: 0 cells finished, 12 were before: results/tiny"
+    assert (
+        call("run tiny.toml").output.splitlines()[0]
+        == "tiny: 0 cells finished, 12 were before: results/tiny"
+    )
 
 
 def test_a_part_of_a_study(call, tmp_path):
-    words = "run tiny.toml --workers 1 --folds 1 --methods PLKNN,SURE --datasets glass --datasets ecoli --results there"
+    words = (
+        "run tiny.toml --workers 1 --folds 1 --methods PLKNN,SURE --datasets glass --datasets "
+        "ecoli --results there"
+    )
     assert "4 cells finished" in call(words).output
     assert (
         "1 cells finished, 1 were before"
@@ -71,7 +77,10 @@ def test_some_levels_of_a_study(call, tmp_path):
     (tmp_path / "tiny.toml").write_text(STUDY.replace("p = 0.4", "p = [0.1, 0.4, 0.7]"))
     words = "run tiny.toml --workers 1 --folds 1 --methods PLKNN --datasets glass"
     assert "2 cells finished" in call(f"{words} --levels 0.1,0.7").output
-    assert {record["configuration"]["p"] for record in read(tmp_path / "results" / "tiny")[1]} == {0.1, 0.7}
+    assert {record["configuration"]["p"] for record in read(tmp_path / "results" / "tiny")[1]} == {
+        0.1,
+        0.7,
+    }
     result = call(f"{words} --levels 0.5")
     assert result.exit_code == 2
     assert "there is no level '0.5' here; there are 0.1, 0.4, 0.7" in result.output
@@ -93,12 +102,25 @@ def test_another_criterion_has_a_folder_of_its_own(call, tmp_path):
     ("words", "message"),
     [
         ("run none.toml", "none.toml: the study cannot be read (No such file or directory)"),
-        ("run tiny.toml --methods SURE,PLKN", "there is no method 'PLKN' here; there are SURE, PLKNN"),
-        ("run tiny.toml --datasets lost", "there is no data set 'lost' here; there are glass, ecoli"),
+        (
+            "run tiny.toml --methods SURE,PLKN",
+            "there is no method 'PLKN' here; there are SURE, PLKNN",
+        ),
+        (
+            "run tiny.toml --datasets lost",
+            "there is no data set 'lost' here; there are glass, ecoli",
+        ),
         ("run tiny.toml --selection truth", "there is no criterion 'truth' here"),
         ("run tiny.toml --results tiny.toml", "tiny.toml/tiny: Not a directory"),
-        ("reproduce figure6", "there is no target 'figure6' here; there are table2, table4, figure1"),
-        ("report results", "results: there are no records here; make some with surelabel reproduce or surelabel run"),
+        (
+            "reproduce figure6",
+            "there is no target 'figure6' here; there are table2, table4, figure1",
+        ),
+        (
+            "report results",
+            "results: there are no records here; make some with surelabel reproduce or surelabel "
+            "run",
+        ),
         ("datasets --fetch loost", "there is no data set 'loost'"),
     ],
 )
@@ -112,7 +134,9 @@ def test_bad_input_is_one_line_and_code_2(call, tmp_path, words, message):
     assert os.listdir(tmp_path) == ["tiny.toml"], "something half-made was left behind"
 
 
-@pytest.mark.parametrize("words", ["run", "run tiny.toml --folds 0", "run tiny.toml --workers many", "fly"])
+@pytest.mark.parametrize(
+    "words", ["run", "run tiny.toml --folds 0", "run tiny.toml --workers many", "fly"]
+)
 def test_wrong_usage_is_code_2(call, words):
     assert call(words).exit_code == 2
 
@@ -121,7 +145,10 @@ def test_a_failed_cell_is_code_1(call, tmp_path):
     (tmp_path / "tiny.toml").write_text(STUDY.replace("n_neighbors = 5", "n_neighbors = 5000"))
     result = call("run tiny.toml --workers 1 --folds 1 --datasets glass")
     assert result.exit_code == 1
-    assert "1 cells finished, 0 were before, 1 failed (see results/tiny/failures.log; run again to try again)" in result.output
+    assert (
+        "1 cells finished, 0 were before, 1 failed (see results/tiny/failures.log; run again to "
+        "try again)" in result.output
+    )
 
 
 def test_reproduce_says_which_data_is_absent(call, tmp_path):
@@ -130,7 +157,8 @@ def test_reproduce_says_which_data_is_absent(call, tmp_path):
     for file in ("lost.mat", "Soccer Player.mat", "Yahoo! News.mat"):
         assert result.output.count(str(tmp_path / "data" / "realworld" / file)) == 1
     assert (
-        result.output.splitlines()[-2] == "table4: 0 cells finished, 0 were before, 50 skipped for want of data: results/table4"
+        result.output.splitlines()[-2]
+        == "table4: 0 cells finished, 0 were before, 50 skipped for want of data: results/table4"
     )
 
 
@@ -140,7 +168,15 @@ def test_reproduce_runs_the_configurations_of_a_figure(call, tmp_path):
     for study, p in (("figure1", 1.0), ("table2", 0.1)):
         _, records = read(tmp_path / "results" / study)
         assert [record["configuration"]["p"] for record in records] == [p] * 7
-        assert [record["configuration"]["eps"] for record in records] == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
+        assert [record["configuration"]["eps"] for record in records] == [
+            0.1,
+            0.2,
+            0.3,
+            0.4,
+            0.5,
+            0.6,
+            0.7,
+        ]
 
 
 def test_every_study_of_the_package_can_be_reproduced():
@@ -159,8 +195,18 @@ def test_stopping_says_how_to_go_on(call, monkeypatch):
 
 def test_ctrl_c_stops_all_processes_and_keeps_what_is_finished(call, tmp_path):
     (tmp_path / "tiny.toml").write_text(STUDY.replace("folds = 3", "folds = 20"))
-    command = [sys.executable, "-c", "from surelabel.cli import app; app()", "run", "tiny.toml", "--workers", "2"]
-    process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    command = [
+        sys.executable,
+        "-c",
+        "from surelabel.cli import app; app()",
+        "run",
+        "tiny.toml",
+        "--workers",
+        "2",
+    ]
+    process = subprocess.Popen(
+        command, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     records = tmp_path / "results" / "tiny" / "records.jsonl"
     while not records.exists() or not records.stat().st_size:
         assert process.poll() is None
@@ -172,13 +218,18 @@ def test_ctrl_c_stops_all_processes_and_keeps_what_is_finished(call, tmp_path):
     assert finished
     before = finished.count(0)
     result = call("run tiny.toml --workers 1 --folds 1")
-    assert result.output.splitlines()[0] == f"tiny: {4 - before} cells finished, {before} were before: results/tiny"
+    assert (
+        result.output.splitlines()[0]
+        == f"tiny: {4 - before} cells finished, {before} were before: results/tiny"
+    )
 
 
 def test_datasets_lists_what_is_there_and_what_is_missing(call, tmp_path):
     result = call("datasets")
     assert result.exit_code == 0
-    lines = {line.split()[0]: line.split()[1:] for line in result.output.splitlines() if line.strip()}
+    lines = {
+        line.split()[0]: line.split()[1:] for line in result.output.splitlines() if line.strip()
+    }
     assert lines["glass"] == ["embedded", "214", "9", "6", "–", "yes"]
     assert lines["lost"][0] == "missing"
     assert str(tmp_path / "data" / "realworld" / "lost.mat") in result.output

@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from surelabel.cli import app
-from surelabel.cli._tables import column_names
-from surelabel.data.tables import read_table
+from surelabel.cli._label_options import column_names
+from surelabel.data.table_files import read_table
 
 PETS = "name,size,labels,truth\nrex,3.5,cat|dog,dog\ntom,1,cat,cat\nmoo,90,,cow\n"
 VOTES = "id,ann_1,ann_2\n007,cat,dog\n008,dog,\n"
@@ -38,14 +38,35 @@ def test_a_file_of_another_kind(call):
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("pets.csv out.csv --labels labels --to lists", 'name,size,truth,labels\nrex,3.5,dog,"[""cat"", ""dog""]"\n'),
-        ("pets.csv out.csv --labels labels --gold truth --to indicator", "name,size,truth,cat,cow,dog\nrex,3.5,dog,1,0,1\n"),
-        ("pets.csv out.csv --labels labels --id name --to long", "name,size,truth,labels\nrex,3.5,dog,cat\nrex,3.5,dog,dog\n"),
-        ("pets.csv out.csv --labels labels --separator / --to labels", "name,size,truth,labels\nrex,3.5,dog,cat|dog\n"),
-        ("pets.csv out.csv --labels labels --exclude name,size --to lists", 'truth,labels\ndog,"[""cat"", ""dog""]"\n'),
+        (
+            "pets.csv out.csv --labels labels --to lists",
+            'name,size,truth,labels\nrex,3.5,dog,"[""cat"", ""dog""]"\n',
+        ),
+        (
+            "pets.csv out.csv --labels labels --gold truth --to indicator",
+            "name,size,truth,cat,cow,dog\nrex,3.5,dog,1,0,1\n",
+        ),
+        (
+            "pets.csv out.csv --labels labels --id name --to long",
+            "name,size,truth,labels\nrex,3.5,dog,cat\nrex,3.5,dog,dog\n",
+        ),
+        (
+            "pets.csv out.csv --labels labels --separator / --to labels",
+            "name,size,truth,labels\nrex,3.5,dog,cat|dog\n",
+        ),
+        (
+            "pets.csv out.csv --labels labels --exclude name,size --to lists",
+            'truth,labels\ndog,"[""cat"", ""dog""]"\n',
+        ),
         ("votes.csv out.csv --votes 'ann_*' --to labels", "id,labels\n007,cat|dog\n008,dog\n"),
-        ("votes.csv out.csv --votes ann_1,ann_2 --id id --to long", "id,annotator,labels\n007,ann_1,cat\n007,ann_2,dog\n"),
-        ("votes.csv out.tsv --votes ann_1 --votes ann_2 --to lists", 'id\tlabels\n007\t"[""cat"", ""dog""]"\n'),
+        (
+            "votes.csv out.csv --votes ann_1,ann_2 --id id --to long",
+            "id,annotator,labels\n007,ann_1,cat\n007,ann_2,dog\n",
+        ),
+        (
+            "votes.csv out.tsv --votes ann_1 --votes ann_2 --to lists",
+            'id\tlabels\n007\t"[""cat"", ""dog""]"\n',
+        ),
     ],
 )
 def test_labels_in_another_form(call, words, expected):
@@ -57,11 +78,17 @@ def test_labels_in_another_form(call, words, expected):
 
 def test_for_machines(call):
     found = json.loads(call("convert pets.csv a.parquet --json").stdout)
-    assert found == {"output": "a.parquet", "rows": 3, "columns": ["name", "size", "labels", "truth"]}
+    assert found == {
+        "output": "a.parquet",
+        "rows": 3,
+        "columns": ["name", "size", "labels", "truth"],
+    }
 
 
 def test_mat_files_there_and_back(call):
-    assert call("convert pets.csv pets.mat --labels labels --gold truth --exclude name").exit_code == 0
+    assert (
+        call("convert pets.csv pets.mat --labels labels --gold truth --exclude name").exit_code == 0
+    )
     assert call("convert pets.mat back.csv").output == "back.csv: 3 rows, 3 columns\n"
     with open("back.csv") as file:
         assert file.read() == "size,gold,labels\n3.5,dog,cat|dog\n1,cat,cat\n90,cow,cat|cow|dog\n"
@@ -71,7 +98,10 @@ def test_mat_files_there_and_back(call):
 
 def test_how_the_text_is_written_can_be_said(call, tmp_path):
     (tmp_path / "odd.csv").write_bytes("größe:n\n1,5:é\n".encode("latin-1"))
-    assert call("convert odd.csv good.parquet --encoding latin-1 --delimiter : --decimal ,").exit_code == 0
+    assert (
+        call("convert odd.csv good.parquet --encoding latin-1 --delimiter : --decimal ,").exit_code
+        == 0
+    )
     assert read_table("good.parquet").to_pydict() == {"größe": [1.5], "n": ["é"]}
 
 
@@ -82,20 +112,41 @@ def test_how_the_text_is_written_can_be_said(call, tmp_path):
         ("none.mat a.csv", "none.mat: No such file or directory"),
         ("pets.csv a.xlsx", "a.xlsx: workbooks are not read"),
         ("pets.csv none/a.csv", "none/a.csv: there is no folder "),
-        ("pets.csv pets.csv", "pets.csv: pets.csv is read by the same command; choose another name"),
+        (
+            "pets.csv pets.csv",
+            "pets.csv: pets.csv is read by the same command; choose another name",
+        ),
         ("pets.csv a.csv --to lists", "say in one way where the labels are"),
         ("pets.csv a.csv --to list --labels labels", "there is no form 'list'"),
-        ("pets.csv a.csv --to lists --labels label", "pets.csv: there is no column 'label'; did you mean 'labels'?"),
-        ("votes.csv a.csv --to lists --votes 'x_*'", "votes.csv: there is no column 'x_*'; the columns are id, ann_1, ann_2"),
-        ("pets.csv a.csv --exclude sizes", "pets.csv: there is no column 'sizes'; did you mean 'size'?"),
+        (
+            "pets.csv a.csv --to lists --labels label",
+            "pets.csv: there is no column 'label'; did you mean 'labels'?",
+        ),
+        (
+            "votes.csv a.csv --to lists --votes 'x_*'",
+            "votes.csv: there is no column 'x_*'; the columns are id, ann_1, ann_2",
+        ),
+        (
+            "pets.csv a.csv --exclude sizes",
+            "pets.csv: there is no column 'sizes'; did you mean 'size'?",
+        ),
         ("pets.csv a.mat", "say in one way where the labels are"),
-        ("pets.csv a.mat --labels labels --to lists", "a .mat file has one form of labels: leave --to out"),
-        ("pets.csv a.mat --labels labels", "pets.csv: a .mat file holds the true label of every row"),
+        (
+            "pets.csv a.mat --labels labels --to lists",
+            "a .mat file has one form of labels: leave --to out",
+        ),
+        (
+            "pets.csv a.mat --labels labels",
+            "pets.csv: a .mat file holds the true label of every row",
+        ),
         (
             "pets.csv a.mat --labels labels --gold truth",
             "pets.csv: column 'name' holds no numbers, which a .mat file needs; exclude it",
         ),
-        ("pets.csv none/a.mat --labels labels --gold truth --exclude name", "none/a.mat: there is no folder "),
+        (
+            "pets.csv none/a.mat --labels labels --gold truth --exclude name",
+            "none/a.mat: there is no folder ",
+        ),
     ],
 )
 def test_bad_input_is_one_line_and_code_2(call, tmp_path, words, message):
@@ -104,7 +155,9 @@ def test_bad_input_is_one_line_and_code_2(call, tmp_path, words, message):
     assert result.stdout == ""
     assert result.stderr.startswith(f"error: {message}")
     assert result.stderr.count("\n") == 1
-    assert sorted(os.listdir(tmp_path)) == ["pets.csv", "votes.csv"], "something half-made was left behind"
+    assert sorted(os.listdir(tmp_path)) == ["pets.csv", "votes.csv"], (
+        "something half-made was left behind"
+    )
 
 
 def test_a_name_with_a_comma_or_a_star_is_a_name():

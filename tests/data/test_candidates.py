@@ -36,35 +36,54 @@ CLASSES = ["cat", "cow", "dog"]
         pl.Series(LISTS),
         np.array([["cat", "dog"], ["dog", None], ["cow", "cat"]], dtype=object),
         np.array([["cat", "dog"], ["dog", ""], ["cow", "cat"]]),
-        pd.DataFrame({"ann": ["cat", "dog", "cow"], "bob": ["dog", None, "cat"], "eve": ["dog", np.nan, "cat"]}),
+        pd.DataFrame(
+            {
+                "ann": ["cat", "dog", "cow"],
+                "bob": ["dog", None, "cat"],
+                "eve": ["dog", np.nan, "cat"],
+            }
+        ),
         pl.DataFrame({"ann": ["cat", "dog", "cow"], "bob": ["dog", None, "cat"]}),
         pd.DataFrame(MATRIX.astype(bool), columns=CLASSES),
         pd.DataFrame(MATRIX, columns=CLASSES),
         pl.DataFrame({"cat": [1, 0, 1], "cow": [0, 0, 1], "dog": [1, 1, 0]}),
         pd.DataFrame(MATRIX, columns=CLASSES).astype("Int64"),
-        pd.DataFrame({"cat": [1, 0, 1], "cow": [False, False, True], "dog": pd.array([1, 1, 0], "boolean")}),
+        pd.DataFrame(
+            {"cat": [1, 0, 1], "cow": [False, False, True], "dog": pd.array([1, 1, 0], "boolean")}
+        ),
     ],
 )
 def test_every_form_gives_the_same_sets(form):
     sets = as_candidates(form)
     # Votes also carry counts; the sets are the same.
-    assert CandidateSets(sets.indptr, sets.indices, sets.classes) == CandidateSets([0, 2, 3, 5], [0, 2, 2, 0, 1], CLASSES)
+    assert CandidateSets(sets.indptr, sets.indices, sets.classes) == CandidateSets(
+        [0, 2, 3, 5], [0, 2, 2, 0, 1], CLASSES
+    )
 
 
-@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array, sparse.csc_matrix, sparse.coo_array, sparse.lil_array])
+@pytest.mark.parametrize(
+    "convert", [np.asarray, sparse.csr_array, sparse.csc_matrix, sparse.coo_array, sparse.lil_array]
+)
 @pytest.mark.parametrize("dtype", [bool, np.int8, float])
 def test_matrices(convert, dtype):
     sets = as_candidates(convert(MATRIX.astype(dtype)))
     assert sets == CandidateSets([0, 2, 3, 5], [0, 2, 2, 0, 1], [0, 1, 2])
-    assert as_candidates(convert(MATRIX.astype(dtype)), classes=CLASSES).to_lists() == [sorted(row) for row in LISTS]
+    assert as_candidates(convert(MATRIX.astype(dtype)), classes=CLASSES).to_lists() == [
+        sorted(row) for row in LISTS
+    ]
 
 
 def test_explicit_zeros_of_a_sparse_matrix_are_no_candidates():
-    matrix = sparse.csr_array((np.array([1, 0, 1]), np.array([0, 1, 1]), np.array([0, 2, 3])), shape=(2, 2))
+    matrix = sparse.csr_array(
+        (np.array([1, 0, 1]), np.array([0, 1, 1]), np.array([0, 2, 3])), shape=(2, 2)
+    )
     assert as_candidates(matrix).to_lists() == [[0], [1]]
 
 
-@pytest.mark.parametrize("labels", [[3, 1, 3], np.array([3, 1, 3]), [3.0, 1.0, 3.0], pd.Series([3, 1, 3]), pl.Series([3, 1, 3])])
+@pytest.mark.parametrize(
+    "labels",
+    [[3, 1, 3], np.array([3, 1, 3]), [3.0, 1.0, 3.0], pd.Series([3, 1, 3]), pl.Series([3, 1, 3])],
+)
 def test_labels_are_singletons(labels):
     sets = as_candidates(labels)
     assert sets.to_lists() == [[3], [1], [3]]
@@ -74,17 +93,28 @@ def test_labels_are_singletons(labels):
 def test_strings_with_a_separator():
     sets = CandidateSets.from_strings(np.array([" cat | dog", "dog", "cow|cat||cat"]))
     assert sets.to_lists() == [["cat", "dog"], ["dog"], ["cat", "cow"]]
-    assert CandidateSets.from_strings(["a;b", None], separator=";", unlabelled="all").to_lists() == [["a", "b"], ["a", "b"]]
+    assert CandidateSets.from_strings(
+        ["a;b", None], separator=";", unlabelled="all"
+    ).to_lists() == [["a", "b"], ["a", "b"]]
 
 
 def test_a_separator_of_several_characters_stays_within_its_cell():
     assert CandidateSets.from_strings(["a|", "b"], separator="||").to_lists() == [["a|"], ["b"]]
-    assert CandidateSets.from_strings(["x-", "a--b"], separator="--").to_lists() == [["x-"], ["a", "b"]]
+    assert CandidateSets.from_strings(["x-", "a--b"], separator="--").to_lists() == [
+        ["x-"],
+        ["a", "b"],
+    ]
 
 
 def test_missing_values_of_every_kind():
     expected = [["a"], ["a", "b"], ["b"]]
-    for labels in (["a", pd.NA, "b"], ["a", None, "b"], ["a", np.nan, "b"], ["a", "", "b"], pd.Series(["a", None, "b"])):
+    for labels in (
+        ["a", pd.NA, "b"],
+        ["a", None, "b"],
+        ["a", np.nan, "b"],
+        ["a", "", "b"],
+        pd.Series(["a", None, "b"]),
+    ):
         assert as_candidates(labels, unlabelled="all").to_lists() == expected
     for rows in (
         [["a"], None, ["b"]],
@@ -93,16 +123,22 @@ def test_missing_values_of_every_kind():
         pl.Series([["a"], None, ["b"]]),
     ):
         assert as_candidates(rows, unlabelled="all").to_lists() == expected
-    assert as_candidates([None, ["a"], ["b"]], unlabelled="all").to_lists() == [["a", "b"], ["a"], ["b"]]
+    assert as_candidates([None, ["a"], ["b"]], unlabelled="all").to_lists() == [
+        ["a", "b"],
+        ["a"],
+        ["b"],
+    ]
 
 
 def test_counts():
-    assert CandidateSets.from_counts(pd.DataFrame({"a": [2, 0], "b": [1, 1]}).astype("Int64")).to_lists() == [["a", "b"], ["b"]]
+    assert CandidateSets.from_counts(
+        pd.DataFrame({"a": [2, 0], "b": [1, 1]}).astype("Int64")
+    ).to_lists() == [["a", "b"], ["b"]]
     counts = pd.DataFrame({"cat": [2, 0], "dog": [1, 3]})
     assert CandidateSets.from_counts(counts).to_lists() == [["cat", "dog"], ["dog"]]
-    assert CandidateSets.from_counts(sparse.csr_array(counts.to_numpy()), classes=["cat", "dog"]) == CandidateSets.from_counts(
-        counts
-    )
+    assert CandidateSets.from_counts(
+        sparse.csr_array(counts.to_numpy()), classes=["cat", "dog"]
+    ) == CandidateSets.from_counts(counts)
 
 
 def test_a_column_vector_is_labels_with_a_warning():
@@ -113,8 +149,16 @@ def test_a_column_vector_is_labels_with_a_warning():
 def test_unlabelled_rows():
     with pytest.raises(CandidateError, match=r"2 row\(s\) have no candidate label: row 1, 3"):
         as_candidates([["a"], [], ["b"], []])
-    assert as_candidates([["a"], [], ["b"]], unlabelled="all").to_lists() == [["a"], ["a", "b"], ["b"]]
-    assert as_candidates(["a", None, "b"], unlabelled="all").to_lists() == [["a"], ["a", "b"], ["b"]]
+    assert as_candidates([["a"], [], ["b"]], unlabelled="all").to_lists() == [
+        ["a"],
+        ["a", "b"],
+        ["b"],
+    ]
+    assert as_candidates(["a", None, "b"], unlabelled="all").to_lists() == [
+        ["a"],
+        ["a", "b"],
+        ["b"],
+    ]
 
 
 @given(st.lists(st.sets(st.integers(0, 9), min_size=1), min_size=1, max_size=30), st.data())
@@ -128,13 +172,21 @@ def test_round_trips_and_indexing(rows, data):
     assert as_candidates(sets.sparse) == sets
     assert np.array_equal(np.asarray(sets), sets.to_indicator())
     assert [set(row.tolist()) for row in sets] == rows
-    for survivor in (pickle.loads(pickle.dumps(sets)), copy.deepcopy(sets), clone(sets, safe=False), sets[:], sets[:, ...]):
+    for survivor in (
+        pickle.loads(pickle.dumps(sets)),
+        copy.deepcopy(sets),
+        clone(sets, safe=False),
+        sets[:],
+        sets[:, ...],
+    ):
         assert survivor == sets
     index = data.draw(st.lists(st.integers(-len(rows), len(rows) - 1), max_size=20))
     assert [set(row) for row in sets[np.array(index, int)].to_lists()] == [rows[i] for i in index]
     assert [set(row) for row in sets[index].to_lists()] == [rows[i] for i in index]
     mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows))))
-    assert [set(row) for row in sets[mask].to_lists()] == [row for row, kept in zip(rows, mask, strict=True) if kept]
+    assert [set(row) for row in sets[mask].to_lists()] == [
+        row for row, kept in zip(rows, mask, strict=True) if kept
+    ]
     part = data.draw(st.slices(len(rows)))
     assert [set(row) for row in sets[part].to_lists()] == rows[part]
     assert set(sets[np.int64(len(rows) - 1)].tolist()) == rows[-1]
@@ -225,7 +277,8 @@ def test_a_million_rows_from_csr():
     m, l = 10**6, 100
     indices = (np.arange(m)[:, None] * 7 + np.array([0, 31, 62])) % l
     matrix = sparse.csr_array(
-        (np.ones(3 * m, np.int8), np.sort(indices, axis=1).ravel(), np.arange(0, 3 * m + 1, 3)), shape=(m, l)
+        (np.ones(3 * m, np.int8), np.sort(indices, axis=1).ravel(), np.arange(0, 3 * m + 1, 3)),
+        shape=(m, l),
     )
     started = time.perf_counter()
     sets = as_candidates(matrix)
@@ -283,11 +336,15 @@ def test_counts_are_kept(convert):
     assert sets == expected
     with pytest.raises(CandidateError, match="row 3"):
         CandidateSets.from_counts(convert(matrix))
-    parts = CandidateSets.from_counts(convert(matrix / 4), classes=["a", "b", "c"], unlabelled="all")
+    parts = CandidateSets.from_counts(
+        convert(matrix / 4), classes=["a", "b", "c"], unlabelled="all"
+    )
     assert parts.counts.tolist() == [0.25, 0.5, 0.25, 0.25, 0.5, 0, 0, 0]
 
 
-@pytest.mark.parametrize("key", [[2, 0, 2], slice(None, None, -1), np.array([True, False, False, True]), slice(1, 1)])
+@pytest.mark.parametrize(
+    "key", [[2, 0, 2], slice(None, None, -1), np.array([True, False, False, True]), slice(1, 1)]
+)
 def test_rows_take_their_counts_along(key):
     sets = CandidateSets.from_votes(VOTES, unlabelled="all")
     dense = np.zeros(sets.shape, int)
@@ -320,20 +377,29 @@ def test_what_are_no_votes_has_no_counts():
 
 @pytest.mark.parametrize("counts", [[1, -1, 1], [1, np.nan, 1], [1, np.inf, 1], ["1", "x", "1"]])
 def test_bad_counts_are_named_by_row(counts):
-    with pytest.raises(CandidateError, match="vote counts must be finite numbers of 0 or more; others stand in row"):
+    with pytest.raises(
+        CandidateError, match="vote counts must be finite numbers of 0 or more; others stand in row"
+    ):
         CandidateSets([0, 1, 3], [0, 0, 1], ["a", "b"], counts)
 
 
 def test_one_count_for_each_entry():
-    with pytest.raises(CandidateError, match=r"counts has shape \(2,\) but there are 3 candidate entries"):
+    with pytest.raises(
+        CandidateError, match=r"counts has shape \(2,\) but there are 3 candidate entries"
+    ):
         CandidateSets([0, 1, 3], [0, 0, 1], ["a", "b"], [1, 1])
 
 
 @pytest.mark.parametrize("form", [list, np.array, pd.Series])
 def test_strings_that_look_like_candidates_are_labels_with_a_warning(form):
-    with pytest.warns(DataConversionWarning, match=r"'red \| blue' is read as one label.*pass CandidateSets.from_strings"):
+    with pytest.warns(
+        DataConversionWarning,
+        match=r"'red \| blue' is read as one label.*pass CandidateSets.from_strings",
+    ):
         sets = as_candidates(form(["red", "blue", "red | blue"]))
     assert sets.classes.tolist() == ["blue", "red", "red | blue"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        as_candidates(form(["a|b", "c|d", "e"]))  # names that contain the sign, and nothing says otherwise
+        as_candidates(
+            form(["a|b", "c|d", "e"])
+        )  # names that contain the sign, and nothing says otherwise

@@ -64,7 +64,10 @@ def test_every_set_says_where_it_comes_from_on_what_terms_and_how_to_verify_it(n
 
 
 def test_an_unknown_name_is_answered_with_the_nearest():
-    with pytest.raises(ParameterError, match=r"there is no data set 'Lots' \(did you mean 'lost'\?\); the names are deter, "):
+    with pytest.raises(
+        ParameterError,
+        match=r"there is no data set 'Lots' \(did you mean 'lost'\?\); the names are deter, ",
+    ):
         catalog.load("Lots")
 
 
@@ -75,7 +78,10 @@ def test_an_unknown_name_is_answered_with_the_nearest():
     ("name", "counts"),
     [
         ("dermatology", {1: 111, 2: 60, 3: 71, 4: 48, 5: 48, 6: 20}),
-        ("ecoli", {"cp": 143, "im": 77, "pp": 52, "imU": 35, "om": 20, "omL": 5, "imS": 2, "imL": 2}),
+        (
+            "ecoli",
+            {"cp": 143, "im": 77, "pp": 52, "imU": 35, "om": 20, "omL": 5, "imS": 2, "imL": 2},
+        ),
         ("glass", {1: 70, 2: 76, 3: 17, 5: 13, 6: 9, 7: 29}),
     ],
 )
@@ -101,7 +107,9 @@ def test_embedded_files_have_their_checksums_and_attribution(tmp_path):
     for name in EMBEDDED:
         assert states[name].state == "embedded"
         assert states[name].measured == catalog.describe(name).expected
-        assert catalog.describe(name).file in (catalog._EMBEDDED / "ATTRIBUTION.md").read_text(encoding="utf-8")
+        assert catalog.describe(name).file in (catalog._EMBEDDED / "ATTRIBUTION.md").read_text(
+            encoding="utf-8"
+        )
 
 
 # ---------------------------------------------------------------- the data home
@@ -114,13 +122,21 @@ def made_up_file(path, *, sparse_labels=True, seed=0, m=30, n=5, l=4):
     partial = np.maximum(truth, rng.random((l, m)) < 0.3)
     form = sparse.csc_matrix if sparse_labels else lambda labels: labels.astype(np.uint8)
     path.parent.mkdir(parents=True, exist_ok=True)
-    io.savemat(path, {"data": rng.normal(size=(m, n)), "partial_target": form(partial), "target": form(truth)})
+    io.savemat(
+        path,
+        {"data": rng.normal(size=(m, n)), "partial_target": form(partial), "target": form(truth)},
+    )
     return partial, truth
 
 
 @pytest.mark.parametrize("folder", ["", "realworld", "uci"])
 @pytest.mark.parametrize(
-    ("name", "file"), [("soccer-player", "Soccer Player.mat"), ("yahoo-news", "Yahoo! News.mat"), ("bird-song", "BirdSong.mat")]
+    ("name", "file"),
+    [
+        ("soccer-player", "Soccer Player.mat"),
+        ("yahoo-news", "Yahoo! News.mat"),
+        ("bird-song", "BirdSong.mat"),
+    ],
 )
 def test_files_of_the_same_form_are_loaded_from_each_folder(tmp_path, folder, name, file):
     partial, truth = made_up_file(tmp_path / folder / file, sparse_labels=name != "yahoo-news")
@@ -145,7 +161,9 @@ def test_without_it_the_home_is_in_the_cache_of_the_user(monkeypatch, tmp_path):
     assert catalog.data_home().name == "surelabel"
 
 
-@pytest.mark.parametrize(("name", "place"), [("lost", "realworld/lost.mat"), ("usps", "uci/usps.npz")])
+@pytest.mark.parametrize(
+    ("name", "place"), [("lost", "realworld/lost.mat"), ("usps", "uci/usps.npz")]
+)
 def test_absent_data_is_an_error_that_says_where_the_file_belongs(tmp_path, name, place):
     with pytest.raises(DataMissingError) as caught:
         catalog.load(name, tmp_path)
@@ -157,7 +175,9 @@ def test_status_tells_present_missing_differing_and_unreadable(tmp_path, monkeyp
     made_up_file(tmp_path / "lost.mat", seed=1)
     made_up_file(tmp_path / "MSRCv2.mat", seed=2)
     (tmp_path / "FG-NET.mat").write_bytes(b"torn")
-    monkeypatch.setitem(catalog.SPECS, "lost", spec_of("lost", (tmp_path / "lost.mat").read_bytes()))
+    monkeypatch.setitem(
+        catalog.SPECS, "lost", spec_of("lost", (tmp_path / "lost.mat").read_bytes())
+    )
     found = {status.spec.name: status for status in catalog.status(tmp_path)}
     assert {name: found[name].state for name in ("lost", "msrcv2", "fg-net", "italian")} == {
         "lost": "present",
@@ -174,14 +194,18 @@ def test_status_tells_present_missing_differing_and_unreadable(tmp_path, monkeyp
 
 
 def spec_of(name, content):
-    """The facts of a data set as if ``content`` were its file; a checksum that is not known stays unknown."""
+    """The facts of a data set as if ``content`` were its file; a checksum that is not known stays
+    unknown.
+    """
     spec = catalog.describe(name)
     blob = sha1(b"blob " + str(len(content)).encode() + b"\0" + content).hexdigest()
     return replace(spec, git_blob=blob, sha256=spec.sha256 and sha256(content).hexdigest())
 
 
 class Server:
-    """An HTTP server on this machine: ``files`` are its content, ``declared`` may lie about a length."""
+    """An HTTP server on this machine: ``files`` are its content, ``declared`` may lie about a
+    length.
+    """
 
     def __init__(self):
         self.files, self.declared, self.asked = {}, {}, []
@@ -205,7 +229,9 @@ class Server:
 
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.http.server_port}/"
-        self.thread = threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01})
+        self.thread = threading.Thread(
+            target=self.http.serve_forever, kwargs={"poll_interval": 0.01}
+        )
         self.thread.start()
 
     def stop(self):
@@ -249,7 +275,9 @@ def test_a_good_file_is_kept_and_not_asked_for_again(server, published, tmp_path
 
 def test_the_blob_id_is_that_of_git(server, monkeypatch, tmp_path):
     # echo hello | git hash-object --stdin
-    spec = replace(catalog.describe("yahoo-news"), git_blob="ce013625030ba8dba906f756967f9e9ca394464a")
+    spec = replace(
+        catalog.describe("yahoo-news"), git_blob="ce013625030ba8dba906f756967f9e9ca394464a"
+    )
     monkeypatch.setitem(catalog.SPECS, "yahoo-news", spec)
     server.files[spec.file] = b"hello\n"
     assert catalog.fetch("yahoo-news", tmp_path, base_url=server.url).read_bytes() == b"hello\n"
@@ -263,7 +291,9 @@ def test_a_sha256_that_differs_is_refused_even_if_the_blob_id_agrees(server, mon
         catalog.fetch("lost", tmp_path, base_url=server.url)
 
 
-@pytest.mark.parametrize("kind", ["cut and declared so", "cut on the way", "other content", "empty", "absent"])
+@pytest.mark.parametrize(
+    "kind", ["cut and declared so", "cut on the way", "other content", "empty", "absent"]
+)
 def test_what_is_not_the_file_is_refused_and_not_kept(server, published, tmp_path, kind):
     spec, content = published
     home = tmp_path / "home"
@@ -277,7 +307,10 @@ def test_what_is_not_the_file_is_refused_and_not_kept(server, published, tmp_pat
     message = str(caught.value)
     assert server.url in message
     assert str(home / "realworld" / spec.file) in message
-    reasons = {"absent": "the server answered 404 Not Found", "cut on the way": "the connection broke off"}
+    reasons = {
+        "absent": "the server answered 404 Not Found",
+        "cut on the way": "the connection broke off",
+    }
     assert reasons.get(kind, "its checksum differs") in message
     assert "\n" not in message
     assert files_below(home) == []
@@ -291,7 +324,10 @@ def test_a_server_that_is_gone_leaves_the_old_file_as_it_was(published, tmp_path
     home = tmp_path / "home"
     (home / "realworld").mkdir(parents=True)
     (home / "realworld" / spec.file).write_bytes(b"older")
-    with pytest.raises(DownloadError, match=r"could not download .*: the server cannot be reached; try again, or put .* at"):
+    with pytest.raises(
+        DownloadError,
+        match=r"could not download .*: the server cannot be reached; try again, or put .* at",
+    ):
         catalog.fetch(spec.name, home, base_url=server.url)
     assert files_below(home) == [os.path.join("realworld", spec.file)]
     assert (home / "realworld" / spec.file).read_bytes() == b"older"
@@ -315,7 +351,9 @@ def test_a_home_that_cannot_be_written_is_named(server, published, tmp_path):
 
 
 def test_usps_has_no_known_address_and_embedded_sets_need_none(tmp_path):
-    with pytest.raises(DownloadError, match=r"no public address of usps.npz is known.*put usps.npz at"):
+    with pytest.raises(
+        DownloadError, match=r"no public address of usps.npz is known.*put usps.npz at"
+    ):
         catalog.fetch("usps", tmp_path)
     assert catalog.fetch("glass", tmp_path).name == "glass.csv"
 

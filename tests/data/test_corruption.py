@@ -69,7 +69,9 @@ def false_labels(sets, y):
 def test_the_coupled_label_comes_with_probability_eps_and_the_others_alike():
     y = np.repeat(np.arange(5), 4000)
     false = false_labels(make_partial(y, 1.0, 1, 0.7, random_state=0), y)
-    share = np.array([[false[y == c, (c + step) % 5].mean() for c in range(5)] for step in range(1, 5)])
+    share = np.array(
+        [[false[y == c, (c + step) % 5].mean() for c in range(5)] for step in range(1, 5)]
+    )
     np.testing.assert_allclose(share[0], 0.7, atol=0.03)
     np.testing.assert_allclose(share[1:], 0.1, atol=0.02)
 
@@ -114,7 +116,9 @@ def test_table_1_has_112_data_sets_and_140_with_both_readings_of_the_first_confi
 
 def test_the_configurations_are_those_of_table_1():
     levels = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
-    sets = [made for made in controlled_sets(list(CONFIGURATIONS)).values() if made.dataset == "usps"]
+    sets = [
+        made for made in controlled_sets(list(CONFIGURATIONS)).values() if made.dataset == "usps"
+    ]
     found = {}
     for made in sets:
         found.setdefault(made.configuration, []).append((made.p, made.r, made.eps))
@@ -158,7 +162,9 @@ def test_flipping_by_0_adds_nothing_and_by_1_everything(problem):
     y, classes = problem
     q = (classes % 2).astype(float)
     expected = np.maximum(np.eye(len(classes))[y], q)
-    np.testing.assert_array_equal(make_partial_flipping(y, q, classes=classes).to_indicator(), expected)
+    np.testing.assert_array_equal(
+        make_partial_flipping(y, q, classes=classes).to_indicator(), expected
+    )
 
 
 def test_each_label_flips_with_its_own_probability():
@@ -174,7 +180,9 @@ def test_each_label_flips_with_its_own_probability():
 def test_confusion_keeps_the_truth_and_certain_entries(problem, data):
     y, classes = problem
     l = len(classes)
-    certain = np.array(data.draw(st.lists(st.booleans(), min_size=l * l, max_size=l * l))).reshape(l, l)
+    certain = np.array(data.draw(st.lists(st.booleans(), min_size=l * l, max_size=l * l))).reshape(
+        l, l
+    )
     sets = make_partial_confusion(y, certain.astype(float), classes=classes, random_state=0)
     np.testing.assert_array_equal(sets.to_indicator(), np.maximum(np.eye(l), certain)[y])
 
@@ -192,7 +200,14 @@ def test_confusion_rates_depend_on_the_true_class():
 def test_instance_dependent_candidates_keep_the_truth(problem, rate, seed):
     y, classes = problem
     X = np.random.default_rng(seed).normal(size=(len(y), 2))
-    sets = make_partial_instance(X, y, rate, estimator=DecisionTreeClassifier(max_depth=1), classes=classes, random_state=seed)
+    sets = make_partial_instance(
+        X,
+        y,
+        rate,
+        estimator=DecisionTreeClassifier(max_depth=1),
+        classes=classes,
+        random_state=seed,
+    )
     assert truth_inside(sets, y)
     assert sets.classes.tolist() == classes.tolist()
 
@@ -211,21 +226,28 @@ def test_the_mean_flipping_probability_is_the_rate():
     y = np.repeat(np.arange(4), 5000)
     # A model that knows only class frequencies gives all false labels the same share.
     false = false_labels(
-        make_partial_instance(y[:, None], y, 0.3, estimator=DummyClassifier(strategy="prior"), random_state=0), y
+        make_partial_instance(
+            y[:, None], y, 0.3, estimator=DummyClassifier(strategy="prior"), random_state=0
+        ),
+        y,
     )
     assert false.sum() / (3 * len(y)) == pytest.approx(0.3, abs=0.01)
 
 
 def test_a_model_that_is_certain_of_the_truth_confuses_evenly():
     y = np.repeat(np.arange(4), 5000)
-    sets = make_partial_instance(y[:, None], y, 0.3, estimator=DecisionTreeClassifier(), random_state=0)
+    sets = make_partial_instance(
+        y[:, None], y, 0.3, estimator=DecisionTreeClassifier(), random_state=0
+    )
     share = [false_labels(sets, y)[y == 0, j].mean() for j in (1, 2, 3)]
     np.testing.assert_allclose(share, 0.3, atol=0.03)
 
 
 @settings(max_examples=60, deadline=None)
 @given(labels(), SHARE, SHARE, st.integers(0, 9))
-def test_noise_takes_the_truth_from_exactly_so_many_rows_and_changes_no_other(problem, q, rate, seed):
+def test_noise_takes_the_truth_from_exactly_so_many_rows_and_changes_no_other(
+    problem, q, rate, seed
+):
     y, classes = problem
     before = make_partial_flipping(y, q, classes=classes, random_state=seed)
     after = drop_truth(before, y, rate, random_state=seed)
@@ -249,12 +271,36 @@ def test_the_label_put_in_place_of_the_truth_is_any_that_was_outside():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: make_partial_flipping([0, 1], 1.5), ParameterError, "q holds probabilities, from 0 to 1"),
-        (lambda: make_partial_flipping([0, 1], [0.1, 0.2, 0.3]), ParameterError, r"q must have shape \(\) or \(2,\)"),
-        (lambda: make_partial_confusion([0, 1], [0.1, 0.2]), ParameterError, r"confusion must have shape \(2, 2\)"),
-        (lambda: make_partial_confusion([0, 1], [[0, np.nan], [0, 0]]), ParameterError, "holds probabilities"),
-        (lambda: make_partial_instance([[0], [1]], [0, 1], -0.1), ParameterError, "rate holds probabilities"),
-        (lambda: drop_truth([[0, 1], [0]], [1, 1], 0.5), CandidateError, "true label must be among the candidates; .* row 1"),
+        (
+            lambda: make_partial_flipping([0, 1], 1.5),
+            ParameterError,
+            "q holds probabilities, from 0 to 1",
+        ),
+        (
+            lambda: make_partial_flipping([0, 1], [0.1, 0.2, 0.3]),
+            ParameterError,
+            r"q must have shape \(\) or \(2,\)",
+        ),
+        (
+            lambda: make_partial_confusion([0, 1], [0.1, 0.2]),
+            ParameterError,
+            r"confusion must have shape \(2, 2\)",
+        ),
+        (
+            lambda: make_partial_confusion([0, 1], [[0, np.nan], [0, 0]]),
+            ParameterError,
+            "holds probabilities",
+        ),
+        (
+            lambda: make_partial_instance([[0], [1]], [0, 1], -0.1),
+            ParameterError,
+            "rate holds probabilities",
+        ),
+        (
+            lambda: drop_truth([[0, 1], [0]], [1, 1], 0.5),
+            CandidateError,
+            "true label must be among the candidates; .* row 1",
+        ),
         (lambda: drop_truth([[0, 1], [0]], [1], 0.5), CandidateError, "1 true labels for 2 rows"),
         (lambda: drop_truth([["a"], ["a"]], ["a", "a"], 0.5), CandidateError, "with one class"),
     ],

@@ -45,11 +45,15 @@ def test_rows_without_any_label_stay_so():
     table = TABLE.drop_columns("gold")
     for form, then in THEN.items():
         labelling = Labelling(labels=then.labels, indicator=then.indicator, id="id", long=then.long)
-        after = read_labels(to_form(read_labels(table, Labelling(labels="labels", id="id")), NOW, form), labelling)
+        after = read_labels(
+            to_form(read_labels(table, Labelling(labels="labels", id="id")), NOW, form), labelling
+        )
         assert after.unlabelled.tolist() == [False, False, True, False], form
 
 
-VOTES = pa.table({"x": [1.0, 2.0, 3.0], "ann": [3, None, None], "bob": [3, 1, None], "eve": [2, None, None]})
+VOTES = pa.table(
+    {"x": [1.0, 2.0, 3.0], "ann": [3, None, None], "bob": [3, 1, None], "eve": [2, None, None]}
+)
 BY_COLUMN = Labelling(votes=("ann", "bob", "eve"))
 
 
@@ -75,10 +79,25 @@ def test_votes_become_rows_and_rows_become_votes():
 @pytest.mark.parametrize(
     ("table", "labelling", "form", "message"),
     [
-        (TABLE, NOW, "columns", "there is no form 'columns'; there are labels, lists, indicator, votes, long"),
+        (
+            TABLE,
+            NOW,
+            "columns",
+            "there is no form 'columns'; there are labels, lists, indicator, votes, long",
+        ),
         (TABLE, NOW, "votes", "table: the labels are no votes of annotators"),
-        (TABLE.append_column("dog", pa.array([1] * 4)), NOW, "indicator", "table: a column 'dog' is there already"),
-        (VOTES.append_column("labels", pa.array([1] * 3)), BY_COLUMN, "lists", "table: a column 'labels' is there already"),
+        (
+            TABLE.append_column("dog", pa.array([1] * 4)),
+            NOW,
+            "indicator",
+            "table: a column 'dog' is there already",
+        ),
+        (
+            VOTES.append_column("labels", pa.array([1] * 3)),
+            BY_COLUMN,
+            "lists",
+            "table: a column 'labels' is there already",
+        ),
         (TABLE, Labelling(labels="labels", separator="g"), "labels", None),
         (
             pa.table({"l": [["a|b"], ["c"]]}),
@@ -91,7 +110,12 @@ def test_votes_become_rows_and_rows_become_votes():
 def test_what_cannot_be_said_is_refused(table, labelling, form, message):
     labels = read_labels(table, labelling)
     if message is None:
-        assert to_form(labels, labelling, form)["labels"].to_pylist() == ["cat|do", "do", None, "cat|cow"]
+        assert to_form(labels, labelling, form)["labels"].to_pylist() == [
+            "cat|do",
+            "do",
+            None,
+            "cat|cow",
+        ]
         return
     with pytest.raises((TableError, ParameterError), match=message):
         to_form(labels, labelling, form)
@@ -113,17 +137,29 @@ def test_mat_files_keep_numbers_candidates_and_names(tmp_path):
 
 def test_mat_files_without_names_are_numbered(tmp_path):
     matrix = np.array([[1, 0], [1, 1], [0, 1]])
-    content = {"data": np.eye(2), "partial_target": matrix, "target": np.array([[1, 0], [0, 0], [0, 1]])}
+    content = {
+        "data": np.eye(2),
+        "partial_target": matrix,
+        "target": np.array([[1, 0], [0, 0], [0, 1]]),
+    }
     for names in ({}, {"label_names": ["one", "two"], "feature_names": ["a", "a"]}):
         io.savemat(tmp_path / "a.mat", content | names)
         table = mat_to_table(tmp_path / "a.mat")
-        assert table.to_pydict() == {"x1": [1, 0], "x2": [0, 1], "labels": [[0, 1], [1, 2]], "gold": [0, 2]}
+        assert table.to_pydict() == {
+            "x1": [1, 0],
+            "x2": [0, 1],
+            "labels": [[0, 1], [1, 2]],
+            "gold": [0, 2],
+        }
 
 
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (["a", "b", "c", "d"], "column 'new' holds no numbers, which a .mat file needs; exclude it"),
+        (
+            ["a", "b", "c", "d"],
+            "column 'new' holds no numbers, which a .mat file needs; exclude it",
+        ),
         ([1.0, None, 2.0, 3.0], "row 2, column 'new': a .mat file has a number in every cell"),
         ([[1.0], [1.0], [1.0], [1.0, 2.0]], "column 'new' holds no numbers"),
     ],
@@ -137,11 +173,20 @@ def test_a_mat_file_holds_numbers_only(tmp_path, column, message):
 
 def test_a_mat_file_needs_all_true_labels(tmp_path):
     labels = read_labels(TABLE, Labelling(labels="labels", id="id"))
-    with pytest.raises(TableError, match="the true label of every row, which is not known in row 1, 2, 3, 4; name a gold column"):
+    with pytest.raises(
+        TableError,
+        match=(
+            "the true label of every row, which is not known in row 1, 2, 3, 4; name a gold column"
+        ),
+    ):
         labels_to_mat(labels, NOW, tmp_path / "a.mat")
     only = pa.table({"l": ["a", "b"], "g": ["a", "b"]})
     with pytest.raises(TableError, match="holds numbers, and there is no column of them"):
-        labels_to_mat(read_labels(only, Labelling(labels="l", gold="g")), Labelling(labels="l", gold="g"), tmp_path / "a.mat")
+        labels_to_mat(
+            read_labels(only, Labelling(labels="l", gold="g")),
+            Labelling(labels="l", gold="g"),
+            tmp_path / "a.mat",
+        )
 
 
 def test_missing_and_damaged_mat_files_are_told_apart(tmp_path):

@@ -6,7 +6,10 @@ import pytest
 from surelabel.data.formulas import escape_formulas, find_formula
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+cmd", "-cmd|' /C calc'!A0", "@SUM(1)", "\t=1", "\r=1", " =1", "-", "+1 555", "-1-1"])
+@pytest.mark.parametrize(
+    "text",
+    ["=1+1", "+cmd", "-cmd|' /C calc'!A0", "@SUM(1)", "\t=1", "\r=1", " =1", "-", "+1 555", "-1-1"],
+)
 def test_formulas(text):
     table = pa.table({"n": [1, 2], "a": ["fine", text]})
     assert find_formula(table) == (2, "a")
@@ -15,7 +18,9 @@ def test_formulas(text):
     assert find_formula(escaped) is None
 
 
-@pytest.mark.parametrize("text", ["-1", "+1.5", "-1e-5", "-.5", "-1,5", "a=b", "", None, "'=1", "x@y.z", "[-1]"])
+@pytest.mark.parametrize(
+    "text", ["-1", "+1.5", "-1e-5", "-.5", "-1,5", "a=b", "", None, "'=1", "x@y.z", "[-1]"]
+)
 def test_others(text):
     table = pa.table({"a": pa.array([text, "fine"])})
     assert find_formula(table) is None

@@ -1,4 +1,6 @@
-"""Every form in which people hold labels says the same; what says nothing is refused with its row and column."""
+"""Every form in which people hold labels says the same; what says nothing is refused with its row
+and column.
+"""
 
 import json
 from decimal import Decimal
@@ -36,13 +38,28 @@ def refusal(columns, classes=None, **labelling):
         [" dog |cat", "dog|", " ", "cow|cat||dog|cat"],
         [json.dumps(row) for row in SETS],
         [repr(row) for row in SETS],  # as pandas writes lists to CSV
-        ['["cat", "dog"]', "['dog']", "", "('cat', 'cow', 'dog')".replace("(", "[").replace(")", "]")],
+        [
+            '["cat", "dog"]',
+            "['dog']",
+            "",
+            "('cat', 'cow', 'dog')".replace("(", "[").replace(")", "]"),
+        ],
         SETS,
         [["dog", "cat", "dog"], ["dog", None, ""], None, [" cat", "dog", "cow"]],
         pa.array(["cat|dog", "dog", None, "cat|cow|dog"]).dictionary_encode(),
         pa.array(SETS, pa.large_list(pa.dictionary(pa.int32(), pa.string()))),
     ],
-    ids=["separator", "blanks", "json", "python", "mixed lists", "lists", "untidy lists", "dictionary", "dictionary lists"],
+    ids=[
+        "separator",
+        "blanks",
+        "json",
+        "python",
+        "mixed lists",
+        "lists",
+        "untidy lists",
+        "dictionary",
+        "dictionary lists",
+    ],
 )
 def test_one_column_of_labels(column):
     found = labels_of({"labels": column}, labels="labels")
@@ -60,19 +77,31 @@ def test_chunked_columns_are_one_column():
 
 
 def test_a_separator_of_ones_own():
-    assert labels_of({"l": ["a, b", "b"]}, labels="l", separator=",").candidates.to_lists() == [["a", "b"], ["b"]]
-    assert labels_of({"l": ["a|b", "c"]}, labels="l", separator=",").candidates.classes.tolist() == ["a|b", "c"]
+    assert labels_of({"l": ["a, b", "b"]}, labels="l", separator=",").candidates.to_lists() == [
+        ["a", "b"],
+        ["b"],
+    ]
+    assert labels_of(
+        {"l": ["a|b", "c"]}, labels="l", separator=","
+    ).candidates.classes.tolist() == ["a|b", "c"]
 
 
 def test_a_list_is_not_split_again():
-    assert labels_of({"l": [["a|b"], ["c"]]}, labels="l").candidates.classes.tolist() == ["a|b", "c"]
+    assert labels_of({"l": [["a|b"], ["c"]]}, labels="l").candidates.classes.tolist() == [
+        "a|b",
+        "c",
+    ]
 
 
 @pytest.mark.parametrize(
     "columns",
     [
         {"cat": [1, 0, 0, 1], "cow": [0, 0, 0, 1], "dog": [1, 1, 0, 1]},
-        {"cat": [1.0, 0.0, 0.0, 1.0], "cow": [False, False, False, True], "dog": ["True", "TRUE", "false", "1"]},
+        {
+            "cat": [1.0, 0.0, 0.0, 1.0],
+            "cow": [False, False, False, True],
+            "dog": ["True", "TRUE", "false", "1"],
+        },
     ],
 )
 def test_one_column_per_class(columns):
@@ -112,7 +141,9 @@ def test_long_form():
     found = labels_of(table, labels="label", id="id", long=True, gold="gold")
     assert found.ids.tolist() == ["p", "q", "r"]
     assert found.candidates.to_lists() == [["cat", "dog"], ["cow", "dog"], ALL]
-    assert found.candidates.counts.tolist() == [1, 1, 1, 2, 0, 0, 0], "a label given twice has two votes"
+    assert found.candidates.counts.tolist() == [1, 1, 1, 2, 0, 0, 0], (
+        "a label given twice has two votes"
+    )
     assert found.gold.tolist() == [-1, 1, -1]
     assert found.unlabelled.tolist() == [False, False, True]
     assert found.table.column_names == ["id", "size", "vector", "gold"]
@@ -138,17 +169,22 @@ def test_long_form_without_repeated_labels_has_no_votes():
 def test_rows_of_an_id_must_agree(column):
     values = list(LONG[column])
     values[5] = {"size": 2.0, "vector": [3, 5], "gold": None}[column]
-    message = refusal(LONG | {column: values}, labels="label", id="id", long=True, annotator="who", gold="gold")
+    message = refusal(
+        LONG | {column: values}, labels="label", id="id", long=True, annotator="who", gold="gold"
+    )
     assert message == (
-        f"file: id 'q' has different values in column {column!r}, in rows 2 and 6; make them equal, or leave the column out"
+        f"file: id 'q' has different values in column {column!r}, in rows 2 and 6; make them "
+        "equal, or leave the column out"
     )
 
 
-# -------------------------------------------------------------------- gold, ids, rows without labels
+# ------------------------------ gold, ids, rows without labels
 
 
 def test_gold_does_not_change_the_candidates():
-    found = labels_of({"l": ["a|b", "b", None, None], "g": ["a", "c", "b", None]}, labels="l", gold="g")
+    found = labels_of(
+        {"l": ["a|b", "b", None, None], "g": ["a", "c", "b", None]}, labels="l", gold="g"
+    )
     assert found.candidates.classes.tolist() == ["a", "b", "c"]
     assert found.candidates.to_lists() == [["a", "b"], ["b"], ["a", "b", "c"], ["a", "b", "c"]]
     assert found.gold.tolist() == [0, 2, 1, -1]
@@ -164,7 +200,8 @@ def test_rows_without_labels_can_be_refused():
 def test_ids_name_rows():
     assert labels_of({"i": [5, 3], "l": ["a", "b"]}, labels="l", id="i").ids.tolist() == [5, 3]
     assert refusal({"i": ["x", "y", "x"], "l": ["a", "b", "a"]}, labels="l", id="i") == (
-        "file: column 'i' has 'x' in rows 1 and 3; if the rows of an id are one instance, say that it is long form, else use "
+        "file: column 'i' has 'x' in rows 1 and 3; if the rows of an id are one instance, say that "
+        "it is long form, else use "
         "another id"
     )
     assert refusal({"i": ["x", None], "l": ["a", "b"]}, labels="l", id="i") == (
@@ -177,7 +214,12 @@ def test_ids_name_rows():
 
 @pytest.mark.parametrize(
     "column",
-    [[3, 1, None], [3.0, 1.0, float("nan")], [Decimal(3), Decimal(1), None], pa.array([3, 1, None], pa.uint8())],
+    [
+        [3, 1, None],
+        [3.0, 1.0, float("nan")],
+        [Decimal(3), Decimal(1), None],
+        pa.array([3, 1, None], pa.uint8()),
+    ],
     ids=["int", "float", "decimal", "uint8"],
 )
 def test_whole_numbers_stay_numbers(column):
@@ -190,26 +232,40 @@ def test_one_text_makes_all_labels_text():
     found = labels_of({"l": ["1|2", "2", "x"], "g": [1, None, None]}, labels="l", gold="g")
     assert found.candidates.classes.tolist() == ["1", "2", "x"]
     assert found.gold.tolist() == [0, -1, -1]
-    assert labels_of({"a": [1, 2], "b": ["1", "x"]}, votes=("a", "b")).votes.tolist() == [[0, 0], [1, 2]]
+    assert labels_of({"a": [1, 2], "b": ["1", "x"]}, votes=("a", "b")).votes.tolist() == [
+        [0, 0],
+        [1, 2],
+    ]
 
 
 def test_truth_and_dates_are_text():
     days = pa.array(["2020-01-02", "2021-01-02"]).cast(pa.date32())
-    assert labels_of({"l": [True, False, None]}, labels="l").candidates.to_lists() == [["True"], ["False"], ["False", "True"]]
-    assert labels_of({"l": days}, labels="l").candidates.classes.tolist() == ["2020-01-02", "2021-01-02"]
+    assert labels_of({"l": [True, False, None]}, labels="l").candidates.to_lists() == [
+        ["True"],
+        ["False"],
+        ["False", "True"],
+    ]
+    assert labels_of({"l": days}, labels="l").candidates.classes.tolist() == [
+        "2020-01-02",
+        "2021-01-02",
+    ]
 
 
 def test_classes_can_be_given():
     found = labels_of({"l": ["a|b", "b"]}, ["c", "b", "a"], labels="l")
     assert found.candidates.classes.tolist() == ["c", "b", "a"]
     assert found.candidates.indices.tolist() == [1, 2, 1]
-    assert labels_of({"l": ["1|2", "2"]}, [1, 2, 3], labels="l").candidates.to_lists() == [[1, 2], [2]]
+    assert labels_of({"l": ["1|2", "2"]}, [1, 2, 3], labels="l").candidates.to_lists() == [
+        [1, 2],
+        [2],
+    ]
     assert labels_of({"l": [1, 2]}, ["1", "2"], labels="l").candidates.to_lists() == [["1"], ["2"]]
     assert refusal({"l": ["a", "b|bta"]}, ["alpha", "beta"], labels="l").startswith(
         "file: row 1, column 'l': the label 'a' is unknown; the labels are alpha, beta"
     )
     assert refusal({"l": ["alpha", "beta|bta"]}, ["alpha", "beta"], labels="l") == (
-        "file: row 2, column 'l': the label 'bta' is unknown; did you mean 'beta'? The labels are alpha, beta"
+        "file: row 2, column 'l': the label 'bta' is unknown; did you mean 'beta'? The labels are "
+        "alpha, beta"
     )
 
 
@@ -219,39 +275,95 @@ def test_classes_can_be_given():
 @pytest.mark.parametrize(
     ("columns", "labelling", "message"),
     [
-        ({"label": ["a"]}, {"labels": "lable"}, "file: there is no column 'lable'; did you mean 'label'? The columns are label"),
+        (
+            {"label": ["a"]},
+            {"labels": "lable"},
+            "file: there is no column 'lable'; did you mean 'label'? The columns are label",
+        ),
         ({"a": ["x"]}, {"votes": ("a", "b")}, "file: there is no column 'b'; the columns are a"),
-        ({"a": ["x"]}, {}, "say in one way where the labels are: one of labels, votes and indicator, not none"),
+        (
+            {"a": ["x"]},
+            {},
+            "say in one way where the labels are: one of labels, votes and indicator, not none",
+        ),
         (
             {"a": ["x"]},
             {"labels": "a", "votes": ("a",)},
             "say in one way where the labels are: one of labels, votes and indicator, ",
         ),
-        ({"a": ["x"]}, {"labels": "a", "gold": "a"}, "file: column 'a' is named for two things at once"),
-        ({"a": ["x"]}, {"labels": "a", "separator": ""}, "the separator of labels must not be empty"),
+        (
+            {"a": ["x"]},
+            {"labels": "a", "gold": "a"},
+            "file: column 'a' is named for two things at once",
+        ),
+        (
+            {"a": ["x"]},
+            {"labels": "a", "separator": ""},
+            "the separator of labels must not be empty",
+        ),
         (
             {"a": ["x"]},
             {"labels": "a", "long": True},
             "long form has one row per id and label: say which columns are id and labels",
         ),
-        ({"a": ["x"], "w": ["u"]}, {"labels": "a", "annotator": "w"}, "a column of annotators belongs to long form"),
+        (
+            {"a": ["x"], "w": ["u"]},
+            {"labels": "a", "annotator": "w"},
+            "a column of annotators belongs to long form",
+        ),
         ({"a": [None, ""]}, {"labels": "a"}, "file: there is no label in column 'a'"),
-        ({"a": [1.0, 2.5]}, {"labels": "a"}, "file: row 2, column 'a': '2.5' is no label: labels are text or whole numbers"),
-        ({"a": ["x"] * 3 + ["y"], "b": [1, 2, 3, 0.5]}, {"votes": ("a", "b")}, "file: row 4, column 'b': '0.5' is no label"),
-        ({"a": ['["x"]', "[y]"]}, {"labels": "a"}, "file: row 2, column 'a': '[y]' is no list of labels such as"),
-        ({"a": ['["x"]', '[{"y": 1}]']}, {"labels": "a"}, "file: row 2, column 'a': '[{\"y\": 1}]' holds something else"),
+        (
+            {"a": [1.0, 2.5]},
+            {"labels": "a"},
+            "file: row 2, column 'a': '2.5' is no label: labels are text or whole numbers",
+        ),
+        (
+            {"a": ["x"] * 3 + ["y"], "b": [1, 2, 3, 0.5]},
+            {"votes": ("a", "b")},
+            "file: row 4, column 'b': '0.5' is no label",
+        ),
+        (
+            {"a": ['["x"]', "[y]"]},
+            {"labels": "a"},
+            "file: row 2, column 'a': '[y]' is no list of labels such as",
+        ),
+        (
+            {"a": ['["x"]', '[{"y": 1}]']},
+            {"labels": "a"},
+            "file: row 2, column 'a': '[{\"y\": 1}]' holds something else",
+        ),
         ({"a": ["[" * 9999 + "]"]}, {"labels": "a"}, "file: row 1, column 'a': '[[[["),
-        ({"a": ["[__import__('os').getpid()]"]}, {"labels": "a"}, "file: row 1, column 'a': \"[__import__('os')"),
-        ({"a": [{"x": 1}]}, {"labels": "a"}, "file: column 'a' holds struct<x: int64>; it should hold labels"),
+        (
+            {"a": ["[__import__('os').getpid()]"]},
+            {"labels": "a"},
+            "file: row 1, column 'a': \"[__import__('os')",
+        ),
+        (
+            {"a": [{"x": 1}]},
+            {"labels": "a"},
+            "file: column 'a' holds struct<x: int64>; it should hold labels",
+        ),
         ({"a": [b"x"]}, {"labels": "a"}, "file: column 'a' holds binary; it should hold labels"),
-        ({"a": [["x"], ["y"]]}, {"votes": ("a",)}, "file: column 'a' holds list<item: string>; it should hold labels"),
+        (
+            {"a": [["x"], ["y"]]},
+            {"votes": ("a",)},
+            "file: column 'a' holds list<item: string>; it should hold labels",
+        ),
         (
             {"a": ["x|y", "x"], "g": ["x|y", "x"]},
             {"labels": "a", "gold": "g"},
             "file: row 1, column 'g': 'x|y' holds several labels",
         ),
-        ({"a": [0, 1], "b": [1, 2]}, {"indicator": ("a", "b")}, "file: row 2, column 'b': 2 where 0 or 1 should say whether"),
-        ({"a": [0, None]}, {"indicator": ("a",)}, "file: row 2, column 'a': nothing where 0 or 1 should say whether"),
+        (
+            {"a": [0, 1], "b": [1, 2]},
+            {"indicator": ("a", "b")},
+            "file: row 2, column 'b': 2 where 0 or 1 should say whether",
+        ),
+        (
+            {"a": [0, None]},
+            {"indicator": ("a",)},
+            "file: row 2, column 'a': nothing where 0 or 1 should say whether",
+        ),
         ({"a": ["0", "x"]}, {"indicator": ("a",)}, "file: row 2, column 'a': 'x' where 0 or 1"),
         (
             {"a": [1], "g": ["b"]},
@@ -286,5 +398,8 @@ def test_a_million_rows():
     found = labels_of({"l": cells}, labels="l")
     assert found.candidates.shape == (m, 3)
     picked = rng.integers(0, m, 50)
-    expected = [sorted(cell.split("|")) if cell else ALL for cell in cells.take(pa.array(picked)).to_pylist()]
+    expected = [
+        sorted(cell.split("|")) if cell else ALL
+        for cell in cells.take(pa.array(picked)).to_pylist()
+    ]
     assert found.candidates[picked].to_lists() == expected

@@ -1,4 +1,6 @@
-"""Files of published data sets are read as they are, and damaged ones are refused in one sentence."""
+"""Files of published data sets are read as they are, and damaged ones are refused in one
+sentence.
+"""
 
 import struct
 
@@ -17,14 +19,24 @@ TARGET = np.array([[0, 0, 1, 0], [0, 1, 0, 0], [1, 0, 0, 1]])
 
 
 def write_mat(path, **changes):
-    io.savemat(path, {"data": X, "partial_target": PARTIAL, "target": TARGET} | changes, do_compression=True)
+    io.savemat(
+        path,
+        {"data": X, "partial_target": PARTIAL, "target": TARGET} | changes,
+        do_compression=True,
+    )
     return path
 
 
-@pytest.mark.parametrize("make", [sparse.csc_matrix, sparse.csr_matrix, np.asarray], ids=["csc", "csr", "dense"])
+@pytest.mark.parametrize(
+    "make", [sparse.csc_matrix, sparse.csr_matrix, np.asarray], ids=["csc", "csr", "dense"]
+)
 @pytest.mark.parametrize("dtype", [np.float64, np.uint8, bool, np.int32])
 def test_label_matrices_may_be_sparse_or_dense_and_of_any_number(tmp_path, make, dtype):
-    path = write_mat(tmp_path / "a.mat", partial_target=make(PARTIAL.astype(dtype)), target=make(TARGET.astype(dtype)))
+    path = write_mat(
+        tmp_path / "a.mat",
+        partial_target=make(PARTIAL.astype(dtype)),
+        target=make(TARGET.astype(dtype)),
+    )
     data = read_mat(path)
     np.testing.assert_array_equal(data.X, X)
     assert data.candidates.to_lists() == CANDIDATES
@@ -33,7 +45,9 @@ def test_label_matrices_may_be_sparse_or_dense_and_of_any_number(tmp_path, make,
 
 
 @pytest.mark.parametrize(
-    "data", [X.astype(np.float32), sparse.csc_matrix(X), X.astype(np.int16)], ids=["float32", "sparse", "int"]
+    "data",
+    [X.astype(np.float32), sparse.csc_matrix(X), X.astype(np.int16)],
+    ids=["float32", "sparse", "int"],
 )
 def test_instances_become_float64_whatever_they_were(tmp_path, data):
     read = read_mat(write_mat(tmp_path / "a.mat", data=data)).X
@@ -43,7 +57,11 @@ def test_instances_become_float64_whatever_they_were(tmp_path, data):
 
 def test_a_label_that_is_never_a_candidate_stays_in_the_label_space(tmp_path):
     empty_row = np.zeros((1, 4))
-    path = write_mat(tmp_path / "a.mat", partial_target=np.vstack([PARTIAL, empty_row]), target=np.vstack([TARGET, empty_row]))
+    path = write_mat(
+        tmp_path / "a.mat",
+        partial_target=np.vstack([PARTIAL, empty_row]),
+        target=np.vstack([TARGET, empty_row]),
+    )
     assert read_mat(path).candidates.shape == (4, 4)
 
 
@@ -58,7 +76,10 @@ def test_a_label_that_is_never_a_candidate_stays_in_the_label_space(tmp_path):
         ({"target": TARGET[:2]}, "'target' is 2 × 4, but labels × instances should be 3 × 4"),
         ({"partial_target": PARTIAL.T}, "'partial_target' is 4 × 3, but"),
         ({"partial_target": PARTIAL * 2}, "holds 0 and 1 only"),
-        ({"partial_target": PARTIAL * [[1, 1, 1, 0]]}, r"1 row\(s\) have no candidate label: row 3"),
+        (
+            {"partial_target": PARTIAL * [[1, 1, 1, 0]]},
+            r"1 row\(s\) have no candidate label: row 3",
+        ),
         ({"target": PARTIAL}, "'target' names more than one true label for instance 0, 2"),
         ({"target": TARGET * [[0, 1, 1, 1]]}, "no candidate label: row 0"),
     ],
@@ -72,7 +93,9 @@ def test_a_wrong_variable_is_named(tmp_path, changes, message):
 
 def test_a_missing_variable_is_named_with_those_that_are_there(tmp_path):
     io.savemat(tmp_path / "a.mat", {"data": X, "labels": TARGET})
-    with pytest.raises(DataFileError, match="has no variable partial_target, target; it holds data, labels"):
+    with pytest.raises(
+        DataFileError, match="has no variable partial_target, target; it holds data, labels"
+    ):
         read_mat(tmp_path / "a.mat")
 
 
@@ -94,8 +117,12 @@ def test_another_kind_of_file_is_refused(tmp_path):
 
 def test_the_hdf5_form_of_matlab_is_refused_with_the_way_out(tmp_path):
     path = tmp_path / "a.mat"
-    path.write_bytes(b"MATLAB 7.3 MAT-file".ljust(124) + struct.pack("<H2s", 0x0200, b"IM") + bytes(512))
-    with pytest.raises(DataFileError, match=r"v7.3 file; save it in MATLAB with save\(..., '-v7'\)"):
+    path.write_bytes(
+        b"MATLAB 7.3 MAT-file".ljust(124) + struct.pack("<H2s", 0x0200, b"IM") + bytes(512)
+    )
+    with pytest.raises(
+        DataFileError, match=r"v7.3 file; save it in MATLAB with save\(..., '-v7'\)"
+    ):
         read_mat(path)
 
 
@@ -103,7 +130,11 @@ def test_csv_labels_are_numbers_only_if_all_are(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("f,g,class\n1,2.5,3\n-4,1e-2,12\n")
     data = read_csv(path)
-    assert (data.columns, data.y.tolist(), data.X.tolist()) == (["f", "g"], [3, 12], [[1, 2.5], [-4, 0.01]])
+    assert (data.columns, data.y.tolist(), data.X.tolist()) == (
+        ["f", "g"],
+        [3, 12],
+        [[1, 2.5], [-4, 0.01]],
+    )
     path.write_text("f,class\n1,3\n2,x\n")
     assert read_csv(path).y.tolist() == ["3", "x"]
 

@@ -32,7 +32,11 @@ def memory_map_with_offset(path):
 
 
 def part_of_a_memory_map(path):
-    return raw(path / "x", np.concatenate([np.full((7, 3), np.nan), X, np.full((9, 3), np.nan)]), offset=4104)[7:-9]
+    return raw(
+        path / "x",
+        np.concatenate([np.full((7, 3), np.nan), X, np.full((9, 3), np.nan)]),
+        offset=4104,
+    )[7:-9]
 
 
 def part_of_a_part(path):
@@ -89,7 +93,9 @@ def file_deleted_meanwhile(path):
 
 
 def hdf5(path):
-    return h5py.File(path / "x.h5", "w").create_dataset("x", data=X, chunks=(16, 2), compression="gzip")
+    return h5py.File(path / "x.h5", "w").create_dataset(
+        "x", data=X, chunks=(16, 2), compression="gzip"
+    )
 
 
 def zarr_array(path):
@@ -98,7 +104,9 @@ def zarr_array(path):
 
 def table(array, **types):
     columns = {f"c{j}": pa.array(column) for j, column in enumerate(array.T)}
-    return pa.table(columns).cast(pa.schema([(name, types.get(name, pa.float64())) for name in columns]))
+    return pa.table(columns).cast(
+        pa.schema([(name, types.get(name, pa.float64())) for name in columns])
+    )
 
 
 def parquet_files(path):
@@ -142,8 +150,13 @@ def test_every_source_gives_the_array(source, tmp_path):
     assert rows.dtype == np.float64
     for step in (1, 7, 40, 100, 101, 500):
         blocks = list(rows.blocks(step))
-        assert [len(block) for block in blocks] == [min(step, 101 - start) for start in range(0, 101, step)]
-        assert all(type(block) is np.ndarray and block.dtype == np.float64 and block.flags.c_contiguous for block in blocks)
+        assert [len(block) for block in blocks] == [
+            min(step, 101 - start) for start in range(0, 101, step)
+        ]
+        assert all(
+            type(block) is np.ndarray and block.dtype == np.float64 and block.flags.c_contiguous
+            for block in blocks
+        )
         assert np.array_equal(np.concatenate(blocks), X)
     for wanted in ([0], [100], [3, 4, 39, 40, 41, 99], range(101)):
         taken = rows.take(np.array(wanted))
@@ -155,9 +168,14 @@ def test_every_source_gives_the_array(source, tmp_path):
 def test_types(dtype, tmp_path):
     array = (X * 3).astype(dtype)
     expected = np.float32 if dtype == np.float32 else np.float64
-    sources = [raw(tmp_path / "x", array), h5py.File(tmp_path / "x.h5", "w").create_dataset("x", data=array)]
+    sources = [
+        raw(tmp_path / "x", array),
+        h5py.File(tmp_path / "x.h5", "w").create_dataset("x", data=array),
+    ]
     sources.append(zarr.create_array(store=tmp_path / "x.zarr", data=array))
-    pq.write_table(pa.table({f"c{j}": column for j, column in enumerate(array.T)}), tmp_path / "x.parquet")
+    pq.write_table(
+        pa.table({f"c{j}": column for j, column in enumerate(array.T)}), tmp_path / "x.parquet"
+    )
     sources.append(ds.dataset(tmp_path / "x.parquet"))
     for source in sources:
         rows = as_rows(source)
@@ -197,14 +215,21 @@ def test_chosen_columns_in_the_order_chosen(tmp_path):
 )
 def test_columns_that_are_no_numbers_are_named(column, tmp_path):
     pq.write_table(table(X).append_column("odd", column), tmp_path / "x.parquet")
-    with pytest.raises(InputError, match=r"columns that are no numbers: odd; choose others by ParquetRows\(dataset, columns\)"):
+    with pytest.raises(
+        InputError,
+        match=r"columns that are no numbers: odd; choose others by ParquetRows\(dataset, columns\)",
+    ):
         as_rows(ds.dataset(tmp_path / "x.parquet"))
 
 
 @pytest.mark.parametrize("kind", [pa.float64(), pa.float32(), pa.int64(), pa.bool_()], ids=str)
 def test_nulls_are_not_a_number(kind, tmp_path):
     values = [None if i in (2, 60) else i % 2 for i in range(101)]
-    pq.write_table(pa.table({"x": pa.array(values).cast(kind), "y": X[:, 0]}), tmp_path / "x.parquet", row_group_size=10)
+    pq.write_table(
+        pa.table({"x": pa.array(values).cast(kind), "y": X[:, 0]}),
+        tmp_path / "x.parquet",
+        row_group_size=10,
+    )
     rows = as_rows(ds.dataset(tmp_path / "x.parquet"))
     array = np.concatenate(list(rows.blocks(30)))
     assert np.flatnonzero(np.isnan(array[:, 0])).tolist() == [2, 60]
@@ -242,4 +267,9 @@ def test_libraries_are_not_imported_for_those_who_do_not_use_them():
     )
     # pandas, where it is installed, brings pyarrow along by itself.
     code = "import sys; sys.modules['pandas'] = None; " + code
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        == "[]"
+    )

@@ -37,13 +37,29 @@ def broken(value):
 @pytest.mark.parametrize(
     ("X", "y", "error", "message"),
     [
-        (X, [[0]] * 3 + [[]] + [[1, 2]] * 8, CandidateError, "no candidate label: row 3; drop them, or pass unlabelled='all'"),
+        (
+            X,
+            [[0]] * 3 + [[]] + [[1, 2]] * 8,
+            CandidateError,
+            "no candidate label: row 3; drop them, or pass unlabelled='all'",
+        ),
         (X, Y[:7], CandidateError, "X has 12 rows but y has 7"),
-        (X, 2 * Y, CandidateError, r"holds 0 and 1 only; 16 other value\(s\) at \(row, column\) \(0, 0\), .* and 11 more"),
+        (
+            X,
+            2 * Y,
+            CandidateError,
+            r"holds 0 and 1 only; 16 other value\(s\) at \(row, column\) \(0, 0\), .* and 11 more",
+        ),
         (X, np.ones((12, 3)), CandidateError, "every row has every class as a candidate"),
         (X, np.ones(12), CandidateError, "one class only"),
         (X, None, CandidateError, "requires y"),
-        (broken(np.nan), Y, InputError, r"NaN or infinity .* in 7 cell\(s\), at \(row, column\) \(1, 2\), .* and 2 more; impute"),
+        (
+            broken(np.nan),
+            Y,
+            InputError,
+            r"NaN or infinity .* in 7 cell\(s\), at \(row, column\) \(1, 2\), .* and 2 more; "
+            r"impute",
+        ),
         (broken(np.inf), Y, InputError, r"\(1, 2\)"),
         (broken(-np.inf), Y, InputError, r"\(1, 2\)"),
         (X[0], Y, InputError, "Expected 2D array"),
@@ -126,20 +142,27 @@ def test_kernel_that_is_not_a_number():
 
 
 @pytest.mark.parametrize("name", all_methods())
-@pytest.mark.parametrize(("dtype", "large", "huge"), [(np.float64, 1e153, 1e160), (np.float32, 1e18, 1e20)])
+@pytest.mark.parametrize(
+    ("dtype", "large", "huge"), [(np.float64, 1e153, 1e160), (np.float32, 1e18, 1e20)]
+)
 def test_numbers_whose_squares_overflow(name, dtype, large, huge):
     model = all_methods()[name].estimator()
     if name in ("PLKNN", "IPAL"):
         model.set_params(n_neighbors=3)
     instances = X.astype(dtype)
     instances[4, 1] = huge
-    message = rf"squares exceed the largest {instances.dtype}, in 1 cell\(s\), at \(row, column\) \(4, 1\); scale the features"
+    message = (
+        rf"squares exceed the largest {instances.dtype}, in 1 cell\(s\), at \(row, column\) \(4, "
+        r"1\); scale the features"
+    )
     with pytest.raises(InputError, match=message):
         model.fit(instances, Y)
     model.fit(X.astype(dtype), Y)
     with pytest.raises(InputError, match=message):
         model.predict(instances)
-    check_finite(np.full((1000, 3), large, dtype))  # many squares may overflow together: no method adds them all
+    check_finite(
+        np.full((1000, 3), large, dtype)
+    )  # many squares may overflow together: no method adds them all
 
 
 def test_labels_of_another_type_are_not_scored():

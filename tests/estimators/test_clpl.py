@@ -26,7 +26,9 @@ def test_partial_label_checks(check):
 def test_equals_liblinear_on_the_binary_problem(fit_intercept):
     X, Y, _ = problem(0, 60, 3, 4)
     features, targets = binary_problem(np.hstack([X, np.ones((60, int(fit_intercept)))]), Y)
-    svm = LinearSVC(dual=False, fit_intercept=False, C=0.5, tol=1e-10, max_iter=100_000).fit(features, targets)
+    svm = LinearSVC(dual=False, fit_intercept=False, C=0.5, tol=1e-10, max_iter=100_000).fit(
+        features, targets
+    )
     expected = svm.coef_.reshape(4, -1)
     model = CLPLClassifier(0.5, fit_intercept=fit_intercept).fit(X, Y)
     np.testing.assert_allclose(model.coef_, expected[:, :3], atol=1e-6)
@@ -37,7 +39,9 @@ def test_equals_liblinear_on_the_binary_problem(fit_intercept):
 def test_single_labels_give_the_one_vs_rest_machine(fit_intercept):
     X, _, _ = problem(1, 90, 4, 3)
     y = np.random.default_rng(0).integers(0, 3, 90)
-    svm = LinearSVC(dual=False, fit_intercept=fit_intercept, C=2, tol=1e-10, max_iter=100_000).fit(X, y)
+    svm = LinearSVC(dual=False, fit_intercept=fit_intercept, C=2, tol=1e-10, max_iter=100_000).fit(
+        X, y
+    )
     model = CLPLClassifier(2, fit_intercept=fit_intercept).fit(X, y)
     np.testing.assert_allclose(model.decision_function(X), svm.decision_function(X), atol=1e-6)
     assert model.transduction_.tolist() == y.tolist()
@@ -49,7 +53,9 @@ def test_sparse_and_single_precision_instances_give_the_same_model():
     model = CLPLClassifier(fit_intercept=True).fit(X.astype(float), Y, sample_weight=weight)
     for form in (X, sparse.csr_array(X), sparse.csr_matrix(X)):
         other = CLPLClassifier(fit_intercept=True).fit(form, Y, sample_weight=weight)
-        np.testing.assert_allclose(other.predict_proba(form), model.predict_proba(X.astype(float)), atol=1e-4)
+        np.testing.assert_allclose(
+            other.predict_proba(form), model.predict_proba(X.astype(float)), atol=1e-4
+        )
         assert other.predict(form).tolist() == model.predict(X).tolist()
 
 
@@ -59,7 +65,9 @@ def test_candidate_with_the_highest_score_is_transduced():
     best = np.where(Y == 1, model.decision_function(X), -np.inf).argmax(axis=1)
     assert model.transduction_.tolist() == best.tolist()
     inside = model.predict_proba(X) * Y
-    np.testing.assert_allclose(model.confidence_.toarray(), inside / inside.sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(
+        model.confidence_.toarray(), inside / inside.sum(axis=1, keepdims=True)
+    )
 
 
 def test_too_few_iterations_warn():

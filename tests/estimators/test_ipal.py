@@ -81,7 +81,8 @@ def test_instances_without_a_weighted_neighbour_get_their_neighbours_label():
 
 
 def test_labels_without_a_neighbour_never_win():
-    # The neighbours of "b" and "c" pull in almost opposite directions: either alone leaves more error than nothing at all.
+    # The neighbours of "b" and "c" pull in almost opposite directions: either alone leaves more
+    # error than nothing at all.
     X = np.array([[1.0, 0.1], [-0.9, 0.1], [0.0, -50], [0.1, -51]])
     model = IPALClassifier(2).fit(X, ["b", "c", "a", "a"])
     assert np.all(model.decision_function([[0.0, 0.11]]) <= 0)
@@ -122,14 +123,24 @@ def test_digits_are_disambiguated():
 def test_a_model_file_names_no_folder(tmp_path):
     X, Y, _ = problem(0, 60, 5, 4)
     folder = str(tmp_path / "cache")
-    search = GridSearchCV(make_pipeline(IPALClassifier(memory=folder), memory=folder), {"ipalclassifier__n_neighbors": [5]}, cv=2)
+    search = GridSearchCV(
+        make_pipeline(IPALClassifier(memory=folder), memory=folder),
+        {"ipalclassifier__n_neighbors": [5]},
+        cv=2,
+    )
     save_model(search.fit(X, CandidateSets.from_indicator(Y)), tmp_path / "model.skops")
     loaded = load_model(tmp_path / "model.skops")
     for pipeline in (loaded.estimator, loaded.best_estimator_):
         assert (pipeline.memory, pipeline[-1].memory) == (None, None)
-    assert pickle.loads(pickle.dumps(search.best_estimator_[-1])).memory == folder  # workers of a search need it
-    save_model(PALOCClassifier(IPALClassifier(5, memory=folder)).fit(X, Y), tmp_path / "model.skops")
-    assert all(machine.memory is None for machine in load_model(tmp_path / "model.skops")._pairs.fitted)
+    assert (
+        pickle.loads(pickle.dumps(search.best_estimator_[-1])).memory == folder
+    )  # workers of a search need it
+    save_model(
+        PALOCClassifier(IPALClassifier(5, memory=folder)).fit(X, Y), tmp_path / "model.skops"
+    )
+    assert all(
+        machine.memory is None for machine in load_model(tmp_path / "model.skops")._pairs.fitted
+    )
 
 
 def test_memory_keeps_what_alpha_does_not_change(tmp_path, monkeypatch):
@@ -137,7 +148,9 @@ def test_memory_keeps_what_alpha_does_not_change(tmp_path, monkeypatch):
     plain = IPALClassifier(5, alpha=0.5).fit(X, Y)
     expected = plain.decision_function(X[:9])
     IPALClassifier(5, alpha=0.9, memory=str(tmp_path)).fit(X, Y).predict(X[:9])
-    monkeypatch.setattr("surelabel.estimators._neighbours.nearest", None)  # a second look-up would fail
+    monkeypatch.setattr(
+        "surelabel.estimators._neighbours.nearest", None
+    )  # a second look-up would fail
     kept = IPALClassifier(5, alpha=0.5, memory=str(tmp_path)).fit(X, Y)
     np.testing.assert_array_equal(kept.confidence_.data, plain.confidence_.data)
     np.testing.assert_array_equal(kept.decision_function(X[:9]), expected)
@@ -145,7 +158,9 @@ def test_memory_keeps_what_alpha_does_not_change(tmp_path, monkeypatch):
 
 def test_a_reconstruction_that_fails(monkeypatch):
     def nnls(A, b):
-        raise RuntimeError("Maximum number of iterations reached.")  # what scipy does when rounding makes it go in circles
+        raise RuntimeError(
+            "Maximum number of iterations reached."
+        )  # what scipy does when rounding makes it go in circles
 
     monkeypatch.setattr("surelabel.solvers.nnls.nnls", nnls)
     X, Y, _ = problem(0, 60, 5, 4)

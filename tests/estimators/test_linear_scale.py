@@ -16,7 +16,9 @@ METHODS = [CLPLClassifier(tol=1e-10), PLSVMClassifier(tol=1e-5)]
 
 
 def assert_same(model, other):
-    """Equal to rounding for CLPL; PLSVM stops where the objective is near enough, and rounding moves that place."""
+    """Equal to rounding for CLPL; PLSVM stops where the objective is near enough, and rounding
+    moves that place.
+    """
     tolerance = 1e-6
     if isinstance(model, PLSVMClassifier):
         # The objective grows by λ/2 ‖ΔW‖² at least, and is known to tol of what was gained.
@@ -38,12 +40,18 @@ def small_blocks(monkeypatch):
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.__name__)
 def test_instances_out_of_core_give_the_same_model(source, estimator, fit_intercept, tmp_path):
     X, Y, weight = problem(2, 120, 4, 3)
-    inside = clone(estimator).set_params(fit_intercept=fit_intercept).fit(X, Y, sample_weight=weight)
+    inside = (
+        clone(estimator).set_params(fit_intercept=fit_intercept).fit(X, Y, sample_weight=weight)
+    )
     rows = source(tmp_path, X)
-    outside = clone(estimator).set_params(fit_intercept=fit_intercept).fit(rows, Y, sample_weight=weight)
+    outside = (
+        clone(estimator).set_params(fit_intercept=fit_intercept).fit(rows, Y, sample_weight=weight)
+    )
     assert_same(outside, inside)
     for method in ("predict", "predict_proba", "decision_function"):
-        np.testing.assert_allclose(getattr(outside, method)(rows), getattr(outside, method)(X), atol=1e-12)
+        np.testing.assert_allclose(
+            getattr(outside, method)(rows), getattr(outside, method)(X), atol=1e-12
+        )
 
 
 @pytest.mark.parametrize("estimator", METHODS, ids=["CLPL", "PLSVM"])
@@ -76,7 +84,9 @@ def test_rows_of_weight_zero(estimator, tmp_path):
     assert_same(outside, inside)
     unused = outside.confidence_[np.flatnonzero(weight == 0)]
     expected = outside.predict_proba(X)[weight == 0] * Y[weight == 0]
-    np.testing.assert_allclose(unused.toarray(), expected / expected.sum(axis=1, keepdims=True), atol=1e-12)
+    np.testing.assert_allclose(
+        unused.toarray(), expected / expected.sum(axis=1, keepdims=True), atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("estimator", METHODS, ids=["CLPL", "PLSVM"])
@@ -103,13 +113,17 @@ def test_products(constant):
         rng.normal(size=(101, 3)),
         rng.random(101),
     )
-    blocks = RowBlocks(lambda step: (X[start : start + step] for start in range(0, 101, step)), X.shape, constant)
+    blocks = RowBlocks(
+        lambda step: (X[start : start + step] for start in range(0, 101, step)), X.shape, constant
+    )
     whole = np.hstack([X, np.ones((101, int(constant)))])
     assert blocks.shape == whole.shape
     np.testing.assert_allclose(blocks @ W, whole @ W)
     np.testing.assert_allclose(blocks.T @ values, whole.T @ values)
     for matrix in (blocks, whole, sparse.csr_array(whole)):
-        np.testing.assert_allclose(weighted_gram(matrix, weight), whole.T @ (weight[:, None] * whole))
+        np.testing.assert_allclose(
+            weighted_gram(matrix, weight), whole.T @ (weight[:, None] * whole)
+        )
         parts = list(row_blocks(matrix, 3))
         assert len(parts) > 1
         assert [part.start for part, _ in parts] == [0, *(part.stop for part, _ in parts[:-1])]

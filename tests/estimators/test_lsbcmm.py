@@ -16,7 +16,14 @@ from surelabel.exceptions import CandidateError, ParameterError
 def partial_problem(seed=0, m=150, n_classes=5, extra=1):
     rng = np.random.default_rng(seed)
     X, y = make_classification(
-        m, 8, n_informative=6, n_redundant=0, n_classes=n_classes, n_clusters_per_class=1, class_sep=2, random_state=seed
+        m,
+        8,
+        n_informative=6,
+        n_redundant=0,
+        n_classes=n_classes,
+        n_clusters_per_class=1,
+        class_sep=2,
+        random_state=seed,
     )
     Y = np.eye(n_classes, dtype=int)[y]
     for i in rng.permutation(m)[: int(0.7 * m)]:
@@ -71,7 +78,9 @@ def test_a_weight_is_that_many_copies():
     weight = np.random.default_rng(0).integers(0, 4, len(X))
     weighted = LSBCMMClassifier().fit(X, Y, sample_weight=weight)
     copied = LSBCMMClassifier().fit(np.repeat(X, weight, axis=0), np.repeat(Y, weight, axis=0))
-    np.testing.assert_allclose(weighted.predict_proba(X), copied.predict_proba(X), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(
+        weighted.predict_proba(X), copied.predict_proba(X), rtol=1e-6, atol=1e-8
+    )
     np.testing.assert_allclose(weighted.lower_bound_path_, copied.lower_bound_path_)
 
 
@@ -102,7 +111,8 @@ def test_smallest_concentration_is_finite():
 
 
 @pytest.mark.parametrize(
-    "parameters", [{"n_components": 0}, {"concentration": 0.001}, {"precision": 0}, {"max_iter": 0}, {"tol": -1}]
+    "parameters",
+    [{"n_components": 0}, {"concentration": 0.001}, {"precision": 0}, {"max_iter": 0}, {"tol": -1}],
 )
 def test_bad_parameters(parameters):
     with pytest.raises(ParameterError, match=next(iter(parameters))):
@@ -117,4 +127,6 @@ def test_nothing_to_learn():
 def test_pickle_and_registry():
     X, Y, _ = partial_problem()
     model = METHOD.estimator().fit(X, Y)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(model)).predict_proba(X), model.predict_proba(X)
+    )

@@ -1,4 +1,6 @@
-"""What would not fit into memory is refused in one sentence, with an estimate, before it is tried."""
+"""What would not fit into memory is refused in one sentence, with an estimate, before it
+is tried.
+"""
 
 import tracemalloc
 import warnings
@@ -20,12 +22,27 @@ from surelabel import (
 from surelabel.exceptions import MemoryNeedError
 
 METHODS = [
-    (CLPLClassifier(max_iter=3), "CLPLClassifier with 20 labels on 4000 rows needs about .* SUREClassifier"),
-    (PLSVMClassifier(max_iter=1), "PLSVMClassifier with 20 labels on 4000 rows needs about .* SUREClassifier"),
-    (IPALClassifier(max_iter=2), r"IPAL with 10 neighbours of \d+ candidates needs about .* lower n_neighbors"),
-    (LSBCMMClassifier(max_iter=2), "LSB-CMM with 44 components on 4000 rows needs about .* lower n_components"),
+    (
+        CLPLClassifier(max_iter=3),
+        "CLPLClassifier with 20 labels on 4000 rows needs about .* SUREClassifier",
+    ),
+    (
+        PLSVMClassifier(max_iter=1),
+        "PLSVMClassifier with 20 labels on 4000 rows needs about .* SUREClassifier",
+    ),
+    (
+        IPALClassifier(max_iter=2),
+        r"IPAL with 10 neighbours of \d+ candidates needs about .* lower n_neighbors",
+    ),
+    (
+        LSBCMMClassifier(max_iter=2),
+        "LSB-CMM with 44 components on 4000 rows needs about .* lower n_components",
+    ),
     (PALOCClassifier(), "PALOC with 190 pairs of labels on 4000 rows needs about .* fewer rows"),
-    (PALOCClassifier(LinearSVC(max_iter=1)), "PALOC with 190 pairs of labels on 4000 rows needs about"),
+    (
+        PALOCClassifier(LinearSVC(max_iter=1)),
+        "PALOC with 190 pairs of labels on 4000 rows needs about",
+    ),
 ]
 
 
@@ -39,7 +56,9 @@ def problem(m=4000, l=20, r=3):
 def test_too_little_memory(estimator, message, monkeypatch):
     X, candidates = problem()
     monkeypatch.setattr("surelabel.estimators._base.available_memory", lambda: 10**5)
-    with pytest.raises(MemoryNeedError, match=message + r"|needs about \d+\.\d GiB of memory and 0\.0 GiB are free"):
+    with pytest.raises(
+        MemoryNeedError, match=message + r"|needs about \d+\.\d GiB of memory and 0\.0 GiB are free"
+    ):
         estimator.fit(X, candidates)
     with pytest.raises(MemoryNeedError, match=message):
         estimator.fit(X, candidates)
@@ -59,8 +78,15 @@ def test_methods_that_fit_any_memory_are_not_refused(monkeypatch):
 def test_estimates_are_near_what_is_taken(estimator, _, monkeypatch):
     X, candidates = problem(4000, 40, 20)
     said = []
-    module = "_linear" if isinstance(estimator, CLPLClassifier | PLSVMClassifier) else type(estimator).__module__.split(".")[-1]
-    monkeypatch.setattr(f"surelabel.estimators.{module}.require_memory", lambda what, need, advice: said.append(need))
+    module = (
+        "_linear"
+        if isinstance(estimator, CLPLClassifier | PLSVMClassifier)
+        else type(estimator).__module__.split(".")[-1]
+    )
+    monkeypatch.setattr(
+        f"surelabel.estimators.{module}.require_memory",
+        lambda what, need, advice: said.append(need),
+    )
     tracemalloc.start()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

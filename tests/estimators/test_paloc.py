@@ -17,7 +17,8 @@ from surelabel.exceptions import ParameterError
 from surelabel.progress import track
 from tests.reference.paloc import paloc
 
-# Machines that stop only at a very exact solution, so that the order of the rows and the last digits of a kernel do not matter.
+# Machines that stop only at a very exact solution, so that the order of the rows and the last
+# digits of a kernel do not matter.
 EXACT = {"gamma": "auto", "tol": 1e-10}
 
 
@@ -75,7 +76,11 @@ def test_singletons_without_second_stage_are_one_vs_one_voting(load):
     machine = SVC(gamma="auto", decision_function_shape="ovo").fit(X, y)
     pairs = machine.decision_function(X)  # (0, 1), (0, 2), (1, 2); positive for the first
     votes = np.column_stack(
-        [(pairs[:, :2] > 0).sum(1), (pairs[:, 0] < 0) + 0 + (pairs[:, 2] > 0), (pairs[:, 1] < 0) + 0 + (pairs[:, 2] < 0)]
+        [
+            (pairs[:, :2] > 0).sum(1),
+            (pairs[:, 0] < 0) + 0 + (pairs[:, 2] > 0),
+            (pairs[:, 1] < 0) + 0 + (pairs[:, 2] < 0),
+        ]
     )
     np.testing.assert_array_equal(model.decision_function(X), votes)
     np.testing.assert_array_equal(model.predict(X), votes.argmax(axis=1))
@@ -110,7 +115,9 @@ def test_a_pair_with_one_side_abstains():
     X, y, _ = problem(1, labels=2)
     sets = [{"a", "never"} if label else {"b"} for label in y]  # "never" only ever beside "a"
     model = PALOCClassifier().fit(X, sets)
-    columns = {tuple(pair): p for p, pair in enumerate([("a", "b"), ("a", "never"), ("b", "never")])}
+    columns = {
+        tuple(pair): p for p, pair in enumerate([("a", "b"), ("a", "never"), ("b", "never")])
+    }
     np.testing.assert_array_equal(model._pairs.outputs(X)[:, columns["a", "never"]], 0)
     sets = [{"a"} if label else {"a", "b"} for label in y]  # no row has "b" alone
     np.testing.assert_array_equal(PALOCClassifier().fit(X, sets)._pairs.outputs(X), 0)
@@ -130,7 +137,9 @@ def test_other_binary_learners(inner):
     assert np.mean(model.predict(X) == y) > 0.6
 
 
-@pytest.mark.parametrize("parameters", [{"estimator": LinearRegression()}, {"mu": -1}, {"n_jobs": 1.5}])
+@pytest.mark.parametrize(
+    "parameters", [{"estimator": LinearRegression()}, {"mu": -1}, {"n_jobs": 1.5}]
+)
 def test_parameters_out_of_range(parameters):
     X, _, Y = problem(3)
     with pytest.raises(ParameterError, match=next(iter(parameters))):
@@ -142,7 +151,9 @@ def test_single_precision():
     exact = PALOCClassifier(SVC(**EXACT)).fit(X, Y)
     short = PALOCClassifier(SVC(**EXACT)).fit(X.astype(np.float32), Y)
     assert short.confidence_.dtype == np.float32
-    np.testing.assert_allclose(short._pairs.outputs(X.astype(np.float32)), exact._pairs.outputs(X), atol=1e-4)
+    np.testing.assert_allclose(
+        short._pairs.outputs(X.astype(np.float32)), exact._pairs.outputs(X), atol=1e-4
+    )
 
 
 def test_progress_passes_items_on():

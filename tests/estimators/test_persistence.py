@@ -18,7 +18,9 @@ from surelabel.exceptions import ModelFileError
 @pytest.fixture
 def saved(tmp_path):
     X, y = load_iris(return_X_y=True)
-    model = make_pipeline(StandardScaler(), SUREClassifier()).fit(X, make_partial(y, p=0.5, r=1, random_state=0))
+    model = make_pipeline(StandardScaler(), SUREClassifier()).fit(
+        X, make_partial(y, p=0.5, r=1, random_state=0)
+    )
     path = tmp_path / "model.skops"
     save_model(model, path)
     return model, path, X
@@ -34,9 +36,13 @@ def test_round_trip(saved):
 
 def test_meta_estimator_round_trip(tmp_path):
     X, y = load_iris(return_X_y=True)
-    model = SURERetrainer(LogisticRegression(max_iter=1000), tol=0.05).fit(X, make_partial(y, p=0.5, r=1, random_state=0))
+    model = SURERetrainer(LogisticRegression(max_iter=1000), tol=0.05).fit(
+        X, make_partial(y, p=0.5, r=1, random_state=0)
+    )
     save_model(model, tmp_path / "m")
-    np.testing.assert_array_equal(load_model(tmp_path / "m").predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(
+        load_model(tmp_path / "m").predict_proba(X), model.predict_proba(X)
+    )
 
 
 def test_truncated_at_every_tenth_of_its_length(saved):
@@ -44,12 +50,17 @@ def test_truncated_at_every_tenth_of_its_length(saved):
     content = path.read_bytes()
     for tenth in range(10):
         path.write_bytes(content[: len(content) * tenth // 10])
-        with pytest.raises(ModelFileError, match=r"model\.skops: this is not a surelabel model file, or it is truncated"):
+        with pytest.raises(
+            ModelFileError,
+            match=r"model\.skops: this is not a surelabel model file, or it is truncated",
+        ):
             load_model(path)
 
 
 def test_flipped_bytes(saved):
-    """A damaged file gets our error or, where the byte is one that does not count, gives the same model; nothing else."""
+    """A damaged file gets our error or, where the byte is one that does not count, gives the same
+    model; nothing else.
+    """
     model, path, X = saved
     content = bytearray(path.read_bytes())
     refused = 0
@@ -67,7 +78,9 @@ def test_flipped_bytes(saved):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"hello", b"PK\x03\x04", pickle.dumps({"a": 1})], ids=["empty", "text", "zip", "pickle"]
+    "content",
+    [b"", b"hello", b"PK\x03\x04", pickle.dumps({"a": 1})],
+    ids=["empty", "text", "zip", "pickle"],
 )
 def test_foreign_file(tmp_path, content):
     (tmp_path / "model").write_bytes(content)
@@ -100,7 +113,9 @@ def test_newer_file(saved):
             stamp = {"format": 99, "surelabel": "9.0"}
             new.writestr(name, json.dumps(stamp) if name == "surelabel.json" else old.read(name))
     path.write_bytes(content.getvalue())
-    with pytest.raises(ModelFileError, match=r"saved by surelabel 9\.0, newer than this one .* upgrade"):
+    with pytest.raises(
+        ModelFileError, match=r"saved by surelabel 9\.0, newer than this one .* upgrade"
+    ):
         load_model(path)
 
 
@@ -113,7 +128,9 @@ def a_kernel(x, z):
     return float(x @ z)
 
 
-@pytest.mark.parametrize("name", ["os.system", "builtins.exec", "subprocess.Popen", "sklearn.utils._testing.raises"])
+@pytest.mark.parametrize(
+    "name", ["os.system", "builtins.exec", "subprocess.Popen", "sklearn.utils._testing.raises"]
+)
 def test_a_file_that_names_something_to_run_is_refused(saved, name):
     """The class of the model replaced by something dangerous, as a forger would."""
     _, path, _ = saved
@@ -138,7 +155,9 @@ def test_own_functions_load_only_when_trusted(tmp_path):
     with pytest.raises(ModelFileError, match="a_kernel") as caught:
         load_model(tmp_path / "model")
     name = next(word.strip(",") for word in str(caught.value).split() if "a_kernel" in word)
-    np.testing.assert_array_equal(load_model(tmp_path / "model", trusted=[name]).predict(X), model.predict(X))
+    np.testing.assert_array_equal(
+        load_model(tmp_path / "model", trusted=[name]).predict(X), model.predict(X)
+    )
 
 
 def test_a_failed_save_leaves_the_old_file(saved, monkeypatch):

@@ -29,7 +29,13 @@ def problem(seed, m, n_classes, discrete):
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(0, 10**6), st.integers(2, 40), st.integers(2, 6), st.booleans(), st.sampled_from(["distance", "uniform"]))
+@given(
+    st.integers(0, 10**6),
+    st.integers(2, 40),
+    st.integers(2, 6),
+    st.booleans(),
+    st.sampled_from(["distance", "uniform"]),
+)
 def test_equals_the_brute_force_version(seed, m, n_classes, discrete, weights):
     X, Y = problem(seed, m, n_classes, discrete)
     k = int(np.random.default_rng(seed).integers(1, m))
@@ -37,19 +43,25 @@ def test_equals_the_brute_force_version(seed, m, n_classes, discrete, weights):
     model = PLKNNClassifier(k, weights=weights).fit(X, Y)
     votes = np.array([plknn_votes(X, Y, x, k, weights) for x in queries])
     assert model.predict(queries).tolist() == votes.argmax(axis=1).tolist()
-    np.testing.assert_allclose(model.predict_proba(queries), votes / votes.sum(axis=1, keepdims=True), atol=1e-12)
+    np.testing.assert_allclose(
+        model.predict_proba(queries), votes / votes.sum(axis=1, keepdims=True), atol=1e-12
+    )
     for i in range(m):
         others = np.arange(m) != i
         mine = plknn_votes(X[others], Y[others], X[i], k, weights) * Y[i]
         mine = mine if mine.sum() else Y[i]
-        np.testing.assert_allclose(model.confidence_[[i]].toarray()[0], mine / mine.sum(), atol=1e-12)
+        np.testing.assert_allclose(
+            model.confidence_[[i]].toarray()[0], mine / mine.sum(), atol=1e-12
+        )
 
 
 @pytest.mark.parametrize("k", [1, 2, 9])
 def test_single_labels_give_scikit_learns_neighbours(k):
     X, _ = problem(0, 60, 4, discrete=False)
     y = np.random.default_rng(1).integers(0, 4, 60)
-    share = {"weights": lambda d: 1 - d / d.sum(axis=1, keepdims=True) if k > 1 else np.ones_like(d)}
+    share = {
+        "weights": lambda d: 1 - d / d.sum(axis=1, keepdims=True) if k > 1 else np.ones_like(d)
+    }
     for ours, theirs in [("uniform", {"weights": "uniform"}), ("distance", share)]:
         expected = KNeighborsClassifier(k, **theirs).fit(X, y)
         model = PLKNNClassifier(k, weights=ours).fit(X, CandidateSets.from_labels(y))
@@ -69,8 +81,12 @@ def test_too_many_neighbours_are_refused():
 
 
 def test_rows_that_share_no_candidate_with_their_neighbours_stay_undecided():
-    model = PLKNNClassifier(1).fit([[0.0], [0.1], [5.0], [5.1]], CandidateSets.from_strings(["a|b", "c", "a", "a|c"]))
-    np.testing.assert_allclose(model.confidence_.toarray(), [[0.5, 0.5, 0], [0, 0, 1], [1, 0, 0], [1, 0, 0]])
+    model = PLKNNClassifier(1).fit(
+        [[0.0], [0.1], [5.0], [5.1]], CandidateSets.from_strings(["a|b", "c", "a", "a|c"])
+    )
+    np.testing.assert_allclose(
+        model.confidence_.toarray(), [[0.5, 0.5, 0], [0, 0, 1], [1, 0, 0], [1, 0, 0]]
+    )
 
 
 @pytest.mark.parametrize("estimator", [PLKNNClassifier(7), IPALClassifier(7)])
@@ -85,7 +101,10 @@ def test_approximate_neighbours_give_nearly_the_same_model(estimator, tmp_path):
     assert np.mean(model.transduction_ == exact.transduction_) > 0.99
     queries = X[:300] + 0.1
     assert np.mean(model.predict(queries) == exact.predict(queries)) > 0.99
-    assert model.predict(queries).tolist() == model.classes_[model.predict_proba(queries).argmax(axis=1)].tolist()
+    assert (
+        model.predict(queries).tolist()
+        == model.classes_[model.predict_proba(queries).argmax(axis=1)].tolist()
+    )
     # The index is made again from the instances in a model that was saved.
     save_model(model, tmp_path / "model.skops")
     for copy in (load_model(tmp_path / "model.skops"), pickle.loads(pickle.dumps(model))):
@@ -93,14 +112,21 @@ def test_approximate_neighbours_give_nearly_the_same_model(estimator, tmp_path):
     # Other instances, another index.
     model.fit(X[:1000], candidates[:1000])
     assert np.array_equal(model.X_fit_, X[:1000])
-    assert np.array_equal(clone(model).fit(X[:1000], candidates[:1000]).predict_proba(queries), model.predict_proba(queries))
+    assert np.array_equal(
+        clone(model).fit(X[:1000], candidates[:1000]).predict_proba(queries),
+        model.predict_proba(queries),
+    )
 
 
-@pytest.mark.parametrize("estimator", [PLKNNClassifier(2, search="approximate"), IPALClassifier(2, search="approximate")])
+@pytest.mark.parametrize(
+    "estimator", [PLKNNClassifier(2, search="approximate"), IPALClassifier(2, search="approximate")]
+)
 def test_a_missing_package_is_named(estimator, monkeypatch):
     monkeypatch.setattr("surelabel.estimators._neighbours.find_spec", lambda name: None)
     X, Y = problem(0, 8, 3, discrete=False)
-    with pytest.raises(ParameterError, match="needs faiss, which is not installed: pip install faiss-cpu"):
+    with pytest.raises(
+        ParameterError, match="needs faiss, which is not installed: pip install faiss-cpu"
+    ):
         estimator.fit(X, Y)
 
 
@@ -111,4 +137,8 @@ def test_votes_in_blocks_of_rows(monkeypatch):
         monkeypatch.setattr(f"surelabel.estimators.{module}.CELLS", 28)  # seven rows at a time
     parts = PLKNNClassifier(5).fit(X, Y)
     assert np.array_equal(parts.confidence_.data, whole.confidence_.data)
-    assert parts.predict(X).tolist() == whole.predict(X).tolist() == whole.classes_[whole._outputs(X).argmax(axis=1)].tolist()
+    assert (
+        parts.predict(X).tolist()
+        == whole.predict(X).tolist()
+        == whole.classes_[whole._outputs(X).argmax(axis=1)].tolist()
+    )

@@ -20,7 +20,13 @@ def test_partial_label_checks(check):
 def test_single_labels_give_the_machine_of_crammer_and_singer(fit_intercept):
     X, Y, _ = problem(1, 90, 4, 3)
     y = Y.argmax(axis=1)
-    options = {"fit_intercept": fit_intercept, "C": 1 / (0.05 * 90), "tol": 1e-8, "max_iter": 200_000, "random_state": 0}
+    options = {
+        "fit_intercept": fit_intercept,
+        "C": 1 / (0.05 * 90),
+        "tol": 1e-8,
+        "max_iter": 200_000,
+        "random_state": 0,
+    }
     svm = LinearSVC(multi_class="crammer_singer", **options).fit(X, y)
     model = PLSVMClassifier(0.05, fit_intercept=fit_intercept, tol=1e-7).fit(X, y)
     np.testing.assert_allclose(model.decision_function(X), svm.decision_function(X), atol=1e-3)

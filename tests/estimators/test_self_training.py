@@ -20,7 +20,10 @@ def problem(seed, m=40, n=3, labels=4, rate=0.3):
 
 @settings(max_examples=60, deadline=None)
 @given(
-    seed=st.integers(0, 10**6), threshold=st.floats(0.35, 0.99), alpha=st.sampled_from([0.1, 1, 30]), rounds=st.integers(1, 20)
+    seed=st.integers(0, 10**6),
+    threshold=st.floats(0.35, 0.99),
+    alpha=st.sampled_from([0.1, 1, 30]),
+    rounds=st.integers(1, 20),
 )
 def test_agrees_with_the_reference(seed, threshold, alpha, rounds):
     X, _, Y = problem(seed)
@@ -45,7 +48,9 @@ def test_a_threshold_nothing_exceeds_picks_nothing(threshold):
 def test_singletons_are_plain_ridge_regression():
     X, y, _ = problem(1)
     model = SelfTrainingPLClassifier(threshold=0.5).fit(X, y)
-    np.testing.assert_allclose(model.decision_function(X), Ridge().fit(X, np.eye(4)[y]).predict(X), atol=1e-10)
+    np.testing.assert_allclose(
+        model.decision_function(X), Ridge().fit(X, np.eye(4)[y]).predict(X), atol=1e-10
+    )
     np.testing.assert_array_equal(model.transduction_, y)
 
 
@@ -66,7 +71,9 @@ def test_the_last_round_says_whether_it_was_the_end():
 
 def test_equal_candidates_are_not_picked_by_rounding():
     X, y, _ = problem(4, labels=3)
-    together = np.column_stack([np.eye(3, dtype=int)[y], y == 2]).astype(int)  # labels 2 and 3 always stand together
+    together = np.column_stack([np.eye(3, dtype=int)[y], y == 2]).astype(
+        int
+    )  # labels 2 and 3 always stand together
     model = SelfTrainingPLClassifier(threshold=0.5).fit(X, together)
     np.testing.assert_array_equal(model.picked_, y != 2)
     assert set(model.transduction_[y == 2]) == {2}
@@ -76,8 +83,12 @@ def test_weights_are_copies():
     X, _, Y = problem(5)
     counts = np.random.default_rng(0).integers(0, 4, len(X))
     weighted = SelfTrainingPLClassifier().fit(X, Y, sample_weight=counts)
-    copied = SelfTrainingPLClassifier().fit(np.repeat(X, counts, axis=0), np.repeat(Y, counts, axis=0))
-    np.testing.assert_allclose(weighted.decision_function(X), copied.decision_function(X), atol=1e-8)
+    copied = SelfTrainingPLClassifier().fit(
+        np.repeat(X, counts, axis=0), np.repeat(Y, counts, axis=0)
+    )
+    np.testing.assert_allclose(
+        weighted.decision_function(X), copied.decision_function(X), atol=1e-8
+    )
 
 
 @pytest.mark.parametrize("parameters", [{"alpha": 0}, {"threshold": -0.1}, {"max_iter": 0}])

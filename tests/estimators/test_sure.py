@@ -31,7 +31,10 @@ def test_every_kernel_learns(iris, kernel):
     assert model.converged_
     assert np.mean(model.transduction_ == y) > 0.9
     assert model.score(X, y) > 0.8
-    assert (hasattr(model, "coef_"), hasattr(model, "dual_coef_")) == (kernel == "linear", kernel != "linear")
+    assert (hasattr(model, "coef_"), hasattr(model, "dual_coef_")) == (
+        kernel == "linear",
+        kernel != "linear",
+    )
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
@@ -41,8 +44,12 @@ def test_precomputed_and_callable_equal_the_named_kernel(iris, kernel):
     K = kernel_matrix(kernel, X, gamma=0.2)
     precomputed = SUREClassifier(kernel="precomputed").fit(K, candidates)
     np.testing.assert_allclose(precomputed.dual_coef_, named.dual_coef_, atol=1e-8)
-    np.testing.assert_allclose(precomputed.predict_proba(K[:9]), named.predict_proba(X[:9]), atol=1e-8)
-    called = SUREClassifier(kernel=lambda x, z: pairwise_kernels(x[None], z[None], metric=kernel, gamma=0.2)[0, 0])
+    np.testing.assert_allclose(
+        precomputed.predict_proba(K[:9]), named.predict_proba(X[:9]), atol=1e-8
+    )
+    called = SUREClassifier(
+        kernel=lambda x, z: pairwise_kernels(x[None], z[None], metric=kernel, gamma=0.2)[0, 0]
+    )
     np.testing.assert_allclose(called.fit(X, candidates).dual_coef_, named.dual_coef_, atol=1e-8)
 
 
@@ -72,7 +79,9 @@ def test_sparse_equals_dense(iris):
         for solver in ("primal", "dual"):
             model = SUREClassifier(kernel="linear", solver=solver).fit(convert(X), candidates)
             np.testing.assert_allclose(model.coef_, dense.coef_, atol=1e-8)
-            np.testing.assert_allclose(model.predict_proba(convert(X)), dense.predict_proba(X), atol=1e-8)
+            np.testing.assert_allclose(
+                model.predict_proba(convert(X)), dense.predict_proba(X), atol=1e-8
+            )
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -98,7 +107,11 @@ def test_singletons_are_kernel_ridge_and_ridge(seed):
     assert model.converged_
 
 
-@given(st.integers(0, 2**32 - 1), st.sampled_from(["rbf", "linear"]), st.sampled_from([0.0, 0.1, 0.5, 2.0]))
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(["rbf", "linear"]),
+    st.sampled_from([0.0, 0.1, 0.5, 2.0]),
+)
 @settings(max_examples=40, deadline=None)
 def test_properties(seed, kernel, lam):
     rng = np.random.default_rng(seed)
@@ -108,14 +121,20 @@ def test_properties(seed, kernel, lam):
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = SUREClassifier(lam=lam, kernel=kernel, tol=1e-10, max_iter=60).fit(X, candidates)
         order = rng.permutation(40)
-        moved = SUREClassifier(lam=lam, kernel=kernel, tol=1e-10, max_iter=60).fit(X[order], candidates[order])
+        moved = SUREClassifier(lam=lam, kernel=kernel, tol=1e-10, max_iter=60).fit(
+            X[order], candidates[order]
+        )
     assert np.all(np.diff(model.objective_path_) <= 1e-9)
     assert len(model.delta_path_) == len(model.objective_path_) == model.n_iter_
     np.testing.assert_allclose(model.confidence_.sum(axis=1), 1, atol=1e-9)
     assert model.confidence_.data.min() >= 0
-    np.testing.assert_allclose(model.confidence_.toarray()[order], moved.confidence_.toarray(), atol=1e-6)
+    np.testing.assert_allclose(
+        model.confidence_.toarray()[order], moved.confidence_.toarray(), atol=1e-6
+    )
     np.testing.assert_allclose(model.decision_function(X), moved.decision_function(X), atol=1e-6)
-    np.testing.assert_allclose(model.decision_function(X).sum(axis=1), 1, atol=1e-8)  # Q1 = 1, always
+    np.testing.assert_allclose(
+        model.decision_function(X).sum(axis=1), 1, atol=1e-8
+    )  # Q1 = 1, always
     proba = model.predict_proba(X)
     assert np.array_equal(model.classes_[proba.argmax(axis=1)], model.predict(X))
 
@@ -135,7 +154,11 @@ def test_whole_weights_are_copies_of_rows(iris):
 def test_float32_stays_float32(iris, kernel):
     X, _, candidates = iris
     model = SUREClassifier(kernel=kernel).fit(X.astype(np.float32), candidates)
-    arrays = (model.confidence_.data, model.intercept_, model.coef_ if kernel == "linear" else model.dual_coef_)
+    arrays = (
+        model.confidence_.data,
+        model.intercept_,
+        model.coef_ if kernel == "linear" else model.dual_coef_,
+    )
     assert {array.dtype for array in arrays} == {np.dtype(np.float32)}
     assert model.predict_proba(X.astype(np.float32)).dtype == np.float32
     exact = SUREClassifier(kernel=kernel).fit(X, candidates)
@@ -174,13 +197,17 @@ def test_inits_agree_after_convergence(iris):
 
 
 def test_unlabelled_rows_help():
-    """Semi-supervised: five labelled digits of each class and 500 unlabelled ones, against the labelled ones alone."""
+    """Semi-supervised: five labelled digits of each class and 500 unlabelled ones, against the
+    labelled ones alone.
+    """
     X, y = load_digits(return_X_y=True)
     X = X / 16
     labelled = np.concatenate([np.flatnonzero(y == c)[:5] for c in range(10)])
     rest = np.setdiff1d(np.arange(len(y)), labelled)
     rows = np.concatenate([labelled, rest[:500]])
-    sets = CandidateSets.from_lists([[label] for label in y[labelled]] + [[]] * 500, classes=range(10), unlabelled="all")
+    sets = CandidateSets.from_lists(
+        [[label] for label in y[labelled]] + [[]] * 500, classes=range(10), unlabelled="all"
+    )
     semi = SUREClassifier(lam=0.1, beta=0.1).fit(X[rows], sets)
     alone = SUREClassifier(lam=0.1, beta=0.1).fit(X[labelled], y[labelled])
     held_out = rest[500:]
@@ -188,7 +215,9 @@ def test_unlabelled_rows_help():
 
 
 def test_start_of_unlabelled_rows_does_not_change_the_first_confidence(iris):
-    """From uniform or from ones, P after the first step is the same: the reason why full rows may start uniform."""
+    """From uniform or from ones, P after the first step is the same: the reason why full rows may
+    start uniform.
+    """
     X, y, _ = iris
     Y = np.eye(3)[y]
     Y[::4] = 1
@@ -205,11 +234,15 @@ def test_start_of_unlabelled_rows_does_not_change_the_first_confidence(iris):
 
 @pytest.mark.parametrize(("dtype", "beta"), [(np.float32, 1e-3), (np.float64, 1e-8)])
 def test_outputs_of_the_model_are_those_of_the_fit_at_small_beta(iris, dtype, beta):
-    """Rounding along the constant vector, where the inverse is largest, must not reach the predictions."""
+    """Rounding along the constant vector, where the inverse is largest, must not reach the
+    predictions.
+    """
     X, y, _ = iris
     model = SUREClassifier(beta=beta).fit(X.astype(dtype), y)
     assert model.score(X.astype(dtype), y) > 0.97
-    np.testing.assert_allclose(model.dual_coef_.sum(axis=0) / np.abs(model.dual_coef_).sum(axis=0), 0, atol=1e-5)
+    np.testing.assert_allclose(
+        model.dual_coef_.sum(axis=0) / np.abs(model.dual_coef_).sum(axis=0), 0, atol=1e-5
+    )
 
 
 def test_float32_with_a_numpy_beta(iris):

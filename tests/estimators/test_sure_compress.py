@@ -132,7 +132,11 @@ def test_what_is_lost_in_accuracy():
     model = SUREClassifier().fit(X, candidates)
     found = model.compress(5, X, y)
     assert found.compression_["score_before"] == np.mean(model.predict(X) == y)
-    assert found.compression_["score"] == np.mean(found.predict(X) == y) < found.compression_["score_before"]
+    assert (
+        found.compression_["score"]
+        == np.mean(found.predict(X) == y)
+        < found.compression_["score_before"]
+    )
     assert model.compress(150, X, candidates).compression_["score"] == model.score(X, candidates)
     with pytest.raises(ParameterError, match="y are the labels of X: pass both"):
         model.compress(5, y=y)

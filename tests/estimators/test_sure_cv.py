@@ -20,39 +20,59 @@ def wine():
 
 
 def assert_same_search(ours, theirs):
-    assert [dict(sorted(p.items())) for p in theirs.cv_results_["params"]] == ours.cv_results_["params"]
-    for key in ("mean_test_score", "std_test_score", "rank_test_score", "split0_test_score", "split3_test_score"):
+    assert [dict(sorted(p.items())) for p in theirs.cv_results_["params"]] == ours.cv_results_[
+        "params"
+    ]
+    for key in (
+        "mean_test_score",
+        "std_test_score",
+        "rank_test_score",
+        "split0_test_score",
+        "split3_test_score",
+    ):
         np.testing.assert_allclose(ours.cv_results_[key], theirs.cv_results_[key], atol=1e-12)
     assert ours.best_params_ == theirs.best_params_
     assert ours.best_index_ == theirs.best_index_
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # the polynomial kernel is slow at one setting
+@pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning"
+)  # the polynomial kernel is slow at one setting
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear", "polynomial", "cosine"])
 def test_scores_equal_grid_search(wine, kernel):
     X, _, candidates = wine
     ours = SURECV(GRID, GRID, kernel=kernel, gamma=0.05, cv=CV).fit(X, candidates)
-    theirs = GridSearchCV(SUREClassifier(kernel=kernel, gamma=0.05), {"lam": GRID, "beta": GRID}, cv=CV).fit(X, candidates)
+    theirs = GridSearchCV(
+        SUREClassifier(kernel=kernel, gamma=0.05), {"lam": GRID, "beta": GRID}, cv=CV
+    ).fit(X, candidates)
     assert_same_search(ours, theirs)
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
-    np.testing.assert_array_equal(ours.confidence_.toarray(), theirs.best_estimator_.confidence_.toarray())
+    np.testing.assert_array_equal(
+        ours.confidence_.toarray(), theirs.best_estimator_.confidence_.toarray()
+    )
 
 
 def test_scores_equal_grid_search_with_an_integer_cv(wine):
     X, _, candidates = wine
     ours = SURECV(GRID, GRID, kernel="rbf", gamma=0.05, cv=4).fit(X, candidates)
-    theirs = GridSearchCV(SUREClassifier(gamma=0.05), {"lam": GRID, "beta": GRID}, cv=4).fit(X, candidates)
+    theirs = GridSearchCV(SUREClassifier(gamma=0.05), {"lam": GRID, "beta": GRID}, cv=4).fit(
+        X, candidates
+    )
     assert_same_search(ours, theirs)
 
 
 def test_approximated_accuracy_equals_grid_search(wine):
     X, _, candidates = wine
-    ours = SURECV(GRID, GRID, kernel="rbf", gamma=0.05, cv=CV, scoring="approximated_accuracy").fit(X, candidates)
+    ours = SURECV(GRID, GRID, kernel="rbf", gamma=0.05, cv=CV, scoring="approximated_accuracy").fit(
+        X, candidates
+    )
 
     def score(model, X, y):
         return approximated_accuracy(y, model.predict_proba(X))
 
-    theirs = GridSearchCV(SUREClassifier(gamma=0.05), {"lam": GRID, "beta": GRID}, cv=CV, scoring=score).fit(X, candidates)
+    theirs = GridSearchCV(
+        SUREClassifier(gamma=0.05), {"lam": GRID, "beta": GRID}, cv=CV, scoring=score
+    ).fit(X, candidates)
     assert_same_search(ours, theirs)
 
 
@@ -62,8 +82,14 @@ def test_the_laplacian_must_be_clearly_better(dataset, seed):
     data = catalog.load(dataset)
     X, candidates = scale(data.X), make_partial(data.y, p=0.7, r=1, random_state=seed)
     search = SURECV(GRID, GRID, cv=CV).fit(X, candidates)
-    best = {kernel: SURECV(GRID, GRID, kernel=kernel, cv=CV).fit(X, candidates) for kernel in ("rbf", "laplacian")}
-    splits = {k: [s.cv_results_[f"split{f}_test_score"][s.best_index_] for f in range(4)] for k, s in best.items()}
+    best = {
+        kernel: SURECV(GRID, GRID, kernel=kernel, cv=CV).fit(X, candidates)
+        for kernel in ("rbf", "laplacian")
+    }
+    splits = {
+        k: [s.cv_results_[f"split{f}_test_score"][s.best_index_] for f in range(4)]
+        for k, s in best.items()
+    }
     gain = np.subtract(splits["laplacian"], splits["rbf"])
     clearly = gain.mean() > sem(gain)
     kernel = "laplacian" if clearly else "rbf"
@@ -75,7 +101,9 @@ def test_the_laplacian_must_be_clearly_better(dataset, seed):
 
 def test_kernels_and_bandwidths(wine):
     X, y, candidates = wine
-    search = SURECV(GRID, (0.1,), kernel=["rbf", "linear"], bandwidth=[0.5, 1.0], cv=CV).fit(X, candidates)
+    search = SURECV(GRID, (0.1,), kernel=["rbf", "linear"], bandwidth=[0.5, 1.0], cv=CV).fit(
+        X, candidates
+    )
     assert len(search.cv_results_["params"]) == 12
     assert set(search.best_params_) == {"lam", "beta", "kernel", "bandwidth"}
     fixed = SUREClassifier(**search.best_params_).fit(X, candidates)
@@ -85,9 +113,16 @@ def test_kernels_and_bandwidths(wine):
 
 def test_oracle(wine):
     X, y, candidates = wine
-    search = SURECV(GRID, GRID, kernel="rbf", gamma=0.05, cv=CV, scoring="oracle").fit(X, candidates, y_true=y)
+    search = SURECV(GRID, GRID, kernel="rbf", gamma=0.05, cv=CV, scoring="oracle").fit(
+        X, candidates, y_true=y
+    )
     model = SUREClassifier(**search.best_params_, gamma=0.05)
-    expected = np.mean([model.fit(X[train], candidates[train]).score(X[test], y[test]) for train, test in CV.split(X)])
+    expected = np.mean(
+        [
+            model.fit(X[train], candidates[train]).score(X[test], y[test])
+            for train, test in CV.split(X)
+        ]
+    )
     assert search.best_score_ == pytest.approx(expected)
     with pytest.raises(ParameterError, match="needs the true labels"):
         SURECV(GRID, GRID, scoring="oracle").fit(X, candidates)
@@ -102,7 +137,9 @@ def test_precomputed(wine):
     K = X @ X.T
     ours = SURECV(GRID, GRID, kernel="precomputed", cv=CV).fit(K, candidates)
     linear = SURECV(GRID, GRID, kernel="linear", cv=CV).fit(X, candidates)
-    np.testing.assert_allclose(ours.cv_results_["mean_test_score"], linear.cv_results_["mean_test_score"])
+    np.testing.assert_allclose(
+        ours.cv_results_["mean_test_score"], linear.cv_results_["mean_test_score"]
+    )
     np.testing.assert_array_equal(ours.predict(K), linear.predict(X))
 
 
@@ -131,7 +168,9 @@ def test_float32_scores_equal_grid_search(wine, kernel):
     X, _, candidates = wine
     X = X.astype(np.float32)
     ours = SURECV(GRID, GRID, kernel=kernel, gamma=0.05, cv=CV).fit(X, candidates)
-    theirs = GridSearchCV(SUREClassifier(kernel=kernel, gamma=0.05), {"lam": GRID, "beta": GRID}, cv=CV).fit(X, candidates)
+    theirs = GridSearchCV(
+        SUREClassifier(kernel=kernel, gamma=0.05), {"lam": GRID, "beta": GRID}, cv=CV
+    ).fit(X, candidates)
     assert_same_search(ours, theirs)
     assert ours.best_params_["lam"] in GRID
 
@@ -143,7 +182,9 @@ def test_folds_given_as_lists_and_masks(wine):
     masks = [tuple(np.isin(np.arange(len(X)), rows) for rows in fold) for fold in folds]
     for given in (folds, [tuple(rows.tolist() for rows in fold) for fold in folds], masks):
         search = SURECV(GRID, GRID, kernel="rbf", gamma=0.05, cv=given).fit(X, candidates)
-        np.testing.assert_array_equal(search.cv_results_["mean_test_score"], by_splitter.cv_results_["mean_test_score"])
+        np.testing.assert_array_equal(
+            search.cv_results_["mean_test_score"], by_splitter.cv_results_["mean_test_score"]
+        )
 
 
 def test_true_labels_of_another_kind_are_refused(wine):

@@ -21,12 +21,18 @@ def iris():
 @pytest.mark.parametrize("init", ["candidates", "uniform"])
 def test_ridge_makes_it_the_linear_sure(iris, init):
     X, _, candidates = iris
-    retrained = SURERetrainer(Ridge(alpha=0.3), lam=0.2, init=init, max_iter=200, tol=1e-6).fit(X, candidates)
+    retrained = SURERetrainer(Ridge(alpha=0.3), lam=0.2, init=init, max_iter=200, tol=1e-6).fit(
+        X, candidates
+    )
     direct = SUREClassifier(0.2, 0.3, kernel="linear", init=init, tol=1e-6).fit(X, candidates)
     assert retrained.n_iter_ == direct.n_iter_
-    np.testing.assert_allclose(retrained.confidence_.toarray(), direct.confidence_.toarray(), atol=1e-8)
+    np.testing.assert_allclose(
+        retrained.confidence_.toarray(), direct.confidence_.toarray(), atol=1e-8
+    )
     np.testing.assert_allclose(retrained.delta_path_, direct.delta_path_, atol=1e-8)
-    np.testing.assert_allclose(retrained.decision_function(X), direct.decision_function(X), atol=1e-8)
+    np.testing.assert_allclose(
+        retrained.decision_function(X), direct.decision_function(X), atol=1e-8
+    )
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

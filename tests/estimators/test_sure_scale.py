@@ -1,4 +1,6 @@
-"""SURE on landmarks, Fourier features and instances larger than memory: the same answers by the same face."""
+"""SURE on landmarks, Fourier features and instances larger than memory: the same answers by the
+same face.
+"""
 
 import os
 import subprocess
@@ -28,7 +30,10 @@ from surelabel.exceptions import InputError, NumericalError, ParameterError
 from surelabel.solvers.features import LANDMARKS
 from surelabel.solvers.kernels import kernel_matrix
 
-LOW_RANK = [SUREClassifier(solver="nystroem", n_components=60), SUREClassifier(solver="fourier", n_components=200)]
+LOW_RANK = [
+    SUREClassifier(solver="nystroem", n_components=60),
+    SUREClassifier(solver="fourier", n_components=200),
+]
 
 
 def blobs(m=400, n=4, l=5, seed=0, r=1):
@@ -40,7 +45,11 @@ def blobs(m=400, n=4, l=5, seed=0, r=1):
 
 def same(model, other, exactly=True):
     """Whether two fitted models are the same, to the last bit or to rounding."""
-    compare = np.testing.assert_array_equal if exactly else (lambda a, b: np.testing.assert_allclose(a, b, atol=1e-8))
+    compare = (
+        np.testing.assert_array_equal
+        if exactly
+        else (lambda a, b: np.testing.assert_allclose(a, b, atol=1e-8))
+    )
     compare(model.confidence_.data, other.confidence_.data)
     compare(model.intercept_, other.intercept_)
     name = "coef_" if hasattr(model, "coef_") else "dual_coef_"
@@ -54,9 +63,13 @@ def test_scikit_learn(estimator, check):
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("estimator", [SUREClassifier(solver="nystroem"), LOW_RANK[1]], ids=["nystroem", "fourier"])
+@pytest.mark.parametrize(
+    "estimator", [SUREClassifier(solver="nystroem"), LOW_RANK[1]], ids=["nystroem", "fourier"]
+)
 def test_partial_label(estimator, check):
-    check(estimator)  # with all rows as landmarks: fewer are drawn by position, so the order of rows would matter
+    check(
+        estimator
+    )  # with all rows as landmarks: fewer are drawn by position, so the order of rows would matter
 
 
 # ---------------------------------------------------------------- the model
@@ -66,21 +79,29 @@ def test_partial_label(estimator, check):
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "polynomial", "cosine"])
 def test_all_rows_as_landmarks_are_the_exact_model(kernel, how):
     X, _, candidates = blobs(150)
-    votes = CandidateSets.from_votes(np.random.default_rng(0).integers(0, 3, candidates.shape) + candidates.to_indicator())
+    votes = CandidateSets.from_votes(
+        np.random.default_rng(0).integers(0, 3, candidates.shape) + candidates.to_indicator()
+    )
     weight = np.random.default_rng(1).integers(1, 4, 150)
     for y in (candidates, votes):
         exact = SUREClassifier(kernel=kernel, solver="dual").fit(X, y, sample_weight=weight)
-        landmarks = SUREClassifier(kernel=kernel, solver="nystroem", landmarks=how).fit(X, y, sample_weight=weight)
+        landmarks = SUREClassifier(kernel=kernel, solver="nystroem", landmarks=how).fit(
+            X, y, sample_weight=weight
+        )
         assert landmarks.gamma_ == pytest.approx(exact.gamma_)
         np.testing.assert_allclose(landmarks.confidence_.data, exact.confidence_.data, atol=1e-7)
-        np.testing.assert_allclose(landmarks.decision_function(X), exact.decision_function(X), atol=1e-7)
+        np.testing.assert_allclose(
+            landmarks.decision_function(X), exact.decision_function(X), atol=1e-7
+        )
         np.testing.assert_allclose(landmarks.objective_path_, exact.objective_path_, rtol=1e-8)
 
 
 def test_own_kernel_function():
     X, _, candidates = blobs(60)
     named = SUREClassifier(gamma=0.1, solver="nystroem", n_components=20).fit(X, candidates)
-    own = SUREClassifier(kernel=lambda x, z: np.exp(-0.1 * np.sum((x - z) ** 2)), solver="nystroem", n_components=20)
+    own = SUREClassifier(
+        kernel=lambda x, z: np.exp(-0.1 * np.sum((x - z) ** 2)), solver="nystroem", n_components=20
+    )
     same(own.fit(X, candidates), named, exactly=False)
 
 
@@ -89,10 +110,14 @@ def test_single_labels_are_scikit_learns_nystroem_and_ridge():
     model = SUREClassifier(solver="nystroem", n_components=40, beta=0.5, gamma=0.1).fit(X, y)
     nystroem = Nystroem(gamma=0.1, n_components=40).fit(X)
     nystroem.components_ = model.X_fit_  # the same landmarks
-    nystroem.normalization_ = np.linalg.inv(np.linalg.cholesky(kernel_matrix("rbf", model.X_fit_, gamma=0.1)))
+    nystroem.normalization_ = np.linalg.inv(
+        np.linalg.cholesky(kernel_matrix("rbf", model.X_fit_, gamma=0.1))
+    )
     ridge = Ridge(0.5).fit(nystroem.transform(X), np.eye(5)[y])
     new = np.random.default_rng(1).standard_normal((50, 4))
-    np.testing.assert_allclose(model.decision_function(new), ridge.predict(nystroem.transform(new)), atol=1e-6)
+    np.testing.assert_allclose(
+        model.decision_function(new), ridge.predict(nystroem.transform(new)), atol=1e-6
+    )
     assert model.transduction_.tolist() == y.tolist()
     assert model.n_iter_ == 1
 
@@ -104,7 +129,9 @@ def test_single_labels_are_scikit_learns_fourier_features_and_ridge():
     sampler.random_weights_, sampler.random_offset_ = model.frequencies_, model.phases_
     ridge = Ridge(0.5).fit(sampler.transform(X), np.eye(5)[y])
     new = np.random.default_rng(1).standard_normal((50, 4))
-    np.testing.assert_allclose(model.decision_function(new), ridge.predict(sampler.transform(new)), atol=1e-9)
+    np.testing.assert_allclose(
+        model.decision_function(new), ridge.predict(sampler.transform(new)), atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("estimator", LOW_RANK, ids=["nystroem", "fourier"])
@@ -164,10 +191,14 @@ def test_odd_data(estimator):
 def test_more_landmarks_than_rows():
     X, _, candidates = blobs(30)
     for how in LANDMARKS:
-        model = SUREClassifier(solver="nystroem", n_components=1000, landmarks=how).fit(X, candidates)
+        model = SUREClassifier(solver="nystroem", n_components=1000, landmarks=how).fit(
+            X, candidates
+        )
         np.testing.assert_array_equal(model.X_fit_, X)
     weight = (np.arange(30) % 2).astype(float)
-    assert len(SUREClassifier(solver="nystroem").fit(X, candidates, sample_weight=weight).X_fit_) == 15
+    assert (
+        len(SUREClassifier(solver="nystroem").fit(X, candidates, sample_weight=weight).X_fit_) == 15
+    )
 
 
 def test_many_labels():
@@ -182,7 +213,9 @@ def test_single_precision(estimator):
     X, _, candidates = blobs(600)
     double = clone(estimator).fit(X, candidates)
     single = clone(estimator).fit(X.astype(np.float32), candidates)
-    assert single.confidence_.dtype == single.dual_coef_.dtype == single.intercept_.dtype == np.float32
+    assert (
+        single.confidence_.dtype == single.dual_coef_.dtype == single.intercept_.dtype == np.float32
+    )
     assert single.decision_function(X.astype(np.float32)).dtype == np.float32
     assert np.mean(single.predict(X.astype(np.float32)) == double.predict(X)) > 0.99
     assert np.mean(single.transduction_ == double.transduction_) > 0.99
@@ -194,7 +227,9 @@ def test_stops():
         model = SUREClassifier(solver="nystroem", max_iter=2, tol=0).fit(X, candidates)
     assert model.n_iter_ == 2
     assert not model.converged_
-    stopped = SUREClassifier(solver="nystroem", callback=lambda iteration: iteration.number == 3).fit(X, candidates)
+    stopped = SUREClassifier(
+        solver="nystroem", callback=lambda iteration: iteration.number == 3
+    ).fit(X, candidates)
     assert stopped.n_iter_ == 3
     assert len(stopped.objective_path_) == 3
 
@@ -204,13 +239,18 @@ def test_model_files(estimator, tmp_path):
     X, _, candidates = blobs()
     model = clone(estimator).fit(X, candidates)
     save_model(model, tmp_path / "model.skops")
-    assert np.array_equal(load_model(tmp_path / "model.skops").decision_function(X), model.decision_function(X))
+    assert np.array_equal(
+        load_model(tmp_path / "model.skops").decision_function(X), model.decision_function(X)
+    )
 
 
 def test_bad_parameters():
     X, _, candidates = blobs(50)
     for options, message in (
-        ({"solver": "fourier", "kernel": "polynomial"}, "solver='fourier' is for kernel='rbf' and 'laplacian'"),
+        (
+            {"solver": "fourier", "kernel": "polynomial"},
+            "solver='fourier' is for kernel='rbf' and 'laplacian'",
+        ),
         ({"solver": "nystroem", "kernel": "linear"}, "nothing to approximate"),
         ({"solver": "nystroem", "n_components": 0}, "n_components"),
         ({"solver": "nystroem", "landmarks": "kmeans"}, "landmarks"),
@@ -230,16 +270,23 @@ def test_search_with_landmarks_is_the_search_with_the_exact_kernel():
     grid = {"lams": (0.1, 0.5), "betas": (0.05, 0.5)}
     exact = SURECV(**grid, solver="dual").fit(X, candidates)
     landmarks = SURECV(**grid, solver="nystroem").fit(X, candidates)
-    np.testing.assert_allclose(landmarks.cv_results_["mean_test_score"], exact.cv_results_["mean_test_score"])
+    np.testing.assert_allclose(
+        landmarks.cv_results_["mean_test_score"], exact.cv_results_["mean_test_score"]
+    )
 
 
-# ---------------------------------------------------------------- which solver, where features are kept
+# ------------------------------ which solver, where features are kept
 
 
 def test_the_memory_that_is_there_decides(monkeypatch, capsys):
     X, _, candidates = blobs(100)
     need = lowrank.exact_need(100, candidates.shape[1], 8)
-    for available, expected in ((None, "dual"), (2 * need, "dual"), (need, "nystroem"), (0, "nystroem")):
+    for available, expected in (
+        (None, "dual"),
+        (2 * need, "dual"),
+        (need, "nystroem"),
+        (0, "nystroem"),
+    ):
         monkeypatch.setattr(lowrank, "available_memory", lambda value=available: value)
         model = SUREClassifier(verbose=1).fit(X, candidates)
         assert model.solver_ == expected
@@ -258,7 +305,9 @@ def test_the_memory_that_is_there_decides(monkeypatch, capsys):
 def test_an_exact_fit_takes_little_more_than_its_kernel_matrix(dtype):
     X, _, candidates = blobs(1500)
     X = X.astype(dtype)
-    SUREClassifier(solver="dual").fit(X[:50], candidates[:50])  # what is imported late does not count
+    SUREClassifier(solver="dual").fit(
+        X[:50], candidates[:50]
+    )  # what is imported late does not count
     tracemalloc.start()
     try:
         SUREClassifier(solver="dual").fit(X, candidates)
@@ -270,7 +319,9 @@ def test_an_exact_fit_takes_little_more_than_its_kernel_matrix(dtype):
 
 def test_features_stay_where_there_is_room(monkeypatch):
     disk = [0]
-    monkeypatch.setattr(lowrank.shutil, "disk_usage", lambda _: type("Usage", (), {"free": disk[0]}))
+    monkeypatch.setattr(
+        lowrank.shutil, "disk_usage", lambda _: type("Usage", (), {"free": disk[0]})
+    )
     for available, free, n, expected in (
         (None, 0, 100, "memory"),
         (16_000_000, 0, 100, "memory"),
@@ -337,16 +388,32 @@ def test_instances_out_of_core_give_the_same_bits(dtype, estimator, source, tmp_
 
 
 def test_linear_model_out_of_core(tmp_path):
-    """It is summed over blocks, in memory it is not: the same to rounding, also far from the origin."""
+    """It is summed over blocks, in memory it is not: the same to rounding, also far from the
+    origin.
+    """
     X, _, candidates = blobs(700)
     weight = np.random.default_rng(0).integers(0, 3, 700)
-    for dtype, offset, tolerance in ((np.float64, 0, 1e-10), (np.float64, 1e6, 1e-6), (np.float32, 1000, 2e-2)):
+    for dtype, offset, tolerance in (
+        (np.float64, 0, 1e-10),
+        (np.float64, 1e6, 1e-6),
+        (np.float32, 1000, 2e-2),
+    ):
         far = (X + offset).astype(dtype)
-        inside = SUREClassifier(kernel="linear").fit(far.astype(float), candidates, sample_weight=weight)
-        outside = SUREClassifier(kernel="linear").fit(memory_map(tmp_path, far), candidates, sample_weight=weight)
+        inside = SUREClassifier(kernel="linear").fit(
+            far.astype(float), candidates, sample_weight=weight
+        )
+        outside = SUREClassifier(kernel="linear").fit(
+            memory_map(tmp_path, far), candidates, sample_weight=weight
+        )
         assert outside.solver_ == inside.solver_ == "primal"
-        np.testing.assert_allclose(outside.confidence_.data, inside.confidence_.data, atol=tolerance)
-        np.testing.assert_allclose(outside.decision_function(far), inside.decision_function(far.astype(float)), atol=tolerance)
+        np.testing.assert_allclose(
+            outside.confidence_.data, inside.confidence_.data, atol=tolerance
+        )
+        np.testing.assert_allclose(
+            outside.decision_function(far),
+            inside.decision_function(far.astype(float)),
+            atol=tolerance,
+        )
 
 
 def test_rows_of_weight_zero_get_a_confidence_from_the_model(tmp_path):
@@ -375,8 +442,14 @@ def test_a_cell_that_is_no_number_is_named_by_its_row(source, tmp_path):
     model = SUREClassifier(solver="nystroem", n_components=20).fit(X, candidates)
     X[12_345, 1] = np.nan
     rows = source(tmp_path, X)
-    for call in (lambda: clone(model).fit(rows, candidates), lambda: model.predict(rows), lambda: model.predict_proba(rows)):
-        with pytest.raises(InputError, match=r"NaN .* in 1 cell\(s\), at \(row, column\) \(12345, 1\)"):
+    for call in (
+        lambda: clone(model).fit(rows, candidates),
+        lambda: model.predict(rows),
+        lambda: model.predict_proba(rows),
+    ):
+        with pytest.raises(
+            InputError, match=r"NaN .* in 1 cell\(s\), at \(row, column\) \(12345, 1\)"
+        ):
             call()
 
 
@@ -415,29 +488,43 @@ path, m, keep = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 lowrank.choose_keep = lambda *_: keep
 X = np.memmap(path, np.float32, "r", shape=(m, 256))
 first = np.arange(m, dtype=np.int32) % 4
-candidates = CandidateSets(np.arange(0, 2 * m + 1, 2), np.stack([first, first + 1], axis=1).ravel(), np.arange(5))
-model = SUREClassifier(solver="nystroem", n_components=256, max_iter=1, tol=9, gamma=0.002, n_jobs=1).fit(X, candidates)
+pairs = np.stack([first, first + 1], axis=1).ravel()
+candidates = CandidateSets(np.arange(0, 2 * m + 1, 2), pairs, np.arange(5))
+model = SUREClassifier(
+    solver="nystroem", n_components=256, max_iter=1, tol=9, gamma=0.002, n_jobs=1
+).fit(X, candidates)
 model.predict(X)
 # Not ru_maxrss: a process inherits that of the one that started it.
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="reads memory as Linux shows it")
+@pytest.mark.skipif(
+    not os.path.exists("/proc/self/status"), reason="reads memory as Linux shows it"
+)
 def test_memory_does_not_grow_with_the_instances(tmp_path):
-    """Of 80,000 further rows, 82 MB of instances and as much of features, neither stays unless it is meant to."""
+    """Of 80,000 further rows, 82 MB of instances and as much of features, neither stays unless it
+    is meant to.
+    """
     path = tmp_path / "x"
     with path.open("wb") as file:
         for seed in range(6):
-            file.write(np.random.default_rng(seed).standard_normal((20_000, 256), np.float32).tobytes())
+            file.write(
+                np.random.default_rng(seed).standard_normal((20_000, 256), np.float32).tobytes()
+            )
 
     def peak(m, keep):
         """In megabytes."""
         command = [sys.executable, "-c", FLAT, path, str(m), keep]
         environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "TMPDIR": str(tmp_path)}
-        return int(subprocess.run(command, env=environment, capture_output=True, check=True).stdout) / 1000
+        return (
+            int(subprocess.run(command, env=environment, capture_output=True, check=True).stdout)
+            / 1000
+        )
 
-    growth = {keep: peak(120_000, keep) - peak(40_000, keep) for keep in ("recompute", "disk", "memory")}
+    growth = {
+        keep: peak(120_000, keep) - peak(40_000, keep) for keep in ("recompute", "disk", "memory")
+    }
     assert growth["recompute"] < 60
     assert growth["disk"] < 60
     assert growth["memory"] > 75  # the measure sees what it should

@@ -13,15 +13,25 @@ from surelabel.exceptions import ParameterError
 
 def ask(y, accuracy, rng):
     votes = np.stack(
-        [np.where(rng.random(len(y)) < right, y, rng.integers(0, y.max() + 1, len(y))) for right in accuracy], axis=1
+        [
+            np.where(rng.random(len(y)) < right, y, rng.integers(0, y.max() + 1, len(y)))
+            for right in accuracy
+        ],
+        axis=1,
     )
-    return CandidateSets.from_counts(np.stack([(votes == k).sum(axis=1) for k in range(y.max() + 1)], axis=1))
+    return CandidateSets.from_counts(
+        np.stack([(votes == k).sum(axis=1) for k in range(y.max() + 1)], axis=1)
+    )
 
 
 @pytest.fixture(scope="module")
 def asked():
     X, y = load_iris(return_X_y=True)
-    return (X - X.mean(axis=0)) / X.std(axis=0), y, ask(y, (0.8, 0.7, 0.6, 0.6), np.random.default_rng(0))
+    return (
+        (X - X.mean(axis=0)) / X.std(axis=0),
+        y,
+        ask(y, (0.8, 0.7, 0.6, 0.6), np.random.default_rng(0)),
+    )
 
 
 def without_counts(sets):
@@ -41,7 +51,9 @@ def test_nothing_changes_without_votes_or_weight(asked, dtype):
     plain = SUREClassifier(prior=0).fit(X, bare)
     assert_identical(SUREClassifier(prior=0).fit(X, sets), plain)
     assert_identical(SUREClassifier(prior=3).fit(X, bare), plain)
-    assert not np.array_equal(SUREClassifier(prior=3).fit(X, sets).confidence_.data, plain.confidence_.data)
+    assert not np.array_equal(
+        SUREClassifier(prior=3).fit(X, sets).confidence_.data, plain.confidence_.data
+    )
 
 
 def test_even_votes_change_nothing(asked):
@@ -51,7 +63,12 @@ def test_even_votes_change_nothing(asked):
     np.testing.assert_allclose(first.confidence_.data, second.confidence_.data, atol=1e-10)
 
 
-@given(st.integers(0, 1000), st.sampled_from([0.1, 1.0, 4.0]), st.sampled_from(["rbf", "linear"]), st.booleans())
+@given(
+    st.integers(0, 1000),
+    st.sampled_from([0.1, 1.0, 4.0]),
+    st.sampled_from(["rbf", "linear"]),
+    st.booleans(),
+)
 @settings(max_examples=25, deadline=None)
 def test_the_objective_never_rises(seed, prior, kernel, weighted):
     rng = np.random.default_rng(seed)
@@ -75,7 +92,9 @@ def test_strong_votes_decide(asked):
 
 def test_votes_help(asked):
     X, y, sets = asked
-    with_votes, without = (np.mean(SUREClassifier(prior=prior).fit(X, sets).transduction_ == y) for prior in (1.0, 0.0))
+    with_votes, without = (
+        np.mean(SUREClassifier(prior=prior).fit(X, sets).transduction_ == y) for prior in (1.0, 0.0)
+    )
     assert with_votes >= without
     assert with_votes > 0.93
 
@@ -94,9 +113,13 @@ def test_the_search_passes_votes_on(asked):
     ours = SURECV((0.01, 0.5), (0.01, 0.5), kernel="rbf", prior=2.0, gamma=0.1, cv=cv).fit(X, sets)
     grid = {"lam": [0.01, 0.5], "beta": [0.01, 0.5]}
     theirs = GridSearchCV(SUREClassifier(prior=2.0, gamma=0.1), grid, cv=cv).fit(X, sets)
-    np.testing.assert_allclose(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"], atol=1e-12)
+    np.testing.assert_allclose(
+        ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"], atol=1e-12
+    )
     assert ours.best_estimator_.prior == 2.0
-    np.testing.assert_allclose(ours.confidence_.data, theirs.best_estimator_.confidence_.data, atol=1e-10)
+    np.testing.assert_allclose(
+        ours.confidence_.data, theirs.best_estimator_.confidence_.data, atol=1e-10
+    )
 
 
 @pytest.mark.parametrize("estimator", [SUREClassifier, SURECV])

@@ -50,7 +50,9 @@ def test_random_picks_candidates_evenly_and_reproducibly():
     model = WeightedCandidatesClassifier(strategy="random", random_state=0)
     rows, labels = model._examples(sets)
     np.testing.assert_array_equal(rows, np.arange(3000))
-    np.testing.assert_allclose(np.bincount(labels, minlength=4) / 3000, [1 / 3, 1 / 3, 0, 1 / 3], atol=0.03)
+    np.testing.assert_allclose(
+        np.bincount(labels, minlength=4) / 3000, [1 / 3, 1 / 3, 0, 1 / 3], atol=0.03
+    )
     np.testing.assert_array_equal(labels, model._examples(sets)[1])
 
 
@@ -69,7 +71,9 @@ def test_singletons_give_the_inner_classifier(strategy):
 
 
 def test_unseen_classes_have_probability_zero():
-    sets = CandidateSets.from_lists([["b"], ["d"], ["b", "c"], ["d", "a"]], classes=["d", "c", "b", "a"])
+    sets = CandidateSets.from_lists(
+        [["b"], ["d"], ["b", "c"], ["d", "a"]], classes=["d", "c", "b", "a"]
+    )
     X = np.array([[0.0], [1.0], [0.1], [0.9]])
     model = WeightedCandidatesClassifier(strategy="unambiguous").fit(X, sets)
     assert set(model.trained_classes_) == {"b", "d"}
@@ -96,7 +100,9 @@ def test_inner_classifier_without_weights_is_refused_only_where_weights_are_need
     X, _, Y = problem(4)
     with pytest.raises(ParameterError, match="KNeighborsClassifier does not accept sample_weight"):
         WeightedCandidatesClassifier(KNeighborsClassifier()).fit(X, Y)
-    model = WeightedCandidatesClassifier(KNeighborsClassifier(), strategy="random", random_state=0).fit(X, Y)
+    model = WeightedCandidatesClassifier(
+        KNeighborsClassifier(), strategy="random", random_state=0
+    ).fit(X, Y)
     with pytest.raises(ParameterError, match="sample_weight"):
         model.fit(X, Y, sample_weight=np.arange(60.0))
 
@@ -113,7 +119,9 @@ def test_weights_are_copies(strategy):
     X, _, Y = problem(5)
     counts = np.random.default_rng(0).integers(0, 4, len(X))
     weighted = WeightedCandidatesClassifier(GaussianNB(), strategy).fit(X, Y, sample_weight=counts)
-    copied = WeightedCandidatesClassifier(GaussianNB(), strategy).fit(np.repeat(X, counts, axis=0), np.repeat(Y, counts, axis=0))
+    copied = WeightedCandidatesClassifier(GaussianNB(), strategy).fit(
+        np.repeat(X, counts, axis=0), np.repeat(Y, counts, axis=0)
+    )
     np.testing.assert_allclose(weighted.predict_proba(X), copied.predict_proba(X), atol=1e-8)
 
 
@@ -121,21 +129,32 @@ def test_sparse_instances_where_the_inner_classifier_takes_them():
     X, _, Y = problem(6)
     dense = WeightedCandidatesClassifier().fit(X, Y)
     thin = WeightedCandidatesClassifier().fit(sparse.csr_array(X), Y)
-    np.testing.assert_allclose(dense.predict_proba(X), thin.predict_proba(sparse.csr_array(X)), atol=1e-6)
+    np.testing.assert_allclose(
+        dense.predict_proba(X), thin.predict_proba(sparse.csr_array(X)), atol=1e-6
+    )
 
 
 def test_scores_of_pairs_of_classes_are_refused():
     X, _, Y = problem(0, labels=3)
-    for inner in (SVC(decision_function_shape="ovo"), make_pipeline(StandardScaler(), SVC(decision_function_shape="ovo"))):
+    for inner in (
+        SVC(decision_function_shape="ovo"),
+        make_pipeline(StandardScaler(), SVC(decision_function_shape="ovo")),
+    ):
         with pytest.raises(
-            ParameterError, match="decision_function_shape='ovo' gives scores of pairs of classes: set it to 'ovr'"
+            ParameterError,
+            match="decision_function_shape='ovo' gives scores of pairs of classes: set it to 'ovr'",
         ):
             WeightedCandidatesClassifier(inner, strategy="random").fit(X, Y)
     model = WeightedCandidatesClassifier(SVC()).fit(X, Y)
-    np.testing.assert_array_equal(model.predict(X), model.trained_classes_[model.estimator_.predict(X)])
+    np.testing.assert_array_equal(
+        model.predict(X), model.trained_classes_[model.estimator_.predict(X)]
+    )
 
 
-@pytest.mark.parametrize(("strategy", "advice"), [("weighted", "needs two$"), ("unambiguous", "try strategy='weighted'$")])
+@pytest.mark.parametrize(
+    ("strategy", "advice"),
+    [("weighted", "needs two$"), ("unambiguous", "try strategy='weighted'$")],
+)
 def test_advice_is_another_strategy(strategy, advice):
     sets = CandidateSets.from_lists([["a"]] * 4, classes=["a", "b"])
     with pytest.raises(CandidateError, match=advice):

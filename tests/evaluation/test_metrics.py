@@ -29,7 +29,10 @@ def outputs(draw, max_classes=5):
     l = draw(st.integers(2, max_classes))
     m = draw(st.integers(1, 12))
     sets = draw(st.lists(st.sets(st.integers(0, l - 1), min_size=1), min_size=m, max_size=m))
-    counts = np.array(draw(st.lists(st.lists(st.integers(0, 4), min_size=l, max_size=l), min_size=m, max_size=m)), float)
+    counts = np.array(
+        draw(st.lists(st.lists(st.integers(0, 4), min_size=l, max_size=l), min_size=m, max_size=m)),
+        float,
+    )
     counts[counts.sum(axis=1) == 0] = 1
     weight = np.array(draw(st.lists(st.integers(1, 3), min_size=m, max_size=m)), float)
     return sets, counts / counts.sum(axis=1, keepdims=True), weight, np.arange(l)
@@ -47,8 +50,12 @@ def test_metrics_of_candidates_are_their_definitions(problem):
         covered.append(label in candidate_set)
         expected.append(row[label] / mass if label in candidate_set else 0)
         best.append(max(sorted(candidate_set), key=lambda j, row=row: row[j]))
-    assert covering_rate(candidates, predicted, sample_weight=weight) == pytest.approx(np.average(covered, weights=weight))
-    assert approximated_accuracy(candidates, proba, sample_weight=weight) == pytest.approx(np.average(expected, weights=weight))
+    assert covering_rate(candidates, predicted, sample_weight=weight) == pytest.approx(
+        np.average(covered, weights=weight)
+    )
+    assert approximated_accuracy(candidates, proba, sample_weight=weight) == pytest.approx(
+        np.average(expected, weights=weight)
+    )
     assert best_candidate(candidates, proba).tolist() == best
 
 
@@ -58,14 +65,19 @@ def test_calibration_error_is_its_definition(problem, n_bins):
     sets, proba, weight, classes = problem
     candidates = CandidateSets.from_lists(sets, classes=classes)
     confidence, predicted = proba.max(axis=1), proba.argmax(axis=1)
-    right = np.array([label in candidate_set for label, candidate_set in zip(predicted, sets, strict=True)])
+    right = np.array(
+        [label in candidate_set for label, candidate_set in zip(predicted, sets, strict=True)]
+    )
     edges = np.linspace(0, 1, n_bins + 1)
     error = 0.0
     for low, high in pairwise(edges):
         inside = (confidence > low) & (confidence <= high)
         if inside.any():
             mine = weight[inside]
-            error += mine.sum() * abs(np.average(right[inside], weights=mine) - np.average(confidence[inside], weights=mine))
+            error += mine.sum() * abs(
+                np.average(right[inside], weights=mine)
+                - np.average(confidence[inside], weights=mine)
+            )
     found = expected_calibration_error(candidates, proba, n_bins=n_bins, sample_weight=weight)
     assert found == pytest.approx(error / weight.sum(), abs=1e-12)
 
@@ -80,12 +92,17 @@ def test_calibration_error_of_a_calibrated_and_of_an_overconfident_model():
 
 def test_columns_of_probabilities_are_matched_by_class_not_by_place():
     proba = np.array([[0.9, 0.1], [0.2, 0.8]])
-    assert expected_calibration_error(["b", "a"], proba, classes=["b", "a"], n_bins=1) == pytest.approx(1 - 0.85)
+    assert expected_calibration_error(
+        ["b", "a"], proba, classes=["b", "a"], n_bins=1
+    ) == pytest.approx(1 - 0.85)
     assert best_candidate([["a", "b"], ["b"]], proba, classes=["b", "a"]).tolist() == ["b", "b"]
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 80), st.integers(0, 80)), min_size=1, max_size=20), st.integers(0, 10))
+@given(
+    st.lists(st.tuples(st.integers(0, 80), st.integers(0, 80)), min_size=1, max_size=20),
+    st.integers(0, 10),
+)
 def test_accuracy_within_counts_predictions_at_most_k_away(pairs, k):
     y, y_pred = np.array(pairs).T
     assert accuracy_within(y, y_pred, k) == pytest.approx(np.mean(np.abs(y - y_pred) <= k))
@@ -99,7 +116,9 @@ def test_accuracy_within_of_unsigned_labels_does_not_wrap_around():
 def test_accuracy_within_takes_the_nearest_candidate():
     candidates = CandidateSets.from_lists([[10, 40], [10, 40], [20]], classes=np.arange(80))
     assert accuracy_within(candidates, [43, 25, 22], 3) == pytest.approx(2 / 3)
-    assert accuracy_within(candidates, [43, 25, 22], 3, sample_weight=[1, 2, 1]) == pytest.approx(1 / 2)
+    assert accuracy_within(candidates, [43, 25, 22], 3, sample_weight=[1, 2, 1]) == pytest.approx(
+        1 / 2
+    )
 
 
 def test_accuracy_within_needs_numbers_and_equal_lengths():
@@ -111,7 +130,9 @@ def test_accuracy_within_needs_numbers_and_equal_lengths():
 
 def test_transductive_accuracy():
     assert transductive_accuracy(["a", "b", "c"], ["a", "c", "c"]) == pytest.approx(2 / 3)
-    assert transductive_accuracy(["a", "b", "c"], ["a", "c", "c"], sample_weight=[1, 2, 1]) == pytest.approx(1 / 2)
+    assert transductive_accuracy(
+        ["a", "b", "c"], ["a", "c", "c"], sample_weight=[1, 2, 1]
+    ) == pytest.approx(1 / 2)
 
 
 # ---------------------------------------------------------------- scorers
@@ -122,7 +143,17 @@ def problem(request):
     rng = np.random.default_rng(0)
     y = rng.integers(request.param, size=80)
     X = np.eye(request.param)[y] + rng.normal(scale=0.5, size=(80, request.param))
-    return X, make_partial(y, 0.8 if request.param > 2 else 0.4, 1, classes=np.arange(request.param), random_state=0), y
+    return (
+        X,
+        make_partial(
+            y,
+            0.8 if request.param > 2 else 0.4,
+            1,
+            classes=np.arange(request.param),
+            random_state=0,
+        ),
+        y,
+    )
 
 
 GRID = {"beta": [0.01, 1.0], "lam": [0.1, 0.5]}
@@ -134,11 +165,15 @@ def direct(name, fitted, X, candidates, y):
     return {
         "covering_rate": lambda: covering_rate(candidates, fitted.predict(X)),
         "approximated_accuracy": lambda: approximated_accuracy(candidates, fitted.predict_proba(X)),
-        "neg_expected_calibration_error": lambda: -expected_calibration_error(candidates, fitted.predict_proba(X)),
+        "neg_expected_calibration_error": lambda: (
+            -expected_calibration_error(candidates, fitted.predict_proba(X))
+        ),
         "accuracy_within_3": lambda: accuracy_within(candidates, fitted.predict(X), 3),
         "accuracy_within_5": lambda: accuracy_within(candidates, fitted.predict(X), 5),
         "oracle": lambda: np.mean(fitted.predict(X) == y),
-        "transductive_accuracy": lambda: np.mean(best_candidate(candidates, fitted.predict_proba(X)) == y),
+        "transductive_accuracy": lambda: np.mean(
+            best_candidate(candidates, fitted.predict_proba(X)) == y
+        ),
     }[name]()
 
 
@@ -157,9 +192,13 @@ def test_a_search_with_candidate_sets_scores_left_out_rows(problem, name):
 
 def test_several_scorers_at_once_and_candidates_as_lists(problem):
     X, candidates, _ = problem
-    scoring = {name: SCORERS[name] for name in ("covering_rate", "approximated_accuracy", "neg_expected_calibration_error")}
+    scoring = {
+        name: SCORERS[name]
+        for name in ("covering_rate", "approximated_accuracy", "neg_expected_calibration_error")
+    }
     one, other = (
-        cross_validate(SUREClassifier(), X, labels, scoring=scoring, cv=CV) for labels in (candidates, candidates.to_lists())
+        cross_validate(SUREClassifier(), X, labels, scoring=scoring, cv=CV)
+        for labels in (candidates, candidates.to_lists())
     )
     for name in scoring:
         np.testing.assert_allclose(one[f"test_{name}"], other[f"test_{name}"])
@@ -169,5 +208,7 @@ def test_several_scorers_at_once_and_candidates_as_lists(problem):
 def test_an_oracle_without_true_labels_says_how_to_pass_them(problem, name):
     X, candidates, _ = problem
     search = GridSearchCV(SUREClassifier(), GRID, scoring=SCORERS[name], cv=CV, error_score="raise")
-    with pytest.raises(ParameterError, match=r"needs the true labels: fit\(X, candidates, y_true=...\) under"):
+    with pytest.raises(
+        ParameterError, match=r"needs the true labels: fit\(X, candidates, y_true=...\) under"
+    ):
         search.fit(X, candidates)

@@ -9,12 +9,24 @@ from hypothesis import strategies as st
 
 from surelabel import SURECV, SUREClassifier, make_partial
 from surelabel.data import catalog
-from surelabel.evaluation.protocol import SELECTIONS, fold_scores, grid_search, make_folds, select_parameters
+from surelabel.evaluation.protocol import (
+    SELECTIONS,
+    fold_scores,
+    grid_search,
+    make_folds,
+    select_parameters,
+)
 from surelabel.exceptions import ParameterError
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(20, 60), st.integers(2, 10), st.integers(2, 5), st.integers(0, 40), st.integers(0, 2**31))
+@given(
+    st.integers(20, 60),
+    st.integers(2, 10),
+    st.integers(2, 5),
+    st.integers(0, 40),
+    st.integers(0, 2**31),
+)
 def test_folds_are_partitions(n, n_folds, inner_folds, cap, seed):
     cap = 0 if cap < inner_folds else cap
     folds = make_folds(n, n_folds=n_folds, inner_folds=inner_folds, max_select=cap, seed=seed)
@@ -25,13 +37,18 @@ def test_folds_are_partitions(n, n_folds, inner_folds, cap, seed):
         assert len(fold.select) == (min(cap, len(fold.train)) if cap else len(fold.train))
         assert np.isin(fold.select, fold.train).all()
         assert len(np.unique(fold.select)) == len(fold.select)
-        assert sorted(np.concatenate([test for _, test in fold.inner])) == list(range(len(fold.select)))
+        assert sorted(np.concatenate([test for _, test in fold.inner])) == list(
+            range(len(fold.select))
+        )
         for train, test in fold.inner:
             assert sorted(np.concatenate([train, test])) == list(range(len(fold.select)))
 
 
 def test_folds_depend_on_the_seed_and_on_nothing_else():
-    one, same, other, capped = (make_folds(200, seed=seed, max_select=cap) for seed, cap in ((1, 0), (1, 0), (2, 0), (1, 50)))
+    one, same, other, capped = (
+        make_folds(200, seed=seed, max_select=cap)
+        for seed, cap in ((1, 0), (1, 0), (2, 0), (1, 50))
+    )
     for a, b in zip(one, same, strict=True):
         np.testing.assert_array_equal(a.test, b.test)
         for (_, left), (_, right) in zip(a.inner, b.inner, strict=True):
@@ -75,7 +92,10 @@ def test_both_searches_choose_the_same_by_every_criterion(glass, selection):
     fold = make_folds(len(y), max_select=100)[2]
     fast = SURECV(GRID["lam"], GRID["beta"], kernel="rbf", gamma=0.1, scoring=selection)
     slow = grid_search(SUREClassifier(gamma=0.1), GRID, selection)
-    one, other = (select_parameters(search, X, candidates, y, fold, selection=selection) for search in (fast, slow))
+    one, other = (
+        select_parameters(search, X, candidates, y, fold, selection=selection)
+        for search in (fast, slow)
+    )
     assert one.parameters == other.parameters
     assert one.score == pytest.approx(other.score)
     assert (one.selection, one.n_select) == (selection, 100)
@@ -86,10 +106,19 @@ def test_both_searches_choose_the_same_by_every_criterion(glass, selection):
 def test_the_oracle_is_scored_by_the_true_labels(glass):
     X, candidates, y = glass
     fold = make_folds(len(y))[0]
-    chosen = select_parameters(grid_search(SUREClassifier(gamma=0.1), GRID, "oracle"), X, candidates, y, fold, selection="oracle")
+    chosen = select_parameters(
+        grid_search(SUREClassifier(gamma=0.1), GRID, "oracle"),
+        X,
+        candidates,
+        y,
+        fold,
+        selection="oracle",
+    )
     rows, scores = fold.select, []
     for train, test in fold.inner:
-        fitted = SUREClassifier(gamma=0.1, **chosen.parameters).fit(X[rows][train], candidates[rows][train])
+        fitted = SUREClassifier(gamma=0.1, **chosen.parameters).fit(
+            X[rows][train], candidates[rows][train]
+        )
         scores.append(np.mean(fitted.predict(X[rows][test]) == y[rows][test]))
     assert chosen.score == pytest.approx(np.mean(scores))
 
@@ -123,7 +152,9 @@ def test_a_search_sees_the_rows_that_choose_and_true_labels_only_as_an_oracle(gl
 
 def test_an_unknown_criterion_is_refused(glass):
     X, candidates, y = glass
-    with pytest.raises(ParameterError, match="covering_rate, approximated_accuracy, oracle; got 'accuracy'"):
+    with pytest.raises(
+        ParameterError, match="covering_rate, approximated_accuracy, oracle; got 'accuracy'"
+    ):
         grid_search(SUREClassifier(), GRID, "accuracy")
     with pytest.raises(ParameterError, match="got 'none'"):
         select_parameters(Spy(), X, candidates, y, make_folds(len(y))[0], selection="none")

@@ -6,7 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from surelabel.evaluation.significance import corrected_paired_t, critical_difference, friedman, two_sample_t
+from surelabel.evaluation.significance import (
+    corrected_paired_t,
+    critical_difference,
+    friedman,
+    two_sample_t,
+)
 from surelabel.exceptions import ParameterError
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -26,7 +31,8 @@ def test_the_two_sample_test_is_that_of_scipy(seed, shift, alpha):
 @pytest.mark.parametrize(
     ("ours", "theirs", "marked"),
     [
-        # Table 4: SURE against others, as mean and standard deviation over ten folds, and whether the paper marks a win.
+        # Table 4: SURE against others, as mean and standard deviation over ten folds, and whether
+        # the paper marks a win.
         ((0.781, 0.039), (0.742, 0.038), True),
         ((0.515, 0.027), (0.529, 0.039), False),
         ((0.078, 0.021), (0.063, 0.027), False),
@@ -46,7 +52,9 @@ def test_without_correction_the_paired_test_is_that_of_scipy(seed):
     rng = np.random.default_rng(seed)
     a = rng.normal(0.7, 0.05, 10)
     b = a - rng.normal(0.01, 0.02, 10)
-    assert corrected_paired_t(a, b, n_train=1e12, n_test=1) == pytest.approx(stats.ttest_rel(a, b).pvalue, rel=1e-6)
+    assert corrected_paired_t(a, b, n_train=1e12, n_test=1) == pytest.approx(
+        stats.ttest_rel(a, b).pvalue, rel=1e-6
+    )
 
 
 @settings(max_examples=60, deadline=None)
@@ -122,4 +130,6 @@ def test_the_best_method_has_rank_1():
 def test_critical_differences_follow_the_published_critical_values(alpha, q):
     for k, value in enumerate(q, start=2):
         # The published values are cut or rounded to three digits.
-        assert critical_difference(k, 30, alpha) == pytest.approx(value * np.sqrt(k * (k + 1) / 180), rel=4e-4)
+        assert critical_difference(k, 30, alpha) == pytest.approx(
+            value * np.sqrt(k * (k + 1) / 180), rel=4e-4
+        )

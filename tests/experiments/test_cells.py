@@ -16,11 +16,17 @@ def study(study_file):
 def test_folds_come_before_methods(study):
     cells = list(cells_of(study))
     assert len(cells) == 3 * 5 * 2
-    assert [(cell.fold, cell.method.name) for cell in cells[:3]] == [(0, "SURE"), (0, "PLKNN"), (1, "SURE")]
+    assert [(cell.fold, cell.method.name) for cell in cells[:3]] == [
+        (0, "SURE"),
+        (0, "PLKNN"),
+        (1, "SURE"),
+    ]
 
 
 def test_a_part_of_the_cells_are_the_same_cells(study):
-    part = list(cells_of(study, methods=["PLKNN"], folds=2, configurations=["II"], datasets=["glass"]))
+    part = list(
+        cells_of(study, methods=["PLKNN"], folds=2, configurations=["II"], datasets=["glass"])
+    )
     assert len(part) == 3 * 2
     assert {cell.id for cell in part} < {cell.id for cell in cells_of(study)}
     assert not list(cells_of(study, configurations=["III"]))
@@ -37,7 +43,14 @@ def test_the_identity_does_not_change_by_accident(study):
 
 @pytest.mark.parametrize(
     "change",
-    [{"folds": 6}, {"inner_folds": 3}, {"selection": "oracle"}, {"scaling": "minmax"}, {"seed": 1}, {"max_select": 50}],
+    [
+        {"folds": 6},
+        {"inner_folds": 3},
+        {"selection": "oracle"},
+        {"scaling": "minmax"},
+        {"seed": 1},
+        {"max_select": 50},
+    ],
     ids=str,
 )
 def test_what_changes_the_result_changes_the_identity(study, change):
@@ -45,7 +58,9 @@ def test_what_changes_the_result_changes_the_identity(study, change):
     assert before.id != after.id
 
 
-@pytest.mark.parametrize("change", [{"name": "other"}, {"title": "other"}, {"published": {"glass": {}}}], ids=str)
+@pytest.mark.parametrize(
+    "change", [{"name": "other"}, {"title": "other"}, {"published": {"glass": {}}}], ids=str
+)
 def test_what_is_only_a_name_does_not(study, change):
     before, after = ([cell.id for cell in cells_of(s)] for s in (study, replace(study, **change)))
     assert before == after
@@ -61,13 +76,20 @@ def test_without_a_grid_the_way_of_choosing_does_not_matter(study):
 def test_all_methods_share_seeds_and_data_sets_do_not(study):
     by_data = {}
     for cell in cells_of(replace(study, datasets=("glass", "ecoli"))):
-        by_data.setdefault((cell.dataset, cell.configuration), set()).add((cell.seed("candidates"), cell.seed("folds")))
+        by_data.setdefault((cell.dataset, cell.configuration), set()).add(
+            (cell.seed("candidates"), cell.seed("folds"))
+        )
     assert all(len(seeds) == 1 for seeds in by_data.values())
     assert len(set.union(*by_data.values())) == 2 * 3
 
 
 def test_sensitivity_has_a_cell_for_each_point_of_the_grid(study_file):
-    study = read_study(study_file(("folds = 5", 'kind = "sensitivity"\nfolds = 5'), ("beta = [0.05]", "beta = [0.05, 0.1, 1.0]")))
+    study = read_study(
+        study_file(
+            ("folds = 5", 'kind = "sensitivity"\nfolds = 5'),
+            ("beta = [0.05]", "beta = [0.05, 0.1, 1.0]"),
+        )
+    )
     cells = list(cells_of(study, methods=["SURE"], folds=1))[:6]
     assert [cell.method.parameters for cell in cells] == [
         {"beta": beta, "lam": lam} for beta in (0.05, 0.1, 1.0) for lam in (0.05, 0.3)

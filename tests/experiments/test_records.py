@@ -28,7 +28,10 @@ def write(folder, study, *records):
 
 
 def test_what_is_written_is_read(tmp_path, study, ids):
-    written = [{"cell": ids[0], "method": "λ", "scores": {"accuracy": 0.1 + 0.2}}, {"cell": ids[1], "curves": {}}]
+    written = [
+        {"cell": ids[0], "method": "λ", "scores": {"accuracy": 0.1 + 0.2}},
+        {"cell": ids[1], "curves": {}},
+    ]
     write(tmp_path / "new" / "folder", study, *written)
     tables, found = read(tmp_path / "new" / "folder")
     assert found == written
@@ -102,7 +105,10 @@ def test_records_of_other_settings_are_not_mixed_in(tmp_path, study, ids, study_
     before = (tmp_path / "study.toml").read_text()
     # PLKNN has nothing to choose: its record would still belong.
     other = read_study(study_file(("lam = [0.05, 0.3]", "lam = [0.05, 0.1]")))
-    with pytest.raises(StudyError, match=r"1 of its 2 records were made with other settings than the study 'small' has now"):
+    with pytest.raises(
+        StudyError,
+        match=r"1 of its 2 records were made with other settings than the study 'small' has now",
+    ):
         RecordWriter(tmp_path, other)
     assert (tmp_path / "study.toml").read_text() == before
 
@@ -116,7 +122,10 @@ def test_a_study_may_grow(tmp_path, study, ids, study_file):
 
 
 def test_one_writer_at_a_time(tmp_path, study, ids):
-    with RecordWriter(tmp_path, study), pytest.raises(StudyError, match="another run is writing to this folder"):
+    with (
+        RecordWriter(tmp_path, study),
+        pytest.raises(StudyError, match="another run is writing to this folder"),
+    ):
         RecordWriter(tmp_path, study)
     write(tmp_path, study, {"cell": ids[0]})
     assert len(read(tmp_path)[1]) == 1
@@ -124,7 +133,9 @@ def test_one_writer_at_a_time(tmp_path, study, ids):
 
 def test_every_record_is_on_the_disk_before_the_next(tmp_path, study, ids, monkeypatch):
     sizes = []
-    monkeypatch.setattr(records.os, "fsync", lambda _: sizes.append((tmp_path / "records.jsonl").stat().st_size))
+    monkeypatch.setattr(
+        records.os, "fsync", lambda _: sizes.append((tmp_path / "records.jsonl").stat().st_size)
+    )
     with RecordWriter(tmp_path, study) as writer:
         sizes.clear()
         for id in ids[:3]:

@@ -18,7 +18,10 @@ from surelabel.experiments.study import read_study
 def records_by_cell(folder):
     """The records without what differs from run to run: times."""
     _, found = read(folder)
-    return {record["cell"]: {k: v for k, v in record.items() if k not in ("seconds", "finished")} for record in found}
+    return {
+        record["cell"]: {k: v for k, v in record.items() if k not in ("seconds", "finished")}
+        for record in found
+    }
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +43,9 @@ def undisturbed(study, folder):
     return records_by_cell(folder)
 
 
-def test_killed_ten_times_the_records_are_those_of_an_undisturbed_run(study, undisturbed, folder, tmp_path):
+def test_killed_ten_times_the_records_are_those_of_an_undisturbed_run(
+    study, undisturbed, folder, tmp_path
+):
     path = tmp_path / "records.jsonl"
     whole = (folder / "records.jsonl").stat().st_size
     processes = multiprocessing.get_context("forkserver")
@@ -48,7 +53,9 @@ def test_killed_ten_times_the_records_are_those_of_an_undisturbed_run(study, und
     chance = random.Random(0)
     for kill in range(10):
         before = records_by_cell(tmp_path) if path.exists() else {}
-        run = processes.Process(target=run_study, args=(study, tmp_path), kwargs={"workers": 2 if kill == 5 else 1})
+        run = processes.Process(
+            target=run_study, args=(study, tmp_path), kwargs={"workers": 2 if kill == 5 else 1}
+        )
         run.start()
         # Somewhere within the next twelfth of the work, then at any moment of a cell.
         size = (path.stat().st_size if path.exists() else 0) + chance.random() * whole / 12
@@ -114,11 +121,14 @@ def test_absent_data_is_told_once_and_skipped(study_file, tmp_path, monkeypatch)
     monkeypatch.setenv("SURELABEL_DATA", str(tmp_path / "data"))
     study = read_study(
         study_file(
-            ('["glass"]', '["glass", "lost"]'), ("[[configurations]]", '[[configurations]]\nkind = "real"\n\n[[configurations]]')
+            ('["glass"]', '["glass", "lost"]'),
+            ("[[configurations]]", '[[configurations]]\nkind = "real"\n\n[[configurations]]'),
         )
     )
     told = []
-    outcome = run_study(study, tmp_path / "results", cells_of(study, folds=1), workers=1, tell=told.append)
+    outcome = run_study(
+        study, tmp_path / "results", cells_of(study, folds=1), workers=1, tell=told.append
+    )
     assert (outcome.finished, outcome.skipped) == (6, 2)
     assert len(told) == 1
     assert str(tmp_path / "data" / "realworld" / "lost.mat") in told[0]

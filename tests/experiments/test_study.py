@@ -11,7 +11,9 @@ PAPER = ["SURE", "PLKNN", "CLPL", "IPAL", "PLSVM", "PALOC", "LSBCMM"]
 
 
 def test_defaults_and_grids_are_filled_in(study_file):
-    study = read_study(study_file(("[methods.PLKNN]\nparameters = { n_neighbors = 5 }", "[methods.PLKNN]")))
+    study = read_study(
+        study_file(("[methods.PLKNN]\nparameters = { n_neighbors = 5 }", "[methods.PLKNN]"))
+    )
     assert study.title == "small"
     assert study.selection == "covering_rate"
     assert study.seed == 0
@@ -19,11 +21,15 @@ def test_defaults_and_grids_are_filled_in(study_file):
     assert sure.grid == {"lam": [0.05, 0.3]}
     assert sure.parameters == {"beta": 0.05}, "a single value is no choice"
     assert plknn.grid == {"n_neighbors": list(all_methods()["PLKNN"].grid["n_neighbors"])}
-    assert study.configurations == tuple(Configuration("controlled", "II", p, 1) for p in (0.1, 0.4, 0.7))
+    assert study.configurations == tuple(
+        Configuration("controlled", "II", p, 1) for p in (0.1, 0.4, 0.7)
+    )
 
 
 def test_a_fixed_parameter_is_not_searched(study_file):
-    study = read_study(study_file(("parameters = { n_neighbors = 5 }", "parameters = { n_neighbors = 7 }")))
+    study = read_study(
+        study_file(("parameters = { n_neighbors = 5 }", "parameters = { n_neighbors = 7 }"))
+    )
     assert study.methods[1].parameters == {"n_neighbors": 7}
     assert study.methods[1].grid == {}
 
@@ -34,47 +40,97 @@ def test_a_fixed_parameter_is_not_searched(study_file):
         ('name = "small"', "name = 3", r"study\.toml: name must be a text in quotes, not 3"),
         ('name = "small"', 'name = "../up"', r"study\.toml: name names a folder"),
         ('name = "small"', "", r"study\.toml: name is missing"),
-        ("folds = 5", 'folds = "ten"', r"study\.toml: folds must be a whole number of 2 or more, not 'ten'"),
+        (
+            "folds = 5",
+            'folds = "ten"',
+            r"study\.toml: folds must be a whole number of 2 or more, not 'ten'",
+        ),
         ("folds = 5", "folds = 1", r"folds must be a whole number of 2 or more, not 1"),
         ("folds = 5", "folds = true", r"folds must be a whole number"),
         ("folds = 5", "fold = 5", r"fold is not a key of a study \(did you mean 'folds'\?\)"),
         ("folds = 5", "folds = ", r"study\.toml: this is not a TOML file"),
-        ('["glass"]', '["glas"]', r"datasets has 'glas', which is none of .* \(did you mean 'glass'\?\)"),
+        (
+            '["glass"]',
+            '["glas"]',
+            r"datasets has 'glas', which is none of .* \(did you mean 'glass'\?\)",
+        ),
         ('["glass"]', '["glass", "glass"]', r"datasets has 'glass' more than once"),
         ('["glass"]', "[]", r"datasets must be a list of names"),
         ('["glass"]', '["lost"]', r"configurations has none for lost: .* 'real'"),
         (
             '"standard"',
             '"standart"',
-            r"scaling must be one of none, standard, minmax, unit, not 'standart' \(did you mean 'standard'\?\)",
+            r"scaling must be one of none, standard, minmax, unit, not 'standart' \(did you mean "
+            r"'standard'\?\)",
         ),
-        ("inner_folds = 2", 'selection = "truth"', r"selection must be one of covering_rate, approximated_accuracy, oracle"),
-        ("inner_folds = 2", 'kind = "speed"', r"kind must be one of accuracy, sensitivity, convergence"),
+        (
+            "inner_folds = 2",
+            'selection = "truth"',
+            r"selection must be one of covering_rate, approximated_accuracy, oracle",
+        ),
+        (
+            "inner_folds = 2",
+            'kind = "speed"',
+            r"kind must be one of accuracy, sensitivity, convergence",
+        ),
         ("inner_folds = 2", "max_select = -1", r"max_select must be a whole number of 0 or more"),
         (
             "[methods.SURE]",
             "[methods.SUER]",
-            r"methods\.SUER\.estimator must be one of SURE, .*, not 'SUER' \(did you mean 'SURE'\?\)",
+            r"methods\.SUER\.estimator must be one of SURE, .*, not 'SUER' \(did you mean "
+            r"'SURE'\?\)",
         ),
         (
             "lam = [0.05, 0.3]",
             "lamda = [0.3]",
             r"methods\.SURE\.grid\.lamda is no parameter of this method \(did you mean 'lam'\?\)",
         ),
-        ("lam = [0.05, 0.3]", "lam = 0.3", r"methods\.SURE\.grid\.lam must be a list of values to try, not 0\.3"),
-        ("parameters = { n_neighbors = 5 }", "parameters = 5", r"methods\.PLKNN\.parameters must be a table, not 5"),
-        ("= { n_neighbors = 5 }", "= { n_neighbors = 5 }\ngrid = { n_neighbors = [5, 6] }", r"also a fixed parameter"),
-        ("p = [0.1, 0.4, 0.7]", "p = [0.1, 1.4]", r"configurations\[0\]\.p must be numbers from 0 to 1, not \[0\.1, 1\.4\]"),
-        ("p = [0.1, 0.4, 0.7]", "p = [0.1, 0.1]", r"configurations hold the same setting more than once: II p=0\.1 r=1"),
-        ("r = 1", "r = 1.5", r"configurations\[0\]\.r must be whole numbers of 0 or more, not 1\.5"),
+        (
+            "lam = [0.05, 0.3]",
+            "lam = 0.3",
+            r"methods\.SURE\.grid\.lam must be a list of values to try, not 0\.3",
+        ),
+        (
+            "parameters = { n_neighbors = 5 }",
+            "parameters = 5",
+            r"methods\.PLKNN\.parameters must be a table, not 5",
+        ),
+        (
+            "= { n_neighbors = 5 }",
+            "= { n_neighbors = 5 }\ngrid = { n_neighbors = [5, 6] }",
+            r"also a fixed parameter",
+        ),
+        (
+            "p = [0.1, 0.4, 0.7]",
+            "p = [0.1, 1.4]",
+            r"configurations\[0\]\.p must be numbers from 0 to 1, not \[0\.1, 1\.4\]",
+        ),
+        (
+            "p = [0.1, 0.4, 0.7]",
+            "p = [0.1, 0.1]",
+            r"configurations hold the same setting more than once: II p=0\.1 r=1",
+        ),
+        (
+            "r = 1",
+            "r = 1.5",
+            r"configurations\[0\]\.r must be whole numbers of 0 or more, not 1\.5",
+        ),
         ("r = 1", "", r"configurations\[0\]\.r is missing"),
-        ("r = 1", "r = 1\nesp = 0.1", r"configurations\[0\]\.esp is not a key .* \(did you mean 'eps'\?\)"),
+        (
+            "r = 1",
+            "r = 1\nesp = 0.1",
+            r"configurations\[0\]\.esp is not a key .* \(did you mean 'eps'\?\)",
+        ),
         (
             'kind = "controlled"\nname = "II"\np = [0.1, 0.4, 0.7]\nr = 1',
             'kind = "confusion"\nmatrix = [[0, 2], [1, 0]]',
             r"configurations\[0\]\.matrix must be lists of probabilities, one list for each class",
         ),
-        ('kind = "controlled"', 'kind = "made"', r"configurations\[0\]\.kind must be one of real, controlled"),
+        (
+            'kind = "controlled"',
+            'kind = "made"',
+            r"configurations\[0\]\.kind must be one of real, controlled",
+        ),
     ],
 )
 def test_an_error_names_file_and_key(study_file, old, new, message):
@@ -106,7 +162,9 @@ def test_the_studies_of_the_package(path, tmp_path):
 
 
 def test_strange_texts_survive_a_copy(study_file, tmp_path):
-    study = read_study(study_file(("folds = 5", r'title = "a \"quoted\" \\ back\nλ 🙂"' + "\nfolds = 5")))
+    study = read_study(
+        study_file(("folds = 5", r'title = "a \"quoted\" \\ back\nλ 🙂"' + "\nfolds = 5"))
+    )
     (tmp_path / "copy.toml").write_text(study.to_toml(), encoding="utf-8")
     assert read_study(tmp_path / "copy.toml").title == 'a "quoted" \\ back\nλ 🙂'
 
@@ -117,7 +175,10 @@ def test_table_2_is_the_112_sets_and_the_published_totals():
     assert [catalog.describe(name).table for name in study.datasets] == ["Table 1"] * 4
     assert [plan.name for plan in study.methods] == PAPER
     counts = study.published["win_tie_loss"]
-    totals = {method: [sum(column) for column in zip(*(counts[c][method] for c in counts), strict=True)] for method in PAPER[1:]}
+    totals = {
+        method: [sum(column) for column in zip(*(counts[c][method] for c in counts), strict=True)]
+        for method in PAPER[1:]
+    }
     # The last row of the paper's Table 2.
     assert totals == {
         "PLKNN": [97, 15, 0],
@@ -132,7 +193,9 @@ def test_table_2_is_the_112_sets_and_the_published_totals():
 def test_table_4_has_a_published_number_for_every_entry():
     study = paper_study("table4")
     assert [catalog.describe(name).table for name in study.datasets] == ["Table 3"] * 5
-    assert {(d, m) for d in study.datasets for m in PAPER} == {(d, m) for d, row in study.published.items() for m in row}
+    assert {(d, m) for d in study.datasets for m in PAPER} == {
+        (d, m) for d, row in study.published.items() for m in row
+    }
     assert study.published["lost"]["SURE"] == {"mean": 0.781, "std": 0.039}
     assert study.published["fg-net"]["LSBCMM"]["accuracy_within_5"] == {"mean": 0.532, "std": 0.038}
 

@@ -1,4 +1,6 @@
-"""CLPL as the paper reduces it: one binary problem with a row per instance and a row per label that is no candidate."""
+"""CLPL as the paper reduces it: one binary problem with a row per instance and a row per label that
+is no candidate.
+"""
 
 import numpy as np
 

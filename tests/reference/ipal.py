@@ -30,7 +30,9 @@ def ipal_confidence(X, Y, k, alpha, rounds):
 
 
 def ipal_errors(X, labels, n_classes, x, k):
-    """Error that each label's neighbours alone leave of ``x``; infinite for labels without a weighted neighbour."""
+    """Error that each label's neighbours alone leave of ``x``; infinite for labels without a
+    weighted neighbour.
+    """
     rows = nearest_rows(X, x, k)
     weights = nnls(X[rows].T, x)[0]
     errors = np.full(n_classes, np.inf)

@@ -1,4 +1,6 @@
-"""The E step and the evidence lower bound of LSB-CMM, written out term by term as Liu & Dietterich (2012) have them."""
+"""The E step and the evidence lower bound of LSB-CMM, written out term by term as Liu & Dietterich
+(2012) have them.
+"""
 
 from math import exp, lgamma, log
 
@@ -16,7 +18,9 @@ def stick_weights(scores: np.ndarray) -> list[float]:
     return [*weights, rest]
 
 
-def joint_responsibilities(scores: np.ndarray, candidate_sets: list[list[int]], posterior: np.ndarray) -> list[dict]:
+def joint_responsibilities(
+    scores: np.ndarray, candidate_sets: list[list[int]], posterior: np.ndarray
+) -> list[dict]:
     """For each instance a dictionary q[(k, y)] over components and candidates."""
     result = []
     for i, candidates in enumerate(candidate_sets):
@@ -30,8 +34,12 @@ def joint_responsibilities(scores: np.ndarray, candidate_sets: list[list[int]], 
     return result
 
 
-def lower_bound(scores, candidate_sets, posterior, coef, concentration, precision, sample_weight) -> float:
-    """E_q[log p(z, y, θ | x, w)] + log p(w) + entropy of q, up to the constant of p(w); coef is (n, K - 1)."""
+def lower_bound(
+    scores, candidate_sets, posterior, coef, concentration, precision, sample_weight
+) -> float:
+    """E_q[log p(z, y, θ | x, w)] + log p(w) + entropy of q, up to the constant of p(w); coef is (n,
+    K - 1).
+    """
     n_components, n_classes = posterior.shape
     bound = 0.0
     for i, q in enumerate(joint_responsibilities(scores, candidate_sets, posterior)):
@@ -45,5 +53,7 @@ def lower_bound(scores, candidate_sets, posterior, coef, concentration, precisio
             expected = digamma(posterior[k, y]) - digamma(sum(posterior[k]))
             prior += (concentration - 1) * expected - lgamma(concentration)
             posterior_log += (posterior[k, y] - 1) * expected - lgamma(posterior[k, y])
-        bound += prior + lgamma(n_classes * concentration) - posterior_log - lgamma(sum(posterior[k]))
+        bound += (
+            prior + lgamma(n_classes * concentration) - posterior_log - lgamma(sum(posterior[k]))
+        )
     return bound - precision / 2 * sum(float(w) ** 2 for w in np.ravel(coef))

@@ -1,4 +1,6 @@
-"""PALOC as the paper tells it: a loop over pairs, a loop over labels, a fitted classifier for each."""
+"""PALOC as the paper tells it: a loop over pairs, a loop over labels, a fitted classifier
+for each.
+"""
 
 from itertools import combinations
 
@@ -8,7 +10,9 @@ from sklearn.svm import SVC
 
 
 def with_gamma_of(estimator, X):
-    """Resolve ``gamma="scale"`` by all rows, not by those of one pair; None is a width that fits the spread of the rows."""
+    """Resolve ``gamma="scale"`` by all rows, not by those of one pair; None is a width that fits
+    the spread of the rows.
+    """
     if estimator is None:
         return SVC(gamma=1 / sum(np.var(column) for column in X.T))
     if getattr(estimator, "gamma", None) == "scale":
@@ -17,7 +21,9 @@ def with_gamma_of(estimator, X):
 
 
 def paloc(X, Y, estimator, mu):
-    """Return the function of new rows that gives all scores, and the candidates after the vote of the pairs."""
+    """Return the function of new rows that gives all scores, and the candidates after the vote of
+    the pairs.
+    """
     m, labels = Y.shape
     pairs = list(combinations(range(labels), 2))
     machines = []
@@ -28,7 +34,9 @@ def paloc(X, Y, estimator, mu):
         machines.append(clone(inner).fit(X[rows], target) if len(set(target)) == 2 else None)
 
     def outputs_of(new):
-        return np.column_stack([h.decision_function(new) if h is not None else np.zeros(len(new)) for h in machines])
+        return np.column_stack(
+            [h.decision_function(new) if h is not None else np.zeros(len(new)) for h in machines]
+        )
 
     def votes_of(outputs):
         votes = np.zeros((len(outputs), labels))
@@ -49,7 +57,9 @@ def paloc(X, Y, estimator, mu):
     inner = with_gamma_of(estimator, np.hstack([X, outputs]))
     for j in range(labels):
         two_sides = 0 < remaining[:, j].sum() < m
-        stacked.append(clone(inner).fit(np.hstack([X, outputs]), remaining[:, j]) if two_sides else None)
+        stacked.append(
+            clone(inner).fit(np.hstack([X, outputs]), remaining[:, j]) if two_sides else None
+        )
 
     def scores(new):
         outputs = outputs_of(new)

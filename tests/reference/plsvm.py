@@ -25,7 +25,9 @@ def project_row(point, rounds=200):
 
 
 def subgradient_plsvm(X, Y, lam, rounds, rng):
-    """Full-batch Pegasos: random start, steps 1/(λt), weights kept in the ball of radius 1/√λ; returns the last weights."""
+    """Full-batch Pegasos: random start, steps 1/(λt), weights kept in the ball of radius 1/√λ;
+    returns the last weights.
+    """
     m, n_classes = Y.shape
     W = rng.random((X.shape[1], n_classes))
     W *= min(1, 1 / (np.sqrt(lam) * np.linalg.norm(W)))

@@ -4,7 +4,9 @@ import numpy as np
 
 
 def self_training(X, Y, alpha, threshold, max_iter):
-    """Return the function of new rows that gives all outputs, the confidences of the training rows and the trainings made."""
+    """Return the function of new rows that gives all outputs, the confidences of the training rows
+    and the trainings made.
+    """
     m = len(X)
     P = Y / Y.sum(axis=1, keepdims=True)
     settled = Y.sum(axis=1) == 1

@@ -1,4 +1,6 @@
-"""Made-up results, random numbers in the form of real ones, to try the pages on every kind of them; and a real browser."""
+"""Made-up results, random numbers in the form of real ones, to try the pages on every kind of them;
+and a real browser.
+"""
 
 import json
 import re
@@ -12,15 +14,23 @@ import pytest
 
 from surelabel.data.candidates import CandidateSets
 from surelabel.data.labelling import Labels
-from surelabel.desk.annotators import AnnotatorAgreement
-from surelabel.desk.cleaning import Cleaned
-from surelabel.desk.encoding import Feature
 from surelabel.experiments.study import PAPERS, load_toml
 from surelabel.report.summary import summarize
+from surelabel.tables.annotators import AnnotatorAgreement
+from surelabel.tables.cleaning import Cleaned
+from surelabel.tables.encoding import Feature
 
 STUDIES = sorted(path.stem for path in PAPERS.glob("*.toml"))
 GRID = [0.001, 0.01, 0.05, 0.1, 0.3, 0.5, 1.0]
-SIZES = {"lost": 1122, "msrcv2": 1758, "fg-net": 1002, "deter": 358, "ecoli": 336, "glass": 214, "usps": 9298}
+SIZES = {
+    "lost": 1122,
+    "msrcv2": 1758,
+    "fg-net": 1002,
+    "deter": 358,
+    "ecoli": 336,
+    "glass": 214,
+    "usps": 9298,
+}
 
 
 def configurations(study):
@@ -30,8 +40,14 @@ def configurations(study):
         if entry["kind"] == "real":
             found.append({"kind": "real"})
             continue
-        values = [entry[key] if isinstance(entry.get(key), list) else [entry.get(key)] for key in ("p", "r", "eps")]
-        found += [{"kind": "controlled", "name": entry["name"], "p": p, "r": r, "eps": eps} for p, r, eps in product(*values)]
+        values = [
+            entry[key] if isinstance(entry.get(key), list) else [entry.get(key)]
+            for key in ("p", "r", "eps")
+        ]
+        found += [
+            {"kind": "controlled", "name": entry["name"], "p": p, "r": r, "eps": eps}
+            for p, r, eps in product(*values)
+        ]
     return found
 
 
@@ -47,15 +63,24 @@ def make_record(rng, study, dataset, configuration, place, method, fold, paramet
     difficulty = 0.25 * (configuration.get("eps") or configuration.get("p") or 0.5)
     centre = 0.85 - difficulty - 0.03 * place - 0.004 * len(dataset)
     if parameters:
-        centre -= 0.02 * abs(np.log10(parameters["lam"]) + 1) + 0.03 * abs(np.log10(parameters["beta"]) + 1.5)
+        centre -= 0.02 * abs(np.log10(parameters["lam"]) + 1) + 0.03 * abs(
+            np.log10(parameters["beta"]) + 1.5
+        )
     accuracy = float(np.clip(centre + 0.025 * rng.standard_normal(), 0, 1))
     chosen = {"lam": float(rng.choice(GRID[2:5])), "beta": float(rng.choice(GRID[1:3]))}
     fixed = method in ("CLPL", "PALOC") or study.get("kind", "accuracy") != "accuracy"
     rows = SIZES.get(dataset, 500)
     n_train = rows - rows // 10
-    scores = {"accuracy": accuracy, "transductive_accuracy": min(1.0, accuracy + 0.05), "covering_rate": min(1.0, accuracy + 0.1)}
+    scores = {
+        "accuracy": accuracy,
+        "transductive_accuracy": min(1.0, accuracy + 0.05),
+        "covering_rate": min(1.0, accuracy + 0.1),
+    }
     if dataset == "fg-net":
-        scores |= {"accuracy_within_3": min(1.0, accuracy + 0.02), "accuracy_within_5": min(1.0, accuracy + 0.05)}
+        scores |= {
+            "accuracy_within_3": min(1.0, accuracy + 0.02),
+            "accuracy_within_5": min(1.0, accuracy + 0.05),
+        }
     return {
         "study": study["name"],
         "dataset": dataset,
@@ -67,11 +92,17 @@ def make_record(rng, study, dataset, configuration, place, method, fold, paramet
         "parameters": parameters or ({} if fixed else chosen),
         "scaling": study["scaling"],
         "scores": scores,
-        "seconds": {"select": 0.0 if fixed else 2.0 * (1 + place) * rng.random(), "fit": 0.1 + rng.random(), "predict": 0.01},
+        "seconds": {
+            "select": 0.0 if fixed else 2.0 * (1 + place) * rng.random(),
+            "fit": 0.1 + rng.random(),
+            "predict": 0.01,
+        },
         "n_train": n_train,
         "n_test": rows // 10,
         "n_select": min(n_train, study.get("max_select") or n_train),
-        "curves": {"delta": (8.0 * 0.6 ** np.arange(20 + fold)).tolist()} if study.get("kind") == "convergence" else {},
+        "curves": {"delta": (8.0 * 0.6 ** np.arange(20 + fold)).tolist()}
+        if study.get("kind") == "convergence"
+        else {},
         "versions": {"surelabel": "0.1.0", "numpy": "2.1.0", "python": "3.12.1"},
         "machine": {"cpu": "made-up", "cores": 2, "memory_gib": 8},
         "finished": "2026-01-01T00:00:00+00:00",
@@ -87,8 +118,12 @@ def make_records(study, seed=0, datasets=SIZES):
         for configuration in configurations(study):
             if real != (configuration["kind"] == "real"):
                 continue
-            for fold, (place, method), parameters in product(range(study["folds"]), enumerate(study["methods"]), points(study)):
-                record = make_record(rng, study, dataset, configuration, place, method, fold, parameters)
+            for fold, (place, method), parameters in product(
+                range(study["folds"]), enumerate(study["methods"]), points(study)
+            ):
+                record = make_record(
+                    rng, study, dataset, configuration, place, method, fold, parameters
+                )
                 found.append({"cell": f"{len(found):016x}"} | record)
     return found
 
@@ -96,21 +131,31 @@ def make_records(study, seed=0, datasets=SIZES):
 def write_results(folder, study, records):
     """A results folder as a run leaves it."""
     folder.mkdir(parents=True)
-    (folder / "records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    (folder / "records.jsonl").write_text(
+        "".join(json.dumps(record) + "\n" for record in records), encoding="utf-8"
+    )
     # JSON of a flat value is also TOML; only the tables need their names
     plain = {key: value for key, value in study.items() if isinstance(value, str | int)}
     lines = [f"{key} = {json.dumps(value)}" for key, value in plain.items()]
     lines += [f"{key} = {json.dumps(list(study[key]))}" for key in ("datasets", "methods")]
     for dataset, numbers in study.get("published", {}).items():
         lines.append(f"[published.{json.dumps(dataset)}]")
-        lines += [f"{json.dumps(method)} = {inline_table(number)}" for method, number in numbers.items()]
+        lines += [
+            f"{json.dumps(method)} = {inline_table(number)}" for method, number in numbers.items()
+        ]
     (folder / "study.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return folder
 
 
 def inline_table(value):
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{json.dumps(key)} = {inline_table(entry)}" for key, entry in value.items()) + " }"
+        return (
+            "{ "
+            + ", ".join(
+                f"{json.dumps(key)} = {inline_table(entry)}" for key, entry in value.items()
+            )
+            + " }"
+        )
     return json.dumps(value)
 
 
@@ -162,7 +207,9 @@ def make_votes(rng, truth, n_classes, annotators):
     return votes
 
 
-def make_desk(m=600, classes=("ant", "bee", "cow", "dog"), *, columns=5, annotators=4, gold=60, seed=0):
+def make_cleaned_table(
+    m=600, classes=("ant", "bee", "cow", "dog"), *, columns=5, annotators=4, gold=60, seed=0
+):
     """(cleaned, labels, table, X, features) of a made-up table."""
     rng = np.random.default_rng(seed)
     n = len(classes)
@@ -178,7 +225,10 @@ def make_desk(m=600, classes=("ant", "bee", "cow", "dog"), *, columns=5, annotat
     known = np.full(m, -1)
     known[rng.permutation(m)[:gold]] = 1
     known = np.where(known > 0, truth, -1)
-    table = pa.table({f"x{j}": X[:, j] for j in range(columns)} | {"text": [f"text of row {i}" for i in range(m)]})
+    table = pa.table(
+        {f"x{j}": X[:, j] for j in range(columns)}
+        | {"text": [f"text of row {i}" for i in range(m)]}
+    )
     unlabelled = counts.sum(axis=1) == 0
     candidates = CandidateSets.from_counts(counts, classes=classes, unlabelled="all")
     labels = Labels(candidates, known, votes, names, unlabelled, None, table)
@@ -197,17 +247,23 @@ def make_agreement(labels, label, a):
     right = float(np.mean(vote[known] == labels.gold[known])) if known.any() else None
     agreement = float(np.mean(vote[given] == label[given]))
     most = (chosen, voted, int(wrong.max())) if wrong.max() else None
-    return AnnotatorAgreement(labels.annotators[a], int(given.sum()), agreement, int(known.sum()), right, confusion, most)
+    return AnnotatorAgreement(
+        labels.annotators[a], int(given.sum()), agreement, int(known.sum()), right, confusion, most
+    )
 
 
 def make_cleaned(rng, labels, X, truth, counts):
     """What cleaning might find: the votes and the features weighed, with noise."""
     m, n = counts.shape
-    centres = np.array([X[truth == k].mean(axis=0) if (truth == k).any() else X.mean(axis=0) for k in range(n)])
+    centres = np.array(
+        [X[truth == k].mean(axis=0) if (truth == k).any() else X.mean(axis=0) for k in range(n)]
+    )
     distance = ((X[:, None, :] - centres) ** 2).sum(axis=2)
     proba = np.exp(-0.4 * (distance - distance.min(axis=1, keepdims=True)))
     proba /= proba.sum(axis=1, keepdims=True)
-    inside = proba * (labels.candidates.to_indicator() > 0) * (0.3 + counts) + 1e-12 * (labels.candidates.to_indicator() > 0)
+    inside = proba * (labels.candidates.to_indicator() > 0) * (0.3 + counts) + 1e-12 * (
+        labels.candidates.to_indicator() > 0
+    )
     inside /= inside.sum(axis=1, keepdims=True)
     order = np.argsort(-inside, axis=1, kind="stable")
     rows = np.arange(m)
@@ -216,7 +272,9 @@ def make_cleaned(rng, labels, X, truth, counts):
     known = labels.gold >= 0
     label, confidence = np.where(known, labels.gold, choice), np.where(known, 1.0, best)
     kept = confidence >= 0.98
-    outside = ~kept & (proba.argmax(axis=1) != label) & (proba.max(axis=1) > 0.9) & (rng.random(m) < 0.3)
+    outside = (
+        ~kept & (proba.argmax(axis=1) != label) & (proba.max(axis=1) > 0.9) & (rng.random(m) < 0.3)
+    )
     status = np.where(kept, "certain", np.where((confidence > 0.6) & ~outside, "likely", "look"))
     duplicate = np.full(m, -1)
     look = np.flatnonzero(status == "look")
@@ -253,15 +311,17 @@ def make_cleaned(rng, labels, X, truth, counts):
 
 
 @pytest.fixture(scope="session")
-def desk():
+def cleaned_table():
     """Make a cleaned table: the arguments of the page but for its path."""
-    return make_desk
+    return make_cleaned_table
 
 
 # ---------------------------------------------------------------- in the browser
 
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 
 
 class Tags(HTMLParser):
@@ -284,7 +344,9 @@ def tags_of():
 
 @pytest.fixture(scope="session")
 def browser():
-    driver = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
+    driver = pytest.importorskip(
+        "playwright.sync_api", reason="needs playwright: pip install playwright"
+    )
     if CHROMIUM is None:
         pytest.skip("needs a Chromium on the path")
     switches = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
@@ -296,7 +358,9 @@ def browser():
 
 @pytest.fixture
 def visit(browser):
-    """Open a page; at the end of the test, fail on anything that went wrong on it or was fetched by it."""
+    """Open a page; at the end of the test, fail on anything that went wrong on it or was fetched by
+    it.
+    """
     contexts, wrong = [], []
 
     def go(path, **options):
@@ -305,7 +369,10 @@ def visit(browser):
         page = context.new_page()
         page.on("console", lambda message: wrong.append(message.text))
         page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("request", lambda request: wrong.append(request.url) if request.url != path.as_uri() else None)
+        page.on(
+            "request",
+            lambda request: wrong.append(request.url) if request.url != path.as_uri() else None,
+        )
         page.goto(path.as_uri())
         return page
 
@@ -317,17 +384,25 @@ def visit(browser):
 
 def luminance(colour):
     parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 @pytest.fixture(scope="session")
 def contrast():
-    """Contrast of a text, or of the text of a figure, to the background of its page, as WCAG reckons it."""
+    """Contrast of a text, or of the text of a figure, to the background of its page, as WCAG
+    reckons it.
+    """
 
     def ratio(page, selector):
         attribute = "fill" if "svg" in selector else "color"
-        ink = luminance(page.locator(selector).first.evaluate(f"element => getComputedStyle(element).{attribute}"))
+        ink = luminance(
+            page.locator(selector).first.evaluate(
+                f"element => getComputedStyle(element).{attribute}"
+            )
+        )
         paper = luminance(page.evaluate("getComputedStyle(document.body).backgroundColor"))
         return (max(ink, paper) + 0.05) / (min(ink, paper) + 0.05), paper
 

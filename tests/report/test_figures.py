@@ -12,7 +12,10 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def texts(picture):
-    return ["".join(element.itertext()) for element in ElementTree.fromstring(picture.svg).iter(f"{SVG}text")]
+    return [
+        "".join(element.itertext())
+        for element in ElementTree.fromstring(picture.svg).iter(f"{SVG}text")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -30,7 +33,10 @@ def test_every_study_has_its_figures(section_of, name, topics):
     assert [gallery.topic for gallery in galleries] == topics
     pictures = [picture for gallery in galleries for picture in gallery.pictures]
     assert len({picture.name for picture in pictures}) == len(pictures)
-    assert all("selection: " in " ".join(texts(picture)) or "ORACLE" in " ".join(texts(picture)) for picture in pictures)
+    assert all(
+        "selection: " in " ".join(texts(picture)) or "ORACLE" in " ".join(texts(picture))
+        for picture in pictures
+    )
     assert not any("mathdefault" in text for picture in pictures for text in texts(picture))
 
 
@@ -38,7 +44,9 @@ def test_a_curve_has_a_line_a_band_and_a_name_for_every_method(section_of):
     section = section_of("figure1", folds=2, datasets=["ecoli"])
     picture = build(section)[0].pictures[0]
     parts = re.findall(r'<g id="method(\d+)-(\w+)"', picture.svg)
-    assert sorted(parts) == sorted((str(place), part) for place in range(7) for part in ("band", "line", "key", "name"))
+    assert sorted(parts) == sorted(
+        (str(place), part) for place in range(7) for part in ("band", "line", "key", "name")
+    )
     assert set(section["methods"]) <= set(texts(picture))
     assert "ε" in texts(picture)
 
@@ -71,9 +79,13 @@ def test_seven_methods_differ_in_colour_and_in_marker():
 
 
 def confused(colour, missing):
-    """A colour as a person without the long or medium cones sees it (Viénot, Brettel and Mollon 1999)."""
+    """A colour as a person without the long or medium cones sees it (Viénot, Brettel and Mollon
+    1999).
+    """
     rgb = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]) ** 2.2
-    to_lms = np.array([[17.8824, 43.5161, 4.11935], [3.45565, 27.1554, 3.86714], [0.0299566, 0.184309, 1.46709]])
+    to_lms = np.array(
+        [[17.8824, 43.5161, 4.11935], [3.45565, 27.1554, 3.86714], [0.0299566, 0.184309, 1.46709]]
+    )
     lms = to_lms @ rgb
     if missing == "long":
         lms[0] = 2.02344 * lms[1] - 2.52581 * lms[2]
@@ -89,7 +101,15 @@ def closest(colours, missing):
 
 @pytest.mark.parametrize("missing", ["long", "medium"])
 def test_colour_blind_people_can_tell_the_methods_apart(missing):
-    usual = ["#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2"]  # what matplotlib draws with by default
+    usual = [
+        "#1f77b4",
+        "#ff7f0e",
+        "#2ca02c",
+        "#d62728",
+        "#9467bd",
+        "#8c564b",
+        "#e377c2",
+    ]  # what matplotlib draws with by default
     assert closest(COLOURS[:7], missing) > 0.14 > closest(usual, missing)
 
 

@@ -13,7 +13,7 @@ HOSTILE = "<script>window.harmed = true</script>\"'><img src=x onerror='window.h
 @pytest.fixture(scope="module")
 def write(made_up, tmp_path_factory):
     """Write the page of made-up records, changed or not."""
-    from surelabel.report import figures, tables
+    from surelabel.report import figures, result_tables
     from surelabel.report.html import render
     from surelabel.report.summary import summarize
 
@@ -23,7 +23,10 @@ def write(made_up, tmp_path_factory):
         for record in records:
             change(record)
         summary = summarize([(study, records)])
-        pages = [(section, [*tables.build(section), *figures.build(section)]) for section in summary["sections"]]
+        pages = [
+            (section, [*result_tables.build(section), *figures.build(section)])
+            for section in summary["sections"]
+        ]
         path = tmp_path_factory.mktemp("page") / "report.html"
         path.write_text(render(summary, pages), encoding="utf-8")
         return path
@@ -43,7 +46,12 @@ def make_hostile(record):
 def test_the_page_needs_nothing_else(write, tags_of):
     text, tags = write("table4").read_text(), tags_of(write("table4"))
     assert not [tag for tag, _ in tags if tag in ("link", "img", "iframe", "object", "embed")]
-    refers = [value for _, attributes in tags for name, value in attributes.items() if name in ("src", "href", "xlink:href")]
+    refers = [
+        value
+        for _, attributes in tags
+        for name, value in attributes.items()
+        if name in ("src", "href", "xlink:href")
+    ]
     assert refers
     assert all(value.startswith("#") for value in refers)
     assert "url(http" not in text
@@ -61,7 +69,12 @@ def test_ids_are_unique_and_links_lead_somewhere(write, tags_of):
     tags = tags_of(write("figure1"))
     ids = [attributes["id"] for _, attributes in tags if "id" in attributes]
     assert len(set(ids)) == len(ids)
-    links = [attributes[name][1:] for _, attributes in tags for name in ("href", "xlink:href") if name in attributes]
+    links = [
+        attributes[name][1:]
+        for _, attributes in tags
+        for name in ("href", "xlink:href")
+        if name in attributes
+    ]
     assert len(links) > 20
     assert set(links) <= set(ids)
 
@@ -83,7 +96,12 @@ def test_oracle_is_marked(write):
 
 
 def column(page, table, place):
-    return page.locator("table").nth(table).locator(f"tbody tr td:nth-child({place})").all_inner_texts()
+    return (
+        page.locator("table")
+        .nth(table)
+        .locator(f"tbody tr td:nth-child({place})")
+        .all_inner_texts()
+    )
 
 
 def test_sorts(write, visit):
@@ -113,7 +131,10 @@ def test_missing_numbers_sort_last_both_ways(write, visit):
 
 def test_filters_rows_columns_and_figures(write, visit):
     page = visit(write("figure1"))
-    rows, heads = page.locator("tbody tr:visible"), page.locator("thead th:visible", has_text="PLKNN")
+    rows, heads = (
+        page.locator("tbody tr:visible"),
+        page.locator("thead th:visible", has_text="PLKNN"),
+    )
     curves = page.locator("svg g[data-method='PLKNN']:visible")
     figures, all_rows, all_heads = page.locator("figure:visible"), rows.count(), heads.count()
     all_figures, all_curves = figures.count(), curves.count()
@@ -135,7 +156,9 @@ def test_filters_rows_columns_and_figures(write, visit):
     assert (heads.count(), curves.count(), rows.count()) == (all_heads, all_curves, all_rows)
 
 
-@pytest.mark.parametrize("name", ["figure1", "figure5-sensitivity", "figure5-convergence", "table4"])
+@pytest.mark.parametrize(
+    "name", ["figure1", "figure5-sensitivity", "figure5-convergence", "table4"]
+)
 def test_shows_every_figure(write, visit, name):
     page = visit(write(name))
     boxes = [svg.bounding_box() for svg in page.locator("figure svg").all()]
@@ -162,7 +185,10 @@ def test_a_phone_need_not_scroll_sideways(write, visit):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("selector", ["h1", ".caption", "td", "td small.beyond", "figure svg text", "nav a", "th [role=button]"])
+@pytest.mark.parametrize(
+    "selector",
+    ["h1", ".caption", "td", "td small.beyond", "figure svg text", "nav a", "th [role=button]"],
+)
 def test_text_can_be_read_in_light_and_dark(write, visit, contrast, scheme, selector):
     page = visit(write("table4"), color_scheme=scheme)
     ratio, paper = contrast(page, selector)

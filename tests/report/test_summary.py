@@ -34,7 +34,10 @@ def record(method="SURE", dataset="lost", fold=0, accuracy=0.5, **changes):
 
 
 def folds(method, accuracies, **changes):
-    return [record(method, fold=fold, accuracy=accuracy, **changes) for fold, accuracy in enumerate(accuracies)]
+    return [
+        record(method, fold=fold, accuracy=accuracy, **changes)
+        for fold, accuracy in enumerate(accuracies)
+    ]
 
 
 def section(records, **study):
@@ -45,7 +48,9 @@ def section(records, **study):
 
 def test_mean_standard_deviation_and_both_tests():
     ours, theirs = [0.80, 0.82, 0.84], [0.70, 0.75, 0.71]
-    cells = section(folds("SURE", ours) + folds("PLKNN", theirs), methods=["SURE", "PLKNN"])["results"][0]["cells"]
+    cells = section(folds("SURE", ours) + folds("PLKNN", theirs), methods=["SURE", "PLKNN"])[
+        "results"
+    ][0]["cells"]
     assert cells["SURE"]["mean"] == pytest.approx(0.82)
     assert cells["SURE"]["std"] == pytest.approx(0.02)  # of a sample: n - 1
     assert stats.ttest_ind(ours, theirs).pvalue < 0.05
@@ -61,11 +66,15 @@ def test_paired_test_uses_the_folds_that_both_have():
 
 
 def test_one_fold_is_not_tested():
-    cell = section(folds("SURE", [0.8]) + folds("PLKNN", [0.1]), methods=["SURE", "PLKNN"])["results"][0]["cells"]["PLKNN"]
+    cell = section(folds("SURE", [0.8]) + folds("PLKNN", [0.1]), methods=["SURE", "PLKNN"])[
+        "results"
+    ][0]["cells"]["PLKNN"]
     assert (cell["std"], cell["verdict"], cell["corrected_verdict"]) == (None, None, None)
 
 
-@pytest.mark.parametrize(("published", "beyond"), [(0.86, False), (0.88, True), (0.76, True), (0.78, False)])
+@pytest.mark.parametrize(
+    ("published", "beyond"), [(0.86, False), (0.88, True), (0.76, True), (0.78, False)]
+)
 def test_beyond_one_published_standard_deviation(published, beyond):
     numbers = {"lost": {"SURE": {"mean": published, "std": 0.05}}}
     found = section(folds("SURE", [0.81, 0.82, 0.83]), published=numbers)
@@ -77,9 +86,15 @@ def test_beyond_one_published_standard_deviation(published, beyond):
 
 def test_published_numbers_of_another_metric_and_of_methods_not_run():
     numbers = {
-        "fg-net": {"SURE": {"mean": 0.1, "std": 0.1, "accuracy_within_3": {"mean": 0.4, "std": 0.1}}, "deep": {"mean": 0.9}}
+        "fg-net": {
+            "SURE": {"mean": 0.1, "std": 0.1, "accuracy_within_3": {"mean": 0.4, "std": 0.1}},
+            "deep": {"mean": 0.9},
+        }
     }
-    records = [record(dataset="fg-net", fold=f, scores={"accuracy": 0.1, "accuracy_within_3": 0.6}) for f in range(3)]
+    records = [
+        record(dataset="fg-net", fold=f, scores={"accuracy": 0.1, "accuracy_within_3": 0.6})
+        for f in range(3)
+    ]
     found = section(records, published=numbers)
     rows = {row["metric"]: row["cells"] for row in found["results"]}
     assert rows["accuracy"]["SURE"]["published"]["mean"] == 0.1
@@ -90,11 +105,15 @@ def test_published_numbers_of_another_metric_and_of_methods_not_run():
     assert rows["accuracy"]["deep"]["published"]["mean"] == 0.9
 
 
-@pytest.mark.parametrize("name", ["table2", "table4", "beyond", "figure1", "figure5-sensitivity", "figure5-convergence"])
+@pytest.mark.parametrize(
+    "name", ["table2", "table4", "beyond", "figure1", "figure5-sensitivity", "figure5-convergence"]
+)
 def test_the_order_of_records_does_not_matter(made_up, name):
     study, records = made_up(name, folds=2)
     shuffled = random.Random(0).sample(records, len(records))
-    assert json.dumps(summarize([(study, records)]), allow_nan=False) == json.dumps(summarize([(study, shuffled)]))
+    assert json.dumps(summarize([(study, records)]), allow_nan=False) == json.dumps(
+        summarize([(study, shuffled)])
+    )
 
 
 def test_win_tie_loss_counts_every_controlled_set(section_of):
@@ -103,7 +122,11 @@ def test_win_tie_loss_counts_every_controlled_set(section_of):
     assert list(lines) == ["(I) p=0.1, r=1", "(II) r=1", "(III) r=2", "(IV) r=3", "Total"]
     assert [line["n"] for line in lines.values()] == [28, 28, 28, 28, 112]
     for method in found["methods"][1:]:
-        verdicts = [row["cells"][method]["verdict"] for row in found["results"] if row["metric"] == "accuracy"]
+        verdicts = [
+            row["cells"][method]["verdict"]
+            for row in found["results"]
+            if row["metric"] == "accuracy"
+        ]
         expected = [verdicts.count(outcome) for outcome in ("win", "tie", "loss")]
         assert lines["Total"]["cells"][method]["verdict"] == expected
         assert sum(expected) == 112
@@ -120,7 +143,11 @@ def test_no_published_total_of_a_part(made_up):
 
 
 def test_table4_has_the_rows_of_the_paper(section_of):
-    rows = [(row["dataset"], row["metric"]) for row in section_of("table4")["results"] if row["metric"].startswith("accuracy")]
+    rows = [
+        (row["dataset"], row["metric"])
+        for row in section_of("table4")["results"]
+        if row["metric"].startswith("accuracy")
+    ]
     within = [("fg-net", f"accuracy_within_{k}") for k in (3, 5)]
     assert rows == [("lost", "accuracy"), ("msrcv2", "accuracy"), ("fg-net", "accuracy"), *within]
 
@@ -128,10 +155,15 @@ def test_table4_has_the_rows_of_the_paper(section_of):
 def test_curves_run_along_eps_or_p(section_of):
     panels = section_of("table2", folds=2)["curves"]
     assert len(panels) == 16
-    assert {(panel["family"], panel["running"]) for panel in panels if panel["running"] == "eps"} == {("(I) p=0.1, r=1", "eps")}
+    assert {
+        (panel["family"], panel["running"]) for panel in panels if panel["running"] == "eps"
+    } == {("(I) p=0.1, r=1", "eps")}
     for panel in panels:
         assert len(panel["series"]) == 7
-        assert all(series["x"] == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7] for series in panel["series"].values())
+        assert all(
+            series["x"] == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
+            for series in panel["series"].values()
+        )
 
 
 def test_ranks_need_three_methods_and_two_results(section_of):
@@ -144,13 +176,19 @@ def test_ranks_need_three_methods_and_two_results(section_of):
 
 def test_sensitivity_crosses_at_the_best_point_of_a_grid():
     grid = [0.1, 0.2, 0.3]
-    height = {(lam, beta): 0.5 + 0.1 * (lam == 0.2) + 0.2 * (beta == 0.3) for lam in grid for beta in grid}
+    height = {
+        (lam, beta): 0.5 + 0.1 * (lam == 0.2) + 0.2 * (beta == 0.3) for lam in grid for beta in grid
+    }
     records = [
-        record(fold=fold, accuracy=accuracy, parameters={"lam": lam, "beta": beta}, selection="none")
+        record(
+            fold=fold, accuracy=accuracy, parameters={"lam": lam, "beta": beta}, selection="none"
+        )
         for (lam, beta), accuracy in height.items()
         for fold in range(2)
     ]
-    panels = {panel["parameter"]: panel for panel in section(records, kind="sensitivity")["sensitivity"]}
+    panels = {
+        panel["parameter"]: panel for panel in section(records, kind="sensitivity")["sensitivity"]
+    }
     assert panels["lam"]["fixed"] == {"beta": 0.3}
     assert panels["lam"]["x"] == grid
     assert panels["lam"]["mean"] == pytest.approx([0.7, 0.8, 0.7])
@@ -159,10 +197,15 @@ def test_sensitivity_crosses_at_the_best_point_of_a_grid():
 
 def test_every_criterion_has_a_section_of_its_own():
     records = (
-        folds("SURE", [0.5, 0.6]) + folds("SURE", [0.7, 0.8], selection="oracle") + folds("CLPL", [0.4, 0.3], selection="none")
+        folds("SURE", [0.5, 0.6])
+        + folds("SURE", [0.7, 0.8], selection="oracle")
+        + folds("CLPL", [0.4, 0.3], selection="none")
     )
     sections = summarize([({"name": "both"}, records)])["sections"]
-    assert [(found["selection"], found["oracle"]) for found in sections] == [("covering_rate", False), ("oracle", True)]
+    assert [(found["selection"], found["oracle"]) for found in sections] == [
+        ("covering_rate", False),
+        ("oracle", True),
+    ]
     assert sections[0]["name"] != sections[1]["name"]
     means = [found["results"][0]["cells"]["SURE"]["mean"] for found in sections]
     assert means == pytest.approx([0.55, 0.75])
@@ -184,26 +227,47 @@ def test_gaps_caps_and_fits_that_did_not_converge():
         "PLKNN", [0.5, 0.6], selection="none", n_select=0
     )
     found = section(records, datasets=["lost", "absent"], methods=["SURE", "PLKNN", "IPAL"])
-    assert found["gaps"] == ["absent: no records", "IPAL: no records", "PLKNN on lost: 2 of 3 cells"]
+    assert found["gaps"] == [
+        "absent: no records",
+        "IPAL: no records",
+        "PLKNN on lost: 2 of 3 cells",
+    ]
     assert found["capped"] == [{"dataset": "lost", "n_select": 20, "n_train": 90}]
     assert found["unconverged"] == [{"dataset": "lost", "method": "SURE", "n": 3, "stopped": 3}]
     assert not section(folds("SURE", [0.5, 0.6, 0.7]), datasets=["lost"], methods=["SURE"])["gaps"]
 
 
 def test_times_and_choices_are_those_of_the_cells():
-    records = [record(fold=fold, parameters={"lam": lam, "kernel": "rbf"}) for fold, lam in enumerate([0.1, 0.3, 0.3])]
+    records = [
+        record(fold=fold, parameters={"lam": lam, "kernel": "rbf"})
+        for fold, lam in enumerate([0.1, 0.3, 0.3])
+    ]
     found = section(records)
-    assert found["times"] == [{"dataset": "lost", "method": "SURE", "n": 3, "select": 1.0, "fit": 2.0, "predict": 3.0}]
-    assert found["parameters"][0]["chosen"] == {"lam": [("0.3", 2), ("0.1", 1)], "kernel": [("rbf", 3)]}
+    assert found["times"] == [
+        {"dataset": "lost", "method": "SURE", "n": 3, "select": 1.0, "fit": 2.0, "predict": 3.0}
+    ]
+    assert found["parameters"][0]["chosen"] == {
+        "lam": [("0.3", 2), ("0.1", 1)],
+        "kernel": [("rbf", 3)],
+    }
 
 
 def test_convergence_keeps_the_path_of_every_fold(made_up, section_of):
     _, records = made_up("figure5-convergence")
     panels = section_of("figure5-convergence")["convergence"]
-    assert [(panel["dataset"], len(panel["folds"])) for panel in panels] == [("lost", 10), ("msrcv2", 10)]
-    assert panels[0]["folds"][3] == next(r for r in records if (r["dataset"], r["fold"]) == ("lost", 3))["curves"]["delta"]
+    assert [(panel["dataset"], len(panel["folds"])) for panel in panels] == [
+        ("lost", 10),
+        ("msrcv2", 10),
+    ]
+    assert (
+        panels[0]["folds"][3]
+        == next(r for r in records if (r["dataset"], r["fold"]) == ("lost", 3))["curves"]["delta"]
+    )
 
 
 def test_labels_of_configurations():
     assert configuration_label({"kind": "real"}) == ""
-    assert configuration_label({"kind": "controlled", "name": "", "p": 0.5, "r": 2, "eps": None}) == "p=0.5, r=2"
+    assert (
+        configuration_label({"kind": "controlled", "name": "", "p": 0.5, "r": 2, "eps": None})
+        == "p=0.5, r=2"
+    )

@@ -11,8 +11,14 @@ def test_the_files_of_a_report(results, tmp_path):
     written = write_report(results("table4"), tmp_path / "out")
     names = [path.relative_to(tmp_path / "out").as_posix() for path in written]
     assert names[:2] == ["report.html", "report.md"]
-    assert {"tables/table4-accuracy.tex", "tables/table4-accuracy.csv", "figures/table4-critical-difference.svg"} < set(names)
-    assert sorted(path for path in (tmp_path / "out").rglob("*") if path.is_file()) == sorted(written)
+    assert {
+        "tables/table4-accuracy.tex",
+        "tables/table4-accuracy.csv",
+        "figures/table4-critical-difference.svg",
+    } < set(names)
+    assert sorted(path for path in (tmp_path / "out").rglob("*") if path.is_file()) == sorted(
+        written
+    )
 
 
 def test_markdown_refers_to_files_that_are_there(results, tmp_path, monkeypatch):
@@ -29,7 +35,9 @@ def test_markdown_refers_to_files_that_are_there(results, tmp_path, monkeypatch)
 def test_a_folder_of_several_studies_and_a_list_of_folders(results, tmp_path):
     folders = [results("table4", folds=2), results("figure5-convergence", folds=2)]
     together = write_report(tmp_path / "results", tmp_path / "a")
-    assert [path.name for path in together] == [path.name for path in write_report(sorted(folders), tmp_path / "b")]
+    assert [path.name for path in together] == [
+        path.name for path in write_report(sorted(folders), tmp_path / "b")
+    ]
     text = together[1].read_text()
     assert "## Table 4" in text
     assert "## Figure 5" in text

@@ -34,13 +34,17 @@ def test_weights_are_those_of_liblinear_on_the_binary_problem(size, C):
     features, targets = binary_problem(X, Y)
     if len(set(targets)) < 2:
         return  # every row has every label as a candidate
-    svm = LinearSVC(loss="squared_hinge", dual=False, fit_intercept=False, C=C, tol=1e-10, max_iter=100_000)
+    svm = LinearSVC(
+        loss="squared_hinge", dual=False, fit_intercept=False, C=C, tol=1e-10, max_iter=100_000
+    )
     expected = svm.fit(features, targets).coef_.reshape(Y.shape[1], -1).T
     found = solve(X, Y, np.full(len(X), C))
     assert found.converged
     np.testing.assert_allclose(found.weights, expected, atol=2e-5 * np.abs(expected).max())
     ones = np.ones(len(X))
-    assert clpl_objective(found.weights, X, Y, C, ones) <= clpl_objective(expected, X, Y, C, ones) * (1 + 1e-12)
+    assert clpl_objective(found.weights, X, Y, C, ones) <= clpl_objective(
+        expected, X, Y, C, ones
+    ) * (1 + 1e-12)
 
 
 @settings(max_examples=30, deadline=None)
@@ -75,6 +79,8 @@ def test_badly_scaled_features_are_no_obstacle():
 def test_too_few_iterations_are_told():
     X, Y, weight = problem(2, 30, 4, 3)
     assert not solve(X, Y, weight, max_iter=2).converged
-    nothing = solve(np.zeros((5, 2)), np.eye(5, 3, dtype=int) | 1 - np.eye(5, 3, dtype=int), np.ones(5))
+    nothing = solve(
+        np.zeros((5, 2)), np.eye(5, 3, dtype=int) | 1 - np.eye(5, 3, dtype=int), np.ones(5)
+    )
     assert nothing.converged
     assert not nothing.weights.any()

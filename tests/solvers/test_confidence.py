@@ -34,14 +34,20 @@ def test_closed_form_equals_quadprog(q, lam):
 
 
 @given(
-    st.lists(st.tuples(st.floats(-3, 3, width=32), st.integers(0, 9)), min_size=2, max_size=7), lams, st.floats(0, 5, width=32)
+    st.lists(st.tuples(st.floats(-3, 3, width=32), st.integers(0, 9)), min_size=2, max_size=7),
+    lams,
+    st.floats(0, 5, width=32),
 )
 @settings(max_examples=150)
 def test_votes_complete_the_square(entries, lam, kappa):
-    """The step of the blocks minimises ``‖p - q‖² - λ‖p‖_∞ - κ πᵀp``: no arg max j that quadprog may be given does better."""
+    """The step of the blocks minimises ``‖p - q‖² - λ‖p‖_∞ - κ πᵀp``: no arg max j that quadprog
+    may be given does better.
+    """
     q, votes = np.array(entries).T
     prior = kappa * row_normalise(votes, np.array([0, len(q)]))
-    blocks = CandidateBlocks(np.array([0, len(q)]), np.arange(len(q)), len(q) + 1, None, np.float64, prior)
+    blocks = CandidateBlocks(
+        np.array([0, len(q)]), np.arange(len(q)), len(q) + 1, None, np.float64, prior
+    )
     p = blocks.ambiguous_entries(blocks.all_entries(blocks.project(q[None], np.array([lam]))[0]))
     value = np.sum((p - q) ** 2) - lam * p.max() - prior @ p
     best = min(qp_confidence(q, np.ones(len(q)), j, lam, prior)[1] for j in range(len(q)))
@@ -52,9 +58,13 @@ def test_votes_complete_the_square(entries, lam, kappa):
 @given(outputs, lams, st.data())
 @settings(max_examples=150)
 def test_theorems(q, lam, data):
-    """Theorem 1 (OP = min OPI), Theorem 2 (OP ≤ OPS), and what the paper leaves open: OP = OPS. OPI by quadprog for every j."""
+    """Theorem 1 (OP = min OPI), Theorem 2 (OP ≤ OPS), and what the paper leaves open: OP = OPS. OPI
+    by quadprog for every j.
+    """
     q = np.array(q)
-    allowed = np.array(data.draw(st.lists(st.booleans(), min_size=len(q), max_size=len(q)).filter(any)))
+    allowed = np.array(
+        data.draw(st.lists(st.booleans(), min_size=len(q), max_size=len(q)).filter(any))
+    )
     brute = {j: qp_confidence(q, allowed, j, lam)[1] for j in np.flatnonzero(allowed)}
     for j in range(len(q)):
         value, p = opi(q, allowed, j, lam)
@@ -98,7 +108,9 @@ def test_blocks_of_every_size(size):
 def test_blocks_keep_entries_in_their_places():
     sizes = np.array([3, 1, 2, 4, 1, 2, 3])
     indptr = np.concatenate([[0], np.cumsum(sizes)])
-    indices = np.concatenate([np.sort(np.random.default_rng(i).permutation(5)[:size]) for i, size in enumerate(sizes)])
+    indices = np.concatenate(
+        [np.sort(np.random.default_rng(i).permutation(5)[:size]) for i, size in enumerate(sizes)]
+    )
     blocks = CandidateBlocks(indptr, indices, 5, None, np.float64)
     assert blocks.n_clean == 2
     assert sizes[blocks.row_order].tolist() == [1, 1, 2, 2, 3, 3, 4]
@@ -109,4 +121,7 @@ def test_blocks_keep_entries_in_their_places():
     assert np.all(back[certain] == 1)
     assert np.array_equal(blocks.columns, indices[blocks.ambiguous_entries(marks).astype(int)])
     rows = np.repeat(np.arange(7), sizes)
-    assert np.array_equal(blocks.row_order[blocks.n_clean + blocks.rows], rows[blocks.ambiguous_entries(marks).astype(int)])
+    assert np.array_equal(
+        blocks.row_order[blocks.n_clean + blocks.rows],
+        rows[blocks.ambiguous_entries(marks).astype(int)],
+    )

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
-from surelabel.solvers.features import LANDMARKS, FourierFeatures, Landmarks, choose_landmarks, fourier_features
+from surelabel.solvers.features import (
+    LANDMARKS,
+    FourierFeatures,
+    Landmarks,
+    choose_landmarks,
+    fourier_features,
+)
 from surelabel.solvers.kernels import kernel_matrix
 
 rbf = partial(kernel_matrix, "rbf", gamma=0.4)
@@ -52,18 +58,28 @@ def test_coefficients_of_plain_kernel_values(dtype):
 def test_landmarks_that_are_the_same_point(dtype):
     X = np.repeat(instances(10), 4, axis=0).astype(dtype)
     Z = Landmarks(X, rbf)(X).astype(float)
-    np.testing.assert_allclose(Z @ Z.T, rbf(X.astype(float), X.astype(float)), atol=1e-9 if dtype == np.float64 else 1e-4)
+    np.testing.assert_allclose(
+        Z @ Z.T, rbf(X.astype(float), X.astype(float)), atol=1e-9 if dtype == np.float64 else 1e-4
+    )
 
 
 def test_single_precision_costs_little():
-    """The factor is made in double precision: what is lost is the rounding of the features, not of their kernel matrix."""
+    """The factor is made in double precision: what is lost is the rounding of the features, not of
+    their kernel matrix.
+    """
     X = instances(400, 5)
-    double, single = (Landmarks(X[:200].astype(dtype), rbf)(X.astype(dtype)) for dtype in (np.float64, np.float32))
+    double, single = (
+        Landmarks(X[:200].astype(dtype), rbf)(X.astype(dtype)) for dtype in (np.float64, np.float32)
+    )
     difference = single.astype(float) @ single.astype(float).T - double @ double.T
-    assert np.abs(difference).max() < 5e-5  # 3e-4 with the kernel matrix of the landmarks in single precision
+    assert (
+        np.abs(difference).max() < 5e-5
+    )  # 3e-4 with the kernel matrix of the landmarks in single precision
 
 
-@pytest.mark.parametrize(("kernel", "exact"), [("rbf", rbf_kernel), ("laplacian", laplacian_kernel)])
+@pytest.mark.parametrize(
+    ("kernel", "exact"), [("rbf", rbf_kernel), ("laplacian", laplacian_kernel)]
+)
 def test_fourier_features_approach_the_kernel(kernel, exact):
     X = instances(30)
     Z = fourier_features(kernel, 0.4, 3, 20_000, np.random.default_rng(0), np.float64)(X)
@@ -94,17 +110,29 @@ def test_landmarks_are_chosen_in_order_without_repetition_and_by_seed(how):
         assert np.all(np.diff(chosen) > 0)
         assert chosen[0] >= 0
         assert chosen[-1] < 80
-        assert np.array_equal(chosen, choose_landmarks(X, count, how, rbf, np.random.default_rng(5)))
-    others = [choose_landmarks(X, 17, how, rbf, np.random.default_rng(seed)).tolist() for seed in range(3)]
+        assert np.array_equal(
+            chosen, choose_landmarks(X, count, how, rbf, np.random.default_rng(5))
+        )
+    others = [
+        choose_landmarks(X, 17, how, rbf, np.random.default_rng(seed)).tolist() for seed in range(3)
+    ]
     assert others[0] != others[1] != others[2]
 
 
 def test_far_apart_landmarks_cover_small_groups_that_chance_misses():
     rng = np.random.default_rng(0)
-    X = np.concatenate([rng.standard_normal((2000, 2)), 100 + rng.standard_normal((4, 2)), -100 + rng.standard_normal((4, 2))])
+    X = np.concatenate(
+        [
+            rng.standard_normal((2000, 2)),
+            100 + rng.standard_normal((4, 2)),
+            -100 + rng.standard_normal((4, 2)),
+        ]
+    )
 
     def covered(how):
-        chosen = [choose_landmarks(X, 20, how, rbf, np.random.default_rng(seed)) for seed in range(10)]
+        chosen = [
+            choose_landmarks(X, 20, how, rbf, np.random.default_rng(seed)) for seed in range(10)
+        ]
         return sum((rows >= 2000).any() for rows in chosen)
 
     assert covered("kmeans++") == 10
@@ -112,11 +140,23 @@ def test_far_apart_landmarks_cover_small_groups_that_chance_misses():
 
 
 def test_leverage_scores_prefer_what_others_do_not_explain():
-    """A crowd at one point counts as a few rows: spread rows are chosen more often than their share."""
+    """A crowd at one point counts as a few rows: spread rows are chosen more often than their
+    share.
+    """
     rng = np.random.default_rng(0)
-    X = np.concatenate([np.full((900, 2), 0.0) + 1e-3 * rng.standard_normal((900, 2)), 3 * rng.standard_normal((100, 2))])
+    X = np.concatenate(
+        [
+            np.full((900, 2), 0.0) + 1e-3 * rng.standard_normal((900, 2)),
+            3 * rng.standard_normal((100, 2)),
+        ]
+    )
     shares = {
-        how: np.mean([(choose_landmarks(X, 50, how, rbf, np.random.default_rng(seed)) >= 900).mean() for seed in range(5)])
+        how: np.mean(
+            [
+                (choose_landmarks(X, 50, how, rbf, np.random.default_rng(seed)) >= 900).mean()
+                for seed in range(5)
+            ]
+        )
         for how in ("leverage", "uniform")
     }
     assert shares["leverage"] > 0.5 > 0.2 > shares["uniform"]

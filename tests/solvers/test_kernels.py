@@ -3,7 +3,13 @@ import pytest
 from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from surelabel.solvers.kernels import distances, gamma_of, kernel_matrix, mean_distance, median_distance
+from surelabel.solvers.kernels import (
+    distances,
+    gamma_of,
+    kernel_matrix,
+    mean_distance,
+    median_distance,
+)
 
 
 @pytest.fixture

@@ -1,4 +1,6 @@
-"""The low-rank model in passes over blocks of rows, against Algorithm 1 as printed on the dense features."""
+"""The low-rank model in passes over blocks of rows, against Algorithm 1 as printed on the dense
+features.
+"""
 
 import numpy as np
 import pytest
@@ -9,7 +11,13 @@ from sklearn.linear_model import Ridge
 import surelabel.solvers.lowrank as lowrank
 import surelabel.solvers.passes as passes_module
 from surelabel.solvers.confidence import CandidateBlocks
-from surelabel.solvers.lowrank import LowRankModel, alternate_passes, block_advance, block_moments, block_start
+from surelabel.solvers.lowrank import (
+    LowRankModel,
+    alternate_passes,
+    block_advance,
+    block_moments,
+    block_start,
+)
 from surelabel.solvers.passes import LocalPasses
 from surelabel.solvers.segments import row_normalise
 from tests.reference.sure import literal_sure
@@ -22,7 +30,9 @@ def compressed(Y):
     return np.concatenate([[0], np.cumsum(Y.sum(axis=1))]), np.nonzero(Y)[1]
 
 
-def local_passes(Z, Y, *, weight=None, prior=None, keep="memory", n_jobs=1, step=40, features=np.asarray):
+def local_passes(
+    Z, Y, *, weight=None, prior=None, keep="memory", n_jobs=1, step=40, features=np.asarray
+):
     """Passes over features that are at hand, in blocks of ``step`` rows."""
     indptr, indices = compressed(Y)
 
@@ -42,7 +52,17 @@ def local_passes(Z, Y, *, weight=None, prior=None, keep="memory", n_jobs=1, step
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passes_module, "block_rows", lambda _: step)
-        return LocalPasses(read, Z.shape, features, blocks_of, np.empty(len(indices), Z.dtype), indptr, weight, keep, n_jobs)
+        return LocalPasses(
+            read,
+            Z.shape,
+            features,
+            blocks_of,
+            np.empty(len(indices), Z.dtype),
+            indptr,
+            weight,
+            keep,
+            n_jobs,
+        )
 
 
 def fit(Z, Y, lam=0.3, beta=0.05, *, callback=None, options=None, **how):
@@ -66,12 +86,18 @@ def problem(m=60, D=5, l=4, seed=0, clean=0.3):
 @settings(max_examples=25, deadline=None)
 def test_equals_the_literal_algorithm(dense, given_problem, step):
     Z, Y, weight, lam, beta, init, votes, kappa = given_problem
-    prior = None if votes is None else kappa * row_normalise(votes[np.nonzero(Y)].astype(float), compressed(Y)[0])
+    prior = (
+        None
+        if votes is None
+        else kappa * row_normalise(votes[np.nonzero(Y)].astype(float), compressed(Y)[0])
+    )
     weights = None if weight is None else weight.astype(float)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lowrank, "DENSE", dense)
         ours = fit(Z, Y, lam, beta, weight=weights, prior=prior, step=step, options={"init": init})
-    literal = literal_sure(None, Y, lam, beta, 6, linear_X=Z, init=init, weight=weight, votes=votes, kappa=kappa)
+    literal = literal_sure(
+        None, Y, lam, beta, 6, linear_X=Z, init=init, weight=weight, votes=votes, kappa=kappa
+    )
     assert_same(ours[:4], literal, Y)
 
 
@@ -79,7 +105,10 @@ def test_order_of_rows_and_size_of_blocks_matter_to_rounding_only():
     Z, Y = problem(200)
     P, W, b, objective, _ = fit(Z, Y, step=200)
     order = np.random.default_rng(1).permutation(200)
-    for rows, other in ((np.arange(200), fit(Z, Y, step=13)), (order, fit(Z[order], Y[order], step=64))):
+    for rows, other in (
+        (np.arange(200), fit(Z, Y, step=13)),
+        (order, fit(Z[order], Y[order], step=64)),
+    ):
         np.testing.assert_allclose(other[0], P[rows], atol=1e-10)
         np.testing.assert_allclose(other[1], W, atol=1e-10)
         np.testing.assert_allclose(other[2], b, atol=1e-10)
@@ -111,7 +140,11 @@ def test_certain_rows_give_scikit_learns_ridge(seed, weighted):
     np.testing.assert_allclose(W.T, ridge.coef_, atol=1e-10)
     np.testing.assert_allclose(b, ridge.intercept_, atol=1e-10)
     count = np.ones(50) if weight is None else weight
-    value = count @ ((ridge.predict(Z) - Y) ** 2).sum(axis=1) + 0.7 * np.sum(ridge.coef_**2) - 0.3 * count.sum()
+    value = (
+        count @ ((ridge.predict(Z) - Y) ** 2).sum(axis=1)
+        + 0.7 * np.sum(ridge.coef_**2)
+        - 0.3 * count.sum()
+    )
     np.testing.assert_allclose(objective, value, rtol=1e-9)
     assert np.all(np.array(found.delta_path) == 0)  # nothing can move
 
@@ -131,7 +164,9 @@ def test_fewer_rows_than_features_and_features_that_are_the_same():
 
 
 def test_five_hundred_labels_by_class():
-    """With so many labels the outputs of candidates are computed class by class; classes without candidates stay out."""
+    """With so many labels the outputs of candidates are computed class by class; classes without
+    candidates stay out.
+    """
     rng = np.random.default_rng(0)
     m, l = 300, 500
     Z, Y = rng.standard_normal((m, 6)), np.zeros((m, l), int)
@@ -140,7 +175,9 @@ def test_five_hundred_labels_by_class():
     rows, columns = np.nonzero(Y)
     W = rng.standard_normal((6, l))
     assert l * m > lowrank.DENSE * len(rows)
-    np.testing.assert_allclose(lowrank._outputs(Z, rows, columns, W), (Z @ W)[rows, columns], atol=1e-12)
+    np.testing.assert_allclose(
+        lowrank._outputs(Z, rows, columns, W), (Z @ W)[rows, columns], atol=1e-12
+    )
     P, W, b, _, _ = fit(Z, Y, step=50)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lowrank, "DENSE", 10**9)
@@ -180,7 +217,9 @@ def test_callback_sees_every_iteration_and_stops():
 def test_the_model_is_the_one_that_the_last_step_was_made_with():
     Z, Y = problem(50)
     P, W, b, _, _ = fit(Z, Y, lam=0.0, options={"max_iter": 1})
-    np.testing.assert_allclose(W.T, Ridge(0.05).fit(Z, Y).coef_, atol=1e-10)  # fitted to P = Y, the start
+    np.testing.assert_allclose(
+        W.T, Ridge(0.05).fit(Z, Y).coef_, atol=1e-10
+    )  # fitted to P = Y, the start
     blocks = CandidateBlocks(*compressed(Y), 4, None, np.float64)
     p = blocks.ambiguous_entries(P[np.nonzero(Y)])
     again, targets = block_advance(Z, blocks, p, W, b, 0.0)
@@ -192,7 +231,10 @@ def test_sums_over_blocks_are_the_sums():
     Z, Y = problem(60)
     weight = np.random.default_rng(2).random(60)
     parts = [slice(0, 11), slice(11, 50), slice(50, 60)]
-    total = sum((block_moments(Z[part], weight[part]) for part in parts[1:]), start=block_moments(Z[:11], weight[:11]))
+    total = sum(
+        (block_moments(Z[part], weight[part]) for part in parts[1:]),
+        start=block_moments(Z[:11], weight[:11]),
+    )
     np.testing.assert_allclose(total.gram, Z.T @ (weight[:, None] * Z), atol=1e-12)
     np.testing.assert_allclose(total.total, weight @ Z)
     assert total.weight == pytest.approx(weight.sum())

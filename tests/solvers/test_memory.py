@@ -10,7 +10,13 @@ def test_what_is_free_here_is_a_sensible_number():
 
 
 def test_the_smaller_of_machine_and_control_group(monkeypatch):
-    for machine, group, expected in ((100, 30, 30), (100, None, 100), (None, 30, 30), (100, 0, 0), (None, None, None)):
+    for machine, group, expected in (
+        (100, 30, 30),
+        (100, None, 100),
+        (None, 30, 30),
+        (100, 0, 0),
+        (None, None, None),
+    ):
         monkeypatch.setattr(memory, "_machine", lambda value=machine: value)
         monkeypatch.setattr(memory, "_control_group", lambda value=group: value)
         assert memory.available_memory() == expected
@@ -37,7 +43,9 @@ def test_control_groups_of_both_versions(root):
 
 
 def test_machines_that_do_not_tell_what_is_free(root, monkeypatch):
-    monkeypatch.setattr("os.sysconf", lambda name: {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 1000}[name])
+    monkeypatch.setattr(
+        "os.sysconf", lambda name: {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 1000}[name]
+    )
     assert memory._machine() == 4_096_000
     info = root.parents[2] / "proc/meminfo"
     info.parent.mkdir()

@@ -17,7 +17,13 @@ def brute(instances, k, queries=None):
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(0, 10**6), st.integers(1, 60), st.integers(1, 30), st.sampled_from([1, 3, 1000]), st.booleans())
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 60),
+    st.integers(1, 30),
+    st.sampled_from([1, 3, 1000]),
+    st.booleans(),
+)
 def test_equals_brute_force_and_ties_go_to_the_lower_row(seed, m, n, levels, own):
     rng = np.random.default_rng(seed)
     instances = rng.integers(0, levels, (m + 1, n)).astype(float)  # few levels: many ties

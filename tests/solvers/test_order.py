@@ -17,7 +17,9 @@ def test_order_belongs_to_the_data(form, sizes):
     weight = rng.integers(1, 3, size=40).astype(float)
     rows, classes = canonical_order(form(X), sparse.csr_array(Y), weight)
     moved, turned = rng.permutation(40), rng.permutation(5)
-    again, named = canonical_order(form(X[moved]), sparse.csr_array(Y[moved][:, turned]), weight[moved])
+    again, named = canonical_order(
+        form(X[moved]), sparse.csr_array(Y[moved][:, turned]), weight[moved]
+    )
     np.testing.assert_array_equal(turned[named], classes)
     for values in (X, Y, weight):
         np.testing.assert_array_equal(values[moved][again], values[rows])

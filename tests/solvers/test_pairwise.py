@@ -46,6 +46,11 @@ def test_votes_and_election(seed, labels):
 
 def test_sparse_rows():
     made = sparse_rows(
-        [(np.array([2, 0]), np.array([1.5, -1.0])), (np.array([], int), np.array([])), (np.array([1]), np.array([4.0]))], 3
+        [
+            (np.array([2, 0]), np.array([1.5, -1.0])),
+            (np.array([], int), np.array([])),
+            (np.array([1]), np.array([4.0])),
+        ],
+        3,
     )
     np.testing.assert_array_equal(made.toarray(), [[-1, 0, 1.5], [0, 0, 0], [0, 4, 0]])

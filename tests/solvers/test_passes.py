@@ -1,4 +1,6 @@
-"""Passes over blocks: order, threads, and features that are kept in memory, on disk or not at all."""
+"""Passes over blocks: order, threads, and features that are kept in memory, on disk or
+not at all.
+"""
 
 import os
 import tempfile
@@ -88,7 +90,9 @@ def test_where_features_are_kept_changes_no_bit(dtype):
 def test_features_are_made_once_or_in_every_pass(keep, times):
     Z, Y = problem(80)
     made = []
-    fit(Z, Y, keep=keep, features=lambda X: made.append(len(X)) or X.copy(), options={"max_iter": 4})
+    fit(
+        Z, Y, keep=keep, features=lambda X: made.append(len(X)) or X.copy(), options={"max_iter": 4}
+    )
     assert made == [40, 40] * times  # factor, start, four iterations
 
 
@@ -96,7 +100,9 @@ def open_files():
     return len(os.listdir("/proc/self/fd"))
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="counts open files as Linux shows them")
+@pytest.mark.skipif(
+    not os.path.isdir("/proc/self/fd"), reason="counts open files as Linux shows them"
+)
 def test_nothing_is_left_of_features_on_disk(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     Z, Y = problem(100)

@@ -32,12 +32,22 @@ def test_single_labels_give_the_objective_of_crammer_and_singer(size, lam):
         return  # LIBLINEAR knows no class without rows
     found = solve(X, Y, lam, tol=1e-5)
     ones = np.ones(len(X))
-    assert found.objective[-1] == pytest.approx(plsvm_objective(found.weights, X, Y, lam, ones), rel=1e-7)
+    assert found.objective[-1] == pytest.approx(
+        plsvm_objective(found.weights, X, Y, lam, ones), rel=1e-7
+    )
     if Y.shape[1] > 2:  # of two classes LIBLINEAR makes a binary problem
-        svm = LinearSVC(multi_class="crammer_singer", fit_intercept=False, C=1 / (lam * len(X)), tol=1e-8, max_iter=200_000)
+        svm = LinearSVC(
+            multi_class="crammer_singer",
+            fit_intercept=False,
+            C=1 / (lam * len(X)),
+            tol=1e-8,
+            max_iter=200_000,
+        )
         with np.errstate(all="ignore"):
             expected = plsvm_objective(svm.fit(X, labels).coef_.T, X, Y, lam, ones)
-        assert expected * (1 - 1e-3) <= found.objective[-1] <= expected + 1e-5  # LIBLINEAR may stop short of the minimum
+        assert (
+            expected * (1 - 1e-3) <= found.objective[-1] <= expected + 1e-5
+        )  # LIBLINEAR may stop short of the minimum
 
 
 @settings(max_examples=40, deadline=None)
@@ -47,8 +57,12 @@ def test_no_round_raises_the_objective(size, lam, tol):
     found = solve(X, Y, lam, weight, tol)
     assert found.converged or lam > 1  # a large penalty leaves gains of the order of rounding
     assert np.all(np.diff(found.objective) <= 1e-9)
-    assert found.objective[0] == pytest.approx(plsvm_objective(np.zeros_like(found.weights), X, Y, lam, weight))
-    assert found.objective[-1] == pytest.approx(plsvm_objective(found.weights, X, Y, lam, weight), rel=1e-7)
+    assert found.objective[0] == pytest.approx(
+        plsvm_objective(np.zeros_like(found.weights), X, Y, lam, weight)
+    )
+    assert found.objective[-1] == pytest.approx(
+        plsvm_objective(found.weights, X, Y, lam, weight), rel=1e-7
+    )
 
 
 def test_local_minima_are_on_average_as_low_as_those_of_subgradient_descent():
@@ -101,7 +115,9 @@ def test_projection_equals_bisection(seed, width, size):
     rng = np.random.default_rng(seed)
     points = size * rng.normal(size=(6, width))
     points[rng.random(points.shape) < 0.2] = -np.inf
-    np.testing.assert_allclose(project(points), [project_row(point) for point in points], atol=1e-9 * size)
+    np.testing.assert_allclose(
+        project(points), [project_row(point) for point in points], atol=1e-9 * size
+    )
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
@@ -110,7 +126,10 @@ def test_order_of_rows_and_classes_leaves_no_trace(form):
     X[200:220] = X[:20]  # the same features, other candidates
     rng = np.random.default_rng(0)
     rows, columns = rng.permutation(300), rng.permutation(8)
-    one, moved = solve(form(X), Y, 0.01, weight), solve(form(X[rows]), Y[rows][:, columns], 0.01, weight[rows])
+    one, moved = (
+        solve(form(X), Y, 0.01, weight),
+        solve(form(X[rows]), Y[rows][:, columns], 0.01, weight[rows]),
+    )
     np.testing.assert_array_equal(moved.weights, one.weights[:, columns])
     assert moved.objective == one.objective
 

@@ -14,7 +14,9 @@ def loss(t, scores, Y, weight):
     inside = (special.softmax(t * scores, axis=1) * Y).sum(axis=1)
     told = Y.sum(axis=1) < Y.shape[1]
     epsilon = 1 / (weight[told].sum() + 2)
-    return -weight[told] @ ((1 - epsilon) * np.log(inside[told]) + epsilon * np.log1p(-inside[told]))
+    return -weight[told] @ (
+        (1 - epsilon) * np.log(inside[told]) + epsilon * np.log1p(-inside[told])
+    )
 
 
 @settings(max_examples=40, deadline=None)
@@ -25,7 +27,9 @@ def test_scale_makes_the_candidates_most_likely(seed, size):
     scores = Y * rng.random(Y.shape) + rng.normal(size=Y.shape)
     sets = CandidateSets.from_indicator(Y)
     t = softmax_scale(size * scores, sets.indptr, sets.indices, weight) * size
-    best = minimize_scalar(lambda log_t: loss(np.exp(log_t), scores, Y, weight), bounds=(-4, 3), method="bounded")
+    best = minimize_scalar(
+        lambda log_t: loss(np.exp(log_t), scores, Y, weight), bounds=(-4, 3), method="bounded"
+    )
     assert loss(t, scores, Y, weight) <= best.fun + 1e-6
 
 
@@ -48,4 +52,6 @@ def test_scores_without_information():
 def test_softmax_equals_scipys():
     scores = 300 * np.random.default_rng(0).normal(size=(20, 5))
     np.testing.assert_allclose(softmax(scores), special.softmax(scores, axis=1))
-    np.testing.assert_allclose(row_softmax(scores.ravel(), np.arange(0, 101, 5)), special.softmax(scores, axis=1).ravel())
+    np.testing.assert_allclose(
+        row_softmax(scores.ravel(), np.arange(0, 101, 5)), special.softmax(scores, axis=1).ravel()
+    )

@@ -25,7 +25,10 @@ def problems(draw):
     for row in np.flatnonzero(rng.random(m) >= clean):
         Y[row, rng.permutation(l)[:r]] = 1
     weight = rng.integers(1, 4, m) if draw(st.booleans()) else None
-    lam, beta = draw(st.sampled_from([0.0, 0.01, 0.3, 1.0])), draw(st.sampled_from([0.01, 0.1, 1.0]))
+    lam, beta = (
+        draw(st.sampled_from([0.0, 0.01, 0.3, 1.0])),
+        draw(st.sampled_from([0.01, 0.1, 1.0])),
+    )
     kappa = draw(st.sampled_from([0.0, 0.2, 1.0, 5.0]))
     votes = rng.integers(0, 4, Y.shape) * Y if kappa else None
     return X, Y, weight, lam, beta, draw(st.sampled_from(["candidates", "uniform"])), votes, kappa
@@ -34,8 +37,17 @@ def problems(draw):
 def solve(model_type, matrix, Y, weight, lam, beta, init, votes, kappa, n_iter=6):
     rows, indices = np.nonzero(Y)
     indptr = np.concatenate([[0], np.cumsum(Y.sum(axis=1))])
-    prior = None if votes is None else kappa * row_normalise(votes[rows, indices].astype(float), indptr)
-    blocks = CandidateBlocks(indptr, indices, Y.shape[1], None if weight is None else weight.astype(float), np.float64, prior)
+    prior = (
+        None if votes is None else kappa * row_normalise(votes[rows, indices].astype(float), indptr)
+    )
+    blocks = CandidateBlocks(
+        indptr,
+        indices,
+        Y.shape[1],
+        None if weight is None else weight.astype(float),
+        np.float64,
+        prior,
+    )
     order = blocks.row_order
     ordered = matrix[order] if model_type is PrimalModel else matrix[np.ix_(order, order)].copy()
     model = model_type(ordered, beta, blocks)
@@ -53,7 +65,8 @@ def solve(model_type, matrix, Y, weight, lam, beta, init, votes, kappa, n_iter=6
 def assert_same(fast, literal, Y):
     for ours, theirs in zip(fast[:3], literal[:3], strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-8 * max(1, np.abs(theirs).max()))
-    # A row with every label starts uniform, not at ones: the first value differs, the P that follow do not.
+    # A row with every label starts uniform, not at ones: the first value differs, the P that follow
+    # do not.
     skip = int(np.any(Y.sum(axis=1) == Y.shape[1]))
     np.testing.assert_allclose(fast[3][skip:], literal[3][skip:], atol=1e-8)
     feasible = fast[3]
@@ -70,7 +83,11 @@ def test_kernel_model(blocks, problem):
         if blocks:
             patch.setattr(dual.PartialInverse, "_worth_building", lambda *_: True)
         fast = solve(dual.DualModel, K, Y, weight, lam, beta, init, votes, kappa)
-    assert_same(fast, literal_sure(K, Y, lam, beta, 6, init=init, weight=weight, votes=votes, kappa=kappa), Y)
+    assert_same(
+        fast,
+        literal_sure(K, Y, lam, beta, 6, init=init, weight=weight, votes=votes, kappa=kappa),
+        Y,
+    )
 
 
 @given(problems())
@@ -78,7 +95,9 @@ def test_kernel_model(blocks, problem):
 def test_linear_model(problem):
     X, Y, weight, lam, beta, init, votes, kappa = problem
     fast = solve(PrimalModel, X, Y, weight, lam, beta, init, votes, kappa)
-    literal = literal_sure(None, Y, lam, beta, 6, linear_X=X, init=init, weight=weight, votes=votes, kappa=kappa)
+    literal = literal_sure(
+        None, Y, lam, beta, 6, linear_X=X, init=init, weight=weight, votes=votes, kappa=kappa
+    )
     assert_same(fast, literal, Y)
 
 
@@ -89,11 +108,15 @@ def test_all_lams_at_once_equal_one_at_a_time():
     Y[rng.random((60, 4)) < 0.3] = 1
     K = kernel_matrix("rbf", X, gamma=0.3)
     indices = np.nonzero(Y)[1]
-    blocks = CandidateBlocks(np.concatenate([[0], np.cumsum(Y.sum(axis=1))]), indices, 4, None, np.float64)
+    blocks = CandidateBlocks(
+        np.concatenate([[0], np.cumsum(Y.sum(axis=1))]), indices, 4, None, np.float64
+    )
     order = blocks.row_order
     lams = np.array([0.0, 0.01, 0.1, 0.5, 1.0])
     options = {"init": "candidates", "max_iter": 100, "tol": 1e-4}
-    together = alternate(dual.DualModel(K[np.ix_(order, order)].copy(), 0.05, blocks), blocks, lams, **options)
+    together = alternate(
+        dual.DualModel(K[np.ix_(order, order)].copy(), 0.05, blocks), blocks, lams, **options
+    )
     for lam, path in zip(lams, together, strict=True):
         model = dual.DualModel(K[np.ix_(order, order)].copy(), 0.05, blocks)
         alone = alternate(model, blocks, np.array([lam]), **options)[0]
@@ -103,12 +126,16 @@ def test_all_lams_at_once_equal_one_at_a_time():
 
 
 def test_the_rule_buys_blocks_when_solves_have_cost_as_much():
-    """Many classes, few candidates: solving is dear, so after a few products the blocks are built and give the same."""
+    """Many classes, few candidates: solving is dear, so after a few products the blocks are built
+    and give the same.
+    """
     rng = np.random.default_rng(0)
     m, l = 400, 60
     X = rng.standard_normal((m, 5))
     first = rng.integers(0, l, m)
-    indices = np.sort(np.stack([first, (first + rng.integers(1, l, m)) % l], axis=1), axis=1).ravel()
+    indices = np.sort(
+        np.stack([first, (first + rng.integers(1, l, m)) % l], axis=1), axis=1
+    ).ravel()
     blocks = CandidateBlocks(np.arange(0, 2 * m + 1, 2), indices, l, None, np.float64)
     model = dual.DualModel(kernel_matrix("rbf", X, gamma=0.1), 0.1, blocks)
     p = rng.random((1, 2 * m))

@@ -65,7 +65,11 @@ def test_factors_of_large_matrices_are_made_in_blocks(monkeypatch, n, dtype):
     A = np.random.default_rng(n).standard_normal((n, n))
     K = A @ A.T + n * np.eye(n)
     factor = np.tril(triangular.cholesky(K.astype(dtype)))
-    np.testing.assert_allclose(factor, np.linalg.cholesky(K), rtol=1e-10 if dtype is np.float64 else 1e-4, atol=1e-4)
+    np.testing.assert_allclose(
+        factor, np.linalg.cholesky(K), rtol=1e-10 if dtype is np.float64 else 1e-4, atol=1e-4
+    )
     K[60 % n, 60 % n] = -1
-    with pytest.raises(triangular.NotPositiveDefiniteError, match=f"leading minor {60 % n + 1} of {n}"):
+    with pytest.raises(
+        triangular.NotPositiveDefiniteError, match=f"leading minor {60 % n + 1} of {n}"
+    ):
         triangular.cholesky(K)

@@ -1,0 +1,230 @@
+"""What the verbs for tables share: the options that name columns, and where results go."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from ..exceptions import ParameterError
+from ._label_options import (
+    Annotator,
+    Decimal,
+    Delimiter,
+    Encoding,
+    Gold,
+    Id,
+    Indicator,
+    LabelsColumn,
+    Long,
+    Separator,
+    Votes,
+    column_names,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ..tables.reading import Columns
+
+FEATURES = "What to learn from"
+
+
+def _columns(text: str) -> Any:
+    return typer.Option(metavar="COLUMNS", help=text, rich_help_panel=FEATURES)
+
+
+TableFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="TABLE",
+        readable=False,
+        help="A table: .csv, .tsv, .jsonl (also .gz), .parquet, .arrow.",
+    ),
+]
+Output = Annotated[
+    Path,
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="Where to write the table; its ending says the form."
+    ),
+]
+Method = Annotated[
+    str, typer.Option(metavar="NAME", help="The method; surelabel compare shows which suits.")
+]
+Prefix = Annotated[
+    str, typer.Option(metavar="TEXT", help="What the names of the new columns begin with.")
+]
+Escape = Annotated[
+    bool,
+    typer.Option(
+        "--escape-formulas",
+        help="In CSV, put ' before texts that a spreadsheet would run as formulas.",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """How a table is written, and which of its columns say what."""
+
+    labels: LabelsColumn = None
+    separator: Separator = "|"
+    votes: Votes = None
+    indicator: Indicator = None
+    gold: Gold = None
+    id: Id = None
+    long: Long = False
+    annotator: Annotator = None
+    features: Annotated[
+        list[str] | None,
+        _columns("Only these: a,b,c or 'x*'; by default all that can tell something."),
+    ] = None
+    exclude: Annotated[list[str] | None, _columns("Not these.")] = None
+    number: Annotated[list[str] | None, _columns("Take these for numbers.")] = None
+    category: Annotated[list[str] | None, _columns("Take these for categories.")] = None
+    text: Annotated[list[str] | None, _columns("Take these for text: the words count.")] = None
+    vector: Annotated[list[str] | None, _columns("Take these for vectors (embeddings).")] = None
+    delimiter: Delimiter = None
+    encoding: Encoding = None
+    decimal: Decimal = "."
+
+    def read(self, path: Path) -> pa.Table:
+        """The table of a file."""
+        from ..data.table_files import read_table
+
+        return read_table(
+            path, delimiter=self.delimiter, encoding=self.encoding, decimal=self.decimal
+        )
+
+    def columns(self, table: pa.Table) -> Columns:
+        """Which columns of the table say what, patterns resolved."""
+        kinds = {
+            name: kind
+            for kind in ("number", "category", "text", "vector")
+            for name in column_names(getattr(self, kind), table)
+        }
+        given = [name for name in ("labels", "votes", "indicator") if getattr(self, name)]
+        if len(given) != 1:
+            both = (
+                f"not {' and '.join(f'--{name}' for name in given)}" if given else "none is given"
+            )
+            raise ParameterError(
+                f"say in one way where the labels are, by --labels, --votes or --indicator; {both}"
+            )
+        return {
+            "labels": self.labels,
+            "separator": self.separator,
+            "votes": column_names(self.votes, table),
+            "indicator": column_names(self.indicator, table),
+            "gold": self.gold,
+            "id": self.id,
+            "long": self.long,
+            "annotator": self.annotator,
+            "features": column_names(self.features, table) if self.features else None,
+            "exclude": column_names(self.exclude, table),
+            "kinds": kinds,  # type: ignore[typeddict-item]
+        }
+
+
+def table_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command every option of :class:`TableOptions`; they come to it together, as its
+    argument ``options``.
+    """
+    hints = get_type_hints(TableOptions, include_extras=True)
+    own = [
+        parameter
+        for parameter in inspect.signature(command, eval_str=True).parameters.values()
+        if parameter.name != "options"
+    ]
+    shared = [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=field.default,
+            annotation=hints[field.name],
+        )
+        for field in fields(TableOptions)
+    ]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        options = TableOptions(
+            **{field.name: given.pop(field.name) for field in fields(TableOptions)}
+        )
+        command(options=options, **given)
+
+    parameters = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own
+    ] + shared
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+# -------------------------------------------------------------------- where results go
+
+
+def check_outputs(inputs: Iterable[Path], *outputs: Path | None) -> None:
+    """Refuse, before anything is computed, places where nothing can be written, or where it would
+    replace what is read.
+    """
+    taken = {os.path.realpath(path): f"{path} is read" for path in inputs}
+    for path in filter(None, outputs):
+        real = os.path.realpath(path)
+        if real in taken:
+            raise ParameterError(f"{path}: {taken[real]} by the same command; choose another name")
+        taken[real] = f"{path} is written"
+        if not os.path.isdir(os.path.dirname(real)):
+            raise ParameterError(
+                f"{path}: there is no folder {os.path.dirname(real)}; make it first"
+            )
+        if os.path.exists(real) and not os.path.isfile(real):
+            raise ParameterError(f"{path}: this is no file; name one")
+        if not os.access(os.path.dirname(real), os.W_OK):
+            raise ParameterError(
+                f"{path}: there is no permission to write into {os.path.dirname(real)}; choose "
+                "another folder"
+            )
+
+
+def check_table_output(path: Path | None) -> None:
+    """Refuse, before anything is computed, a file name whose ending names no form of table."""
+    from ..data.table_files import form_of
+
+    if path is not None:
+        form_of(path)
+
+
+def write_output(
+    table: pa.Table, path: Path | None, *, escape: bool, name: Path | None = None
+) -> None:
+    """Write a table to a file, or to standard output as CSV; where a spreadsheet may read it, warn
+    of formulas or escape them.
+    """
+    from ..data.formulas import escape_formulas, find_formula
+    from ..data.table_files import TEXT_FORMS, form_of, write_delimited, write_table
+
+    if path is None or form_of(path)[0] in TEXT_FORMS:
+        if escape:
+            table = escape_formulas(table)
+        elif found := find_formula(table):
+            where = f"row {found[0]}" if found[0] else "the header"
+            typer.echo(
+                f"warning: {name or path or 'the output'}: {where}, column {found[1]!r}: this "
+                "looks like a formula, and a "
+                "spreadsheet would run it; --escape-formulas writes such cells as text",
+                err=True,
+            )
+    if path is None:
+        write_delimited(table, sys.stdout.buffer, ",")
+        sys.stdout.buffer.flush()
+    else:
+        write_table(table, path)

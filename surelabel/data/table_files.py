@@ -1,0 +1,450 @@
+"""Files and data frames ↔ :class:`pyarrow.Table`."""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import difflib
+import gzip
+import io
+import json
+import lzma
+import mmap
+import os
+import re
+import zlib
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.json as pa_json
+import pyarrow.parquet as pq
+
+from ..exceptions import TableError, first_few
+from ..files import replacing
+from ._delimited import Content, read_delimited, write_delimited
+
+TEXT_FORMS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
+JSON_FORMS = (".jsonl", ".ndjson")
+BINARY_FORMS = (".parquet", ".feather", ".arrow")
+FORMS = (*TEXT_FORMS, *JSON_FORMS, *BINARY_FORMS)
+COMPRESSIONS: dict[str, Callable] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+    ".zst": lambda file, mode: (
+        pa.CompressedInputStream(file, "zstd")
+        if mode == "rb"
+        else pa.CompressedOutputStream(_Lent(file), "zstd")
+    ),
+}
+#: First bytes of files that people take for text tables, and what to do with them.
+SIGNATURES = {
+    b"PAR1": "this is a Parquet file; name it .parquet",
+    b"ARROW1": "this is an Arrow file; name it .arrow",
+    b"PK\x03\x04": (
+        "this is an Excel workbook or another zip archive; save the table as CSV (UTF-8) or Parquet"
+    ),
+    b"\xd0\xcf\x11\xe0": "this is an old Excel workbook; save the table as CSV (UTF-8) or Parquet",
+    b"\x1f\x8b": "this is compressed by gzip; name it .csv.gz",
+    b"BZh": "this is compressed by bzip2; name it .csv.bz2",
+    b"\xfd7zXZ": "this is compressed by xz; name it .csv.xz",
+    b"\x28\xb5\x2f\xfd": "this is compressed by zstd; name it .csv.zst",
+}
+BOMS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+SOURCE = b"surelabel.source"
+
+
+# -------------------------------------------------------------------- names of things, for messages
+
+
+def source_of(table: pa.Table) -> str:
+    """The file that a table was read from, or "table"."""
+    return (table.schema.metadata or {}).get(SOURCE, b"table").decode()
+
+
+def find_column(table: pa.Table, name: str, source: str | None = None) -> pa.ChunkedArray:
+    """The column of that name; if there is none, the message has the name that is nearest to it."""
+    if name in table.column_names:
+        return table[name]
+    raise TableError(
+        f"{source or source_of(table)}: there is no column {name!r}; "
+        f"{nearest(name, table.column_names, 'columns')}"
+    )
+
+
+def nearest(name: str, known: list[str], what: str) -> str:
+    """The name that was perhaps meant, and those that there are.
+
+    >>> nearest("lable", ["text", "label"], "columns")
+    "did you mean 'label'? The columns are text, label"
+    """
+    lowered = {other.lower(): other for other in reversed(known)}
+    close = difflib.get_close_matches(name.lower(), lowered, n=1)
+    meant = f"did you mean {lowered[close[0]]!r}? " if close else ""
+    return f"{meant}{'T' if meant else 't'}he {what} are {first_few(known, 12)}"
+
+
+# -------------------------------------------------------------------- reading
+
+
+def read_table(
+    path: str | os.PathLike,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    decimal: str = ".",
+) -> pa.Table:
+    """Read a table from a file: CSV, TSV, JSON lines (also compressed), Parquet, Feather or Arrow.
+
+    In delimited text the types of the columns are found over the whole file; cells that are empty,
+    or ``NA``, ``NaN``, ``null`` and the like, are missing. Numbers written as names (``007``, or
+    longer than an integer) stay text.
+
+    Parameters
+    ----------
+    path : path-like
+        Its ending says what it is: ``.csv``, ``.tsv``, ``.txt``, ``.jsonl``, ``.ndjson`` (each also
+        with ``.gz``, ``.bz2``, ``.xz``, ``.zst``), ``.parquet``, ``.feather``, ``.arrow``.
+    delimiter : str, default=None
+        By default found: comma, semicolon, tab or ``|``.
+    encoding : str, default=None
+        By default UTF-8, or UTF-16 if the file begins so.
+    decimal : {".", ","}, default="."
+        What stands before the decimals of numbers.
+
+    Returns
+    -------
+    pyarrow.Table
+        It has rows, and columns of different names; row 1 of messages is the first one below the
+        header.
+    """
+    source, (form, compression) = os.fspath(path), form_of(path)
+    delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
+    if delimiter is not None and (
+        len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0'
+    ):
+        raise TableError(f"{source}: the delimiter must be one plain character, not {delimiter!r}")
+    if decimal not in (".", ","):
+        raise TableError(f"{source}: decimals follow a point or a comma, not {decimal!r}")
+    try:
+        if form in BINARY_FORMS:
+            table = _read_binary(source, form)
+        else:
+            content = _as_utf8(_read_bytes(source, compression), source, encoding)
+            if form in JSON_FORMS:
+                table = _read_json(content, source)
+            else:
+                table = read_delimited(content, source, delimiter=delimiter, decimal=decimal)
+    except pa.ArrowException as error:
+        raise TableError(
+            f"{source}: the file is damaged, or no {form} file ({str(error).splitlines()[0]})"
+        ) from None
+    except OSError as error:
+        raise TableError(f"{source}: the file cannot be read ({error.strerror or error})") from None
+    return _checked(table, source)
+
+
+def form_of(path: str | os.PathLike) -> tuple[str, str]:
+    """The form of a file and its compression, by its endings."""
+    endings = [ending.lower() for ending in Path(path).suffixes]
+    compression = endings.pop() if endings and endings[-1] in COMPRESSIONS else ""
+    form = endings[-1] if endings else ""
+    if form not in FORMS or (compression and form in BINARY_FORMS):
+        if form in (".xlsx", ".xls", ".ods"):
+            raise TableError(
+                f"{path}: workbooks are not read; save the table as CSV (UTF-8) or Parquet"
+            )
+        raise TableError(
+            f"{path}: tables are files ending in {', '.join(FORMS)} (text also with "
+            f"{', '.join(COMPRESSIONS)}), not in "
+            f"{form + compression or 'nothing'!r}"
+        )
+    return form, compression
+
+
+def _read_bytes(source: str, compression: str) -> Content:
+    """All bytes of a text file: mapped into memory, not copied, where they are not compressed."""
+    with open(source, "rb") as file:
+        if not compression:
+            regular = os.fstat(file.fileno()).st_size
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if regular else file.read()
+        try:
+            with COMPRESSIONS[compression](file, "rb") as stream:
+                return stream.read()
+        except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+            raise TableError(
+                f"{source}: the file is damaged, or not compressed as its name says ({error})"
+            ) from None
+
+
+def _as_utf8(content: Content, source: str, encoding: str | None) -> Content:
+    if not len(content):
+        raise TableError(f"{source}: the file is empty; a table has a header line and rows")
+    for signature, advice in SIGNATURES.items():
+        if content[: len(signature)] == signature:
+            raise TableError(f"{source}: {advice}")
+    encoding = encoding or next(
+        (name for bom, name in BOMS.items() if content[: len(bom)] == bom), "utf-8"
+    )
+    try:
+        name = codecs.lookup(encoding).name
+    except LookupError:
+        raise TableError(
+            f"{source}: there is no encoding {encoding!r}; common ones are utf-8, latin-1, cp1252, "
+            "utf-16"
+        ) from None
+    if name not in ("utf-8", "utf-8-sig"):
+        try:
+            content = content[:].decode(name).encode()
+        except UnicodeDecodeError as error:
+            line = content[: error.start].count(b"\n") + 1
+            raise TableError(
+                f"{source}: line {line} is not {encoding} ({error.reason}); name another encoding"
+            ) from None
+    if (nul := content.find(b"\0")) >= 0:
+        line = content[:nul].count(b"\n") + 1
+        raise TableError(
+            f"{source}: line {line} holds a NUL byte: this is no text (if it is, name its "
+            "encoding: utf-16-le?)"
+        )
+    _check_utf8(content, source)
+    return content
+
+
+def _check_utf8(content: Content, source: str) -> None:
+    offsets = pa.py_buffer(np.array([0, len(content)], np.int64))
+    try:  # Arrow checks a gigabyte in a fraction of a second, but does not say where
+        pa.Array.from_buffers(
+            pa.large_string(), 1, [None, offsets, pa.py_buffer(content)]
+        ).validate(full=True)
+    except pa.ArrowInvalid:
+        try:
+            content[:].decode()
+        except UnicodeDecodeError as error:
+            line = content[: error.start].count(b"\n") + 1
+            raise TableError(
+                f"{source}: line {line} holds the byte 0x{content[error.start]:02x}, which is not "
+                "UTF-8; name the file's "
+                "encoding, often latin-1 (--encoding latin-1), or save it as UTF-8"
+            ) from None
+
+
+def _read_json(content: Content, source: str) -> pa.Table:
+    # One block, as far as Arrow allows: a type is found over a block, and rows are counted within
+    # it.
+    options = pa_json.ReadOptions(block_size=max(1 << 20, min(len(content) + 1, 1 << 30)))
+    try:
+        return pa_json.read_json(pa.BufferReader(pa.py_buffer(content)), read_options=options)
+    except pa.ArrowInvalid as error:
+        message = str(error).splitlines()[0].removeprefix("JSON parse error: ")
+    row = re.search(r"(.*) in row (\d+)$", message)
+    where = f"row {int(row[2]) + 1}" if row else "the file"
+    changed = re.match(r"Column\(/(.*?)(/.*)?\) changed from (\w+) to (\w+)", message)
+    if changed:
+        raise TableError(
+            f"{source}: {where}, column {changed[1]!r}: {changed[4]} where earlier rows have "
+            f"{changed[3]}; use one type"
+        )
+    raise TableError(
+        f"{source}: {where} is not a JSON object on a line of its own "
+        f"({row[1] if row else message})"
+    )
+
+
+def _read_binary(source: str, form: str) -> pa.Table:
+    open(source, "rb").close()  # which says in plain words why a file cannot be opened
+    if form == ".parquet":
+        with pq.ParquetFile(source, memory_map=True) as file:
+            return file.read()
+    file = pa.memory_map(source)
+    try:
+        return pa.ipc.open_file(file).read_all()
+    except pa.ArrowInvalid:  # Arrow has a second form, without the table of contents at the end
+        file.seek(0)
+        return pa.ipc.open_stream(file).read_all()
+
+
+def _checked(table: pa.Table, source: str) -> pa.Table:
+    """The table with its name, in plain types; refused without rows and with two columns of one
+    name.
+    """
+    names = table.column_names
+    twice = (
+        [name for name in dict.fromkeys(names) if names.count(name) > 1]
+        if len(set(names)) < len(names)
+        else []
+    )
+    if twice:
+        raise TableError(
+            f"{source}: more than one column is named {first_few(map(repr, twice))}; rename the "
+            "others"
+        )
+    if not table.num_rows or not table.num_columns:
+        raise TableError(f"{source}: the table has no {'rows' if table.num_columns else 'columns'}")
+    for i, field in enumerate(table.schema):
+        plain = _plain_type(field.type)
+        if plain != field.type:
+            table = table.set_column(i, field.name, table.column(i).cast(plain))
+    return table.replace_schema_metadata({SOURCE: source.encode()})
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    """The common type behind one that few functions know."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return _plain_type(kind.storage_type)
+    if pa.types.is_string_view(kind):
+        return pa.large_string()
+    if pa.types.is_binary_view(kind):
+        return pa.large_binary()
+    if pa.types.is_run_end_encoded(kind) or (pa.types.is_dictionary(kind) and not is_text(kind)):
+        return _plain_type(kind.value_type)
+    return kind
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column holds text, also if each different one is stored once."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Whether a column holds lists."""
+    return (
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    )
+
+
+# -------------------------------------------------------------------- writing
+
+
+def write_table(table: pa.Table, path: str | os.PathLike) -> None:
+    """Write a table to a file, whole or not at all; a file that is there stays as it was until the
+    new one is complete.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The table. In delimited text, missing cells are empty and lists are JSON.
+    path : path-like
+        Its ending says what it becomes, as for :func:`read_table`.
+    """
+    form, compression = form_of(path)
+    table = table.replace_schema_metadata(
+        {k: v for k, v in (table.schema.metadata or {}).items() if k != SOURCE}
+    )
+    try:
+        with (
+            replacing(path) as file,
+            COMPRESSIONS[compression](file, "wb") if compression else nullcontext(file) as stream,
+        ):
+            _write(table, stream, form)
+    except pa.ArrowException as error:
+        raise TableError(
+            f"{path}: a {form} file cannot hold this table ({str(error).splitlines()[0]}); use "
+            ".parquet"
+        ) from None
+    except OSError as error:
+        raise TableError(
+            f"{path}: the file cannot be written ({error.strerror or error}); nothing was changed"
+        ) from None
+
+
+def _write(table: pa.Table, file: BinaryIO, form: str) -> None:
+    if form == ".parquet":
+        pq.write_table(table, file)
+    elif form in BINARY_FORMS:
+        with pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+    elif form in JSON_FORMS:
+        for batch in table.to_batches(max_chunksize=1 << 14):
+            lines = (
+                json.dumps(_without_nan(row), ensure_ascii=False, default=str)
+                for row in batch.to_pylist()
+            )
+            file.write("".join(f"{line}\n" for line in lines).encode())
+    else:
+        write_delimited(table, file, TEXT_FORMS[form])
+
+
+def _without_nan(value: Any) -> Any:
+    """JSON has no NaN and no infinity."""
+    if isinstance(value, dict):
+        return {key: _without_nan(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(part) for part in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+class _Lent(io.RawIOBase):
+    """A file that stays open when its user closes it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.write = file.write  # type: ignore[method-assign]
+
+    def writable(self) -> bool:
+        return True
+
+
+# -------------------------------------------------------------------- data frames
+
+
+def from_frame(frame: Any) -> pa.Table:
+    """A pandas, polars or other data frame as a table.
+
+    Parameters
+    ----------
+    frame : data frame
+        Of any library that narwhals knows; a :class:`pyarrow.Table` is taken as it is.
+
+    Returns
+    -------
+    pyarrow.Table
+    """
+    import narwhals as nw
+
+    try:
+        table = nw.maybe_reset_index(nw.from_native(frame, eager_only=True)).to_arrow()
+    except TypeError:
+        raise TableError(
+            "expected a data frame in memory (pandas, polars, pyarrow, ...), not "
+            f"{type(frame).__name__}"
+        ) from None
+    except (pa.ArrowException, ValueError) as error:
+        raise TableError(
+            f"the data frame cannot be made a table: {'; '.join(map(str, error.args))}"
+        ) from None
+    return _checked(table, "table")
+
+
+def to_frame(table: pa.Table, like: Any) -> Any:
+    """A table as a data frame of the same kind as ``like``, with its row index if it has one and as
+    many rows.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The table.
+    like : data frame
+        A frame of the kind wanted.
+
+    Returns
+    -------
+    data frame
+    """
+    import narwhals as nw
+
+    backend = nw.from_native(like, eager_only=True).implementation
+    native = nw.from_arrow(table.replace_schema_metadata(None), backend=backend).to_native()
+    if backend.is_pandas_like() and len(like) == len(native):
+        native.index = like.index
+    return native

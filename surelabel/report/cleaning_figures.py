@@ -1,0 +1,552 @@
+"""A cleaned table → figures as SVG: how sure the labels are, how ambiguous they were, where the
+doubtful rows lie.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+from scipy import sparse
+from scipy.stats import binomtest
+from sklearn.decomposition import PCA
+
+from ..tables.cleaning import CERTAIN, LIKELY, LOOK, Cleaned
+from .drawing import (
+    COLOURS,
+    INK,
+    MARKERS,
+    RULE,
+    STYLE,
+    Gallery,
+    Picture,
+    look_of,
+    over_iterations,
+    picture_of,
+    short,
+)
+from .result_tables import percent
+
+if TYPE_CHECKING:
+    from ..data.labelling import Labels
+
+STATUSES = {CERTAIN: "#0072b2", LIKELY: "#56b4e9", LOOK: "#d55e00"}
+"""Every status in its colour, the same all over the page."""
+OTHER = "#9aa0ac"
+DRAWN = 5000
+"""Rows on the map."""
+CLASSES = 14
+"""Classes that a figure names; the rest are drawn together."""
+PERCENT = FuncFormatter(lambda share, _: f"{100 * share:g} %")
+
+
+def build(cleaned: Cleaned, labels: Labels, X: np.ndarray, shown: np.ndarray) -> dict[str, Gallery]:
+    """Every figure of the page by topic; a topic without figures is left out.
+
+    Parameters
+    ----------
+    cleaned : Cleaned
+        What was found.
+    labels : Labels
+        What was given.
+    X : ndarray of shape (m, n)
+        The features.
+    shown : ndarray of int
+        The rows to look at that the page shows: the map links to them.
+
+    Returns
+    -------
+    dict of str to Gallery
+    """
+    with rc_context(STYLE):
+        galleries = [
+            _map(cleaned, X, shown),
+            _sureness(cleaned),
+            _ambiguity(cleaned, labels),
+            _annotators(cleaned),
+            _convergence(cleaned),
+        ]
+    return {gallery.topic: gallery for gallery in galleries if gallery.pictures}
+
+
+def class_names(classes: np.ndarray) -> list[str]:
+    """The classes as a figure writes them: on one line, not too long."""
+    return [short(" ".join(str(name).split())) for name in classes.tolist()]
+
+
+def _by_status(
+    axes: Axes, status: np.ndarray, place: np.ndarray, n_places: int, *, horizontal: bool = False
+) -> None:
+    """Number of rows at each place, the statuses stacked."""
+    start: Any = np.zeros(n_places)
+    draw = axes.barh if horizontal else axes.bar
+    side = "left" if horizontal else "bottom"
+    for name, colour in STATUSES.items():
+        count = np.bincount(place[status == name], minlength=n_places)
+        draw(
+            np.arange(n_places), count, 0.8, **{side: start}, color=colour, label=name, linewidth=0
+        )
+        start += count
+    (axes.xaxis if horizontal else axes.yaxis).set_major_locator(MaxNLocator(5, integer=True))
+    (axes.xaxis if horizontal else axes.yaxis).set_major_formatter("{x:,.0f}")
+    axes.grid(visible=False, axis="y" if horizontal else "x")
+
+
+def _legend_above(axes: Axes, **more: Any) -> None:
+    longest = max(map(len, axes.get_legend_handles_labels()[1]))
+    columns = max(1, min(4, 80 // (longest + 6)))  # what fits the width
+    axes.legend(
+        loc="lower left",
+        bbox_to_anchor=(-0.02, 1.0),
+        ncols=columns,
+        handlelength=1.0,
+        columnspacing=1.2,
+        **more,
+    )
+
+
+# ---------------------------------------------------------------- the map
+
+
+def drawn_rows(cleaned: Cleaned, shown: np.ndarray) -> np.ndarray:
+    """The rows on the map: all, or as many of every label and status as their share asks for, and
+    those shown on the page.
+    """
+    m = len(cleaned.label)
+    if m <= DRAWN:
+        return np.arange(m)
+    order = np.lexsort((cleaned.status, cleaned.label))  # evenly spaced in this order is stratified
+    return np.union1d(order[np.linspace(0, m - 1, DRAWN).round().astype(int)], shown)
+
+
+def _map(cleaned: Cleaned, X: np.ndarray, shown: np.ndarray) -> Gallery:
+    rows = drawn_rows(cleaned, shown)
+    points, kept = _plane(np.asarray(X[rows], float))
+    caption = "Every point is a row, near to rows with similar features"
+    if len(rows) < len(X):
+        caption = (
+            f"A stratified sample of {len(rows):,} of the {len(X):,} rows, every label and status "
+            "in its share; "
+            "near points have similar features"
+        )
+    caption += (
+        f" (the two principal components of the features, {percent(kept)} of their variance). "
+    )
+    caption += "Rings are the rows listed above: press one to go to it."
+    pictures = [
+        picture_of(
+            partial(
+                draw,
+                cleaned=cleaned,
+                rows=rows,
+                points=points,
+                shown=np.flatnonzero(np.isin(rows, shown)),
+            ),
+            (5.2, 4.3),
+            f"map-{name}",
+            f"The rows by {name}",
+        )
+        for name, draw in (("doubt", _draw_doubt), ("label", _draw_labels))
+    ]
+    return Gallery("map", "Map of the rows", caption, pictures)
+
+
+def _plane(X: np.ndarray) -> tuple[np.ndarray, float]:
+    """The rows on the plane of their two principal components, and the share of variance that it
+    keeps.
+    """
+    points = np.zeros((len(X), 2))
+    total = X.var(axis=0).sum()
+    if not total > 0:
+        return points, 1.0
+    found = PCA(min(2, *X.shape), random_state=0).fit_transform(X)
+    points[:, : found.shape[1]] = found
+    return points, float(points.var(axis=0).sum() / total)
+
+
+def _scatter(axes: Axes, points: np.ndarray, **more: Any) -> None:
+    axes.scatter(points[:, 0], points[:, 1], **({"linewidths": 0} | more))
+
+
+def _rings(axes: Axes, points: np.ndarray, rows: np.ndarray) -> None:
+    """Rings around the rows to look at, each a link to the row in the page."""
+    rings = axes.scatter(
+        points[:, 0],
+        points[:, 1],
+        s=42,
+        facecolors=(0, 0, 0, 0),
+        edgecolors=INK,
+        linewidths=0.9,
+        zorder=4,
+    )
+    rings.set_urls([f"#row{row}" for row in rows])
+    axes.set(xticks=[], yticks=[], xlabel="first component", ylabel="second component")
+    axes.grid(visible=False)
+    for spine in axes.spines.values():
+        spine.set(visible=True, color=RULE)
+
+
+def _draw_doubt(
+    axes: Axes, cleaned: Cleaned, rows: np.ndarray, points: np.ndarray, shown: np.ndarray
+) -> None:
+    status = cleaned.status[rows]
+    for name, colour in STATUSES.items():
+        size, alpha = (22, 0.95) if name == LOOK else (14, 0.75)
+        _scatter(
+            axes,
+            points[status == name],
+            s=size,
+            color=colour,
+            alpha=alpha,
+            label=name,
+            marker="o^s"[list(STATUSES).index(name)],
+        )
+    _rings(axes, points[shown], rows[shown])
+    _legend_above(axes, markerscale=1.4)
+
+
+def _draw_labels(
+    axes: Axes, cleaned: Cleaned, rows: np.ndarray, points: np.ndarray, shown: np.ndarray
+) -> None:
+    label = cleaned.label[rows]
+    names = class_names(cleaned.classes)
+    often = np.argsort(-np.bincount(cleaned.label, minlength=len(names)), kind="stable")
+    named = often[: len(MARKERS)]
+    rest = ~np.isin(label, named)
+    if rest.any():
+        _scatter(
+            axes,
+            points[rest],
+            s=12,
+            color=OTHER,
+            alpha=0.4,
+            label=f"other ({len(names) - len(named)} classes)",
+        )
+    for place, position in enumerate(named):
+        look = look_of(place)
+        mine = label == position
+        if mine.any():
+            _scatter(
+                axes,
+                points[mine],
+                s=14,
+                color=look["color"],
+                alpha=0.65,
+                marker=look["marker"],
+                label=names[position],
+            )
+    _rings(axes, points[shown], rows[shown])
+    _legend_above(axes, markerscale=1.4)
+
+
+# ---------------------------------------------------------------- how sure
+
+
+def _sureness(cleaned: Cleaned) -> Gallery:
+    pictures = [
+        picture_of(
+            partial(_draw_confidence, cleaned=cleaned),
+            (4.4, 3.2),
+            "confidence",
+            "How sure the labels are",
+        ),
+        picture_of(
+            partial(_draw_kept, cleaned=cleaned),
+            (4.4, 3.2),
+            "kept",
+            "Labels kept against their error",
+        ),
+    ]
+    caption = (
+        "Confidences are estimated by cross-validation: no row was judged by a model that had "
+        "learned from it. "
+        "The curves give the error to expect if more and more labels are kept, the surest first; "
+        "the dot is what is kept. "
+    )
+    if cleaned.n_gold:
+        draw = partial(_draw_calibration, cleaned=cleaned)
+        pictures.append(
+            picture_of(
+                draw,
+                (4.4, 3.2),
+                "calibration",
+                f"Confidence against truth on {cleaned.n_gold:,} gold rows",
+            )
+        )
+        caption += (
+            "On gold rows, points on the diagonal mean that the confidence is honest, below it "
+            "that it is too high; "
+            "the lines are 95 % intervals."
+        )
+    else:
+        caption += (
+            "No true labels are known: with some in a gold column, this page would also show "
+            "whether the confidence is honest."
+        )
+    return Gallery("sureness", "How sure the labels are", caption, pictures)
+
+
+def _draw_confidence(axes: Axes, cleaned: Cleaned) -> None:
+    edges = np.linspace(0, 1, 21)
+    # bins are open to the left, as (0.95, 1.0]: a sure row belongs to the last
+    place = np.digitize(cleaned.confidence, edges[1:-1], right=True)
+    _by_status(axes, cleaned.status, place, len(edges) - 1)
+    first = place.min()
+    axes.set_xticks(np.arange(-0.5, 20, 4), [f"{100 * edge:.0f} %" for edge in edges[::4]])
+    axes.set(xlim=(first - 1, 20), xlabel="confidence in the label", ylabel="rows")
+    _legend_above(axes)
+
+
+def _draw_kept(axes: Axes, cleaned: Cleaned) -> None:
+    error = 1 - np.sort(cleaned.confidence.astype(float))[::-1]
+    m = len(error)
+    mean = np.cumsum(error) / np.arange(1, m + 1)
+    at = np.unique(np.linspace(0, m - 1, 300).round().astype(int))
+    axes.plot((at + 1) / m, mean[at], color=COLOURS[2], label="of those kept")
+    axes.plot(
+        (at + 1) / m,
+        error[at],
+        color=COLOURS[2],
+        linewidth=1,
+        linestyle=":",
+        label="of the next one",
+    )
+    axes.axhline(cleaned.max_error, color=COLOURS[1], linestyle="--", linewidth=1, label="allowed")
+    if cleaned.n_kept:
+        axes.plot(cleaned.n_kept / m, cleaned.expected_error, "o", color=INK, markersize=6)
+    highest = 1.15 * max(2 * cleaned.max_error, mean[-1])
+    axes.set(
+        xlabel="labels kept, the surest first",
+        ylabel="estimated error",
+        xlim=(0, 1.02),
+        ylim=(0, highest),
+    )
+    _legend_above(axes)
+    axes.xaxis.set_major_formatter(PERCENT)
+    axes.yaxis.set_major_formatter(PERCENT)
+
+
+def _draw_calibration(axes: Axes, cleaned: Cleaned) -> None:
+    confidence, right = cleaned.gold_confidence, cleaned.gold_right
+    place = np.digitize(confidence, np.linspace(0, 1, 11)[1:-1], right=True)
+    bins = np.unique(place)
+    x = np.array([confidence[place == b].mean() for b in bins])
+    hits, count = (
+        np.array([values[place == b].sum() for b in bins])
+        for values in (right, np.ones_like(right, int))
+    )
+    y = hits / count
+    ranges = [
+        binomtest(int(k), int(n)).proportion_ci(method="wilson")
+        for k, n in zip(hits, count, strict=True)
+    ]
+    axes.plot([0, 1], [0, 1], color=INK, linewidth=0.8, linestyle=":")
+    axes.vlines(
+        x,
+        [r.low for r in ranges],
+        [r.high for r in ranges],
+        color=COLOURS[2],
+        linewidth=1.2,
+        alpha=0.6,
+    )
+    axes.scatter(x, y, s=15 + 120 * count / count.max(), color=COLOURS[2], linewidths=0, zorder=3)
+    axes.set(xlabel="confidence", ylabel="share that is right", xlim=(0, 1.03), ylim=(0, 1.03))
+    axes.xaxis.set_major_formatter(PERCENT)
+    axes.yaxis.set_major_formatter(PERCENT)
+
+
+# ---------------------------------------------------------------- how ambiguous
+
+
+def _ambiguity(cleaned: Cleaned, labels: Labels) -> Gallery:
+    pictures = [
+        picture_of(
+            partial(_draw_sizes, cleaned=cleaned, labels=labels),
+            (4.4, 3.8),
+            "sizes",
+            "Candidates of a row",
+        ),
+        picture_of(partial(_draw_classes, cleaned=cleaned), (4.4, 3.8), "classes", "Labels chosen"),
+    ]
+    counts = confusion(cleaned, labels)
+    if counts.nnz:
+        pictures.append(
+            picture_of(
+                partial(_draw_confusion, cleaned=cleaned, counts=counts),
+                (4.4, 3.8),
+                "confusion",
+                "Classes confused",
+            )
+        )
+    caption = (
+        "How many labels were possible for each row, which were chosen, and what else they might "
+        "have been: "
+        "a square counts the rows that got the label on its left and also had the label below it "
+        "as a candidate."
+    )
+    return Gallery("ambiguity", "How ambiguous the labels were", caption, pictures)
+
+
+def _draw_sizes(axes: Axes, cleaned: Cleaned, labels: Labels) -> None:
+    sizes = np.where(labels.unlabelled, 0, labels.candidates.sizes)
+    largest = min(int(sizes.max(initial=1)), 10)
+    first = int(sizes.min(initial=1) > 0)  # no place for rows without labels if there are none
+    names = ["none" if size == 0 else str(size) for size in range(first, largest + 1)]
+    if sizes.max(initial=1) > largest:
+        names[-1] += "+"
+    _by_status(axes, cleaned.status, np.minimum(sizes, largest) - first, len(names))
+    axes.set_xticks(range(len(names)), names)
+    axes.set(xlabel="number of candidates", ylabel="rows")
+    _legend_above(axes)
+
+
+def _draw_classes(axes: Axes, cleaned: Cleaned) -> None:
+    n = len(cleaned.classes)
+    order = np.argsort(-np.bincount(cleaned.label, minlength=n), kind="stable")
+    rank = np.empty(n, int)
+    rank[order] = np.arange(n)
+    shown = min(n, CLASSES)
+    place = rank[cleaned.label]
+    _by_status(axes, cleaned.status[place < shown], place[place < shown], shown, horizontal=True)
+    axes.set_yticks(
+        range(shown), class_names(cleaned.classes[order[:shown]]), fontsize=8 if shown > 8 else 9
+    )
+    axes.set(
+        xlabel="rows" if shown == n else f"rows, the {shown} most frequent of {n:,} labels",
+        ylim=(shown - 0.4, -0.6),
+    )
+    _legend_above(axes)
+
+
+def confusion(cleaned: Cleaned, labels: Labels, status: str | None = None) -> sparse.csr_array:
+    """Number of rows by label chosen and other candidate, an array of shape (l, l); rows without
+    labels do not count.
+    """
+    rows = np.flatnonzero(~labels.unlabelled & ((cleaned.status == status) if status else True))
+    candidates = labels.candidates.sparse[rows].astype(np.int64)
+    places = (cleaned.label[rows], np.arange(len(rows)))
+    chosen = sparse.csr_array(
+        (np.ones(len(rows), np.int64), places), shape=(len(cleaned.classes), len(rows))
+    )
+    counts = (chosen @ candidates).tolil()
+    counts.setdiag(0)
+    counts = counts.tocsr()
+    counts.eliminate_zeros()
+    return counts
+
+
+def _draw_confusion(axes: Axes, cleaned: Cleaned, counts: sparse.csr_array) -> None:
+    involved = counts.sum(axis=0) + counts.sum(axis=1)
+    most = np.sort(np.argsort(-involved, kind="stable")[: min(CLASSES, np.count_nonzero(involved))])
+    part = counts[most][:, most].toarray()
+    colours = np.zeros((*part.shape, 4))
+    colours[:] = to_rgba(STATUSES[CERTAIN])
+    colours[..., 3] = 0.75 * np.sqrt(part / max(part.max(), 1))
+    axes.pcolormesh(
+        np.arange(len(most) + 1), np.arange(len(most) + 1), colours, edgecolors=RULE, linewidth=0.5
+    )
+    for i, j in zip(*np.nonzero(part), strict=True):
+        axes.text(
+            j + 0.5,
+            i + 0.5,
+            f"{part[i, j]:,}",
+            ha="center",
+            va="center",
+            fontsize=7 if len(most) <= 10 else 5.5,
+        )
+    names = [class_names(cleaned.classes)[position] for position in most]
+    axes.set_xticks(
+        np.arange(len(most)) + 0.5,
+        names,
+        rotation=45,
+        ha="right",
+        rotation_mode="anchor",
+        fontsize=8,
+    )
+    axes.set_yticks(np.arange(len(most)) + 0.5, names, fontsize=8)
+    axes.set(ylabel="label chosen", xlabel="other candidate", ylim=(len(most), 0))
+    axes.grid(visible=False)
+    axes.tick_params(length=0)
+
+
+# ---------------------------------------------------------------- annotators and convergence
+
+
+def _annotators(cleaned: Cleaned) -> Gallery:
+    people = [person for person in cleaned.annotators if person.n_votes]
+    if not people:
+        return Gallery("annotators", "", "", [])
+    people = sorted(people, key=lambda person: -person.agreement)[:25]
+    draw = partial(_draw_annotators, people=people)
+    caption = (
+        "How often each annotator's vote is the label chosen, and how often it is right where the "
+        "true label is known."
+    )
+    size = (6.6, 1.2 + 0.24 * len(people))
+    return Gallery(
+        "annotators",
+        "Annotators",
+        caption,
+        [picture_of(draw, size, "annotators", "Agreement of the annotators")],
+    )
+
+
+def _draw_annotators(axes: Axes, people: list[Any]) -> None:
+    height = np.arange(len(people))
+    axes.hlines(
+        height, 0, [person.agreement for person in people], color=STATUSES[CERTAIN], linewidth=1.4
+    )
+    axes.plot(
+        [p.agreement for p in people],
+        height,
+        "o",
+        color=STATUSES[CERTAIN],
+        markersize=7,
+        label="with the result",
+    )
+    known = [
+        (person.gold_agreement, place)
+        for place, person in enumerate(people)
+        if person.gold_agreement is not None
+    ]
+    if known:
+        axes.plot(
+            *zip(*known, strict=True),
+            "D",
+            color=COLOURS[1],
+            markersize=5,
+            label="with the true label",
+        )
+    axes.set_yticks(height, class_names(np.array([person.name for person in people], object)))
+    axes.set(xlim=(0, 1.02), ylim=(len(people) - 0.4, -0.6), xlabel="agreement")
+    axes.xaxis.set_major_formatter(PERCENT)
+    axes.grid(visible=False, axis="y")
+    _legend_above(axes)
+
+
+def _convergence(cleaned: Cleaned) -> Gallery:
+    pictures: list[Picture] = []
+    if len(cleaned.objective_path):
+        draw = partial(_draw_objective, path=cleaned.objective_path)
+        pictures.append(
+            picture_of(draw, (4.4, 2.8), "objective", "The objective, which never rises")
+        )
+    if len(cleaned.delta_path):
+        draw = partial(over_iterations, path=cleaned.delta_path, ylabel="ΔP", marker="o")
+        pictures.append(
+            picture_of(draw, (4.4, 2.8), "delta", "Change of the confidences, ΔP = ‖P⁽ᵗ⁺¹⁾ − P⁽ᵗ⁾‖")
+        )
+    return Gallery(
+        "convergence", "Convergence", "Of the final model, fitted to all rows.", pictures
+    )
+
+
+def _draw_objective(axes: Axes, path: np.ndarray) -> None:
+    axes.plot(np.arange(1, len(path) + 1), path, color=COLOURS[2], marker="o")
+    axes.set(xlabel="iteration t", ylabel="objective")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))

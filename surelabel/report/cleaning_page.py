@@ -1,0 +1,251 @@
+"""The page of a cleaned table: how many labels can be kept, and which rows to look at first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..exceptions import TableError, first_few
+from ..tables.cleaning import CERTAIN, LIKELY, LOOK, Cleaned, rows_to_look_at
+from . import ReportError, write_files
+from .result_tables import Cell, Column, Row, Table, number_cell, percent, text_cell
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from ..data.labelling import Labels
+    from ..tables.encoding import Feature
+
+SHOWN = 200
+"""Rows to look at that the page shows."""
+PAIRS = 15
+"""Pairs of confused classes that the page lists."""
+
+
+def write_cleaning_page(
+    cleaned: Cleaned,
+    labels: Labels,
+    table: pyarrow.Table,
+    X: np.ndarray,
+    features: Sequence[Feature],
+    path: str | Path,
+    *,
+    title: str,
+    text: str | None = None,
+    image: str | None = None,
+    folder: str | Path | None = None,
+) -> Path:
+    """Write one page about a cleaned table, which opens offline and needs nothing else.
+
+    Parameters
+    ----------
+    cleaned : Cleaned
+        What :func:`surelabel.tables.cleaning.clean` found.
+    labels : Labels
+        What it was given.
+    table : pyarrow.Table
+        The rows, as in ``labels.table``.
+    X : ndarray of shape (m, n)
+        The features of the rows.
+    features : sequence of Feature
+        The columns that they were made of.
+    path : path-like
+        Where to write the page.
+    title : str
+        Its title: the name of the table.
+    text : str, default=None
+        A column whose text is shown with every row to look at.
+    image : str, default=None
+        A column of paths of images, relative to ``folder``, which are shown with every row to look
+        at.
+    folder : path-like, default=None
+        The folder of the table's file. Images elsewhere are not read, whatever the table says;
+        without it, none is.
+
+    Returns
+    -------
+    Path
+        The page written.
+    """
+    try:
+        from . import cleaning_figures, cleaning_rows, html
+    except ModuleNotFoundError as error:
+        raise ReportError(f"the report needs {error.name}: pip install {error.name}") from None
+    for column in filter(None, (text, image)):
+        _check_column(column, table)
+    found = rows_to_look_at(cleaned)
+    shown = found[:SHOWN]
+    reader = cleaning_rows.Reader(labels, table, features, text, image, folder)
+    rows = cleaning_rows.look_at(shown, cleaned, labels, X, reader)
+    page = html.page(
+        "cleaning",
+        title=title,
+        percent=percent,
+        cleaned=cleaned,
+        counts=_counts(cleaned),
+        facts=_facts(cleaned, labels),
+        rows=rows,
+        n_look=len(found),
+        labels_shown=sorted({choice.label for row in rows for choice in row.choices}),
+        words_shown=sorted({reason.word for row in rows for reason in row.reasons}),
+        images_left_out=reader.images.left_out if reader.images else 0,
+        galleries=cleaning_figures.build(cleaned, labels, X, shown),
+        tables={
+            "ambiguity": _pairs(
+                cleaned,
+                cleaning_figures.confusion(cleaned, labels),
+                cleaning_figures.confusion(cleaned, labels, CERTAIN),
+            ),
+            "annotators": _annotators(cleaned),
+        },
+        conduct=_conduct(cleaned, features, X),
+    )
+    path = Path(path)
+    return write_files({path.name: page}, path.parent)[0]
+
+
+def _check_column(name: str, table: pyarrow.Table) -> None:
+    if name not in table.column_names:
+        near = get_close_matches(name, table.column_names, 1)
+        raise TableError(
+            f"the table has no column {name!r}" + (f"; do you mean {near[0]!r}?" if near else "")
+        )
+
+
+def _counts(cleaned: Cleaned) -> list[dict[str, Any]]:
+    """Number and share of the rows of every status, and what it means."""
+    meanings = {
+        CERTAIN: "keep these labels",
+        LIKELY: "probably right",
+        LOOK: "a person should look at these",
+    }
+    counts = {status: int(np.sum(cleaned.status == status)) for status in meanings}
+    m = max(len(cleaned.status), 1)
+    return [
+        {
+            "status": status,
+            "n": counts[status],
+            "share": counts[status] / m,
+            "meaning": meanings[status],
+        }
+        for status in meanings
+    ]
+
+
+def _facts(cleaned: Cleaned, labels: Labels) -> list[tuple[str, str]]:
+    """The numbers at the top of the page, each with what it counts."""
+    sizes = labels.candidates.sizes[~labels.unlabelled]
+    facts = [(f"{len(cleaned.label):,}", "rows"), (f"{len(cleaned.classes):,}", "classes")]
+    if len(sizes):
+        facts += [
+            (f"{sizes.mean():.2f}", "candidates per row"),
+            (percent(float(np.mean(sizes == 1))), "had one candidate"),
+        ]
+    if cleaned.n_gold and cleaned.gold_error is not None:
+        facts.append((percent(cleaned.gold_error), f"error on {cleaned.n_gold:,} gold rows"))
+    groups = np.unique(cleaned.duplicate[cleaned.duplicate >= 0])
+    odd = {
+        "rows whose label is probably missing": int(cleaned.outside.sum()),
+        "groups of duplicates that disagree": len(groups),
+        "rows without any label": int(labels.unlabelled.sum()),
+    }
+    return facts + [(f"{n:,}", what) for what, n in odd.items() if n]
+
+
+def _pairs(cleaned: Cleaned, counts: Any, certain: Any) -> Table:
+    """The pairs of classes between which most rows were in doubt."""
+    both = (counts + counts.T).tocoo()
+    upper = both.row < both.col
+    order = np.argsort(-both.data[upper], kind="stable")[:PAIRS]
+    rows = []
+    for i, j in zip(both.row[upper][order].tolist(), both.col[upper][order].tolist(), strict=True):
+        first, second = counts[i, j], counts[j, i]
+        sure = (certain[i, j] + certain[j, i]) / (first + second)
+        numbers = [number_cell(int(n), "{:,}") for n in (first + second, first, second)]
+        names = [text_cell(str(cleaned.classes[place])) for place in (i, j)]
+        rows.append(Row([*names, *numbers, _share(float(sure))]))
+    titles = ("Rows in doubt", "First chosen", "Second chosen", "Certain")
+    return Table(
+        "pairs",
+        "",
+        "pairs",
+        "Pairs of classes confused",
+        "Rows that had both as candidates and got one of them, and the share of these whose label "
+        "is certain.",
+        [Column("First", numeric=False), Column("Second", numeric=False), *map(Column, titles)],
+        rows,
+    )
+
+
+def _share(value: float | None) -> Cell:
+    return number_cell(value, "–" if value is None else percent(value))
+
+
+def _annotators(cleaned: Cleaned) -> Table:
+    """Each annotator's agreement with the result."""
+
+    def confused(most: tuple[int, int, int] | None) -> str:
+        if most is None:
+            return "–"
+        chosen, voted, n = most
+        return f"{cleaned.classes[voted]} for {cleaned.classes[chosen]} ({n:,}×)"
+
+    rows = [
+        Row(
+            [
+                text_cell(person.name),
+                number_cell(person.n_votes, "{:,}"),
+                _share(person.agreement if person.n_votes else None),
+                number_cell(person.n_gold, "{:,}"),
+                _share(person.gold_agreement),
+                text_cell(confused(person.most_confused)),
+            ]
+        )
+        for person in cleaned.annotators
+    ]
+    titles = ("Votes", "Agree with the result", "Votes on gold rows", "Right on gold rows")
+    return Table(
+        "annotators",
+        "",
+        "annotators",
+        "Votes of the annotators",
+        "The most frequent mistake is a vote for one label where another was chosen.",
+        [
+            Column("Annotator", numeric=False),
+            *map(Column, titles),
+            Column("Most frequent mistake", numeric=False),
+        ],
+        rows,
+    )
+
+
+def _conduct(cleaned: Cleaned, features: Sequence[Feature], X: np.ndarray) -> list[tuple[str, str]]:
+    """How the labels were found: method, columns, times."""
+    columns = "; ".join(
+        f"{kind}: "
+        f"{first_few((feature.name for feature in features if feature.kind == kind), shown=20)}"
+        for kind in dict.fromkeys(feature.kind for feature in features)
+    )
+    return [
+        ("Method", cleaned.method),
+        (
+            "Parameters",
+            ", ".join(f"{name} = {value}" for name, value in cleaned.parameters.items()) or "none",
+        ),
+        (
+            "Cross-validation",
+            f"{percent(cleaned.cv_score)} of the predictions for left-out rows are among their "
+            "candidates",
+        ),
+        ("Features", f"{columns} ({X.shape[1]:,} per row once encoded)"),
+        (
+            "Time",
+            ", ".join(f"{stage} {seconds:.3g} s" for stage, seconds in cleaned.seconds.items()),
+        ),
+        ("Version", f"surelabel {version('surelabel')}"),
+    ]

@@ -1,0 +1,298 @@
+"""The rows that a person should look at: what each holds, what speaks for which label, and the
+certain rows nearest to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..exceptions import first_few
+from ..solvers.neighbours import nearest
+from ..tables.cleaning import CERTAIN, Cleaned
+from .images import Images
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from ..data.labelling import Labels
+    from ..tables.encoding import Feature
+
+NEIGHBOURS = 3
+"""Certain rows shown beside each row."""
+CANDIDATES = 6
+"""Candidates of a row that are named."""
+COLUMNS = 8
+"""Columns of a row that are shown where it has neither a text nor an image."""
+TEXT, NEIGHBOUR_TEXT, VALUE = 500, 90, 60
+"""Characters after which a text is cut."""
+EDGE, NEIGHBOUR_EDGE = 160, 56
+"""Pixels of an image."""
+ROOM = 2_500_000
+"""Characters of the page that images may take up."""
+BLOCK = 2**16
+"""Rows among which neighbours are looked for at a time."""
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a row shows of itself: its name, its text, its image as a data URI, some of
+    its columns.
+    """
+
+    name: str
+    text: str | None
+    image: str | None
+    values: list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A candidate of a row, with its probability if it is the first or second choice and its votes
+    if there were any.
+    """
+
+    label: str
+    probability: float | None
+    votes: int | None
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a row should be looked at: a word to filter by, and a sentence that may end in
+    a label.
+    """
+
+    word: str
+    sentence: str
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class LookedAt:
+    """A row to look at.
+
+    Attributes
+    ----------
+    row : int
+        Its place in the table.
+    content : Content
+        What it holds.
+    choices : list of Choice
+        Its candidates, the likeliest first.
+    more : int
+        Number of its candidates beyond these.
+    second : bool
+        Whether there is a second choice: it then stands in the second place.
+    reasons : list of Reason
+        Why it is here.
+    neighbours : list of (Content, str)
+        The nearest certain rows, each with its label.
+    """
+
+    row: int
+    content: Content
+    choices: list[Choice]
+    more: int
+    second: bool
+    reasons: list[Reason]
+    neighbours: list[tuple[Content, str]]
+
+
+class Reader:
+    """Reads what rows of the table show of themselves.
+
+    Parameters
+    ----------
+    labels : Labels
+        The names of the rows.
+    table : pyarrow.Table
+        The rows.
+    features : sequence of Feature
+        What was learned from: shown where there is neither text nor image.
+    text, image : str or None
+        The columns of texts and of paths of images.
+    folder : path-like or None
+        Where the images are; None if none may be read.
+    """
+
+    def __init__(
+        self,
+        labels: Labels,
+        table: pyarrow.Table,
+        features: Sequence[Feature],
+        text: str | None,
+        image: str | None,
+        folder: str | Path | None,
+    ) -> None:
+        self.ids, self.text, self.image = labels.ids, text, image
+        self.images = Images(folder, ROOM) if folder is not None else None
+        plain = [
+            feature.name
+            for feature in features
+            if feature.kind != "vector" and feature.name not in (text, image)
+        ]
+        self.columns = plain[:COLUMNS]
+        wanted = dict.fromkeys([*self.columns, *filter(None, (text, image))])
+        self.table = table.select(list(wanted))
+
+    def name(self, row: int) -> str:
+        """The id of a row, or its number counted from 1."""
+        return f"row {row + 1}" if self.ids is None else str(self.ids[row])
+
+    def read(self, rows: Any, *, brief: bool = False) -> list[Content]:
+        """What these rows hold, or, in brief, the beginning of it."""
+        part = self.table.take(rows)
+        blank = [None] * len(rows)
+        texts = part.column(self.text).to_pylist() if self.text else blank
+        paths = part.column(self.image).to_pylist() if self.image else blank
+        columns = {} if brief else {name: part.column(name).to_pylist() for name in self.columns}
+        return [
+            Content(
+                self.name(row),
+                None if texts[i] is None else cut(texts[i], NEIGHBOUR_TEXT if brief else TEXT),
+                self._embed(paths[i], NEIGHBOUR_EDGE if brief else EDGE),
+                [
+                    (name, "–" if values[i] is None else cut(values[i], VALUE))
+                    for name, values in columns.items()
+                ],
+            )
+            for i, row in enumerate(rows)
+        ]
+
+    def _embed(self, path: Any, edge: int) -> str | None:
+        return self.images.embed(None if path is None else str(path), edge) if self.images else None
+
+
+def cut(value: Any, length: int) -> str:
+    """A value as text of at most this length; numbers in short.
+
+    >>> cut("a long text", 7), cut(0.123456789, 10)
+    ('a long…', '0.123457')
+    """
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= length else f"{text[: length - 1].rstrip()}…"
+
+
+def look_at(
+    rows: np.ndarray, cleaned: Cleaned, labels: Labels, X: np.ndarray, reader: Reader
+) -> list[LookedAt]:
+    """Everything that is shown of these rows.
+
+    Parameters
+    ----------
+    rows : ndarray of int
+        The rows, in the order of the page.
+    cleaned : Cleaned
+        What was found.
+    labels : Labels
+        What was given.
+    X : ndarray of shape (m, n)
+        The features.
+    reader : Reader
+        Of the table.
+
+    Returns
+    -------
+    list of LookedAt
+    """
+    near = nearest_certain(X, np.flatnonzero(cleaned.status == CERTAIN), rows)
+    contents = reader.read(rows)
+    beside = {
+        int(row): content
+        for row, content in zip(near.ravel(), reader.read(near.ravel(), brief=True), strict=True)
+    }
+    groups = _groups(cleaned.duplicate, rows)
+    looked_at = []
+    for row, content, neighbours in zip(rows.tolist(), contents, near.tolist(), strict=True):
+        choices = _choices(row, cleaned, labels)
+        looked_at.append(
+            LookedAt(
+                row,
+                content,
+                choices[:CANDIDATES],
+                max(0, len(choices) - CANDIDATES),
+                len(choices) > 1 and choices[1].probability is not None,
+                _reasons(row, cleaned, labels, groups, reader),
+                [
+                    (beside[other], str(cleaned.classes[cleaned.label[other]]))
+                    for other in neighbours
+                ],
+            )
+        )
+    return looked_at
+
+
+def nearest_certain(X: np.ndarray, certain: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The certain rows nearest to each of these rows, nearest first: an array of shape (rows, at
+    most ``NEIGHBOURS``).
+    """
+    queries = np.asarray(X[rows], float)
+    distances, found = np.empty((len(rows), 0)), np.empty((len(rows), 0), int)
+    for start in range(0, len(certain) if len(rows) else 0, BLOCK):
+        block = certain[start : start + BLOCK]
+        distance, place = nearest(np.asarray(X[block], float), min(NEIGHBOURS, len(block)), queries)
+        distances, found = np.hstack([distances, distance]), np.hstack([found, block[place]])
+        best = np.argsort(distances, axis=1, kind="stable")[:, :NEIGHBOURS]
+        distances, found = (
+            np.take_along_axis(distances, best, axis=1),
+            np.take_along_axis(found, best, axis=1),
+        )
+    return found
+
+
+def _choices(row: int, cleaned: Cleaned, labels: Labels) -> list[Choice]:
+    """The candidates of a row: first choice, second choice, the others by what the features say."""
+    candidates = labels.candidates
+    entries = slice(candidates.indptr[row], candidates.indptr[row + 1])
+    given = candidates.indices[entries]
+    votes: dict[int, int] = {}
+    if candidates.counts is not None and not labels.unlabelled[row]:
+        votes = dict(zip(given.tolist(), candidates.counts[entries].tolist(), strict=True))
+    first, second = int(cleaned.label[row]), int(cleaned.second[row])
+    confidence = float(cleaned.confidence[row])
+    probability = {second: confidence - float(cleaned.margin[row]), first: confidence}
+    order = given[np.argsort(-cleaned.proba[row, given], kind="stable")].tolist()
+    places = dict.fromkeys([first, *([second] if second >= 0 else []), *order])
+    return [
+        Choice(str(cleaned.classes[place]), probability.get(place), votes.get(place))
+        for place in places
+    ]
+
+
+def _groups(duplicate: np.ndarray, rows: np.ndarray) -> dict[int, np.ndarray]:
+    """Members of the groups of duplicates that these rows are in."""
+    members = np.flatnonzero(np.isin(duplicate, np.unique(duplicate[rows][duplicate[rows] >= 0])))
+    return {
+        int(group): members[duplicate[members] == group] for group in np.unique(duplicate[members])
+    }
+
+
+def _reasons(
+    row: int, cleaned: Cleaned, labels: Labels, groups: dict[int, np.ndarray], reader: Reader
+) -> list[Reason]:
+    """Why a row should be looked at."""
+    reasons = []
+    if labels.unlabelled[row]:
+        reasons.append(Reason("no label", "It came without any label."))
+    if cleaned.outside[row]:
+        suggestion = int(cleaned.suggestion[row])
+        label = str(cleaned.classes[suggestion]) if suggestion >= 0 else ""
+        sentence = "Its features contradict every candidate" + (
+            "; they speak for" if label else "."
+        )
+        reasons.append(Reason("label missing", sentence, label))
+    if cleaned.duplicate[row] >= 0:
+        others = [
+            reader.name(other)
+            for other in groups[int(cleaned.duplicate[row])].tolist()
+            if other != row
+        ]
+        reasons.append(
+            Reason("duplicate", f"Same features, other candidates: {first_few(others, shown=3)}.")
+        )
+    return reasons or [Reason("unsure", "No candidate is likely enough.")]

@@ -1,0 +1,490 @@
+"""Summary → tables, and a table → LaTeX or CSV. The Markdown and HTML pages print the
+same tables.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from .summary import chosen_by
+
+MARKS = {"win": "•", "loss": "◦"}
+"""As in the paper: the reference is significantly superior • or inferior ◦ to the method."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One entry of a table.
+
+    Attributes
+    ----------
+    text : str
+        What is printed.
+    sort : float or str
+        What the column is sorted by.
+    values : dict
+        What goes into CSV: suffix of the column's name → value.
+    mark : str
+        Significance mark.
+    best : bool
+        Printed bold.
+    published : str
+        The published number, printed beside.
+    arrow : str
+        ↑ or ↓ where ours lies beyond one published standard deviation.
+    """
+
+    text: str
+    sort: float | str = ""
+    values: dict[str, Any] = field(default_factory=dict)
+    mark: str = ""
+    best: bool = False
+    published: str = ""
+    arrow: str = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its title, and the method it belongs to if it can be filtered."""
+
+    title: str
+    method: str | None = None
+    numeric: bool = True
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row: its cells, and the data set and method it belongs to if it can be filtered."""
+
+    cells: list[Cell]
+    dataset: str | None = None
+    method: str | None = None
+
+    def with_columns(self, columns: list[Column]) -> list[tuple[Column, Cell]]:
+        """Every cell with its column."""
+        return list(zip(columns, self.cells, strict=True))
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table ready to print; its name is that of its files, its selection goes into CSV, which has
+    no caption.
+    """
+
+    topic: str
+    selection: str
+    name: str
+    title: str
+    caption: str
+    columns: list[Column]
+    rows: list[Row]
+
+
+def build(section: dict[str, Any]) -> list[Table]:
+    """Every table of a section of the summary, the empty ones left out."""
+    scores = [row for row in section["results"] if row["metric"].startswith("accuracy")]
+    transductive = [row for row in section["results"] if row["metric"] == "transductive_accuracy"]
+    tables = [
+        _results(section, "accuracy", "Accuracy", scores),
+        *(_win_tie_loss(section, test) for test in WIN_TIE_LOSS),
+        _ranks(section),
+        _results(section, "transductive", "Transductive accuracy", transductive),
+        _corrected(section, scores),
+        _times(section),
+        _parameters(section),
+    ]
+    return [table for table in tables if table.rows]
+
+
+# ---------------------------------------------------------------- the tables
+
+
+def text_cell(value: str) -> Cell:
+    """A cell of words."""
+    return Cell(value, sort=value, values={"": value})
+
+
+def number_cell(value: float | None, pattern: str, **more: Any) -> Cell:
+    """A cell of one number; a dash where there is none."""
+    if value is None:
+        return Cell("–", values={"": ""}, **more)
+    return Cell(pattern.format(value), sort=value, values={"": value}, **more)
+
+
+def percent(share: float) -> str:
+    """A share in per cent, with a digit more where it is small; number and sign stay on one line.
+
+    >>> [percent(share).split() for share in (0.8234, 0.0123, 0.00004)]
+    [['82', '%'], ['1.2', '%'], ['<', '0.1', '%']]
+    """
+    if 0 < share < 0.0005:
+        return "<\N{NO-BREAK SPACE}0.1\N{NO-BREAK SPACE}%"
+    return f"{100 * share:.{1 if share < 0.0995 and share else 0}f}\N{NO-BREAK SPACE}%"
+
+
+def _plus_minus(mean: float | None, std: float | None) -> str:
+    if mean is None:
+        return "–"
+    return f"{mean:.3f}" if std is None else f"{mean:.3f} ± {std:.3f}"
+
+
+def _metric_label(row: dict[str, Any]) -> str:
+    """The data set as the paper writes it: ``fg-net (MAE3)`` is the share of predictions within 3
+    years.
+    """
+    within = re.fullmatch(r"accuracy_within_(\d+)", row["metric"])
+    return f"{row['dataset']} (MAE{within[1]})" if within else row["dataset"]
+
+
+def _lead(
+    section: dict[str, Any], rows: list[dict[str, Any]]
+) -> tuple[list[Column], Callable[[dict[str, Any]], list[Cell]]]:
+    """The first columns of a table of results: data set, and configuration where there is any."""
+    if any(row["configuration"] for row in rows):
+        columns = [Column("Data set", numeric=False), Column("Configuration", numeric=False)]
+        return columns, lambda row: [text_cell(_metric_label(row)), text_cell(row["configuration"])]
+    return [Column("Data set", numeric=False)], lambda row: [text_cell(_metric_label(row))]
+
+
+def _results(section: dict[str, Any], name: str, title: str, rows: list[dict[str, Any]]) -> Table:
+    """Table 4: mean ± standard deviation, marks, the published number beside."""
+    lead, first = _lead(section, rows)
+    methods = section["methods"] + (section["published_methods"] if name == "accuracy" else [])
+    best = [
+        max(
+            (cell["mean"] for cell in row["cells"].values() if cell["mean"] is not None),
+            default=None,
+        )
+        for row in rows
+    ]
+    what = (
+        ""
+        if name == "accuracy"
+        else "Share of training rows whose true label was found among the candidates. "
+    )
+    caption = (
+        f"{what}Mean ± standard deviation over {section['folds']} folds; bold is the best of a "
+        "row. "
+        f"•/◦: {section['reference']} is significantly superior/inferior (two-sample t-test at "
+        f"{section['alpha']})."
+    )
+    if any(cell["published"] for row in rows for cell in row["cells"].values()):
+        caption += (
+            " Below each, the published number; ↑/↓: ours is higher/lower by more than one "
+            "published standard deviation."
+        )
+    return Table(
+        name,
+        section["selection"],
+        f"{section['name']}-{name}",
+        title,
+        f"{caption} {chosen_by(section)}",
+        [*lead, *(Column(method, method) for method in methods)],
+        [
+            Row([*first(row), *(_score(row["cells"][m], top) for m in methods)], row["dataset"])
+            for row, top in zip(rows, best, strict=True)
+        ],
+    )
+
+
+def _score(cell: dict[str, Any], top: float | None) -> Cell:
+    """A cell of Table 4."""
+    published = cell["published"]
+    values = {key: cell[key] for key in ("mean", "std", "n", "verdict", "corrected_p")}
+    if published:
+        values |= {
+            "published mean": published["mean"],
+            "published std": published["std"],
+            "difference": cell["difference"],
+        }
+        values |= {"beyond published std": cell["beyond"] if cell["mean"] is not None else None}
+    text = _plus_minus(cell["mean"], cell["std"])
+    if 0 < cell["n"] < cell["n_folds"]:
+        text += f" ({cell['n']}/{cell['n_folds']} folds)"
+    return Cell(
+        text,
+        sort=cell["mean"] if cell["mean"] is not None else (published or {}).get("mean", ""),
+        values=values,
+        mark=MARKS.get(cell["verdict"], ""),
+        best=cell["mean"] is not None and cell["mean"] == top,
+        published=_plus_minus(published["mean"], published["std"]) if published else "",
+        arrow=("↑" if cell["difference"] > 0 else "↓") if cell["beyond"] else "",
+    )
+
+
+WIN_TIE_LOSS = {
+    "verdict": ("Win/tie/loss", "two-sample t-test, as in the paper"),
+    "corrected_verdict": (
+        "Win/tie/loss, paired",
+        "paired t-test with the variance corrected for overlapping training sets",
+    ),
+}
+"""The two tests by which results are counted."""
+
+
+def _of(counts: str, published: int, ours: int) -> str:
+    """Published counts, and of how many results if not of as many as ours."""
+    return counts if published == ours else f"{counts} of {published}"
+
+
+def _win_tie_loss(section: dict[str, Any], test: str) -> Table:
+    """Table 2."""
+    title, explanation = WIN_TIE_LOSS[test]
+    methods = section["methods"][1:]
+
+    def count(line: dict[str, Any], method: str) -> Cell:
+        win, tie, loss = line["cells"][method][test]
+        published = line["cells"][method].get("published") if test == "verdict" else None
+        return Cell(
+            f"{win}/{tie}/{loss}",
+            sort=win - loss,
+            values={
+                "win": win,
+                "tie": tie,
+                "loss": loss,
+                "published": "/".join(map(str, published or ())),
+            },
+            best=line["family"] == "Total",
+            published=_of("/".join(map(str, published)), sum(published), line["n"])
+            if published
+            else "",
+        )
+
+    return Table(
+        "counts",
+        section["selection"],
+        f"{section['name']}-{'win-tie-loss' if test == 'verdict' else 'win-tie-loss-paired'}",
+        title,
+        f"How often {section['reference']} is significantly better, not distinguishable, worse "
+        f"({explanation}, at {section['alpha']}). {chosen_by(section)}",
+        [
+            Column("Configuration", numeric=False),
+            Column("Results"),
+            *(Column(method, method) for method in methods),
+        ],
+        [
+            Row(
+                [
+                    text_cell(line["family"]),
+                    number_cell(line["n"], "{}"),
+                    *(count(line, method) for method in methods),
+                ]
+            )
+            for line in section["win_tie_loss"]
+        ],
+    )
+
+
+def _ranks(section: dict[str, Any]) -> Table:
+    """Average ranks, the best first."""
+    ranks = section["ranks"] or {"average": {}}
+    caption = ""
+    if section["ranks"]:
+        caption = (
+            f"Friedman's test over {ranks['n']} results: statistic {ranks['statistic']:.2f}, p = "
+            f"{ranks['p']:.2g}. Two methods "
+            f"differ at {section['alpha']} if their ranks are more than "
+            f"{ranks['critical_difference']:.2f} apart (Nemenyi). "
+        )
+    return Table(
+        "ranks",
+        section["selection"],
+        f"{section['name']}-ranks",
+        "Average ranks",
+        caption + chosen_by(section),
+        [Column("Method", numeric=False), Column("Average rank")],
+        [
+            Row([text_cell(method), number_cell(rank, "{:.2f}")], method=method)
+            for method, rank in sorted(ranks["average"].items(), key=lambda item: item[1])
+        ],
+    )
+
+
+def _corrected(section: dict[str, Any], rows: list[dict[str, Any]]) -> Table:
+    """p-values of the paired test with the corrected variance."""
+    lead, first = _lead(section, rows)
+    methods = section["methods"][1:]
+
+    def p_value(cell: dict[str, Any]) -> Cell:
+        p, mark = cell["corrected_p"], MARKS.get(cell["corrected_verdict"], "")
+        return number_cell(p, "<0.001" if p is not None and p < 0.001 else "{:.3f}", mark=mark)
+
+    return Table(
+        "paired",
+        section["selection"],
+        f"{section['name']}-paired",
+        "Paired t-test, p-values",
+        f"{section['reference']} against each method, by the paired t-test with the variance "
+        "corrected for overlapping training "
+        f"sets; •/◦: {section['reference']} is superior/inferior at {section['alpha']}. "
+        f"{chosen_by(section)}",
+        [*lead, *(Column(method, method) for method in methods)],
+        [
+            Row([*first(row), *(p_value(row["cells"][m]) for m in methods)], row["dataset"])
+            for row in rows
+        ]
+        if methods
+        else [],
+    )
+
+
+def _times(section: dict[str, Any]) -> Table:
+    """Seconds of each step."""
+    steps = ("select", "fit", "predict")
+    return Table(
+        "times",
+        section["selection"],
+        f"{section['name']}-times",
+        "Times",
+        "Mean seconds per fold: choosing parameters, fitting with the chosen ones, predicting. "
+        f"{chosen_by(section)}",
+        [
+            Column("Data set", numeric=False),
+            Column("Method", numeric=False),
+            *(Column(f"{step} (s)") for step in steps),
+            Column("total (s)"),
+            Column("cells"),
+        ],
+        [
+            Row(
+                [
+                    text_cell(line["dataset"]),
+                    text_cell(line["method"]),
+                    *(number_cell(line[step], "{:.3g}") for step in steps),
+                    number_cell(sum(line[step] for step in steps), "{:.3g}"),
+                    number_cell(line["n"], "{}"),
+                ],
+                line["dataset"],
+                line["method"],
+            )
+            for line in section["times"]
+        ],
+    )
+
+
+def _parameters(section: dict[str, Any]) -> Table:
+    """What was chosen, and how often."""
+
+    def choices(chosen: dict[str, list[tuple[str, int]]]) -> str:
+        return "; ".join(
+            f"{name}: " + ", ".join(f"{v} ×{n}" for v, n in counts)
+            for name, counts in chosen.items()
+        )
+
+    return Table(
+        "parameters",
+        section["selection"],
+        f"{section['name']}-parameters",
+        "Parameters chosen",
+        "Every value with the number of cells that chose it, the most frequent first. "
+        f"{chosen_by(section)}",
+        [
+            Column("Data set", numeric=False),
+            Column("Method", numeric=False),
+            Column("Parameters", numeric=False),
+        ],
+        [
+            Row(
+                [
+                    text_cell(line["dataset"]),
+                    text_cell(line["method"]),
+                    text_cell(choices(line["chosen"])),
+                ],
+                line["dataset"],
+                line["method"],
+            )
+            for line in section["parameters"]
+        ],
+    )
+
+
+# ---------------------------------------------------------------- the forms
+
+
+LATEX = {
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "–": "--",
+    "•": r"$\bullet$",
+    "◦": r"$\circ$",
+    "↑": r"$\uparrow$",
+    "↓": r"$\downarrow$",
+    "ε": r"$\epsilon$",
+    "λ": r"$\lambda$",
+    "β": r"$\beta$",
+}
+"""What LaTeX needs written otherwise."""
+
+
+def latex_text(text: str) -> str:
+    r"""Escape what LaTeX would take as a command.
+
+    >>> print(latex_text("50% ± 1_a"))
+    50\% $\pm$ 1\_a
+    """
+    return "".join(LATEX.get(character, character) for character in text)
+
+
+def to_latex(table: Table) -> str:
+    """A table environment that needs no package; the published numbers stand on a line of their own
+    below ours.
+    """
+
+    def ours(cell: Cell) -> str:
+        text = latex_text(cell.text)
+        return (rf"\textbf{{{text}}}" if cell.best else text) + latex_text(cell.mark)
+
+    lines = []
+    for row in table.rows:
+        lines.append([ours(cell) for cell in row.cells])
+        if any(cell.published for cell in row.cells):
+            published = [latex_text(cell.published + cell.arrow) for cell in row.cells]
+            lines.append([r"\quad published", *published[1:]])
+    body = "".join(f"{' & '.join(line)} \\\\\n" for line in lines)
+    header = " & ".join(latex_text(column.title) for column in table.columns)
+    form = "".join("r" if column.numeric else "l" for column in table.columns)
+    caption = latex_text(f"{table.title}. {table.caption}")
+    return (
+        f"\\begin{{table}}\n\\centering\n\\caption{{{caption}}}\n"
+        f"\\begin{{tabular}}{{{form}}}\n\\hline\n{header} "
+        f"\\\\\n\\hline\n{body}\\hline\n\\end{{tabular}}\n\\end{{table}}\n"
+    )
+
+
+def to_csv(table: Table) -> str:
+    """Comma-separated values: a cell of several numbers takes several columns (``SURE mean``,
+    ``SURE std``).
+    """
+    keys = [
+        _unique_keys(row.cells[place] for row in table.rows) for place in range(len(table.columns))
+    ]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    titles = (
+        f"{column.title} {key}".strip()
+        for column, some in zip(table.columns, keys, strict=True)
+        for key in some
+    )
+    writer.writerow([*titles, "selection"])
+    for row in table.rows:
+        values = (
+            cell.values.get(key) for cell, some in zip(row.cells, keys, strict=True) for key in some
+        )
+        writer.writerow([*values, table.selection])
+    return text.getvalue()
+
+
+def _unique_keys(cells: Iterable[Cell]) -> list[str]:
+    return list(dict.fromkeys(key for cell in cells for key in cell.values))

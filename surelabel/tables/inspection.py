@@ -1,0 +1,345 @@
+"""What a table of candidate labels looks like before anything is learned from it, and what is wrong
+with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..data.candidates import CandidateSets, CandidateSummary
+from ..exceptions import first_few
+from .duplicates import conflicts, equal_rows
+
+if TYPE_CHECKING:
+    from ..data.labelling import Labels
+    from .encoding import Feature
+
+#: A class in fewer rows than this is rare; a column with less than this share of values is mostly
+#: missing.
+RARE, PRESENT = 10, 0.5
+#: So many pairs of classes are listed.
+PAIRS = 20
+#: An annotator who shared so many rows with others can be judged by them.
+SHARED = 20
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something about the table that a person should know before trusting what is learned from it.
+
+    Attributes
+    ----------
+    kind : str
+        A short name that scripts can rely on: "unlabelled", "gold outside", "duplicates", "unused
+        class", "rare class", "never alone", "never apart", "always agrees", "never agrees", "always
+        the same", "constant column", "missing values".
+    message : str
+        One sentence: what was found, where, and what it means.
+    rows : ndarray of int
+        The rows concerned, counted from 0; empty where the problem is one of a column, a class or
+        an annotator.
+    """
+
+    kind: str
+    message: str
+    rows: np.ndarray
+
+
+@dataclass(frozen=True)
+class ConfusedPair:
+    """Two classes that are candidates of the same rows.
+
+    Attributes
+    ----------
+    first, second : int
+        Positions in the classes.
+    rows : int
+        Number of rows that have both.
+    share : float
+        Share of the rows of the rarer class that also have the other.
+    """
+
+    first: int
+    second: int
+    rows: int
+    share: float
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """How ambiguous a table is, and what is wrong with it.
+
+    Attributes
+    ----------
+    summary : CandidateSummary
+        Set sizes, class frequencies and co-occurrences (of the rows that have labels).
+    certain : int
+        Number of rows with exactly one candidate.
+    unlabelled : int
+        Number of rows without any label.
+    n_gold : int
+        Number of rows whose true label is known.
+    gold_inside : float or None
+        Share of these whose true label is among the candidates.
+    gold_frequency : ndarray of shape (l,)
+        Number of gold rows by class.
+    annotators : tuple of str
+        Names of the annotators, if the labels are votes.
+    votes_per_row : float or None
+        Average number of votes of a row.
+    unanimous : float or None
+        Share of the rows with two votes or more on which all agree.
+    features : list of Feature
+        The columns that will be learned from.
+    confused : list of ConfusedPair
+        The most confused pairs of classes, most rows first.
+    problems : list of Problem
+        What was found.
+    """
+
+    summary: CandidateSummary
+    certain: int
+    unlabelled: int
+    n_gold: int
+    gold_inside: float | None
+    gold_frequency: np.ndarray
+    annotators: tuple[str, ...]
+    votes_per_row: float | None
+    unanimous: float | None
+    features: list[Feature]
+    confused: list[ConfusedPair]
+    problems: list[Problem]
+
+
+def inspect(labels: Labels, features: Sequence[Feature], table: pa.Table) -> Inspection:
+    """Look at a table and its labels.
+
+    Parameters
+    ----------
+    labels : Labels
+        What the columns of labels say.
+    features : sequence of Feature
+        The columns that will be learned from.
+    table : pyarrow.Table
+        The instances, aligned with ``labels``.
+
+    Returns
+    -------
+    Inspection
+    """
+    labelled = np.flatnonzero(~labels.unlabelled)
+    candidates = labels.candidates[labelled]
+    summary = candidates.describe()
+    gold = np.flatnonzero(labels.gold >= 0)
+    inside = _gold_inside(labels, gold)
+    votes_per_row, unanimous = _votes(labels)
+    return Inspection(
+        summary=summary,
+        certain=int(np.sum(candidates.sizes == 1)),
+        unlabelled=int(labels.unlabelled.sum()),
+        n_gold=len(gold),
+        gold_inside=float(inside.mean()) if len(gold) else None,
+        gold_frequency=np.bincount(labels.gold[gold], minlength=len(summary.classes)),
+        annotators=labels.annotators,
+        votes_per_row=votes_per_row,
+        unanimous=unanimous,
+        features=list(features),
+        confused=_confused(summary),
+        problems=[
+            *_row_problems(labels, gold[~inside], features, table),
+            *_class_problems(candidates, summary),
+            *_annotator_problems(labels),
+            *_column_problems(features, table),
+        ],
+    )
+
+
+def _gold_inside(labels: Labels, gold: np.ndarray) -> np.ndarray:
+    """Whether the true label is among the candidates, for each gold row."""
+    inside = np.zeros(len(labels.gold), bool)
+    candidates = labels.candidates
+    inside[candidates.rows[candidates.indices == labels.gold[candidates.rows]]] = True
+    return inside[gold]
+
+
+def _votes(labels: Labels) -> tuple[float | None, float | None]:
+    """Votes of a row on average, and the share of rows with two votes or more on which
+    all agree.
+    """
+    if labels.votes is None:
+        return None, None
+    given = np.sum(labels.votes >= 0, axis=1)
+    several = given > 1
+    agree = labels.candidates.sizes[several] == 1
+    return float(given.mean()), float(agree.mean()) if several.any() else None
+
+
+def _confused(summary: CandidateSummary) -> list[ConfusedPair]:
+    together = np.triu(summary.co_occurrence, 1)
+    first, second = np.nonzero(together)
+    rows = together[first, second]
+    rarer = np.minimum(summary.class_frequency[first], summary.class_frequency[second])
+    order = np.lexsort((second, first, -rows))[:PAIRS]
+    return [
+        ConfusedPair(int(first[k]), int(second[k]), int(rows[k]), float(rows[k] / rarer[k]))
+        for k in order
+    ]
+
+
+# ---------------------------------------------------------------- problems
+
+
+def _row_problems(
+    labels: Labels, lacking: np.ndarray, features: Sequence[Feature], table: pa.Table
+) -> Iterator[Problem]:
+    unlabelled = np.flatnonzero(labels.unlabelled)
+    if len(unlabelled):
+        yield Problem(
+            "unlabelled",
+            f"{len(unlabelled)} row(s) have no label ({_rows(unlabelled)}): every label is "
+            "possible for them",
+            unlabelled,
+        )
+    if len(lacking):
+        yield Problem(
+            "gold outside",
+            f"the known label of {len(lacking)} row(s) is not among their candidates "
+            f"({_rows(lacking)}): other sets may lack "
+            "the true label, too",
+            lacking,
+        )
+    group = (
+        conflicts(equal_rows(_codes(features, table)), labels.candidates)
+        if features
+        else np.full(table.num_rows, -1)
+    )
+    rows = np.flatnonzero(group >= 0)
+    if len(rows):
+        yield Problem(
+            "duplicates",
+            f"{len(rows)} rows in {group.max() + 1} group(s) have equal features but different "
+            f"candidates ({_rows(rows)})",
+            rows,
+        )
+
+
+def _codes(features: Sequence[Feature], table: pa.Table) -> np.ndarray:
+    """Columns as whole numbers: equal numbers for equal values, -1 for missing ones."""
+    codes = np.empty((table.num_rows, len(features)), np.int64)
+    for j, feature in enumerate(features):
+        column = table[feature.name].combine_chunks()
+        if pa.types.is_nested(column.type):  # vectors: their text stands for them
+            codes[:, j] = pa.array([str(value) for value in column]).dictionary_encode().indices
+        elif pa.types.is_dictionary(column.type):
+            codes[:, j] = pc.fill_null(column.indices, -1)
+        else:
+            codes[:, j] = pc.fill_null(column.dictionary_encode().indices, -1)
+    return codes
+
+
+def _class_problems(candidates: CandidateSets, summary: CandidateSummary) -> Iterator[Problem]:
+    frequency, names = summary.class_frequency, summary.classes
+    alone = np.bincount(
+        candidates.indices[np.repeat(candidates.sizes == 1, candidates.sizes)], minlength=len(names)
+    )
+    nothing = np.empty(0, np.int64)
+    unused = frequency == 0
+    if unused.any():
+        yield Problem(
+            "unused class",
+            f"no row has the class(es) {first_few(names[unused].tolist())} as a candidate",
+            nothing,
+        )
+    rare = (frequency > 0) & (frequency < RARE)
+    if rare.any():
+        yield Problem(
+            "rare class",
+            f"fewer than {RARE} rows have the class(es) {first_few(names[rare].tolist())}: too few "
+            "to learn",
+            nothing,
+        )
+    never = (frequency >= RARE) & (alone == 0)
+    if never.any():
+        yield Problem(
+            "never alone",
+            f"the class(es) {first_few(names[never].tolist())} are never the only candidate: they "
+            "are learned from doubtful rows "
+            "alone",
+            nothing,
+        )
+    bound = summary.co_occurrence == frequency[:, None]
+    np.fill_diagonal(bound, False)
+    pairs = [
+        f"{names[k]} with {names[j]}"
+        for k, j in zip(*np.nonzero(bound & (frequency > 0)[:, None]), strict=True)
+    ]
+    if pairs:
+        yield Problem(
+            "never apart",
+            f"one class never occurs without another: {first_few(pairs)}; candidates cannot tell "
+            "these apart, only known-true "
+            "labels can",
+            nothing,
+        )
+
+
+def _annotator_problems(labels: Labels) -> Iterator[Problem]:
+    if labels.votes is None:
+        return
+    votes, given = labels.votes, labels.votes >= 0
+    for a, name in enumerate(labels.annotators):
+        mine, others = votes[:, a], np.delete(votes, a, axis=1)
+        shared = np.flatnonzero(given[:, a] & np.any(others >= 0, axis=1))
+        nothing = np.empty(0, np.int64)
+        if given[:, a].sum() >= SHARED and len(np.unique(mine[given[:, a]])) == 1:
+            only = labels.candidates.classes[mine[given[:, a]][0]]
+            yield Problem(
+                "always the same", f"annotator {name!r} gave the label {only} to every row", nothing
+            )
+        if len(shared) < SHARED:
+            continue
+        same = others[shared] == mine[shared, None]
+        if np.all(same | (others[shared] < 0)):
+            yield Problem(
+                "always agrees",
+                f"annotator {name!r} agrees with everybody on all {len(shared)} rows shared",
+                nothing,
+            )
+        if not same.any():
+            yield Problem(
+                "never agrees",
+                f"annotator {name!r} agrees with nobody on any of the {len(shared)} rows shared",
+                nothing,
+            )
+
+
+def _column_problems(features: Sequence[Feature], table: pa.Table) -> Iterator[Problem]:
+    for feature in features:
+        column = table[feature.name]
+        missing = np.flatnonzero(
+            column.is_null(nan_is_null=pa.types.is_floating(column.type)).to_numpy()
+        )
+        if len(missing) > (1 - PRESENT) * len(column):
+            share = f"{100 * len(missing) / len(column):.0f} %"
+            yield Problem(
+                "missing values",
+                f"column {feature.name!r} has no value in {share} of the rows",
+                missing,
+            )
+        elif not pa.types.is_nested(column.type) and len(column.drop_null().unique()) == 1:
+            yield Problem(
+                "constant column",
+                f"column {feature.name!r} has the same value in every row that has one",
+                missing[:0],
+            )
+
+
+def _rows(rows: np.ndarray) -> str:
+    """Rows as people count them."""
+    return f"row {first_few(rows + 1)}"

@@ -1,0 +1,187 @@
+"""Choose among each row's candidates, and say how likely the choice is right.
+
+The probabilities of a model that did not learn from the row (what the features say) are combined by
+Bayes' rule with the row's own candidates or votes (what people said). A set of candidates is taken
+to be equally likely whichever of them is the truth; it may also lack the truth, about as often as
+features contradict sets altogether. Votes are weighed by annotator.
+
+A model that learns which candidate is right is sure of it in the end, also where nothing spoke for
+one or the other: in a corner of the feature space where two labels always stand together it settles
+for one of them, and finds it confirmed by all rows there. So a witness is heard that never made up
+its mind, a model of even shares, and what it cannot confirm counts half.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.model_selection import KFold
+
+from ..data.candidates import CandidateSets
+from ..solvers.scale import row_softmax
+from ..solvers.segments import row_argmax, row_sum
+from .annotators import vote_likelihood
+from .calibration import FLOOR, fit_calibration, fit_gold, told_apart
+
+if TYPE_CHECKING:
+    from ..data.labelling import Labels
+
+#: The candidates are blamed for contradictions with the features up to this share of rows; beyond
+#: it, the model is.
+TRUSTED_SETS = 0.05
+#: So many gold rows outweigh what the contradictions say about how often a set lacks the truth.
+GOLD_ROWS = 20
+#: Annotators share mistakes, so their votes count for less than independent ones would. With half
+#: of all mistakes shared, 0.7 keeps the promised error on more problems than 1, and keeps more rows
+#: than 0.5 (``benchmarks/cleaning.py --crowds``).
+VOTE_WEIGHT = 0.7
+#: Even shares keep the probabilities of the witness close together: they are taken at this power.
+#: Over 38 problems, at 2 a sixth fewer rows are kept; at 6 one more promise breaks.
+WITNESS_SHARPNESS = 4.0
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What was found for every row without knowing its gold label.
+
+    Attributes
+    ----------
+    label, second : ndarray of int
+        The best and the second best candidate; -1 where there is no second.
+    confidence : ndarray of float
+        Estimated probability that ``label`` is right.
+    margin : ndarray of float
+        Confidence minus that of the second.
+    outside : ndarray of bool
+        Whether the true label is probably not among the candidates.
+    suggestion : ndarray of int
+        The most likely label of all where ``outside``, else -1.
+    proba : ndarray of shape (m, l)
+        Calibrated probabilities from the features alone.
+    gold_confidence, gold_right : ndarray of shape (n_gold,)
+        Confidence of the gold rows, corrected by other gold rows only, and whether the choice was
+        right.
+    """
+
+    label: np.ndarray
+    second: np.ndarray
+    confidence: np.ndarray
+    margin: np.ndarray
+    outside: np.ndarray
+    suggestion: np.ndarray
+    proba: np.ndarray
+    gold_confidence: np.ndarray
+    gold_right: np.ndarray
+
+
+def judge(
+    proba: np.ndarray,
+    labels: Labels,
+    known: CandidateSets,
+    rng: np.random.Generator,
+    witness: np.ndarray | None = None,
+) -> Judgement:
+    """Judge every row.
+
+    Parameters
+    ----------
+    proba : ndarray of shape (m, l)
+        Probabilities of models that did not learn from the row.
+    labels : Labels
+        Candidates, votes and gold labels as given.
+    known : CandidateSets
+        What the models learned from: the candidates, or the gold label alone.
+    rng : numpy Generator
+        Draws samples of rows.
+    witness : ndarray of shape (m, l), default=None
+        Probabilities of models that learned from even shares of the candidates and not from the
+        row. Votes speak for themselves.
+
+    Returns
+    -------
+    Judgement
+    """
+    candidates = labels.candidates
+    calibration = fit_calibration(proba, known, rng)
+    proba = calibration(proba)
+    posterior = _posterior(proba, labels, calibration.failure, rng)
+    mass = posterior[candidates.rows, candidates.indices].astype(float)
+    best = row_argmax(mass, candidates.indptr)
+    label, first = candidates.indices[best].astype(np.int64), mass[best]
+    outside = row_sum(mass, candidates.indptr) < 0.5
+    mass[best] = 0
+    runner = row_argmax(mass, candidates.indptr)
+    single = candidates.sizes == 1
+
+    confidence = first * told_apart(known, candidates, label)
+    if witness is not None:
+        confidence *= (1 + _confirmed(witness, candidates, best)) / 2
+    gold = np.flatnonzero(labels.gold >= 0)
+    right = label[gold] == labels.gold[gold]
+    honest = _corrected_by_others(confidence[gold], right, rng)
+    confidence = fit_gold(confidence[gold], right)(confidence) if len(gold) else confidence
+    # A choice that loses confidence loses it to nobody we know; one that gains takes from its
+    # rivals, in their proportion.
+    rival = mass[runner] * np.minimum(
+        confidence / np.maximum(first, 1e-12), (1 - confidence) / np.maximum(1 - first, 1e-12)
+    )
+    return Judgement(
+        label=label,
+        second=np.where(single, -1, candidates.indices[runner]),
+        confidence=confidence,
+        margin=confidence - rival,
+        outside=outside,
+        suggestion=np.where(outside, posterior.argmax(axis=1), -1),
+        proba=proba,
+        gold_confidence=honest,
+        gold_right=right,
+    )
+
+
+def _posterior(
+    proba: np.ndarray, labels: Labels, failure: float, rng: np.random.Generator
+) -> np.ndarray:
+    """Probabilities of all classes, given features and candidates or votes."""
+    candidates, scores = labels.candidates, np.log(proba)
+    if labels.votes is not None:
+        scores += VOTE_WEIGHT * vote_likelihood(labels.votes, proba, labels.gold, rng)
+        return softmax(scores, axis=1)
+    gold = np.flatnonzero(labels.gold >= 0)
+    lacking = (
+        ~candidates.sparse[gold, labels.gold[gold]].astype(bool) if len(gold) else np.empty(0, bool)
+    )
+    share = (lacking.sum() + GOLD_ROWS * min(failure, TRUSTED_SETS)) / (len(gold) + GOLD_ROWS)
+    # A set of s labels that holds a given truth is one of C(l-1, s-1), one that lacks it of C(l-1,
+    # s): the ratio is s / (l - s).
+    sizes, l = candidates.sizes, candidates.shape[1]
+    evidence = np.log(
+        np.maximum(share / (1 - share) * sizes / np.maximum(l - sizes, 1), 1e-12)
+    ).astype(scores.dtype)
+    scores += evidence[:, None]
+    scores[candidates.rows, candidates.indices] -= evidence[candidates.rows]
+    return softmax(scores, axis=1)
+
+
+def _confirmed(witness: np.ndarray, candidates: CandidateSets, best: np.ndarray) -> np.ndarray:
+    """The witness' share for the candidate chosen (``best``: positions of entries), among all
+    candidates of the row.
+    """
+    scores = WITNESS_SHARPNESS * np.log(
+        np.maximum(witness[candidates.rows, candidates.indices], FLOOR)
+    )
+    return row_softmax(scores, candidates.indptr)[best]
+
+
+def _corrected_by_others(
+    confidence: np.ndarray, right: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """Confidences of gold rows as they would be if the row itself were not gold."""
+    corrected = confidence.copy()
+    if len(right) > 1:
+        folds = KFold(min(5, len(right)), shuffle=True, random_state=int(rng.integers(2**31)))
+        for others, rows in folds.split(right):
+            corrected[rows] = fit_gold(confidence[others], right[others])(confidence[rows])
+    return corrected

@@ -1,0 +1,595 @@
+"""Tables are read as people have them, and what cannot be read is refused in one sentence that says
+where.
+"""
+
+import bz2
+import errno
+import gzip
+import lzma
+import os
+import random
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from surelabel.data import _delimited, table_files
+from surelabel.data.table_files import (
+    find_column,
+    from_frame,
+    read_table,
+    source_of,
+    to_frame,
+    write_table,
+)
+from surelabel.exceptions import TableError
+
+ROWS = {
+    "name": ["a,b", 'say "x"', "two\nlines", None, ""],
+    "n": [1, None, 3, 4, 5],
+    "x": [0.1, 2.5, None, 1e300, -3.0],
+}
+
+
+def content_of(tmp_path, content, name="a.csv", **options):
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return read_table(path, **options)
+
+
+def refusal(tmp_path, content, name="a.csv", **options):
+    with pytest.raises(TableError) as caught:
+        content_of(tmp_path, content, name, **options)
+    message = str(caught.value)
+    assert message.startswith(f"{tmp_path / name}: ")
+    assert "\n" not in message
+    return message.removeprefix(f"{tmp_path / name}: ")
+
+
+# -------------------------------------------------------------------- delimited text
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_delimiter_and_line_ends_are_found(tmp_path, delimiter, newline):
+    rows = [["id", "text", "labels"], ["1", '"one, two; three|\tfour"', "x/y"], ["2", '""', "z"]]
+    text = newline.join(delimiter.join(row) for row in rows) + newline
+    table = content_of(tmp_path, text)
+    assert table.to_pydict() == {
+        "id": [1, 2],
+        "text": ["one, two; three|\tfour", None],
+        "labels": ["x/y", "z"],
+    }
+    assert source_of(table) == str(tmp_path / "a.csv")
+
+
+def test_a_separator_of_labels_is_not_taken_for_the_delimiter(tmp_path):
+    table = content_of(tmp_path, "text,labels\nhello,cat|dog|cow\nbye,cat|dog|cow\n")
+    assert table.column_names == ["text", "labels"]
+    table = content_of(tmp_path, "text;labels\nhello;1,5\nbye;2,7\n")
+    assert table.to_pydict() == {"text": ["hello", "bye"], "labels": ["1,5", "2,7"]}
+
+
+def test_a_delimiter_can_be_named(tmp_path):
+    assert content_of(tmp_path, "a:b\n1:2\n", delimiter=":").to_pydict() == {"a": [1], "b": [2]}
+    assert content_of(tmp_path, "a\tb,c\n1\t2\n", delimiter="\\t").column_names == ["a", "b,c"]
+    for mark in "]^\\-":
+        assert content_of(tmp_path, f"a{mark}b\n1{mark}02\n", delimiter=mark).to_pydict() == {
+            "a": [1],
+            "b": ["02"],
+        }
+    for wrong in ("::", "§", '"', "\n"):
+        assert (
+            refusal(tmp_path, "a\n1\n", delimiter=wrong)
+            == f"the delimiter must be one plain character, not {wrong!r}"
+        )
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+def test_encodings_that_a_file_tells_are_found(tmp_path, encoding):
+    assert content_of(tmp_path, "naïve,b\né,日本\n".encode(encoding)).to_pydict() == {
+        "naïve": ["é"],
+        "b": ["日本"],
+    }
+
+
+def test_another_encoding_must_be_named(tmp_path):
+    content = "a,b\nx,y\nx,café\n".encode("latin-1")
+    assert refusal(tmp_path, content).startswith(
+        "line 3 holds the byte 0xe9, which is not UTF-8; name the file's encoding, often"
+    )
+    assert content_of(tmp_path, content, encoding="latin-1")["b"].to_pylist() == ["y", "café"]
+    assert refusal(tmp_path, content, encoding="latin-one").startswith(
+        "there is no encoding 'latin-one'; common ones are utf-8"
+    )
+    assert refusal(tmp_path, content, encoding="ascii").startswith("line 3 is not ascii")
+    assert refusal(tmp_path, "naïve\n1\n".encode("latin-1")).startswith(
+        "line 1 holds the byte 0xef"
+    )
+    assert content_of(tmp_path, "a\nü\n".encode("utf-16-le"), encoding="utf-16-le")[
+        "a"
+    ].to_pylist() == ["ü"]
+
+
+def test_types_are_found_over_the_whole_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(_delimited, "BLOCK", 1 << 16)
+    rows = 50_000
+    for last, expected in (("7.5", pa.float64()), ("oops", pa.string()), ("", pa.int64())):
+        table = content_of(tmp_path, "a,b\n" + "5,1\n" * rows + f"{last},1\n")
+        assert table.schema.types == [expected, pa.int64()]
+        assert table.num_rows == rows + 1
+        assert table["a"][0].as_py() in (5, "5")
+
+
+def test_missing_is_empty_or_na_in_any_column_but_none_is_a_word(tmp_path):
+    table = content_of(tmp_path, 'n,s,q\nNA,null,""\n1,None,"x"\n,,"NA"\nnan,b,"y"\n')
+    assert table.to_pydict() == {
+        "n": [None, 1, None, None],
+        "s": [None, "None", None, "b"],
+        "q": [None, "x", None, "y"],
+    }
+    assert table.schema.field("n").type == pa.int64()
+
+
+def test_numbers_that_are_names_stay_text(tmp_path):
+    long = "12345678901234567890"
+    table = content_of(tmp_path, f"zip,big,n,x\n10115,1,1,0.5\n01067,{long},2,00.7\n")
+    assert table.to_pydict() == {
+        "zip": ["10115", "01067"],
+        "big": ["1", long],
+        "n": [1, 2],
+        "x": [0.5, 0.7],
+    }
+    quoted = content_of(tmp_path, 'zip,n\n"007","10"\n"008","20"\n')
+    assert quoted.to_pydict() == {"zip": ["007", "008"], "n": [10, 20]}
+    times = content_of(tmp_path, "n,when\n1,05:30\n2,07:45\n")
+    assert times.schema.field("n").type == pa.int64()
+
+
+def test_words_for_truth_stay_as_they_are_written(tmp_path):
+    assert content_of(tmp_path, "a,b\nTrue,true\nFalse,maybe\n").to_pydict() == {
+        "a": ["True", "False"],
+        "b": ["true", "maybe"],
+    }
+
+
+def test_decimal_commas_are_read_if_told(tmp_path):
+    table = content_of(tmp_path, "a;b\n1,5;2\n2,25;3\n", decimal=",")
+    assert table.to_pydict() == {"a": [1.5, 2.25], "b": [2, 3]}
+    assert refusal(tmp_path, "a\n1\n", decimal=";") == "decimals follow a point or a comma, not ';'"
+
+
+def test_header_names_lose_blanks_and_empty_columns_without_name_go(tmp_path):
+    assert content_of(tmp_path, "a, b ,,\n1,2,,\n3,4,,\n").to_pydict() == {"a": [1, 3], "b": [2, 4]}
+    index = content_of(tmp_path, ",a\n0,x\n1,y\n")  # as pandas writes its index
+    assert index.to_pydict() == {"": [0, 1], "a": ["x", "y"]}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            "a,b\n1,2\n3,4,5\n",
+            "row 2: 3 columns where the header has 2; quote cells that contain ',' (the delimiter "
+            "is ',')",
+        ),
+        ("a,b\n1,2\n\n3\n", "row 2: 1 columns where the header has 2; quote cells"),
+        ('a,b\n"x\ny",2\n3,4,5\n', "row 2: 3 columns where the header has 2"),
+        (
+            'a,b\n1,"x"\n2,"y\n3,"z"\n4,"u"\n',
+            "row 2: a quotation mark is left open, or not doubled within a cell",
+        ),
+        (
+            'a,b\n"1,2\n3,4\n',
+            "row 1: 1 columns where the header has 2; is a quotation mark left open",
+        ),
+        (
+            'a,b\n1,2\n3,"x\n4,y\n5,z\n',
+            "row 2: a quotation mark is left open, or not doubled within a cell",
+        ),
+        ("a,b,a\n1,2,3\n", "columns 1 and 3 are both named 'a'; rename one of them"),
+        ("a,b,\n1,2,3\n4,5,6\n,,\n7,8\n", "row 4: 2 columns where the header has 3"),
+        ("a,,\n1,2,3\n", "columns 2 and 3 are both named ''; rename one of them"),
+        ("a,b, a\n1,2,3\n", "columns 1 and 3 are both named 'a'; rename one of them"),
+        (",,\n,,\n", "the first line names no column; put a header line above the rows"),
+        (b"\xef\xbb\xbf", "the file is empty; a table has a header line and rows"),
+        ("a,b\n", "there is a header line, but no row below it"),
+        ("", "the file is empty; a table has a header line and rows"),
+        ("\n\n", "the file is empty; a table has a header line and rows"),
+        (
+            "5.1,3.5,1\n4.9,3.0,2\n",
+            "the first line holds numbers (5.1, 3.5, 1), not names of columns; put a header line "
+            "above it",
+        ),
+        ("a,b\n1,\0\n", "line 2 holds a NUL byte: this is no text"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "line 3 holds a NUL byte: this is no text"),
+        (
+            b"PK\x03\x04rest",
+            "this is an Excel workbook or another zip archive; save the table as CSV (UTF-8) or "
+            "Parquet",
+        ),
+        (b"PAR1rest", "this is a Parquet file; name it .parquet"),
+        (gzip.compress(b"a\n1\n", mtime=0), "this is compressed by gzip; name it .csv.gz"),
+    ],
+)
+def test_what_is_no_table_is_refused_with_its_row(tmp_path, content, message):
+    assert refusal(tmp_path, content).startswith(message)
+
+
+def test_quotation_marks_and_line_ends_within_cells_are_fine_if_the_marks_are_doubled(tmp_path):
+    texts = ['he said "no"\nand went', '5" pipe\n', '"\n"', "\n", "x" * 200_000 + '\n"']
+    write_table(pa.table({"n": range(5), "text": texts}), tmp_path / "a.csv")
+    assert read_table(tmp_path / "a.csv")["text"].to_pylist() == texts
+    assert content_of(tmp_path, 'n,size\n1,5" pipe\n2,6" pipe\n')["size"].to_pylist() == [
+        '5" pipe',
+        '6" pipe',
+    ]
+
+
+def test_an_endless_row_is_told_from_a_long_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(_delimited, "BLOCK", 1 << 16)
+    long = "word " * 5000
+    assert content_of(tmp_path, f'a,b\n1,"{long}"\n2,"x"\n')["b"][0].as_py() == long
+    left_open = 'a,b\n1,"x"\n2,"y\n' + "3,z\n" * 60_000
+    assert (
+        refusal(tmp_path, left_open)
+        == "row 2: a quotation mark is left open, or not doubled within a cell"
+    )
+    too_long = f'a,b\n1,"{long * 10}"\n2,"x"\n'
+    assert refusal(tmp_path, too_long) == "a row has more than 0 MB; use Parquet for such long ones"
+
+
+def test_numbered_columns_are_a_header(tmp_path):
+    assert content_of(tmp_path, "0,1,2\n5,6,7\n").column_names == ["0", "1", "2"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.text(
+                st.characters(exclude_categories=("Cs",), exclude_characters="\0\r"), max_size=8
+            ),
+            st.integers(-5, 10**17),
+        ),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_any_text_goes_to_csv_and_back(tmp_path_factory, rows):
+    path = tmp_path_factory.mktemp("any") / "a.csv"
+    texts = [text for text, _ in rows]
+    table = pa.table(
+        {"n": [number for _, number in rows], "word": ["anchor"] * len(rows), "text": texts}
+    )
+    write_table(table, path)
+    back = read_table(path)
+    assert back["n"].to_pylist() == table["n"].to_pylist()
+    # Only a column of texts that all look alike comes back as something else.
+    if back["text"].type == pa.string():
+        assert back["text"].to_pylist() == [
+            None if text in _delimited.MISSING else text for text in texts
+        ]
+
+
+# -------------------------------------------------------------------- files
+
+
+@pytest.mark.parametrize(
+    "name", ["a.csv", "a.tsv", "a.csv.gz", "a.csv.bz2", "a.csv.xz", "a.tsv.zst", "A.CSV"]
+)
+def test_text_files_round_trip(tmp_path, name):
+    table = pa.table(ROWS)
+    write_table(table, tmp_path / name)
+    back = read_table(tmp_path / name)
+    assert back.to_pydict() == ROWS | {"name": ["a,b", 'say "x"', "two\nlines", None, None]}
+    assert os.listdir(tmp_path) == [name]
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.feather", "a.arrow", "a.jsonl", "a.jsonl.gz"])
+def test_typed_files_keep_lists_and_empty_texts(tmp_path, name):
+    rows = ROWS | {"tags": [["a", "b"], [], None, ["c"], ["d"]], "vector": [[0.5, 1.0]] * 5}
+    write_table(pa.table(rows), tmp_path / name)
+    assert read_table(tmp_path / name).to_pydict() == rows
+
+
+def test_compression_is_real_and_damage_is_seen(tmp_path):
+    write_table(pa.table({"a": range(50_000)}), tmp_path / "a.csv.xz")
+    assert lzma.decompress((tmp_path / "a.csv.xz").read_bytes()).startswith(b"a\n0\n1\n")
+    text = b"a\n" + b"".join(b"%d\n" % i for i in range(50_000))
+    for name, content in (
+        ("a.csv.gz", gzip.compress(text, mtime=0)),
+        ("a.csv.bz2", bz2.compress(text)),
+        ("a.csv.xz", lzma.compress(text)),
+    ):
+        assert content_of(tmp_path, content, name).num_rows == 50_000
+        for broken in (content[: len(content) // 2], b"plain text"):
+            assert refusal(tmp_path, broken, name).startswith(
+                "the file is damaged, or not compressed as its name says"
+            )
+    content = pa.compress(text, "zstd", asbytes=True)
+    assert content_of(tmp_path, content, "a.csv.zst").num_rows == 50_000
+    for broken in (content[: len(content) // 2], b"plain text"):
+        assert refusal(tmp_path, broken, "a.csv.zst").startswith(
+            "the file is damaged, or not compressed"
+        )
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.feather", "a.arrow"])
+def test_damaged_binary_files_are_refused(tmp_path, name):
+    write_table(pa.table(ROWS), tmp_path / "good.parquet")
+    content = (tmp_path / "good.parquet").read_bytes()
+    for broken in (b"", content[:-20], b"a,b\n1,2\n" * 20):
+        assert refusal(tmp_path, broken, name)
+
+
+def test_arrow_streams_are_read(tmp_path):
+    table = pa.table({"a": [1, 2]})
+    with pa.ipc.new_stream(tmp_path / "a.arrow", table.schema) as writer:
+        writer.write_table(table)
+    assert read_table(tmp_path / "a.arrow").to_pydict() == {"a": [1, 2]}
+
+
+def test_parquet_is_read_alone_whatever_the_folder_is_called(tmp_path):
+    (tmp_path / "year=2020").mkdir()
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "year=2020" / "a.parquet")
+    assert read_table(tmp_path / "year=2020" / "a.parquet").column_names == ["a"]
+
+
+def test_rare_types_become_common_ones(tmp_path):
+    tensor = pa.FixedShapeTensorArray.from_numpy_ndarray(np.ones((2, 3), np.float32))
+    table = pa.table(
+        {
+            "category": pa.array(["x", "y"]).dictionary_encode(),
+            "numbers": pa.array([5, 6]).dictionary_encode(),
+            "view": pa.array(["x", "y"], pa.string_view()),
+            "tensor": tensor,
+        }
+    )
+    pq.write_table(table, tmp_path / "a.parquet")
+    types = dict(
+        zip(table.column_names, read_table(tmp_path / "a.parquet").schema.types, strict=True)
+    )
+    assert pa.types.is_dictionary(types["category"])
+    assert types["numbers"] == pa.int64()
+    assert types["view"] in (pa.string(), pa.large_string())
+    assert pa.types.is_fixed_size_list(types["tensor"])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            '{"a": 1}\n{"a": 2}\n{"a": "x"}\n',
+            "row 3, column 'a': string where earlier rows have number; use one type",
+        ),
+        (
+            '{"a": [1]}\n{"a": ["x"]}\n',
+            "row 2, column 'a': string where earlier rows have number; use one type",
+        ),
+        ('{"a": 1}\n{"a": \n', "row 2 is not a JSON object on a line of its own"),
+        ("[1, 2]\n", "row 1"),
+        ("", "the file is empty"),
+    ],
+)
+def test_bad_json_lines_are_refused_with_their_row(tmp_path, content, message):
+    assert refusal(tmp_path, content, "a.jsonl").startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("a.xlsx", "workbooks are not read; save the table as CSV (UTF-8) or Parquet"),
+        ("a.json", "tables are files ending in .csv, .tsv, .txt, .jsonl"),
+        ("a", "tables are files ending in"),
+        ("a.parquet.gz", "tables are files ending in"),
+    ],
+)
+def test_other_endings_are_refused_for_reading_and_writing(tmp_path, name, message):
+    assert refusal(tmp_path, "a\n1\n", name).startswith(message)
+    with pytest.raises(TableError, match="a"):
+        write_table(pa.table({"a": [1]}), tmp_path / name)
+
+
+def test_paths_that_cannot_be_read_are_named(tmp_path):
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "folder.parquet").mkdir()
+    for name, message in (
+        ("none.csv", "the file cannot be read (No such file or directory)"),
+        ("none.parquet", "the file cannot be read (No such file or directory)"),
+        ("folder.csv", "the file cannot be read (Is a directory)"),
+        ("folder.parquet", "the file cannot be read"),
+    ):
+        with pytest.raises(TableError) as caught:
+            read_table(tmp_path / name)
+        assert str(caught.value).startswith(f"{tmp_path / name}: {message}")
+
+
+def test_tables_without_rows_or_with_twin_columns_are_refused(tmp_path):
+    pq.write_table(pa.table({"a": pa.array([], pa.int64())}), tmp_path / "a.parquet")
+    with pytest.raises(TableError, match="the table has no rows"):
+        read_table(tmp_path / "a.parquet")
+    pq.write_table(
+        pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["x", "x"]), tmp_path / "a.parquet"
+    )
+    with pytest.raises(TableError, match="more than one column is named 'x'"):
+        read_table(tmp_path / "a.parquet")
+
+
+# -------------------------------------------------------------------- writing
+
+
+def test_csv_passes_through_byte_by_byte(tmp_path):
+    text = (
+        'id,zip,"a, b",s,n,x,d\n1,01067,"x ""y""",p '
+        "q,,0.5,2020-01-01\n2,10115,,TRUE,-7,1.25,2021-02-03\n"
+    )
+    table = content_of(tmp_path, text)
+    write_table(table, tmp_path / "b.csv")
+    assert (tmp_path / "b.csv").read_text() == text
+    assert b"surelabel" not in (tmp_path / "b.csv").read_bytes()
+    write_table(table, tmp_path / "b.parquet")
+    assert not pq.read_metadata(tmp_path / "b.parquet").metadata.get(b"surelabel.source")
+
+
+def test_what_csv_has_no_form_for_is_written_as_json_or_empty(tmp_path):
+    table = pa.table(
+        {
+            "tags": [["a", 'q"'], None, []],
+            "vector": pa.FixedSizeListArray.from_arrays(pa.array([1.0, 0.1, 2, 3, 4, 5]), 2),
+            "struct": [{"a": 1}, {"a": None}, None],
+            "x": [float("nan"), 1.0, None],
+            "category": pa.array(["u", None, "v"]).dictionary_encode(),
+        }
+    )
+    write_table(table, tmp_path / "a.csv")
+    lines = (tmp_path / "a.csv").read_text().splitlines()
+    assert lines[1] == '"[""a"", ""q\\""""]","[1.0, 0.1]","{""a"": 1}",,u'
+    assert lines[2] == ',"[2.0, 3.0]","{""a"": null}",1,'
+    with pytest.raises(
+        TableError, match=r"a\.csv: a \.csv file cannot hold this table .*; use \.parquet"
+    ):
+        write_table(pa.table({"b": [b"\xff"]}), tmp_path / "a.csv")
+    assert (tmp_path / "a.csv").read_text().splitlines() == lines
+    assert os.listdir(tmp_path) == ["a.csv"]
+
+
+class FullDisk:
+    """A file that takes so many bytes and no more."""
+
+    def __init__(self, file, room):
+        self.file, self.room = file, room
+
+    def write(self, data):
+        self.room -= len(data)
+        if self.room < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return self.file.write(data)
+
+    def __getattr__(self, name):
+        return getattr(self.file, name)
+
+
+@pytest.mark.parametrize(
+    "name", ["a.csv", "a.csv.gz", "a.csv.zst", "a.parquet", "a.feather", "a.jsonl"]
+)
+def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch, name):
+    path = tmp_path / name
+    write_table(pa.table({"a": [1]}), path)
+    before = path.read_bytes()
+    original = table_files.replacing
+
+    class Replacing:
+        def __init__(self, path):
+            self.context = original(path)
+
+        def __enter__(self):
+            return FullDisk(self.context.__enter__(), 100)
+
+        def __exit__(self, *error):
+            return self.context.__exit__(*error)
+
+    monkeypatch.setattr(table_files, "replacing", Replacing)
+    noise = random.Random(0)
+    with pytest.raises(
+        TableError,
+        match=r"the file cannot be written .*No space left on device.*; nothing was changed",
+    ):
+        write_table(pa.table({"a": [noise.random() for _ in range(10_000)]}), path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_an_interrupt_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "a.csv"
+    path.write_text("old")
+
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(table_files, "write_delimited", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_table(pa.table({"a": [1]}), path)
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.csv"]
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    with pytest.raises(
+        TableError, match=r"none/a\.csv: the file cannot be written \(No such file or directory\)"
+    ):
+        write_table(pa.table({"a": [1]}), tmp_path / "none" / "a.csv")
+
+
+def test_a_link_stays_a_link(tmp_path):
+    (tmp_path / "real.csv").write_text("old")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
+    write_table(pa.table({"a": [1]}), tmp_path / "link.csv")
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "real.csv").read_text() == "a\n1\n"
+
+
+def test_a_formula_is_only_text(tmp_path):
+    text = "=HYPERLINK(0),@SUM(1+1),-2+3\n=cmd|' /C calc'!A0,@x,y\n"
+    write_table(content_of(tmp_path, text), tmp_path / "b.csv")
+    assert (tmp_path / "b.csv").read_text() == text
+
+
+# -------------------------------------------------------------------- data frames
+
+
+@pytest.mark.parametrize(
+    "make", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"]
+)
+def test_frames_come_back_as_the_same_kind(make):
+    frame = make({"a": [1, 2, 3], "b": ["x", None, "z"]})
+    table = from_frame(frame)
+    assert table.to_pydict() == {"a": [1, 2, 3], "b": ["x", None, "z"]}
+    back = to_frame(table.append_column("c", pa.array([1.5, 2.5, 3.5])), frame)
+    assert type(back) is type(frame)
+    assert list(back["c"]) == [1.5, 2.5, 3.5] or pc.sum(back["c"]).as_py() == 7.5
+
+
+def test_a_pandas_index_is_kept_and_is_no_column():
+    frame = pd.DataFrame({"a": [1, 2]}, index=["p", "q"])
+    table = from_frame(frame)
+    assert table.column_names == ["a"]
+    assert to_frame(table, frame).index.tolist() == ["p", "q"]
+
+
+def test_what_is_no_frame_is_refused():
+    with pytest.raises(TableError, match=r"expected a data frame in memory .*, not dict"):
+        from_frame({"a": [1]})
+    with pytest.raises(TableError, match="not LazyFrame"):
+        from_frame(pl.DataFrame({"a": [1]}).lazy())
+    with pytest.raises(TableError, match=r"the data frame cannot be made a table: .*column a"):
+        from_frame(pd.DataFrame({"a": [1, "x", [2]]}))
+    with pytest.raises(TableError, match="no rows"):
+        from_frame(pd.DataFrame({"a": []}))
+
+
+# -------------------------------------------------------------------- names
+
+
+def test_the_nearest_column_is_suggested():
+    table = pa.table({"Text": ["x"], "labels": ["y"]})
+    with pytest.raises(
+        TableError,
+        match=(
+            r"^file: there is no column 'lables'; did you mean 'labels'\? The columns are Text, "
+            r"labels$"
+        ),
+    ):
+        find_column(table, "lables", "file")
+    with pytest.raises(TableError, match="did you mean 'Text'"):
+        find_column(table, "text")
+    with pytest.raises(
+        TableError, match=r"^table: there is no column 'q'; the columns are Text, labels$"
+    ):
+        find_column(table, "q")

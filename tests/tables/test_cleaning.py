@@ -1,0 +1,246 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.preprocessing import scale
+
+from surelabel import CandidateSets, make_partial
+from surelabel.exceptions import CandidateError, InputError, ParameterError
+from surelabel.tables import cleaning, comparison, judging
+from surelabel.tables.cleaning import CERTAIN, LIKELY, LOOK, clean
+
+
+@pytest.fixture(scope="module")
+def cleaned(iris, make_labels):
+    X, y, sets = iris
+    gold = np.where(np.arange(len(y)) % 10 == 0, y, -1)
+    gold[0] = 2  # somebody knows better than the features
+    return clean(X, make_labels(sets, gold=gold), max_error=0.05), gold
+
+
+def test_labels_are_right_and_known_ones_stay(iris, cleaned):
+    X, y, _ = iris
+    result, gold = cleaned
+    assert np.mean(result.label == y) > 0.95
+    known = gold >= 0
+    assert np.array_equal(result.label[known], gold[known])
+    assert np.all(result.confidence[known] == 1)
+    assert np.all(result.second[known] == -1)
+    assert not result.gain[known].any()
+    assert not result.outside[known].any()
+    assert np.mean(result.model.predict(X) == result.classes[y]) > 0.9
+
+
+def test_statuses_say_what_the_confidence_says(cleaned):
+    result, _ = cleaned
+    assert set(result.status) <= {CERTAIN, LIKELY, LOOK}
+    kept = result.status == CERTAIN
+    assert np.array_equal(kept, (result.confidence >= 0.95) & ~result.outside)
+    assert result.n_kept == kept.sum() > 50
+    assert result.expected_error == pytest.approx(np.mean(1 - result.confidence[kept]))
+    assert np.all(result.confidence[result.status == LIKELY] >= 0.75)
+
+
+def test_rows_that_contradict_their_candidates_are_looked_at(make_labels):
+    X, y = load_digits(return_X_y=True)
+    X, y = scale(X[:400]), y[:400]
+    given = np.where(np.arange(400) % 25 == 0, (y + 1) % 10, y)
+    result = clean(X, make_labels(CandidateSets.from_labels(given)), max_error=0.6)
+    assert np.sum(result.outside[::25]) >= 8
+    assert np.mean(result.outside[given == y]) < 0.01
+    assert np.all(result.status[result.outside] == LOOK)
+    right = result.suggestion[result.outside] == y[result.outside]
+    assert right.mean() > 0.8
+    assert np.all(result.suggestion[~result.outside] == -1)
+
+
+def test_gold_rows_are_measured_without_their_gold(cleaned):
+    result, gold = cleaned
+    assert (
+        result.n_gold == len(result.gold_confidence) == len(result.gold_right) == np.sum(gold >= 0)
+    )
+    assert result.gold_error == pytest.approx(1 - result.gold_right.mean())
+    assert 0 <= result.gold_ece < 0.3
+    assert result.gold_confidence.max() < 1
+
+
+def test_what_else_comes_out(cleaned):
+    result, _ = cleaned
+    assert set(result.seconds) == {"choose parameters", "judge rows", "calibrate", "fit"}
+    assert result.proba.shape == (150, 3)
+    assert result.proba.dtype == np.float32
+    np.testing.assert_allclose(result.proba.sum(axis=1), 1, atol=1e-5)
+    assert np.all(np.diff(result.objective_path[1:]) <= 1e-8)
+    assert len(result.delta_path) == len(result.objective_path)
+    assert set(result.parameters) == {"lam", "beta", "kernel"}
+    assert 0.9 < result.cv_score <= 1
+    assert result.method == "SURE"
+    assert result.annotators == []
+
+
+def test_the_promise_is_kept_on_digits(make_labels):
+    X, y = load_digits(return_X_y=True)
+    X, y = scale(X[:600]), y[:600]
+    result = clean(X, make_labels(make_partial(y, p=0.9, r=2, random_state=0)), max_error=0.02)
+    kept = result.status == CERTAIN
+    assert kept.mean() > 0.5
+    assert np.mean(result.label[kept] != y[kept]) <= 0.02
+    look = result.status == LOOK
+    assert np.mean(result.label[look] != y[look]) > 5 * np.mean(result.label[~look] != y[~look])
+
+
+def test_features_that_say_nothing_make_nothing_certain(make_labels):
+    """Models that had learned from the rows they judge would be sure of them."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, 200)
+    result = clean(
+        rng.standard_normal((200, 20)), make_labels(make_partial(y, p=1, r=1, random_state=0))
+    )
+    assert np.mean(result.status == CERTAIN) < 0.05
+    assert result.confidence.mean() < 0.7
+
+
+def test_labels_that_never_occur_apart_are_never_certain(make_labels):
+    """The model learns to tell setosa from the others; nothing says which of two names that go
+    together is whose.
+    """
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 300)
+    X = np.eye(3)[y] * 6 + rng.standard_normal((300, 3))
+    lists = [["b", "c"] if label else ["a"] for label in y]
+    result = clean(X, make_labels(CandidateSets.from_lists(lists)))
+    assert np.all(result.status[y == 0] == CERTAIN)
+    assert result.confidence[y > 0].max() <= 0.5 + 1e-6
+
+
+def test_rows_that_nothing_decides_are_not_certain(make_labels, monkeypatch):
+    """Where two labels always stand together, a model that retrains itself settles for one: it must
+    not pass for knowledge.
+    """
+    settling = {"lam": 0.5, "beta": 0.3}
+    monkeypatch.setattr(
+        cleaning, "search", lambda *args: replace(comparison.search(*args), parameters=settling)
+    )
+    rng = np.random.default_rng(0)
+    corner = rng.choice(5, 300, p=[0.15, 0.15, 0.15, 0.15, 0.4])
+    X = np.eye(5)[corner] * 8 + rng.standard_normal((300, 5))
+    lists = [[["a"], ["b"], ["c"], ["d"], ["b", "c"]][where] for where in corner]
+    labels = make_labels(CandidateSets.from_lists(lists))
+    result = clean(X, labels, max_error=0.1)
+    assert np.all(result.status[corner < 4] == CERTAIN)
+    assert np.mean(result.status[corner == 4] == CERTAIN) < 0.4
+    monkeypatch.setattr(judging, "_confirmed", lambda witness, candidates, best: np.ones(len(best)))
+    assert np.mean(clean(X, labels, max_error=0.1).status[corner == 4] == CERTAIN) > 0.8, (
+        "this is what the witness is for"
+    )
+
+
+def test_same_seed_same_answer(iris, make_labels):
+    X, _, sets = iris
+    first, second = (clean(X[::3], make_labels(sets[::3]), random_state=5) for _ in range(2))
+    for name in ("label", "confidence", "second", "margin", "gain", "proba", "status"):
+        assert np.array_equal(getattr(first, name), getattr(second, name)), name
+
+
+def test_thirty_rows(iris, make_labels):
+    X, y, sets = iris
+    rows = np.arange(0, 150, 5)
+    result = clean(X[rows], make_labels(sets[rows]))
+    assert np.mean(result.label == y[rows]) > 0.8
+
+
+def test_rows_without_labels_are_labelled_by_their_features(iris, make_labels):
+    X, y, sets = iris
+    lists = sets.to_lists()
+    for i in range(0, 150, 15):
+        lists[i] = []
+    sets = CandidateSets.from_lists(lists, unlabelled="all")
+    result = clean(X, make_labels(sets, unlabelled=np.arange(150) % 15 == 0))
+    assert np.mean(result.label[::15] == y[::15]) >= 0.8
+    assert not result.outside[::15].any()
+
+
+def test_votes(crowd, make_labels):
+    X, y, votes, sets = crowd
+    result = clean(X, make_labels(sets, votes=votes, names=("ann", "bob", "eve")))
+    majority = np.stack([(votes == k).sum(axis=1) for k in range(3)], axis=1).argmax(axis=1)
+    assert np.mean(result.label == y) > np.mean(majority == y) + 0.05
+    ann, bob, eve = result.annotators
+    assert ann.agreement > bob.agreement > eve.agreement
+    assert ann.agreement == pytest.approx(
+        np.mean(votes[votes[:, 0] >= 0, 0] == result.label[votes[:, 0] >= 0])
+    )
+
+
+def test_another_method(iris, make_labels):
+    X, y, sets = iris
+    result = clean(X, make_labels(sets), method="PLKNN")
+    assert result.method == "PLKNN"
+    assert list(result.parameters) == ["n_neighbors"]
+    assert np.mean(result.label == y) > 0.9
+    assert len(result.objective_path) == 0
+
+
+def test_equal_rows_are_left_out_together():
+    groups = np.repeat(np.arange(40), 3)
+    folds = cleaning._folds(groups, 0)
+    assert len(folds) == 10
+    assert np.array_equal(np.sort(np.concatenate([test for _, test in folds])), np.arange(120))
+    for train, test in folds:
+        assert not set(groups[train]) & set(groups[test])
+        assert len(train) + len(test) == 120
+
+
+def test_duplicates_with_different_candidates_are_numbered(iris, make_labels):
+    X, _, _ = iris
+    X = np.concatenate([X[:40], X[:2]])
+    sets = CandidateSets.from_lists(
+        [["a", "b"] if i % 2 else ["b"] for i in range(40)] + [["a", "b"], ["a", "b"]]
+    )
+    result = clean(X, make_labels(sets))
+    assert result.duplicate[[0, 40]].tolist() == [0, 0]
+    assert result.duplicate[[1, 41]].tolist() == [-1, -1]
+
+
+def test_many_rows_are_fitted_by_landmarks(iris, make_labels, monkeypatch):
+    monkeypatch.setattr(cleaning, "EXACT_ROWS", 100)
+    X, y, sets = iris
+    result = clean(X.astype(np.float32), make_labels(sets))
+    assert result.parameters["solver"] == "nystroem"
+    assert np.mean(result.label == y) > 0.9
+
+
+def test_an_answer_helps_most_where_doubts_are_alike():
+    doubt = np.array([0.4, 0.4, 0.4, 0.4, 0.0])
+    gain = cleaning._gain(np.array([0, 1, 0, 2, 0]), np.array([1, 0, 1, 3, -1]), doubt, 4)
+    assert gain[0] == gain[1] == gain[2] == pytest.approx(0.4 * np.sqrt(1.2))
+    assert gain[3] == pytest.approx(0.4 * np.sqrt(0.4))
+    assert gain[4] == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"max_error": 0.0}, ParameterError, "max_error is a share"),
+        ({"max_error": 1.5}, ParameterError, "max_error is a share"),
+        ({"method": "SURF"}, ParameterError, "there is no method 'SURF'; did you mean 'SURE'"),
+        (
+            {"X": np.zeros((3, 2))},
+            InputError,
+            r"X has shape \(3, 2\) but there are labels for 150 rows",
+        ),
+        ({"X": np.zeros((150, 2))}, InputError, "different row"),
+    ],
+)
+def test_errors(iris, make_labels, change, error, message):
+    X, _, sets = iris
+    arguments = {"X": X, "labels": make_labels(sets)} | change
+    with pytest.raises(error, match=message):
+        clean(**arguments)
+
+
+def test_nothing_to_learn_from(iris, make_labels):
+    sets = CandidateSets.from_lists([["a", "b"]] * 150)
+    with pytest.raises(CandidateError, match="nothing to learn"):
+        clean(iris[0], make_labels(sets))

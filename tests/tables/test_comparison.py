@@ -1,0 +1,95 @@
+import numpy as np
+import pytest
+from sklearn.model_selection import KFold
+
+from surelabel import CandidateSets, PLKNNClassifier, covering_rate
+from surelabel.exceptions import CandidateError, InputError, ParameterError
+from surelabel.tables import comparison
+from surelabel.tables.comparison import compare, find_method
+
+FEW = ["PLKNN", "SURE"]
+
+
+@pytest.fixture(scope="module")
+def compared(iris):
+    X, _, sets = iris
+    return compare(X, sets, methods=FEW, folds=4, random_state=3)
+
+
+def test_scores_are_those_of_the_parameters_on_the_folds(iris, compared):
+    X, _, sets = iris
+    (knn,) = [result for result in compared if result.method == "PLKNN"]
+    scores = []
+    for train, test in KFold(4, shuffle=True, random_state=3).split(X):
+        model = PLKNNClassifier(**knn.parameters).fit(X[train], sets[train])
+        scores.append(covering_rate(sets[test], model.predict(X[test])))
+    assert knn.covering_rate == pytest.approx(np.mean(scores))
+    assert knn.covering_sd == pytest.approx(np.std(scores))
+    assert 0.5 < knn.approximated_accuracy <= knn.covering_rate
+    assert knn.n_rows == 150
+    assert knn.seconds > 0
+
+
+def test_best_first(compared):
+    assert {result.method for result in compared} == set(FEW)
+    assert compared[0].covering_rate >= compared[1].covering_rate
+    assert all(result.error is None and result.parameters for result in compared)
+
+
+def test_a_sample_of_the_rows_that_say_something(iris):
+    X, _, sets = iris
+    lists = [[] if i < 50 else row for i, row in enumerate(sets.to_lists())]
+    sets = CandidateSets.from_lists(lists, classes=sets.classes, unlabelled="all")
+    rows = comparison.sample_rows(sets, 60, 0)
+    assert len(rows) == 60
+    assert rows.min() >= 50
+    assert np.all(np.diff(rows) > 0)
+    assert compare(X, sets, methods=["PLKNN"], max_rows=60)[0].n_rows == 60
+
+
+@pytest.mark.parametrize(("n_rows", "most"), [(12, 8), (6, 3)])
+def test_small_tables_have_fewer_neighbours(iris, n_rows, most):
+    X, _, sets = iris
+    rows = np.linspace(0, 149, n_rows).astype(int)
+    for result in compare(X[rows], sets[rows], methods=["PLKNN", "IPAL"], folds=4):
+        assert result.error is None
+        assert result.parameters["n_neighbors"] <= most
+
+
+def test_a_method_that_fails_is_said_to_and_comes_last(iris, monkeypatch):
+    X, _, sets = iris
+
+    def fail(self, X, y):
+        raise InputError("not with these features")
+
+    monkeypatch.setattr(PLKNNClassifier, "fit", fail)
+    best, failed = compare(X, sets, methods=FEW)
+    assert best.method == "SURE"
+    assert failed.error == "not with these features"
+    assert np.isnan(failed.covering_rate)
+
+
+def test_all_methods_by_default(iris, monkeypatch):
+    asked = []
+    monkeypatch.setattr(comparison, "_try", lambda method, *_: asked.append(method.name))
+    monkeypatch.setattr(comparison, "sorted", lambda found, key: found, raising=False)
+    compare(*iris[::2])
+    assert {"SURE", "PLKNN", "CLPL", "IPAL"} <= set(asked)
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("sure", "SURE"), ("pl-knn", "PLKNN"), ("PLSWM", "PLSVM")]
+)
+def test_the_nearest_method_is_suggested(name, near):
+    with pytest.raises(ParameterError, match=f"there is no method '{name}'; did you mean '{near}'"):
+        find_method(name)
+
+
+def test_errors(iris):
+    X, _, sets = iris
+    with pytest.raises(CandidateError, match="X has 149 rows but there are candidates for 150"):
+        compare(X[1:], sets)
+    with pytest.raises(ParameterError, match="10 rows with labels cannot be split into 11 folds"):
+        compare(X, sets, max_rows=10, folds=11)
+    with pytest.raises(CandidateError, match="nothing to learn"):
+        compare(X, CandidateSets.from_lists([["a", "b"]] * 150))

@@ -1,0 +1,34 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from surelabel import CandidateSets
+from surelabel.tables.duplicates import conflicts, equal_rows
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([0.0, -0.0, 1.5]), st.sampled_from([0.0, 2.0])),
+        min_size=1,
+        max_size=20,
+    )
+)
+def test_equal_rows_share_a_number(rows):
+    groups = equal_rows(np.array(rows))
+    firsts = {}
+    for row, group in zip(rows, groups, strict=True):
+        assert firsts.setdefault(tuple(x + 0.0 for x in row), group) == group
+    assert len(firsts) == len(set(groups.tolist()))
+    assert groups[0] == 0
+
+
+def test_equal_rows_of_many_blocks_and_orders():
+    X = np.asfortranarray(np.repeat(np.arange(5000, dtype=np.float32)[:, None], 3, axis=1))
+    groups = equal_rows(np.concatenate([X, X[::-1]]))
+    assert np.array_equal(groups, np.concatenate([np.arange(5000), np.arange(5000)[::-1]]))
+
+
+def test_only_groups_with_different_candidates_conflict():
+    sets = CandidateSets.from_lists([["a"], ["a", "b"], ["b"], ["b"], ["c"], ["a"]])
+    assert conflicts(np.array([0, 1, 0, 2, 3, 1]), sets).tolist() == [0, 1, 0, -1, -1, 1]
+    assert conflicts(np.arange(6), sets).tolist() == [-1] * 6

@@ -1,0 +1,145 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from surelabel import CandidateSets
+from surelabel.tables.encoding import Feature
+from surelabel.tables.inspection import inspect
+
+
+def kinds(inspection):
+    return [problem.kind for problem in inspection.problems]
+
+
+def problem(inspection, kind):
+    (found,) = [problem for problem in inspection.problems if problem.kind == kind]
+    return found
+
+
+def numbers(m):
+    return pa.table({"x": np.arange(m, dtype=float)})
+
+
+def look(make_labels, candidates, table=None, features=None, **known):
+    table = numbers(len(candidates)) if table is None else table
+    features = (
+        [Feature(name, "number") for name in table.column_names] if features is None else features
+    )
+    return inspect(make_labels(candidates, table=table, **known), features, table)
+
+
+def test_a_sound_table_has_no_problem(make_labels):
+    sets = CandidateSets.from_lists([["a"], ["b"], ["a", "b"], ["c"], ["b", "c"]] * 10)
+    found = look(make_labels, sets)
+    assert found.problems == []
+    assert found.summary.average_size == pytest.approx(1.4)
+    assert (found.certain, found.unlabelled, found.n_gold, found.gold_inside) == (30, 0, 0, None)
+    assert [(pair.first, pair.second, pair.rows, pair.share) for pair in found.confused] == [
+        (0, 1, 10, 0.5),
+        (1, 2, 10, 0.5),
+    ]
+    assert found.votes_per_row is None
+
+
+def test_rows_without_labels(make_labels):
+    sets = CandidateSets.from_lists([["a"], ["b"], [], ["a", "b"]] * 10, unlabelled="all")
+    found = look(make_labels, sets, unlabelled=np.arange(40) % 4 == 2)
+    assert found.unlabelled == 10
+    assert problem(found, "unlabelled").rows.tolist() == list(range(2, 40, 4))
+    assert (
+        "10 row(s) have no label (row 3, 7, 11, 15, 19 and 5 more)"
+        in problem(found, "unlabelled").message
+    )
+    assert found.summary.n_rows == 30, "they do not make the table look more ambiguous"
+
+
+def test_gold_outside_the_candidates(make_labels):
+    sets = CandidateSets.from_lists([["a"], ["b"], ["a", "b"]] * 10)
+    gold = np.full(30, -1)
+    gold[:4] = [0, 0, 1, 1]
+    found = look(make_labels, sets, gold=gold)
+    assert (found.n_gold, found.gold_inside) == (4, 0.5)
+    assert found.gold_frequency.tolist() == [2, 2]
+    assert problem(found, "gold outside").rows.tolist() == [1, 3]
+
+
+def test_duplicates_of_every_kind_of_column(make_labels):
+    table = pa.table(
+        {
+            "number": [1.0, 1.0, 2.0, None, None, 1.0] * 4,
+            "word": pa.array(["p", "p", "q", None, None, "p"] * 4).dictionary_encode(),
+            "vector": [[0.5, 1.0], [0.5, 1.0], [0.5, 1.0], [2.0, 2.0], [2.0, 2.0], [0.5, 9.0]] * 4,
+        }
+    )
+    table = table.slice(0, 6)
+    sets = CandidateSets.from_lists([["a"], ["a", "b"], ["b"], ["b"], ["a", "b"], ["a"]])
+    features = [
+        Feature("number", "number"),
+        Feature("word", "category"),
+        Feature("vector", "vector"),
+    ]
+    found = problem(look(make_labels, sets, table, features), "duplicates")
+    assert found.rows.tolist() == [0, 1, 3, 4]
+    assert "4 rows in 2 group(s)" in found.message
+
+
+def test_classes(make_labels):
+    lists = (
+        [["a"]] * 20
+        + [["b", "a"]] * 20
+        + [["c"], ["a", "c"]] * 2
+        + [["d", "e"]] * 10
+        + [["e"]] * 10
+    )
+    sets = CandidateSets.from_lists(lists, classes=["a", "b", "c", "d", "e", "f"])
+    found = look(make_labels, sets)
+    assert kinds(found) == ["unused class", "rare class", "never alone", "never apart"]
+    assert "class(es) f " in problem(found, "unused class").message
+    assert "class(es) c:" in problem(found, "rare class").message
+    assert "class(es) b, d are" in problem(found, "never alone").message
+    assert "b with a, d with e;" in problem(found, "never apart").message
+
+
+def test_annotators(make_labels):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 60)
+    copy, wrong, bored, rare = (
+        y.copy(),
+        (y + 1) % 3,
+        np.zeros(60, int),
+        np.where(np.arange(60) < 5, y, -1),
+    )
+    for name, votes in {
+        "always agrees": [y, copy, rare],
+        "never agrees": [y, np.where(np.arange(60) % 2, y, -1), wrong],
+        "always the same": [y, bored],
+    }.items():
+        votes = np.stack(votes, axis=1)
+        counts = np.stack([(votes == k).sum(axis=1) for k in range(3)], axis=1)
+        names = [f"annotator {a}" for a in range(votes.shape[1])]
+        found = look(make_labels, CandidateSets.from_counts(counts), votes=votes, names=names)
+        named = [p.message.split("'")[1] for p in found.problems if p.kind == name]
+        assert (
+            named
+            == {
+                "always agrees": names[:2],
+                "never agrees": names[2:],
+                "always the same": names[1:],
+            }[name]
+        )
+        assert found.votes_per_row == pytest.approx(np.mean(np.sum(votes >= 0, axis=1)))
+    assert found.unanimous == pytest.approx(np.mean(y == 0))
+
+
+def test_columns(make_labels):
+    table = pa.table(
+        {"x": np.arange(40.0), "one": [7] * 40, "gaps": [1.5, float("nan"), None, None] * 10}
+    )
+    sets = CandidateSets.from_lists([["a"], ["b"], ["a", "b"], ["b"]] * 10)
+    found = look(make_labels, sets, table)
+    assert kinds(found) == ["constant column", "missing values"]
+    assert "'one'" in problem(found, "constant column").message
+    assert (
+        "column 'gaps' has no value in 75 % of the rows" in problem(found, "missing values").message
+    )
+    assert len(problem(found, "missing values").rows) == 30

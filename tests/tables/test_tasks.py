@@ -1,0 +1,105 @@
+"""The jobs for tables on data frames: the same kind comes back, and the index with it."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import surelabel
+from surelabel.exceptions import ModelFileError, TableError
+from tests.cli.pets import CLASSES, make_table, without_labels
+
+COLUMNS = {"labels": "candidates", "gold": "truth", "id": "name", "exclude": ["note"]}
+TRUTH = [CLASSES[i % 3] for i in range(60)]
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.Table])
+def test_frames_of_any_kind(kind):
+    table, new = make_table(), without_labels(make_table(30, seed=1))
+    if kind is pl.DataFrame:
+        table, new = pl.from_arrow(table), pl.from_arrow(new)
+    elif kind is pd.DataFrame:
+        table, new = table.to_pandas(), new.to_pandas()
+    found = surelabel.clean(table, method="PLKNN", **COLUMNS)
+    assert isinstance(found.frame, kind)
+    assert (
+        found.frame["label"].to_pylist() == TRUTH
+        if kind is pa.Table
+        else list(found.frame["label"]) == TRUTH
+    )
+    predicted = surelabel.predict(found.model, new)
+    assert isinstance(predicted, kind)
+    labels = predicted["label"].to_pylist() if kind is pa.Table else list(predicted["label"])
+    assert labels == TRUTH[:30]
+
+
+def test_the_index_of_pandas_stays():
+    frame = make_table().to_pandas().set_index(np.arange(60) * 2 + 1)
+    found = surelabel.clean(frame, method="PLKNN", **COLUMNS)
+    assert found.frame.index.tolist() == frame.index.tolist()
+
+
+def test_the_same_answer_again():
+    table = make_table()
+    first, second = (surelabel.clean(table, **COLUMNS).frame for _ in range(2))
+    assert first.equals(second)
+
+
+def test_clean_and_fit_give_the_same_kind_of_model(tmp_path):
+    fitted = surelabel.fit(make_table(), method="PLKNN", **COLUMNS)
+    assert fitted.classes.tolist() == list(CLASSES)
+    assert [feature.name for feature in fitted.features] == ["size", "weight", "colour"]
+    surelabel.save_model(fitted.model, tmp_path / "m.skops")
+    loaded = surelabel.load_model(tmp_path / "m.skops")
+    new = without_labels(make_table(30, seed=1))
+    assert surelabel.predict(loaded, new).equals(surelabel.predict(fitted.model, new))
+
+
+def test_predict_gives_first_and_second_choice():
+    fitted = surelabel.fit(make_table(), method="PLKNN", **COLUMNS)
+    new = without_labels(make_table(30, seed=1))
+    proba = fitted.model.predict_proba(new)
+    found = surelabel.predict(fitted.model, new, prefix="p_")
+    order = np.argsort(-proba, axis=1, kind="stable")
+    assert found["p_label"].to_pylist() == [CLASSES[k] for k in order[:, 0]]
+    assert found["p_second"].to_pylist() == [CLASSES[k] for k in order[:, 1]]
+    np.testing.assert_allclose(found["p_confidence"].to_numpy(), proba.max(axis=1), atol=1e-4)
+
+
+def test_gold_is_learned_from():
+    # The candidates say nothing: only the gold rows can tell the classes apart.
+    table = make_table()
+    silent = table.set_column(4, "candidates", pa.array(["cat|cow|dog"] * 60))
+    silent = silent.set_column(
+        5, "truth", pa.array([label if i % 2 else None for i, label in enumerate(TRUTH)])
+    )
+    assert (
+        surelabel.predict(surelabel.fit(silent, method="PLKNN", **COLUMNS).model, silent)[
+            "label"
+        ].to_pylist()
+        == TRUTH
+    )
+
+
+def test_inspect_says_what_is_not_used():
+    found = surelabel.inspect(make_table(), labels="candidates", exclude=["colour"])
+    assert found.unused["colour"] == "it was left out"
+    assert found.unused["name"] == "nearly all its values differ"
+
+
+def test_compare_uses_the_methods_asked_for():
+    found = surelabel.compare(make_table(), methods=["PLKNN", "SURE"], folds=3, **COLUMNS)
+    assert {result.method for result in found} == {"PLKNN", "SURE"}
+
+
+def test_wrong_use():
+    with pytest.raises(TableError, match="expected a data frame in memory"):
+        surelabel.clean([1, 2, 3], labels="a")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'label'"):
+        surelabel.clean(make_table(), label="candidates")
+    with pytest.raises(ModelFileError, match="did not learn from a table"):
+        surelabel.predict(surelabel.PLKNNClassifier(), make_table())
+    with pytest.raises(AttributeError, match="no attribute 'claen'"):
+        surelabel.claen  # noqa: B018
+    assert {"clean", "fit", "SURECV"} <= set(dir(surelabel))
