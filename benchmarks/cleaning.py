@@ -22,7 +22,7 @@ from surelabel.data import catalog
 from surelabel.data.corruption import drop_truth, make_partial_instance
 from surelabel.data.labelling import Labels
 from surelabel.exceptions import DataMissingError
-from surelabel.tables.cleaning import clean
+from surelabel.tables.cleaning import choose_labels
 
 PROMISES = (0.02, 0.05, 0.10)
 KINDS = {
@@ -85,7 +85,7 @@ def measure(X, y, sets, votes, gold_share, seed):
     m = len(y)
     gold = np.where(np.random.default_rng(seed).random(m) < gold_share, y, -1)
     names = () if votes is None else tuple(f"annotator {a}" for a in range(votes.shape[1]))
-    result = clean(
+    result = choose_labels(
         X, Labels(sets, gold, votes, names, np.zeros(m, bool), None, None), random_state=seed
     )
     doubtful = gold < 0

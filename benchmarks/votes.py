@@ -21,7 +21,7 @@ from sklearn.svm import SVC
 from surelabel import SURECV, CandidateSets
 from surelabel.data import catalog
 from surelabel.data.labelling import Labels
-from surelabel.tables.cleaning import clean
+from surelabel.tables.cleaning import choose_labels
 
 PRIORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 # accuracy of each annotator, share of rows each is shown, share of errors that go to the nearest
@@ -85,7 +85,7 @@ def measure(X, y, crowd, n_folds, rng):
             found = model.transduction_ == y[train]
             results[name].append((np.mean(found), np.mean(model.predict(X[test]) == y[test])))
         unknown, names = np.full(len(train), -1), tuple(map(str, range(votes.shape[1])))
-        cleaned = clean(
+        cleaned = choose_labels(
             X[train], Labels(sets[train], unknown, votes[train], names, unknown >= 0, None, None)
         )
         results["clean"].append(

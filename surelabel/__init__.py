@@ -48,14 +48,14 @@ __all__ = [
 
 #: The jobs of the command line, on data frames; imported when they are used, because they need
 #: pyarrow.
-_TABLE_JOBS = ("clean", "compare", "fit", "inspect", "predict")
+_TABLE_JOBS = ("clean", "compare", "convert", "fit", "inspect", "predict")
 
 
 def __getattr__(name: str) -> Any:
     if name in _TABLE_JOBS:
-        from .tables import tasks
+        from . import tables
 
-        return getattr(tasks, name)
+        return getattr(tables, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import surelabel
 
-LAYERS = ["solvers", "data", "evaluation", "estimators", "tables", "experiments", "report", "cli"]
+LAYERS = ["solvers", "data", "evaluation", "estimators", "experiments", "report", "tables", "cli"]
 ROOT = Path(surelabel.__file__).parent
 
 

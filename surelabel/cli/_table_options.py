@@ -14,27 +14,72 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from ..exceptions import ParameterError
-from ._label_options import (
-    Annotator,
-    Decimal,
-    Delimiter,
-    Encoding,
-    Gold,
-    Id,
-    Indicator,
-    LabelsColumn,
-    Long,
-    Separator,
-    Votes,
-    column_names,
-)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..tables.reading import Columns
 
+LABELS = "Where the labels are"
 FEATURES = "What to learn from"
+READING = "How the file is written"
+
+LabelsColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--labels",
+        metavar="COLUMN",
+        help="Candidates in one column: cat|dog, or lists.",
+        rich_help_panel=LABELS,
+    ),
+]
+Separator = Annotated[
+    str, typer.Option(help="What stands between the labels of a cell.", rich_help_panel=LABELS)
+]
+Votes = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMNS",
+        help="One column per annotator: a,b,c or 'annotator_*'.",
+        rich_help_panel=LABELS,
+    ),
+]
+Indicator = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMNS", help="One 0/1 column per class: a,b,c or 'is_*'.", rich_help_panel=LABELS
+    ),
+]
+Gold = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Labels known to be true.", rich_help_panel=LABELS),
+]
+Id = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Names of the rows.", rich_help_panel=LABELS)
+]
+Long = Annotated[
+    bool, typer.Option("--long", help="One row per id and label.", rich_help_panel=LABELS)
+]
+Annotator = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="With --long: who gave the label.", rich_help_panel=LABELS),
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CHAR",
+        help="By default found: comma, semicolon, tab or |.",
+        rich_help_panel=READING,
+    ),
+]
+Encoding = Annotated[str | None, typer.Option(help="By default UTF-8.", rich_help_panel=READING)]
+Decimal = Annotated[
+    str, typer.Option(metavar=".|,", help="What stands before decimals.", rich_help_panel=READING)
+]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMNS", help="Leave these columns out: a,b,c or 'old_*'."),
+]
 
 
 def _columns(text: str) -> Any:
@@ -104,33 +149,21 @@ class TableOptions:
             path, delimiter=self.delimiter, encoding=self.encoding, decimal=self.decimal
         )
 
-    def columns(self, table: pa.Table) -> Columns:
-        """Which columns of the table say what, patterns resolved."""
-        kinds = {
-            name: kind
-            for kind in ("number", "category", "text", "vector")
-            for name in column_names(getattr(self, kind), table)
-        }
+    def columns(self) -> Columns:
+        """Which columns say what, as the table functions take them."""
         given = [name for name in ("labels", "votes", "indicator") if getattr(self, name)]
         if len(given) != 1:
             both = (
                 f"not {' and '.join(f'--{name}' for name in given)}" if given else "none is given"
             )
             raise ParameterError(
-                f"say in one way where the labels are, by --labels, --votes or --indicator; {both}"
+                "say in one way where the labels are, by --labels, --votes or --indicator; " + both
             )
-        return {
-            "labels": self.labels,
-            "separator": self.separator,
-            "votes": column_names(self.votes, table),
-            "indicator": column_names(self.indicator, table),
-            "gold": self.gold,
-            "id": self.id,
-            "long": self.long,
-            "annotator": self.annotator,
-            "features": column_names(self.features, table) if self.features else None,
-            "exclude": column_names(self.exclude, table),
-            "kinds": kinds,  # type: ignore[typeddict-item]
+        reading = ("delimiter", "encoding", "decimal")
+        return {  # type: ignore[return-value]
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name not in reading and getattr(self, field.name) is not None
         }
 
 

@@ -8,23 +8,27 @@ from typing import Annotated
 import typer
 
 from ..exceptions import ParameterError
-from ._label_options import (
+from ..text import count, printable
+from ._screen import print_json
+from ._table_options import (
     Annotator,
     Decimal,
     Delimiter,
     Encoding,
+    Escape,
     Exclude,
     Gold,
     Id,
     Indicator,
+    Json,
     LabelsColumn,
     Long,
     Separator,
     Votes,
-    column_names,
+    check_outputs,
+    check_table_output,
+    write_output,
 )
-from ._screen import count, print_json, printable
-from ._table_options import Escape, Json, check_outputs, check_table_output, write_output
 
 
 def convert(
@@ -71,6 +75,7 @@ def convert(
     from ..data.forms import MAT_LABELLING, labels_to_mat, mat_to_table, to_form
     from ..data.labelling import Labelling, read_labels
     from ..data.table_files import find_column, read_table
+    from ..tables.reading import column_names
 
     if target.suffix != ".mat":
         check_table_output(target)

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ._screen import (
-    count,
-    facts,
-    few,
-    kinds,
-    memory,
-    parameters,
-    peak_memory,
-    percent,
-    print_json,
-    printable,
-    screen,
-    times,
-)
+from ._screen import memory_fact, peak_memory, print_json, show
 from ._table_options import Json, Method, TableFile, TableOptions, check_outputs, table_options
 
 
@@ -52,49 +40,24 @@ def fit(
     """
     from ..estimators import save_model
     from ..progress import stage
-    from ..tables import tasks
+    from ..tables import fit
 
     check_outputs([table], output)
     seconds: dict[str, float] = {}
     with stage("read", seconds, verbose=True):
         rows = options.read(table)
-    fitted = tasks.fit(rows, method=method, verbose=True, **options.columns(rows))
-    save_model(fitted.model, output)
-    seconds |= fitted.seconds
+    found = fit(rows, method=method, verbose=True, **options.columns())
+    save_model(found.model, output)
+    found = replace(found, seconds=seconds | found.seconds)
     if json:
-        print_json(
-            {
-                "model": output,
-                "rows": fitted.n_rows,
-                "classes": fitted.classes,
-                "features": {feature.name: feature.kind for feature in fitted.features},
-                "method": fitted.method,
-                "parameters": fitted.parameters,
-                "covering_rate": fitted.cv_score,
-                "seconds": seconds,
-                "peak_memory": peak_memory(),
-            }
-        )
+        print_json({"model": output} | found.to_dict() | {"peak_memory": peak_memory()})
         return
-    out = screen()
-    out.print(
-        f"{printable(output)}: a model of {count(fitted.n_rows)} and {len(fitted.classes):,} "
-        "classes",
-        style="bold",
-    )
-    out.print(
-        facts(
-            [
-                ("classes", few(fitted.classes.tolist())),
-                ("learned from", kinds(fitted.features)),
-                ("method", f"{fitted.method} ({parameters(fitted.parameters)})"),
-                (
-                    "left-out rows",
-                    f"{percent(fitted.cv_score)} of the predictions are among the candidates",
-                ),
-                ("time", times(seconds)),
-                ("peak memory", memory(peak_memory())),
-            ]
+    overview = found.overview()
+    show(
+        replace(
+            overview,
+            title=f"{output}: {overview.title}",
+            facts=overview.facts + memory_fact(),
+            notes=[f"label new tables: surelabel predict {output} TABLE"],
         )
     )
-    out.print(f"label new tables: surelabel predict {printable(output)} TABLE", style="dim")

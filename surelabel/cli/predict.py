@@ -8,9 +8,12 @@ from typing import Annotated
 import typer
 
 from ..exceptions import ParameterError
-from ._label_options import Decimal, Delimiter, Encoding
-from ._screen import count, print_json, printable
+from ..text import count, printable
+from ._screen import print_json
 from ._table_options import (
+    Decimal,
+    Delimiter,
+    Encoding,
     Escape,
     Json,
     Prefix,
@@ -56,7 +59,7 @@ def predict(
     from ..data.table_files import read_table
     from ..estimators import load_model
     from ..progress import stage
-    from ..tables import tasks
+    from ..tables import predict
 
     if json and output is None:
         raise ParameterError("--json says what was written: name a file by --output")
@@ -67,7 +70,7 @@ def predict(
         loaded = load_model(model)
         rows = read_table(table, delimiter=delimiter, encoding=encoding, decimal=decimal)
     with stage("predict", seconds, verbose=True):
-        found = tasks.predict(loaded, rows, prefix=prefix)
+        found = predict(loaded, rows, prefix=prefix)
     write_output(found, output, escape=escape_formulas)
     if json:
         labels = found[f"{prefix}label"].value_counts().to_pylist()

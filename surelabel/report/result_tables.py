@@ -116,17 +116,6 @@ def number_cell(value: float | None, pattern: str, **more: Any) -> Cell:
     return Cell(pattern.format(value), sort=value, values={"": value}, **more)
 
 
-def percent(share: float) -> str:
-    """A share in per cent, with a digit more where it is small; number and sign stay on one line.
-
-    >>> [percent(share).split() for share in (0.8234, 0.0123, 0.00004)]
-    [['82', '%'], ['1.2', '%'], ['<', '0.1', '%']]
-    """
-    if 0 < share < 0.0005:
-        return "<\N{NO-BREAK SPACE}0.1\N{NO-BREAK SPACE}%"
-    return f"{100 * share:.{1 if share < 0.0995 and share else 0}f}\N{NO-BREAK SPACE}%"
-
-
 def _plus_minus(mean: float | None, std: float | None) -> str:
     if mean is None:
         return "–"

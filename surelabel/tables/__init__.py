@@ -1,0 +1,27 @@
+"""Tables in, clean labels out: what the command line does, on files and data frames."""
+
+from .cleaning import Cleaned, clean
+from .comparison import Comparison, MethodResult, compare
+from .conversion import convert
+from .encoding import Feature, TableEncoder
+from .fitting import Fitted, fit, predict
+from .inspection import Inspection, Problem, inspect
+from .reading import Columns
+
+__all__ = [
+    "Cleaned",
+    "Columns",
+    "Comparison",
+    "Feature",
+    "Fitted",
+    "Inspection",
+    "MethodResult",
+    "Problem",
+    "TableEncoder",
+    "clean",
+    "compare",
+    "convert",
+    "fit",
+    "inspect",
+    "predict",
+]

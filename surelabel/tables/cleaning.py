@@ -1,29 +1,41 @@
-"""From doubtful labels to clean ones: each row's label, how sure it is, and the rows that a person
-should look at.
-"""
+"""``clean``: each row's label, how sure it is, and the rows that a person should look at."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any, Unpack
 
 import numpy as np
+import pyarrow as pa
 from sklearn.base import clone
 from sklearn.model_selection import KFold
+from sklearn.pipeline import Pipeline
 
 from ..data.candidates import CandidateSets
+from ..data.forms import to_form
+from ..data.labelling import Labels
+from ..data.table_files import to_frame
 from ..estimators import Method, SUREClassifier
 from ..evaluation.metrics import expected_calibration_error
 from ..exceptions import InputError, ParameterError
 from ..progress import stage, track
+from ..text import count, percent
 from .annotators import AnnotatorAgreement, annotator_agreement
-from .comparison import find_method, patience, sample_rows, search
+from .comparison import (
+    convergence_warnings_ignored,
+    find_method,
+    sample_rows,
+    search,
+    with_gold,
+)
 from .duplicates import conflicts, equal_rows
+from .encoding import Feature
 from .judging import Judgement, judge
-
-if TYPE_CHECKING:
-    from ..data.labelling import Labels
+from .new_columns import add_columns, check_new_columns, label_column, rounded
+from .overview import Overview, Result, kinds, known, named, parameters, times
+from .reading import Columns, TableRead
 
 CERTAIN, LIKELY, LOOK = "certain", "likely", "look"
 #: A label of at least this confidence is likely; below, a person should look.
@@ -35,9 +47,9 @@ CHOOSE_ROWS = 1900
 EXACT_ROWS = 6000
 
 
-@dataclass(frozen=True)
-class Cleaned:
-    """What :func:`clean` found; all arrays have one entry per row of ``Labels.table``.
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ChosenLabels:
+    """The labels of all rows, and how sure they are; arrays have one entry per row.
 
     Attributes
     ----------
@@ -90,7 +102,7 @@ class Cleaned:
         Convergence of the final model; empty for methods that have none.
     seconds : dict of str to float
         Time by stage.
-    model : estimator
+    classifier : estimator
         The fitted classifier, on ``X``.
     method : str
         Its name.
@@ -123,13 +135,285 @@ class Cleaned:
     objective_path: np.ndarray
     delta_path: np.ndarray
     seconds: dict[str, float]
-    model: Any
+    classifier: Any
     method: str
     parameters: dict[str, Any]
     cv_score: float
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Cleaned(ChosenLabels, Result):
+    """What :func:`clean` found: the table with its new columns, the model, and all behind them.
+
+    The arrays of :class:`ChosenLabels` have one entry per row of ``table``.
+
+    Attributes
+    ----------
+    frame : data frame
+        The rows as they were, with the columns of :func:`clean` added; of the kind that was given.
+    model : Pipeline
+        The encoder and the final classifier, as :func:`~surelabel.fit` gives them.
+    labels : Labels
+        The labels as they were read.
+    features : list of Feature
+        The columns learned from.
+    X : ndarray of shape (m, n)
+        What they became.
+    source : str
+        The name of the table: its file, or "table".
+    """
+
+    frame: Any
+    model: Pipeline
+    labels: Labels
+    features: list[Feature]
+    X: np.ndarray
+    source: str
+
+    @property
+    def table(self) -> pa.Table:
+        """The rows as they were; in long form, one for each id."""
+        return self.labels.table
+
+    @property
+    def status_counts(self) -> dict[str, int]:
+        """Number of rows by status."""
+        return {status: int(np.sum(self.status == status)) for status in (CERTAIN, LIKELY, LOOK)}
+
+    def report(
+        self,
+        path: str | Path,
+        *,
+        title: str | None = None,
+        text: str | None = None,
+        image: str | None = None,
+        folder: str | Path | None = None,
+    ) -> Path:
+        """Write one page about the result, which opens offline and needs nothing else.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to write the page (``.html``).
+        title : str, default=None
+            Its title; by default the name of the table.
+        text : str, default=None
+            A column whose text is shown with every row to look at; by default the first text
+            learned from.
+        image : str, default=None
+            A column of paths of images, relative to ``folder``, to show with every row.
+        folder : path-like, default=None
+            Where the images are; by default the folder of the table's file. Images elsewhere are
+            not read, whatever the table says.
+
+        Returns
+        -------
+        Path
+            The page written.
+        """
+        from .page import write_page  # draws with matplotlib
+
+        return write_page(self, path, title=title, text=text, image=image, folder=folder)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain names and values, for machines."""
+        return {
+            "rows": len(self.label),
+            "classes": self.classes,
+            "status": self.status_counts,
+            "max_error": self.max_error,
+            "expected_error": self.expected_error,
+            "outside": int(self.outside.sum()),
+            "duplicate_groups": int(self.duplicate.max() + 1),
+            "gold_rows": self.n_gold,
+            "gold_error": self.gold_error,
+            "gold_calibration_error": self.gold_ece,
+            "annotators": [
+                {
+                    "name": person.name,
+                    "votes": person.n_votes,
+                    "agreement": person.agreement,
+                    "gold_votes": person.n_gold,
+                    "gold_agreement": person.gold_agreement,
+                }
+                for person in self.annotators
+            ],
+            "features": {feature.name: feature.kind for feature in self.features},
+            "method": self.method,
+            "parameters": self.parameters,
+            "solver": getattr(self.classifier, "solver_", None),
+            "covering_rate": self.cv_score,
+            "seconds": self.seconds,
+        }
+
+    def overview(self) -> Overview:
+        """The result in short."""
+        m, outside = len(self.label), int(self.outside.sum())
+        groups = int(self.duplicate.max() + 1)
+        meanings = {
+            CERTAIN: f"keep these: expected error {percent(self.expected_error)}, "
+            f"at most {percent(self.max_error)} each",
+            LIKELY: "probably right",
+            LOOK: "a person should look at these; the column look says which first",
+        }
+        width = max(len(f"{n:,}") for n in self.status_counts.values())
+        solver = getattr(self.classifier, "solver_", None)
+        with_solver = f", solver {solver}" if solver else ""
+        agreement = (f"{person.name} {percent(person.agreement)}" for person in self.annotators)
+        return Overview(
+            title=f"{count(m)}, {count(len(self.classes), 'class', 'classes')}",
+            facts=known(
+                [
+                    *(
+                        (status, f"{n:>{width},} rows ({percent(n / m):>7})  {meanings[status]}")
+                        for status, n in self.status_counts.items()
+                    ),
+                    (
+                        "known-true labels",
+                        f"{percent(self.gold_error)} wrong of {self.n_gold:,}, judged as if they "
+                        "were not known"
+                        if self.n_gold
+                        else None,
+                    ),
+                    (
+                        "outside",
+                        f"{count(outside)} whose features contradict all candidates; see the "
+                        "column suggestion"
+                        if outside
+                        else None,
+                    ),
+                    (
+                        "duplicates",
+                        f"{count(groups, 'group', 'groups')} of rows with equal features but "
+                        "different candidates"
+                        if groups
+                        else None,
+                    ),
+                    ("agree with result", named(agreement) or None),
+                    ("learned from", kinds(self.features)),
+                    ("method", f"{self.method} ({parameters(self.parameters)}{with_solver})"),
+                    ("time", times(self.seconds)),
+                ]
+            ),
+            problems=[]
+            if self.n_kept
+            else [
+                "no label is certain: allow a larger max_error, add known-true labels, or look at "
+                "more rows"
+            ],
+        )
+
+
+NEW_COLUMNS = (
+    "label",
+    "confidence",
+    "margin",
+    "second",
+    "status",
+    "outside",
+    "suggestion",
+    "duplicate",
+    "look",
+)
+
+
 def clean(
+    frame: Any,
+    *,
+    method: str = "SURE",
+    max_error: float = 0.02,
+    prefix: str = "",
+    random_state: int = 0,
+    verbose: bool = False,
+    **columns: Unpack[Columns],
+) -> Cleaned:
+    """Choose a label for every row of a table, say how sure it is, and which rows a person should
+    look at.
+
+    The columns added are ``label``, ``confidence``, ``margin``, ``second``, ``status`` (certain,
+    likely or look), ``outside`` (the true label is probably not among the candidates),
+    ``suggestion`` (the label that the features then speak for), ``duplicate`` (number of a group of
+    rows with equal features but different candidates) and ``look`` (1 for the row to look at first,
+    2 for the next). In long form the rows of an id become one, with the candidates as a list.
+
+    Parameters
+    ----------
+    frame : data frame, pyarrow.Table or path
+        The table.
+    method : str, default="SURE"
+        A name in :func:`surelabel.all_methods`.
+    max_error : float, default=0.02
+        Labels whose estimated error is at most this are certain.
+    prefix : str, default=""
+        What the names of the new columns begin with.
+    random_state : int, default=0
+        Seed.
+    verbose : bool, default=False
+        Say on a terminal how far it is.
+    **columns
+        Which columns say what; see :class:`~surelabel.tables.Columns`.
+
+    Returns
+    -------
+    Cleaned
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import surelabel
+    >>> labels = ["cat", "cat", "cat|cow", "cat", "cow", "cow|cat", "cow", "cow"]
+    >>> table = pa.table({"size": [1.0, 1.1, 1.2, 1.3, 8.0, 8.1, 8.2, 8.3], "labels": labels})
+    >>> surelabel.clean(table, labels="labels").frame["label"].to_pylist()
+    ['cat', 'cat', 'cat', 'cat', 'cow', 'cow', 'cow', 'cow']
+    """
+    find_method(method)
+    seconds: dict[str, float] = {}
+    with stage("labels", seconds, verbose=verbose):
+        read = TableRead(frame, columns)
+        check_new_columns(read.table, NEW_COLUMNS, prefix)
+    with read.named():
+        with stage("encode", seconds, verbose=verbose):
+            encoder, X = read.encoded()
+        found = choose_labels(
+            X,
+            read.labels,
+            method=method,
+            max_error=max_error,
+            random_state=random_state,
+            verbose=verbose,
+        )
+    # Rows that have become one keep their candidates as a list.
+    table = to_form(read.labels, read.labelling, "lists") if read.labelling.long else read.table
+    return Cleaned(
+        **vars(found) | {"seconds": seconds | found.seconds},
+        frame=to_frame(add_columns(table, _new_columns(found), prefix), read.frame),
+        model=Pipeline([("encoder", encoder), ("classifier", found.classifier)]),
+        labels=read.labels,
+        features=read.features,
+        X=X,
+        source=read.source,
+    )
+
+
+def _new_columns(found: ChosenLabels) -> dict[str, pa.Array]:
+    rank = np.zeros(len(found.label), np.int64)
+    rows = rows_to_look_at(found)
+    rank[rows] = np.arange(1, len(rows) + 1)
+    columns = (
+        label_column(found.classes, found.label),
+        rounded(found.confidence),
+        rounded(found.margin),
+        label_column(found.classes, found.second),
+        pa.array(found.status),
+        pa.array(found.outside),
+        label_column(found.classes, found.suggestion),
+        pa.array(found.duplicate + 1, mask=found.duplicate < 0),
+        pa.array(rank, mask=rank == 0),
+    )
+    return dict(zip(NEW_COLUMNS, columns, strict=True))
+
+
+def choose_labels(
     X: Any,
     labels: Labels,
     *,
@@ -137,7 +421,7 @@ def clean(
     max_error: float = 0.02,
     random_state: int = 0,
     verbose: bool = False,
-) -> Cleaned:
+) -> ChosenLabels:
     """Choose a label for every row, and say how sure it is.
 
     Parameters are chosen by cross-validation on candidates. Every row is then judged by a model
@@ -161,7 +445,7 @@ def clean(
 
     Returns
     -------
-    Cleaned
+    ChosenLabels
     """
     X, spec = _check(X, labels, max_error), find_method(method)
     seconds: dict[str, float] = {}
@@ -180,7 +464,7 @@ def clean(
         found = judge(proba, labels, known, np.random.default_rng(random_state), *witness)
     with stage("fit", seconds, verbose=verbose):
         model.fit(X, known)
-    return _cleaned(
+    return _chosen(
         found,
         labels,
         max_error=max_error,
@@ -188,14 +472,14 @@ def clean(
         objective_path=getattr(model, "objective_path_", np.empty(0)),
         delta_path=getattr(model, "delta_path_", np.empty(0)),
         seconds=seconds,
-        model=model,
+        classifier=model,
         method=method,
         parameters=parameters,
         cv_score=chosen.covering_rate,
     )
 
 
-def rows_to_look_at(cleaned: Cleaned) -> np.ndarray:
+def rows_to_look_at(cleaned: ChosenLabels) -> np.ndarray:
     """The rows of status "look", those first where an answer helps most; of equals the
     upper one.
     """
@@ -220,25 +504,6 @@ def _check(X: Any, labels: Labels, max_error: float) -> np.ndarray:
 def _for_many_rows(method: Method, m: int) -> dict[str, Any]:
     """SURE is fitted several times here: exactly up to some thousand rows, by landmarks beyond."""
     return {"solver": "nystroem"} if method.estimator is SUREClassifier and m > EXACT_ROWS else {}
-
-
-def with_gold(labels: Labels) -> CandidateSets:
-    """The candidates to learn from: the gold label alone where it is known."""
-    gold, candidates = np.flatnonzero(labels.gold >= 0), labels.candidates
-    if not len(gold):
-        return candidates
-    kept = labels.gold[candidates.rows] < 0
-    rows = np.concatenate([candidates.rows[kept], gold])
-    order = np.argsort(rows, kind="stable")
-    columns = np.concatenate([candidates.indices[kept], labels.gold[gold]])[order]
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows))])
-    votes = candidates.counts
-    counts = (
-        None
-        if votes is None
-        else np.concatenate([votes[kept], np.ones(len(gold), votes.dtype)])[order]
-    )
-    return CandidateSets(indptr, columns, candidates.classes, counts)
 
 
 def _folds(groups: np.ndarray, random_state: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -279,7 +544,7 @@ def _left_out(
     """Probabilities of every row by each of the models, learned from other folds."""
     proba = np.empty((len(models), *candidates.shape), np.float32)
     steps = list(product(range(len(models)), folds))
-    with patience():
+    with convergence_warnings_ignored():
         for i, (train, test) in track(steps, "judge rows", len(steps), verbose=verbose):
             proba[i, test] = (
                 clone(models[i]).fit(X[train], candidates[train]).predict_proba(X[test])
@@ -287,7 +552,7 @@ def _left_out(
     return proba
 
 
-def _cleaned(found: Judgement, labels: Labels, *, max_error: float, **rest: Any) -> Cleaned:
+def _chosen(found: Judgement, labels: Labels, *, max_error: float, **rest: Any) -> ChosenLabels:
     """Put the judgement beside what is known: gold rows are certain, and of the others those above
     the threshold.
     """
@@ -299,7 +564,7 @@ def _cleaned(found: Judgement, labels: Labels, *, max_error: float, **rest: Any)
     status = np.full(len(label), LOOK, "U7")
     status[(confidence >= LIKELY_FROM) & ~outside] = LIKELY
     status[kept] = CERTAIN
-    return Cleaned(
+    return ChosenLabels(
         classes=labels.candidates.classes,
         label=label,
         confidence=confidence,

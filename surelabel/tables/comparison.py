@@ -1,31 +1,34 @@
-"""Which method, and which of its parameters, suit a table: cross-validation that looks at
-candidates only.
-"""
+"""``compare``: which method suits a table, by cross-validation that looks at candidates only."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from difflib import get_close_matches
+from dataclasses import asdict, dataclass
 from time import perf_counter
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
+import pyarrow as pa
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, cross_validate
 
 from ..data.candidates import CandidateSets, as_candidates
+from ..data.labelling import Labels
+from ..data.table_files import to_frame
 from ..estimators import SURECV, Method, SUREClassifier, all_methods
 from ..evaluation.metrics import SCORERS
 from ..evaluation.protocol import grid_search
 from ..exceptions import CandidateError, ParameterError, SurelabelError
 from ..progress import track
+from ..text import count, did_you_mean, percent
+from .overview import Listing, Overview, Result, named, parameters
+from .reading import Columns, TableRead, separate_names
 
 
 @dataclass(frozen=True)
-class Comparison:
+class MethodResult:
     """What one method reached, over the same folds as the others.
 
     Attributes
@@ -59,7 +62,157 @@ class Comparison:
     error: str | None = None
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Comparison(Result):
+    """What :func:`compare` found: one result per method, the best first.
+
+    Attributes
+    ----------
+    results : list of MethodResult
+        The best covering rate first; methods that could not be run last.
+    n_rows : int
+        Number of rows compared on.
+    n_table : int
+        Number of rows of the table.
+    frame : data frame
+        The results as a table of the kind that was given.
+    """
+
+    results: list[MethodResult]
+    n_rows: int
+    n_table: int
+    frame: Any
+
+    @property
+    def best(self) -> MethodResult | None:
+        """The best result, or None if no method could be run."""
+        return self.results[0] if self.results and not self.results[0].error else None
+
+    @property
+    def errors(self) -> dict[str, str]:
+        """Methods that could not be run on this table, and why."""
+        return {result.method: result.error for result in self.results if result.error}
+
+    def __iter__(self) -> Iterator[MethodResult]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __getitem__(self, place: int) -> MethodResult:
+        return self.results[place]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain names and values, for machines."""
+        return {
+            "rows": self.n_rows,
+            "table_rows": self.n_table,
+            "results": [asdict(result) for result in self.results],
+        }
+
+    def overview(self) -> Overview:
+        """The result in short."""
+        numbers = {"in candidates": True, "accuracy": True, "seconds": True}
+        listing = Listing(
+            "",
+            {"method": False} | numbers | {"parameters": False},
+            [
+                (
+                    result.method,
+                    f"{percent(result.covering_rate)} ± {100 * result.covering_sd:.1f}",
+                    f"{percent(result.approximated_accuracy)} ± {100 * result.approximated_sd:.1f}",
+                    f"{result.seconds:.1f}",
+                    parameters(result.parameters),
+                )
+                for result in self.results
+                if not result.error
+            ],
+        )
+        rows = count(self.n_rows)
+        if self.n_rows < self.n_table:
+            rows += f" of {self.n_table:,}: a random sample of those whose candidates say something"
+        notes = [
+            "in candidates: predictions for left-out rows that are among their candidates; "
+            "accuracy: an estimate from the candidates alone"
+        ]
+        if best := self.best:
+            near = [
+                result.method
+                for result in self.results[1:]
+                if not result.error
+                and result.covering_rate >= best.covering_rate - best.covering_sd
+            ]
+            if near:
+                notes.append(
+                    "within one standard deviation of the best, so perhaps as good: " + named(near)
+                )
+        return Overview(
+            title=f"methods compared on {rows}, the best first",
+            facts=[],
+            listings=[listing] if listing.rows else [],
+            problems=[f"{name} could not be run: {error}" for name, error in self.errors.items()],
+            notes=notes,
+        )
+
+
 def compare(
+    frame: Any,
+    *,
+    methods: str | Sequence[str] | None = None,
+    folds: int = 5,
+    max_rows: int = 2000,
+    random_state: int = 0,
+    verbose: bool = False,
+    **columns: Unpack[Columns],
+) -> Comparison:
+    """Compare which method, with which parameters, suits a table, by cross-validation that looks at
+    candidates only.
+
+    Parameters
+    ----------
+    frame : data frame, pyarrow.Table or path
+        The table.
+    methods : str or sequence of str, default=None
+        Names in :func:`surelabel.all_methods`, also as ``"SURE,PLKNN"``; None for all of them.
+    folds : int, default=5
+        Number of folds.
+    max_rows : int, default=2000
+        Compare on a random sample of at most ``max_rows`` rows.
+    random_state : int, default=0
+        Seed of the sample and the folds.
+    verbose : bool, default=False
+        Say on a terminal how far it is.
+    **columns
+        Which columns say what; see :class:`~surelabel.tables.Columns`.
+
+    Returns
+    -------
+    Comparison
+    """
+    names = separate_names(methods) if methods is not None else None
+    for name in names or ():
+        find_method(name)
+    read = TableRead(frame, columns)
+    with read.named():
+        found = compare_methods(
+            read.encoded()[1],
+            with_gold(read.labels),
+            methods=names,
+            folds=folds,
+            max_rows=max_rows,
+            random_state=random_state,
+            verbose=verbose,
+        )
+    rows = [asdict(result) | {"parameters": parameters(result.parameters)} for result in found]
+    return Comparison(
+        results=found,
+        n_rows=found[0].n_rows,
+        n_table=read.table.num_rows,
+        frame=to_frame(pa.Table.from_pylist(rows), read.frame),
+    )
+
+
+def compare_methods(
     X: Any,
     candidates: Any,
     *,
@@ -68,7 +221,7 @@ def compare(
     max_rows: int = 2000,
     random_state: int = 0,
     verbose: bool = False,
-) -> list[Comparison]:
+) -> list[MethodResult]:
     """Compare methods, each with its best parameters, on the same folds.
 
     Parameters
@@ -82,7 +235,7 @@ def compare(
     folds : int, default=5
         Number of folds of shuffled rows.
     max_rows : int, default=2000
-        Compare on a random sample of at most so many rows.
+        Compare on a random sample of at most ``max_rows`` rows.
     random_state : int, default=0
         Seed of the sample and the folds.
     verbose : bool, default=False
@@ -90,7 +243,7 @@ def compare(
 
     Returns
     -------
-    list of Comparison
+    list of MethodResult
         The best covering rate first; methods that could not be run last.
     """
     X, candidates = np.asarray(X), as_candidates(candidates)
@@ -125,7 +278,7 @@ def search(
     X: np.ndarray,
     candidates: CandidateSets,
     splits: list[tuple[np.ndarray, np.ndarray]],
-) -> Comparison:
+) -> MethodResult:
     """Find the best parameters of one method by the covering rate of left-out rows.
 
     Parameters
@@ -139,10 +292,10 @@ def search(
 
     Returns
     -------
-    Comparison
+    MethodResult
     """
     start = perf_counter()
-    with patience():
+    with convergence_warnings_ignored():
         parameters: dict[str, Any] = {}
         if method.grid:
             grid = (
@@ -162,7 +315,7 @@ def search(
             error_score="raise",
         )
     covering, approximated = scores["test_covering_rate"], scores["test_approximated_accuracy"]
-    return Comparison(
+    return MethodResult(
         method=method.name,
         parameters=parameters,
         covering_rate=float(covering.mean()),
@@ -178,12 +331,30 @@ def find_method(name: str) -> Method:
     """The method of this name, or an error that suggests the nearest one."""
     known = all_methods()
     if name not in known:
-        near = get_close_matches(str(name).upper(), known, 1, cutoff=0.4)
-        hint = f"did you mean {near[0]!r}? " if near else ""
+        hint = did_you_mean(name, known)
         raise ParameterError(
             f"there is no method {name!r}; {hint}The methods are {', '.join(known)}"
         )
     return known[name]
+
+
+def with_gold(labels: Labels) -> CandidateSets:
+    """The candidates to learn from: the gold label alone where it is known."""
+    gold, candidates = np.flatnonzero(labels.gold >= 0), labels.candidates
+    if not len(gold):
+        return candidates
+    kept = labels.gold[candidates.rows] < 0
+    rows = np.concatenate([candidates.rows[kept], gold])
+    order = np.argsort(rows, kind="stable")
+    columns = np.concatenate([candidates.indices[kept], labels.gold[gold]])[order]
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows))])
+    votes = candidates.counts
+    counts = (
+        None
+        if votes is None
+        else np.concatenate([votes[kept], np.ones(len(gold), votes.dtype)])[order]
+    )
+    return CandidateSets(indptr, columns, candidates.classes, counts)
 
 
 def sample_rows(candidates: CandidateSets, max_rows: int, random_state: int) -> np.ndarray:
@@ -197,9 +368,9 @@ def sample_rows(candidates: CandidateSets, max_rows: int, random_state: int) -> 
 
 
 @contextmanager
-def patience() -> Iterator[None]:
-    """Fits at a bad point of a grid, or on a part of the rows, may stop before they converge: that
-    is no news to a user.
+def convergence_warnings_ignored() -> Iterator[None]:
+    """Fits at a bad point of a grid, or on a part of the rows, may stop before they converge: a
+    user can do nothing about it.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -219,12 +390,12 @@ def _try(
     X: np.ndarray,
     candidates: CandidateSets,
     splits: list[tuple[np.ndarray, np.ndarray]],
-) -> Comparison:
+) -> MethodResult:
     start = perf_counter()
     try:
         return search(method, X, candidates, splits)
     except SurelabelError as error:
         nan = float("nan")
-        return Comparison(
+        return MethodResult(
             method.name, {}, nan, nan, nan, nan, perf_counter() - start, len(X), str(error)
         )

@@ -1,24 +1,23 @@
-"""What a table of candidate labels looks like before anything is learned from it, and what is wrong
-with it.
-"""
+"""``inspect``: a table of candidate labels before anything is learned from it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..data.candidates import CandidateSets, CandidateSummary
+from ..data.labelling import Labels
 from ..exceptions import first_few
+from ..text import count, percent
 from .duplicates import conflicts, equal_rows
-
-if TYPE_CHECKING:
-    from ..data.labelling import Labels
-    from .encoding import Feature
+from .encoding import Feature, column_kind
+from .overview import LISTED, Listing, Overview, Result, kinds, known, named
+from .reading import Columns, TableRead
 
 #: A class in fewer rows than this is rare; a column with less than this share of values is mostly
 #: missing.
@@ -71,8 +70,8 @@ class ConfusedPair:
     share: float
 
 
-@dataclass(frozen=True)
-class Inspection:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Inspection(Result):
     """How ambiguous a table is, and what is wrong with it.
 
     Attributes
@@ -101,6 +100,8 @@ class Inspection:
         The most confused pairs of classes, most rows first.
     problems : list of Problem
         What was found.
+    unused : dict of str to str
+        Columns that are not learned from, and why.
     """
 
     summary: CandidateSummary
@@ -115,9 +116,137 @@ class Inspection:
     features: list[Feature]
     confused: list[ConfusedPair]
     problems: list[Problem]
+    unused: dict[str, str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain names and values, for machines; rows count from 1."""
+        summary = self.summary
+        classes = summary.classes.tolist()
+        return {
+            "rows": summary.n_rows + self.unlabelled,
+            "rows_with_one_candidate": self.certain,
+            "rows_without_label": self.unlabelled,
+            "candidates_per_row": summary.average_size,
+            "rows_by_candidates": summary.set_sizes,
+            "classes": [
+                {"label": label, "rows": rows, "gold_rows": gold}
+                for label, rows, gold in zip(
+                    classes, summary.class_frequency, self.gold_frequency, strict=True
+                )
+            ],
+            "confused": [
+                {
+                    "first": classes[pair.first],
+                    "second": classes[pair.second],
+                    "rows": pair.rows,
+                    "share_of_rarer": pair.share,
+                }
+                for pair in self.confused
+            ],
+            "gold_rows": self.n_gold,
+            "gold_among_candidates": self.gold_inside,
+            "annotators": self.annotators,
+            "votes_per_row": self.votes_per_row,
+            "unanimous": self.unanimous,
+            "features": {feature.name: feature.kind for feature in self.features},
+            "not_used": self.unused,
+            "problems": [
+                {"kind": problem.kind, "message": problem.message, "rows": problem.rows + 1}
+                for problem in self.problems
+            ],
+        }
+
+    def overview(self) -> Overview:
+        """The result in short."""
+        summary, m = self.summary, max(self.summary.n_rows, 1)
+        classes = [str(label) for label in summary.classes.tolist()]
+        sizes = f"{summary.average_size:.2f} on average, {max(summary.set_sizes, default=0)}"
+        frequent = sorted(
+            zip(summary.class_frequency.tolist(), classes, strict=True), key=lambda pair: -pair[0]
+        )
+        listings = [
+            Listing(
+                "Classes",
+                {"label": False, "rows": True, "share": True},
+                [(label, f"{n:,}", percent(n / m)) for n, label in frequent[:LISTED]],
+                max(0, len(frequent) - LISTED),
+            )
+        ]
+        if self.confused:
+            pairs = [
+                (classes[pair.first], classes[pair.second], f"{pair.rows:,}", percent(pair.share))
+                for pair in self.confused[:LISTED]
+            ]
+            columns = {"label": False, "and": False, "rows": True, "of the rarer": True}
+            listings.append(Listing("Candidates of the same rows", columns, pairs))
+        unused = list(self.unused.items())
+        return Overview(
+            title=f"{count(summary.n_rows + self.unlabelled)}, "
+            f"{count(len(classes), 'class', 'classes')}",
+            facts=known(
+                [
+                    ("candidates per row", f"{sizes} at most"),
+                    ("one candidate", f"{count(self.certain)} ({percent(self.certain / m)})"),
+                    ("no label", count(self.unlabelled) if self.unlabelled else None),
+                    (
+                        "known-true labels",
+                        f"{count(self.n_gold)}, {percent(self.gold_inside)} of these among the "
+                        "candidates"
+                        if self.n_gold
+                        else None,
+                    ),
+                    ("annotators", self._annotators()),
+                    ("learned from", kinds(self.features)),
+                    *(("not used", f"{column}: {reason}") for column, reason in unused[:LISTED]),
+                    (
+                        "",
+                        f"and {len(unused) - LISTED} more columns"
+                        if len(unused) > LISTED
+                        else None,
+                    ),
+                ]
+            ),
+            listings=listings,
+            problems=[problem.message for problem in self.problems],
+            notes=[] if self.problems else ["No problems found"],
+        )
+
+    def _annotators(self) -> str | None:
+        if not self.annotators:
+            return None
+        text = f"{named(self.annotators)}; {self.votes_per_row:.1f} votes per row"
+        if self.unanimous is not None:
+            text += f", unanimous in {percent(self.unanimous)} of the rows"
+        return text
 
 
-def inspect(labels: Labels, features: Sequence[Feature], table: pa.Table) -> Inspection:
+def inspect(frame: Any, **columns: Unpack[Columns]) -> Inspection:
+    """Look at a table of doubtful labels before anything is learned from it.
+
+    Parameters
+    ----------
+    frame : data frame, pyarrow.Table or path
+        The table: pandas, polars, pyarrow, or the file of one.
+    **columns
+        Which columns say what; see :class:`~surelabel.tables.Columns`.
+
+    Returns
+    -------
+    Inspection
+    """
+    read = TableRead(frame, columns)
+    used = {*read.labelling.columns, *(feature.name for feature in read.features)}
+    left = [name for name in read.table.column_names if name not in used]
+    unused = {
+        name: "it was left out"
+        if read.chosen or name in read.excluded
+        else column_kind(read.table[name])[1]
+        for name in left
+    }
+    return replace(inspect_labels(read.labels, read.features, read.table), unused=unused)
+
+
+def inspect_labels(labels: Labels, features: Sequence[Feature], table: pa.Table) -> Inspection:
     """Look at a table and its labels.
 
     Parameters
@@ -157,6 +286,7 @@ def inspect(labels: Labels, features: Sequence[Feature], table: pa.Table) -> Ins
             *_annotator_problems(labels),
             *_column_problems(features, table),
         ],
+        unused={},
     )
 
 

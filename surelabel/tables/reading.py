@@ -2,67 +2,156 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypedDict
+from fnmatch import fnmatchcase
+from typing import Any, TypedDict, get_args
 
 import numpy as np
 import pyarrow as pa
 
 from ..data.candidates import Unlabelled
 from ..data.labelling import Labelling, Labels, read_labels
-from ..data.table_files import find_column, from_frame, source_of
+from ..data.table_files import find_column, from_frame, read_table, source_of
 from ..exceptions import CandidateError, InputError, TableError, first_few
 from ._columns import Kind
 from .encoding import TableEncoder, choose_features
 
+#: One name, several as ``"a,b"`` or as a list, or a pattern such as ``"rater_*"``.
+Names = str | Sequence[str] | None
+
 
 class Columns(TypedDict, total=False):
-    """Which columns say what: the arguments that all jobs share. One of ``labels``, ``votes`` and
-    ``indicator`` must be given.
+    """Which columns say what: the arguments that all table functions share.
 
-    See :class:`~surelabel.data.labelling.Labelling` for the columns of labels and
-    :func:`~surelabel.tables.encoding.choose_features` for the choice of those to learn from.
+    They are the options of the command line. Exactly one of ``labels``, ``votes`` and ``indicator``
+    is given. Several columns are named as ``"a,b"``, as a list, or by a pattern such as
+    ``"rater_*"``.
+
+    Attributes
+    ----------
+    labels : str
+        The column of candidates: text with a separator (``cat|dog``), lists, or one label per cell.
+    separator : str, default="|"
+        What stands between the labels of a text.
+    votes : names of columns
+        One column per annotator; missing cells allowed.
+    indicator : names of columns
+        One 0/1 column per class; the class is named as the column.
+    gold : str
+        The column of labels known to be true; missing cells allowed.
+    id : str
+        The column that names the rows.
+    long : bool, default=False
+        One row per id and label: the rows of an id are one instance.
+    annotator : str
+        In long form, the column that says who gave the label: the labels are then votes.
+    unlabelled : {"all", "error"}, default="all"
+        What a row without any label means: that every label is possible, or a mistake.
+    features : names of columns
+        What to learn from; by default all columns that can tell something.
+    exclude : names of columns
+        What not to learn from.
+    number, category, text, vector : names of columns
+        Columns to take for this kind, whatever they look like.
     """
 
     labels: str | None
     separator: str
-    votes: Sequence[str]
-    indicator: Sequence[str]
+    votes: Names
+    indicator: Names
     gold: str | None
     id: str | None
     long: bool
     annotator: str | None
     unlabelled: Unlabelled
-    features: Sequence[str] | None
-    exclude: Collection[str]
-    kinds: Mapping[str, Kind] | None
+    features: Names
+    exclude: Names
+    number: Names
+    category: Names
+    text: Names
+    vector: Names
+
+
+def separate_names(given: Names) -> list[str]:
+    """Names given one by one, as a list or as ``"a,b"``.
+
+    >>> separate_names("a, b"), separate_names(["a", "b,c"])
+    (['a', 'b'], ['a', 'b', 'c'])
+    """
+    texts = [given] if isinstance(given, str) else list(given or ())
+    return [part.strip() for text in texts for part in text.split(",")]
+
+
+def column_names(given: Names, table: pa.Table) -> tuple[str, ...]:
+    """Columns named one by one, as ``a,b`` or by a pattern with ``*``; names that no column has
+    stay, for errors to name.
+    """
+    there = set(table.column_names)
+    names: list[str] = []
+    for text in [given] if isinstance(given, str) else given or ():
+        for part in [text] if text in there else separate_names(text):
+            matching = (
+                []
+                if part in there
+                else [name for name in table.column_names if fnmatchcase(name, part)]
+            )
+            names += matching or [part]
+    return tuple(dict.fromkeys(names))
 
 
 class TableRead:
-    """A table whose columns are understood: labels, and what is learned from."""
+    """A table whose columns are understood: labels, and what is learned from.
+
+    Attributes
+    ----------
+    frame : data frame
+        The table as it was given, or as it was read from a file.
+    source : str
+        Its name in messages.
+    labelling : Labelling
+        Which columns say what of labels.
+    labels : Labels
+        What they say.
+    table : pyarrow.Table
+        The rows; in long form, one for each id.
+    features : list of Feature
+        What is learned from.
+    chosen : bool
+        Whether the features were named.
+    excluded : tuple of str
+        The columns that were left out by name.
+    """
 
     def __init__(self, frame: Any, columns: Columns) -> None:
         table = as_table(frame)
-        chosen: dict[str, Any] = dict(columns)
-        features, exclude, kinds = (
-            chosen.pop("features", None),
-            chosen.pop("exclude", ()),
-            chosen.pop("kinds", None),
-        )
-        for name in ("votes", "indicator"):
-            chosen[name] = tuple(chosen.get(name) or ())
-        self.labelling = Labelling(**chosen)
+        self.frame = table if isinstance(frame, str | os.PathLike) else frame
         self.source = source_of(table)
+        given: dict[str, Any] = dict(columns)
+        kinds = {
+            name: kind
+            for kind in get_args(Kind)
+            for name in column_names(given.pop(kind, None), table)
+        }
+        features, exclude = given.pop("features", None), given.pop("exclude", None)
+        self.chosen, self.excluded = features is not None, column_names(exclude, table)
+        for name in ("votes", "indicator"):
+            given[name] = column_names(given.get(name), table)
+        self.labelling = Labelling(**given)
+        for name in self.excluded:
+            find_column(table, name)
         if self.labelling.long:  # rows of an id need not agree in columns that are left out
-            for name in exclude:
-                find_column(table, name)
-            table, exclude = table.drop_columns(list(exclude)), ()
+            table = table.drop_columns(list(self.excluded))
         self.labels = read_labels(table, self.labelling)
         _check_learnable(self.labels, self.labelling, self.source)
         self.table = self.labels.table
         self.features = choose_features(
-            self.table, labelling=self.labelling, features=features, exclude=exclude, kinds=kinds
+            self.table,
+            labelling=self.labelling,
+            features=column_names(features, table) if self.chosen else None,
+            exclude=() if self.labelling.long else self.excluded,
+            kinds=kinds,
         )
 
     def encoded(self) -> tuple[TableEncoder, np.ndarray]:
@@ -80,10 +169,11 @@ class TableRead:
 
 
 def as_table(frame: Any) -> pa.Table:
-    """A table as it was read from a file, or made of a data frame."""
-    return (
-        frame if isinstance(frame, pa.Table) and source_of(frame) != "table" else from_frame(frame)
-    )
+    """A table as it was read from a file, read from a path, or made of a data frame."""
+    if isinstance(frame, str | os.PathLike):
+        return read_table(frame)
+    named = isinstance(frame, pa.Table) and source_of(frame) != "table"
+    return frame if named else from_frame(frame)
 
 
 def _check_learnable(labels: Labels, labelling: Labelling, source: str) -> None:

@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from surelabel.cli import app
-from surelabel.cli._label_options import column_names
 from surelabel.data.table_files import read_table
+from surelabel.tables.reading import column_names
 
 PETS = "name,size,labels,truth\nrex,3.5,cat|dog,dog\ntom,1,cat,cat\nmoo,90,,cow\n"
 VOTES = "id,ann_1,ann_2\n007,cat,dog\n008,dog,\n"

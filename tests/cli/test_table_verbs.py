@@ -261,7 +261,7 @@ def test_compare(cli):
     assert "surelabel clean pets.csv --method" in result.output
     assert "within one standard deviation of the best, so perhaps as good: " in result.output
     found = json.loads(cli(f"compare pets.csv {LABELS} --methods PLKNN --json").stdout)
-    assert found[0]["method"] == "PLKNN"
+    assert found["results"][0]["method"] == "PLKNN"
     assert 0.9 < found[0]["covering_rate"] <= 1
     assert found[0]["error"] is None
 

@@ -5,6 +5,8 @@ from sklearn.datasets import load_iris
 
 from surelabel import CandidateSets, make_partial
 from surelabel.data.labelling import Labels
+from surelabel.tables import Cleaned, Feature
+from surelabel.tables.annotators import AnnotatorAgreement
 
 
 def as_labels(candidates, gold=None, votes=None, names=(), table=None, unlabelled=None):
@@ -56,3 +58,129 @@ def crowd():
         votes,
         CandidateSets.from_counts(counts, classes=["a", "b", "c"]),
     )
+
+
+def make_votes(rng, truth, n_classes, annotators):
+    """Votes of annotators of falling quality, some of them missing."""
+    m = len(truth)
+    quality = np.linspace(0.85, 0.45, annotators)
+    wrong = rng.integers(n_classes, size=(m, annotators))
+    votes = np.where(rng.random((m, annotators)) < quality, truth[:, None], wrong)
+    votes[rng.random((m, annotators)) < 0.1] = -1
+    votes[rng.random(m) < 0.02] = -1
+    return votes
+
+
+def make_cleaned_table(
+    m=600, classes=("ant", "bee", "cow", "dog"), *, columns=5, annotators=4, gold=60, seed=0
+):
+    """A made-up table, cleaned."""
+    rng = np.random.default_rng(seed)
+    n = len(classes)
+    classes = np.array(sorted(map(str, classes)))
+    truth = rng.integers(n, size=m)
+    X = 1.1 * rng.standard_normal((n, columns))[truth] + rng.standard_normal((m, columns))
+    votes = make_votes(rng, truth, n, annotators)
+    names = tuple(f"annotator {a + 1}" for a in range(annotators))
+    counts = np.zeros((m, n), int)
+    for a in range(annotators):
+        given = votes[:, a] >= 0
+        counts[given, votes[given, a]] += 1
+    known = np.full(m, -1)
+    known[rng.permutation(m)[:gold]] = 1
+    known = np.where(known > 0, truth, -1)
+    table = pa.table(
+        {f"x{j}": X[:, j] for j in range(columns)}
+        | {"text": [f"text of row {i}" for i in range(m)]}
+    )
+    unlabelled = counts.sum(axis=1) == 0
+    candidates = CandidateSets.from_counts(counts, classes=classes, unlabelled="all")
+    labels = Labels(candidates, known, votes, names, unlabelled, None, table)
+    features = [Feature(f"x{j}", "number") for j in range(columns)]
+    return make_cleaned(rng, labels, X, truth, counts, features)
+
+
+def make_agreement(labels, label, a):
+    """How one annotator's votes compare with the labels chosen."""
+    vote, n = labels.votes[:, a], labels.candidates.shape[1]
+    given, known = vote >= 0, (vote >= 0) & (labels.gold >= 0)
+    confusion = np.zeros((n, n), int)
+    np.add.at(confusion, (label[given], vote[given]), 1)
+    wrong = confusion - np.diag(confusion.diagonal())
+    chosen, voted = divmod(int(wrong.argmax()), n)
+    right = float(np.mean(vote[known] == labels.gold[known])) if known.any() else None
+    agreement = float(np.mean(vote[given] == label[given]))
+    most = (chosen, voted, int(wrong.max())) if wrong.max() else None
+    return AnnotatorAgreement(
+        labels.annotators[a], int(given.sum()), agreement, int(known.sum()), right, confusion, most
+    )
+
+
+def make_cleaned(rng, labels, X, truth, counts, features):
+    """What cleaning might find: the votes and the features weighed, with noise."""
+    m, n = counts.shape
+    centres = np.array(
+        [X[truth == k].mean(axis=0) if (truth == k).any() else X.mean(axis=0) for k in range(n)]
+    )
+    distance = ((X[:, None, :] - centres) ** 2).sum(axis=2)
+    proba = np.exp(-0.4 * (distance - distance.min(axis=1, keepdims=True)))
+    proba /= proba.sum(axis=1, keepdims=True)
+    inside = proba * (labels.candidates.to_indicator() > 0) * (0.3 + counts) + 1e-12 * (
+        labels.candidates.to_indicator() > 0
+    )
+    inside /= inside.sum(axis=1, keepdims=True)
+    order = np.argsort(-inside, axis=1, kind="stable")
+    rows = np.arange(m)
+    choice, best = order[:, 0], inside[rows, order[:, 0]] * (1 - 0.01 * rng.random(m))
+    second = np.where(labels.candidates.sizes > 1, order[:, 1], -1)
+    known = labels.gold >= 0
+    label, confidence = np.where(known, labels.gold, choice), np.where(known, 1.0, best)
+    kept = confidence >= 0.98
+    outside = (
+        ~kept & (proba.argmax(axis=1) != label) & (proba.max(axis=1) > 0.9) & (rng.random(m) < 0.3)
+    )
+    status = np.where(kept, "certain", np.where((confidence > 0.6) & ~outside, "likely", "look"))
+    duplicate = np.full(m, -1)
+    look = np.flatnonzero(status == "look")
+    duplicate[look[:2]] = 0
+    return Cleaned(
+        classes=labels.candidates.classes,
+        label=label,
+        confidence=confidence,
+        second=second,
+        margin=confidence - np.where(second >= 0, inside[rows, order[:, 1]], 0),
+        status=status,
+        outside=outside,
+        suggestion=np.where(outside, proba.argmax(axis=1), -1),
+        duplicate=duplicate,
+        gain=1 - confidence + outside,
+        proba=proba.astype(np.float32),
+        max_error=0.02,
+        expected_error=float(np.mean(1 - confidence[kept])) if kept.any() else float("nan"),
+        n_kept=int(kept.sum()),
+        gold_error=float(np.mean(choice[known] != labels.gold[known])) if known.any() else None,
+        gold_ece=0.03 if known.any() else None,
+        n_gold=int(known.sum()),
+        gold_confidence=best[known],
+        gold_right=choice[known] == labels.gold[known],
+        annotators=[make_agreement(labels, label, a) for a in range(len(labels.annotators))],
+        objective_path=10 + 5 * 0.5 ** np.arange(12),
+        delta_path=8 * 0.5 ** np.arange(12),
+        seconds={"choose": 1.25, "folds": 3.5, "fit": 0.5},
+        classifier=None,
+        model=None,
+        frame=None,
+        labels=labels,
+        features=features,
+        X=X,
+        source="animals.csv",
+        method="SURE",
+        parameters={"lam": 0.05, "beta": 0.01},
+        cv_score=0.93,
+    )
+
+
+@pytest.fixture(scope="session")
+def cleaned_table():
+    """Make a cleaned table."""
+    return make_cleaned_table

@@ -8,7 +8,7 @@ from sklearn.preprocessing import scale
 from surelabel import CandidateSets, make_partial
 from surelabel.exceptions import CandidateError, InputError, ParameterError
 from surelabel.tables import cleaning, comparison, judging
-from surelabel.tables.cleaning import CERTAIN, LIKELY, LOOK, clean
+from surelabel.tables.cleaning import CERTAIN, LIKELY, LOOK, choose_labels
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +16,7 @@ def cleaned(iris, make_labels):
     X, y, sets = iris
     gold = np.where(np.arange(len(y)) % 10 == 0, y, -1)
     gold[0] = 2  # somebody knows better than the features
-    return clean(X, make_labels(sets, gold=gold), max_error=0.05), gold
+    return choose_labels(X, make_labels(sets, gold=gold), max_error=0.05), gold
 
 
 def test_labels_are_right_and_known_ones_stay(iris, cleaned):
@@ -29,7 +29,7 @@ def test_labels_are_right_and_known_ones_stay(iris, cleaned):
     assert np.all(result.second[known] == -1)
     assert not result.gain[known].any()
     assert not result.outside[known].any()
-    assert np.mean(result.model.predict(X) == result.classes[y]) > 0.9
+    assert np.mean(result.classifier.predict(X) == result.classes[y]) > 0.9
 
 
 def test_statuses_say_what_the_confidence_says(cleaned):
@@ -46,7 +46,7 @@ def test_rows_that_contradict_their_candidates_are_looked_at(make_labels):
     X, y = load_digits(return_X_y=True)
     X, y = scale(X[:400]), y[:400]
     given = np.where(np.arange(400) % 25 == 0, (y + 1) % 10, y)
-    result = clean(X, make_labels(CandidateSets.from_labels(given)), max_error=0.6)
+    result = choose_labels(X, make_labels(CandidateSets.from_labels(given)), max_error=0.6)
     assert np.sum(result.outside[::25]) >= 8
     assert np.mean(result.outside[given == y]) < 0.01
     assert np.all(result.status[result.outside] == LOOK)
@@ -82,7 +82,9 @@ def test_what_else_comes_out(cleaned):
 def test_the_promise_is_kept_on_digits(make_labels):
     X, y = load_digits(return_X_y=True)
     X, y = scale(X[:600]), y[:600]
-    result = clean(X, make_labels(make_partial(y, p=0.9, r=2, random_state=0)), max_error=0.02)
+    result = choose_labels(
+        X, make_labels(make_partial(y, p=0.9, r=2, random_state=0)), max_error=0.02
+    )
     kept = result.status == CERTAIN
     assert kept.mean() > 0.5
     assert np.mean(result.label[kept] != y[kept]) <= 0.02
@@ -94,7 +96,7 @@ def test_features_that_say_nothing_make_nothing_certain(make_labels):
     """Models that had learned from the rows they judge would be sure of them."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 4, 200)
-    result = clean(
+    result = choose_labels(
         rng.standard_normal((200, 20)), make_labels(make_partial(y, p=1, r=1, random_state=0))
     )
     assert np.mean(result.status == CERTAIN) < 0.05
@@ -109,7 +111,7 @@ def test_labels_that_never_occur_apart_are_never_certain(make_labels):
     y = rng.integers(0, 3, 300)
     X = np.eye(3)[y] * 6 + rng.standard_normal((300, 3))
     lists = [["b", "c"] if label else ["a"] for label in y]
-    result = clean(X, make_labels(CandidateSets.from_lists(lists)))
+    result = choose_labels(X, make_labels(CandidateSets.from_lists(lists)))
     assert np.all(result.status[y == 0] == CERTAIN)
     assert result.confidence[y > 0].max() <= 0.5 + 1e-6
 
@@ -127,18 +129,20 @@ def test_rows_that_nothing_decides_are_not_certain(make_labels, monkeypatch):
     X = np.eye(5)[corner] * 8 + rng.standard_normal((300, 5))
     lists = [[["a"], ["b"], ["c"], ["d"], ["b", "c"]][where] for where in corner]
     labels = make_labels(CandidateSets.from_lists(lists))
-    result = clean(X, labels, max_error=0.1)
+    result = choose_labels(X, labels, max_error=0.1)
     assert np.all(result.status[corner < 4] == CERTAIN)
     assert np.mean(result.status[corner == 4] == CERTAIN) < 0.4
     monkeypatch.setattr(judging, "_confirmed", lambda witness, candidates, best: np.ones(len(best)))
-    assert np.mean(clean(X, labels, max_error=0.1).status[corner == 4] == CERTAIN) > 0.8, (
+    assert np.mean(choose_labels(X, labels, max_error=0.1).status[corner == 4] == CERTAIN) > 0.8, (
         "this is what the witness is for"
     )
 
 
 def test_same_seed_same_answer(iris, make_labels):
     X, _, sets = iris
-    first, second = (clean(X[::3], make_labels(sets[::3]), random_state=5) for _ in range(2))
+    first, second = (
+        choose_labels(X[::3], make_labels(sets[::3]), random_state=5) for _ in range(2)
+    )
     for name in ("label", "confidence", "second", "margin", "gain", "proba", "status"):
         assert np.array_equal(getattr(first, name), getattr(second, name)), name
 
@@ -146,7 +150,7 @@ def test_same_seed_same_answer(iris, make_labels):
 def test_thirty_rows(iris, make_labels):
     X, y, sets = iris
     rows = np.arange(0, 150, 5)
-    result = clean(X[rows], make_labels(sets[rows]))
+    result = choose_labels(X[rows], make_labels(sets[rows]))
     assert np.mean(result.label == y[rows]) > 0.8
 
 
@@ -156,14 +160,14 @@ def test_rows_without_labels_are_labelled_by_their_features(iris, make_labels):
     for i in range(0, 150, 15):
         lists[i] = []
     sets = CandidateSets.from_lists(lists, unlabelled="all")
-    result = clean(X, make_labels(sets, unlabelled=np.arange(150) % 15 == 0))
+    result = choose_labels(X, make_labels(sets, unlabelled=np.arange(150) % 15 == 0))
     assert np.mean(result.label[::15] == y[::15]) >= 0.8
     assert not result.outside[::15].any()
 
 
 def test_votes(crowd, make_labels):
     X, y, votes, sets = crowd
-    result = clean(X, make_labels(sets, votes=votes, names=("ann", "bob", "eve")))
+    result = choose_labels(X, make_labels(sets, votes=votes, names=("ann", "bob", "eve")))
     majority = np.stack([(votes == k).sum(axis=1) for k in range(3)], axis=1).argmax(axis=1)
     assert np.mean(result.label == y) > np.mean(majority == y) + 0.05
     ann, bob, eve = result.annotators
@@ -175,7 +179,7 @@ def test_votes(crowd, make_labels):
 
 def test_another_method(iris, make_labels):
     X, y, sets = iris
-    result = clean(X, make_labels(sets), method="PLKNN")
+    result = choose_labels(X, make_labels(sets), method="PLKNN")
     assert result.method == "PLKNN"
     assert list(result.parameters) == ["n_neighbors"]
     assert np.mean(result.label == y) > 0.9
@@ -198,7 +202,7 @@ def test_duplicates_with_different_candidates_are_numbered(iris, make_labels):
     sets = CandidateSets.from_lists(
         [["a", "b"] if i % 2 else ["b"] for i in range(40)] + [["a", "b"], ["a", "b"]]
     )
-    result = clean(X, make_labels(sets))
+    result = choose_labels(X, make_labels(sets))
     assert result.duplicate[[0, 40]].tolist() == [0, 0]
     assert result.duplicate[[1, 41]].tolist() == [-1, -1]
 
@@ -206,7 +210,7 @@ def test_duplicates_with_different_candidates_are_numbered(iris, make_labels):
 def test_many_rows_are_fitted_by_landmarks(iris, make_labels, monkeypatch):
     monkeypatch.setattr(cleaning, "EXACT_ROWS", 100)
     X, y, sets = iris
-    result = clean(X.astype(np.float32), make_labels(sets))
+    result = choose_labels(X.astype(np.float32), make_labels(sets))
     assert result.parameters["solver"] == "nystroem"
     assert np.mean(result.label == y) > 0.9
 
@@ -237,10 +241,10 @@ def test_errors(iris, make_labels, change, error, message):
     X, _, sets = iris
     arguments = {"X": X, "labels": make_labels(sets)} | change
     with pytest.raises(error, match=message):
-        clean(**arguments)
+        choose_labels(**arguments)
 
 
 def test_nothing_to_learn_from(iris, make_labels):
     sets = CandidateSets.from_lists([["a", "b"]] * 150)
     with pytest.raises(CandidateError, match="nothing to learn"):
-        clean(iris[0], make_labels(sets))
+        choose_labels(iris[0], make_labels(sets))

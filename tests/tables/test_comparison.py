@@ -5,7 +5,7 @@ from sklearn.model_selection import KFold
 from surelabel import CandidateSets, PLKNNClassifier, covering_rate
 from surelabel.exceptions import CandidateError, InputError, ParameterError
 from surelabel.tables import comparison
-from surelabel.tables.comparison import compare, find_method
+from surelabel.tables.comparison import compare_methods, find_method
 
 FEW = ["PLKNN", "SURE"]
 
@@ -13,7 +13,7 @@ FEW = ["PLKNN", "SURE"]
 @pytest.fixture(scope="module")
 def compared(iris):
     X, _, sets = iris
-    return compare(X, sets, methods=FEW, folds=4, random_state=3)
+    return compare_methods(X, sets, methods=FEW, folds=4, random_state=3)
 
 
 def test_scores_are_those_of_the_parameters_on_the_folds(iris, compared):
@@ -44,14 +44,14 @@ def test_a_sample_of_the_rows_that_say_something(iris):
     assert len(rows) == 60
     assert rows.min() >= 50
     assert np.all(np.diff(rows) > 0)
-    assert compare(X, sets, methods=["PLKNN"], max_rows=60)[0].n_rows == 60
+    assert compare_methods(X, sets, methods=["PLKNN"], max_rows=60)[0].n_rows == 60
 
 
 @pytest.mark.parametrize(("n_rows", "most"), [(12, 8), (6, 3)])
 def test_small_tables_have_fewer_neighbours(iris, n_rows, most):
     X, _, sets = iris
     rows = np.linspace(0, 149, n_rows).astype(int)
-    for result in compare(X[rows], sets[rows], methods=["PLKNN", "IPAL"], folds=4):
+    for result in compare_methods(X[rows], sets[rows], methods=["PLKNN", "IPAL"], folds=4):
         assert result.error is None
         assert result.parameters["n_neighbors"] <= most
 
@@ -63,7 +63,7 @@ def test_a_method_that_fails_is_said_to_and_comes_last(iris, monkeypatch):
         raise InputError("not with these features")
 
     monkeypatch.setattr(PLKNNClassifier, "fit", fail)
-    best, failed = compare(X, sets, methods=FEW)
+    best, failed = compare_methods(X, sets, methods=FEW)
     assert best.method == "SURE"
     assert failed.error == "not with these features"
     assert np.isnan(failed.covering_rate)
@@ -73,7 +73,7 @@ def test_all_methods_by_default(iris, monkeypatch):
     asked = []
     monkeypatch.setattr(comparison, "_try", lambda method, *_: asked.append(method.name))
     monkeypatch.setattr(comparison, "sorted", lambda found, key: found, raising=False)
-    compare(*iris[::2])
+    compare_methods(*iris[::2])
     assert {"SURE", "PLKNN", "CLPL", "IPAL"} <= set(asked)
 
 
@@ -88,8 +88,8 @@ def test_the_nearest_method_is_suggested(name, near):
 def test_errors(iris):
     X, _, sets = iris
     with pytest.raises(CandidateError, match="X has 149 rows but there are candidates for 150"):
-        compare(X[1:], sets)
+        compare_methods(X[1:], sets)
     with pytest.raises(ParameterError, match="10 rows with labels cannot be split into 11 folds"):
-        compare(X, sets, max_rows=10, folds=11)
+        compare_methods(X, sets, max_rows=10, folds=11)
     with pytest.raises(CandidateError, match="nothing to learn"):
-        compare(X, CandidateSets.from_lists([["a", "b"]] * 150))
+        compare_methods(X, CandidateSets.from_lists([["a", "b"]] * 150))

@@ -4,7 +4,7 @@ import pytest
 
 from surelabel import CandidateSets
 from surelabel.tables.encoding import Feature
-from surelabel.tables.inspection import inspect
+from surelabel.tables.inspection import inspect_labels
 
 
 def kinds(inspection):
@@ -25,7 +25,7 @@ def look(make_labels, candidates, table=None, features=None, **known):
     features = (
         [Feature(name, "number") for name in table.column_names] if features is None else features
     )
-    return inspect(make_labels(candidates, table=table, **known), features, table)
+    return inspect_labels(make_labels(candidates, table=table, **known), features, table)
 
 
 def test_a_sound_table_has_no_problem(make_labels):

@@ -4,23 +4,16 @@ certain rows nearest to it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..exceptions import first_few
 from ..solvers.neighbours import nearest
-from ..tables.cleaning import CERTAIN, Cleaned
+from .cleaning import CERTAIN, Cleaned
 from .images import Images
-
-if TYPE_CHECKING:
-    import pyarrow
-
-    from ..data.labelling import Labels
-    from ..tables.encoding import Feature
 
 NEIGHBOURS = 3
 """Certain rows shown beside each row."""
@@ -108,12 +101,9 @@ class Reader:
 
     Parameters
     ----------
-    labels : Labels
-        The names of the rows.
-    table : pyarrow.Table
-        The rows.
-    features : sequence of Feature
-        What was learned from: shown where there is neither text nor image.
+    cleaned : Cleaned
+        The rows, their names, and what was learned from: shown where there is neither text nor
+        image.
     text, image : str or None
         The columns of texts and of paths of images.
     folder : path-like or None
@@ -122,23 +112,21 @@ class Reader:
 
     def __init__(
         self,
-        labels: Labels,
-        table: pyarrow.Table,
-        features: Sequence[Feature],
+        cleaned: Cleaned,
         text: str | None,
         image: str | None,
         folder: str | Path | None,
     ) -> None:
-        self.ids, self.text, self.image = labels.ids, text, image
+        self.ids, self.text, self.image = cleaned.labels.ids, text, image
         self.images = Images(folder, ROOM) if folder is not None else None
         plain = [
             feature.name
-            for feature in features
+            for feature in cleaned.features
             if feature.kind != "vector" and feature.name not in (text, image)
         ]
         self.columns = plain[:COLUMNS]
         wanted = dict.fromkeys([*self.columns, *filter(None, (text, image))])
-        self.table = table.select(list(wanted))
+        self.table = cleaned.table.select(list(wanted))
 
     def name(self, row: int) -> str:
         """The id of a row, or its number counted from 1."""
@@ -178,9 +166,7 @@ def cut(value: Any, length: int) -> str:
     return text if len(text) <= length else f"{text[: length - 1].rstrip()}…"
 
 
-def look_at(
-    rows: np.ndarray, cleaned: Cleaned, labels: Labels, X: np.ndarray, reader: Reader
-) -> list[LookedAt]:
+def look_at(rows: np.ndarray, cleaned: Cleaned, reader: Reader) -> list[LookedAt]:
     """Everything that is shown of these rows.
 
     Parameters
@@ -189,10 +175,6 @@ def look_at(
         The rows, in the order of the page.
     cleaned : Cleaned
         What was found.
-    labels : Labels
-        What was given.
-    X : ndarray of shape (m, n)
-        The features.
     reader : Reader
         Of the table.
 
@@ -200,7 +182,7 @@ def look_at(
     -------
     list of LookedAt
     """
-    near = nearest_certain(X, np.flatnonzero(cleaned.status == CERTAIN), rows)
+    near = nearest_certain(cleaned.X, np.flatnonzero(cleaned.status == CERTAIN), rows)
     contents = reader.read(rows)
     beside = {
         int(row): content
@@ -209,7 +191,7 @@ def look_at(
     groups = _groups(cleaned.duplicate, rows)
     looked_at = []
     for row, content, neighbours in zip(rows.tolist(), contents, near.tolist(), strict=True):
-        choices = _choices(row, cleaned, labels)
+        choices = _choices(row, cleaned)
         looked_at.append(
             LookedAt(
                 row,
@@ -217,7 +199,7 @@ def look_at(
                 choices[:CANDIDATES],
                 max(0, len(choices) - CANDIDATES),
                 len(choices) > 1 and choices[1].probability is not None,
-                _reasons(row, cleaned, labels, groups, reader),
+                _reasons(row, cleaned, groups, reader),
                 [
                     (beside[other], str(cleaned.classes[cleaned.label[other]]))
                     for other in neighbours
@@ -245,9 +227,9 @@ def nearest_certain(X: np.ndarray, certain: np.ndarray, rows: np.ndarray) -> np.
     return found
 
 
-def _choices(row: int, cleaned: Cleaned, labels: Labels) -> list[Choice]:
+def _choices(row: int, cleaned: Cleaned) -> list[Choice]:
     """The candidates of a row: first choice, second choice, the others by what the features say."""
-    candidates = labels.candidates
+    labels, candidates = cleaned.labels, cleaned.labels.candidates
     entries = slice(candidates.indptr[row], candidates.indptr[row + 1])
     given = candidates.indices[entries]
     votes: dict[int, int] = {}
@@ -273,11 +255,11 @@ def _groups(duplicate: np.ndarray, rows: np.ndarray) -> dict[int, np.ndarray]:
 
 
 def _reasons(
-    row: int, cleaned: Cleaned, labels: Labels, groups: dict[int, np.ndarray], reader: Reader
+    row: int, cleaned: Cleaned, groups: dict[int, np.ndarray], reader: Reader
 ) -> list[Reason]:
     """Why a row should be looked at."""
     reasons = []
-    if labels.unlabelled[row]:
+    if cleaned.labels.unlabelled[row]:
         reasons.append(Reason("no label", "It came without any label."))
     if cleaned.outside[row]:
         suggestion = int(cleaned.suggestion[row])

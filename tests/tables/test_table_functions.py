@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import surelabel
+from surelabel.data.table_files import write_table
 from surelabel.exceptions import ModelFileError, TableError
 from tests.cli.pets import CLASSES, make_table, without_labels
 
@@ -103,3 +104,75 @@ def test_wrong_use():
     with pytest.raises(AttributeError, match="no attribute 'claen'"):
         surelabel.claen  # noqa: B018
     assert {"clean", "fit", "SURECV"} <= set(dir(surelabel))
+
+
+@pytest.fixture(scope="module")
+def results():
+    """Every kind of result, of one small table."""
+    table = make_table()
+    return {
+        "inspect": surelabel.inspect(table, **COLUMNS),
+        "clean": surelabel.clean(table, method="PLKNN", **COLUMNS),
+        "fit": surelabel.fit(table, method="PLKNN", **COLUMNS),
+        "compare": surelabel.compare(table, methods="PLKNN", folds=3, **COLUMNS),
+    }
+
+
+@pytest.mark.parametrize("name", ["inspect", "clean", "fit", "compare"])
+def test_results_print_as_short_text_and_in_notebooks(results, name):
+    text, page = repr(results[name]), results[name]._repr_html_()
+    assert "60 rows" in text
+    assert text.count("\n") < 40
+    assert "array(" not in text
+    assert page.startswith("<div>")
+    assert "60 rows" in page
+
+
+def test_what_comes_from_a_table_is_escaped_in_notebooks():
+    table = make_table()
+    hostile = table.rename_columns(
+        ["<img src=x>" if name == "size" else name for name in table.column_names]
+    )
+    found = surelabel.inspect(hostile, labels="candidates")
+    assert "<img src=x>" in repr(found)
+    assert "<img" not in found._repr_html_()
+    assert "&lt;img src=x&gt;" in found._repr_html_()
+
+
+def test_a_result_writes_its_page(results, tmp_path):
+    path = results["clean"].report(tmp_path / "page.html")
+    assert "60" in path.read_text()
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_comparison_is_a_sequence_and_a_frame(results):
+    found = results["compare"]
+    assert [result.method for result in found] == ["PLKNN"]
+    assert found.best is found[0]
+    assert found.frame["method"].to_pylist() == ["PLKNN"]
+    frame = surelabel.compare(make_table().to_pandas(), methods=["PLKNN"], folds=3, **COLUMNS).frame
+    assert frame.loc[0, "covering_rate"] == pytest.approx(found.best.covering_rate)
+
+
+def test_columns_by_pattern_list_and_path(tmp_path):
+    table = make_table()
+    write_table(table, tmp_path / "pets.csv")
+    ways = [
+        surelabel.inspect(table, labels="candidates", features="si*,weight"),
+        surelabel.inspect(table, labels="candidates", features=["size", "weight"]),
+        surelabel.inspect(str(tmp_path / "pets.csv"), labels="candidates", features="size,weight"),
+    ]
+    assert [[feature.name for feature in way.features] for way in ways] == [["size", "weight"]] * 3
+    assert (
+        surelabel.inspect(table, labels="candidates", category="weight").to_dict()["features"][
+            "weight"
+        ]
+        == "category"
+    )
+
+
+def test_convert_gives_the_frame_in_another_form():
+    table = make_table().to_pandas()
+    found = surelabel.convert(table, "lists", labels="candidates", exclude="note")
+    assert "note" not in found
+    assert sorted(found["candidates"][0]) == sorted(table["candidates"][0].split("|"))

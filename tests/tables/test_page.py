@@ -17,10 +17,10 @@ from PIL import Image
 from scipy.spatial.distance import cdist
 
 from surelabel.exceptions import TableError
-from surelabel.report import cleaning_figures, cleaning_rows
-from surelabel.report.cleaning_page import SHOWN, write_cleaning_page
-from surelabel.report.images import Images
+from surelabel.tables import page_figures, page_rows
 from surelabel.tables.cleaning import rows_to_look_at
+from surelabel.tables.images import Images
+from surelabel.tables.page import SHOWN
 
 HOSTILE = "<script>window.harmed = true</script>\"'><img src=x onerror='window.harmed = true'>"
 NASTY = (HOSTILE, '"quoted"', "../../etc/passwd", "$x$ & {{ 7 * 7 }}", "日本語\nsecond line")
@@ -32,12 +32,8 @@ def write(cleaned_table, tmp_path_factory):
 
     @cache
     def make(text=None, **made):
-        return write_cleaning_page(
-            *cleaned_table(**made),
-            tmp_path_factory.mktemp("page") / "page.html",
-            title="animals.csv",
-            text=text,
-        )
+        path = tmp_path_factory.mktemp("page") / "page.html"
+        return cleaned_table(**made).report(path, text=text)
 
     return make
 
@@ -45,17 +41,21 @@ def write(cleaned_table, tmp_path_factory):
 @pytest.fixture(scope="module")
 def hostile(cleaned_table, tmp_path_factory):
     """A page on which every name is an attack."""
-    cleaned, labels, table, X, features = cleaned_table(classes=NASTY, annotators=3)
+    cleaned = cleaned_table(classes=NASTY, annotators=3)
+    table, features = cleaned.table, cleaned.features
     texts = pa.array([HOSTILE] * len(table))
     table = table.rename_columns([HOSTILE, *table.column_names[1:]]).set_column(5, "text", texts)
-    features = [replace(features[0], name=HOSTILE), *features[1:]]
-    people = [replace(person, name=HOSTILE) for person in cleaned.annotators]
-    cleaned = replace(cleaned, annotators=people, parameters={HOSTILE: HOSTILE}, method=HOSTILE)
-    labels = replace(labels, ids=np.array([f"{HOSTILE}{row}" for row in range(len(table))]))
-    path = tmp_path_factory.mktemp("page") / "page.html"
-    return write_cleaning_page(
-        cleaned, labels, table, X, features, path, title=HOSTILE, text="text"
+    ids = np.array([f"{HOSTILE}{row}" for row in range(len(table))])
+    cleaned = replace(
+        cleaned,
+        annotators=[replace(person, name=HOSTILE) for person in cleaned.annotators],
+        parameters={HOSTILE: HOSTILE},
+        method=HOSTILE,
+        labels=replace(cleaned.labels, ids=ids, table=table),
+        features=[replace(features[0], name=HOSTILE), *features[1:]],
     )
+    path = tmp_path_factory.mktemp("page") / "page.html"
+    return cleaned.report(path, title=HOSTILE, text="text")
 
 
 def text_of(path):
@@ -71,7 +71,7 @@ def text_of(path):
 
 
 def test_says_how_many_labels_to_keep_and_how_many_rows_to_look_at(write, cleaned_table):
-    cleaned = cleaned_table()[0]
+    cleaned = cleaned_table()
     words = text_of(write())
     assert (
         f"You can keep {cleaned.n_kept} of 600 labels : each has an estimated error below 2 %"
@@ -85,17 +85,17 @@ def test_says_how_many_labels_to_keep_and_how_many_rows_to_look_at(write, cleane
 
 
 def test_rows_come_in_the_order_of_their_gain(write, cleaned_table):
-    cleaned = cleaned_table()[0]
+    cleaned = cleaned_table()
     rows = [int(row) for row in re.findall(r'<tr id="row(\d+)"', write().read_text())]
     assert sorted(rows) == np.flatnonzero(cleaned.status == "look").tolist()
     assert all(cleaned.gain[a] >= cleaned.gain[b] for a, b in pairwise(rows))
 
 
 def test_a_row_shows_what_speaks_for_it(cleaned_table):
-    cleaned, labels, table, X, features = cleaned_table()
-    reader = cleaning_rows.Reader(labels, table, features, "text", None, None)
+    cleaned = cleaned_table()
+    labels, reader = cleaned.labels, page_rows.Reader(cleaned, "text", None, None)
     rows = rows_to_look_at(cleaned)
-    for item in cleaning_rows.look_at(rows, cleaned, labels, X, reader):
+    for item in page_rows.look_at(rows, cleaned, reader):
         row = item.row
         assert item.content.text == f"text of row {row}"
         assert item.choices[0].label == cleaned.classes[cleaned.label[row]]
@@ -118,67 +118,61 @@ def test_a_row_shows_what_speaks_for_it(cleaned_table):
 
 
 def test_the_other_row_of_a_duplicate_is_named(cleaned_table):
-    cleaned, labels, table, X, features = cleaned_table()
+    cleaned = cleaned_table()
     first, second = np.flatnonzero(cleaned.duplicate == 0)
-    (item,) = cleaning_rows.look_at(
-        np.array([first]),
-        cleaned,
-        labels,
-        X,
-        cleaning_rows.Reader(labels, table, features, None, None, None),
-    )
+    reader = page_rows.Reader(cleaned, None, None, None)
+    (item,) = page_rows.look_at(np.array([first]), cleaned, reader)
     (reason,) = (reason for reason in item.reasons if reason.word == "duplicate")
     assert reason.sentence.endswith(f": row {second + 1}.")
 
 
 def test_neighbours_are_the_nearest_certain_rows(cleaned_table, monkeypatch):
-    monkeypatch.setattr(cleaning_rows, "BLOCK", 50)
-    cleaned, _, _, X, _ = cleaned_table()
+    monkeypatch.setattr(page_rows, "BLOCK", 50)
+    cleaned = cleaned_table()
+    X = cleaned.X
     certain, rows = np.flatnonzero(cleaned.status == "certain"), rows_to_look_at(cleaned)
     expected = certain[np.argsort(cdist(X[rows], X[certain]), axis=1)[:, :3]]
-    np.testing.assert_array_equal(cleaning_rows.nearest_certain(X, certain, rows), expected)
+    np.testing.assert_array_equal(page_rows.nearest_certain(X, certain, rows), expected)
 
 
 def test_at_most_so_many_rows_are_shown_and_the_rest_is_counted(cleaned_table, tmp_path):
-    cleaned, *others = cleaned_table(m=1000)
+    cleaned = cleaned_table(m=1000)
     cleaned = replace(cleaned, status=np.where(np.arange(1000) < 700, "look", "certain"))
-    path = write_cleaning_page(cleaned, *others, tmp_path / "page.html", title="t")
+    path = cleaned.report(tmp_path / "page.html")
     assert path.read_text().count('<tr id="row') == SHOWN
     assert f"The {SHOWN} rows where an answer helps most, of 700; the other 500" in text_of(path)
 
 
 def test_confusion_counts_the_other_candidates_of_the_label_chosen(cleaned_table):
-    cleaned, labels, *_ = cleaned_table(m=200)
+    cleaned = cleaned_table(m=200)
+    labels = cleaned.labels
     expected = np.zeros((4, 4), int)
     for row in np.flatnonzero(~labels.unlabelled):
         for label in labels.candidates[row]:
             place = int(np.flatnonzero(cleaned.classes == label)[0])
             expected[cleaned.label[row], place] += place != cleaned.label[row]
-    np.testing.assert_array_equal(cleaning_figures.confusion(cleaned, labels).toarray(), expected)
+    np.testing.assert_array_equal(page_figures.confusion(cleaned).toarray(), expected)
 
 
 def test_the_map_is_a_stratified_sample_that_holds_the_rows_shown(cleaned_table, monkeypatch):
-    monkeypatch.setattr(cleaning_figures, "DRAWN", 200)
-    cleaned, labels, _, X, _ = cleaned_table(m=2000)
+    monkeypatch.setattr(page_figures, "DRAWN", 200)
+    cleaned = cleaned_table(m=2000)
     shown = rows_to_look_at(cleaned)[:7]
-    rows = cleaning_figures.drawn_rows(cleaned, shown)
+    rows = page_figures.drawn_rows(cleaned, shown)
     assert set(shown) <= set(rows)
     assert len(np.unique(rows)) == len(rows) <= 207
     for label in range(4):
         assert np.mean(cleaned.label[rows] == label) == pytest.approx(
             np.mean(cleaned.label == label), abs=0.03
         )
-    gallery = cleaning_figures.build(cleaned, labels, X, shown)["map"]
+    gallery = page_figures.build(cleaned, shown)["map"]
     assert f"A stratified sample of {len(rows)} of the 2,000 rows" in gallery.caption
     for picture in gallery.pictures:
         assert sorted(map(int, re.findall(r'href="#row(\d+)"', picture.svg))) == sorted(shown)
 
 
 def test_same_table_same_bytes(cleaned_table, tmp_path):
-    first, second = (
-        write_cleaning_page(*cleaned_table(), tmp_path / name, title="t").read_bytes()
-        for name in "ab"
-    )
+    first, second = (cleaned_table().report(tmp_path / name).read_bytes() for name in "ab")
     assert first == second
 
 
@@ -204,8 +198,9 @@ def test_every_kind_of_table_has_every_figure(write, made):
     assert any("gold" in title for title in drawn) == (made.get("gold") != 0)
 
 
-def bare(cleaned, labels, **changes):
+def bare(cleaned, **changes):
     """As of a method without paths, a table without votes and without gold."""
+    unknown = np.full(len(cleaned.labels.gold), -1)
     return replace(
         cleaned,
         annotators=[],
@@ -213,19 +208,18 @@ def bare(cleaned, labels, **changes):
         delta_path=np.empty(0),
         n_gold=0,
         gold_error=None,
+        labels=replace(cleaned.labels, votes=None, annotators=(), gold=unknown),
         **changes,
-    ), replace(labels, votes=None, annotators=(), gold=np.full(len(labels.gold), -1))
+    )
 
 
 @pytest.mark.parametrize("status", ["certain", "likely", "look"])
 def test_a_table_of_one_status_without_annotators_gold_and_paths(cleaned_table, tmp_path, status):
-    cleaned, labels, table, X, features = cleaned_table(m=40)
+    cleaned = cleaned_table(m=40)
     none = status != "certain"
     changes = {"n_kept": 0, "expected_error": float("nan")} if none else {"n_kept": 40}
-    cleaned, labels = bare(cleaned, labels, status=np.full(40, status), **changes)
-    path = write_cleaning_page(
-        cleaned, labels, table, np.zeros_like(X), features, tmp_path / "page.html", title="t"
-    )
+    cleaned = bare(cleaned, status=np.full(40, status), X=np.zeros_like(cleaned.X), **changes)
+    path = cleaned.report(tmp_path / "page.html")
     words = text_of(path)
     assert ("No label is sure enough to keep" in words) == none
     assert ("There is no row that a person should look at" in words) == (status != "look")
@@ -235,26 +229,22 @@ def test_a_table_of_one_status_without_annotators_gold_and_paths(cleaned_table, 
 
 
 def test_a_table_of_vectors_alone(cleaned_table, tmp_path, monkeypatch):
-    monkeypatch.setattr(cleaning_figures, "build", lambda *_: {})
-    cleaned, labels, table, X, features = cleaned_table(m=40)
-    features = [replace(feature, kind="vector") for feature in features]
-    path = write_cleaning_page(
-        cleaned, labels, table, X, features, tmp_path / "page.html", title="t"
-    )
+    monkeypatch.setattr(page_figures, "build", lambda *_: {})
+    cleaned = cleaned_table(m=40)
+    features = [replace(feature, kind="vector") for feature in cleaned.features]
+    path = replace(cleaned, features=features).report(tmp_path / "page.html")
     assert "<details" not in path.read_text()
 
 
 def test_a_million_rows_take_no_larger_page(cleaned_table, tmp_path):
     """Only what is counted grows with the rows; 100,000 stand for a million, to be quick."""
-    path = write_cleaning_page(
-        *cleaned_table(m=100_000, seed=1), tmp_path / "page.html", title="t", text="text"
-    )
+    path = cleaned_table(m=100_000, seed=1).report(tmp_path / "page.html", text="text")
     assert path.stat().st_size < 3e6
 
 
 def test_a_column_that_is_not_there(cleaned_table, tmp_path):
-    with pytest.raises(TableError, match=r"no column 'txt'; do you mean 'text'\?"):
-        write_cleaning_page(*cleaned_table(m=40), tmp_path / "page.html", title="t", text="txt")
+    with pytest.raises(TableError, match=r"no column 'txt'; did you mean 'text'\?"):
+        cleaned_table(m=40).report(tmp_path / "page.html", text="txt")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -314,29 +304,20 @@ def with_images(cleaned_table, tmp_path, monkeypatch):
     """Write a page, without figures, of a table whose rows to look at have these paths of
     images.
     """
-    monkeypatch.setattr(cleaning_figures, "build", lambda *_: {})
+    monkeypatch.setattr(page_figures, "build", lambda *_: {})
 
     def make(names):
-        cleaned, labels, table, X, features = cleaned_table(m=60, seed=2)
+        cleaned = cleaned_table(m=60, seed=2)
+        paths = pa.array([*names, *[None] * (60 - len(names))], pa.string())
+        table = cleaned.table.append_column("photo", paths)
         cleaned = replace(
             cleaned,
             status=np.where(np.arange(60) < len(names), "look", "likely"),
             gain=-np.arange(60.0),
+            labels=replace(cleaned.labels, table=table),
         )
-        table = table.append_column(
-            "photo", pa.array([*names, *[None] * (60 - len(names))], pa.string())
-        )
-        path = tmp_path / "out" / "page.html"
-        return write_cleaning_page(
-            cleaned,
-            labels,
-            table,
-            X,
-            features,
-            path,
-            title="t",
-            image="photo",
-            folder=tmp_path / "table",
+        return cleaned.report(
+            tmp_path / "out" / "page.html", image="photo", folder=tmp_path / "table"
         )
 
     return make
@@ -417,9 +398,9 @@ def test_files_that_are_no_images_are_not_embedded(with_images, tmp_path):
 
 def test_images_too_large_and_too_many_are_left_out(with_images, tmp_path, monkeypatch):
     red(tmp_path / "table" / "a.png")
-    monkeypatch.setattr(cleaning_rows, "ROOM", 2000)
+    monkeypatch.setattr(page_rows, "ROOM", 2000)
     assert 0 < len(images_by_row(with_images(["a.png"] * 10))) < 10
-    monkeypatch.setattr("surelabel.report.images.LARGEST_FILE", 10)
+    monkeypatch.setattr("surelabel.tables.images.LARGEST_FILE", 10)
     assert images_by_row(with_images(["a.png"] * 10)) == []
 
 
@@ -458,7 +439,8 @@ def test_sorts(write, visit):
 
 
 def test_filters(write, visit, cleaned_table):
-    cleaned, labels, *_ = cleaned_table()
+    cleaned = cleaned_table()
+    labels = cleaned.labels
     look = np.flatnonzero(cleaned.status == "look")
     page = visit(write("text"))
     rows, count = page.locator("#rows tbody tr:visible"), page.locator("#filters output")

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from difflib import get_close_matches
+import os
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ..exceptions import TableError, first_few
-from ..tables.cleaning import CERTAIN, LIKELY, LOOK, Cleaned, rows_to_look_at
-from . import ReportError, write_files
-from .result_tables import Cell, Column, Row, Table, number_cell, percent, text_cell
-
-if TYPE_CHECKING:
-    import pyarrow
-
-    from ..data.labelling import Labels
-    from ..tables.encoding import Feature
+from ..data.table_files import find_column
+from ..report import ReportError, write_files
+from ..report.result_tables import Cell, Column, Row, Table, number_cell, text_cell
+from ..text import short_percent
+from .cleaning import CERTAIN, LIKELY, LOOK, Cleaned, rows_to_look_at
+from .overview import kinds
 
 SHOWN = 200
 """Rows to look at that the page shows."""
@@ -27,94 +22,56 @@ PAIRS = 15
 """Pairs of confused classes that the page lists."""
 
 
-def write_cleaning_page(
+def write_page(
     cleaned: Cleaned,
-    labels: Labels,
-    table: pyarrow.Table,
-    X: np.ndarray,
-    features: Sequence[Feature],
     path: str | Path,
     *,
-    title: str,
+    title: str | None = None,
     text: str | None = None,
     image: str | None = None,
     folder: str | Path | None = None,
 ) -> Path:
-    """Write one page about a cleaned table, which opens offline and needs nothing else.
-
-    Parameters
-    ----------
-    cleaned : Cleaned
-        What :func:`surelabel.tables.cleaning.clean` found.
-    labels : Labels
-        What it was given.
-    table : pyarrow.Table
-        The rows, as in ``labels.table``.
-    X : ndarray of shape (m, n)
-        The features of the rows.
-    features : sequence of Feature
-        The columns that they were made of.
-    path : path-like
-        Where to write the page.
-    title : str
-        Its title: the name of the table.
-    text : str, default=None
-        A column whose text is shown with every row to look at.
-    image : str, default=None
-        A column of paths of images, relative to ``folder``, which are shown with every row to look
-        at.
-    folder : path-like, default=None
-        The folder of the table's file. Images elsewhere are not read, whatever the table says;
-        without it, none is.
-
-    Returns
-    -------
-    Path
-        The page written.
-    """
+    """Write one page about a cleaned table: see :meth:`Cleaned.report`."""
     try:
-        from . import cleaning_figures, cleaning_rows, html
+        from ..report import html
+        from . import page_figures, page_rows
     except ModuleNotFoundError as error:
         raise ReportError(f"the report needs {error.name}: pip install {error.name}") from None
     for column in filter(None, (text, image)):
-        _check_column(column, table)
+        find_column(cleaned.table, column)
+    if text is None:
+        text = next((feature.name for feature in cleaned.features if feature.kind == "text"), None)
+    if folder is None and os.path.isfile(cleaned.source):
+        folder = Path(cleaned.source).resolve().parent
     found = rows_to_look_at(cleaned)
     shown = found[:SHOWN]
-    reader = cleaning_rows.Reader(labels, table, features, text, image, folder)
-    rows = cleaning_rows.look_at(shown, cleaned, labels, X, reader)
+    reader = page_rows.Reader(cleaned, text, image, folder)
+    rows = page_rows.look_at(shown, cleaned, reader)
     page = html.page(
         "cleaning",
-        title=title,
-        percent=percent,
+        title=title or Path(cleaned.source).name,
+        percent=short_percent,
         cleaned=cleaned,
         counts=_counts(cleaned),
-        facts=_facts(cleaned, labels),
+        facts=_facts(cleaned),
         rows=rows,
         n_look=len(found),
         labels_shown=sorted({choice.label for row in rows for choice in row.choices}),
         words_shown=sorted({reason.word for row in rows for reason in row.reasons}),
         images_left_out=reader.images.left_out if reader.images else 0,
-        galleries=cleaning_figures.build(cleaned, labels, X, shown),
+        galleries=page_figures.build(cleaned, shown),
         tables={
             "ambiguity": _pairs(
                 cleaned,
-                cleaning_figures.confusion(cleaned, labels),
-                cleaning_figures.confusion(cleaned, labels, CERTAIN),
+                page_figures.confusion(cleaned),
+                page_figures.confusion(cleaned, CERTAIN),
             ),
             "annotators": _annotators(cleaned),
         },
-        conduct=_conduct(cleaned, features, X),
+        conduct=_conduct(cleaned),
     )
     path = Path(path)
     return write_files({path.name: page}, path.parent)[0]
-
-
-def _check_column(name: str, table: pyarrow.Table) -> None:
-    if name not in table.column_names:
-        near = get_close_matches(name, table.column_names, 1)
-        raise TableError(
-            f"the table has no column {name!r}" + (f"; do you mean {near[0]!r}?" if near else "")
-        )
 
 
 def _counts(cleaned: Cleaned) -> list[dict[str, Any]]:
@@ -124,7 +81,7 @@ def _counts(cleaned: Cleaned) -> list[dict[str, Any]]:
         LIKELY: "probably right",
         LOOK: "a person should look at these",
     }
-    counts = {status: int(np.sum(cleaned.status == status)) for status in meanings}
+    counts = cleaned.status_counts
     m = max(len(cleaned.status), 1)
     return [
         {
@@ -137,17 +94,18 @@ def _counts(cleaned: Cleaned) -> list[dict[str, Any]]:
     ]
 
 
-def _facts(cleaned: Cleaned, labels: Labels) -> list[tuple[str, str]]:
+def _facts(cleaned: Cleaned) -> list[tuple[str, str]]:
     """The numbers at the top of the page, each with what it counts."""
+    labels = cleaned.labels
     sizes = labels.candidates.sizes[~labels.unlabelled]
     facts = [(f"{len(cleaned.label):,}", "rows"), (f"{len(cleaned.classes):,}", "classes")]
     if len(sizes):
         facts += [
             (f"{sizes.mean():.2f}", "candidates per row"),
-            (percent(float(np.mean(sizes == 1))), "had one candidate"),
+            (short_percent(float(np.mean(sizes == 1))), "had one candidate"),
         ]
     if cleaned.n_gold and cleaned.gold_error is not None:
-        facts.append((percent(cleaned.gold_error), f"error on {cleaned.n_gold:,} gold rows"))
+        facts.append((short_percent(cleaned.gold_error), f"error on {cleaned.n_gold:,} gold rows"))
     groups = np.unique(cleaned.duplicate[cleaned.duplicate >= 0])
     odd = {
         "rows whose label is probably missing": int(cleaned.outside.sum()),
@@ -183,7 +141,7 @@ def _pairs(cleaned: Cleaned, counts: Any, certain: Any) -> Table:
 
 
 def _share(value: float | None) -> Cell:
-    return number_cell(value, "–" if value is None else percent(value))
+    return number_cell(value, "–" if value is None else short_percent(value))
 
 
 def _annotators(cleaned: Cleaned) -> Table:
@@ -224,13 +182,8 @@ def _annotators(cleaned: Cleaned) -> Table:
     )
 
 
-def _conduct(cleaned: Cleaned, features: Sequence[Feature], X: np.ndarray) -> list[tuple[str, str]]:
+def _conduct(cleaned: Cleaned) -> list[tuple[str, str]]:
     """How the labels were found: method, columns, times."""
-    columns = "; ".join(
-        f"{kind}: "
-        f"{first_few((feature.name for feature in features if feature.kind == kind), shown=20)}"
-        for kind in dict.fromkeys(feature.kind for feature in features)
-    )
     return [
         ("Method", cleaned.method),
         (
@@ -239,10 +192,10 @@ def _conduct(cleaned: Cleaned, features: Sequence[Feature], X: np.ndarray) -> li
         ),
         (
             "Cross-validation",
-            f"{percent(cleaned.cv_score)} of the predictions for left-out rows are among their "
-            "candidates",
+            f"{short_percent(cleaned.cv_score)} of the predictions for left-out rows are among "
+            "their candidates",
         ),
-        ("Features", f"{columns} ({X.shape[1]:,} per row once encoded)"),
+        ("Features", f"{kinds(cleaned.features)} ({cleaned.X.shape[1]:,} per row once encoded)"),
         (
             "Time",
             ", ".join(f"{stage} {seconds:.3g} s" for stage, seconds in cleaned.seconds.items()),

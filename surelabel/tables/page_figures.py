@@ -5,7 +5,7 @@ doubtful rows lie.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from matplotlib import rc_context
@@ -16,8 +16,7 @@ from scipy import sparse
 from scipy.stats import binomtest
 from sklearn.decomposition import PCA
 
-from ..tables.cleaning import CERTAIN, LIKELY, LOOK, Cleaned
-from .drawing import (
+from ..report.drawing import (
     COLOURS,
     INK,
     MARKERS,
@@ -30,10 +29,8 @@ from .drawing import (
     picture_of,
     short,
 )
-from .result_tables import percent
-
-if TYPE_CHECKING:
-    from ..data.labelling import Labels
+from ..text import short_percent
+from .cleaning import CERTAIN, LIKELY, LOOK, Cleaned
 
 STATUSES = {CERTAIN: "#0072b2", LIKELY: "#56b4e9", LOOK: "#d55e00"}
 """Every status in its colour, the same all over the page."""
@@ -45,17 +42,13 @@ CLASSES = 14
 PERCENT = FuncFormatter(lambda share, _: f"{100 * share:g} %")
 
 
-def build(cleaned: Cleaned, labels: Labels, X: np.ndarray, shown: np.ndarray) -> dict[str, Gallery]:
+def build(cleaned: Cleaned, shown: np.ndarray) -> dict[str, Gallery]:
     """Every figure of the page by topic; a topic without figures is left out.
 
     Parameters
     ----------
     cleaned : Cleaned
         What was found.
-    labels : Labels
-        What was given.
-    X : ndarray of shape (m, n)
-        The features.
     shown : ndarray of int
         The rows to look at that the page shows: the map links to them.
 
@@ -65,9 +58,9 @@ def build(cleaned: Cleaned, labels: Labels, X: np.ndarray, shown: np.ndarray) ->
     """
     with rc_context(STYLE):
         galleries = [
-            _map(cleaned, X, shown),
+            _map(cleaned, shown),
             _sureness(cleaned),
-            _ambiguity(cleaned, labels),
+            _ambiguity(cleaned),
             _annotators(cleaned),
             _convergence(cleaned),
         ]
@@ -124,20 +117,20 @@ def drawn_rows(cleaned: Cleaned, shown: np.ndarray) -> np.ndarray:
     return np.union1d(order[np.linspace(0, m - 1, DRAWN).round().astype(int)], shown)
 
 
-def _map(cleaned: Cleaned, X: np.ndarray, shown: np.ndarray) -> Gallery:
+def _map(cleaned: Cleaned, shown: np.ndarray) -> Gallery:
     rows = drawn_rows(cleaned, shown)
-    points, kept = _plane(np.asarray(X[rows], float))
+    points, kept = _plane(np.asarray(cleaned.X[rows], float))
     caption = "Every point is a row, near to rows with similar features"
-    if len(rows) < len(X):
+    if len(rows) < len(cleaned.X):
         caption = (
-            f"A stratified sample of {len(rows):,} of the {len(X):,} rows, every label and status "
-            "in its share; "
-            "near points have similar features"
+            f"A stratified sample of {len(rows):,} of the {len(cleaned.X):,} rows, every label and "
+            "status in its share; near points have similar features"
         )
     caption += (
-        f" (the two principal components of the features, {percent(kept)} of their variance). "
+        " (the two principal components of the features, "
+        f"{short_percent(kept)} of their variance). "
+        "Rings are the rows listed above: press one to go to it."
     )
-    caption += "Rings are the rows listed above: press one to go to it."
     pictures = [
         picture_of(
             partial(
@@ -363,17 +356,17 @@ def _draw_calibration(axes: Axes, cleaned: Cleaned) -> None:
 # ---------------------------------------------------------------- how ambiguous
 
 
-def _ambiguity(cleaned: Cleaned, labels: Labels) -> Gallery:
+def _ambiguity(cleaned: Cleaned) -> Gallery:
     pictures = [
         picture_of(
-            partial(_draw_sizes, cleaned=cleaned, labels=labels),
+            partial(_draw_sizes, cleaned=cleaned),
             (4.4, 3.8),
             "sizes",
             "Candidates of a row",
         ),
         picture_of(partial(_draw_classes, cleaned=cleaned), (4.4, 3.8), "classes", "Labels chosen"),
     ]
-    counts = confusion(cleaned, labels)
+    counts = confusion(cleaned)
     if counts.nnz:
         pictures.append(
             picture_of(
@@ -392,7 +385,8 @@ def _ambiguity(cleaned: Cleaned, labels: Labels) -> Gallery:
     return Gallery("ambiguity", "How ambiguous the labels were", caption, pictures)
 
 
-def _draw_sizes(axes: Axes, cleaned: Cleaned, labels: Labels) -> None:
+def _draw_sizes(axes: Axes, cleaned: Cleaned) -> None:
+    labels = cleaned.labels
     sizes = np.where(labels.unlabelled, 0, labels.candidates.sizes)
     largest = min(int(sizes.max(initial=1)), 10)
     first = int(sizes.min(initial=1) > 0)  # no place for rows without labels if there are none
@@ -423,10 +417,11 @@ def _draw_classes(axes: Axes, cleaned: Cleaned) -> None:
     _legend_above(axes)
 
 
-def confusion(cleaned: Cleaned, labels: Labels, status: str | None = None) -> sparse.csr_array:
+def confusion(cleaned: Cleaned, status: str | None = None) -> sparse.csr_array:
     """Number of rows by label chosen and other candidate, an array of shape (l, l); rows without
     labels do not count.
     """
+    labels = cleaned.labels
     rows = np.flatnonzero(~labels.unlabelled & ((cleaned.status == status) if status else True))
     candidates = labels.candidates.sparse[rows].astype(np.int64)
     places = (cleaned.label[rows], np.arange(len(rows)))

@@ -1,0 +1,192 @@
+"""``fit`` and ``predict``: a model from a table of doubtful labels, and labels for new tables."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from ..data.table_files import source_of, to_frame
+from ..exceptions import CandidateError, ModelFileError
+from ..progress import stage
+from ..text import count, percent
+from .comparison import compare_methods, find_method, with_gold
+from .encoding import Feature, TableEncoder
+from .new_columns import add_columns, check_new_columns, label_column, rounded
+from .overview import Overview, Result, kinds, named, parameters, times
+from .reading import Columns, TableRead, as_table
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Fitted(Result):
+    """What :func:`fit` learned.
+
+    Attributes
+    ----------
+    model : Pipeline
+        A :class:`~surelabel.tables.encoding.TableEncoder` and a classifier;
+        :func:`surelabel.save_model` writes it to a file.
+    features : list of Feature
+        The columns learned from.
+    n_rows : int
+        Number of rows learned from.
+    classes : ndarray
+        The labels told apart.
+    method, parameters : str, dict
+        The method, and the parameters chosen for it.
+    cv_score : float
+        Covering rate of left-out rows at these parameters.
+    seconds : dict of str to float
+        Time by stage.
+    """
+
+    model: Pipeline
+    features: list[Feature]
+    n_rows: int
+    classes: np.ndarray
+    method: str
+    parameters: dict[str, Any]
+    cv_score: float
+    seconds: dict[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain names and values, for machines."""
+        return {
+            "rows": self.n_rows,
+            "classes": self.classes,
+            "features": {feature.name: feature.kind for feature in self.features},
+            "method": self.method,
+            "parameters": self.parameters,
+            "covering_rate": self.cv_score,
+            "seconds": self.seconds,
+        }
+
+    def overview(self) -> Overview:
+        """The result in short."""
+        classes = count(len(self.classes), "class", "classes")
+        return Overview(
+            title=f"a model of {count(self.n_rows)} and {classes}",
+            facts=[
+                ("classes", named(self.classes.tolist())),
+                ("learned from", kinds(self.features)),
+                ("method", f"{self.method} ({parameters(self.parameters)})"),
+                (
+                    "left-out rows",
+                    f"{percent(self.cv_score)} of the predictions are among the candidates",
+                ),
+                ("time", times(self.seconds)),
+            ],
+        )
+
+
+def fit(
+    frame: Any,
+    *,
+    method: str = "SURE",
+    random_state: int = 0,
+    verbose: bool = False,
+    **columns: Unpack[Columns],
+) -> Fitted:
+    """Learn a model from a table; its parameters are chosen by cross-validation on candidates.
+
+    Parameters
+    ----------
+    frame : data frame, pyarrow.Table or path
+        The table.
+    method : str, default="SURE"
+        A name in :func:`surelabel.all_methods`.
+    random_state : int, default=0
+        Seed.
+    verbose : bool, default=False
+        Say on a terminal how far it is.
+    **columns
+        Which columns say what; see :class:`~surelabel.tables.Columns`.
+
+    Returns
+    -------
+    Fitted
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import surelabel
+    >>> sizes = [1.0, 1.1, 1.2, 1.3, 8.0, 8.1, 8.2, 8.3]
+    >>> labels = ["cat", "cat", "cat|cow", "cat", "cow", "cow|cat", "cow", "cow"]
+    >>> table = pa.table({"size": sizes, "labels": labels})
+    >>> fitted = surelabel.fit(table, labels="labels")
+    >>> surelabel.predict(fitted.model, pa.table({"size": [1.15, 8.4]}))["label"].to_pylist()
+    ['cat', 'cow']
+    """
+    spec = find_method(method)
+    seconds: dict[str, float] = {}
+    with stage("labels", seconds, verbose=verbose):
+        read = TableRead(frame, columns)
+    with read.named():
+        with stage("encode", seconds, verbose=verbose):
+            encoder, X = read.encoded()
+        with stage("choose parameters", seconds, verbose=verbose):
+            known = with_gold(read.labels)
+            chosen = compare_methods(
+                X, known, methods=[method], folds=min(5, len(X)), random_state=random_state
+            )[0]
+            if chosen.error:
+                raise CandidateError(chosen.error)
+        with stage("fit", seconds, verbose=verbose):
+            classifier = spec.estimator(**chosen.parameters).fit(X, known)
+    return Fitted(
+        model=Pipeline([("encoder", encoder), ("classifier", classifier)]),
+        features=read.features,
+        n_rows=len(X),
+        classes=known.classes,
+        method=method,
+        parameters=chosen.parameters,
+        cv_score=chosen.covering_rate,
+        seconds=seconds,
+    )
+
+
+def predict(model: Pipeline, frame: Any, *, prefix: str = "") -> Any:
+    """Label the rows of a table.
+
+    Parameters
+    ----------
+    model : Pipeline
+        As :func:`fit` made it, or :func:`surelabel.load_model` read it.
+    frame : data frame, pyarrow.Table or path
+        The table; it has the columns that the model learned from, and any others.
+    prefix : str, default=""
+        What the names of the new columns begin with.
+
+    Returns
+    -------
+    data frame
+        The table with the columns ``label``, ``confidence`` (the model's probability of the label)
+        and ``second`` (its second choice); of the kind that was given.
+    """
+    if not isinstance(model, Pipeline) or not isinstance(model[0], TableEncoder):
+        raise ModelFileError(
+            "the model did not learn from a table, so it cannot read one; make it with surelabel "
+            "fit"
+        )
+    table = as_table(frame)
+    check_new_columns(table, ("label", "confidence", "second"), prefix)
+    for name in model[0].strange_categories(table):
+        warnings.warn(
+            f"{source_of(table)}: column {name!r} has no category that the model knows, so it "
+            "tells nothing; is it the same "
+            "column as before?",
+            stacklevel=2,
+        )
+    proba = model.predict_proba(table)
+    first, rows = proba.argmax(axis=1), np.arange(len(proba))
+    confidence = proba[rows, first]
+    proba[rows, first] = -1
+    found = {
+        "label": label_column(model.classes_, first),
+        "confidence": rounded(confidence),
+        "second": label_column(model.classes_, proba.argmax(axis=1)),
+    }
+    return to_frame(add_columns(table, found, prefix), frame)

@@ -1,0 +1,41 @@
+"""The columns that ``clean`` and ``predict`` add to a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from ..data.table_files import source_of
+from ..exceptions import TableError
+
+#: Decimals of confidences.
+DECIMALS = 4
+
+
+def check_new_columns(table: pa.Table, names: Sequence[str], prefix: str) -> None:
+    """Refuse names that the table has already, before anything is computed."""
+    taken = [prefix + name for name in names if prefix + name in table.column_names]
+    if taken:
+        raise TableError(
+            f"{source_of(table)}: the table has a column {taken[0]!r} already, and the result adds "
+            "one of the same name; rename it, or choose a prefix for the new names (--prefix new_)"
+        )
+
+
+def add_columns(table: pa.Table, columns: Mapping[str, pa.Array], prefix: str) -> pa.Table:
+    """The table with these columns after its own."""
+    for name, column in columns.items():
+        table = table.append_column(prefix + name, column)
+    return table
+
+
+def label_column(classes: np.ndarray, codes: np.ndarray) -> pa.Array:
+    """Labels by their positions, none for -1."""
+    return pa.array(classes).take(pa.array(codes, mask=codes < 0))
+
+
+def rounded(values: np.ndarray) -> pa.Array:
+    """Shares with the decimals that are written."""
+    return pa.array(np.round(values.astype(np.float64), DECIMALS))

@@ -1,0 +1,96 @@
+"""A real browser, and what is asked of every page."""
+
+import re
+import shutil
+from html.parser import HTMLParser
+
+import pytest
+
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+
+
+class Tags(HTMLParser):
+    """Every tag of a page with its attributes."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+
+
+@pytest.fixture(scope="session")
+def tags_of():
+    """Every tag of a page with its attributes."""
+    return lambda path: Tags(path.read_text(encoding="utf-8")).found
+
+
+@pytest.fixture(scope="session")
+def browser():
+    driver = pytest.importorskip(
+        "playwright.sync_api", reason="needs playwright: pip install playwright"
+    )
+    if CHROMIUM is None:
+        pytest.skip("needs a Chromium on the path")
+    switches = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+    with driver.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=switches)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def visit(browser):
+    """Open a page; at the end of the test, fail on anything that went wrong on it or was fetched by
+    it.
+    """
+    contexts, wrong = [], []
+
+    def go(path, **options):
+        context = browser.new_context(viewport={"width": 1280, "height": 900}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: wrong.append(message.text))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on(
+            "request",
+            lambda request: wrong.append(request.url) if request.url != path.as_uri() else None,
+        )
+        page.goto(path.as_uri())
+        return page
+
+    yield go
+    for context in contexts:
+        context.close()
+    assert wrong == []
+
+
+def luminance(colour):
+    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.fixture(scope="session")
+def contrast():
+    """Contrast of a text, or of the text of a figure, to the background of its page, as WCAG
+    reckons it.
+    """
+
+    def ratio(page, selector):
+        attribute = "fill" if "svg" in selector else "color"
+        ink = luminance(
+            page.locator(selector).first.evaluate(
+                f"element => getComputedStyle(element).{attribute}"
+            )
+        )
+        paper = luminance(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        return (max(ink, paper) + 0.05) / (min(ink, paper) + 0.05), paper
+
+    return ratio
