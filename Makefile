@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test test-lowest lint bench docs dist clean
 .DEFAULT_GOAL := demo
 
 demo: .venv/installed
@@ -24,8 +24,25 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/methods.py
 
 docs: .venv/installed
-	$(BIN)/python -m pip install --quiet --group docs
-	$(BIN)/mkdocs build --strict
+	$(BIN)/mkdocs build --strict --quiet
+
+# Every direct dependency in the lowest version that pyproject.toml declares. What they themselves
+# need is new, and calls some of their ways deprecated: that alone is not an error here.
+test-lowest: export OPENBLAS_NUM_THREADS = 1
+test-lowest: export OMP_NUM_THREADS = 1
+test-lowest: .venv/installed
+	$(BIN)/python -m pip install --quiet "uv>=0.5"
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-lowest
+	$(BIN)/uv pip install --quiet --python .venv-lowest --resolution lowest-direct --group test --editable ".[dask]"
+	.venv-lowest/bin/python -m pytest -n auto $(LOWEST_WARNINGS)
+
+LOWEST_WARNINGS := -W default::DeprecationWarning -W default::PendingDeprecationWarning -W default::FutureWarning
+
+# The source archive, and the wheel made of it.
+dist: .venv/installed
+	rm -rf dist
+	$(BIN)/python -m pip install --quiet build
+	$(BIN)/python -m build
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "surelabel needs Python 3.11 or later: make PYTHON=python3.x")'
@@ -35,4 +52,4 @@ docs: .venv/installed
 	touch $@
 
 clean:
-	rm -rf .venv
+	rm -rf .venv .venv-lowest dist site

@@ -25,6 +25,7 @@ from ..data import catalog, corruption
 from ..data.candidates import CandidateSets
 from ..estimators import SURECV, SUREClassifier, all_methods
 from ..evaluation.protocol import Fold, fold_scores, grid_search, make_folds, select_parameters
+from ..solvers.memory import installed_memory
 from .cells import Cell
 from .study import Configuration
 
@@ -221,13 +222,17 @@ def _versions() -> dict[str, str]:
 
 @cache
 def _machine() -> dict[str, Any]:
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return {"cpu": _cpu(), "cores": os.cpu_count(), "memory_gib": round(memory / 2**30, 1)}
+    memory = installed_memory()
+    return {
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "memory_gib": None if memory is None else round(memory / 2**30, 1),
+    }
 
 
 def _cpu() -> str:
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         lines = []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]

@@ -19,17 +19,26 @@ def available_memory() -> int | None:
     return min(limits, default=None)
 
 
+def installed_memory() -> int | None:
+    """Bytes that are built in.
+
+    Returns
+    -------
+    int or None
+        None where the system does not say: Windows has no ``os.sysconf``.
+    """
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
 def _machine() -> int | None:
     try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         kilobytes = next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
     except (OSError, StopIteration, ValueError):
-        # Not Linux: all that is built in.
-        return (
-            os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-            if hasattr(os, "sysconf")
-            else None
-        )
+        return installed_memory()  # not Linux
     return kilobytes * 1024
 
 
@@ -41,8 +50,8 @@ def _control_group() -> int | None:
         ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
     ):
         try:
-            allowed = int((root / limit).read_text())
-            return max(0, allowed - int((root / usage).read_text()))
+            allowed = int((root / limit).read_text(encoding="ascii"))
+            return max(0, allowed - int((root / usage).read_text(encoding="ascii")))
         except (OSError, ValueError):  # not there, or "max"
             continue
     return None
