@@ -1,6 +1,21 @@
 """The errors a user can meet. All are ``ValueError``: bad input, said in one sentence."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = [
+    "CandidateError",
+    "DataFileError",
+    "DataMissingError",
+    "DownloadError",
+    "InputError",
+    "MemoryNeedError",
+    "ModelFileError",
+    "NumericalError",
+    "ParameterError",
+    "SurelabelError",
+    "TableError",
+]
 
 
 class SurelabelError(ValueError):
@@ -53,7 +68,7 @@ class DownloadError(SurelabelError):
     """
 
 
-def first_few(items: Sequence | Iterable, shown: int = 5) -> str:
+def first_few(items: Iterable[Any], shown: int = 5) -> str:
     """Name the first few offenders and say how many more there are.
 
     >>> first_few([3, 8, 12, 40, 41, 50, 77])

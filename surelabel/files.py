@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 
 @contextmanager
-def replacing(path: str | os.PathLike) -> Iterator[BinaryIO]:
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A file to write to, which takes its place when all is written: a reader sees the old one or
     the new one, never a part.
 
@@ -48,7 +48,7 @@ def replacing(path: str | os.PathLike) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def replacing_all(paths: Sequence[str | os.PathLike]) -> Iterator[list[Path]]:
+def replacing_all(paths: Sequence[str | os.PathLike[str]]) -> Iterator[list[Path]]:
     """Places to write several files to, which take their own together when all are written.
 
     Parameters

@@ -34,7 +34,7 @@ def stage(name: str, seconds: dict[str, float], *, verbose: bool) -> Iterator[No
     seconds[name] = perf_counter() - start
 
 
-def _spinner(name: str) -> AbstractContextManager:
+def _spinner(name: str) -> AbstractContextManager[object]:
     from rich.console import Console
 
     console = Console(stderr=True)

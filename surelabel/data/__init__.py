@@ -1,0 +1,35 @@
+"""Candidate labels, how they come about, and the data sets of the paper (:mod:`.catalog`)."""
+
+from typing import TYPE_CHECKING
+
+from ..lazy import lazily
+
+if TYPE_CHECKING:
+    from .candidates import CandidateSets, CandidateSummary, as_candidates
+    from .corruption import (
+        drop_truth,
+        make_partial,
+        make_partial_confusion,
+        make_partial_flipping,
+        make_partial_instance,
+    )
+
+__all__ = [
+    "CandidateSets",
+    "CandidateSummary",
+    "as_candidates",
+    "drop_truth",
+    "make_partial",
+    "make_partial_confusion",
+    "make_partial_flipping",
+    "make_partial_instance",
+]
+
+if not TYPE_CHECKING:
+    __getattr__ = lazily(
+        __name__,
+        {
+            "candidates": ("CandidateSets", "CandidateSummary", "as_candidates"),
+            "corruption": [name for name in __all__ if name.startswith(("drop_", "make_"))],
+        },
+    )

@@ -170,7 +170,7 @@ class CandidateSets:
 
     @classmethod
     def from_lists(
-        cls, rows: Iterable, *, classes: Any = None, unlabelled: Unlabelled = "error"
+        cls, rows: Iterable[Any], *, classes: Any = None, unlabelled: Unlabelled = "error"
     ) -> CandidateSets:
         """A sequence of sets, lists, tuples or arrays of labels, one per instance."""
         rows = [() if row is None else row for row in rows]
@@ -272,12 +272,14 @@ class CandidateSets:
     @property
     def indptr(self) -> np.ndarray:
         """Row pointers: row ``i`` owns the entries ``indptr[i]:indptr[i + 1]``."""
-        return self._matrix.indptr
+        indptr: np.ndarray = self._matrix.indptr
+        return indptr
 
     @property
     def indices(self) -> np.ndarray:
         """Class position of every entry, ascending within a row."""
-        return self._matrix.indices
+        indices: np.ndarray = self._matrix.indices
+        return indices
 
     @property
     def counts(self) -> np.ndarray | None:
@@ -304,7 +306,7 @@ class CandidateSets:
     @property
     def shape(self) -> tuple[int, int]:
         """(number of instances, number of classes)."""
-        return self._matrix.shape
+        return len(self), len(self._classes)
 
     @property
     def ndim(self) -> int:
@@ -313,9 +315,9 @@ class CandidateSets:
 
     def to_indicator(self) -> np.ndarray:
         """The dense 0/1 matrix ``Y`` of the paper, as int8."""
-        return self._matrix.toarray()
+        return np.asarray(self._matrix.toarray())
 
-    def to_lists(self) -> list[list]:
+    def to_lists(self) -> list[list[Any]]:
         """The candidates of every row as a list of lists of labels."""
         labels = self._classes[self.indices].tolist()
         bounds = self.indptr.tolist()
@@ -343,7 +345,7 @@ class CandidateSets:
         return np.asarray(self.to_indicator(), dtype=dtype)
 
     def __len__(self) -> int:
-        return self._matrix.shape[0]
+        return int(self._matrix.shape[0])
 
     def __iter__(self) -> Iterator[np.ndarray]:
         return (self[i] for i in range(len(self)))
@@ -393,7 +395,7 @@ class CandidateSets:
         mean = len(self.indices) / max(rows, 1)
         return f"CandidateSets({rows} rows, {classes} classes, {mean:.2f} candidates on average)"
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.indptr, self.indices, self._classes, self._counts)
 
 
@@ -544,7 +546,7 @@ def _certain_labels(y: Any, options: dict[str, Any]) -> CandidateSets:
     return sets
 
 
-def _looks_like_matrix(rows: list, lengths: np.ndarray, flat: list) -> bool:
+def _looks_like_matrix(rows: list[Any], lengths: np.ndarray, flat: list[Any]) -> bool:
     """Whether lists of labels are the rows of a 0/1 matrix: as long as each other, of 0 and 1, and
     no sets of labels.
     """
@@ -609,7 +611,8 @@ def _check_counts(counts: Any, indptr: np.ndarray) -> np.ndarray:
             "vote counts must be finite numbers of 0 or more; others stand in row "
             f"{first_few(rows)}"
         )
-    return counts.astype(np.int64) if np.all(counts == np.rint(counts)) else counts.astype(float)
+    whole = np.all(counts == np.rint(counts))
+    return np.asarray(counts, np.int64 if whole else float)
 
 
 def _indptr(owners: np.ndarray, n_rows: int) -> np.ndarray:

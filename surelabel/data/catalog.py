@@ -25,6 +25,19 @@ from ..exceptions import DataFileError, DataMissingError, DownloadError, Paramet
 from .candidates import CandidateSets
 from .readers import read_csv, read_mat, read_npz
 
+__all__ = [
+    "Characteristics",
+    "Dataset",
+    "Spec",
+    "Status",
+    "data_home",
+    "describe",
+    "fetch",
+    "load",
+    "names",
+    "status",
+]
+
 #: Where the real-world files are downloaded from: one commit, so that the content cannot change.
 BASE_URL = "https://raw.githubusercontent.com/pruirui/partial_label_realworld_dataset/a43c823f1cf2575e7fc74bcdfc307463e0bd44bd/"
 _EMBEDDED = Path(__file__).parent / "uci"
@@ -198,7 +211,7 @@ def describe(name: str) -> Spec:
     return SPECS[name]
 
 
-def data_home(path: str | os.PathLike | None = None) -> Path:
+def data_home(path: str | os.PathLike[str] | None = None) -> Path:
     """The folder of the data files: ``path``, else the environment variable ``SURELABEL_DATA``,
     else the user's cache folder.
     """
@@ -207,7 +220,7 @@ def data_home(path: str | os.PathLike | None = None) -> Path:
     ).expanduser()
 
 
-def load(name: str, data_home: str | os.PathLike | None = None) -> Dataset:
+def load(name: str, data_home: str | os.PathLike[str] | None = None) -> Dataset:
     """Load a data set by name; nothing is downloaded.
 
     Parameters
@@ -237,7 +250,7 @@ def load(name: str, data_home: str | os.PathLike | None = None) -> Dataset:
 
 
 def fetch(
-    name: str, data_home: str | os.PathLike | None = None, *, base_url: str | None = None
+    name: str, data_home: str | os.PathLike[str] | None = None, *, base_url: str | None = None
 ) -> Path:
     """Download the file of a data set into the data home, and verify it; a verified file is not
     downloaded again.
@@ -310,7 +323,7 @@ def _reason(error: OSError) -> str:
     return str(error)
 
 
-def status(data_home: str | os.PathLike | None = None) -> list[Status]:
+def status(data_home: str | os.PathLike[str] | None = None) -> list[Status]:
     """Look for every data set, verify its file and measure it.
 
     Parameters
@@ -325,7 +338,7 @@ def status(data_home: str | os.PathLike | None = None) -> list[Status]:
     return [_status(spec, data_home) for spec in SPECS.values()]
 
 
-def _status(spec: Spec, home: str | os.PathLike | None) -> Status:
+def _status(spec: Spec, home: str | os.PathLike[str] | None) -> Status:
     path = _find(spec, home)
     if path is None:
         return Status(spec, "missing", problem=_missing_message(spec, home))
@@ -354,7 +367,7 @@ def _read(spec: Spec, path: Path) -> Dataset:
     )
 
 
-def _find(spec: Spec, home: str | os.PathLike | None) -> Path | None:
+def _find(spec: Spec, home: str | os.PathLike[str] | None) -> Path | None:
     if spec.embedded:
         return _EMBEDDED / spec.file
     root = data_home(home)
@@ -362,11 +375,11 @@ def _find(spec: Spec, home: str | os.PathLike | None) -> Path | None:
     return next((place for place in places if place.is_file()), None)
 
 
-def _place(spec: Spec, home: str | os.PathLike | None) -> Path:
+def _place(spec: Spec, home: str | os.PathLike[str] | None) -> Path:
     return data_home(home) / ("realworld" if spec.file.endswith(".mat") else "uci") / spec.file
 
 
-def _missing_message(spec: Spec, home: str | os.PathLike | None) -> str:
+def _missing_message(spec: Spec, home: str | os.PathLike[str] | None) -> str:
     download = (
         f"download it with surelabel datasets --fetch {spec.name}, or " if spec.downloadable else ""
     )

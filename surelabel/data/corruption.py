@@ -366,11 +366,11 @@ def _draw(truth: CandidateSets, probability: np.ndarray, random_state: Any) -> C
 
 
 def _probabilities(name: str, values: Any, shapes: list[tuple[int, ...]]) -> np.ndarray:
-    values = np.asarray(values, float)
-    if values.shape not in shapes:
+    probabilities: np.ndarray = np.asarray(values, float)
+    if probabilities.shape not in shapes:
         raise ParameterError(
-            f"{name} must have shape {' or '.join(map(str, shapes))}; it has {values.shape}"
+            f"{name} must have shape {' or '.join(map(str, shapes))}; it has {probabilities.shape}"
         )
-    if not np.all((values >= 0) & (values <= 1)):
+    if not np.all((probabilities >= 0) & (probabilities <= 1)):
         raise ParameterError(f"{name} holds probabilities, from 0 to 1")
-    return values
+    return probabilities

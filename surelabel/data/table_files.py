@@ -25,7 +25,8 @@ import pyarrow.parquet as pq
 
 from ..exceptions import TableError, first_few
 from ..files import replacing
-from ._delimited import Content, read_delimited, write_delimited
+from ._delimited import Content, read_delimited
+from ._delimited import write_delimited as write_delimited  # for the layers above, too
 
 TEXT_FORMS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 JSON_FORMS = (".jsonl", ".ndjson")

@@ -48,7 +48,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     scores.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list]] = {}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+    classes_: np.ndarray
+    confidence_: sparse.csr_array
+    transduction_: np.ndarray
 
     # ---------------------------------------------------------------- fit
 
@@ -161,7 +164,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         ndarray of shape (n_samples,)
         """
         scores = self._scores(X)
-        return self.classes_[scores.argmax(axis=1)]
+        return np.asarray(self.classes_[scores.argmax(axis=1)])
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes; their arg max is ``predict``.
@@ -184,7 +187,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         positive = np.maximum(scores, 0)
         none = positive.sum(axis=1) <= 0
         positive[none] = scores[none] == scores[none].max(axis=1, keepdims=True)
-        return positive / positive.sum(axis=1, keepdims=True)
+        return np.asarray(positive / positive.sum(axis=1, keepdims=True))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of instances whose prediction is among their candidates.

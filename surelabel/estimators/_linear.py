@@ -32,7 +32,7 @@ class LinearPartialLabelClassifier(WeightedPartialLabelClassifier):
     weight)``.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list]] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "fit_intercept": ["boolean"],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -100,7 +100,7 @@ class LinearPartialLabelClassifier(WeightedPartialLabelClassifier):
             if isinstance(X, Rows)
             else X
         )
-        return X @ self.coef_.T + self.intercept_
+        return np.asarray(X @ self.coef_.T + self.intercept_)
 
     def _outputs(self, X: Any) -> np.ndarray:
         """The linear scores; -inf for a class that was nobody's candidate."""

@@ -48,7 +48,7 @@ def exact_need(n_rows: int, n_classes: int, itemsize: int) -> int:
 
 
 def choose_solver(
-    kernel: str | Callable, shape: tuple[int, int], n_classes: int, itemsize: int
+    kernel: str | Callable[..., Any], shape: tuple[int, int], n_classes: int, itemsize: int
 ) -> str:
     """What ``solver="auto"`` stands for: exact where it fits into memory and takes less than
     minutes, else landmarks.
@@ -134,7 +134,7 @@ def kernel_of(model: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
 
 
 def _kernel_of(
-    X: np.ndarray, Z: np.ndarray, *, kernel: str | Callable, **parameters: Any
+    X: np.ndarray, Z: np.ndarray, *, kernel: str | Callable[..., Any], **parameters: Any
 ) -> np.ndarray:
     return np.ascontiguousarray(kernel_matrix(kernel, X, Z, **parameters), dtype=X.dtype)
 

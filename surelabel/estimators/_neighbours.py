@@ -27,7 +27,7 @@ class NeighbourClassifier(PartialLabelClassifier):
     search: str
     X_fit_: np.ndarray
     _index: ApproximateIndex | None
-    _parameter_constraints: ClassVar[dict[str, list]] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "search": [StrOptions({"exact", "approximate"})],
     }
@@ -80,6 +80,5 @@ class NeighbourClassifier(PartialLabelClassifier):
         check_is_fitted(self)
         X = self._validate_X(X, reset=False)
         blocks = gen_batches(len(X), max(1, CELLS // len(self.classes_)))
-        return self.classes_[
-            np.concatenate([self._outputs(X[block]).argmax(axis=1) for block in blocks])
-        ]
+        best = [self._outputs(X[block]).argmax(axis=1) for block in blocks]
+        return np.asarray(self.classes_[np.concatenate(best)])

@@ -91,7 +91,7 @@ class CLPLClassifier(LinearPartialLabelClassifier):
     ['cat', 'cat', 'cat', 'cow', 'cow', 'cow']
     """
 
-    _parameter_constraints: ClassVar[dict[str, list]] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearPartialLabelClassifier._parameter_constraints,
         "C": [Interval(Real, 0, None, closed="neither")],
     }

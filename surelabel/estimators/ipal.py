@@ -108,7 +108,7 @@ class IPALClassifier(NeighbourClassifier):
     ['cat', 'cow']
     """
 
-    _parameter_constraints: ClassVar[dict[str, list]] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **NeighbourClassifier._parameter_constraints,
         "alpha": [Interval(Real, 0, 1, closed="both")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -170,7 +170,10 @@ class IPALClassifier(NeighbourClassifier):
 
     def _reconstruct(self, queries: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         cached = check_memory(self.memory).cache(_reconstruct, ignore=["look_up"])
-        return cached(self.X_fit_, queries, (self.n_neighbors, self.search), self._neighbours)
+        neighbours, weights = cached(
+            self.X_fit_, queries, (self.n_neighbors, self.search), self._neighbours
+        )
+        return neighbours, weights
 
     def _by_label(self, values: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Sum of the neighbours' values for each label."""
@@ -181,7 +184,10 @@ class IPALClassifier(NeighbourClassifier):
 
 
 def _reconstruct(
-    instances: np.ndarray, queries: np.ndarray | None, how: tuple[int, str], look_up: Callable
+    instances: np.ndarray,
+    queries: np.ndarray | None,
+    how: tuple[int, str],
+    look_up: Callable[..., Any],
 ) -> tuple[np.ndarray, np.ndarray]:
     """Nearest instances of the queries (by default of the instances themselves), and the weights
     that reconstruct them.

@@ -7,7 +7,7 @@ from __future__ import annotations
 import warnings
 from math import ceil, log2
 from numbers import Integral, Real
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -88,7 +88,7 @@ class LSBCMMClassifier(WeightedPartialLabelClassifier):
     array(['a', 'b'], dtype='<U1')
     """
 
-    _parameter_constraints: ClassVar[dict[str, list]] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         # Below 0.01 exp(E[log θ]) comes near the smallest floating-point number.
         "concentration": [Interval(Real, 0.01, None, closed="left")],
@@ -145,7 +145,7 @@ class LSBCMMClassifier(WeightedPartialLabelClassifier):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        return mixture.confidence
+        return np.asarray(mixture.confidence)
 
     def _outputs(self, X: np.ndarray) -> np.ndarray:
         return mixture_proba(X, self.coef_.T, self.intercept_, self.posterior_)

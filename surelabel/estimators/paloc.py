@@ -26,7 +26,7 @@ from ._registry import Method
 BLOCK = 1024
 
 #: Runs ``function(rows, target)`` for each problem and yields the results in order.
-Run = Callable[[Callable, Iterable], Iterable]
+Run = Callable[[Callable[..., Any], Iterable[Any]], Iterable[Any]]
 
 
 class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
@@ -92,7 +92,7 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
     array(['a', 'a', 'a', 'b', 'b', 'b'], dtype='<U1')
     """
 
-    _parameter_constraints: ClassVar[dict[str, list]] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [
             HasMethods(["fit", "decision_function"]),
             HasMethods(["fit", "predict_proba"]),
@@ -132,7 +132,7 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
             kernel + (8 + X.itemsize) * len(X) * n_pairs,
             "learn from fewer rows, or use SUREClassifier",
         )
-        problems: Iterable = pair_problems(indptr, indices, n_labels)
+        problems: Iterable[Any] = pair_problems(indptr, indices, n_labels)
         outputs = self._pairs.fit(X, problems, self._run("pairs of labels", n_pairs))
         votes = pair_votes(outputs, n_labels)
 
@@ -160,7 +160,7 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
         scores[
             :, ~self._possible
         ] = -1  # nobody's candidates: below those that no machine speaks for
-        return scores
+        return np.asarray(scores)
 
     def _machines(self, X: np.ndarray) -> _GaussianMachines | _Machines:
         inner = (
@@ -174,7 +174,7 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
     def _run(self, description: str, total: int) -> Run:
         """Threads suffice: libsvm, where the time goes, runs outside the interpreter's lock."""
 
-        def run(function: Callable, problems: Iterable) -> Iterable:
+        def run(function: Callable[..., Any], problems: Iterable[Any]) -> Iterable[Any]:
             parallel = Parallel(self.n_jobs, prefer="threads", return_as="generator")
             results = parallel(delayed(function)(*problem) for problem in problems)
             return track(results, description, total, verbose=self.verbose)
@@ -190,7 +190,7 @@ class _Machines:
     def __init__(self, inner: Any) -> None:
         self.inner = inner
 
-    def fit(self, X: np.ndarray, problems: Iterable, run: Run) -> np.ndarray:
+    def fit(self, X: np.ndarray, problems: Iterable[Any], run: Run) -> np.ndarray:
         """Train on each problem (rows, target); return the outputs for all rows, one column per
         problem.
         """
@@ -216,7 +216,7 @@ class _GaussianMachines:
     def __init__(self, inner: SVC) -> None:
         self.inner = inner
 
-    def fit(self, X: np.ndarray, problems: Iterable, run: Run) -> np.ndarray:
+    def fit(self, X: np.ndarray, problems: Iterable[Any], run: Run) -> np.ndarray:
         """Train on each problem (rows, target); return the outputs for all rows, one column per
         problem.
         """
@@ -257,7 +257,7 @@ class _GaussianMachines:
     def _combine(self, coef: Any, K: np.ndarray, dtype: Any) -> np.ndarray:
         outputs = coef @ K
         outputs += self.intercept[:, None]
-        return outputs.astype(dtype, copy=False).T
+        return np.asarray(outputs, dtype).T
 
 
 def _has_two_sides(target: np.ndarray) -> bool:
@@ -270,7 +270,7 @@ def _binary_output(machine: Any, X: np.ndarray) -> np.ndarray:
     """
     if machine is None:
         return np.zeros(len(X))
-    return (
+    return np.asarray(
         machine.decision_function(X)
         if hasattr(machine, "decision_function")
         else machine.predict_proba(X) @ [-1, 1]

@@ -25,7 +25,7 @@ FORMAT = 1
 STAMP = "surelabel.json"
 
 
-def save_model(model: Any, path: str | os.PathLike) -> None:
+def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted model (an estimator or a pipeline with one) to a file.
 
     The file appears complete or not at all: it is written beside its place and then renamed.
@@ -47,7 +47,7 @@ def save_model(model: Any, path: str | os.PathLike) -> None:
         file.write(content.getvalue())
 
 
-def load_model(path: str | os.PathLike, *, trusted: Sequence[str] = ()) -> Any:
+def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
     """Read a model that :func:`save_model` wrote. No code from the file is run.
 
     Parameters
@@ -100,7 +100,7 @@ def _forget_folders(part: Any, seen: set[int]) -> None:
     seen.add(id(part))
     if isinstance(part, BaseEstimator) and getattr(part, "memory", None) is not None:
         part.memory = None
-    inner: Iterable = ()
+    inner: Iterable[Any] = ()
     if isinstance(part, Mapping):
         inner = part.values()
     elif isinstance(part, list | tuple | set):

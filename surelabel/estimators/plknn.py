@@ -79,7 +79,7 @@ class PLKNNClassifier(NeighbourClassifier):
     ['cat', 'cat', 'cat', 'cow', 'cow', 'cow']
     """
 
-    _parameter_constraints: ClassVar[dict[str, list]] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **NeighbourClassifier._parameter_constraints,
         "weights": [StrOptions({"distance", "uniform"})],
     }
@@ -121,7 +121,7 @@ class PLKNNClassifier(NeighbourClassifier):
         ballots = sparse.csr_array(
             (weights.ravel(), rows.ravel(), starts), shape=(len(rows), len(self.X_fit_))
         )
-        return (ballots @ self.candidates_).toarray()
+        return np.asarray((ballots @ self.candidates_).toarray())
 
 
 METHOD = Method(

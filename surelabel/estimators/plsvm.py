@@ -98,7 +98,7 @@ class PLSVMClassifier(LinearPartialLabelClassifier):
     ['cat', 'cat', 'cat', 'cow', 'cow', 'cow']
     """
 
-    _parameter_constraints: ClassVar[dict[str, list]] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearPartialLabelClassifier._parameter_constraints,
         "lam": [Interval(Real, 0, None, closed="neither")],
     }
@@ -130,7 +130,7 @@ class PLSVMClassifier(LinearPartialLabelClassifier):
             self.max_iter,
         )
         self.objective_, self.n_iter_ = np.array(objective), len(objective) - 1
-        return W
+        return np.asarray(W)
 
 
 METHOD = Method(

@@ -73,7 +73,7 @@ class SelfTrainingPLClassifier(WeightedPartialLabelClassifier):
     array(['a', 'a', 'b', 'b'], dtype='<U1')
     """
 
-    _parameter_constraints: ClassVar[dict[str, list]] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "threshold": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -113,7 +113,7 @@ class SelfTrainingPLClassifier(WeightedPartialLabelClassifier):
         return confidence
 
     def _outputs(self, X: Any) -> np.ndarray:
-        return self.ridge_.predict(X)
+        return np.asarray(self.ridge_.predict(X))
 
 
 METHOD = Method(

@@ -44,7 +44,7 @@ M = TypeVar("M", PrimalModel, DualModel)
 #: The values that the paper tries for λ and for β.
 GRID = (0.001, 0.01, 0.05, 0.1, 0.3, 0.5, 1.0)
 
-KERNEL_CONSTRAINTS: dict[str, list] = {
+KERNEL_CONSTRAINTS: dict[str, list[Any]] = {
     "kernel": [StrOptions(set(KERNELS)), callable],
     "gamma": [
         StrOptions({"mean_distance", "median_distance", "scale"}),
@@ -183,7 +183,7 @@ class SUREClassifier(WeightedPartialLabelClassifier):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list]] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "lam": [Interval(Real, 0, None, closed="left")],
         "beta": [Interval(Real, 0, None, closed="neither")],
         **KERNEL_CONSTRAINTS,
@@ -196,7 +196,7 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         lam: float = 0.3,
         beta: float = 0.05,
         *,
-        kernel: str | Callable = "rbf",
+        kernel: str | Callable[..., Any] = "rbf",
         gamma: str | float = "mean_distance",
         bandwidth: float = 1.0,
         degree: float = 3,
@@ -340,7 +340,7 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         )
         if self.kernel == "precomputed":
             self.gamma_ = None
-            return X
+            return np.asarray(X)
         if self.kernel in ("rbf", "laplacian"):
             D = distances(self.kernel, X)
             self.gamma_ = gamma_of(self.kernel, self.gamma, self.bandwidth, X, D, weight)
@@ -390,9 +390,9 @@ class SUREClassifier(WeightedPartialLabelClassifier):
     def _outputs(self, X: Any) -> np.ndarray:
         """Eq. 11; in blocks of rows, so that the kernel with the training instances stays small."""
         if self.kernel == "precomputed":
-            return X[:, self.support_] @ self.dual_coef_ + self.intercept_
+            return np.asarray(X[:, self.support_] @ self.dual_coef_ + self.intercept_)
         if sparse.issparse(X):
-            return np.asarray(X @ self.coef_.T) + self.intercept_
+            return np.asarray(X @ self.coef_.T + self.intercept_)
         return np.concatenate(list(self._output_blocks(X)))
 
     def predict(self, X: Any) -> np.ndarray:
@@ -414,10 +414,9 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         check_is_fitted(self)
         X = self._validate_X(X, reset=False)
         if self.kernel == "precomputed" or sparse.issparse(X):
-            return self.classes_[self._outputs(X).argmax(axis=1)]
-        return self.classes_[
-            np.concatenate([scores.argmax(axis=1) for scores in self._output_blocks(X)])
-        ]
+            return np.asarray(self.classes_[self._outputs(X).argmax(axis=1)])
+        best = [scores.argmax(axis=1) for scores in self._output_blocks(X)]
+        return np.asarray(self.classes_[np.concatenate(best)])
 
     def _output_blocks(self, X: Any) -> Iterator[np.ndarray]:
         width = self.coef_.shape[1] if self.kernel == "linear" else len(self.dual_coef_)
@@ -427,16 +426,14 @@ class SUREClassifier(WeightedPartialLabelClassifier):
 
     def _block_outputs(self, X: np.ndarray) -> np.ndarray:
         if self.kernel == "linear":
-            return X @ self.coef_.T + self.intercept_
+            return np.asarray(X @ self.coef_.T + self.intercept_)
         if self.solver_ == "fourier":
-            return (
-                FourierFeatures(self.frequencies_, self.phases_)(X) @ self.dual_coef_
-                + self.intercept_
-            )
+            features = FourierFeatures(self.frequencies_, self.phases_)(X)
+            return np.asarray(features @ self.dual_coef_ + self.intercept_)
         K = kernel_matrix(
             self.kernel, X, self.X_fit_, gamma=self.gamma_, degree=self.degree, coef0=self.coef0
         )
-        return (K @ self.dual_coef_).astype(X.dtype, copy=False) + self.intercept_
+        return np.asarray((K @ self.dual_coef_).astype(X.dtype, copy=False) + self.intercept_)
 
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
         return probabilities(scores)
@@ -483,7 +480,7 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         check_is_fitted(self)
         if y is not None and X is None:
             raise ParameterError("y are the labels of X: pass both")
-        small = compress(self, n_components, X)
+        small: SUREClassifier = compress(self, n_components, X)
         if y is not None:
             small.compression_ |= {"score": small.score(X, y), "score_before": self.score(X, y)}
         return small
@@ -497,7 +494,7 @@ def probabilities(outputs: np.ndarray) -> np.ndarray:
     normalised positive parts, 0.09 at temperature 0.15. The temperature was picked among six on the
     same problems, so its own figure is a little too good.
     """
-    return softmax(outputs / np.asarray(0.1, outputs.dtype), axis=1)
+    return np.asarray(softmax(outputs / np.asarray(0.1, outputs.dtype), axis=1))
 
 
 def make_blocks(

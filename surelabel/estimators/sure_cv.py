@@ -91,7 +91,7 @@ class SURECV(PartialLabelClassifier):
     ['beta', 'kernel', 'lam']
     """
 
-    _parameter_constraints: ClassVar[dict[str, list]] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KERNEL_CONSTRAINTS,
         "lams": ["array-like"],
         "betas": ["array-like"],
@@ -106,7 +106,7 @@ class SURECV(PartialLabelClassifier):
         lams: Sequence[float] = GRID,
         betas: Sequence[float] = GRID,
         *,
-        kernel: str | Callable | Sequence[str | Callable] = "auto",
+        kernel: str | Callable[..., Any] | Sequence[str | Callable[..., Any]] = "auto",
         gamma: str | float = "mean_distance",
         bandwidth: float | Sequence[float] = 1.0,
         degree: float = 3,
@@ -181,7 +181,7 @@ class SURECV(PartialLabelClassifier):
         self.best_estimator_.fit(X, candidates, sample_weight=weight)
         self.n_iter_ = self.best_estimator_.n_iter_
         self.converged_ = self.best_estimator_.converged_
-        return self.best_estimator_.confidence_.data
+        return np.asarray(self.best_estimator_.confidence_.data)
 
     def _search(
         self, X: Any, candidates: CandidateSets, weight: np.ndarray | None, truth: CandidateSets
@@ -278,7 +278,7 @@ class SURECV(PartialLabelClassifier):
             )
         return covering_rate(truth, self.classes_[outputs.argmax(axis=1)], sample_weight=weight)
 
-    def _set_results(self, scores: np.ndarray, kernels: list, bandwidths: list) -> None:
+    def _set_results(self, scores: np.ndarray, kernels: list[Any], bandwidths: list[Any]) -> None:
         # The order of ParameterGrid, so that ties go to the same parameters as in GridSearchCV.
         axes = {
             "bandwidth": bandwidths,
@@ -314,7 +314,7 @@ class SURECV(PartialLabelClassifier):
         self.best_params_ = params[self.best_index_]
         self.best_score_ = float(mean[self.best_index_])
 
-    def _kernels(self) -> list:
+    def _kernels(self) -> list[Any]:
         return ["rbf", "laplacian"] if self.kernel == "auto" else _as_list(self.kernel)
 
     def _fixed_parameters(self) -> dict[str, Any]:
@@ -411,6 +411,6 @@ def _as_positions(rows: Any) -> np.ndarray:
     return np.flatnonzero(rows) if rows.dtype == bool else rows
 
 
-def _as_list(value: Any) -> list:
+def _as_list(value: Any) -> list[Any]:
     """One value or several, as a list."""
     return [value] if isinstance(value, str | Real) or callable(value) else list(value)

@@ -82,7 +82,7 @@ class SURERetrainer(WeightedPartialLabelClassifier):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list]] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict"]), None],
         "lam": [Interval(Real, 0, None, closed="left")],
         "init": [StrOptions({"candidates", "uniform"})],
@@ -185,7 +185,7 @@ class SURERetrainer(WeightedPartialLabelClassifier):
 
     def _outputs(self, X: Any) -> np.ndarray:
         if not is_classifier(self.estimator_):
-            return self.estimator_.predict(X)
+            return np.asarray(self.estimator_.predict(X))
         outputs = np.zeros((X.shape[0], len(self.classes_)))
         outputs[:, self.estimator_.classes_] = self.estimator_.predict_proba(X)
         return outputs

@@ -73,7 +73,7 @@ class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClass
     array(['a', 'b'], dtype='<U1')
     """
 
-    _parameter_constraints: ClassVar[dict[str, list]] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [
             HasMethods(["fit", "predict_proba"]),
             HasMethods(["fit", "decision_function"]),

@@ -161,7 +161,7 @@ def best_candidate(y: Any, proba: Any, *, classes: Any = None) -> np.ndarray:
     """
     candidates, proba = _aligned(y, proba, classes)
     best = row_argmax(proba[candidates.rows, candidates.indices], candidates.indptr)
-    return candidates.classes[candidates.indices[best]]
+    return np.asarray(candidates.classes[candidates.indices[best]])
 
 
 def expected_calibration_error(

@@ -168,12 +168,12 @@ def critical_difference(n_methods: int, n_datasets: int, alpha: float = 0.05) ->
 
 
 def _scores(values: Any) -> np.ndarray:
-    values = np.asarray(values, float)
-    if values.ndim != 1 or len(values) < 2 or not np.isfinite(values).all():
+    scores: np.ndarray = np.asarray(values, float)
+    if scores.ndim != 1 or len(scores) < 2 or not np.isfinite(scores).all():
         raise ParameterError(
-            f"a t-test needs the scores of at least two folds, without gaps; got {values.tolist()}"
+            f"a t-test needs the scores of at least two folds, without gaps; got {scores.tolist()}"
         )
-    return values
+    return scores
 
 
 def _p_value(difference: float, variance: float, degrees: int) -> float:
