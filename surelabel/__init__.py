@@ -1,28 +1,64 @@
 """Learning from candidate labels: find which of several possible labels is right, and train the
 classifier.
+
+Names are imported when they are first used: ``import surelabel`` alone costs next to nothing.
 """
 
-from typing import Any
+from importlib import import_module
 
-from .data.candidates import CandidateSets, as_candidates
-from .data.corruption import make_partial
-from .estimators import (
-    SURECV,
-    CLPLClassifier,
-    IPALClassifier,
-    LSBCMMClassifier,
-    PALOCClassifier,
-    PLKNNClassifier,
-    PLSVMClassifier,
-    SelfTrainingPLClassifier,
-    SUREClassifier,
-    SURERetrainer,
-    WeightedCandidatesClassifier,
-    all_methods,
-    load_model,
-    save_model,
-)
-from .evaluation.metrics import approximated_accuracy, covering_rate
+TYPE_CHECKING = False  # type checkers know the name; importing typing would take longer than this
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .data.candidates import CandidateSets, as_candidates
+    from .data.corruption import make_partial
+    from .estimators import (
+        SURECV,
+        CLPLClassifier,
+        IPALClassifier,
+        LSBCMMClassifier,
+        PALOCClassifier,
+        PLKNNClassifier,
+        PLSVMClassifier,
+        SelfTrainingPLClassifier,
+        SUREClassifier,
+        SURERetrainer,
+        WeightedCandidatesClassifier,
+        all_methods,
+        load_model,
+        save_model,
+    )
+    from .evaluation.metrics import approximated_accuracy, covering_rate
+    from .tables import clean, compare, convert, fit, inspect, predict
+
+    __version__: str
+
+#: Where each public name is made.
+_HOMES = {
+    "data.candidates": ("CandidateSets", "as_candidates"),
+    "data.corruption": ("make_partial",),
+    "estimators": (
+        "SURECV",
+        "CLPLClassifier",
+        "IPALClassifier",
+        "LSBCMMClassifier",
+        "PALOCClassifier",
+        "PLKNNClassifier",
+        "PLSVMClassifier",
+        "SUREClassifier",
+        "SURERetrainer",
+        "SelfTrainingPLClassifier",
+        "WeightedCandidatesClassifier",
+        "all_methods",
+        "load_model",
+        "save_model",
+    ),
+    "evaluation.metrics": ("approximated_accuracy", "covering_rate"),
+    "tables": ("clean", "compare", "convert", "fit", "inspect", "predict"),
+}
+#: Folders and files that can be named without an import of their own.
+_PARTS = ("data", "estimators", "evaluation", "exceptions", "solvers", "tables")
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "SURECV",
@@ -37,27 +73,37 @@ __all__ = [
     "SURERetrainer",
     "SelfTrainingPLClassifier",
     "WeightedCandidatesClassifier",
+    "__version__",
     "all_methods",
     "approximated_accuracy",
     "as_candidates",
+    "clean",
+    "compare",
+    "convert",
     "covering_rate",
+    "fit",
+    "inspect",
     "load_model",
     "make_partial",
+    "predict",
     "save_model",
 ]
 
-#: The jobs of the command line, on data frames; imported when they are used, because they need
-#: pyarrow.
-_TABLE_JOBS = ("clean", "compare", "convert", "fit", "inspect", "predict")
 
+def __getattr__(name: str) -> "Any":
+    if name == "__version__":
+        from importlib.metadata import version
 
-def __getattr__(name: str) -> Any:
-    if name in _TABLE_JOBS:
-        from . import tables
-
-        return getattr(tables, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value: Any = version("surelabel")
+    elif name in _HOME_OF:
+        value = getattr(import_module(f".{_HOME_OF[name]}", __name__), name)
+    elif name in _PARTS:
+        value = import_module(f".{name}", __name__)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_TABLE_JOBS])
+    return sorted(__all__)

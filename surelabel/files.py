@@ -2,13 +2,22 @@
 
 import errno
 import os
-import secrets
+import shutil
 import signal
+import stat
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import BinaryIO
+
+from .interrupts import SIGNALS
+
+_unfinished: set[Path] = set()
+"""Temporary files and folders that are in use."""
+finished = False
+"""Whether an output took its place, and none is being written."""
 
 
 @contextmanager
@@ -19,8 +28,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     Parameters
     ----------
     path : path-like
-        Where the file belongs; one that is there is replaced, a link to one is followed. A device
-        or a folder is refused.
+        Where the file belongs; one that is there is replaced and passes its mode on, a link to one
+        is followed. A device or a folder is refused.
 
     Yields
     ------
@@ -31,19 +40,19 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     if path.exists() and not path.is_file():
         raise FileExistsError(errno.EEXIST, "this is no file that could be replaced", str(path))
     # The name is known before the file is there, so that no interruption leaves it behind.
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
+    _unfinished.add(temporary)
     try:
-        with open(temporary, "xb") as file:
+        with open(_create(temporary, like=path), "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
+        _take_places({temporary: path})
     except BaseException as error:
-        temporary.unlink(missing_ok=True)
+        _remove([temporary])
         if isinstance(error, OSError) and error.filename in (None, str(temporary)):
-            error.filename = str(
-                path
-            )  # a full disk does not say whose, a missing folder names the temporary file
+            # A full disk does not say whose, a missing folder names the temporary file.
+            error.filename = str(path)
         raise
 
 
@@ -65,15 +74,17 @@ def replacing_all(paths: Sequence[str | os.PathLike[str]]) -> Iterator[list[Path
     beside = {}
     for path in paths:
         real = Path(os.path.realpath(path))
-        beside[real.with_name(f".{secrets.token_hex(4)}.{real.name}")] = Path(path)
+        beside[real.with_name(f".{os.urandom(4).hex()}.{real.name}")] = Path(path)
+    _unfinished.update(beside)
     try:
-        yield list(beside)
-        with _uninterrupted():
-            for temporary, path in beside.items():
-                temporary.replace(os.path.realpath(path))
-    except BaseException as error:
         for temporary, path in beside.items():
-            temporary.unlink(missing_ok=True)
+            if path.exists():  # a private file is private while it is written, too
+                os.close(_create(temporary, like=path))
+        yield list(beside)
+        _take_places({new: Path(os.path.realpath(path)) for new, path in beside.items()})
+    except BaseException as error:
+        _remove(beside)
+        for temporary, path in beside.items():
             error.args = tuple(_renamed(part, temporary, path) for part in error.args)
             if isinstance(error, OSError):
                 error.filename = _renamed(error.filename, temporary, path)
@@ -81,19 +92,103 @@ def replacing_all(paths: Sequence[str | os.PathLike[str]]) -> Iterator[list[Path
 
 
 @contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Say in errors of a file that is open which one it is: a full disk does not."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or os.fspath(path)
+        raise
+
+
+@contextmanager
+def making_folders(paths: Iterable[str | os.PathLike[str]]) -> Iterator[None]:
+    """Make the folders that files need; those that were not there go again if the block raises."""
+    made: list[Path] = []
+    try:
+        for path in paths:
+            folder = Path(path).parent
+            missing = [part for part in (folder, *folder.parents) if not part.exists()]
+            made += reversed(missing)
+            folder.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        for folder in reversed(made):
+            with suppress(OSError):  # never made, or somebody else has put something into it
+                folder.rmdir()
+        raise
+
+
+@contextmanager
+def temporary_folder() -> Iterator[str]:
+    """A folder for temporary files of this process and of those that it starts."""
+    with TemporaryDirectory(prefix="surelabel-", ignore_cleanup_errors=True) as folder:
+        _unfinished.add(Path(folder))
+        try:
+            yield folder
+        finally:
+            _unfinished.discard(Path(folder))
+
+
+def remove_unfinished() -> None:
+    """Remove all temporary files and folders: the process ends at once."""
+    _remove(list(_unfinished))
+
+
+def _create(temporary: Path, *, like: Path) -> int:
+    """A new file as a descriptor: of the mode that another one has, if that is there, else of the
+    usual one.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    try:
+        mode = stat.S_IMODE(like.stat().st_mode)
+    except FileNotFoundError:
+        return os.open(temporary, flags, 0o666)
+    descriptor = os.open(temporary, flags, mode & 0o700)
+    if hasattr(os, "fchmod"):
+        os.fchmod(descriptor, mode)
+    return descriptor
+
+
+def _take_places(files: dict[Path, Path]) -> None:
+    """Rename temporary files, all or none."""
+    global finished
+    with _uninterrupted():
+        for temporary, path in files.items():
+            temporary.replace(path)
+        _unfinished.difference_update(files)
+        finished = not any(path.is_file() for path in _unfinished)
+
+
+def _remove(temporaries: Iterable[Path]) -> None:
+    for path in temporaries:
+        try:
+            path.unlink()
+        except FileNotFoundError:
+            pass
+        except OSError:
+            shutil.rmtree(path, ignore_errors=True)
+        _unfinished.discard(path)
+
+
+@contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Let Ctrl-C wait for the end of the block: of several files all are replaced, or none."""
-    if threading.current_thread() is not threading.main_thread():  # Ctrl-C does not come here
+    """Let signals wait for the end of the block: of several files all are replaced, or none."""
+    if threading.current_thread() is not threading.main_thread():  # signals do not come here
         yield
         return
     caught: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: caught.append(number))
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
+    before = {number: old for number, old in handlers.items() if old not in (None, signal.SIG_IGN)}
     try:
+        for number in before:
+            signal.signal(number, lambda number, _: caught.append(number))
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     if caught:
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(caught[0])
 
 
 def _renamed(text: object, temporary: Path, path: Path) -> object:

@@ -3,12 +3,20 @@
 import ast
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
+
+import pytest
 
 import surelabel
 
 LAYERS = ["solvers", "data", "evaluation", "estimators", "experiments", "report", "tables", "cli"]
 ROOT = Path(surelabel.__file__).parent
+#: Uses every public name but the jobs on tables, which need pyarrow.
+ALL_BUT_TABLES = (
+    "import sys, surelabel; [getattr(surelabel, name) for name in surelabel.__all__ if name not in "
+    "('clean', 'compare', 'fit', 'inspect', 'predict')]"
+)
 
 
 def imported_layers(file):
@@ -42,7 +50,7 @@ def test_imports_go_down():
 
 def test_the_library_does_not_import_what_only_commands_need():
     code = (
-        "import sys, surelabel; print([m for m in ('typer', 'skops', 'matplotlib', 'jinja2', "
+        f"{ALL_BUT_TABLES}; print([m for m in ('typer', 'skops', 'matplotlib', 'jinja2', "
         "'dask') if m in sys.modules])"
     )
     assert (
@@ -56,5 +64,30 @@ def test_the_library_does_not_import_what_only_commands_need():
 def test_the_library_needs_no_tables():
     # pandas, where it is installed, brings pyarrow along by itself: so it is kept away instead of
     # looked for.
-    code = "import sys; sys.modules['pyarrow'] = None; import surelabel"
+    code = f"import sys; sys.modules['pyarrow'] = None; {ALL_BUT_TABLES}"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_names_are_imported_when_they_are_used():
+    code = "import sys, surelabel; print(sorted({'numpy', 'sklearn', 'scipy'} & set(sys.modules)))"
+    output = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert output.stdout == "[]\n"
+    assert set(surelabel._HOME_OF) == set(surelabel.__all__) - {"__version__"}
+    assert all(getattr(surelabel, name) is not None for name in surelabel.__all__)
+    assert surelabel.__version__ == version("surelabel")
+    with pytest.raises(AttributeError, match="module 'surelabel' has no attribute 'desk'"):
+        _ = surelabel.desk
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys; from surelabel.cli import app\ntry: app()\nexcept SystemExit: pass\n"
+        "print({'numpy', 'sklearn', 'pyarrow', 'matplotlib', 'dask'} & set(sys.modules))"
+    )
+    for words in (["--version"], ["clean", "--help"], ["clean", "--lables"]):
+        output = subprocess.run(
+            [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
+        )
+        assert output.stdout.splitlines()[-1] == "set()", words

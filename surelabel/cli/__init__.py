@@ -1,63 +1,82 @@
-"""The command line: one module per verb, named as the verb, holding a function of that name."""
+"""The command line: one module per verb, named as the verb, holding a function of that name.
+
+These modules import what takes time inside their functions, so that help, completion and a wrong
+option are answered at once.
+"""
 
 import os
 import sys
+import traceback
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+from .. import interrupts
 from ..exceptions import SurelabelError
+from ._failures import UNEXPECTED, sentence
 
 #: Unknown options and values that are not of their type; typer gives this class no name of its own.
 UsageError: Any = typer.BadParameter.__base__
-#: Verbs that go on where they were when they are run again.
-RESUMED = ("run", "reproduce")
 TABLE_VERBS = ("inspect", "clean", "fit", "predict", "compare", "convert")
 
 
 class _Verbs(TyperGroup):
     """Errors as one line, without a traceback."""
 
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        with _one_line(None):
+            return super().make_context(*args, **kwargs)
+
     def invoke(self, ctx: Any) -> Any:
-        try:
-            with warnings.catch_warnings():
-                warnings.showwarning = _warn
-                result = super().invoke(ctx)
+        with _one_line(ctx), warnings.catch_warnings():
+            warnings.showwarning = _warn
+            result = super().invoke(ctx)
             sys.stdout.flush()
             return result
-        except SurelabelError as error:
-            raise _failed(str(error)) from None
-        except UsageError as error:
-            message = error.format_message().rstrip(".")
-            raise _failed(
-                f"{message}; see {' '.join(filter(None, ('surelabel', ctx.invoked_subcommand)))} "
-                "--help"
-            ) from None
-        except BrokenPipeError:
-            raise  # the reader of our output has seen enough; typer ends quietly
-        except OSError as error:
-            if (
-                error.filename is None
-            ):  # standard output is on a full disk, and what is left of it must not be tried again
-                _forget_output()
-            raise _failed(f"{error.filename or 'the output'}: {error.strerror or error}") from None
-        except KeyboardInterrupt:
-            then = (
-                "run the same command again to go on"
-                if ctx.invoked_subcommand in RESUMED
-                else "no file is half-written"
-            )
-            typer.echo(f"stopped; {then}", err=True)
+
+
+@contextmanager
+def _one_line(ctx: Any) -> Iterator[None]:
+    """Turn whatever is raised into a line on standard error and an exit code."""
+    try:
+        yield
+    except (typer.Exit, typer.Abort):
+        raise
+    except (KeyboardInterrupt, Exception) as error:
+        if interrupts.stopped is not None:  # whatever was raised comes of stopping
+            raise typer.Exit(128 + interrupts.stopped) from None
+        if isinstance(error, KeyboardInterrupt):
+            typer.echo(interrupts.message(ctx and ctx.invoked_subcommand), err=True, nl=False)
             raise typer.Exit(130) from None
+        if type(error).__name__ == "NoArgsIsHelpError":
+            raise
+        raise _failed(error, ctx and ctx.invoked_subcommand) from None
 
 
-def _failed(message: str) -> typer.Exit:
+def _failed(error: Exception, verb: str | None) -> typer.Exit:
+    code = 2
+    if os.environ.get("SURELABEL_TRACEBACK"):
+        traceback.print_exception(error)
+    if isinstance(error, SurelabelError):
+        message = str(error)
+    elif isinstance(error, UsageError):
+        command = " ".join(filter(None, ("surelabel", verb)))
+        message = f"{error.format_message().rstrip('.')}; see {command} --help"
+    elif isinstance(error, BrokenPipeError):  # the reader of our output has seen enough
+        _forget_output()
+        return typer.Exit(141)
+    else:
+        if isinstance(error, OSError) and error.filename is None:
+            _forget_output()  # its disk is full, and what is left must not be tried again
+        message, code = sentence(error, verb)
     typer.echo(f"error: {_line(message)}", err=True)
-    return typer.Exit(2)
+    return typer.Exit(code)
 
 
 def _line(text: str) -> str:
@@ -80,12 +99,35 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
-    help="Learning from candidate labels: from doubtful labels to clean ones and a model.",
     epilog=(
-        "Exit codes: 0 done; 1 done, but something needs attention; 2 bad input, nothing was "
-        "written; 130 stopped."
+        "Exit codes: 0 done; 1 done, but something needs attention; 2 not done: the input, the "
+        "memory or the disk does not allow it, and nothing was written; "
+        f"{UNEXPECTED} unexpected error; 130 stopped by Ctrl-C, 143 by SIGTERM; 141 the reader of "
+        "the output has closed it."
     ),
 )
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from .. import __version__
+
+        typer.echo(f"surelabel {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _surelabel(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Learning from candidate labels: from doubtful labels to clean ones and a model."""
+
+
 _modules = [module.name for module in iter_modules(__path__) if not module.name.startswith("_")]
 for _name in (*TABLE_VERBS, *sorted(set(_modules) - set(TABLE_VERBS))):
     _panel = "Your tables" if _name in TABLE_VERBS else "Experiments"

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..evaluation.protocol import SELECTIONS
 from ..exceptions import ParameterError
-from ..experiments.cells import cells_of
-from ..experiments.runner import run_study
-from ..experiments.study import Study
+
+if TYPE_CHECKING:
+    from ..experiments.study import Study
 
 Datasets = Annotated[
     list[str] | None, typer.Option(help="Only these data sets: names separated by commas.")
@@ -32,8 +31,9 @@ Folds = Annotated[int | None, typer.Option(min=1, help="Only the first so many f
 Selection = Annotated[
     str | None,
     typer.Option(
-        metavar="|".join(SELECTIONS),
-        help="Choose parameters by this instead of what the study says.",
+        metavar="CRITERION",
+        help="Choose parameters by covering_rate, approximated_accuracy or oracle instead of what "
+        "the study says.",
     ),
 ]
 Workers = Annotated[
@@ -66,6 +66,9 @@ def run_parts(
     **how: Any,
 ) -> None:
     """Run them one after the other, say what came out, and end with code 1 if a cell failed."""
+    from ..experiments.cells import cells_of
+    from ..experiments.runner import run_study
+
     wanted: dict[str, Any] = {
         "datasets": _names(
             "data set", datasets, (name for part in parts for name in part.study.datasets)
@@ -117,6 +120,8 @@ def _levels(given: str | None, known: Iterable[float | None]) -> list[float] | N
 
 def _selected_by(study: Study, selection: str | None) -> Study:
     """The study under another criterion has another name, so that its records stay apart."""
+    from ..evaluation.protocol import SELECTIONS
+
     if (
         selection is None
         or check_name("criterion", selection, SELECTIONS) == study.selection

@@ -5,10 +5,6 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
-
-from ..data import catalog
 
 
 def datasets(
@@ -20,6 +16,11 @@ def datasets(
     """List the data sets: which are there, their sizes as measured, and whether these are the
     paper's.
     """
+    from rich.console import Console
+    from rich.table import Table
+
+    from ..data import catalog
+
     if fetch:
         typer.echo(f"{fetch} is at {catalog.fetch(fetch)}")
     table = Table(

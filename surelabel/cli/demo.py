@@ -2,14 +2,13 @@
 
 import time
 
-import numpy as np
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
-
 
 def demo() -> None:
     """Disambiguate handwritten digits with SURE and with the plain alternatives, and compare."""
+    import numpy as np
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.table import Table
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
     from sklearn.svm import SVC

@@ -7,9 +7,6 @@ from typing import Annotated
 
 import typer
 
-from ..experiments.records import folders
-from ..experiments.study import StudyError
-
 
 def report(
     results: Annotated[Path, typer.Argument(help="A results folder: of one study, or of several.")],
@@ -21,6 +18,8 @@ def report(
     """Write tables and figures of what has been run, as one HTML page and as Markdown, LaTeX, CSV
     and SVG files.
     """
+    from ..experiments.records import folders
+    from ..experiments.study import StudyError
     from ..report import write_report
 
     studies = folders(results)

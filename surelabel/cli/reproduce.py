@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from ..experiments.study import paper_study
 from ._running import (
     Dask,
     Datasets,
@@ -51,6 +50,8 @@ def reproduce(
     results: Results = Path("results"),
 ) -> None:
     """Run the paper's experiments; stopped, the same command goes on where it was."""
+    from ..experiments.study import paper_study
+
     parts = [
         Part(paper_study(study), configurations)
         for study, configurations in TARGETS[check_name("target", target, TARGETS)].items()

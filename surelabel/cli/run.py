@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from ..experiments.study import read_study
 from ._running import (
     Dask,
     Datasets,
@@ -34,6 +33,8 @@ def run(
     results: Results = Path("results"),
 ) -> None:
     """Run a study; stopped, the same command goes on where it was."""
+    from ..experiments.study import read_study
+
     run_parts(
         [Part(read_study(study))],
         results,

@@ -5,20 +5,25 @@ order they finish.
 from __future__ import annotations
 
 import logging
+import multiprocessing.resource_tracker
 import os
+import signal
+import tempfile
 import time
 import warnings
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 from threading import Thread
 from typing import Any, TypeVar
 
 import joblib
+from joblib.externals.loky.backend import resource_tracker
 
 from ..exceptions import SurelabelError
+from ..files import temporary_folder
 
 T = TypeVar("T")
 
@@ -26,8 +31,8 @@ T = TypeVar("T")
 #: to send.
 WINDOW = 1000
 
-#: Ctrl-C at a terminal reaches every process; the workers leave it to the parent, which stops them.
-_DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+#: A run goes on after its worker processes died, unless this happens so often without a result.
+DEATHS = 3
 
 
 class BackendError(SurelabelError):
@@ -45,27 +50,53 @@ def run_with_joblib(
         Of one item.
     items : sequence
     workers : int
-        Number of processes.
+        Number of processes. What one that died had begun is begun again, after all others.
 
     Yields
     ------
     result
         As each is ready. Items go out one by one, so that none finished waits for others.
     """
-    follow = {"initializer": _follow, "initargs": (os.getpid(),)}
-    pool = joblib.Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1, **follow)
-    results = pool(joblib.delayed(function)(item) for item in items)
+    if workers == 1:
+        yield from map(function, items)
+        return
+    waiting, deaths = dict(enumerate(items)), 0
+    with temporary_folder() as folder:
+        while waiting:
+            try:
+                for number, result in _in_processes(function, waiting, workers, folder):
+                    del waiting[number]
+                    deaths = 0
+                    yield result
+            except BrokenProcessPool as error:
+                deaths += 1
+                if deaths == DEATHS:
+                    raise _died(error) from None
+                # Items begin in order: these were with the workers, and one may have killed its.
+                for number in list(waiting)[:workers]:
+                    waiting[number] = waiting.pop(number)
+
+
+def _in_processes(
+    function: Callable[[Any], T], items: Mapping[int, Any], workers: int, folder: str
+) -> Generator[tuple[int, T]]:
+    """Results with the numbers of their items."""
+    own = {"initializer": _begin, "initargs": (os.getpid(), folder)}
+    pool = joblib.Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1, **own)
+    with _children_without_ctrl_c():
+        results = pool(joblib.delayed(_numbered)(function, *item) for item in list(items.items()))
     try:
         for result in results:  # noqa: UP028 (not `yield from`: closing this must come to `finally` first)
             yield result
-    except BrokenProcessPool as error:
-        raise _died(error) from None
     finally:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", UserWarning
-            )  # that tasks are cancelled is what stopping means
+            # That tasks are cancelled is what stopping means.
+            warnings.simplefilter("ignore", UserWarning)
             results.close()
+
+
+def _numbered(function: Callable[[Any], T], number: int, item: Any) -> tuple[int, T]:
+    return number, function(item)
 
 
 def run_with_dask(
@@ -94,16 +125,18 @@ def run_with_dask(
         raise BackendError("Dask is not installed: pip install 'surelabel[dask]'") from None
     with ExitStack() as stack:
         try:
-            cluster = address
+            cluster: Any = address
             if address == "local":
-                quiet = {
+                folder = stack.enter_context(temporary_folder())
+                own = {
                     "dashboard_address": ":0",
-                    "silence_logs": logging.ERROR,
-                    "preload": [_DEAF],
+                    "silence_logs": logging.CRITICAL,
+                    "local_directory": folder,
+                    "preload": [f"import tempfile; tempfile.tempdir = {folder!r}"],
                 }
-                cluster = stack.enter_context(
-                    LocalCluster(n_workers=workers, threads_per_worker=1, **quiet)
-                )
+                with _children_without_ctrl_c():
+                    cluster = LocalCluster(n_workers=workers, threads_per_worker=1, **own)
+                stack.enter_context(cluster)
             client = stack.enter_context(Client(cluster))
         except (OSError, ValueError) as error:
             raise BackendError(f"no Dask scheduler answers at {address!r} ({error})") from None
@@ -118,8 +151,29 @@ def run_with_dask(
             raise _died(error) from None
 
 
-def _follow(parent: int) -> None:
-    """End this worker when its parent is gone: killed, the parent cannot end its workers itself."""
+@contextmanager
+def _children_without_ctrl_c() -> Iterator[None]:
+    """Start processes that Ctrl-C does not reach: at a terminal it goes to all of them, and those
+    that run the items leave it to this one, which ends them.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    # These start a process of their own, and let Ctrl-C through afterwards.
+    for tracker in (multiprocessing.resource_tracker, resource_tracker):
+        tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _begin(parent: int, folder: str) -> None:
+    """Begin as a worker: temporary files go where the parent removes them, and when it is gone
+    this process ends, too, as a parent that was killed cannot end its workers.
+    """
+    tempfile.tempdir = folder
 
     def watch() -> None:
         while os.getppid() == parent:

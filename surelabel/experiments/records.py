@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..files import naming, replacing
 from .cells import cells_of
 from .study import Study, StudyError, load_toml
 
@@ -70,7 +71,7 @@ class RecordWriter:
     def __init__(self, folder: str | Path, study: Study) -> None:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._file = open(self.folder / RECORDS, "a+b")  # noqa: SIM115 (closed by __exit__)
+        self._file = open(self.folder / RECORDS, "a+b", buffering=0)  # noqa: SIM115 (closed by __exit__)
         try:
             self._lock()
             self.finished = self._repair()
@@ -87,9 +88,15 @@ class RecordWriter:
         if record["cell"] in self.finished:
             return
         line = json.dumps(record, allow_nan=False, ensure_ascii=False, default=_plain)
-        self._file.write(line.encode() + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        content, size = line.encode() + b"\n", os.fstat(self._file.fileno()).st_size
+        with naming(self.folder / RECORDS):
+            try:
+                while content:
+                    content = content[self._file.write(content) :]
+                os.fsync(self._file.fileno())
+            except OSError:
+                self._file.truncate(size)
+                raise
         self.finished.add(record["cell"])
 
     def _lock(self) -> None:
@@ -174,12 +181,8 @@ def _write_durably(path: Path, text: str) -> None:
     """Replace a file in one step, and see that its folder knows of it (and of the records) after a
     power cut.
     """
-    temporary = path.with_name(f".{path.name}.new")
-    with open(temporary, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    with replacing(path) as file:
+        file.write(text.encode())
     if hasattr(os, "O_DIRECTORY"):  # Windows opens no folders, and needs no such call
         directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:

@@ -16,6 +16,7 @@ import joblib
 
 from ..data import catalog
 from ..exceptions import DataMissingError
+from ..files import naming
 from ..progress import track
 from .backends import run_with_dask, run_with_joblib
 from .cells import Cell, cells_of
@@ -128,7 +129,7 @@ class _Failure:
     trace: str
 
     def log(self, path: Path) -> None:
-        with open(path, "a", encoding="utf-8") as file:
+        with naming(path), open(path, "a", encoding="utf-8") as file:
             file.write(
                 f"{datetime.now(UTC).isoformat(timespec='seconds')} {self.cell.id} "
                 f"{self.cell}\n{self.trace}\n"

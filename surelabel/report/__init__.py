@@ -8,7 +8,7 @@ from typing import Any
 
 from ..exceptions import SurelabelError, first_few
 from ..experiments import records
-from ..files import replacing
+from ..files import making_folders, naming, replacing_all
 
 __all__ = ["ReportError", "write_report"]
 
@@ -127,12 +127,10 @@ def _files(summary: dict[str, Any]) -> dict[str, str]:
 
 
 def write_files(files: dict[str, str], output: Path) -> list[Path]:
-    """Write every file below a folder, in one step each: a reader never meets half of one."""
-    written = []
-    for name, content in files.items():
-        path = output / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as file:
-            file.write(content.encode())
-        written.append(path)
-    return written
+    """Write every file below a folder, all or none: a reader never meets half of a report."""
+    paths = [output / name for name in files]
+    with making_folders(paths), replacing_all(paths) as places:
+        for place, content in zip(places, files.values(), strict=True):
+            with naming(place):
+                place.write_bytes(content.encode())
+    return paths

@@ -9,8 +9,9 @@ import time
 import pytest
 from typer.testing import CliRunner
 
-from surelabel.cli import _running, app
+from surelabel.cli import app
 from surelabel.cli.reproduce import TARGETS
+from surelabel.experiments import runner
 from surelabel.experiments.records import read
 from surelabel.experiments.study import PAPERS
 
@@ -187,7 +188,7 @@ def test_stopping_says_how_to_go_on(call, monkeypatch):
     def stopped(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_running, "run_study", stopped)
+    monkeypatch.setattr(runner, "run_study", stopped)
     result = call("run tiny.toml")
     assert result.exit_code == 130
     assert result.stderr == "stopped; run the same command again to go on\n"
@@ -195,15 +196,7 @@ def test_stopping_says_how_to_go_on(call, monkeypatch):
 
 def test_ctrl_c_stops_all_processes_and_keeps_what_is_finished(call, tmp_path):
     (tmp_path / "tiny.toml").write_text(STUDY.replace("folds = 3", "folds = 20"))
-    command = [
-        sys.executable,
-        "-c",
-        "from surelabel.cli import app; app()",
-        "run",
-        "tiny.toml",
-        "--workers",
-        "2",
-    ]
+    command = [sys.executable, "-m", "surelabel", "run", "tiny.toml", "--workers", "2"]
     process = subprocess.Popen(
         command, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

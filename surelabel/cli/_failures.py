@@ -1,0 +1,82 @@
+"""What went wrong, for errors that are not about the input: one sentence and an exit code."""
+
+import errno
+import os
+
+from ..interrupts import RESUMED
+
+UNEXPECTED = 70
+"""Exit code of an error that nobody foresaw; EX_SOFTWARE of sysexits.h."""
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def sentence(error: Exception, verb: str | None) -> tuple[str, int]:
+    """What happened and what to do, and the exit code."""
+    kept = "what is finished is kept" if verb in RESUMED else "nothing was written"
+    text = " ".join(str(error).split())
+    if _out_of_memory(error, text):
+        return f"{_memory(error, text)}; {kept}", 2
+    if isinstance(error, OSError):
+        place = error.filename or "standard output"
+        what = f"{place}: {error.strerror or text}"
+        if error.errno in FULL:
+            what += f"{_free(place)}; free some, or write to another disk; {kept}"
+        return what, 2
+    return (
+        f"unexpected: {type(error).__name__}: {text or 'no message'}; run it "
+        "again with SURELABEL_TRACEBACK=1 in the environment to see where, and please report it"
+    ), UNEXPECTED
+
+
+def _out_of_memory(error: Exception, text: str) -> bool:
+    return (
+        isinstance(error, MemoryError)  # also those of NumPy and Arrow
+        or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
+        or (isinstance(error, RuntimeError) and "can't start new thread" in text)
+        or (
+            isinstance(error, ImportError | OSError)
+            and any(part in text for part in ("failed to map segment", "annot allocate memory"))
+        )
+    )
+
+
+def _memory(error: Exception, text: str) -> str:
+    if "can't start new thread" in text:
+        return (
+            "a thread cannot be started: the memory or the number of processes allowed here is "
+            "used up (see ulimit -v and ulimit -u); raise the limit, or set OPENBLAS_NUM_THREADS=1 "
+            "in the environment"
+        )
+    needed = f" ({text})" if text and isinstance(error, MemoryError | OSError) else ""
+    return (
+        f"memory ran out{needed}{_held()}; use fewer rows or columns, or a machine or limit with "
+        "more memory"
+    )
+
+
+def _held() -> str:
+    """How much memory the process has, and may have."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return ""
+    try:
+        with open("/proc/self/statm") as file:
+            held = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return ""
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
+        return ""
+    return f"; {held / 2**20:,.0f} of the {limit / 2**20:,.0f} MB that ulimit -v allows are taken"
+
+
+def _free(place: str | bytes | int) -> str:
+    """How much room the disk of a file has."""
+    import shutil
+
+    try:
+        free = shutil.disk_usage(os.path.dirname(os.path.abspath(place))).free  # type: ignore
+    except (OSError, TypeError, ValueError):
+        return ""
+    return f" ({free / 2**20:,.1f} MB are free)"
