@@ -112,11 +112,24 @@ class CandidateBlocks:
         """Solve eq. 10 for every ambiguous row and every problem: ``q`` of shape (problems,
         entries), ``lam`` (problems,).
         """
-        q = q if self._prior is None else q + self._prior / 2
+        q = self.with_votes(q)
         p = np.empty_like(q)
         for outputs, confidences in zip(self._blocks(q), self._blocks(p), strict=True):
             confidences[:] = confidence(outputs, lam[:, None])
         return p
+
+    def row_sums(self, values: np.ndarray) -> np.ndarray:
+        """Sums over the candidates of each ambiguous row: problems × entries to problems × rows."""
+        parts = [block.sum(axis=1) for block in self._blocks(values)]
+        return np.concatenate([np.empty((len(values), 0), values.dtype), *parts], axis=1)
+
+    def normalise(self, values: np.ndarray) -> np.ndarray:
+        """Divide the positive ``values`` of each ambiguous row by their sum."""
+        return values / self.row_sums(values)[:, self.rows]
+
+    def with_votes(self, q: np.ndarray) -> np.ndarray:
+        """Outputs with what the votes add to them, ``q + κ/2 π``."""
+        return q if self._prior is None else q + self._prior / 2
 
     def peak(self, p: np.ndarray) -> np.ndarray:
         """``Σ_i w_i ‖p_i‖_∞`` over all rows, for every problem."""

@@ -12,7 +12,8 @@ import numpy as np
 from scipy import sparse
 
 from .confidence import CandidateBlocks
-from .triangular import cholesky, solve
+from .row_blocks import row_blocks
+from .triangular import cholesky, solve, squared_norms
 
 
 class PrimalModel:
@@ -73,6 +74,16 @@ class PrimalModel:
         W, mean = self._solve(self._everywhere(p))
         return W.transpose(0, 2, 1), mean - W @ self._x_mean
 
+    def leverage(self) -> np.ndarray:
+        """``h_i = ∂q_i/∂p_i`` of every row: ``w_i (1/Σw + ‖L⁻¹(x_i - x̄)‖²)``, with ``LLᵀ`` the
+        matrix of the model (see :mod:`.peers`).
+        """
+        norms = [
+            squared_norms(self._factor, _dense(block) - self._shift)
+            for _, block in row_blocks(self._X, self._X.shape[1])
+        ]
+        return self.blocks.weight * (1 / self.blocks.total_weight + np.concatenate(norms))
+
     def _everywhere(self, p: np.ndarray) -> np.ndarray:
         """Confidences of the certain entries in front of those of the ambiguous ones."""
         return np.concatenate([np.ones((len(p), self.blocks.n_clean), p.dtype), p], axis=1)
@@ -89,9 +100,10 @@ class PrimalModel:
             )
             mass = np.asarray(weighted.sum(axis=1)).ravel()
             mean[i] = mass / blocks.total_weight
-            product = weighted @ self._X
-            right[i] = (product.toarray() if sparse.issparse(product) else product) - np.outer(
-                mass, self._shift
-            )
+            right[i] = _dense(weighted @ self._X) - np.outer(mass, self._shift)
         flat = right.reshape(-1, self._X.shape[1])
         return solve(self._factor, flat).reshape(right.shape), mean
+
+
+def _dense(matrix: Any) -> np.ndarray:
+    return matrix.toarray() if sparse.issparse(matrix) else matrix

@@ -96,6 +96,12 @@ def backward(factor: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return _substitute(factor, rows, b"T")
 
 
+def squared_norms(factor: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """``‖L⁻¹r‖²`` for every row ``r`` of a C-ordered matrix, which is overwritten."""
+    solved = forward(factor, rows)
+    return np.einsum("ij,ij->i", solved, solved)
+
+
 def _substitute(factor: np.ndarray, rows: np.ndarray, transposed: bytes) -> np.ndarray:
     n, one = len(factor), np.ones(1, factor.dtype)
     _call(

@@ -1,0 +1,199 @@
+"""PURE: the confidence step in which each row is judged by the model without that row.
+
+Every model here is linear in the confidences: ``Q = SP``. The output of the model that was fitted
+without row ``i`` is, for all rows at once,
+
+    q_i⁽⁻ⁱ⁾ = (q_i - h_i p_i) / (1 - h_i),    h_i = S_ii (the leverage)
+
+since a model fitted to ``q_i⁽⁻ⁱ⁾`` in the place of ``p_i`` is the model without the row: it meets
+that target already. With ``π`` the mean of ``P`` and ``q = max(q⁽⁻ⁱ⁾, 0.001)``, the step is
+
+    p_ij ∝ [j ∈ S_i] q_ij² / π_j^(g/2).
+
+``g`` says how false candidates arise. If the chance of the set ``S`` at an instance of class ``j``
+is proportional to ``θ_j/π_j / Σ_{k∈S} θ_k`` with ``θ = π^(1-g)``, the candidates have the
+log-likelihood ``Σ_i log Σ_{j∈S_i} (θ_j/Θ_{S_i}) q_ij/π_j`` up to a constant. ``g = 0``: false
+candidates are drawn at random. ``g = 1``: within a set every candidate is as likely as the others,
+however frequent its class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .alternate import Iteration, Model
+from .confidence import CandidateBlocks
+from .threads import blas_threads
+
+FLOOR = 1e-3  # outputs below this count as this
+SHIFTS = np.arange(11) / 10  # the values of g that are tried
+SIGNIFICANT = 3.0  # g is 0 unless its log-likelihood is better by so much
+
+
+def without_row(p: np.ndarray, q: np.ndarray, leverage: np.ndarray) -> np.ndarray:
+    """Outputs of the model fitted without the row itself.
+
+    Parameters
+    ----------
+    p, q : ndarray
+        Confidences that the model was fitted to, and its outputs.
+    leverage : ndarray
+        ``h_i`` of the row of each entry. Where it is 1 nothing but the row itself decides its
+        output, and the answer has no meaning but is finite.
+
+    Returns
+    -------
+    ndarray
+    """
+    rest = np.maximum(1 - leverage, np.finfo(q.dtype).eps)
+    return p - (p - q) / rest
+
+
+def shift_likelihood(blocks: CandidateBlocks, q: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """Log-likelihood of the candidates of the ambiguous rows, for every ``g`` of ``SHIFTS``.
+
+    Parameters
+    ----------
+    blocks : CandidateBlocks
+        The candidates.
+    q : ndarray of shape (n_entries,)
+        Outputs at the ambiguous entries.
+    mean : ndarray of shape (l,)
+        ``π``.
+
+    Returns
+    -------
+    ndarray of shape (11,)
+        Rows with every label tell nothing of how false candidates arise and are left out.
+    """
+    told = blocks.row_sums(np.ones((1, len(q))))[0] < blocks.n_classes
+    weight = blocks.weight[blocks.n_clean :].astype(np.float64) * told
+    mean = np.maximum(mean, np.finfo(np.float64).tiny)
+    ratio = np.maximum(q, FLOOR) / mean[blocks.columns]
+    likelihood = np.empty(len(SHIFTS))
+    for k, shift in enumerate(SHIFTS):
+        theta = (mean ** (1 - shift))[blocks.columns]
+        above, below = blocks.row_sums(np.stack([theta * ratio, theta]))
+        likelihood[k] = weight @ np.log(above / below)
+    return likelihood
+
+
+def choose_shift(likelihood: np.ndarray) -> float:
+    """The most likely ``g``; 0 unless that is more likely by ``SIGNIFICANT``."""
+    best = int(likelihood.argmax())
+    return float(SHIFTS[best]) if likelihood[best] - likelihood[0] > SIGNIFICANT else 0.0
+
+
+def peer_confidence(
+    blocks: CandidateBlocks, q: np.ndarray, mean: np.ndarray, shift: float
+) -> np.ndarray:
+    """``p_ij ∝ q_ij² / π_j^(g/2)`` over the candidates of each ambiguous row.
+
+    Parameters
+    ----------
+    blocks : CandidateBlocks
+        The candidates; the votes behind them add to ``q`` as in SURE.
+    q : ndarray of shape (n_entries,)
+        Outputs that left the row out.
+    mean : ndarray of shape (l,)
+        ``π``.
+    shift : float
+        ``g``.
+
+    Returns
+    -------
+    ndarray of shape (n_entries,)
+    """
+    lifted = blocks.with_votes(np.maximum(q, FLOOR)[None])[0]
+    scale = np.maximum(mean, np.finfo(np.float64).tiny) ** (-shift / 4)
+    return blocks.normalise((lifted * scale.astype(q.dtype)[blocks.columns])[None] ** 2)[0]
+
+
+@dataclass
+class PeerTrajectory:
+    """The way to the confidences.
+
+    Attributes
+    ----------
+    p : ndarray of shape (n_entries,)
+        Confidences of the ambiguous entries at the end.
+    shift : float
+        ``g`` of the last step.
+    gain : float
+        By how much the log-likelihood of that ``g`` exceeds that of 0.
+    delta_path, likelihood_path : list of float
+        One value per iteration: the change of the confidences, and the log-likelihood of the
+        candidates by the outputs that left the row out.
+    converged : bool
+        Whether the change fell to the tolerance.
+    """
+
+    p: np.ndarray
+    shift: float = 0.0
+    gain: float = 0.0
+    delta_path: list[float] = field(default_factory=list)
+    likelihood_path: list[float] = field(default_factory=list)
+    converged: bool = False
+
+
+def alternate_peers(
+    model: Model,
+    blocks: CandidateBlocks,
+    leverage: np.ndarray,
+    *,
+    max_iter: int,
+    tol: float,
+    refine: Callable[[np.ndarray], np.ndarray] | None = None,
+    callback: Callable[[Iteration], bool | None] | None = None,
+) -> PeerTrajectory:
+    """Alternate the model step and the confidence step of PURE.
+
+    Parameters
+    ----------
+    model : Model
+        Does the model step.
+    blocks : CandidateBlocks
+        The candidates.
+    leverage : ndarray of shape (m,)
+        Of the rows in the order of the blocks.
+    max_iter : int
+        Number of iterations at most.
+    tol : float
+        It ends when ``‖ΔP‖_F / √m`` falls to this (rows counted by weight).
+    refine : callable, default=None
+        Changes the confidences of the ambiguous entries after each step.
+    callback : callable, default=None
+        Called with an :class:`~surelabel.solvers.alternate.Iteration` after each iteration, whose
+        objective is the negative log-likelihood; a true answer stops.
+
+    Returns
+    -------
+    PeerTrajectory
+    """
+    p = blocks.initial("uniform", 1)[0]
+    own = leverage[blocks.n_clean + blocks.rows].astype(p.dtype)
+    certain = np.bincount(blocks.clean_columns, blocks.weight[: blocks.n_clean], blocks.n_classes)
+    path = PeerTrajectory(p)
+    with blas_threads(blocks.n_rows, enough=6000):
+        for number in range(1, max_iter + 1):
+            q = without_row(path.p, model.step(path.p[None])[0][0], own)
+            moving = np.bincount(blocks.columns, path.p * blocks.entry_weight, blocks.n_classes)
+            mean = (certain + moving) / blocks.total_weight
+            likelihood = shift_likelihood(blocks, q, mean)
+            path.shift = choose_shift(likelihood)
+            chosen = likelihood[round(10 * path.shift)]
+            path.gain = float(chosen - likelihood[0])
+            p = peer_confidence(blocks, q, mean, path.shift)
+            p = p if refine is None else refine(p)
+            change = p - path.p
+            delta = float(np.sqrt(change**2 @ blocks.entry_weight / blocks.total_weight))
+            path.p, path.converged = p, delta <= tol
+            path.delta_path.append(delta)
+            path.likelihood_path.append(float(chosen))
+            stop = callback is not None and callback(Iteration(number, delta, -float(chosen)))
+            if path.converged or stop:
+                break
+    return path

@@ -1,0 +1,199 @@
+"""Outputs that leave the row out, against models fitted again without it."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from surelabel.solvers.confidence import CandidateBlocks
+from surelabel.solvers.dual import DualModel
+from surelabel.solvers.kernels import kernel_matrix
+from surelabel.solvers.peers import alternate_peers, without_row
+from surelabel.solvers.primal import PrimalModel
+from surelabel.solvers.segments import row_normalise
+from tests.reference.pure import literal_pure, refitted_without
+
+
+def make_problem(seed, m, l, n, clean, r, weighted, kind):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((m, n))
+    Y = np.eye(l, dtype=int)[rng.integers(0, l, m)]
+    for row in np.flatnonzero(rng.random(m) >= clean):
+        Y[row, rng.permutation(l)[:r]] = 1
+    weight = rng.integers(1, 4, m) * rng.choice([1.0, 0.5]) if weighted else None
+    if kind == "duplicates":
+        X[: m // 2] = X[0]
+    elif kind == "far":  # one row stands alone: nearly all of its output is its own
+        X[0] *= 1e3
+    elif kind == "one class":
+        Y[:] = 0
+        Y[:, 0] = 1
+    elif kind == "every label":
+        Y[::2] = 1
+    elif kind == "heavy":
+        weight = np.ones(m)
+        weight[-1] = 100
+    return X, Y, weight
+
+
+@st.composite
+def problems(draw):
+    l = draw(st.integers(2, 6))
+    problem = make_problem(
+        draw(st.integers(0, 2**32 - 1)),
+        draw(st.integers(4, 18)),
+        l,
+        draw(st.integers(1, 5)),
+        draw(st.sampled_from([0.0, 0.3, 1.0])),
+        draw(st.integers(0, l - 1)),
+        draw(st.booleans()),
+        draw(
+            st.sampled_from(
+                ["plain", "plain", "duplicates", "far", "one class", "every label", "heavy"]
+            )
+        ),
+    )
+    return *problem, draw(st.sampled_from([1e-3, 0.01, 0.1, 1.0]))
+
+
+def make_blocks(Y, weight, dtype=np.float64, votes=None, kappa=0.0):
+    rows, indices = np.nonzero(Y)
+    indptr = np.concatenate([[0], np.cumsum(Y.sum(axis=1))])
+    prior = None
+    if votes is not None:
+        prior = kappa * row_normalise(votes[rows, indices].astype(float), indptr)
+    weight = None if weight is None else weight.astype(dtype)
+    return CandidateBlocks(indptr, indices, Y.shape[1], weight, dtype, prior), (rows, indices)
+
+
+def left_out(model_type, matrix, Y, weight, beta, P, dtype=np.float64):
+    """The fast outputs of all rows and classes that left the row out, in the order of the rows."""
+    blocks, _ = make_blocks(Y, weight, dtype)
+    order = blocks.row_order
+    dual = model_type is DualModel
+    ordered = matrix[np.ix_(order, order)].astype(dtype) if dual else matrix[order].astype(dtype)
+    model = model_type(ordered.copy(), beta, blocks)
+    p = blocks.ambiguous_entries(P[np.nonzero(Y)]).astype(dtype)
+    (coefficients,), (intercept,) = model.coefficients(p[None])
+    again = matrix[np.ix_(order, order)] if dual else matrix[order]
+    Q, leverage = np.empty(P.shape), np.empty(len(P))
+    leverage[order] = model.leverage()
+    Q[order] = without_row(
+        P[order], again @ coefficients + intercept, leverage[order][:, None].astype(dtype)
+    )
+    return Q, leverage
+
+
+def assert_near(fast, theirs, atol):
+    """Equal, but for the digits that a leverage near 1 takes: the matrix is ill conditioned by
+    1/(1-h), and what is left of the row's own residual is 1-h of it.
+    """
+    ours, leverage = fast
+    lost = 1e-15 / (1 - leverage) ** 2
+    allowed = (atol + lost) * max(1, np.abs(theirs).max())
+    assert np.all(np.abs(ours - theirs) <= allowed[:, None])
+
+
+@given(problems())
+@settings(max_examples=150, deadline=None)
+def test_kernel_model(problem):
+    X, Y, weight, beta = problem
+    w = np.ones(len(X)) if weight is None else weight
+    K = kernel_matrix("rbf", X, gamma=0.5)
+    P = Y / Y.sum(axis=1, keepdims=True)
+    assert_near(left_out(DualModel, K, Y, weight, beta, P), refitted_without(K, P, beta, w), 1e-8)
+
+
+@given(problems())
+@settings(max_examples=150, deadline=None)
+def test_linear_model(problem):
+    X, Y, weight, beta = problem
+    w = np.ones(len(X)) if weight is None else weight
+    X[0] = np.clip(X[0], -50, 50)
+    P = Y / Y.sum(axis=1, keepdims=True)
+    reference = refitted_without(X @ X.T, P, beta, w)
+    assert_near(left_out(PrimalModel, X, Y, weight, beta, P), reference, 1e-8)
+    assert_near(left_out(PrimalModel, sparse.csr_array(X), Y, weight, beta, P), reference, 1e-8)
+
+
+@given(problems())
+@settings(max_examples=30, deadline=None)
+def test_single_precision(problem):
+    X, Y, weight, beta = problem
+    beta = max(beta, 0.1)
+    w = np.ones(len(X)) if weight is None else np.minimum(weight, 3)
+    weight = None if weight is None else w
+    K = kernel_matrix("rbf", X, gamma=0.5)
+    P = Y / Y.sum(axis=1, keepdims=True)
+    reference = refitted_without(K, P, beta, w)
+    assert_near(left_out(DualModel, K, Y, weight, beta, P, np.float32), reference, 1e-3)
+
+
+def test_weight_zero_is_the_row_left_out():
+    """A row whose weight goes to 0 has no leverage: its output is that of the model without it."""
+    X, Y, _ = make_problem(0, 12, 3, 2, 0.3, 1, False, "plain")
+    K, P = kernel_matrix("rbf", X, gamma=0.5), Y / Y.sum(axis=1, keepdims=True)
+    weight = np.ones(12)
+    weight[3] = 1e-12
+    fast = left_out(DualModel, K, Y, weight, 0.1, P)
+    assert fast[1][3] < 1e-9
+    np.testing.assert_allclose(fast[0][3], refitted_without(K, P, 0.1, np.ones(12))[3], atol=1e-8)
+
+
+def run(model_type, matrix, Y, weight, beta, votes, kappa, n_iter):
+    blocks, entries = make_blocks(Y, weight, votes=votes, kappa=kappa)
+    order = blocks.row_order
+    ordered = matrix[order] if model_type is PrimalModel else matrix[np.ix_(order, order)].copy()
+    model = model_type(ordered, beta, blocks)
+    path = alternate_peers(model, blocks, model.leverage(), max_iter=n_iter, tol=-1)
+    P = np.zeros(Y.shape)
+    P[entries] = blocks.all_entries(path.p)
+    return P, path
+
+
+@given(problems(), st.sampled_from([0.0, 1.0]))
+@settings(max_examples=60, deadline=None)
+def test_iterations(problem, kappa):
+    X, Y, weight, beta = problem
+    X[0] = np.clip(X[0], -5, 5)
+    K = kernel_matrix("rbf", X, gamma=0.5)
+    votes = np.random.default_rng(0).integers(0, 4, Y.shape) * Y if kappa else None
+    literal, shift, _ = literal_pure(K, Y, beta, 4, weight, votes, kappa)
+    P, path = run(DualModel, K, Y, weight, beta, votes, kappa, 4)
+    assert path.shift == shift
+    np.testing.assert_allclose(P, literal, atol=1e-7)
+    linear, shift, _ = literal_pure(X @ X.T, Y, beta, 3, weight, votes, kappa)
+    P, path = run(PrimalModel, X, Y, weight, beta, votes, kappa, 3)
+    assert path.shift == shift
+    np.testing.assert_allclose(P, linear, atol=1e-6)
+
+
+def test_frequent_labels_do_not_take_over():
+    """Images of three rows with the labels of all three: frequency says nothing in a set (g = 1)."""
+    rng = np.random.default_rng(0)
+    y = rng.choice(5, 600, p=[0.5, 0.2, 0.1, 0.1, 0.1])
+    X = np.eye(5)[y] * 2 + rng.standard_normal((600, 5))
+    Y = np.zeros((600, 5), int)
+    for rows in np.arange(600).reshape(-1, 3):
+        Y[np.ix_(rows, y[rows])] = 1
+    _, images = run(PrimalModel, X, Y, None, 0.1, None, 0.0, 10)
+    drawn = np.eye(5, dtype=int)[y]
+    drawn[np.arange(600), (y + rng.integers(1, 5, 600)) % 5] = 1
+    _, random = run(PrimalModel, X, drawn, None, 0.1, None, 0.0, 10)
+    assert images.shift >= 0.8
+    assert random.shift <= 0.2
+
+
+@pytest.mark.parametrize("ambiguous", [0.0, 0.5, 1.0])
+def test_leverage_serves_the_products(ambiguous):
+    """After the leverages were asked for, products use what was inverted for them."""
+    X, Y, _ = make_problem(1, 60, 4, 3, 1 - ambiguous, 2, False, "plain")
+    blocks, _ = make_blocks(Y, None)
+    K = kernel_matrix("rbf", X[blocks.row_order], gamma=0.5)
+    plain, asked = DualModel(K.copy(), 0.1, blocks), DualModel(K.copy(), 0.1, blocks)
+    asked.leverage()
+    p = blocks.initial("uniform", 1)
+    for _ in range(40):
+        q, other = asked.step(p)[0], plain.step(p)[0]
+    np.testing.assert_allclose(q, other, atol=1e-10)
