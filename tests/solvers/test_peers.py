@@ -170,7 +170,7 @@ def test_iterations(problem, kappa):
 
 
 def test_frequent_labels_do_not_take_over():
-    """Images of three rows with the labels of all three: frequency says nothing in a set (g = 1)."""
+    """Images of three rows with the labels of all three: frequency says nothing (g = 1)."""
     rng = np.random.default_rng(0)
     y = rng.choice(5, 600, p=[0.5, 0.2, 0.1, 0.1, 0.1])
     X = np.eye(5)[y] * 2 + rng.standard_normal((600, 5))
