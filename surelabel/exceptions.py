@@ -1,5 +1,6 @@
 """The errors a user can meet. All are ``ValueError``: bad input, said in one sentence."""
 
+import reprlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -78,3 +79,12 @@ def first_few(items: Iterable[Any], shown: int = 5) -> str:
     text = ", ".join(str(item) for item in items[:shown])
     more = len(items) - shown
     return f"{text} and {more} more" if more > 0 else text
+
+
+def shown(value: object) -> str:
+    """A value as one short line of a message.
+
+    >>> shown({"a": list(range(100))})
+    "{'a': [0, 1, 2, 3, 4, 5, ...]}"
+    """
+    return " ".join(reprlib.repr(value).split())

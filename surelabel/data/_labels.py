@@ -4,6 +4,7 @@ reads its input with.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,24 @@ def as_numbers(array: np.ndarray) -> np.ndarray:
         and array.size
         and all(isinstance(value, int | float | np.number | np.bool_) for value in array.flat)
     ):
-        return array.astype(float)
+        with suppress(OverflowError, TypeError):
+            return array.astype(float)
     return array
+
+
+def as_texts(cells: np.ndarray) -> np.ndarray:
+    """Cells as strings, "" where there is none; numbers are taken as they are written."""
+    if cells.dtype.kind == "U":
+        return cells
+    cells = cells.astype(object)
+    cells[missing(cells)] = ""
+    allowed = str | int | float | np.number | np.bool_
+    if other := [kind for kind in set(map(type, cells.tolist())) if not issubclass(kind, allowed)]:
+        rows = [i for i, cell in enumerate(cells.tolist()) if isinstance(cell, tuple(other))]
+        raise CandidateError(
+            f"each cell must be a string of labels, not {other[0].__name__}: row {first_few(rows)}"
+        )
+    return cells.astype(str)
 
 
 def check_classes(classes: Any) -> np.ndarray:
@@ -43,13 +60,8 @@ def encode(labels: np.ndarray, owners: np.ndarray, classes: Any) -> tuple[np.nda
         classes, codes = np.unique(labels, return_inverse=True)
         return codes, classes
     classes = check_classes(classes)
-    if len(labels) and (labels.dtype.kind in "US") != (classes.dtype.kind in "US"):
-        raise CandidateError(
-            f"labels are {labels.dtype} but classes are {classes.dtype}: use one type for both"
-        )
-    order = np.argsort(classes)
-    codes = order[np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)]
-    unknown = classes[codes] != labels
+    codes = find(labels, classes)
+    unknown = codes < 0
     if np.any(unknown):
         raise CandidateError(
             f"unknown class {first_few(np.unique(labels[unknown]).tolist())} in row "
@@ -59,17 +71,62 @@ def encode(labels: np.ndarray, owners: np.ndarray, classes: Any) -> tuple[np.nda
     return codes, classes
 
 
+def find(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Positions of labels in ``classes``, -1 for those that are not there."""
+    if len(labels) and (labels.dtype.kind == "U") != (classes.dtype.kind == "U"):
+        raise CandidateError(
+            f"labels are {labels.dtype} but classes are {classes.dtype}: use one type for both"
+        )
+    order = np.argsort(classes)
+    wanted, same = _as_type(labels, classes.dtype)
+    codes = order[np.minimum(np.searchsorted(classes, wanted, sorter=order), len(classes) - 1)]
+    return np.where(same & (classes[codes] == wanted), codes, -1)
+
+
+def _as_type(labels: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """Labels in the type of the classes, and which of them are the same number there."""
+    if not len(labels) or labels.dtype.kind == "U" or labels.dtype == dtype:
+        return labels, np.ones(len(labels), bool)
+    with np.errstate(invalid="ignore"):
+        converted = labels.astype(dtype)
+    same = converted == labels
+    # NumPy compares a large integer with a float as floats; Python compares the numbers.
+    for i in np.flatnonzero(same & (np.abs(labels.astype(float)) >= 2**53)):
+        same[i] = converted[i].item() == labels[i].item()
+    return converted, same
+
+
+def as_list(values: Any, what: str) -> list:
+    """The items of any iterable."""
+    try:
+        return list(values)
+    except TypeError:
+        raise CandidateError(
+            f"{what} must be a sequence with one item per row, not {type(values).__name__}"
+        ) from None
+
+
+def as_array(values: Any, what: str, dtype: Any = None) -> np.ndarray:
+    """An array of what is one, or can become one."""
+    try:
+        return np.asarray(values, dtype)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise CandidateError(f"{what} cannot be read as an array: {error}") from None
+
+
 def as_table(values: Any, *, ndim: int) -> np.ndarray:
     """A fresh array of the wanted dimension: of its own dtype where it has one, else of objects."""
     if hasattr(values, "to_numpy") and hasattr(values, "isna"):  # pandas: one kind of missing value
         array = values.to_numpy(dtype=object, na_value=None)
     elif hasattr(values, "__array__"):
-        array = np.asarray(values)
+        array = as_array(values, "labels")
     else:
-        values = list(values)
-        array = np.empty(len(values), object) if ndim == 1 else np.array(values, object)
+        values = as_list(values, "labels")
+        array = np.empty(len(values), object)
         if ndim == 1:
             array[:] = values
+        else:
+            array = as_array(values, "labels", object)
     if array.ndim != ndim:
         raise CandidateError(
             f"expected {ndim} dimension(s) of labels, got an array of shape {array.shape}"
@@ -119,7 +176,11 @@ def homogeneous(labels: np.ndarray, owners: np.ndarray | None = None) -> np.ndar
             raise CandidateError(
                 f"labels mix strings and numbers; the rarer kind stands in row {first_few(where)}"
             )
-        labels = np.array(labels.tolist(), dtype=str if texts else None)
+        labels = (
+            np.array(labels.tolist(), dtype=str)
+            if texts
+            else _exact_numbers(labels.tolist(), owners)
+        )
     if labels.dtype.kind == "f":
         broken = ~np.isfinite(labels) | (labels != np.rint(labels))
         if np.any(broken):
@@ -132,3 +193,24 @@ def homogeneous(labels: np.ndarray, owners: np.ndarray | None = None) -> np.ndar
     elif labels.dtype.kind not in "biuU":
         raise CandidateError(f"labels must be strings or numbers, not {labels.dtype}")
     return labels
+
+
+def _exact_numbers(labels: list, owners: np.ndarray | None) -> np.ndarray:
+    """Numbers as an array of one type that holds each of them exactly."""
+    labels = [label.item() if isinstance(label, np.generic) else label for label in labels]
+    for dtype in (None, np.int64, np.uint64):  # NumPy's common type of large integers is a float
+        try:
+            numbers = np.array(labels, dtype)
+        except (OverflowError, ValueError):
+            continue
+        if numbers.dtype != object and numbers.tolist() == labels:
+            return numbers
+    large = np.array([isinstance(label, int) and abs(label) > 2**53 for label in labels])
+    if not large.any():  # NaN, which equals nothing
+        return np.array(labels, float)
+    where = np.flatnonzero(large) if owners is None else np.unique(owners[large])
+    raise CandidateError(
+        f"the labels have no common type that keeps numbers as large as "
+        f"{str(labels[int(np.argmax(large))])[:30]} exactly (row {first_few(where)}); write them "
+        "as strings"
+    )

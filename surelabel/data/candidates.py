@@ -12,8 +12,19 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
-from ..exceptions import CandidateError, first_few
-from ._labels import as_numbers, as_table, check_classes, encode, missing
+from ..exceptions import CandidateError, ParameterError, first_few, shown
+from ._labels import (
+    as_array,
+    as_list,
+    as_numbers,
+    as_table,
+    as_texts,
+    check_classes,
+    encode,
+    find,
+    homogeneous,
+    missing,
+)
 
 Unlabelled = Literal["error", "all"]
 
@@ -40,6 +51,11 @@ class CandidateSets:
     unlabelled : {"error", "all"}, default="error"
         What a row without candidates means: a mistake, or that every label is possible.
 
+    Notes
+    -----
+    Labels are strings or whole numbers. Numbers are kept exactly, or refused: 2**53 + 1 beside a
+    float, or a number above 2**63 beside a negative one, has no common type with it.
+
     Examples
     --------
     >>> from surelabel import CandidateSets
@@ -63,22 +79,15 @@ class CandidateSets:
         *,
         unlabelled: Unlabelled = "error",
     ) -> None:
-        if unlabelled not in ("error", "all"):
-            raise CandidateError(f"unlabelled must be 'error' or 'all', not {unlabelled!r}")
+        check_unlabelled(unlabelled)
         self._classes = check_classes(classes)
-        # Copies of our own, in the smallest index type: they are made read-only below.
-        if np.asarray(indices).size and np.asarray(indices).dtype.kind not in "iu":
-            raise CandidateError(
-                f"indices are positions in classes: whole numbers, not {np.asarray(indices).dtype}"
-            )
-        index_type = np.int32 if len(indices) < 2**31 else np.int64
-        indptr, indices = np.array(indptr, index_type), np.array(indices, index_type)
+        indptr, indices = _positions("indptr", indptr), _positions("indices", indices)
         shape = (len(indptr) - 1, len(self._classes))
         if (
             len(indptr) < 1
             or indptr[0] != 0
             or indptr[-1] != len(indices)
-            or np.any(np.diff(indptr) < 0)
+            or np.any(indptr[1:] < indptr[:-1])
         ):
             raise CandidateError(
                 f"indptr must rise from 0 to the number of entries ({len(indices)})"
@@ -90,6 +99,9 @@ class CandidateSets:
                 f"candidate positions must be within 0..{shape[1] - 1} ({shape[1]} classes); "
                 f"others stand in row {first_few(rows)}"
             )
+        # Copies of our own, in the smallest index type: they are made read-only below.
+        index_type = np.int32 if len(indices) < 2**31 else np.int64
+        indptr, indices = np.array(indptr, index_type), np.array(indices, index_type)
         values = np.ones(len(indices), np.int8) if counts is None else _check_counts(counts, indptr)
         matrix = sparse.csr_array((values, indices, indptr), shape=shape)
         if not matrix.has_canonical_format:  # sorted within rows, each label once
@@ -141,16 +153,8 @@ class CandidateSets:
         """
         if classes is None and hasattr(matrix, "columns"):
             classes = list(matrix.columns)
-        if sparse.issparse(matrix):
-            matrix = sparse.csr_array(matrix)
-            values, shape = matrix.data, matrix.shape
-        else:
-            matrix = values = np.asarray(matrix)
-            shape = matrix.shape
-        if len(shape) != 2:
-            raise CandidateError(
-                f"a candidate matrix has two dimensions (instances × classes), not {len(shape)}"
-            )
+        matrix, values = _read_matrix(matrix, "a candidate matrix")
+        shape = matrix.shape
         if values.dtype != bool:
             _check_zero_one(matrix, values)
         if sparse.issparse(matrix):
@@ -161,24 +165,21 @@ class CandidateSets:
         else:
             rows, indices = np.nonzero(matrix)
             indptr = _indptr(rows, shape[0])
-        classes = np.arange(shape[1]) if classes is None else classes
-        if len(classes) != shape[1]:
-            raise CandidateError(
-                f"the candidate matrix has {shape[1]} columns but {len(classes)} classes were given"
-            )
+        classes = _column_classes(classes, shape[1])
         return cls(indptr, indices, classes, unlabelled=unlabelled)
 
     @classmethod
     def from_lists(
         cls, rows: Iterable[Any], *, classes: Any = None, unlabelled: Unlabelled = "error"
     ) -> CandidateSets:
-        """A sequence of sets, lists, tuples or arrays of labels, one per instance."""
-        rows = [() if row is None else row for row in rows]
-        wrong = [
-            i
-            for i, row in enumerate(rows)
-            if isinstance(row, str | bytes) or not isinstance(row, Collection | np.ndarray)
-        ]
+        """A sequence of sets, lists, tuples or arrays of labels, one per instance.
+
+        A label that a row names more than once has as many votes: as soon as one row does,
+        ``counts`` counts how often each row names each label. Where no row does, the rows are sets,
+        and ``counts`` is None.
+        """
+        rows = [() if row is None else row for row in as_list(rows, "candidate sets")]
+        wrong = [i for i, row in enumerate(rows) if not _is_collection(row)]
         if wrong:
             raise CandidateError(
                 f"each row must be a set or list of labels; row {first_few(wrong)} is not"
@@ -200,7 +201,7 @@ class CandidateSets:
         labels = as_table(flat, ndim=1)
         named = ~missing(labels)
         codes, classes = encode(labels[named], owners[named], classes)
-        return cls(_indptr(owners[named], len(rows)), codes, classes, unlabelled=unlabelled)
+        return cls._of_named(codes, owners[named], len(rows), classes, unlabelled)
 
     @classmethod
     def from_strings(
@@ -211,12 +212,14 @@ class CandidateSets:
         classes: Any = None,
         unlabelled: Unlabelled = "error",
     ) -> CandidateSets:
-        """Labels joined by a separator, as in ``"cat|dog"``; blanks around a label do not count."""
-        if not separator:
-            raise CandidateError("separator must not be empty")
-        cells = as_table(strings, ndim=1)
-        cells[missing(cells)] = ""
-        cells = cells.astype(str)
+        """Labels joined by a separator, as in ``"cat|dog"``; blanks around a label do not count. A
+        label named more than once has as many votes, as in :meth:`from_lists`.
+        """
+        if not isinstance(separator, str) or not separator:
+            raise CandidateError(
+                f"separator must be a string, and not empty; got {shown(separator)}"
+            )
+        cells = as_texts(as_table(strings, ndim=1))
         if len(separator) == 1:  # joined, all cells split at once
             parts = separator.join(cells.tolist()).split(separator) if len(cells) else []
             counts = np.strings.count(cells, separator) + 1
@@ -230,7 +233,21 @@ class CandidateSets:
         owners = np.repeat(np.arange(len(cells)), counts)
         named = flat != ""
         codes, classes = encode(flat[named], owners[named], classes)
-        return cls(_indptr(owners[named], len(cells)), codes, classes, unlabelled=unlabelled)
+        return cls._of_named(codes, owners[named], len(cells), classes, unlabelled)
+
+    @classmethod
+    def _of_named(
+        cls,
+        codes: np.ndarray,
+        owners: np.ndarray,
+        n_rows: int,
+        classes: np.ndarray,
+        unlabelled: Unlabelled,
+    ) -> CandidateSets:
+        """Labels that rows name, with counts if any row names one more than once."""
+        entries = owners * len(classes) + codes
+        votes = np.ones(len(codes), np.int64) if len(np.unique(entries)) < len(entries) else None
+        return cls(_indptr(owners, n_rows), codes, classes, votes, unlabelled=unlabelled)
 
     @classmethod
     def from_votes(
@@ -246,17 +263,17 @@ class CandidateSets:
     def from_counts(
         cls, counts: Any, *, classes: Any = None, unlabelled: Unlabelled = "error"
     ) -> CandidateSets:
-        """A matrix of vote counts, instances × classes: a label with a vote (or part of one) is a
-        candidate.
+        """A matrix of vote counts or probabilities, instances × classes: a label with a vote (or
+        part of one) is a candidate.
+
+        Every label may be a candidate of every row, as the probabilities of a classifier make it:
+        methods that take votes (:class:`~surelabel.SUREClassifier`) learn from their shares.
         """
         if classes is None and hasattr(counts, "columns"):
             classes = list(counts.columns)
-        counts = (
-            sparse.csr_array(counts) if sparse.issparse(counts) else as_numbers(np.asarray(counts))
-        )
-        values = counts.data if sparse.issparse(counts) else counts
-        if values.dtype.kind not in "biuf" or np.any(~(values >= 0)):
-            raise CandidateError("vote counts must be numbers of 0 or more")
+        counts, values = _read_matrix(counts, "a matrix of vote counts")
+        if values.dtype.kind not in "biuf" or not np.all(np.isfinite(values) & (values >= 0)):
+            raise CandidateError("vote counts must be finite numbers of 0 or more")
         sets = cls.from_indicator(counts > 0, classes=classes, unlabelled=unlabelled)
         return cls(
             sets.indptr, sets.indices, sets.classes, np.asarray(counts[sets.rows, sets.indices])
@@ -299,11 +316,6 @@ class CandidateSets:
         return np.repeat(np.arange(len(self)), self.sizes)
 
     @property
-    def sparse(self) -> sparse.csr_array:
-        """The 0/1 matrix as a scipy CSR array (its arrays are read-only)."""
-        return self._matrix
-
-    @property
     def shape(self) -> tuple[int, int]:
         """(number of instances, number of classes)."""
         return len(self), len(self._classes)
@@ -317,11 +329,33 @@ class CandidateSets:
         """The dense 0/1 matrix ``Y`` of the paper, as int8."""
         return np.asarray(self._matrix.toarray())
 
+    def to_sparse(self) -> sparse.csr_array:
+        """The 0/1 matrix as a scipy CSR array, without a copy: its arrays are read-only.
+
+        A method: an object with two dimensions and an attribute ``sparse`` is a pandas frame to
+        some versions of scikit-learn.
+        """
+        return self._matrix
+
     def to_lists(self) -> list[list[Any]]:
         """The candidates of every row as a list of lists of labels."""
         labels = self._classes[self.indices].tolist()
         bounds = self.indptr.tolist()
         return [labels[start:stop] for start, stop in pairwise(bounds)]
+
+    def contains(self, labels: Any) -> np.ndarray:
+        """Whether each row's label is among its candidates: ``labels`` has one label per row."""
+        labels = as_table(labels, ndim=1)
+        if len(labels) != len(self):
+            raise CandidateError(f"there are {len(labels)} labels for {len(self)} rows")
+        absent = np.flatnonzero(missing(labels))
+        if len(absent):
+            raise CandidateError(f"there is no label in row {first_few(absent)}")
+        codes = find(homogeneous(labels), self._classes)
+        wanted = np.arange(len(self)) * self.shape[1] + codes
+        entries = self.rows * self.shape[1] + self.indices  # ascending
+        at = np.minimum(np.searchsorted(entries, wanted), len(entries) - 1)
+        return np.asarray((codes >= 0) & (entries[at] == wanted))
 
     def with_classes(self, classes: Any) -> CandidateSets:
         """The same sets over another label space, which must contain every candidate."""
@@ -378,7 +412,7 @@ class CandidateSets:
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CandidateSets):
-            return NotImplemented
+            return False  # not NotImplemented: arrays and frames would compare entry by entry
         return (
             np.array_equal(self._classes, other._classes)
             and np.array_equal(self.indptr, other.indptr)
@@ -426,6 +460,8 @@ class CandidateSummary:
 
     def most_confused(self, count: int = 5) -> list[tuple[Any, Any, int]]:
         """The pairs of classes that share most rows, most first."""
+        if not isinstance(count, int | np.integer) or count < 0:
+            raise ParameterError(f"count must be a whole number of 0 or more; got {shown(count)}")
         first, second = np.triu_indices(len(self.classes), k=1)
         shared = self.co_occurrence[first, second]
         best = np.argsort(-shared, kind="stable")[:count]
@@ -483,26 +519,26 @@ def as_candidates(
     CandidateSets
     """
     options: dict[str, Any] = {"classes": classes, "unlabelled": unlabelled}
+    check_unlabelled(unlabelled)
     if isinstance(y, CandidateSets):
         return y if classes is None else y.with_classes(classes)
     if sparse.issparse(y):
         return CandidateSets.from_indicator(y, **options)
     if isinstance(y, str | bytes) or not (hasattr(y, "__array__") or isinstance(y, Iterable)):
         raise CandidateError(
-            f"y should be a 1d array, a candidate matrix or a sequence of candidate sets; got {y!r}"
+            "y should be a 1d array, a candidate matrix or a sequence of candidate sets; got "
+            f"{shown(y)}"
         )
     if not hasattr(y, "__array__"):  # a plain Python sequence, or an iterable
-        y = list(y)
+        y = as_list(y, "y")
         first = next((row for row in y if row is not None), None)
-        if not isinstance(first, str | bytes) and isinstance(first, Collection | np.ndarray):
-            return CandidateSets.from_lists(y, **options)
-        return _certain_labels(y, options)
-    array = np.asarray(y)
+        nested = _is_collection(first)
+        return CandidateSets.from_lists(y, **options) if nested else _certain_labels(y, options)
+    array = as_array(y, "y")
     if array.ndim == 1:
-        first = (
-            next((row for row in array if row is not None), None) if array.dtype == object else None
+        nested = array.dtype == object and _is_collection(
+            next((row for row in array if row is not None), None)
         )
-        nested = isinstance(first, Collection | np.ndarray) and not isinstance(first, str | bytes)
         return CandidateSets.from_lists(y, **options) if nested else _certain_labels(y, options)
     if array.ndim != 2:
         raise CandidateError(
@@ -523,6 +559,55 @@ def as_candidates(
             options["classes"] = list(y.columns)
         return CandidateSets.from_indicator(numbers, **options)
     return CandidateSets.from_votes(y, **options)
+
+
+def check_unlabelled(unlabelled: str) -> None:
+    """Refuse what does not say what a row without candidates means."""
+    if not isinstance(unlabelled, str) or unlabelled not in ("error", "all"):
+        raise CandidateError(f"unlabelled must be 'error' or 'all', not {shown(unlabelled)}")
+
+
+def _is_collection(row: Any) -> bool:
+    """Whether a row holds labels, rather than being one."""
+    return isinstance(row, Collection | np.ndarray) and not isinstance(row, str | bytes)
+
+
+def _positions(name: str, values: Any) -> np.ndarray:
+    """Whole numbers in one dimension."""
+    values = as_array(values, name)
+    if values.ndim != 1 or (values.size and values.dtype.kind not in "iu"):
+        raise CandidateError(
+            f"{name} must be an array of whole numbers, not {values.dtype} of shape {values.shape}"
+        )
+    return np.asarray(values)
+
+
+def _read_matrix(matrix: Any, what: str) -> tuple[Any, np.ndarray]:
+    """A matrix as an array or CSR array with each entry once, and its stored values."""
+    if sparse.issparse(matrix):
+        if matrix.ndim == 2:
+            matrix = sparse.csr_array(matrix)
+            if not matrix.has_canonical_format:
+                matrix = matrix.copy()
+                matrix.sum_duplicates()
+            return matrix, matrix.data
+    else:
+        matrix = as_numbers(as_array(matrix, what))
+    if matrix.ndim != 2:
+        raise CandidateError(f"{what} has two dimensions (instances × classes), not {matrix.ndim}")
+    return matrix, matrix
+
+
+def _column_classes(classes: Any, n_columns: int) -> np.ndarray:
+    """The classes of the columns of a matrix, by default their numbers."""
+    if not n_columns:
+        raise CandidateError("there is no class: the matrix has no column")
+    classes = np.arange(n_columns) if classes is None else check_classes(classes)
+    if len(classes) != n_columns:
+        raise CandidateError(
+            f"the candidate matrix has {n_columns} columns but {len(classes)} classes were given"
+        )
+    return np.asarray(classes)
 
 
 def _certain_labels(y: Any, options: dict[str, Any]) -> CandidateSets:
@@ -594,7 +679,7 @@ def _check_counts(counts: Any, indptr: np.ndarray) -> np.ndarray:
     """Votes as an array of our own, of whole numbers where they are whole: one per entry, none
     negative.
     """
-    counts = np.array(counts)
+    counts = np.array(as_array(counts, "counts"))
     if counts.shape != (indptr[-1],):
         raise CandidateError(
             f"counts has shape {counts.shape} but there are {indptr[-1]} candidate entries: one "

@@ -247,10 +247,13 @@ def _with_classes(part: CandidateSets, classes: np.ndarray) -> CandidateSets:
 
 def _join(parts: list[CandidateSets]) -> CandidateSets:
     sizes = np.concatenate([part.sizes for part in parts])
+    # Lists have counts where a label is named again: in some of the parts, perhaps.
     counts = (
         None
-        if any(part.counts is None for part in parts)
-        else np.concatenate([part.counts for part in parts])
+        if all(part.counts is None for part in parts)
+        else np.concatenate(
+            [np.ones(len(part.indices)) if part.counts is None else part.counts for part in parts]
+        )
     )
     indptr = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
     return CandidateSets(

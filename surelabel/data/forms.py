@@ -222,7 +222,7 @@ def labels_to_mat(labels: Labels, labelling: Labelling, path: str | os.PathLike)
     target = sparse.csc_array((np.ones(m), (labels.gold, np.arange(m))), shape=(l, m))
     content = {
         "data": np.hstack(blocks),
-        "partial_target": sparse.csc_matrix(labels.candidates.sparse.T.astype(float)),
+        "partial_target": sparse.csc_matrix(labels.candidates.to_sparse().T.astype(float)),
         "target": sparse.csc_matrix(target),
         LABEL_NAMES: np.array([str(label) for label in labels.candidates.classes.tolist()], object),
         FEATURE_NAMES: np.array(names, object),

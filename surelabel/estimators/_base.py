@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator
+from contextlib import suppress
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -18,10 +19,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..data.candidates import CandidateSets, as_candidates
 from ..data.rows import Rows
-from ..evaluation.metrics import covering_rate
+from ..evaluation.metrics import covering_rate, row_weights
 from ..exceptions import CandidateError, InputError, MemoryNeedError, ParameterError, first_few
 from ..solvers.memory import available_memory
-from ..solvers.segments import row_argmax, row_normalise
+from ..solvers.segments import row_argmax, row_max, row_normalise
 
 CELLS = 2**22  # numbers in a block of rows that are read at a time
 
@@ -119,7 +120,17 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             raise InputError(str(error)) from None
         except ValueError as error:
             raise InputError(str(error)) from None
+        if sparse.issparse(X) and not X.has_canonical_format:
+            X = X.copy()  # X may be the caller's own
+            X.sum_duplicates()
         check_finite(X)
+        if reset:
+            check_not_vanishing(X)
+            if tags.pairwise and X.shape[0] != X.shape[1]:
+                raise InputError(
+                    f"a precomputed kernel needs a square kernel matrix at fit, not {X.shape[0]} × "
+                    f"{X.shape[1]}"
+                )
         return X
 
     def _set_confidence(self, candidates: CandidateSets, confidence: np.ndarray) -> None:
@@ -324,17 +335,25 @@ def check_rows(model: Any, rows: Rows, *, reset: bool) -> None:
         )
 
 
-def check_learnable(candidates: CandidateSets) -> None:
-    """Refuse candidates from which nothing can be learned."""
+def check_learnable(candidates: CandidateSets, *, votes: bool = False) -> None:
+    """Refuse candidates from which nothing can be learned; ``votes`` says whether counts of votes
+    are learned from, too.
+    """
     if candidates.shape[1] < 2:
         raise CandidateError(
             f"there is one class only ({candidates.classes.tolist()[0]!r}): a classifier needs "
             "more than one class to tell apart"
         )
     if np.all(candidates.sizes == candidates.shape[1]):
-        raise CandidateError(
-            "every row has every class as a candidate: there is nothing to learn from"
+        counts = candidates.counts
+        differ = counts is not None and np.any(
+            row_max(counts, candidates.indptr) > -row_max(-counts, candidates.indptr)
         )
+        if not (votes and differ):
+            raise CandidateError(
+                "every row has every class as a candidate: there is nothing to learn from"
+                + (" but the votes, which SUREClassifier takes (prior above 0)" if differ else "")
+            )
 
 
 def check_inner(estimator: BaseEstimator | None) -> None:
@@ -376,17 +395,10 @@ def check_weight(sample_weight: Any, X: Any) -> tuple[Any, np.ndarray]:
     m = X.shape[0]
     if sample_weight is None:
         return None, np.ones(m, bool)
-    weight = np.asarray(sample_weight, dtype=X.dtype)
-    weight = np.full(m, weight) if weight.ndim == 0 else weight
-    if weight.shape != (m,):
-        raise InputError(
-            f"sample_weight.shape == {weight.shape}, expected {(m,)}: one weight per row of X"
-        )
-    wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
-    if len(wrong):
-        raise InputError(
-            f"sample_weight must be finite and not negative; it is not in row {first_few(wrong)}"
-        )
+    with suppress(TypeError, ValueError):
+        if np.ndim(sample_weight) == 0:
+            sample_weight = np.full(m, sample_weight)
+    weight = row_weights(sample_weight, m, X.dtype)
     used = weight > 0
     if np.count_nonzero(used) < 2:
         raise InputError(
@@ -423,6 +435,18 @@ def check_finite(X: Any, numbers: np.ndarray | None = None) -> None:
             f"{np.count_nonzero(huge)} cell(s), at "
             f"(row, column) {_cells(X, huge, numbers)}; "
             "scale the features, for instance with sklearn.preprocessing.StandardScaler"
+        )
+
+
+def check_not_vanishing(X: Any) -> None:
+    """Refuse instances whose squares are all below the smallest number, though they differ."""
+    flat = (X.data if sparse.issparse(X) else X).ravel(order="K")
+    limits = np.finfo(flat.dtype)
+    if flat @ flat < limits.tiny / limits.eps and np.any(flat):
+        raise InputError(
+            f"X contains no number larger than {np.abs(flat).max():.2g}, and the squares of such "
+            f"numbers vanish in {flat.dtype}; scale the features, for instance with "
+            "sklearn.preprocessing.StandardScaler"
         )
 
 

@@ -138,7 +138,7 @@ def check_input_forms(estimator: Any) -> None:
         _same_model(_fit(estimator, X, form), model, X, exact=True)
     for matrix in (
         candidates.to_indicator(),
-        candidates.sparse,
+        candidates.to_sparse(),
         candidates.to_indicator().astype(bool),
     ):
         numbered = _fit(estimator, X, matrix)

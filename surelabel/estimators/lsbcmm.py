@@ -123,7 +123,7 @@ class LSBCMMClassifier(WeightedPartialLabelClassifier):
         )
         mixture = fit_mixture(
             X.astype(np.float64, copy=False),
-            candidates.sparse.astype(np.float64),
+            candidates.to_sparse().astype(np.float64),
             np.ones(len(candidates)) if weight is None else weight.astype(np.float64, copy=False),
             n_components=n_components,
             concentration=self.concentration,

@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 
 from ..data.candidates import CandidateSets
 from ..progress import track
-from ..solvers.kernels import gamma_of, kernel_matrix
+from ..solvers.kernels import gamma_of, kernel_matrix, reciprocal
 from ..solvers.pairwise import keep_elected, pair_problems, pair_votes, sparse_rows
 from ..solvers.segments import row_normalise
 from ._base import N_JOBS, PartialLabelClassifier, check_inner, check_learnable, require_memory
@@ -164,7 +164,7 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
 
     def _machines(self, X: np.ndarray) -> _GaussianMachines | _Machines:
         inner = (
-            SVC(gamma=1 / (float(X.var(axis=0).sum()) or 1))
+            SVC(gamma=reciprocal(float(X.var(axis=0).sum())))
             if self.estimator is None
             else self.estimator
         )

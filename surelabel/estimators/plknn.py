@@ -94,7 +94,7 @@ class PLKNNClassifier(NeighbourClassifier):
     def _fit(self, X: Any, candidates: CandidateSets) -> np.ndarray:
         check_learnable(candidates)
         self._keep(X)
-        self.candidates_ = candidates.sparse
+        self.candidates_ = candidates.to_sparse()
         distances, rows = self._neighbours()
         indptr, indices = candidates.indptr, candidates.indices
         votes = np.empty(len(indices))

@@ -16,11 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data.candidates import CandidateSets
 from ..data.rows import ArrayRows, Rows, as_rows
-from ..exceptions import InputError, ParameterError
+from ..exceptions import ParameterError
 from ..solvers.alternate import Iteration, Trajectory, alternate
 from ..solvers.confidence import CandidateBlocks
 from ..solvers.dual import DualModel
-from ..solvers.features import LANDMARKS, Centred, FourierFeatures, Landmarks
+from ..solvers.features import LANDMARKS, Centred, FourierFeatures, Landmarks, move_origin
 from ..solvers.kernels import BLOCK, KERNELS, distances, exponentiate, gamma_of, kernel_matrix
 from ..solvers.lowrank import LowRankFit
 from ..solvers.passes import ordered_map
@@ -40,6 +40,12 @@ from ._lowrank import FeatureMap, choose_solver, definite, exact_need, fit_low_r
 from ._registry import Method
 
 M = TypeVar("M", PrimalModel, DualModel)
+
+#: λ at most; from 2 on the confidences stay the same.
+LARGEST_LAM = 1e8
+
+#: Rounding errors of kernel values, in parts of β, from which on there is a warning.
+ROUNDING = {np.float64: 1e-4, np.float32: 5e-2}
 
 #: The values that the paper tries for λ and for β.
 GRID = (0.001, 0.01, 0.05, 0.1, 0.3, 0.5, 1.0)
@@ -149,6 +155,10 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         ``Wᵀ`` of eq. 4 (linear kernel).
     intercept_ : ndarray of shape (l,)
         ``b``.
+    origin_, origin_output_ : ndarray of shape (n,) and (l,)
+        Of the linear kernel: a point near the training instances, and the outputs there. Outputs
+        are computed as ``(x - origin_) @ coef_.T + origin_output_``, which loses no digits where
+        ``x @ coef_.T + intercept_`` does, far from 0.
     gamma_ : float or None
         The number behind ``gamma``.
     support_ : ndarray
@@ -250,6 +260,10 @@ class SUREClassifier(WeightedPartialLabelClassifier):
             return super()._validate_X(np.concatenate(list(rows.blocks(BLOCK))), reset=reset)
         return rows
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_lam(self.lam)
+
     def _solver_for(self, X: Any, n_classes: int = 0) -> str:
         """The solver for these instances; ``n_classes`` where it is known."""
         if self.solver == "primal" and self.kernel != "linear":
@@ -266,7 +280,7 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         )
 
     def _fit(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
-        check_learnable(candidates)
+        check_learnable(candidates, votes=self.prior > 0)
         self.solver_ = self._solver_for(X, candidates.shape[1])
         if self.verbose:
             print(f"solver: {self.solver_}")
@@ -282,8 +296,7 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         confidence, fit, features = fit_low_rank(self, rows, candidates, weight)
         self.intercept_ = fit.b.astype(rows.dtype)
         if isinstance(features, Centred):
-            self.coef_ = fit.W.T.astype(rows.dtype)
-            self.intercept_ = (fit.b - features.origin @ fit.W).astype(rows.dtype)
+            self._set_linear(fit.W.T.astype(rows.dtype), features.origin, self.intercept_)
         elif isinstance(features, Landmarks):
             self.X_fit_, self.dual_coef_ = features.points, features.dual(fit.W).astype(rows.dtype)
         else:
@@ -303,22 +316,21 @@ class SUREClassifier(WeightedPartialLabelClassifier):
     def _fit_exactly(
         self, X: Any, candidates: CandidateSets, weight: np.ndarray | None
     ) -> np.ndarray:
-        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
-            raise InputError(
-                f"kernel='precomputed' needs a square kernel matrix at fit, not {X.shape[0]} × "
-                f"{X.shape[1]}"
-            )
+        if self.kernel in ("linear", "rbf", "laplacian") and not sparse.issparse(X):
+            warn_of_offset(X)
         blocks = make_blocks(candidates, weight, X.dtype, self.prior)
         order = blocks.row_order
         X_ordered = X[np.ix_(order, order)] if self.kernel == "precomputed" else X[order]
+        if self.kernel == "linear":
+            self.origin_ = move_origin(X_ordered, blocks.weight)
         model: PrimalModel | DualModel
         if self.solver_ == "primal":
             self.gamma_ = None
             model = factorise(PrimalModel, X_ordered, self.beta, blocks)
         else:
-            model = factorise(
-                DualModel, self._train_kernel(X_ordered, blocks.weight), self.beta, blocks
-            )
+            K = self._train_kernel(X_ordered, blocks.weight)
+            warn_of_rounding(K, self.beta)
+            model = factorise(DualModel, K, self.beta, blocks)
         path = alternate(
             model,
             blocks,
@@ -356,14 +368,18 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         with blas_threads(X.shape[0], enough=6000):  # few right-hand sides, as in the iterations
             (coefficients,), (self.intercept_,) = model.coefficients(path.fitted_p[None])
         if self.kernel == "linear":
-            self.coef_ = (
-                coefficients if isinstance(model, PrimalModel) else X_ordered.T @ coefficients
-            ).T
+            W = coefficients if isinstance(model, PrimalModel) else X_ordered.T @ coefficients
+            self._set_linear(W.T, self.origin_, self.intercept_)
         else:
             self.dual_coef_ = np.empty_like(coefficients)
             self.dual_coef_[order] = coefficients
             if self.kernel != "precomputed":
                 self.X_fit_ = X
+
+    def _set_linear(self, coef: np.ndarray, origin: np.ndarray, output: np.ndarray) -> None:
+        """The linear model, from its weights and its output at the origin."""
+        self.coef_, self.origin_, self.origin_output_ = coef, origin, output
+        self.intercept_ = (output - coef.astype(np.float64) @ origin).astype(coef.dtype)
 
     def _set_path(self, path: Trajectory | LowRankFit) -> None:
         self.n_iter_ = len(path.delta_path)
@@ -392,7 +408,10 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         if self.kernel == "precomputed":
             return np.asarray(X[:, self.support_] @ self.dual_coef_ + self.intercept_)
         if sparse.issparse(X):
-            return np.asarray(X @ self.coef_.T + self.intercept_)
+            moved = np.flatnonzero(self.origin_)
+            near = X[:, moved].toarray() - self.origin_[moved]
+            still = np.where(self.origin_ == 0, self.coef_, 0)
+            return np.asarray(X @ still.T + near @ self.coef_[:, moved].T + self.origin_output_)
         return np.concatenate(list(self._output_blocks(X)))
 
     def predict(self, X: Any) -> np.ndarray:
@@ -426,7 +445,7 @@ class SUREClassifier(WeightedPartialLabelClassifier):
 
     def _block_outputs(self, X: np.ndarray) -> np.ndarray:
         if self.kernel == "linear":
-            return np.asarray(X @ self.coef_.T + self.intercept_)
+            return np.asarray((X - self.origin_) @ self.coef_.T + self.origin_output_)
         if self.solver_ == "fourier":
             features = FourierFeatures(self.frequencies_, self.phases_)(X)
             return np.asarray(features @ self.dual_coef_ + self.intercept_)
@@ -484,6 +503,47 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         if y is not None:
             small.compression_ |= {"score": small.score(X, y), "score_before": self.score(X, y)}
         return small
+
+
+def check_lam(lam: float) -> None:
+    """Refuse a λ beside which the loss has no digits left."""
+    if lam > LARGEST_LAM:
+        raise ParameterError(
+            f"lam must be at most {LARGEST_LAM:g}; got {lam:g}. From 2 on every row takes one "
+            "candidate: a larger lam changes no confidence, only the digits of the objective"
+        )
+
+
+def warn_of_offset(X: np.ndarray) -> None:
+    """Warn where instances are so far from 0 that half of the digits in which they differ are gone
+    before they come here.
+    """
+    with np.errstate(over="ignore"):
+        offset, spread = np.linalg.norm(X.mean(axis=0)), np.sqrt(X.var(axis=0).sum())
+    if offset * np.sqrt(np.finfo(X.dtype).eps) > spread > 0:
+        warnings.warn(
+            f"the instances are {offset / spread:.1g} times as far from 0 as they spread: "
+            f"{X.dtype} keeps few digits of what tells them apart; subtract the mean of each "
+            "column where the numbers are made",
+            RuntimeWarning,
+            stacklevel=5,
+        )
+
+
+def warn_of_rounding(K: np.ndarray, beta: float) -> None:
+    """Warn where rounding errors of the kernel values are not small beside β: they are solved
+    with.
+    """
+    largest = float(np.abs(K.diagonal()).max())
+    error = np.finfo(K.dtype).eps * np.sqrt(len(K)) * largest
+    if error > ROUNDING[K.dtype.type] * beta:
+        warnings.warn(
+            f"kernel values as large as {largest:.2g} are exact to {error:.1g} only, which is not "
+            f"small beside beta={beta:g}: labels may change with it; centre and scale the features "
+            "(a precomputed kernel: KernelCenterer), or raise beta",
+            RuntimeWarning,
+            stacklevel=5,
+        )
 
 
 def probabilities(outputs: np.ndarray) -> np.ndarray:

@@ -20,12 +20,22 @@ from ..exceptions import CandidateError, InputError, ParameterError
 from ..progress import track
 from ..solvers.alternate import alternate
 from ..solvers.dual import DualModel
+from ..solvers.features import move_origin
 from ..solvers.passes import block_rows, ordered_map
 from ..solvers.primal import PrimalModel
+from ..solvers.segments import row_max
 from ..solvers.threads import blas_threads
 from ._base import PartialLabelClassifier, check_learnable, check_weight
 from ._lowrank import make_features
-from .sure import GRID, KERNEL_CONSTRAINTS, SUREClassifier, factorise, make_blocks, probabilities
+from .sure import (
+    GRID,
+    KERNEL_CONSTRAINTS,
+    SUREClassifier,
+    check_lam,
+    factorise,
+    make_blocks,
+    probabilities,
+)
 
 SCORINGS = ("covering_rate", "approximated_accuracy", "oracle")
 
@@ -175,7 +185,7 @@ class SURECV(PartialLabelClassifier):
     def _fit(
         self, X: Any, candidates: CandidateSets, weight: np.ndarray | None, truth: CandidateSets
     ) -> np.ndarray:
-        check_learnable(candidates)
+        check_learnable(candidates, votes=self.prior > 0)
         self._search(X, candidates, weight, truth)
         self.best_estimator_ = SUREClassifier(**self._fixed_parameters() | self.best_params_)
         self.best_estimator_.fit(X, candidates, sample_weight=weight)
@@ -346,12 +356,13 @@ class SURECV(PartialLabelClassifier):
             if (
                 values.ndim != 1
                 or not len(values)
-                or np.any(~(values >= 0))
+                or np.any(~(values >= 0) | ~np.isfinite(values))
                 or (low == "above 0" and np.any(values == 0))
             ):
                 raise ParameterError(
                     f"{name} must be a list of numbers, each {low}; got {values.tolist()}"
                 )
+        check_lam(max(self.lams))
         kernels = self._kernels()
         if not kernels or not _as_list(self.bandwidth):
             raise ParameterError(
@@ -376,7 +387,12 @@ class SURECV(PartialLabelClassifier):
                 raise ParameterError(
                     f"y_true is for scoring='oracle' only; scoring is {self.scoring!r}"
                 )
-            return candidates
+            # Sets of every class cover any prediction; then the votes decide.
+            return (
+                candidates
+                if np.any(candidates.sizes < candidates.shape[1])
+                else _most_voted(candidates)
+            )
         if y_true is None:
             raise ParameterError("scoring='oracle' needs the true labels: fit(X, y, y_true=...)")
         truth = CandidateSets.from_labels(y_true, classes=candidates.classes)
@@ -396,6 +412,9 @@ def _instances(
 ) -> tuple[Any, np.ndarray | None]:
     """What a model is linear in (instances or features), or its kernel matrix."""
     single.solver_ = single._solver_for(X)
+    if single.kernel == "linear":
+        X = X.copy()
+        move_origin(X, np.ones(X.shape[0], X.dtype) if weight is None else weight)
     if single.solver_ == "dual":
         return None, single._train_kernel(X, weight)
     if single.solver_ == "primal":
@@ -403,6 +422,16 @@ def _instances(
     rows = ArrayRows(X)
     features = make_features(single, rows, weight)
     return np.concatenate(list(ordered_map(features, rows.blocks(block_rows(features.size))))), None
+
+
+def _most_voted(candidates: CandidateSets) -> CandidateSets:
+    """The candidates that have the most votes of their row."""
+    if candidates.counts is None:
+        return candidates
+    best = np.repeat(row_max(candidates.counts, candidates.indptr), candidates.sizes)
+    kept = candidates.counts == best
+    indptr = np.concatenate([[0], np.cumsum(np.add.reduceat(kept, candidates.indptr[:-1]))])
+    return CandidateSets(indptr, candidates.indices[kept], candidates.classes)
 
 
 def _as_positions(rows: Any) -> np.ndarray:

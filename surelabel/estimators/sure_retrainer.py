@@ -20,7 +20,7 @@ from ..data.candidates import CandidateSets
 from ..exceptions import ParameterError
 from ..solvers.confidence import CandidateBlocks
 from ._base import WeightedPartialLabelClassifier, check_learnable
-from .sure import probabilities
+from .sure import check_lam, probabilities
 
 
 class SURERetrainer(WeightedPartialLabelClassifier):
@@ -107,6 +107,10 @@ class SURERetrainer(WeightedPartialLabelClassifier):
         self.max_iter = max_iter
         self.tol = tol
         self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_lam(self.lam)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -7,17 +7,29 @@ holds the metrics for scikit-learn's searches.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from ..data.candidates import CandidateSets, as_candidates
-from ..exceptions import CandidateError, ParameterError
+from ..exceptions import (
+    CandidateError,
+    InputError,
+    ParameterError,
+    SurelabelError,
+    first_few,
+    shown,
+)
 from ..solvers.segments import row_argmax, row_max, row_sum
+
+MOST_BINS = 10**6  # of a calibration error
+ROUNDING = 1e-5  # by which a probability may exceed 1, as sums in single precision do
 
 
 def covering_rate(y: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
@@ -39,9 +51,7 @@ def covering_rate(y: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
     -------
     float
     """
-    candidates = as_candidates(y)
-    covered = _predicted_entry(candidates, np.asarray(y_pred)) >= 0
-    return float(np.average(covered, weights=sample_weight))
+    return _mean(_known(y).contains(y_pred), sample_weight)
 
 
 def approximated_accuracy(
@@ -72,14 +82,14 @@ def approximated_accuracy(
     inside = proba[candidates.rows, candidates.indices]
     mass = row_sum(inside, candidates.indptr)
     best = proba.argmax(axis=1)
-    covered = _predicted_entry(candidates, candidates.classes[best]) >= 0
+    covered = candidates.contains(candidates.classes[best])
     expected = np.divide(
         proba[np.arange(len(proba)), best],
         mass,
         out=np.zeros(len(mass)),
         where=covered & (mass > 0),
     )
-    return float(np.average(expected, weights=sample_weight))
+    return _mean(expected, sample_weight)
 
 
 def accuracy_within(y: Any, y_pred: Any, k: float, *, sample_weight: Any = None) -> float:
@@ -109,16 +119,22 @@ def accuracy_within(y: Any, y_pred: Any, k: float, *, sample_weight: Any = None)
     >>> accuracy_within([20, 30, 40, 50], [23, 30, 44, 10], k=3)
     0.5
     """
-    candidates, y_pred = as_candidates(y), np.asarray(y_pred)
-    _check_length(candidates, y_pred)
-    if candidates.classes.dtype.kind not in "iuf" or y_pred.dtype.kind not in "iuf":
+    candidates, y_pred = _known(y), _numbers(y_pred, "y_pred", CandidateError)
+    if not isinstance(k, Real) or not 0 <= k <= sys.float_info.max:
+        raise ParameterError(f"k is a distance: a finite number of 0 or more; got {shown(k)}")
+    if y_pred.shape != (len(candidates),):
         raise CandidateError(
-            f"a distance between labels needs numbers; they are {candidates.classes.dtype} and "
-            f"{y_pred.dtype}"
+            f"y_pred has shape {y_pred.shape}, and there are {len(candidates)} rows of candidates"
+        )
+    if len(absent := np.flatnonzero(np.isnan(y_pred))):
+        raise CandidateError(f"there is no label in row {first_few(absent)} of y_pred")
+    if candidates.classes.dtype.kind not in "iuf":
+        raise CandidateError(
+            f"a distance between labels needs numbers; the classes are {candidates.classes.dtype}"
         )
     labels = candidates.classes[candidates.indices].astype(float)
-    near = np.abs(labels - y_pred[candidates.rows].astype(float)) <= k
-    return float(np.average(row_max(near, candidates.indptr), weights=sample_weight))
+    near = np.abs(labels - y_pred[candidates.rows]) <= k
+    return _mean(row_max(near, candidates.indptr), sample_weight)
 
 
 def transductive_accuracy(y_true: Any, transduction: Any, *, sample_weight: Any = None) -> float:
@@ -194,12 +210,16 @@ def expected_calibration_error(
     ----------
     Guo, Pleiss, Sun and Weinberger. On calibration of modern neural networks. ICML 2017.
     """
-    if n_bins < 1:
-        raise ParameterError(f"n_bins must be 1 or more; got {n_bins}")
+    if isinstance(n_bins, bool) or not isinstance(n_bins, Integral) or not 1 <= n_bins <= MOST_BINS:
+        raise ParameterError(
+            f"n_bins must be a whole number from 1 to {MOST_BINS}; got {shown(n_bins)}"
+        )
     candidates, proba = _aligned(y, proba, classes)
-    right = _predicted_entry(candidates, candidates.classes[proba.argmax(axis=1)]) >= 0
+    right = candidates.contains(candidates.classes[proba.argmax(axis=1)])
     confidence = proba.max(axis=1)
-    weight = np.ones(len(right)) if sample_weight is None else np.asarray(sample_weight, float)
+    weight = (
+        np.ones(len(right)) if sample_weight is None else row_weights(sample_weight, len(right))
+    )
     # Bins are open to the left, as (0.2, 0.4]: a probability of 1 belongs to the last.
     bins = np.digitize(confidence, np.linspace(0, 1, n_bins + 1)[1:-1], right=True)
     gap = np.bincount(bins, weight * (right - confidence), minlength=n_bins)
@@ -300,40 +320,72 @@ SCORERS: dict[str, CandidateScorer] = {
 # ---------------------------------------------------------------- parts
 
 
+def row_weights(sample_weight: Any, n_rows: int, dtype: Any = np.float64) -> np.ndarray:
+    """Weights of rows as numbers: one for each row, finite (their sum, too), not negative, not all
+    zero.
+    """
+    with np.errstate(over="ignore"):
+        weight = _numbers(sample_weight, "sample_weight", InputError).astype(dtype)
+        total = weight.sum()
+    if weight.shape != (n_rows,):
+        raise InputError(
+            f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}: one weight per row"
+        )
+    wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    if len(wrong):
+        raise InputError(
+            f"sample_weight must be finite and not negative; it is not in row {first_few(wrong)}"
+        )
+    if not 0 < total < np.inf:
+        raise InputError(
+            f"sample_weight adds up to {total}, and must to a finite number above zero"
+        )
+    return weight
+
+
+def _mean(values: np.ndarray, sample_weight: Any) -> float:
+    """Mean of one value per row."""
+    if sample_weight is None:
+        return float(np.mean(values))
+    return float(np.average(values, weights=row_weights(sample_weight, len(values))))
+
+
+def _known(y: Any) -> CandidateSets:
+    """What is known of the rows; at least one row."""
+    candidates = as_candidates(y)
+    if not len(candidates):
+        raise CandidateError("there is no row to score")
+    return candidates
+
+
+def _numbers(values: Any, name: str, error: type[SurelabelError]) -> np.ndarray:
+    """An array of float64."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "biufO":
+            raise TypeError(f"it holds {array.dtype}")
+        return array.astype(float)
+    except (TypeError, ValueError, OverflowError) as problem:
+        raise error(f"{name} must be numbers: {problem}") from None
+
+
 def _aligned(y: Any, proba: Any, classes: Any) -> tuple[CandidateSets, np.ndarray]:
     """Candidates over the classes of the columns of ``proba``, and ``proba`` as an array of the
     same shape.
     """
-    candidates = as_candidates(y)
+    candidates = _known(y)
     if classes is not None:
         candidates = candidates.with_classes(classes)
-    proba = np.asarray(proba)
+    proba = _numbers(proba, "proba", InputError)
     if proba.shape != candidates.shape:
         raise CandidateError(
             f"proba has shape {proba.shape} but the candidates are {candidates.shape[0]} rows × "
             f"{candidates.shape[1]} classes"
         )
+    wrong = ~((proba >= 0) & (proba <= 1 + ROUNDING))
+    if wrong.any():
+        rows = np.flatnonzero(wrong.any(axis=1))
+        raise InputError(
+            f"proba holds probabilities, from 0 to 1; others stand in row {first_few(rows)}"
+        )
     return candidates, proba
-
-
-def _check_length(candidates: CandidateSets, y_pred: np.ndarray) -> None:
-    if len(y_pred) != len(candidates):
-        raise CandidateError(
-            f"there are {len(y_pred)} predictions for {len(candidates)} rows of candidates"
-        )
-
-
-def _predicted_entry(candidates: CandidateSets, y_pred: np.ndarray) -> np.ndarray:
-    """Position of each row's prediction among the candidate entries, or -1 where it is not a
-    candidate.
-    """
-    _check_length(candidates, y_pred)
-    if len(y_pred) and (y_pred.dtype.kind in "US") != (candidates.classes.dtype.kind in "US"):
-        raise CandidateError(
-            f"predictions are {y_pred.dtype} but the candidates are {candidates.classes.dtype}: "
-            "use one type for both"
-        )
-    hits = np.flatnonzero(candidates.classes[candidates.indices] == y_pred[candidates.rows])
-    position = np.full(len(candidates), -1)
-    position[candidates.rows[hits]] = hits
-    return position

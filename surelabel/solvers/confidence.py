@@ -176,7 +176,8 @@ def confidence(q: np.ndarray, lam: float | np.ndarray) -> np.ndarray:
     ndarray of shape (..., c, n)
         On the probability simplex along the second last axis.
     """
-    half = np.asarray(lam, q.dtype) / 2
+    # p = e_j as soon as v_j exceeds the others by 1, so from λ = 2 on; a large λ would drown q.
+    half = np.minimum(np.asarray(lam, q.dtype), 4) / 2
     largest, *others = _descending(q)
     theta = _threshold([largest + half, *others])
     # Outputs closer than rounding can tell count as tied, so that the answer is the same for any

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.cluster import kmeans_plusplus
 
 from .triangular import backward, cholesky, forward
@@ -82,6 +83,34 @@ class Centred:
     def size(self) -> int:
         """Number of features."""
         return len(self.origin)
+
+
+def move_origin(X: Any, weight: np.ndarray) -> np.ndarray:
+    """Subtract the weighted mean from the rows of ``X``, in place, and return it.
+
+    The linear model is the same wherever the origin is; far from it, the products of rows lose the
+    digits in which rows differ. Of a sparse ``X`` only those columns move whose entries are all
+    stored: with an implicit zero in it, a column of m rows is not further from 0 than √m times its
+    spread.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (m, n)
+        The instances; a sparse matrix in canonical format.
+    weight : ndarray of shape (m,)
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        The new origin; 0 in the columns that did not move.
+    """
+    origin = np.asarray(X.T @ (weight / weight.sum())).ravel().astype(X.dtype, copy=False)
+    if sparse.issparse(X):
+        origin[np.bincount(X.indices, minlength=X.shape[1]) < X.shape[0]] = 0
+        X.data -= origin[X.indices]
+    else:
+        X -= origin
+    return origin
 
 
 @dataclass(frozen=True)

@@ -137,14 +137,19 @@ def gamma_of(
     if gamma == "scale":
         mean = np.average(X, axis=0, weights=weight).mean()
         variance = float(np.average((X - mean) ** 2, axis=0, weights=weight).mean())
-        return 1 / (X.shape[1] * variance) if variance else 1.0
+        return reciprocal(X.shape[1] * variance)
     D = distances(kernel, X) if D is None else D
     sigma = bandwidth * (mean_distance if gamma == "mean_distance" else median_distance)(
         D, squared=kernel != "laplacian", weight=weight
     )
-    if not sigma:  # all instances are the same point
-        return 1.0
-    return 1 / sigma if kernel == "laplacian" else 1 / (2 * sigma**2)
+    return reciprocal(sigma if kernel == "laplacian" else 2 * sigma**2)
+
+
+def reciprocal(spread: float) -> float:
+    """``1 / spread``; 1 where all instances are the same point, up to numbers that vanish when
+    squared.
+    """
+    return 1 / spread if spread > 1 / np.finfo(float).max else 1.0
 
 
 def mean_distance(D: np.ndarray, *, squared: bool, weight: np.ndarray | None = None) -> float:

@@ -53,8 +53,11 @@ def softmax_scale(
 
     low, high = -5.0, 5.0
     if slope(low) <= 0 or slope(high) >= 0:  # the best scale is beyond the end
-        return float(np.exp(low if slope(low) <= 0 else high) / spread)
-    return float(np.exp(brentq(slope, low, high)) / spread)
+        log_t = low if slope(low) <= 0 else high
+    else:
+        log_t = brentq(slope, low, high)
+    # Scores that hardly differ would need a scale beyond the largest number.
+    return float(min(np.exp(log_t), np.finfo(float).max * min(spread, 1)) / spread)
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:

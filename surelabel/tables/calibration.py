@@ -110,7 +110,7 @@ def _partners(candidates: CandidateSets, rows: np.ndarray, rng: np.random.Genera
     itself).
     """
     label = candidates.indices[candidates.indptr[rows] + rng.integers(candidates.sizes[rows])]
-    by_label = candidates.sparse.tocsc()
+    by_label = candidates.to_sparse().tocsc()
     first, count = by_label.indptr[label], np.diff(by_label.indptr)[label]
     return by_label.indices[first + rng.integers(count)]
 
@@ -137,7 +137,7 @@ def told_apart(learned: CandidateSets, candidates: CandidateSets, label: np.ndar
     -------
     ndarray of shape (m,)
     """
-    ones = learned.sparse.astype(np.int64)
+    ones = learned.to_sparse().astype(np.int64)
     together = (ones.T @ ones).toarray()
     doubt = 0.5 / (together.diagonal()[:, None] - together + 1)  # doubt[k, j]: k may hide behind j
     np.fill_diagonal(doubt, 0)

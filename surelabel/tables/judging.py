@@ -151,7 +151,9 @@ def _posterior(
         return softmax(scores, axis=1)
     gold = np.flatnonzero(labels.gold >= 0)
     lacking = (
-        ~candidates.sparse[gold, labels.gold[gold]].astype(bool) if len(gold) else np.empty(0, bool)
+        ~candidates.to_sparse()[gold, labels.gold[gold]].astype(bool)
+        if len(gold)
+        else np.empty(0, bool)
     )
     share = (lacking.sum() + GOLD_ROWS * min(failure, TRUSTED_SETS)) / (len(gold) + GOLD_ROWS)
     # A set of s labels that holds a given truth is one of C(l-1, s-1), one that lacks it of C(l-1,

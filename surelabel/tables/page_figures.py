@@ -423,7 +423,7 @@ def confusion(cleaned: Cleaned, status: str | None = None) -> sparse.csr_array:
     """
     labels = cleaned.labels
     rows = np.flatnonzero(~labels.unlabelled & ((cleaned.status == status) if status else True))
-    candidates = labels.candidates.sparse[rows].astype(np.int64)
+    candidates = labels.candidates.to_sparse()[rows].astype(np.int64)
     places = (cleaned.label[rows], np.arange(len(rows)))
     chosen = sparse.csr_array(
         (np.ones(len(rows), np.int64), places), shape=(len(cleaned.classes), len(rows))

@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 from surelabel import CandidateSets, SUREClassifier, as_candidates, make_partial
 from surelabel.exceptions import CandidateError
+from tests.hostile import VALUES, call
 
 LISTS = [["cat", "dog"], ["dog"], ["cow", "cat"]]
 MATRIX = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 0]])
@@ -169,7 +170,7 @@ def test_round_trips_and_indexing(rows, data):
     assert sets.shape == (len(rows), 10)
     assert len(sets) == len(rows)
     assert as_candidates(sets.to_indicator()) == sets
-    assert as_candidates(sets.sparse) == sets
+    assert as_candidates(sets.to_sparse()) == sets
     assert np.array_equal(np.asarray(sets), sets.to_indicator())
     assert [set(row.tolist()) for row in sets] == rows
     for survivor in (
@@ -204,7 +205,7 @@ def test_immutable_and_independent_of_its_input():
     sets = CandidateSets(indptr, indices, ["a", "b"])
     indices[0] = 1
     assert sets.to_lists() == [["a"], ["b"]]
-    for array in (sets.indices, sets.indptr, sets.classes, sets.sparse.data):
+    for array in (sets.indices, sets.indptr, sets.classes, sets.to_sparse().data):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
     with pytest.raises(AttributeError):
@@ -283,7 +284,7 @@ def test_a_million_rows_from_csr():
     started = time.perf_counter()
     sets = as_candidates(matrix)
     seconds = time.perf_counter() - started
-    assert sets.indptr.nbytes + sets.indices.nbytes + sets.sparse.data.nbytes < 30e6
+    assert sets.indptr.nbytes + sets.indices.nbytes + sets.to_sparse().data.nbytes < 30e6
     assert seconds < 5  # measured: 0.06; a dense matrix or a loop over rows would take far longer
     tracemalloc.start()
     as_candidates(matrix)[::2]
@@ -403,3 +404,93 @@ def test_strings_that_look_like_candidates_are_labels_with_a_warning(form):
         as_candidates(
             form(["a|b", "c|d", "e"])
         )  # names that contain the sign, and nothing says otherwise
+
+
+# ---------------------------------------------------------------- what cannot be read
+
+MAKERS = (
+    as_candidates,
+    CandidateSets.from_labels,
+    CandidateSets.from_indicator,
+    CandidateSets.from_lists,
+    CandidateSets.from_strings,
+    CandidateSets.from_votes,
+    CandidateSets.from_counts,
+)
+PARTS = {"indptr": [0, 1, 2], "indices": [0, 1], "classes": ["a", "b"], "counts": [1, 2]}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
+def test_hostile_values_end_in_one_sentence(value):
+    sets = CandidateSets(**PARTS)
+    calls = [
+        *((make, (value,), {"unlabelled": way}) for make in MAKERS for way in ("error", "all")),
+        *(
+            (make, (form,), {name: value})
+            for make in MAKERS
+            for name in ("classes", "unlabelled")
+            for form in ([["a"], ["b"]], ["a", "b"], np.eye(2))
+        ),
+        *((CandidateSets, (), PARTS | {name: value}) for name in (*PARTS, "unlabelled")),
+        (CandidateSets.from_strings, (["a|b"],), {"separator": value}),
+        (sets.with_classes, (value,), {}),
+        (sets.contains, (value,), {}),
+        (sets.describe().most_confused, (value,), {}),
+        (sets.__eq__, (value,), {}),
+    ]
+    for function, arguments, options in calls:
+        call(function, arguments, options)
+
+
+@pytest.mark.parametrize(
+    "make", [CandidateSets.from_labels, lambda y: as_candidates(np.array(y, object))]
+)
+def test_large_whole_numbers_are_kept_apart(make):
+    for labels in (
+        [2**63, 2**63 + 1],
+        [2**53, 2**53 + 1],
+        [1, 2**63 + 1],
+        [-1, 2**62 + 1],
+        [1.0, 2**53 + 1],
+    ):
+        sets = make(labels)
+        assert sets.to_lists() == [[label] for label in labels]
+        assert CandidateSets.from_lists([[label] for label in labels]) == sets
+        assert sets.with_classes(labels[::-1]).to_lists() == sets.to_lists()
+        assert sets.contains(labels).all()
+        assert not sets.contains(labels[::-1]).any()
+    for labels in ([-1, 2**63 + 1], [2**70, 1], [-1.0, 2**64 - 1]):
+        with pytest.raises(
+            CandidateError, match=r"no common type .* \(row .*write them as strings"
+        ):
+            CandidateSets.from_labels(labels)
+    with pytest.raises(CandidateError, match="unknown class"):
+        CandidateSets.from_labels([2**53 + 1], classes=np.array([2.0**53, 0]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=5), min_size=1, max_size=8))
+def test_a_label_named_again_is_a_vote(rows):
+    votes = np.array([[row.count(label) for label in "abc"] for row in rows])
+    expected = CandidateSets.from_counts(votes, classes=list("abc"))
+    if votes.max() == 1:  # sets
+        expected = CandidateSets(expected.indptr, expected.indices, expected.classes)
+    assert CandidateSets.from_lists(rows, classes=list("abc")) == expected
+    assert CandidateSets.from_strings(map("|".join, rows), classes=list("abc")) == expected
+    assert CandidateSets.from_lists(map(set, rows), classes=list("abc")).counts is None
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.sets(st.integers(0, 4), min_size=1), st.integers(-1, 6)), min_size=1))
+def test_contains_is_membership(rows):
+    sets = CandidateSets.from_lists([row for row, _ in rows], classes=[3, 1, 0, 4, 2])
+    for dtype in (np.int8, np.int64, float, object):
+        labels = np.array([label for _, label in rows], dtype)
+        assert sets.contains(labels).tolist() == [label in row for row, label in rows]
+
+
+def test_no_version_of_scikit_learn_takes_candidates_for_a_frame():
+    # check_array of 1.6 to 1.8 asks a pandas frame for its dtypes, and knows it by this name.
+    assert not hasattr(CandidateSets(**PARTS), "sparse")
+    assert CandidateSets(**PARTS).to_sparse().toarray().tolist() == [[1, 0], [0, 1]]

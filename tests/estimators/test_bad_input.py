@@ -7,6 +7,8 @@ from scipy import sparse
 from sklearn.svm import SVC
 
 from surelabel import (
+    SURECV,
+    CandidateSets,
     PALOCClassifier,
     SUREClassifier,
     SURERetrainer,
@@ -51,6 +53,12 @@ def broken(value):
             r"holds 0 and 1 only; 16 other value\(s\) at \(row, column\) \(0, 0\), .* and 11 more",
         ),
         (X, np.ones((12, 3)), CandidateError, "every row has every class as a candidate"),
+        (
+            X,
+            CandidateSets.from_counts(np.full((12, 3), 2.0)),
+            CandidateError,
+            "every row has every class as a candidate: there is nothing to learn from$",
+        ),
         (X, np.ones(12), CandidateError, "one class only"),
         (X, None, CandidateError, "requires y"),
         (
@@ -102,7 +110,11 @@ def test_weights():
         (np.ones(3), "one weight per row"),
         (-np.ones(12), "not negative; it is not in row 0, 1, 2, 3, 4 and 7 more"),
         (np.full(12, np.nan), "finite"),
-        (np.zeros(12), "fewer than two rows"),
+        (np.zeros(12), "adds up to 0"),
+        (np.eye(12)[0], "fewer than two rows"),
+        (np.full(12, 1e308), "adds up to inf"),
+        (["a"] * 12, "must be numbers"),
+        (object(), "must be numbers"),
     ):
         with pytest.raises(InputError, match=message):
             SUREClassifier().fit(X, Y, sample_weight=weight)
@@ -126,9 +138,50 @@ def test_sparse_for_the_linear_model_only():
         SUREClassifier(kernel="linear").fit(sparse.csr_array(broken(np.nan)), Y)
 
 
-def test_kernel_matrix_that_is_not_square():
-    with pytest.raises(InputError, match="square kernel matrix"):
-        SUREClassifier(kernel="precomputed").fit(X, Y)
+@pytest.mark.parametrize("model", [SUREClassifier, SURECV])
+@pytest.mark.parametrize("shape", [(12, 3), (12, 13), (12, 11)])
+def test_kernel_matrix_that_is_not_square(model, shape):
+    with pytest.raises(InputError, match="square kernel matrix at fit, not 12 ×"):
+        model(kernel="precomputed").fit(np.ones(shape), Y)
+
+
+@pytest.mark.parametrize("name", all_methods())
+@pytest.mark.parametrize(("dtype", "tiny"), [(np.float64, 1e-160), (np.float32, 1e-21)])
+def test_numbers_whose_squares_vanish(name, dtype, tiny):
+    model = all_methods()[name].estimator()
+    if name in ("PLKNN", "IPAL"):
+        model.set_params(n_neighbors=3)
+    with pytest.raises(InputError, match=r"no number larger than .* vanish in float.*scale the"):
+        model.fit((tiny * X).astype(dtype), Y)
+    model.fit(X.astype(dtype), Y).predict((tiny * X).astype(dtype))  # near 0 as any others
+
+
+@pytest.mark.filterwarnings("ignore:the instances are 1e")
+@pytest.mark.parametrize("name", all_methods())
+def test_instances_that_differ_by_numbers_whose_squares_vanish(name):
+    model = all_methods()[name].estimator()
+    if name in ("PLKNN", "IPAL"):
+        model.set_params(n_neighbors=3)
+    model.fit(1e-140 + 1e-156 * np.arange(36.0).reshape(12, 3), Y)
+    np.testing.assert_allclose(model.confidence_.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("name", all_methods())
+@pytest.mark.parametrize("make", [sparse.csr_array, sparse.csr_matrix])
+def test_the_callers_sparse_matrix_stays_as_it_is(name, make):
+    model = all_methods()[name].estimator()
+    if "kernel" in model.get_params():
+        model.set_params(kernel="linear")
+    if not model.__sklearn_tags__().input_tags.sparse:
+        return
+    # Columns out of order, and each of them twice.
+    given = make((np.repeat(X / 2, 2).ravel(), np.tile([2, 0, 1, 2, 0, 1], 12), 6 * np.arange(13)))
+    before = given.data.copy(), given.indices.copy(), given.indptr.copy()
+    predicted = model.fit(given, Y).predict(given)
+    for array, old in zip((given.data, given.indices, given.indptr), before, strict=True):
+        np.testing.assert_array_equal(array, old)
+    dense = model.fit(make(given.toarray()), Y)
+    np.testing.assert_array_equal(dense.predict(given), predicted)
 
 
 def test_kernel_that_is_not_positive_definite():
@@ -191,3 +244,10 @@ def test_no_jobs(model):
 def test_inner_classifier_of_kernel_values(model):
     with pytest.raises(ParameterError, match="SVC expects a matrix of kernel values"):
         model(SVC(kernel="precomputed")).fit(X, Y)
+
+
+def test_votes_that_a_method_does_not_take():
+    votes = CandidateSets.from_counts(1 + Y)
+    for model in (PALOCClassifier(), SUREClassifier(prior=0), SURERetrainer()):
+        with pytest.raises(CandidateError, match="but the votes, which SUREClassifier takes"):
+            model.fit(X, votes)

@@ -127,3 +127,19 @@ def test_a_negative_weight_is_refused(asked, estimator):
     X, _, sets = asked
     with pytest.raises(ParameterError, match="prior"):
         estimator(prior=-1).fit(X, sets)
+
+
+@pytest.mark.parametrize("model", [SUREClassifier(), SURECV((0.1, 0.3), (0.05, 0.5), cv=3)])
+def test_probabilities_of_every_class_can_be_learned_from(model):
+    X, y = load_iris(return_X_y=True)
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(3), len(y)) * 0.6  # half of the rows name another class first
+    proba[np.arange(len(y)), y] += 0.4
+    assert np.mean(proba.argmax(axis=1) == y) < 0.9
+    soft = CandidateSets.from_counts(proba)
+    assert np.all(soft.sizes == 3)
+    model.fit(X, soft)
+    assert np.mean(model.transduction_ == y) > 0.94
+    assert model.score(X, y) > 0.94
+    if isinstance(model, SURECV):  # the scores are not those of sets that cover everything
+        assert model.cv_results_["mean_test_score"].max() < 1

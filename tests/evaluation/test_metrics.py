@@ -20,7 +20,8 @@ from surelabel.evaluation.metrics import (
     expected_calibration_error,
     transductive_accuracy,
 )
-from surelabel.exceptions import CandidateError, ParameterError
+from surelabel.exceptions import CandidateError, InputError, ParameterError
+from tests.hostile import VALUES, call
 
 
 @st.composite
@@ -86,7 +87,7 @@ def test_calibration_error_of_a_calibrated_and_of_an_overconfident_model():
     y = np.array([0, 0, 0, 1])
     assert expected_calibration_error(y, np.tile([0.75, 0.25], (4, 1))) == pytest.approx(0)
     assert expected_calibration_error(y, np.tile([1.0, 0.0], (4, 1))) == pytest.approx(0.25)
-    with pytest.raises(ParameterError, match="n_bins must be 1 or more"):
+    with pytest.raises(ParameterError, match="n_bins must be a whole number from 1"):
         expected_calibration_error(y, np.tile([1.0, 0.0], (4, 1)), n_bins=0)
 
 
@@ -122,9 +123,11 @@ def test_accuracy_within_takes_the_nearest_candidate():
 
 
 def test_accuracy_within_needs_numbers_and_equal_lengths():
-    with pytest.raises(CandidateError, match="a distance between labels needs numbers"):
+    with pytest.raises(CandidateError, match="y_pred must be numbers"):
         accuracy_within(["a", "b"], ["a", "b"], 3)
-    with pytest.raises(CandidateError, match="3 predictions for 2 rows"):
+    with pytest.raises(CandidateError, match="a distance between labels needs numbers"):
+        accuracy_within(["a", "b"], [1, 2], 3)
+    with pytest.raises(CandidateError, match="there are 2 rows of candidates"):
         accuracy_within([1, 2], [1, 2, 3], 3)
 
 
@@ -212,3 +215,70 @@ def test_an_oracle_without_true_labels_says_how_to_pass_them(problem, name):
         ParameterError, match=r"needs the true labels: fit\(X, candidates, y_true=...\) under"
     ):
         search.fit(X, candidates)
+
+
+# ---------------------------------------------------------------- what is no number to score by
+
+LABELS, PROBA = [0, 1, 0], np.array([[0.7, 0.3], [0.4, 0.6], [0.2, 0.8]])
+BY_LABELS = (
+    covering_rate,
+    transductive_accuracy,
+    lambda y, y_pred, **options: accuracy_within(y, y_pred, 3, **options),
+)
+BY_PROBA = (approximated_accuracy, expected_calibration_error, best_candidate)
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        ([1, np.nan, 1], "not negative; it is not in row 1"),
+        ([1, -1, 1], "not negative; it is not in row 1"),
+        ([1, np.inf, 1], "finite"),
+        ([0, 0, 0], "adds up to 0"),
+        ([1e308] * 3, "adds up to inf"),
+        ([1, 1], "one weight per row"),
+        (2.0, "one weight per row"),
+        (["a"] * 3, "must be numbers"),
+    ],
+)
+def test_weights_that_weigh_nothing(weight, message):
+    for score, predicted in [
+        *((score, LABELS) for score in BY_LABELS),
+        *((score, PROBA) for score in BY_PROBA[:2]),
+    ]:
+        with pytest.raises(InputError, match=message):
+            score(LABELS, predicted, sample_weight=weight)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, -0.1, 1.1, np.inf])
+def test_probabilities_that_are_none(wrong):
+    proba = PROBA.copy()
+    proba[1, 0] = wrong
+    for score in BY_PROBA:
+        with pytest.raises(InputError, match="from 0 to 1; others stand in row 1"):
+            score(LABELS, proba)
+
+
+def test_no_rows_and_no_predictions():
+    for score in (*BY_LABELS[::2], *BY_PROBA):
+        with pytest.raises(CandidateError, match="there is no row to score"):
+            score(CandidateSets.from_labels(LABELS)[:0], [])
+    for score in BY_LABELS:
+        with pytest.raises(CandidateError, match="there is no label in row 2"):
+            score(LABELS, [0, 1, np.nan])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
+def test_hostile_values_end_in_one_sentence(value):
+    calls = [
+        *((score, pair, {}) for score in BY_LABELS for pair in ((value, LABELS), (LABELS, value))),
+        *((score, pair, {}) for score in BY_PROBA for pair in ((value, PROBA), (LABELS, value))),
+        *((score, (LABELS, LABELS), {"sample_weight": value}) for score in BY_LABELS),
+        *((score, (LABELS, PROBA), {"classes": value}) for score in BY_PROBA),
+        *((score, (LABELS, PROBA), {"sample_weight": value}) for score in BY_PROBA[:2]),
+        (accuracy_within, (LABELS, LABELS), {"k": value}),
+        (expected_calibration_error, (LABELS, PROBA), {"n_bins": value}),
+    ]
+    for score, arguments, options in calls:
+        call(score, arguments, options)
