@@ -33,6 +33,12 @@ class InputError(SurelabelError):
     """The instances ``X`` cannot be used: NaN, infinity, other columns than at fit."""
 
 
+class InputTypeError(InputError, TypeError):
+    """The instances ``X`` are no numbers at all; also a ``TypeError``, which scikit-learn asks
+    for.
+    """
+
+
 class ParameterError(SurelabelError):
     """A parameter is out of its range, or names something that is not there."""
 

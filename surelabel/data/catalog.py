@@ -21,7 +21,7 @@ from urllib.parse import quote
 import numpy as np
 import pooch
 
-from ..exceptions import DataFileError, DataMissingError, DownloadError, ParameterError
+from ..exceptions import DataFileError, DataMissingError, DownloadError, ParameterError, shown
 from .candidates import CandidateSets
 from .readers import read_csv, read_mat, read_npz
 
@@ -202,11 +202,11 @@ def describe(name: str) -> Spec:
     >>> describe("lost").expected
     Characteristics(examples=1122, features=108, labels=16, average_candidates=2.23)
     """
-    if name not in SPECS:
-        near = get_close_matches(str(name).lower(), SPECS, n=1)
+    if not isinstance(name, str) or name not in SPECS:
+        near = get_close_matches(shown(name).strip("'").lower(), SPECS, n=1)
         hint = f" (did you mean {near[0]!r}?)" if near else ""
         raise ParameterError(
-            f"there is no data set {name!r}{hint}; the names are {', '.join(SPECS)}"
+            f"there is no data set {shown(name)}{hint}; the names are {', '.join(SPECS)}"
         )
     return SPECS[name]
 
@@ -215,6 +215,8 @@ def data_home(path: str | os.PathLike[str] | None = None) -> Path:
     """The folder of the data files: ``path``, else the environment variable ``SURELABEL_DATA``,
     else the user's cache folder.
     """
+    if path is not None and not isinstance(path, str | os.PathLike):
+        raise ParameterError(f"data_home must be the path of a folder; got {shown(path)}")
     return Path(
         path or os.environ.get("SURELABEL_DATA") or pooch.os_cache("surelabel")
     ).expanduser()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
-from ..exceptions import CandidateError, ParameterError, first_few
+from ..exceptions import CandidateError, InputError, ParameterError, first_few, shown
 from .candidates import CandidateSets, as_candidates
 
 
@@ -65,17 +66,20 @@ def make_partial(
     """
     truth = CandidateSets.from_labels(y, classes=classes)
     m, l = truth.shape
-    if not 0 <= p <= 1:
-        raise ParameterError(f"p is a proportion, from 0 to 1; got {p}")
-    if not 0 <= r < l:
-        raise ParameterError(f"r false candidates must be fewer than the {l} classes; got r={r}")
-    if eps is not None and (r != 1 or not 0 <= eps <= 1):
-        raise ParameterError(f"eps is a probability and goes with r=1; got eps={eps}, r={r}")
+    if not isinstance(p, Real) or not 0 <= p <= 1:
+        raise ParameterError(f"p is a proportion, from 0 to 1; got {shown(p)}")
+    if not isinstance(r, Integral) or not 0 <= r < l:
+        raise ParameterError(
+            f"r false candidates must be a whole number, fewer than the {l} classes; got "
+            f"r={shown(r)}"
+        )
+    if eps is not None and (r != 1 or not isinstance(eps, Real) or not 0 <= eps <= 1):
+        raise ParameterError(f"eps is a probability and goes with r=1; got eps={shown(eps)}, r={r}")
     if eps is not None and l < 3 and eps < 1:
         raise CandidateError(
             "with two classes the only false candidate is the coupled one: eps has no meaning"
         )
-    rng = check_random_state(random_state)
+    rng = _generator(random_state)
     ambiguous = np.sort(rng.permutation(m)[: round(p * m)])
     code = truth.indices[ambiguous].astype(np.int64)
     if eps is None:
@@ -168,6 +172,11 @@ def controlled_sets(
     >>> sets["glass/III/p=0.3"]
     Controlled(dataset='glass', configuration='III', p=0.3, r=2, eps=None)
     """
+    for names in (configurations, datasets):
+        if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+            raise ParameterError(
+                f"configurations and datasets are lists of names; got {shown(names)}"
+            )
     unknown = [name for name in configurations if name not in CONFIGURATIONS]
     if unknown:
         raise ParameterError(
@@ -295,9 +304,20 @@ def make_partial_instance(
     m, l = truth.shape
     if estimator is None:
         estimator = make_pipeline(StandardScaler(), LogisticRegression(C=0.01))
-    model = clone(estimator).fit(X, truth.indices)
+    if not all(hasattr(estimator, name) for name in ("fit", "get_params", "predict_proba")):
+        raise ParameterError(
+            "estimator must be a scikit-learn classifier with predict_proba; got "
+            f"{shown(estimator)}"
+        )
+    try:
+        model = clone(estimator).fit(X, truth.indices)
+        proba = model.predict_proba(X)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(
+            f"the weak model cannot be fitted: {' '.join(str(error).split())}"
+        ) from None
     weight = np.zeros((m, l))
-    weight[:, model.classes_] = model.predict_proba(X)
+    weight[:, model.classes_] = proba
     weight[np.arange(m), truth.indices] = 0
     total = weight.sum(axis=1, keepdims=True)
     # A model that is certain of the true label says nothing about the others: all alike.
@@ -347,7 +367,7 @@ def drop_truth(
         raise CandidateError(
             f"the true label must be among the candidates; it is not in row {first_few(already)}"
         )
-    rng = check_random_state(random_state)
+    rng = _generator(random_state)
     noisy = np.sort(rng.permutation(m)[: round(rate * m)])
     # The largest of random keys over the labels outside the set: all equally likely. A full set has
     # none outside.
@@ -360,13 +380,29 @@ def drop_truth(
 
 def _draw(truth: CandidateSets, probability: np.ndarray, random_state: Any) -> CandidateSets:
     """Candidates drawn independently with the given probabilities (m × l), and the true label."""
-    inside = check_random_state(random_state).random_sample(truth.shape) < probability
+    inside = _generator(random_state).random_sample(truth.shape) < probability
     inside[np.arange(len(truth)), truth.indices] = True
     return CandidateSets.from_indicator(inside, classes=truth.classes)
 
 
+def _generator(random_state: Any) -> np.random.RandomState:
+    try:
+        generator: np.random.RandomState = check_random_state(random_state)
+    except ValueError:
+        raise ParameterError(
+            f"random_state must be a whole number from 0 to 2**32 - 1, a RandomState or None; got "
+            f"{shown(random_state)}"
+        ) from None
+    return generator
+
+
 def _probabilities(name: str, values: Any, shapes: list[tuple[int, ...]]) -> np.ndarray:
-    probabilities: np.ndarray = np.asarray(values, float)
+    try:
+        probabilities: np.ndarray = np.asarray(values, float)
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError(
+            f"{name} holds probabilities, from 0 to 1; got {shown(values)}"
+        ) from None
     if probabilities.shape not in shapes:
         raise ParameterError(
             f"{name} must have shape {' or '.join(map(str, shapes))}; it has {probabilities.shape}"

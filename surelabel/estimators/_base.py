@@ -4,6 +4,7 @@ face behind it.
 
 from __future__ import annotations
 
+import sys
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator
 from contextlib import suppress
@@ -20,7 +21,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..data.candidates import CandidateSets, as_candidates
 from ..data.rows import Rows
 from ..evaluation.metrics import covering_rate, row_weights
-from ..exceptions import CandidateError, InputError, MemoryNeedError, ParameterError, first_few
+from ..exceptions import (
+    CandidateError,
+    InputError,
+    InputTypeError,
+    MemoryNeedError,
+    ParameterError,
+    first_few,
+)
 from ..solvers.memory import available_memory
 from ..solvers.segments import row_argmax, row_max, row_normalise
 
@@ -100,7 +108,20 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         try:
             self._validate_params()
         except InvalidParameterError as error:
-            raise ParameterError(str(error)) from None
+            raise ParameterError(_one_line(error)) from None
+        for name, value in self.get_params(deep=False).items():
+            allowed = self._parameter_constraints.get(name, [])
+            if isinstance(value, bool) and not any(
+                isinstance(kind, str) and kind in ("boolean", "verbose") for kind in allowed
+            ):
+                raise ParameterError(
+                    f"the {name!r} parameter of {type(self).__name__} is a number, not {value}"
+                )
+            if isinstance(value, int) and abs(value) > sys.float_info.max:
+                raise ParameterError(
+                    f"the {name!r} parameter of {type(self).__name__} is beyond the largest number "
+                    f"({sys.float_info.max:g})"
+                )
 
     def _validate_X(self, X: Any, *, reset: bool) -> Any:
         tags = self.__sklearn_tags__().input_tags
@@ -115,11 +136,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 ensure_min_samples=2 if reset else 1,
             )
         except TypeError as error:
-            if not sparse.issparse(X):
-                raise
-            raise InputError(str(error)) from None
-        except ValueError as error:
-            raise InputError(str(error)) from None
+            kind = InputError if sparse.issparse(X) else InputTypeError
+            raise kind(_one_line(error)) from None
+        except (ValueError, OverflowError) as error:
+            raise InputError(_one_line(error)) from None
         if sparse.issparse(X) and not X.has_canonical_format:
             X = X.copy()  # X may be the caller's own
             X.sum_duplicates()
@@ -354,6 +374,11 @@ def check_learnable(candidates: CandidateSets, *, votes: bool = False) -> None:
                 "every row has every class as a candidate: there is nothing to learn from"
                 + (" but the votes, which SUREClassifier takes (prior above 0)" if differ else "")
             )
+
+
+def _one_line(error: Exception) -> str:
+    """The message of an error of scikit-learn or NumPy, without line breaks."""
+    return " ".join(str(error).split())
 
 
 def check_inner(estimator: BaseEstimator | None) -> None:

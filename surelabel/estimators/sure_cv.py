@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import StrOptions
 from ..data.candidates import CandidateSets
 from ..data.rows import ArrayRows
 from ..evaluation.metrics import approximated_accuracy, covering_rate
-from ..exceptions import CandidateError, InputError, ParameterError
+from ..exceptions import CandidateError, InputError, ParameterError, shown
 from ..progress import track
 from ..solvers.alternate import alternate
 from ..solvers.dual import DualModel
@@ -106,7 +106,7 @@ class SURECV(PartialLabelClassifier):
         "lams": ["array-like"],
         "betas": ["array-like"],
         "kernel": [*KERNEL_CONSTRAINTS["kernel"], StrOptions({"auto"}), list, tuple],
-        "bandwidth": [*KERNEL_CONSTRAINTS["bandwidth"], "array-like"],
+        "bandwidth": [*KERNEL_CONSTRAINTS["bandwidth"], list, tuple, np.ndarray],
         "cv": ["cv_object"],
         "scoring": [StrOptions(set(SCORINGS))],
     }
@@ -268,17 +268,26 @@ class SURECV(PartialLabelClassifier):
         certain = np.all(candidates.sizes == 1)
         target = candidates.classes[candidates.indices] if certain else candidates
         cv = KFold(5, shuffle=True, random_state=0) if self.cv is None else self.cv
-        splitter = check_cv(cv, target, classifier=True)
-        if isinstance(cv, Integral) or hasattr(cv, "split"):
-            rows = np.flatnonzero(used)
-            return [
-                (rows[train], rows[test]) for train, test in splitter.split(X[rows], target[rows])
-            ]
-        given = [tuple(_as_positions(rows) for rows in fold) for fold in splitter.split(X)]
-        folds = [(train[used[train]], test[used[test]]) for train, test in given]
-        for f, (_, test) in enumerate(folds):
-            if not len(test):
-                raise InputError(f"fold {f} has no row with a weight above zero to score by")
+        try:
+            splitter = check_cv(cv, target, classifier=True)
+            if isinstance(cv, Integral) or hasattr(cv, "split"):
+                rows = np.flatnonzero(used)
+                return [
+                    (rows[train], rows[test])
+                    for train, test in splitter.split(X[rows], target[rows])
+                ]
+            given = [(_as_positions(one), _as_positions(two)) for one, two in splitter.split(X)]
+            folds = [(train[used[train]], test[used[test]]) for train, test in given]
+        except (TypeError, ValueError, IndexError, AttributeError) as error:
+            raise ParameterError(f"cv={shown(self.cv)} does not split the rows: {error}") from None
+        if not folds:
+            raise ParameterError(f"cv={shown(self.cv)} makes no folds")
+        for f, (train, test) in enumerate(folds):
+            if not len(test) or len(train) < 2:
+                raise InputError(
+                    f"fold {f} has {len(train)} rows with a weight above zero to learn from and "
+                    f"{len(test)} to score by: it needs two and one"
+                )
         return folds
 
     def _score(self, outputs: np.ndarray, truth: CandidateSets, weight: np.ndarray | None) -> float:
@@ -347,20 +356,20 @@ class SURECV(PartialLabelClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         for name, low in (("lams", "0 or more"), ("betas", "above 0")):
+            given = getattr(self, name)
             try:
-                values = np.asarray(getattr(self, name), float)
-            except ValueError:
+                values = np.asarray([float(value) for value in given])
+            except (TypeError, ValueError, OverflowError):
                 raise ParameterError(
-                    f"{name} must be a list of numbers, each {low}; got {getattr(self, name)!r}"
+                    f"{name} must be a list of numbers, each {low}; got {shown(given)}"
                 ) from None
             if (
-                values.ndim != 1
-                or not len(values)
+                not len(values)
                 or np.any(~(values >= 0) | ~np.isfinite(values))
                 or (low == "above 0" and np.any(values == 0))
             ):
                 raise ParameterError(
-                    f"{name} must be a list of numbers, each {low}; got {values.tolist()}"
+                    f"{name} must be a list of numbers, each {low}; got {shown(values.tolist())}"
                 )
         check_lam(max(self.lams))
         kernels = self._kernels()
@@ -437,9 +446,13 @@ def _most_voted(candidates: CandidateSets) -> CandidateSets:
 def _as_positions(rows: Any) -> np.ndarray:
     """Rows as positions, from positions or a mask."""
     rows = np.asarray(rows)
-    return np.flatnonzero(rows) if rows.dtype == bool else rows
+    if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "biu"):
+        raise TypeError("a fold is two lists of row numbers, or two masks")
+    return np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.intp)
 
 
 def _as_list(value: Any) -> list[Any]:
     """One value or several, as a list."""
+    if isinstance(value, np.ndarray):
+        return value.ravel().tolist()
     return [value] if isinstance(value, str | Real) or callable(value) else list(value)

@@ -204,7 +204,7 @@ def fit_mixture(
     scores = np.zeros((len(X), n_components - 1))
     # The classes in turn seed the components, which expect equal shares of the rows, each all of
     # its class; at first every row may go to any of them.
-    posterior = np.full((n_components, candidates.shape[1]), concentration)
+    posterior = np.full((n_components, candidates.shape[1]), float(concentration))
     posterior[np.arange(n_components), np.arange(n_components) % len(classes)] += (
         sample_weight.sum() / n_components
     )

@@ -19,6 +19,7 @@ from surelabel.data.corruption import (
     make_partial_instance,
 )
 from surelabel.exceptions import CandidateError, ParameterError
+from tests.hostile import VALUES, call
 
 SHARE = st.floats(0, 1)
 
@@ -308,3 +309,24 @@ def test_the_label_put_in_place_of_the_truth_is_any_that_was_outside():
 def test_what_makes_no_sense_is_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
+def test_hostile_values_end_in_one_sentence(value):
+    y, X = [0, 1, 2] * 4, np.arange(24.0).reshape(12, 2)
+    made = make_partial(y, random_state=0)
+    for function, options in (
+        (make_partial, {"y": y, "p": 0.5, "r": 1, "eps": None, "classes": None}),
+        (make_partial_flipping, {"y": y, "q": 0.1, "classes": None}),
+        (make_partial_confusion, {"y": y, "confusion": np.full((3, 3), 0.1), "classes": None}),
+        (make_partial_instance, {"y": y, "X": X, "rate": 0.1, "estimator": None}),
+        (drop_truth, {"candidates": made, "y": y, "rate": 0.1}),
+        (controlled_sets, {"configurations": ["I"], "datasets": ["glass"]}),
+        (catalog.load, {"name": "glass", "data_home": None}),
+        (catalog.describe, {"name": "glass"}),
+        (catalog.data_home, {"path": None}),
+    ):
+        for name in options:
+            call(function, (), options | {name: value})
+    call(make_partial, (y,), {"random_state": value})

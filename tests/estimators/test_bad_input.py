@@ -1,10 +1,13 @@
 """Bad input gets one clear sentence, a class of ours, and the places."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.svm import SVC
+from sklearn.utils.validation import has_fit_parameter
 
 from surelabel import (
     SURECV,
@@ -24,6 +27,7 @@ from surelabel.exceptions import (
     ParameterError,
     SurelabelError,
 )
+from tests.hostile import VALUES, call
 
 X = np.random.default_rng(0).standard_normal((12, 3))
 Y = np.eye(3, dtype=int)[np.arange(12) % 3]
@@ -251,3 +255,46 @@ def test_votes_that_a_method_does_not_take():
     for model in (PALOCClassifier(), SUREClassifier(prior=0), SURERetrainer()):
         with pytest.raises(CandidateError, match="but the votes, which SUREClassifier takes"):
             model.fit(X, votes)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("make", [*(m.estimator for m in all_methods().values()), SURECV])
+def test_hostile_values_end_in_one_sentence(make):
+    few = {"n_neighbors": 3} if "n_neighbors" in make().get_params() else {}
+    few |= {"lams": [0.1], "betas": [0.1], "cv": 3, "kernel": "rbf"} if make is SURECV else {}
+    model = make(**few)
+    parameters = set(model.get_params(deep=False)) - {"verbose", "callback"}
+    numbers = [value for value in VALUES if not callable(value) and not isinstance(value, dict)]
+    for name, value in product(sorted(parameters), numbers[:8] + numbers[9:40:6]):
+        call(make(**few | {name: value}).fit, (X, Y), {})
+    fitted = make(**few).fit(X, Y)
+    for value in VALUES:
+        call(model.fit, (value, Y), {})
+        call(fitted.predict, (value,), {})
+        call(fitted.score, (X, value), {})
+        call(fitted.score, (X, Y), {"sample_weight": value})
+        if has_fit_parameter(model, "sample_weight"):
+            call(model.fit, (X, Y), {"sample_weight": value})
+
+
+def test_parameters_beyond_numbers():
+    for value in (10**400, True):
+        with pytest.raises(ParameterError, match="'max_iter' parameter of SUREClassifier is"):
+            SUREClassifier(max_iter=value).fit(X, Y)
+    with pytest.raises(TypeError, match=r"must be .* number"):  # scikit-learn asks for this class
+        SUREClassifier().fit([[object()]] * 12, Y)
+
+
+@pytest.mark.parametrize(
+    ("cv", "message"),
+    [
+        ([], "makes no folds"),
+        ([None], "does not split the rows"),
+        ([([0, 1], [99])], "does not split the rows"),
+        ([([0.5], [1])], "two lists of row numbers"),
+        (13, "does not split the rows"),
+    ],
+)
+def test_folds_that_are_none(cv, message):
+    with pytest.raises(ParameterError, match=message):
+        SURECV(cv=cv, kernel="rbf").fit(X, Y)
