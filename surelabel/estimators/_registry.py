@@ -4,11 +4,16 @@ file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
+
+from ..evaluation.protocol import check_selection, grid_search
+
+#: Modules of this package that hold no method, and cost time to import.
+_OTHERS = {"checks", "persistence"}
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,16 @@ class Method:
         What it does, in half a sentence.
     cost : str
         What a fit of m rows, n features and l labels takes.
+    search : callable, default=None
+        The method's own search, where points of a grid can share work: ``search(estimator, grid,
+        selection)``. By default it is that of scikit-learn. Ask :meth:`make_search` for it.
+    many_rows : mapping of str to Any
+        Parameters that keep a fit affordable on tens of thousands of rows; empty where the defaults
+        do.
+    votes : bool
+        Whether it learns more from counts of votes than from the sets of candidates alone.
+    path : bool
+        Whether a fit keeps ``delta_path_`` and ``objective_path_``, the course of its convergence.
     """
 
     name: str
@@ -38,6 +53,42 @@ class Method:
     reference: str
     idea: str
     cost: str
+    search: Callable[[Any, Mapping[str, Sequence[Any]] | None, str], Any] | None = None
+    many_rows: Mapping[str, Any] = field(default_factory=dict)
+    votes: bool = False
+    path: bool = False
+
+    def make_search(
+        self,
+        selection: str = "covering_rate",
+        *,
+        estimator: Any = None,
+        grid: Mapping[str, Sequence[Any]] | None = None,
+    ) -> Any:
+        """A search over parameters of this method.
+
+        Parameters
+        ----------
+        selection : {"covering_rate", "approximated_accuracy", "oracle"}, default="covering_rate"
+            What the left-out rows are scored by.
+        estimator : estimator, default=None
+            Holds the fixed parameters; by default the defaults.
+        grid : mapping of str to sequence, default=None
+            Values to try; by default what the method recommends for a new table: its grid, for SURE
+            also other kernels.
+
+        Returns
+        -------
+        search
+            Has a parameter ``cv``, a method ``fit(X, candidates)`` (``fit(X, candidates,
+            y_true=y)`` for "oracle"), and then ``best_params_``, ``best_score_`` and
+            ``cv_results_``, as ``GridSearchCV`` has them.
+        """
+        check_selection(selection)
+        estimator = self.estimator() if estimator is None else estimator
+        if self.search is not None:
+            return self.search(estimator, grid, selection)
+        return grid_search(estimator, self.grid if grid is None else grid, selection)
 
 
 def all_methods() -> dict[str, Method]:
@@ -55,7 +106,9 @@ def all_methods() -> dict[str, Method]:
     """
     package = import_module(__package__)
     modules = (
-        import_module(f"{__package__}.{module.name}") for module in iter_modules(package.__path__)
+        import_module(f"{__package__}.{module.name}")
+        for module in iter_modules(package.__path__)
+        if not module.name.startswith("_") and module.name not in _OTHERS
     )
     found = [module.METHOD for module in modules if hasattr(module, "METHOD")]
     return {

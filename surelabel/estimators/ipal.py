@@ -4,22 +4,25 @@ reconstruct them best.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import HasMethods, Interval
-from sklearn.utils.validation import check_memory
+from sklearn.base import clone
+from sklearn.utils._param_validation import Interval
 
 from ..data.candidates import CandidateSets
+from ..evaluation.protocol import grid_search
 from ..exceptions import NumericalError
-from ..solvers.nnls import explained_shares, reconstruction_weights
+from ..solvers.nnls import explained_shares, prefix_weights, reconstruction_products
 from ..solvers.propagation import candidate_graph, propagate, restore_class_mass
 from ..solvers.segments import row_argmax
 from ._base import check_learnable, require_memory
 from ._neighbours import NeighbourClassifier
 from ._registry import Method
+from ._search import SharedSearch
 
 
 class IPALClassifier(NeighbourClassifier):
@@ -50,9 +53,6 @@ class IPALClassifier(NeighbourClassifier):
         Largest number of rounds.
     tol : float, default=1e-6
         Propagation stops when no confidence moves by more.
-    memory : str or joblib.Memory, default=None
-        A folder that keeps neighbours and their weights, which depend on ``n_neighbors`` alone: a
-        search over ``alpha`` then computes them once. A model file does not keep it.
 
     Attributes
     ----------
@@ -113,7 +113,6 @@ class IPALClassifier(NeighbourClassifier):
         "alpha": [Interval(Real, 0, 1, closed="both")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "memory": [str, HasMethods(["cache"]), None],
     }
 
     def __init__(
@@ -124,86 +123,139 @@ class IPALClassifier(NeighbourClassifier):
         search: str = "exact",
         max_iter: int = 100,
         tol: float = 1e-6,
-        memory: Any = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.alpha = alpha
         self.search = search
         self.max_iter = max_iter
         self.tol = tol
-        self.memory = memory
 
     def _fit(self, X: Any, candidates: CandidateSets) -> np.ndarray:
         check_learnable(candidates)
         self._keep(X)
         indptr, indices = candidates.indptr, candidates.indices
-        # Entries of the graph: neighbours, weights, keys and their places, and the masks between
-        # them.
-        require_memory(
-            f"IPAL with {self.n_neighbors} neighbours of {len(indices)} candidates",
-            30 * len(indices) * self.n_neighbors,
-            "lower n_neighbors, or learn from fewer rows",
-        )
-        neighbours, weights = self._reconstruct(None)
+        self._require_memory(len(indices))
+        _, neighbours = self._neighbours()
+        (weights,) = _weights(self.X_fit_, self.X_fit_, neighbours, [neighbours.shape[1]])
         graph = candidate_graph(neighbours, weights, indptr, indices)
-        confidence, self.n_iter_, self.converged_ = propagate(
-            graph, indptr, self.alpha, self.max_iter, self.tol
+        confidence, n_iter, converged = propagate(
+            graph, indptr, [self.alpha], self.max_iter, self.tol
         )
-        confidence = restore_class_mass(confidence, indptr, indices)
-        self.labels_ = indices[row_argmax(confidence, indptr)]
-        return confidence
+        self.n_iter_, self.converged_ = int(n_iter[0]), bool(converged[0])
+        restored = restore_class_mass(confidence[:, 0], indptr, indices)
+        self.labels_ = indices[row_argmax(restored, indptr)]
+        return restored
 
     def _outputs(self, X: Any) -> np.ndarray:
         X = np.asarray(X, dtype=np.float64)
-        neighbours, weights = self._reconstruct(X)
-        labels = self.labels_[neighbours]
-        explained = self._by_label(
-            explained_shares(X, self.X_fit_, neighbours, weights, labels), labels
+        _, neighbours = self._neighbours(X)
+        (weights,) = _weights(X, self.X_fit_, neighbours, [self.n_neighbors])
+        products = reconstruction_products(X, self.X_fit_, neighbours, weights)
+        return _label_scores(weights, products, self.labels_[neighbours], len(self.classes_))
+
+    def _require_memory(self, n_entries: int) -> None:
+        # Entries of the graph: neighbours, weights, keys and their places, and the masks between
+        # them.
+        require_memory(
+            f"IPAL with {self.n_neighbors} neighbours of {n_entries} candidates",
+            30 * n_entries * self.n_neighbors,
+            "lower n_neighbors, or learn from fewer rows",
         )
-        absent = self._by_label(weights, labels) == 0
-        scores = np.where(absent, np.minimum(explained.min(axis=1, keepdims=True), 0), explained)
-        unweighted = absent.all(axis=1)
-        scores[unweighted] = self._by_label(
-            np.full(labels[unweighted].shape, 1 / labels.shape[1]), labels[unweighted]
-        )
-        return scores
-
-    def _reconstruct(self, queries: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        cached = check_memory(self.memory).cache(_reconstruct, ignore=["look_up"])
-        neighbours, weights = cached(
-            self.X_fit_, queries, (self.n_neighbors, self.search), self._neighbours
-        )
-        return neighbours, weights
-
-    def _by_label(self, values: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Sum of the neighbours' values for each label."""
-        sums = np.zeros((len(labels), len(self.classes_)))
-        for value, label in zip(values.T, labels.T, strict=True):
-            sums[np.arange(len(labels)), label] += value
-        return sums
 
 
-def _reconstruct(
-    instances: np.ndarray,
-    queries: np.ndarray | None,
-    how: tuple[int, str],
-    look_up: Callable[..., Any],
-) -> tuple[np.ndarray, np.ndarray]:
-    """Nearest instances of the queries (by default of the instances themselves), and the weights
-    that reconstruct them.
-
-    ``how`` they are looked up is for those who keep results: what ``look_up`` gives depends on
-    nothing else.
+def _weights(
+    targets: np.ndarray, instances: np.ndarray, neighbours: np.ndarray, counts: Sequence[int]
+) -> Iterator[np.ndarray]:
+    """The weights of the nearest neighbours that reconstruct the targets, for each number of
+    them.
     """
-    _, neighbours = look_up(queries)
     try:
-        return neighbours, reconstruction_weights(
-            instances if queries is None else queries, instances, neighbours
-        )
+        yield from prefix_weights(targets, instances, neighbours, counts)
     except RuntimeError as error:  # of scipy's nnls
         raise NumericalError(
             f"an instance cannot be reconstructed from its neighbours ({error}); scale the features"
         ) from None
+
+
+def _label_scores(
+    weights: np.ndarray,
+    products: tuple[np.ndarray, np.ndarray],
+    labels: np.ndarray,
+    n_classes: int,
+) -> np.ndarray:
+    """What the neighbours of each label explain of the targets."""
+    places = (np.arange(len(labels))[:, None] * n_classes + labels).ravel()
+    shape = len(labels), n_classes
+
+    def by_label(values: np.ndarray) -> np.ndarray:
+        return np.bincount(places, values.ravel(), len(labels) * n_classes).reshape(shape)
+
+    explained = by_label(explained_shares(*products, labels))
+    absent = by_label(weights) == 0
+    scores = np.where(absent, np.minimum(explained.min(axis=1, keepdims=True), 0), explained)
+    unweighted = absent.all(axis=1)
+    if unweighted.any():
+        scores[unweighted] = by_label(np.full(labels.shape, 1 / labels.shape[1]))[unweighted]
+    return scores
+
+
+def _grid_outputs(
+    estimator: IPALClassifier,
+    points: Sequence[dict[str, Any]],
+    X: np.ndarray,
+    candidates: CandidateSets,
+    queries: np.ndarray,
+    proba: bool,
+) -> list[np.ndarray]:
+    """The scores of the queries at all points of a grid of ``n_neighbors`` and ``alpha``.
+
+    Fewer neighbours are the first of more, and neither they nor their weights depend on ``alpha``:
+    each number of neighbours is looked up and reconstructed once, and all ``alpha`` travel along
+    its graph abreast.
+    """
+    check_learnable(candidates)
+    asked = [estimator.get_params() | point for point in points]
+    counts = sorted({point["n_neighbors"] for point in asked})
+    widest = clone(estimator).set_params(n_neighbors=counts[-1])
+    widest._keep(X)
+    indptr, indices = candidates.indptr, candidates.indices
+    widest._require_memory(len(indices))
+    X, queries = widest.X_fit_, np.asarray(queries, dtype=np.float64)
+    (_, around), (_, near) = widest._neighbours(), widest._neighbours(queries)
+    here = [min(k, around.shape[1]) for k in counts]  # no row is its own neighbour
+    found: dict[tuple[int, float], np.ndarray] = {}
+    for k, own, outer in zip(
+        counts,
+        _weights(X, X, around, here),
+        _weights(queries, X, near, counts),
+        strict=True,
+    ):
+        alphas = sorted({point["alpha"] for point in asked if point["n_neighbors"] == k})
+        graph = candidate_graph(around[:, : own.shape[1]], own, indptr, indices)
+        confidence, *_ = propagate(graph, indptr, alphas, estimator.max_iter, estimator.tol)
+        products = reconstruction_products(queries, X, near[:, :k], outer)
+        scores: dict[bytes, np.ndarray] = {}  # many values of alpha end in the same labels
+        for alpha, column in zip(alphas, confidence.T, strict=True):
+            restored = restore_class_mass(column, indptr, indices)
+            labels = indices[row_argmax(restored, indptr)]
+            key = labels.tobytes()
+            if key not in scores:
+                scores[key] = _label_scores(
+                    outer, products, labels[near[:, :k]], candidates.shape[1]
+                )
+            found[k, alpha] = scores[key]
+    outputs = [found[point["n_neighbors"], point["alpha"]] for point in asked]
+    return [estimator._probabilities(scores) for scores in outputs] if proba else outputs
+
+
+def _search(
+    estimator: IPALClassifier, grid: Mapping[str, Sequence[Any]] | None, selection: str
+) -> Any:
+    grid = METHOD.grid if grid is None else grid
+    # Approximate neighbours of one number are not the first of another.
+    shared = estimator.search == "exact" and set(grid) <= {"n_neighbors", "alpha"}
+    make = partial(SharedSearch, _grid_outputs) if shared else grid_search
+    return make(estimator, grid, selection)
 
 
 METHOD = Method(
@@ -216,4 +268,5 @@ METHOD = Method(
     ),
     idea="confidences travel along nonnegative reconstruction weights of the neighbours",
     cost="m² n, and m small least squares problems",
+    search=_search,
 )

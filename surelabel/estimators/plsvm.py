@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -9,9 +11,13 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from ..data.candidates import CandidateSets
-from ..solvers.plsvm import fit_plsvm
+from ..evaluation.protocol import grid_search
+from ..solvers.plsvm import fit_plsvm, make_problem
+from ..solvers.scale import softmax, softmax_scale
+from ._base import check_learnable
 from ._linear import LinearPartialLabelClassifier
 from ._registry import Method
+from ._search import SharedSearch
 
 
 class PLSVMClassifier(LinearPartialLabelClassifier):
@@ -119,18 +125,46 @@ class PLSVMClassifier(LinearPartialLabelClassifier):
     _score_matrices = 11
 
     def _weights(self, X: Any, candidates: CandidateSets, weight: np.ndarray) -> np.ndarray:
-        W, objective, self.converged_ = fit_plsvm(
-            X,
-            candidates.indptr,
-            candidates.indices,
-            candidates.shape[1],
-            self.lam,
-            weight,
-            self.tol,
-            self.max_iter,
+        problem = make_problem(
+            X, candidates.indptr, candidates.indices, candidates.shape[1], weight
         )
+        W, objective, self.converged_ = fit_plsvm(problem, self.lam, self.tol, self.max_iter)
         self.objective_, self.n_iter_ = np.array(objective), len(objective) - 1
         return np.asarray(W)
+
+
+def _grid_outputs(
+    estimator: PLSVMClassifier,
+    points: Sequence[dict[str, Any]],
+    X: Any,
+    candidates: CandidateSets,
+    queries: Any,
+    proba: bool,
+) -> Iterator[np.ndarray]:
+    """The scores of the queries for each penalty, rows and labels put in order once for all."""
+    check_learnable(candidates)
+    X, queries = estimator._with_constant(X), estimator._with_constant(queries)
+    indptr, indices, n_classes = candidates.indptr, candidates.indices, candidates.shape[1]
+    weight = np.ones(X.shape[0])
+    problem = make_problem(X, indptr, indices, n_classes, weight)
+    possible = np.bincount(indices, minlength=n_classes) > 0
+    for point in points:
+        found = fit_plsvm(problem, point["lam"], estimator.tol, estimator.max_iter)
+        scores = queries @ found.weights
+        scores[:, ~possible] = -np.inf
+        if proba:
+            scale = softmax_scale(X @ found.weights, indptr, indices, weight)
+            scores[:, possible] = softmax(scale * scores[:, possible])
+            scores[:, ~possible] = 0
+        yield scores
+
+
+def _search(
+    estimator: PLSVMClassifier, grid: Mapping[str, Sequence[Any]] | None, selection: str
+) -> Any:
+    grid = METHOD.grid if grid is None else grid
+    make = partial(SharedSearch, _grid_outputs) if set(grid) == {"lam"} else grid_search
+    return make(estimator, grid, selection)
 
 
 METHOD = Method(
@@ -140,4 +174,5 @@ METHOD = Method(
     reference="N. Nguyen and R. Caruana. Classification with partial labels. KDD 2008.",
     idea="margin between the best candidate and the best other label; non-convex",
     cost="a few convex problems in turn",
+    search=_search,
 )

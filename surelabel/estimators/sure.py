@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, TypeVar
 
@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data.candidates import CandidateSets
 from ..data.rows import ArrayRows, Rows, as_rows
+from ..evaluation.protocol import grid_search
 from ..exceptions import ParameterError
 from ..solvers.alternate import Iteration, Trajectory, alternate
 from ..solvers.confidence import CandidateBlocks
@@ -585,6 +586,26 @@ def factorise(model: type[M], matrix: Any, beta: float, blocks: CandidateBlocks)
         return model(matrix, beta, blocks)
 
 
+def _search(
+    estimator: SUREClassifier, grid: Mapping[str, Sequence[Any]] | None, selection: str
+) -> Any:
+    """:class:`SURECV`, where the grid is one of those it knows."""
+    from .sure_cv import SURECV  # which is made of what stands here
+
+    if grid is not None and not set(grid) <= {"lam", "beta", "kernel", "bandwidth"}:
+        return grid_search(estimator, grid, selection)
+    fixed = {
+        name: value
+        for name, value in estimator.get_params().items()
+        if name not in ("lam", "beta", "callback", "n_jobs")
+    }
+    if grid is None:
+        return SURECV(**fixed | {"kernel": "auto"}, scoring=selection)
+    tried = {name: values for name, values in grid.items() if name in fixed}
+    lams, betas = grid.get("lam", [estimator.lam]), grid.get("beta", [estimator.beta])
+    return SURECV(lams, betas, **fixed | tried, scoring=selection)
+
+
 METHOD = Method(
     "SURE",
     SUREClassifier,
@@ -592,4 +613,8 @@ METHOD = Method(
     reference="L. Feng and B. An. Partial label learning with self-guided retraining. AAAI 2019.",
     idea="kernel ridge on confidences, which move to the candidate that the model prefers",
     cost="one m × m Cholesky factor; linear: n × n",
+    search=_search,
+    many_rows={"solver": "nystroem"},
+    votes=True,
+    path=True,
 )

@@ -9,24 +9,24 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.stats import rankdata
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils._param_validation import StrOptions
 
 from ..data.candidates import CandidateSets
 from ..data.rows import ArrayRows
 from ..evaluation.metrics import approximated_accuracy, covering_rate
-from ..exceptions import CandidateError, InputError, ParameterError, shown
+from ..evaluation.protocol import SELECTIONS
+from ..exceptions import InputError, ParameterError, shown
 from ..progress import track
 from ..solvers.alternate import alternate
 from ..solvers.dual import DualModel
 from ..solvers.features import move_origin
 from ..solvers.passes import block_rows, ordered_map
 from ..solvers.primal import PrimalModel
-from ..solvers.segments import row_max
 from ..solvers.threads import blas_threads
 from ._base import PartialLabelClassifier, check_learnable, check_weight
 from ._lowrank import make_features
+from ._search import search_results, truth_for
 from .sure import (
     GRID,
     KERNEL_CONSTRAINTS,
@@ -36,8 +36,6 @@ from .sure import (
     make_blocks,
     probabilities,
 )
-
-SCORINGS = ("covering_rate", "approximated_accuracy", "oracle")
 
 
 class SURECV(PartialLabelClassifier):
@@ -108,7 +106,7 @@ class SURECV(PartialLabelClassifier):
         "kernel": [*KERNEL_CONSTRAINTS["kernel"], StrOptions({"auto"}), list, tuple],
         "bandwidth": [*KERNEL_CONSTRAINTS["bandwidth"], list, tuple, np.ndarray],
         "cv": ["cv_object"],
-        "scoring": [StrOptions(set(SCORINGS))],
+        "scoring": [StrOptions(set(SELECTIONS))],
     }
 
     def __init__(
@@ -178,7 +176,7 @@ class SURECV(PartialLabelClassifier):
         """
         X, candidates = self._validate_fit(X, y)
         weight, _ = check_weight(sample_weight, X)
-        truth = self._check_truth(y_true, candidates)
+        truth = truth_for(self.scoring, y_true, candidates)
         self._set_confidence(candidates, self._fit(X, candidates, weight, truth))
         return self
 
@@ -313,15 +311,8 @@ class SURECV(PartialLabelClassifier):
             for values in product(*axes.values())
         ]
         scores = scores.reshape(len(params), -1)
-        mean = scores.mean(axis=1)
-        self.cv_results_ = {
-            "params": params,
-            **{f"param_{name}": np.array([p[name] for p in params]) for name in sorted(searched)},
-            **{f"split{f}_test_score": column for f, column in enumerate(scores.T)},
-            "mean_test_score": mean,
-            "std_test_score": scores.std(axis=1),
-            "rank_test_score": rankdata(-mean, method="min").astype(np.int32),
-        }
+        self.cv_results_ = search_results(params, scores)
+        mean = self.cv_results_["mean_test_score"]
         self.best_index_ = int(self.cv_results_["rank_test_score"].argmin())
         if self.kernel == "auto" and params[self.best_index_]["kernel"] != kernels[0]:
             usual = max(
@@ -387,28 +378,6 @@ class SURECV(PartialLabelClassifier):
                 **self._fixed_parameters() | {"kernel": kernel, "bandwidth": bandwidth}
             )._check_parameters()
 
-    def _check_truth(self, y_true: Any, candidates: CandidateSets) -> CandidateSets:
-        """What the inner folds are scored against: the candidates, or the true labels for the
-        oracle.
-        """
-        if self.scoring != "oracle":
-            if y_true is not None:
-                raise ParameterError(
-                    f"y_true is for scoring='oracle' only; scoring is {self.scoring!r}"
-                )
-            # Sets of every class cover any prediction; then the votes decide.
-            return (
-                candidates
-                if np.any(candidates.sizes < candidates.shape[1])
-                else _most_voted(candidates)
-            )
-        if y_true is None:
-            raise ParameterError("scoring='oracle' needs the true labels: fit(X, y, y_true=...)")
-        truth = CandidateSets.from_labels(y_true, classes=candidates.classes)
-        if len(truth) != len(candidates):
-            raise CandidateError(f"y has {len(candidates)} rows but y_true has {len(truth)}")
-        return truth
-
     def _outputs(self, X: Any) -> np.ndarray:
         return self.best_estimator_._outputs(X)
 
@@ -431,16 +400,6 @@ def _instances(
     rows = ArrayRows(X)
     features = make_features(single, rows, weight)
     return np.concatenate(list(ordered_map(features, rows.blocks(block_rows(features.size))))), None
-
-
-def _most_voted(candidates: CandidateSets) -> CandidateSets:
-    """The candidates that have the most votes of their row."""
-    if candidates.counts is None:
-        return candidates
-    best = np.repeat(row_max(candidates.counts, candidates.indptr), candidates.sizes)
-    kept = candidates.counts == best
-    indptr = np.concatenate([[0], np.cumsum(np.add.reduceat(kept, candidates.indptr[:-1]))])
-    return CandidateSets(indptr, candidates.indices[kept], candidates.classes)
 
 
 def _as_positions(rows: Any) -> np.ndarray:

@@ -144,7 +144,7 @@ def grid_search(estimator: Any, grid: Mapping[str, Sequence[Any]], selection: st
     GridSearchCV
         It does not refit: the final model learns from all training rows.
     """
-    _check_selection(selection)
+    check_selection(selection)
     return GridSearchCV(
         estimator, dict(grid), scoring=SCORERS[selection], refit=False, error_score="raise"
     )
@@ -157,8 +157,9 @@ def select_parameters(
 
     Parameters
     ----------
-    search : GridSearchCV or SURECV
-        The search, scoring by ``selection``; its ``cv`` is set to the inner folds.
+    search : search
+        As :meth:`surelabel.estimators.Method.make_search` makes it, scoring by
+        ``selection``; its ``cv`` is set to the inner folds.
     X, candidates, y : array, CandidateSets, array
         The whole data set. The true labels ``y`` are passed on for "oracle" only.
     fold : Fold
@@ -170,7 +171,7 @@ def select_parameters(
     -------
     Selected
     """
-    _check_selection(selection)
+    check_selection(selection)
     rows = fold.select
     search.set_params(cv=fold.inner)
     start = perf_counter()
@@ -228,7 +229,8 @@ def fold_scores(
     return scores
 
 
-def _check_selection(selection: str) -> None:
+def check_selection(selection: str) -> None:
+    """Refuse what is none of :data:`SELECTIONS`."""
     if selection not in SELECTIONS:
         raise ParameterError(
             f"parameters are selected by {', '.join(SELECTIONS)}; got {selection!r}"

@@ -11,20 +11,18 @@ from datetime import UTC, datetime
 from functools import cache, lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
 from threadpoolctl import threadpool_limits
 
 from ..data import catalog, corruption
 from ..data.candidates import CandidateSets
-from ..estimators import SURECV, SUREClassifier, all_methods
-from ..evaluation.protocol import Fold, fold_scores, grid_search, make_folds, select_parameters
+from ..estimators import all_methods
+from ..evaluation.protocol import Fold, fold_scores, make_folds, select_parameters
 from ..solvers.memory import installed_memory
 from .cells import Cell
 from .study import Configuration
@@ -64,11 +62,10 @@ def _evaluate(cell: Cell) -> dict[str, Any]:
     chosen: dict[str, Any] = {}
     seconds = {"select": 0.0}
     if grid:
-        with _memory(estimator) as remembering:
-            search = _search(remembering, grid, cell.selection)
-            selected = select_parameters(
-                search, X, candidates, data.y, fold, selection=cell.selection
-            )
+        search = all_methods()[cell.method.estimator].make_search(
+            cell.selection, estimator=estimator, grid=grid
+        )
+        selected = select_parameters(search, X, candidates, data.y, fold, selection=cell.selection)
         chosen, seconds["select"] = selected.parameters, selected.seconds
     estimator.set_params(**chosen)
     with _timed(seconds, "fit"):
@@ -160,36 +157,6 @@ def _estimator(cell: Cell) -> Any:
     if "random_state" in estimator.get_params() and "random_state" not in cell.method.parameters:
         estimator.set_params(random_state=cell.seed("method", cell.fold))
     return estimator
-
-
-@contextmanager
-def _memory(estimator: Any) -> Iterator[Any]:
-    """The estimator, with a folder for what several points of the grid share, if it can use one."""
-    if "memory" not in estimator.get_params():
-        yield estimator
-        return
-    warnings.filterwarnings("ignore", "Persisting input arguments")  # a slow disk changes no result
-    with TemporaryDirectory() as folder:
-        yield clone(estimator).set_params(memory=folder)
-
-
-def _search(estimator: Any, grid: dict[str, list], selection: str) -> Any:
-    """A search over the grid; SURE has its own, which shares kernel matrices and factorisations."""
-    if not isinstance(estimator, SUREClassifier) or not set(grid) <= {
-        "lam",
-        "beta",
-        "kernel",
-        "bandwidth",
-    }:
-        return grid_search(estimator, grid, selection)
-    fixed = {
-        name: value
-        for name, value in estimator.get_params().items()
-        if name not in ("lam", "beta", "callback", "n_jobs")
-    }
-    searched = {name: values for name, values in grid.items() if name in fixed}
-    lams, betas = grid.get("lam", [estimator.lam]), grid.get("beta", [estimator.beta])
-    return SURECV(lams, betas, **fixed | searched, scoring=selection)
 
 
 # ---------------------------------------------------------------- the record

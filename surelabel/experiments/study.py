@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..data import catalog
-from ..estimators import SUREClassifier, all_methods
+from ..estimators import all_methods
 from ..evaluation.protocol import SELECTIONS
 from ..exceptions import SurelabelError
 
@@ -333,9 +333,10 @@ def _plans(table: _Table, kind: str) -> tuple[Plan, ...]:
                 raise part.error(f"grid.{key}", f"must be a list of values to try, not {value!r}")
             if key in parameters:
                 raise part.error(f"grid.{key}", "is also a fixed parameter: keep one of the two")
-        if kind == "convergence" and not issubclass(method.estimator, SUREClassifier):
+        if kind == "convergence" and not method.path:
+            able = " or ".join(other.name for other in known.values() if other.path)
             raise part.error(
-                "estimator", "must be SURE: only SURE keeps the path of its convergence"
+                "estimator", f"must be {able}: {method.name} does not keep its convergence"
             )
         own_scaling = part.choice("scaling", SCALINGS, "") if "scaling" in entry else ""
         part.finish()

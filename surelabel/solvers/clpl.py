@@ -6,7 +6,7 @@ import numpy as np
 
 from .row_blocks import row_blocks
 from .segments import row_sum
-from .smooth import Minimum, curvature_factor, minimise
+from .smooth import Minimum, inverse_factor, minimise
 
 
 def fit_clpl(
@@ -75,5 +75,5 @@ def fit_clpl(
 
     # The Hessian is at most this where every label of every instance is outside its set and inside
     # its margin.
-    factor = curvature_factor(X, 2 * cost, ridge=1.0)
-    return minimise(value_and_gradient, np.zeros((X.shape[1], n_classes)), factor, tol, max_iter)
+    inverse = inverse_factor(X, 2 * cost, ridge=1.0)
+    return minimise(value_and_gradient, np.zeros((X.shape[1], n_classes)), inverse, tol, max_iter)

@@ -1,5 +1,7 @@
 """Instances written as nonnegative combinations of their neighbours."""
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 from scipy.optimize import nnls
 from sklearn.utils import gen_batches
@@ -36,12 +38,73 @@ def reconstruction_weights(
     return weights
 
 
+def prefix_weights(
+    targets: np.ndarray, instances: np.ndarray, neighbours: np.ndarray, counts: Sequence[int]
+) -> Iterator[np.ndarray]:
+    """The weights of each target's first ``k`` neighbours, for every ``k`` of ``counts``.
+
+    Where no further neighbour would shorten the error (``x_j·(x - Σ_i w_i x_i) < 0``), the weights
+    stay and its own are 0, by the conditions of Karush, Kuhn and Tucker; only the other targets are
+    solved again.
+
+    Parameters
+    ----------
+    targets, instances, neighbours
+        As for :func:`reconstruction_weights`; nearest neighbours first.
+    counts : sequence of int
+        Ascending.
+
+    Yields
+    ------
+    ndarray of shape (q, k)
+    """
+    weights = np.zeros((len(targets), 0))
+    for k in counts:
+        before, again = weights.shape[1], np.ones(len(targets), bool)
+        if before:
+            for part in _parts(len(targets), k, instances.shape[1]):
+                near = instances[neighbours[part, :k]]
+                error = targets[part] - np.einsum("ik,ikn->in", weights[part], near[:, :before])
+                slope = np.einsum("ikn,in->ik", near[:, before:], error)
+                lengths = np.linalg.norm(near[:, before:], axis=2)
+                scale = lengths * np.linalg.norm(targets[part], axis=1)[:, None]
+                again[part] = np.any(slope > -1e-9 * scale, axis=1)
+        weights = np.pad(weights, ((0, 0), (0, k - before)))
+        weights[again] = reconstruction_weights(targets[again], instances, neighbours[again, :k])
+        yield weights
+
+
+def reconstruction_products(
+    targets: np.ndarray, instances: np.ndarray, neighbours: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Products of the weighted neighbours ``w_j x_j`` of each target with it and with each other,
+    over ``‖x‖²``; what :func:`explained_shares` needs whatever the labels are.
+
+    Parameters
+    ----------
+    targets, instances, neighbours
+        As for :func:`reconstruction_weights`.
+    weights : ndarray of shape (q, k)
+        The weights of the neighbours.
+
+    Returns
+    -------
+    with_target : ndarray of shape (q, k)
+    with_each_other : ndarray of shape (q, k, k)
+    """
+    q, k = neighbours.shape
+    with_target, with_each_other = np.empty((q, k)), np.empty((q, k, k))
+    for part in _parts(q, k, instances.shape[1]):
+        scaled = weights[part, :, None] * instances[neighbours[part]]
+        with_target[part] = np.einsum("ikn,in->ik", scaled, targets[part])
+        with_each_other[part] = scaled @ scaled.transpose(0, 2, 1)
+    length = np.einsum("in,in->i", targets, targets)
+    length[length == 0] = 1
+    return with_target / length[:, None], with_each_other / length[:, None, None]
+
+
 def explained_shares(
-    targets: np.ndarray,
-    instances: np.ndarray,
-    neighbours: np.ndarray,
-    weights: np.ndarray,
-    labels: np.ndarray,
+    with_target: np.ndarray, with_each_other: np.ndarray, labels: np.ndarray
 ) -> np.ndarray:
     """Share of a target that the neighbours of one label alone explain, split over these
     neighbours.
@@ -52,10 +115,8 @@ def explained_shares(
 
     Parameters
     ----------
-    targets, instances, neighbours
-        As for :func:`reconstruction_weights`.
-    weights : ndarray of shape (q, k)
-        The weights of the neighbours.
+    with_target, with_each_other : ndarray
+        Of :func:`reconstruction_products`.
     labels : ndarray of shape (q, k)
         The labels of the neighbours.
 
@@ -63,13 +124,10 @@ def explained_shares(
     -------
     ndarray of shape (q, k)
     """
-    shares = np.zeros(neighbours.shape)
-    for part in gen_batches(
-        len(targets), max(1, _CELLS // (neighbours.shape[1] * instances.shape[1]))
-    ):
-        scaled = weights[part, :, None] * instances[neighbours[part]]
-        same = labels[part, :, None] == labels[part, None, :]
-        within = ((scaled @ scaled.transpose(0, 2, 1)) * same).sum(axis=2)
-        shares[part] = 2 * np.einsum("ikn,in->ik", scaled, targets[part]) - within
-    length = np.einsum("in,in->i", targets, targets)[:, None]
-    return np.divide(shares, length, out=shares, where=length > 0)
+    same = labels[:, :, None] == labels[:, None, :]
+    return 2 * with_target - (with_each_other * same).sum(axis=2)
+
+
+def _parts(n_targets: int, k: int, n_features: int) -> Iterator[slice]:
+    """Targets whose neighbours' features are gathered at a time."""
+    return gen_batches(n_targets, max(1, _CELLS // (k * n_features)))

@@ -14,22 +14,30 @@ from .order import canonical_order
 from .row_blocks import RowBlocks
 from .scale import row_softmax, softmax_scale
 from .segments import row_max, row_sum
-from .smooth import curvature_factor, minimise
+from .smooth import inverse_factor, minimise
 
 ROUNDING = 1e-10  # gaps below this are not told apart, beside an objective that starts from 1
 PROXIMAL_STEPS = 200  # at most, for one convex problem; under ten are usual
 
 
 class Problem(NamedTuple):
-    """The data of the objective: instances, flat positions and row pointers of the candidates, cost
-    of each row's loss, λ.
+    """The data of the objective, rows and labels in canonical order: instances, row pointers and
+    labels of the candidates, their flat positions in an m × l array, weight of each row and its
+    share of all, and the position of each label in that order.
     """
 
     X: Any
-    entries: np.ndarray
     indptr: np.ndarray
+    indices: np.ndarray
+    entries: np.ndarray
+    weight: np.ndarray
     cost: np.ndarray
-    lam: float
+    places: np.ndarray
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and of labels."""
+        return len(self.cost), len(self.places)
 
 
 class Solution(NamedTuple):
@@ -42,17 +50,43 @@ class Solution(NamedTuple):
     converged: bool
 
 
+def make_problem(
+    X: Any, indptr: np.ndarray, indices: np.ndarray, n_classes: int, weight: np.ndarray
+) -> Problem:
+    """What all penalties have in common.
+
+    Parameters
+    ----------
+    X : ndarray, CSR matrix or RowBlocks of shape (m, n)
+        The instances. The order of rows shows in the last digits of RowBlocks only.
+    indptr, indices : ndarray
+        The candidates of each instance, as compressed rows.
+    n_classes : int
+        The number l of labels.
+    weight : ndarray of shape (m,)
+        Weights of the instances.
+
+    Returns
+    -------
+    Problem
+    """
+    # A rounding error can decide which of two candidates is better, and so the way of all rounds
+    # after it: sums get one order, and one thread.
+    classes = np.arange(n_classes)
+    if not isinstance(X, RowBlocks):
+        candidates = sparse.csr_array(
+            (np.ones(len(indices)), indices, indptr), shape=(X.shape[0], n_classes)
+        )
+        rows, classes = canonical_order(X, candidates, weight)
+        ordered = candidates[rows][:, classes].sorted_indices()
+        X, indptr, indices, weight = X[rows], ordered.indptr, ordered.indices, weight[rows]
+    sizes = np.diff(indptr)
+    entries = np.repeat(np.arange(len(sizes)) * n_classes, sizes) + indices
+    return Problem(X, indptr, indices, entries, weight, weight / weight.sum(), np.argsort(classes))
+
+
 @threadpool_limits.wrap(limits=1, user_api="blas")
-def fit_plsvm(
-    X: Any,
-    indptr: np.ndarray,
-    indices: np.ndarray,
-    n_classes: int,
-    lam: float,
-    weight: np.ndarray,
-    tol: float,
-    max_iter: int,
-) -> Solution:
+def fit_plsvm(problem: Problem, lam: float, tol: float, max_iter: int) -> Solution:
     """Minimise ``λ/2 ‖W‖² + Σ_i cost_i max(0, 1 - (max_{j∈S_i} f_j - max_{k∉S_i} f_k))`` with ``f =
     xᵢᵀW``, costs of sum 1.
 
@@ -67,16 +101,10 @@ def fit_plsvm(
 
     Parameters
     ----------
-    X : ndarray, CSR matrix or RowBlocks of shape (m, n)
-        The instances. The order of rows shows in the last digits of RowBlocks only.
-    indptr, indices : ndarray
-        The candidates of each instance, as compressed rows.
-    n_classes : int
-        The number l of labels.
+    problem : Problem
+        From :func:`make_problem`.
     lam : float
         The penalty λ.
-    weight : ndarray of shape (m,)
-        Weights of the instances.
     tol : float
         Stop when a round gains less than this part of all that was gained since W = 0.
     max_iter : int
@@ -86,38 +114,22 @@ def fit_plsvm(
     -------
     Solution
     """
-    # A rounding error can decide which of two candidates is better, and so the way of all rounds
-    # after it: sums get one order, and one thread.
-    classes = np.arange(n_classes)
-    if not isinstance(X, RowBlocks):
-        candidates = sparse.csr_array(
-            (np.ones(len(indices)), indices, indptr), shape=(X.shape[0], n_classes)
-        )
-        rows, classes = canonical_order(X, candidates, weight)
-        ordered = candidates[rows][:, classes].sorted_indices()
-        X, indptr, indices, weight = X[rows], ordered.indptr, ordered.indices, weight[rows]
-    sizes = np.diff(indptr)
-    entries = np.repeat(np.arange(len(sizes)) * n_classes, sizes) + indices
-    problem = Problem(X, entries, indptr, weight / weight.sum(), lam)
-    W, alpha, smoothing = np.zeros((X.shape[1], n_classes)), np.zeros((X.shape[0], n_classes)), 0.3
-    scores = (
-        X
-        @ fit_clpl(
-            X, indptr, indices, n_classes, problem.cost / lam, tol=1e-4, max_iter=1000
-        ).weights
-    )
-    share = row_softmax(
-        softmax_scale(scores, indptr, indices, weight) * np.take(scores, entries), indptr
-    )
-    objective, converged = [max_margin_objective(problem, share, W)], False
+    X, indptr, indices, entries, weight, cost, places = problem
+    m, n_classes = problem.shape
+    start = fit_clpl(X, indptr, indices, n_classes, cost / lam, tol=1e-4, max_iter=1000)
+    scores = X @ start.weights
+    scale = softmax_scale(scores, indptr, indices, weight)
+    convex = MaxMargin(problem, lam, row_softmax(scale * np.take(scores, entries), indptr))
+    W, alpha, smoothing = np.zeros((X.shape[1], n_classes)), np.zeros((m, n_classes)), 0.3
+    objective, converged = [convex.objective(W)], False
     for _ in range(max_iter):
-        W, alpha, smoothing, solved = max_margin(problem, share, W, alpha, smoothing, tol)
-        share = best_candidates(problem, W)
-        objective.append(max_margin_objective(problem, share, W))
+        W, alpha, smoothing, solved = max_margin(convex, W, alpha, smoothing, tol)
+        convex = MaxMargin(problem, lam, best_candidates(problem, W))
+        objective.append(convex.objective(W))
         converged = solved and objective[-2] - objective[-1] <= tol * (objective[0] - objective[-1])
         if converged or not solved:
             break
-    return Solution(W[:, np.argsort(classes)], objective, converged)
+    return Solution(W[:, places], objective, converged)
 
 
 def best_candidates(problem: Problem, W: np.ndarray) -> np.ndarray:
@@ -131,85 +143,97 @@ def best_candidates(problem: Problem, W: np.ndarray) -> np.ndarray:
     return best / np.repeat(row_sum(best, problem.indptr), sizes)
 
 
-def violations(problem: Problem, share: np.ndarray, W: np.ndarray) -> np.ndarray:
-    """``1 - (Σ_{j∈S} share_j f_j - f_k)`` for the labels ``k ∉ S`` of every row, -inf for the
-    candidates.
+class MaxMargin:
+    """The convex problem in which ``share`` says how much each candidate counts, and its smoothed
+    form.
+
+    With ``violation_ik = 1 - (Σ_{j∈S_i} share_ij f_j - f_k)``, the loss of a row is the maximum of
+    ``⟨α, violation⟩`` over ``α ≥ 0, Σ α ≤ 1``, where candidates have no α. Taking ``smoothing/2
+    ‖α - α°‖²`` off makes it smooth in W.
     """
-    scores = problem.X @ W
-    chosen = row_sum(share * np.take(scores, problem.entries), problem.indptr)
-    scores += (1 - chosen)[:, None]
-    np.put(scores, problem.entries, -np.inf)
-    return scores
 
+    def __init__(self, problem: Problem, lam: float, share: np.ndarray) -> None:
+        self.X, self.cost, self.lam = problem.X, problem.cost, lam
+        self.share = np.zeros(problem.shape)
+        np.put(self.share, problem.entries, share)
+        self.closed = np.zeros(problem.shape)  # where no α may be
+        np.put(self.closed, problem.entries, -np.inf)
 
-def max_margin_objective(problem: Problem, share: np.ndarray, W: np.ndarray) -> float:
-    """``λ/2 ‖W‖² + Σ_i cost_i max(0, max_k violation_ik)``."""
-    loss = np.maximum(0, violations(problem, share, W).max(axis=1))
-    return float(0.5 * problem.lam * np.vdot(W, W) + problem.cost @ loss)
+    def violations(self, W: np.ndarray) -> np.ndarray:
+        """Of every row and label, candidates too."""
+        scores = self.X @ W
+        scores += (1 - np.einsum("ij,ij->i", scores, self.share))[:, None]
+        return scores
+
+    def objective(self, W: np.ndarray) -> float:
+        """``λ/2 ‖W‖² + Σ_i cost_i max(0, max_{k∉S_i} violation_ik)``."""
+        loss = np.maximum(0, (self.violations(W) + self.closed).max(axis=1))
+        return float(0.5 * self.lam * np.vdot(W, W) + self.cost @ loss)
+
+    def slope(self, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Gradient of the loss by W, where the maximum is taken at ``alpha``; and the sums of the
+        rows of ``alpha``.
+        """
+        total = alpha.sum(axis=1)
+        return self.X.T @ ((alpha - self.share * total[:, None]) * self.cost[:, None]), total
+
+    def maximiser(self, W: np.ndarray, center: np.ndarray, smoothing: float) -> np.ndarray:
+        """The α at which the smoothed loss is taken."""
+        return project(self.violations(W) / smoothing + (center + self.closed))
+
+    def smoothed(
+        self, W: np.ndarray, center: np.ndarray, smoothing: float
+    ) -> tuple[float, np.ndarray]:
+        """Value and gradient."""
+        violation = self.violations(W)
+        alpha = project(violation / smoothing + (center + self.closed))
+        moved = alpha - center
+        loss = np.einsum("ij,ij->i", alpha, violation)
+        loss -= 0.5 * smoothing * np.einsum("ij,ij->i", moved, moved)
+        value = 0.5 * self.lam * float(np.vdot(W, W)) + float(self.cost @ loss)
+        return value, self.lam * W + self.slope(alpha)[0]
 
 
 def max_margin(
-    problem: Problem,
-    share: np.ndarray,
-    W: np.ndarray,
-    alpha: np.ndarray,
-    smoothing: float,
-    tol: float,
+    convex: MaxMargin, W: np.ndarray, alpha: np.ndarray, smoothing: float, tol: float
 ) -> tuple[np.ndarray, np.ndarray, float, bool]:
-    """Solve the convex problem in which ``share`` says how much each candidate counts.
+    """Solve the convex problem.
 
-    The loss of a row is the maximum of ``⟨α, violations⟩`` over ``α ≥ 0, Σ α ≤ 1``. Taking
-    ``smoothing/2 ‖α - α°‖²`` off makes it smooth in W, and the maximiser found becomes the next
-    ``α°``: proximal steps in the dual variables (the method of multipliers, Rockafellar 1976),
-    exact in the end whatever the smoothing. Any ``α`` bounds the minimum from below, so the duality
-    gap tells when to stop: below a tenth of what was gained since the start, or the part ``tol`` of
-    what was gained since W = 0.
+    The maximiser ``α`` of the smoothed problem becomes the next ``α°``: proximal steps in the dual
+    variables (the method of multipliers, Rockafellar 1976), exact in the end whatever the
+    smoothing. Any ``α`` bounds the minimum from below, so the duality gap tells when to stop: below
+    a tenth of what was gained since the start, or the part ``tol`` of what was gained since W = 0.
 
     Returns
     -------
     W, alpha : ndarray
         The best weights met (never worse than those given) and the last dual variables.
+    smoothing : float
+        As it was in the end.
     solved : bool
         Whether the gap closed.
     """
-    X, entries, indptr, cost, lam = problem
-    sizes = np.diff(indptr)
-
-    def gradient_of_loss(alpha: np.ndarray) -> np.ndarray:
-        slope = alpha * cost[:, None]
-        np.put(slope, entries, -share * np.repeat(slope.sum(axis=1), sizes))
-        return X.T @ slope
-
-    def maximiser(
-        W: np.ndarray, center: np.ndarray, smoothing: float
-    ) -> tuple[np.ndarray, np.ndarray]:
-        violation = violations(problem, share, W)
-        alpha = project(center + violation / smoothing)
-        np.put(violation, entries, 0)
-        return alpha, violation
-
-    def smoothed(W: np.ndarray, center: np.ndarray, smoothing: float) -> tuple[float, np.ndarray]:
-        alpha, violation = maximiser(W, center, smoothing)
-        loss = np.einsum("ij,ij->i", alpha, violation) - 0.5 * smoothing * (
-            (alpha - center) ** 2
-        ).sum(axis=1)
-        return float(0.5 * lam * np.vdot(W, W) + cost @ loss), lam * W + gradient_of_loss(alpha)
-
-    zero = max_margin_objective(problem, share, np.zeros_like(W))
-    start = best = max_margin_objective(problem, share, W)
+    X, cost, lam = convex.X, convex.cost, convex.lam
+    zero = convex.objective(np.zeros_like(W))
+    start = best = convex.objective(W)
     best_W, bound, gap = W, -np.inf, np.inf
-    factor = curvature_factor(X, 0.2 / smoothing * cost, ridge=lam)
+    inverse = inverse_factor(X, 0.2 / smoothing * cost, ridge=lam)
     for _ in range(PROXIMAL_STEPS):
         center = alpha
         found = minimise(
-            partial(smoothed, center=center, smoothing=smoothing), W, factor, tol=0.1, max_iter=100
+            partial(convex.smoothed, center=center, smoothing=smoothing),
+            W,
+            inverse,
+            tol=0.1,
+            max_iter=100,
         )
         W = found.weights
-        alpha, _ = maximiser(W, center, smoothing)
-        dual_W = gradient_of_loss(alpha) / -lam
-        bound = max(bound, float(cost @ alpha.sum(axis=1) - 0.5 * lam * np.vdot(dual_W, dual_W)))
+        alpha = convex.maximiser(W, center, smoothing)
+        gradient, total = convex.slope(alpha)
+        dual_W = gradient / -lam
+        bound = max(bound, float(cost @ total - 0.5 * lam * np.vdot(dual_W, dual_W)))
         for candidate in (W, dual_W):
-            value = max_margin_objective(problem, share, candidate)
+            value = convex.objective(candidate)
             if value < best:
                 best, best_W = value, candidate
         last, gap = gap, best - bound
@@ -219,7 +243,7 @@ def max_margin(
         too_hard = found.gradient > 0.1
         if too_hard or gap > 0.5 * last:
             smoothing *= 4.0 if too_hard else 0.3
-            factor = curvature_factor(X, 0.2 / smoothing * cost, ridge=lam)
+            inverse = inverse_factor(X, 0.2 / smoothing * cost, ridge=lam)
     return best_W, alpha, smoothing, False
 
 
@@ -227,10 +251,11 @@ def project(points: np.ndarray) -> np.ndarray:
     """Nearest point of each row in ``{α ≥ 0, Σ α ≤ 1}`` (Duchi et al. 2008, figure 1)."""
     alpha = np.maximum(points, 0)
     over = np.flatnonzero(alpha.sum(axis=1) > 1)
-    descending = -np.sort(-points[over], axis=1)
+    chosen = points[over]
+    descending = np.sort(chosen, axis=1)[:, ::-1]
     excess = np.cumsum(descending, axis=1) - 1
     count = np.arange(1, points.shape[1] + 1)
     support = np.count_nonzero(descending * count > excess, axis=1)
     threshold = excess[np.arange(len(over)), support - 1] / support
-    alpha[over] = np.maximum(points[over] - threshold[:, None], 0)
+    alpha[over] = np.maximum(chosen - threshold[:, None], 0)
     return alpha

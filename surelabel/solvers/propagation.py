@@ -1,5 +1,7 @@
 """Label propagation over a neighbour graph, confined to the candidates."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy import sparse
 
@@ -40,10 +42,14 @@ def candidate_graph(
 
 
 def propagate(
-    graph: sparse.csr_array, indptr: np.ndarray, alpha: float, max_iter: int, tol: float
-) -> tuple[np.ndarray, int, bool]:
-    """Repeat ``f ← α graph f + (1 - α) f₀``, each row back on the simplex, from ``f₀`` uniform over
-    the candidates.
+    graph: sparse.csr_array,
+    indptr: np.ndarray,
+    alphas: Sequence[float],
+    max_iter: int,
+    tol: float,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """For each α, repeat ``f ← α graph f + (1 - α) f₀``, each row back on the simplex, from ``f₀``
+    uniform over the candidates.
 
     Parameters
     ----------
@@ -51,8 +57,8 @@ def propagate(
         From :func:`candidate_graph`.
     indptr : ndarray of shape (m + 1,)
         Rows of the candidate entries.
-    alpha : float
-        Share of the neighbours in a round, 0 to 1.
+    alphas : sequence of float
+        Shares of the neighbours in a round, 0 to 1.
     max_iter : int
         Largest number of rounds.
     tol : float
@@ -60,19 +66,28 @@ def propagate(
 
     Returns
     -------
-    confidence : ndarray of shape (n_entries,)
-    n_iter : int
-    converged : bool
+    confidence : ndarray of shape (n_entries, n_alphas)
+    n_iter : ndarray of shape (n_alphas,)
+    converged : ndarray of shape (n_alphas,)
     """
-    sizes = np.diff(indptr)
-    start = np.repeat(1 / sizes, sizes)
-    graph, rest = alpha * graph, (1 - alpha) * start
-    confidence, change, n_iter = start, np.inf, 0
-    while n_iter < max_iter and change > tol:
-        heard = row_normalise(graph @ confidence + rest, indptr)
-        change = np.abs(heard - confidence).max()
-        confidence, n_iter = heard, n_iter + 1
-    return confidence, n_iter, bool(change <= tol)
+    alpha, sizes = np.asarray(alphas, float), np.diff(indptr)
+    start = np.repeat(1 / sizes, sizes)[:, None]
+    confidence = np.repeat(start, len(alpha), axis=1)
+    n_iter = np.zeros(len(alpha), int)
+    converged = np.zeros(len(alpha), bool)
+    moving, now = np.arange(len(alpha)), confidence
+    for _ in range(max_iter):
+        heard = (graph @ now) * alpha[moving] + start * (1 - alpha[moving])
+        heard = row_normalise(heard, indptr)
+        change = np.abs(heard - now).max(axis=0)
+        confidence[:, moving] = now = heard
+        n_iter[moving] += 1
+        if np.any(change <= tol):
+            converged[moving] = change <= tol
+            moving, now = moving[change > tol], now[:, change > tol]
+            if not len(moving):
+                break
+    return confidence, n_iter, converged
 
 
 def restore_class_mass(

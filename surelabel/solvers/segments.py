@@ -7,7 +7,7 @@ import numpy as np
 
 def row_sum(values: np.ndarray, indptr: np.ndarray) -> np.ndarray:
     """Sum of the entries of each row."""
-    return np.add.reduceat(values, indptr[:-1])
+    return np.add.reduceat(values, indptr[:-1], axis=0)
 
 
 def row_max(values: np.ndarray, indptr: np.ndarray) -> np.ndarray:
@@ -26,8 +26,14 @@ def row_argmax(values: np.ndarray, indptr: np.ndarray, tie: float = 0.0) -> np.n
 
 
 def row_normalise(values: np.ndarray, indptr: np.ndarray) -> np.ndarray:
-    """Divide each row by its sum; a row whose sum is 0 becomes uniform."""
+    """Divide each row by its sum; a row whose sum is 0 becomes uniform. Columns of a matrix of
+    values are normalised one by one.
+    """
     sizes = np.diff(indptr)
-    total = np.repeat(row_sum(values, indptr), sizes)
+    total = row_sum(values, indptr)
+    if np.all(total > 0):
+        return values / np.repeat(total, sizes, axis=0)
     uniform = np.repeat(1 / sizes, sizes).astype(values.dtype)
-    return np.divide(values, total, out=uniform, where=total > 0)
+    uniform = np.broadcast_to(uniform.reshape(-1, *[1] * (values.ndim - 1)), values.shape)
+    total = np.repeat(total, sizes, axis=0)
+    return np.divide(values, total, out=uniform.copy(), where=total > 0)

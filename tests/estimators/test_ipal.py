@@ -1,16 +1,15 @@
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from surelabel import CandidateSets, PALOCClassifier, load_model, save_model
-from surelabel.estimators.ipal import IPALClassifier
+from surelabel import CandidateSets
+from surelabel.estimators._search import SharedSearch
+from surelabel.estimators.ipal import METHOD, IPALClassifier
+from surelabel.evaluation.protocol import grid_search
 from surelabel.exceptions import NumericalError, ParameterError
 from tests.reference.ipal import ipal_confidence, ipal_errors
 
@@ -120,40 +119,25 @@ def test_digits_are_disambiguated():
     assert np.mean(model.transduction_ == truth[:600]) > 0.98
 
 
-def test_a_model_file_names_no_folder(tmp_path):
-    X, Y, _ = problem(0, 60, 5, 4)
-    folder = str(tmp_path / "cache")
-    search = GridSearchCV(
-        make_pipeline(IPALClassifier(memory=folder), memory=folder),
-        {"ipalclassifier__n_neighbors": [5]},
-        cv=2,
-    )
-    save_model(search.fit(X, CandidateSets.from_indicator(Y)), tmp_path / "model.skops")
-    loaded = load_model(tmp_path / "model.skops")
-    for pipeline in (loaded.estimator, loaded.best_estimator_):
-        assert (pipeline.memory, pipeline[-1].memory) == (None, None)
-    assert (
-        pickle.loads(pickle.dumps(search.best_estimator_[-1])).memory == folder
-    )  # workers of a search need it
-    save_model(
-        PALOCClassifier(IPALClassifier(5, memory=folder)).fit(X, Y), tmp_path / "model.skops"
-    )
-    assert all(
-        machine.memory is None for machine in load_model(tmp_path / "model.skops")._pairs.fitted
+@pytest.mark.parametrize("selection", ["covering_rate", "approximated_accuracy"])
+@pytest.mark.parametrize(("n", "kind"), [(2, "plain"), (8, "plain"), (8, "zeros")])
+def test_the_shared_search_equals_one_fit_after_the_other(n, kind, selection):
+    X, Y, _ = problem(n, 60, n, 4, kind)
+    grid = {"n_neighbors": [3, 5, 6, 40], "alpha": [0.0, 0.5, 0.95, 1.0]}  # 40: all rows of a fold
+    candidates, cv = CandidateSets.from_indicator(Y), KFold(3)
+    shared = METHOD.make_search(selection, grid=grid).set_params(cv=cv).fit(X, candidates)
+    single = grid_search(IPALClassifier(), grid, selection).set_params(cv=cv).fit(X, candidates)
+    assert isinstance(shared, SharedSearch)
+    assert shared.cv_results_["params"] == single.cv_results_["params"]
+    np.testing.assert_allclose(
+        shared.cv_results_["mean_test_score"], single.cv_results_["mean_test_score"], atol=1e-9
     )
 
 
-def test_memory_keeps_what_alpha_does_not_change(tmp_path, monkeypatch):
-    X, Y, _ = problem(0, 60, 5, 4)
-    plain = IPALClassifier(5, alpha=0.5).fit(X, Y)
-    expected = plain.decision_function(X[:9])
-    IPALClassifier(5, alpha=0.9, memory=str(tmp_path)).fit(X, Y).predict(X[:9])
-    monkeypatch.setattr(
-        "surelabel.estimators._neighbours.nearest", None
-    )  # a second look-up would fail
-    kept = IPALClassifier(5, alpha=0.5, memory=str(tmp_path)).fit(X, Y)
-    np.testing.assert_array_equal(kept.confidence_.data, plain.confidence_.data)
-    np.testing.assert_array_equal(kept.decision_function(X[:9]), expected)
+def test_approximate_neighbours_are_searched_one_by_one():
+    assert isinstance(
+        METHOD.make_search(estimator=IPALClassifier(search="approximate")), GridSearchCV
+    )
 
 
 def test_a_reconstruction_that_fails(monkeypatch):

@@ -4,7 +4,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import lsq_linear, nnls
 
-from surelabel.solvers.nnls import explained_shares, reconstruction_weights
+from surelabel.solvers.nnls import (
+    explained_shares,
+    prefix_weights,
+    reconstruction_products,
+    reconstruction_weights,
+)
 
 
 def problems(seed, q, k, n, kind):
@@ -48,8 +53,25 @@ def test_shares_are_what_each_label_alone_leaves(kind):
     targets[1] = 0
     labels = np.random.default_rng(0).integers(0, 3, len(instances))[neighbours]
     weights = reconstruction_weights(targets, instances, neighbours)
-    shares = explained_shares(targets, instances, neighbours, weights, labels)
+    products = reconstruction_products(targets, instances, neighbours, weights)
+    shares = explained_shares(*products, labels)
     for x, rows, w, label, share in zip(targets, neighbours, weights, labels, shares, strict=True):
         for c in range(3):
             error = np.sum((x - (w * (label == c)) @ instances[rows]) ** 2)
             np.testing.assert_allclose((1 - share[label == c].sum()) * (x @ x), error, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["plain", "duplicates", "zeros"])
+def test_weights_of_the_first_neighbours_are_those_of_a_problem_of_their_own(kind):
+    targets, instances, neighbours = problems(5, 60, 8, 8, kind)
+    counts = [2, 3, 5, 8]
+    for k, weights in zip(
+        counts, prefix_weights(targets, instances, neighbours, counts), strict=True
+    ):
+        alone = reconstruction_weights(targets, instances, neighbours[:, :k])
+        fitted, expected = (
+            np.einsum("ik,ikn->in", w, instances[neighbours[:, :k]]) for w in (weights, alone)
+        )
+        np.testing.assert_allclose(fitted, expected, atol=1e-9)
+        if kind == "plain":
+            np.testing.assert_allclose(weights, alone, atol=1e-9)

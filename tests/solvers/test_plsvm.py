@@ -7,7 +7,7 @@ from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 from surelabel import CandidateSets
-from surelabel.solvers.plsvm import fit_plsvm, project
+from surelabel.solvers.plsvm import fit_plsvm, make_problem, project
 from tests.reference.plsvm import plsvm_objective, project_row, subgradient_plsvm
 from tests.solvers.test_clpl import problem
 
@@ -15,7 +15,8 @@ from tests.solvers.test_clpl import problem
 def solve(X, Y, lam, weight=None, tol=1e-6, max_iter=100):
     sets = CandidateSets.from_indicator(Y)
     weight = np.ones(len(Y)) if weight is None else weight
-    return fit_plsvm(X, sets.indptr, sets.indices, Y.shape[1], lam, weight, tol, max_iter)
+    problem = make_problem(X, sets.indptr, sets.indices, Y.shape[1], weight)
+    return fit_plsvm(problem, lam, tol, max_iter)
 
 
 sizes = st.tuples(st.integers(0, 10**6), st.integers(2, 30), st.integers(1, 6), st.integers(2, 5))
