@@ -23,6 +23,7 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/sure.py
 	$(BIN)/python benchmarks/methods.py
 
+docs: export NO_MKDOCS_2_WARNING = 1
 docs: .venv/installed
 	$(BIN)/mkdocs build --strict --quiet
 

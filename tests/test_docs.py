@@ -2,11 +2,14 @@
 
 import doctest
 import re
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from runpy import run_path
 
 import pytest
 
+import surelabel
 from surelabel import all_methods
 
 ROOT = Path(__file__).parents[1]
@@ -25,20 +28,57 @@ def test_examples(page):
 
 
 def test_links_lead_somewhere():
-    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
             if not target.startswith("http"):
                 assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-def test_the_page_of_the_methods_has_them_all():
+@pytest.fixture(scope="module")
+def hooks():
+    return run_path(str(ROOT / "docs/hooks.py"))
+
+
+def test_the_page_of_the_methods_has_them_all(hooks):
     page = (ROOT / "docs/methods.md").read_text(encoding="utf-8")
-    assert page == run_path(ROOT / "docs/hooks.py")["on_page_markdown"](page), (
-        "run: python docs/hooks.py"
-    )
+    assert page == hooks["on_page_markdown"](page), "run: python docs/hooks.py"
     for method in all_methods().values():
         assert (
             f"| **{method.name}**<br>`{method.estimator.__name__}` | {method.idea} | {method.cost} "
             "|" in page
         )
         assert f"- {method.name}: {method.reference}" in page
+
+
+def test_every_public_name_is_in_the_reference(hooks):
+    folders = {f"surelabel.{module.name}" for module in iter_modules(surelabel.__path__)}
+    folders = {name for name in folders if hasattr(import_module(name), "__all__")}
+    assert folders <= set(hooks["PUBLIC"])
+    sources = {page: page.read_text(encoding="utf-8") for page in (ROOT / "docs/api").glob("*.md")}
+    pages = "\n".join(hooks["on_page_markdown"](source) for source in sources.values())
+    given = re.findall("<!-- names of (.+) -->", "\n".join(sources.values()))
+    wanted = [name for name in hooks["PUBLIC"] if import_module(name).__all__]
+    assert sorted(given) == sorted(wanted)
+    entries = re.findall("^::: (.+)$", pages, re.MULTILINE)
+    assert len(entries) == len(set(entries))
+    for module in map(import_module, wanted):
+        for name in module.__all__:
+            assert getattr(module, name) is not None
+            home = hooks["documented"]()[id(getattr(module, name))]
+            if name != "__version__":
+                assert home in entries, f"{module.__name__}.{name} is not in the reference"
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert all(f"api/{page.name}" in navigation for page in sources)
+
+
+def test_roles_become_links(hooks):
+    def shown(text, module="surelabel.data.corruption", owner=""):
+        return hooks["with_links"](text, module, owner)
+
+    assert shown(":func:`make_partial`") == "[`make_partial`][surelabel.make_partial]"
+    assert shown(":class:`~surelabel.SUREClassifier`").endswith("[surelabel.SUREClassifier]")
+    assert shown(":meth:`CandidateSets.describe`").endswith("[surelabel.CandidateSets.describe]")
+    assert shown(":func:`load`", "surelabel.data.catalog").endswith("[surelabel.data.catalog.load]")
+    assert shown(":class:`pyarrow.Table`") == "`pyarrow.Table`"
+    assert shown(":func:`~surelabel.solvers.alternate.alternate`") == "`alternate`"
+    assert shown("Notes\n-----\nA word.") == "**Notes**\n\nA word."

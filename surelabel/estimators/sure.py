@@ -90,9 +90,9 @@ class SUREClassifier(WeightedPartialLabelClassifier):
         The weight λ of the infinity norm: how strongly one candidate is preferred over the others.
     beta : float, default=0.05
         The regularisation β of the model.
-    kernel : {"rbf", "laplacian", "polynomial", "linear", "cosine", "precomputed"} or callable,
-    default="rbf"
-        The kernel of the model; "linear" is the model of eq. 3. Only "linear" takes a sparse ``X``.
+    kernel : str or callable, default="rbf"
+        The kernel of the model: "rbf", "laplacian", "polynomial", "linear" (the model of eq. 3),
+        "cosine" or "precomputed". Only "linear" takes a sparse ``X``.
     gamma : {"mean_distance", "median_distance", "scale"} or float, default="mean_distance"
         Kernel coefficient. "mean_distance" is the paper's rule: ``exp(-‖x-x'‖² / (2σ²))`` with σ
         the average distance between training instances (laplacian: ``exp(-‖x-x'‖₁ / σ)`` with the
