@@ -48,9 +48,9 @@ from .data.dask_rows import (
 )
 from .data.rows import Rows
 from .estimators._base import check_finite
+from .estimators._kernel import make_blocks
 from .estimators._lowrank import FeatureMap
 from .estimators.sure import SUREClassifier as InMemory
-from .estimators.sure import make_blocks
 from .exceptions import InputError, ParameterError
 from .solvers.confidence import CandidateBlocks
 from .solvers.lowrank import Moments, Targets, block_change, block_moments, block_start, block_step

@@ -7,6 +7,7 @@ from .paloc import PALOCClassifier
 from .persistence import load_model, save_model
 from .plknn import PLKNNClassifier
 from .plsvm import PLSVMClassifier
+from .pure import PUREClassifier
 from .self_training import SelfTrainingPLClassifier
 from .sure import SUREClassifier
 from .sure_cv import SURECV
@@ -22,6 +23,7 @@ __all__ = [
     "PALOCClassifier",
     "PLKNNClassifier",
     "PLSVMClassifier",
+    "PUREClassifier",
     "PartialLabelClassifier",
     "SUREClassifier",
     "SURERetrainer",

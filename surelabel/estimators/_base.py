@@ -278,24 +278,33 @@ class WeightedPartialLabelClassifier(PartialLabelClassifier):
         self
         """
         X, candidates = self._validate_fit(X, y)
+        self._learn(X, candidates, sample_weight)
+        return self
+
+    def _learn(
+        self, X: Any, candidates: CandidateSets, sample_weight: Any, *by_row: np.ndarray
+    ) -> None:
+        """Learn from the rows that count; ``by_row`` is what else ``_fit`` takes of every row."""
         weight, used = check_weight(sample_weight, X)
         self.support_ = np.flatnonzero(used)
         if used.all():
-            self._set_confidence(candidates, self._fit(X, candidates, weight))
-            return self
+            self._set_confidence(candidates, self._fit(X, candidates, weight, *by_row))
+            return
         entry_used = used[candidates.rows]
         if isinstance(X, Rows):  # out of core, all rows go through the passes
-            confidence = self._fit(X, candidates, weight)
+            confidence = self._fit(X, candidates, weight, *by_row)
             confidence[~entry_used] = self._confidence_out_of_core(X, candidates, ~used)
         else:
             pairwise = self.__sklearn_tags__().input_tags.pairwise
             confidence = np.empty(len(candidates.indices), X.dtype)
             confidence[entry_used] = self._fit(
-                X[np.ix_(used, used)] if pairwise else X[used], candidates[used], weight[used]
+                X[np.ix_(used, used)] if pairwise else X[used],
+                candidates[used],
+                weight[used],
+                *(values[used] for values in by_row),
             )
             confidence[~entry_used] = self._confidence_of(X[~used], candidates[~used])
         self._set_confidence(candidates, confidence)
-        return self
 
     def _confidence_out_of_core(
         self, rows: Rows, candidates: CandidateSets, wanted: np.ndarray

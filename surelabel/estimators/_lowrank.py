@@ -26,7 +26,7 @@ from ..solvers.features import (
     fourier_features,
 )
 from ..solvers.kernels import gamma_of, kernel_matrix
-from ..solvers.lowrank import LowRankFit, alternate_passes
+from ..solvers.lowrank import LowRankFit
 from ..solvers.memory import available_memory
 from ..solvers.passes import Keep, LocalPasses, block_rows
 from ..solvers.triangular import NotPositiveDefiniteError
@@ -177,15 +177,7 @@ def fit_low_rank(
     else:
         features = make_features(model, rows, weight)
     with definite(model.beta), model._passes(rows, features, candidates, weight) as passes:
-        fit = alternate_passes(
-            passes,
-            model.beta,
-            model.lam,
-            init=model.init,
-            max_iter=model.max_iter,
-            tol=model.tol,
-            callback=model._report,
-        )
+        fit = model._alternate_passes(passes)
         return passes.confidence, fit, features
 
 

@@ -25,17 +25,10 @@ from ..solvers.passes import block_rows, ordered_map
 from ..solvers.primal import PrimalModel
 from ..solvers.threads import blas_threads
 from ._base import PartialLabelClassifier, check_learnable, check_weight
+from ._kernel import KERNEL_CONSTRAINTS, factorise, make_blocks, probabilities
 from ._lowrank import make_features
 from ._search import search_results, truth_for
-from .sure import (
-    GRID,
-    KERNEL_CONSTRAINTS,
-    SUREClassifier,
-    check_lam,
-    factorise,
-    make_blocks,
-    probabilities,
-)
+from .sure import GRID, SUREClassifier, check_lam
 
 
 class SURECV(PartialLabelClassifier):

@@ -20,7 +20,8 @@ from ..data.candidates import CandidateSets
 from ..exceptions import ParameterError
 from ..solvers.confidence import CandidateBlocks
 from ._base import WeightedPartialLabelClassifier, check_learnable
-from .sure import check_lam, probabilities
+from ._kernel import probabilities
+from .sure import check_lam
 
 
 class SURERetrainer(WeightedPartialLabelClassifier):

@@ -49,6 +49,8 @@ class CandidateBlocks:
     rows, columns, entry_weight : ndarray of shape (n_entries,)
         Row (counted from the first ambiguous one), label and weight of every entry of the ambiguous
         rows.
+    prior : ndarray of shape (n_entries,) or None
+        ``κ π`` of these entries.
     """
 
     def __init__(
@@ -79,7 +81,7 @@ class CandidateBlocks:
         self._positions, self.rows = np.concatenate(positions), np.concatenate(rows)
         self.columns = indices[self._positions]
         self.entry_weight = self.weight[self.n_clean + self.rows]
-        self._prior = None if prior is None else prior[self._positions].astype(dtype)
+        self.prior = None if prior is None else prior[self._positions].astype(dtype)
         self._clean_prior = (
             0.0
             if prior is None
@@ -112,11 +114,20 @@ class CandidateBlocks:
         """Solve eq. 10 for every ambiguous row and every problem: ``q`` of shape (problems,
         entries), ``lam`` (problems,).
         """
-        q = self.with_votes(q)
+        q = q if self.prior is None else q + self.prior / 2
         p = np.empty_like(q)
         for outputs, confidences in zip(self._blocks(q), self._blocks(p), strict=True):
             confidences[:] = confidence(outputs, lam[:, None])
         return p
+
+    def dense(self, p: np.ndarray) -> np.ndarray:
+        """``P`` (m × l) in the order of the blocks, for the confidences ``p`` of the ambiguous
+        entries.
+        """
+        P = np.zeros((self.n_rows, self.n_classes), p.dtype)
+        P[np.arange(self.n_clean), self.clean_columns] = 1
+        P[self.n_clean + self.rows, self.columns] = p
+        return P
 
     def row_sums(self, values: np.ndarray) -> np.ndarray:
         """Sums over the candidates of each ambiguous row: problems × entries to problems × rows."""
@@ -126,10 +137,6 @@ class CandidateBlocks:
     def normalise(self, values: np.ndarray) -> np.ndarray:
         """Divide the positive ``values`` of each ambiguous row by their sum."""
         return values / self.row_sums(values)[:, self.rows]
-
-    def with_votes(self, q: np.ndarray) -> np.ndarray:
-        """Outputs with what the votes add to them, ``q + κ/2 π``."""
-        return q if self._prior is None else q + self._prior / 2
 
     def peak(self, p: np.ndarray) -> np.ndarray:
         """``Σ_i w_i ‖p_i‖_∞`` over all rows, for every problem."""
@@ -143,9 +150,7 @@ class CandidateBlocks:
     def agreement(self, p: np.ndarray) -> np.ndarray | float:
         """``κ Σ_i w_i π_iᵀp_i`` over all rows, for every problem; 0 without votes."""
         return (
-            0.0
-            if self._prior is None
-            else self._clean_prior + (p * self._prior) @ self.entry_weight
+            0.0 if self.prior is None else self._clean_prior + (p * self.prior) @ self.entry_weight
         )
 
     def ambiguous_entries(self, values: np.ndarray) -> np.ndarray:

@@ -94,6 +94,13 @@ class DualModel:
         B -= (B @ self._root)[:, :, None] * (self._root / blocks.total_weight).astype(B.dtype)
         return (B * self._root).transpose(0, 2, 1), mean - B @ self._mean
 
+    def outputs(self, p: np.ndarray) -> np.ndarray:
+        """``Q`` (m × l) of the model for the confidences ``p`` of one problem: ``P - βA/w``."""
+        A = self.coefficients(p[None])[0][0]
+        A *= (-self.beta / self.blocks.weight)[:, None]
+        A += self.blocks.dense(p)
+        return A
+
     def leverage(self) -> np.ndarray:
         """``h_i = ∂q_i/∂p_i`` of every row.
 

@@ -21,7 +21,7 @@ from scipy import sparse
 
 from .alternate import Iteration
 from .confidence import CandidateBlocks
-from .triangular import cholesky, solve
+from .triangular import cholesky, solve, squared_norms
 
 # Computing all outputs of a block by one matrix product, instead of those of the candidates class
 # by class, pays while there are at most so many classes for each candidate of a row.
@@ -56,6 +56,8 @@ class Targets:
         Of the step that led here: ``Σ w ‖Δp‖²``, and by how much it changed ``Σ w ‖p - q‖²``.
     peak, agreement : float
         What the step maximises besides: ``Σ w ‖p‖_∞``, and the agreement with votes; over all rows.
+    likelihood : ndarray or float
+        Of PURE: what :func:`~surelabel.solvers.peers.shift_likelihood` gives.
     """
 
     right: np.ndarray
@@ -65,6 +67,7 @@ class Targets:
     fall: float = 0.0
     peak: float = 0.0
     agreement: float = 0.0
+    likelihood: np.ndarray | float = 0.0
 
     def __add__(self, other: Targets) -> Targets:
         return Targets(
@@ -116,7 +119,7 @@ def block_start(
         float(weight.sum()),
     )
     p = blocks.initial(init, 1)[0]
-    return p, certain, _targets(Z, blocks, p)
+    return p, certain, block_targets(Z, blocks, p)
 
 
 def block_advance(
@@ -148,11 +151,10 @@ def block_step(
     """What of :func:`block_advance` the model alone determines: new confidences, the outputs behind
     them, and their sums.
     """
-    rows = blocks.row_order[blocks.n_clean + blocks.rows]
-    q = _outputs(Z, rows, blocks.columns, W) + b[blocks.columns]
+    q = block_outputs(Z, blocks, W, b)
     p = blocks.project(q[None], np.array([lam], q.dtype))[0]
     peak, agreement = float(blocks.peak(p[None])[0]), float(np.sum(blocks.agreement(p[None])))
-    return p, q, replace(_targets(Z, blocks, p), peak=peak, agreement=agreement)
+    return p, q, replace(block_targets(Z, blocks, p), peak=peak, agreement=agreement)
 
 
 def block_change(
@@ -167,7 +169,15 @@ def block_change(
     return float(weighted @ change), float(weighted @ (new + p - 2 * q))
 
 
-def _targets(Z: np.ndarray, blocks: CandidateBlocks, p: np.ndarray) -> Targets:
+def block_outputs(
+    Z: np.ndarray, blocks: CandidateBlocks, W: np.ndarray, b: np.ndarray
+) -> np.ndarray:
+    """Outputs of the model ``W``, ``b`` at the ambiguous entries of a block."""
+    rows = blocks.row_order[blocks.n_clean + blocks.rows]
+    return _outputs(Z, rows, blocks.columns, W) + b[blocks.columns]
+
+
+def block_targets(Z: np.ndarray, blocks: CandidateBlocks, p: np.ndarray) -> Targets:
     """The sums that the model is fitted to, over ambiguous rows."""
     used = np.flatnonzero(p)  # most confidences become 0 or 1
     rows, columns = blocks.row_order[blocks.n_clean + blocks.rows[used]], blocks.columns[used]
@@ -220,6 +230,15 @@ class LowRankModel:
         gram = moments.gram - moments.weight * np.outer(self._mean, self._mean)
         gram.flat[:: len(gram) + 1] += beta
         self._factor = cholesky(gram)
+
+    def leverage(self, Z: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        """``h_i = w_i (1/Σw + ‖L⁻¹(z_i - z̄)‖²)`` of these rows, with ``LLᵀ`` the matrix of the
+        model.
+        """
+        centred = Z - self._mean.astype(Z.dtype)
+        factor = self._factor.astype(Z.dtype, order="F", copy=False)
+        h = 1 / self._weight + squared_norms(factor, centred)
+        return h if weight is None else weight * h
 
     def solve(self, targets: Targets) -> tuple[np.ndarray, np.ndarray, float]:
         """``W`` (D × l), ``b`` and the minimum of eq. 3 for the confidences behind these sums."""

@@ -16,7 +16,8 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from .confidence import CandidateBlocks
-from .lowrank import Moments, Targets, block_advance, block_moments, block_start
+from .lowrank import LowRankModel, Moments, Targets, block_advance, block_moments, block_start
+from .peer_passes import block_advance_peers
 from .threads import blas_threads
 
 T = TypeVar("T")
@@ -152,6 +153,35 @@ class LocalPasses:
             blocks = self._blocks_of(rows)
             p = blocks.ambiguous_entries(self._entries(rows))
             p, targets = block_advance(Z, blocks, p, W, b, lam)
+            self._entries(rows)[:] = blocks.all_entries(p)
+            return targets
+
+        return _total(ordered_map(work, self._items(), self._n_jobs))
+
+    def keep_leverage(self, model: LowRankModel) -> None:
+        """The leverage of every row, in ``leverage``."""
+        self.leverage = np.empty(self._shape[0], self.confidence.dtype)
+
+        def work(item: tuple[slice, Any]) -> None:
+            rows, Z = item[0], self._store.get(*item, self._features)
+            own = None if self._weight is None else self._weight[rows]
+            self.leverage[rows] = model.leverage(Z, own)
+
+        for _ in ordered_map(work, self._items(), self._n_jobs):
+            pass
+
+    def advance_peers(
+        self, W: np.ndarray, b: np.ndarray, mean: np.ndarray, shift: float
+    ) -> Targets:
+        """Confidence step of PURE, of all rows."""
+        dtype = self.confidence.dtype
+        W, b = W.astype(dtype), b.astype(dtype)
+
+        def work(item: tuple[slice, Any]) -> Targets:
+            rows, Z = item[0], self._store.get(*item, self._features)
+            blocks = self._blocks_of(rows)
+            p = blocks.ambiguous_entries(self._entries(rows))
+            p, targets = block_advance_peers(Z, blocks, p, self.leverage[rows], W, b, mean, shift)
             self._entries(rows)[:] = blocks.all_entries(p)
             return targets
 

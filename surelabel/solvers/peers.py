@@ -20,11 +20,11 @@ however frequent its class.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from .alternate import Iteration, Model
+from .alternate import Iteration, Model, Trajectory
 from .confidence import CandidateBlocks
 from .threads import blas_threads
 
@@ -87,6 +87,12 @@ def choose_shift(likelihood: np.ndarray) -> float:
     return float(SHIFTS[best]) if likelihood[best] - likelihood[0] > SIGNIFICANT else 0.0
 
 
+def gain_of(likelihood: np.ndarray, shift: float) -> tuple[float, float]:
+    """The log-likelihood of this ``g``, and by how much it exceeds that of 0."""
+    chosen = likelihood[round(10 * shift)]
+    return float(chosen), float(chosen - likelihood[0])
+
+
 def peer_confidence(
     blocks: CandidateBlocks, q: np.ndarray, mean: np.ndarray, shift: float
 ) -> np.ndarray:
@@ -95,7 +101,7 @@ def peer_confidence(
     Parameters
     ----------
     blocks : CandidateBlocks
-        The candidates; the votes behind them add to ``q`` as in SURE.
+        The candidates; votes behind them multiply ``q`` by ``exp(κ π)``.
     q : ndarray of shape (n_entries,)
         Outputs that left the row out.
     mean : ndarray of shape (l,)
@@ -107,36 +113,28 @@ def peer_confidence(
     -------
     ndarray of shape (n_entries,)
     """
-    lifted = blocks.with_votes(np.maximum(q, FLOOR)[None])[0]
+    lifted = np.maximum(q, FLOOR)
+    if blocks.prior is not None:
+        lifted *= np.exp(blocks.prior)
     scale = np.maximum(mean, np.finfo(np.float64).tiny) ** (-shift / 4)
     return blocks.normalise((lifted * scale.astype(q.dtype)[blocks.columns])[None] ** 2)[0]
 
 
 @dataclass
-class PeerTrajectory:
-    """The way to the confidences.
+class PeerTrajectory(Trajectory):
+    """The way to the confidences; ``objective_path`` is the negative log-likelihood of the
+    candidates, and the model belongs to the confidences at the end (``fitted_p`` is ``p``).
 
     Attributes
     ----------
-    p : ndarray of shape (n_entries,)
-        Confidences of the ambiguous entries at the end.
     shift : float
         ``g`` of the last step.
     gain : float
         By how much the log-likelihood of that ``g`` exceeds that of 0.
-    delta_path, likelihood_path : list of float
-        One value per iteration: the change of the confidences, and the log-likelihood of the
-        candidates by the outputs that left the row out.
-    converged : bool
-        Whether the change fell to the tolerance.
     """
 
-    p: np.ndarray
     shift: float = 0.0
     gain: float = 0.0
-    delta_path: list[float] = field(default_factory=list)
-    likelihood_path: list[float] = field(default_factory=list)
-    converged: bool = False
 
 
 def alternate_peers(
@@ -151,6 +149,9 @@ def alternate_peers(
 ) -> PeerTrajectory:
     """Alternate the model step and the confidence step of PURE.
 
+    ``g`` of a step is what the outputs of the step before say: 0 in the first. So one pass over the
+    rows is one iteration also where rows are read in blocks.
+
     Parameters
     ----------
     model : Model
@@ -160,7 +161,8 @@ def alternate_peers(
     leverage : ndarray of shape (m,)
         Of the rows in the order of the blocks.
     max_iter : int
-        Number of iterations at most.
+        Number of iterations at most. With 0 the model stays at ``P = Y / |S|`` (``fitted_p``), and
+        ``p`` is what one step makes of its outputs.
     tol : float
         It ends when ``‖ΔP‖_F / √m`` falls to this (rows counted by weight).
     refine : callable, default=None
@@ -176,24 +178,26 @@ def alternate_peers(
     p = blocks.initial("uniform", 1)[0]
     own = leverage[blocks.n_clean + blocks.rows].astype(p.dtype)
     certain = np.bincount(blocks.clean_columns, blocks.weight[: blocks.n_clean], blocks.n_classes)
-    path = PeerTrajectory(p)
+    path = PeerTrajectory(p, p)
+    shift = 0.0
     with blas_threads(blocks.n_rows, enough=6000):
-        for number in range(1, max_iter + 1):
+        for number in range(1, max(max_iter, 1) + 1):
             q = without_row(path.p, model.step(path.p[None])[0][0], own)
             moving = np.bincount(blocks.columns, path.p * blocks.entry_weight, blocks.n_classes)
             mean = (certain + moving) / blocks.total_weight
             likelihood = shift_likelihood(blocks, q, mean)
-            path.shift = choose_shift(likelihood)
-            chosen = likelihood[round(10 * path.shift)]
-            path.gain = float(chosen - likelihood[0])
+            path.shift, shift = shift, choose_shift(likelihood)
+            chosen, path.gain = gain_of(likelihood, path.shift)
             p = peer_confidence(blocks, q, mean, path.shift)
             p = p if refine is None else refine(p)
             change = p - path.p
             delta = float(np.sqrt(change**2 @ blocks.entry_weight / blocks.total_weight))
-            path.p, path.converged = p, delta <= tol
+            path.p = p
+            path.fitted_p = p if max_iter else path.fitted_p
+            path.converged = (delta <= tol and shift == path.shift) or not max_iter
             path.delta_path.append(delta)
-            path.likelihood_path.append(float(chosen))
-            stop = callback is not None and callback(Iteration(number, delta, -float(chosen)))
+            path.objective_path.append(-chosen)
+            stop = callback is not None and callback(Iteration(number, delta, -chosen))
             if path.converged or stop:
                 break
     return path

@@ -74,6 +74,11 @@ class PrimalModel:
         W, mean = self._solve(self._everywhere(p))
         return W.transpose(0, 2, 1), mean - W @ self._x_mean
 
+    def outputs(self, p: np.ndarray) -> np.ndarray:
+        """``Q`` (m × l) of the model for the confidences ``p`` of one problem."""
+        W, mean = self._solve(self._everywhere(p[None]))
+        return np.asarray(self._X @ W[0].T) + (mean[0] - W[0] @ self._shift)
+
     def leverage(self) -> np.ndarray:
         """``h_i = ∂q_i/∂p_i`` of every row: ``w_i (1/Σw + ‖L⁻¹(x_i - x̄)‖²)``, with ``LLᵀ`` the
         matrix of the model (see :mod:`.peers`).

@@ -3,7 +3,13 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from surelabel.estimators import SURECV, SUREClassifier, SURERetrainer, all_methods
+from surelabel.estimators import (
+    SURECV,
+    PUREClassifier,
+    SUREClassifier,
+    SURERetrainer,
+    all_methods,
+)
 from surelabel.estimators.checks import CHECKS
 
 SMALL = {"lams": (0.1, 0.3), "betas": (0.05, 0.5)}
@@ -11,6 +17,8 @@ ESTIMATORS = [
     *(method.estimator() for method in all_methods().values()),
     SUREClassifier(kernel="linear"),
     SUREClassifier(kernel="laplacian", init="uniform"),
+    PUREClassifier(kernel="rbf"),
+    PUREClassifier(kernel="linear"),
     SURECV(**SMALL),
     SURECV(**SMALL, kernel="linear", scoring="approximated_accuracy"),
     SURERetrainer(),
@@ -25,7 +33,16 @@ pytestmark = [
 ]
 
 
-@parametrize_with_checks(ESTIMATORS)
+def not_for(estimator):
+    """Checks of scikit-learn that an estimator cannot pass, and why."""
+    if not isinstance(estimator, PUREClassifier):
+        return {}
+    why = "a row of weight 2 is left out as a whole; of two equal rows each has the other as a peer"
+    kinds = ("dense", "sparse")
+    return {f"check_sample_weight_equivalence_on_{kind}_data": why for kind in kinds}
+
+
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=not_for)
 def test_scikit_learn(estimator, check):
     check(estimator)
 

@@ -54,16 +54,17 @@ def literal_pure(K, Y, beta, n_iter, weight=None, votes=None, kappa=0.0):
     if votes is not None:
         counted = np.where(votes.sum(axis=1, keepdims=True) > 0, votes, Y)
         share = kappa * counted / counted.sum(axis=1, keepdims=True)
-    shift = 0.0
+    following = 0.0
     for _ in range(n_iter):
+        shift = following
         Q = refitted_without(K, P, beta, weight)
         mean = weight @ P / weight.sum()
         totals = likelihoods(Q, Y, np.maximum(mean, 1e-300), weight)
         best = int(totals.argmax())
-        shift = best / 10 if totals[best] - totals[0] > 3 else 0.0
+        following = best / 10 if totals[best] - totals[0] > 3 else 0.0
         for i, row in enumerate(Y):
             inside = np.flatnonzero(row)
-            q = np.maximum(Q[i, inside], 1e-3) + share[i, inside] / 2
+            q = np.maximum(Q[i, inside], 1e-3) * np.exp(share[i, inside])
             value = q**2 / mean[inside] ** (shift / 2)
             P[i, inside] = value / value.sum()
     return P, shift, refitted_without(K, P, beta, weight)

@@ -75,12 +75,10 @@ def left_out(model_type, matrix, Y, weight, beta, P, dtype=np.float64):
     ordered = matrix[np.ix_(order, order)].astype(dtype) if dual else matrix[order].astype(dtype)
     model = model_type(ordered.copy(), beta, blocks)
     p = blocks.ambiguous_entries(P[np.nonzero(Y)]).astype(dtype)
-    (coefficients,), (intercept,) = model.coefficients(p[None])
-    again = matrix[np.ix_(order, order)] if dual else matrix[order]
     Q, leverage = np.empty(P.shape), np.empty(len(P))
     leverage[order] = model.leverage()
     Q[order] = without_row(
-        P[order], again @ coefficients + intercept, leverage[order][:, None].astype(dtype)
+        blocks.dense(p), model.outputs(p), leverage[order][:, None].astype(dtype)
     )
     return Q, leverage
 

@@ -1,0 +1,175 @@
+"""Which kernels PURE averages: chosen on a sample of rows by outputs that left the row out, without
+folds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+from sklearn.model_selection import KFold
+
+from ..data.candidates import CandidateSets
+from ..solvers.confidence import CandidateBlocks
+from ..solvers.dual import DualModel
+from ..solvers.kernels import distances, exponentiate, gamma_of
+from ..solvers.peers import alternate_peers, without_row
+from ..solvers.scalings import SCALINGS, learn_scaling, rescale
+from ._kernel import factorise, make_blocks
+
+SAMPLE = 800  # rows that choose
+BANK = ("rbf", "laplacian")
+BETAS = (0.01, 0.1)
+USUAL = ("standard", "rbf", 0.1)  # what is taken unless others are better
+ERRORS = 2.0  # by so many standard errors
+KEPT = 3  # so many of the better ones are averaged
+TEMPERATURE = 0.1
+EXCESS = 0.2  # the guard's limit
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One model of the bank.
+
+    Attributes
+    ----------
+    scaling, kernel, beta : str, str, float
+        The model.
+    criterion : float
+        Mean log of the share that the outputs without the row give to its candidates.
+    """
+
+    scaling: str
+    kernel: str
+    beta: float
+    criterion: float
+
+
+def candidate_share(outputs: np.ndarray, inside: np.ndarray) -> np.ndarray:
+    """Log of the share of each row's softmax (temperature 0.1) that its candidates have."""
+    scaled = outputs.astype(np.float64) / TEMPERATURE
+    return np.asarray(
+        logsumexp(np.where(inside, scaled, -np.inf), axis=1) - logsumexp(scaled, axis=1)
+    )
+
+
+def choose_kernels(
+    X: np.ndarray,
+    candidates: CandidateSets,
+    weight: np.ndarray | None,
+    *,
+    prior: float,
+    max_iter: int,
+    tol: float,
+) -> tuple[list[Choice], float]:
+    """The usual kernel, or up to three that are better by two standard errors.
+
+    Parameters
+    ----------
+    X, candidates, weight
+        The rows that choose.
+    prior, max_iter, tol
+        As in :class:`~surelabel.PUREClassifier`.
+
+    Returns
+    -------
+    choices : list of Choice
+        Best first.
+    excess : float
+        By how much the covering rate of the best without its own row exceeds that of rows that were
+        truly held out.
+    """
+    bank = _Bank(X, candidates, weight, prior, max_iter, tol)
+    scores = {
+        (scaling, kernel, beta): bank.criterion(scaling, kernel, beta)
+        for scaling in SCALINGS
+        for kernel in BANK
+        for beta in BETAS
+    }
+    copies = np.ones(len(X)) if weight is None else weight
+    share = copies / copies.sum()
+    usual = scores[USUAL]
+
+    def better(values: np.ndarray) -> bool:
+        gain = values - usual
+        error = np.sqrt(share @ (gain - share @ gain) ** 2 / copies.sum())
+        return bool(share @ gain > ERRORS * error)
+
+    ranked = sorted(scores, key=lambda name: -float(share @ scores[name]))
+    chosen = [name for name in ranked if better(scores[name])][:KEPT] or [USUAL]
+    choices = [Choice(*name, float(share @ scores[name])) for name in chosen]
+    return choices, bank.excess(*chosen[0])
+
+
+class _Bank:
+    """Models of the bank on the rows that choose."""
+
+    def __init__(
+        self,
+        X: np.ndarray,
+        candidates: CandidateSets,
+        weight: np.ndarray | None,
+        prior: float,
+        max_iter: int,
+        tol: float,
+    ) -> None:
+        self._X, self._candidates, self._weight, self._prior = X, candidates, weight, prior
+        self._stop: dict[str, Any] = {"max_iter": max_iter, "tol": tol}
+        self._inside = candidates.to_indicator().astype(bool)
+        self._blocks = make_blocks(candidates, weight, X.dtype, prior)
+        self._at: tuple[str, str] | None = None
+
+    def criterion(self, scaling: str, kernel: str, beta: float) -> np.ndarray:
+        """:func:`candidate_share` of every row."""
+        return candidate_share(self._outputs(scaling, kernel, beta), self._inside)
+
+    def _outputs(self, scaling: str, kernel: str, beta: float) -> np.ndarray:
+        """Outputs of all rows that left the row out."""
+        blocks = self._blocks
+        model, p, leverage = self._fit(self._kernel(scaling, kernel), beta, blocks)
+        outputs = np.empty(self._inside.shape, p.dtype)
+        outputs[blocks.row_order] = without_row(
+            blocks.dense(p), model.outputs(p), leverage[:, None]
+        )
+        return outputs
+
+    def _kernel(self, scaling: str, kernel: str) -> np.ndarray:
+        """The kernel matrix, rows in the order of the blocks; kept for the next β."""
+        if self._at != (scaling, kernel):
+            order = self._blocks.row_order
+            Z = rescale(scaling, learn_scaling(scaling, self._X, self._weight), self._X)[order]
+            D = distances(kernel, Z)
+            gamma = gamma_of(kernel, "mean_distance", 1.0, Z, D, self._blocks.weight)
+            self._at, self._K = (scaling, kernel), exponentiate(D, gamma)
+        return self._K
+
+    def _fit(
+        self, K: np.ndarray, beta: float, blocks: CandidateBlocks
+    ) -> tuple[DualModel, np.ndarray, np.ndarray]:
+        model = factorise(DualModel, K.copy(), beta, blocks)
+        leverage = model.leverage()
+        return model, alternate_peers(model, blocks, leverage, **self._stop).p, leverage
+
+    def excess(self, scaling: str, kernel: str, beta: float) -> float:
+        """Covering rate by outputs that left the row out, less that by models of other folds."""
+        covered = self._covered(self._outputs(scaling, kernel, beta))
+        if len(self._X) < 5:
+            return 0.0
+        K = self._kernel(scaling, kernel)
+        place = np.argsort(self._blocks.row_order)
+        held = np.zeros(len(self._X), bool)
+        for train, test in KFold(5, shuffle=True, random_state=0).split(self._X):
+            weight = None if self._weight is None else self._weight[train]
+            blocks = make_blocks(self._candidates[train], weight, K.dtype, self._prior)
+            rows = place[train[blocks.row_order]]
+            model, p, _ = self._fit(K[np.ix_(rows, rows)], beta, blocks)
+            (A,), (b,) = model.coefficients(p[None])
+            held[test] = self._covered(K[np.ix_(place[test], rows)] @ A + b, test)
+        return float(np.average(covered, weights=self._weight)) - float(
+            np.average(held, weights=self._weight)
+        )
+
+    def _covered(self, outputs: np.ndarray, rows: Any = slice(None)) -> np.ndarray:
+        return np.asarray(self._inside[rows][np.arange(len(outputs)), outputs.argmax(axis=1)])

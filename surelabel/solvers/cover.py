@@ -1,0 +1,103 @@
+"""Rows that share one list of labels, such as the faces of one picture and the names below it.
+
+Every label of the list belongs to some row of the group, but for a chance of 0.1: a labelling of
+the rows that leaves a label out counts a tenth. With ``p_k`` the confidences of row ``k`` and
+``p_k(T)`` their sum over the labels ``T``, the chance that the rows other than ``i`` and a label
+``j`` of row ``i`` cover the list ``U`` is, by inclusion and exclusion,
+
+    C_ij = Σ_{T ⊆ U∖{j}} (-1)^|T| Π_{k≠i} (1 - p_k(T)),
+
+and the posterior of row ``i`` is ``p_ij (0.1 + 0.9 C_ij)``, normalised.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .confidence import CandidateBlocks
+
+LARGEST = 8  # labels of a list; there are 2^8 sets T
+EXCEPTION = 0.1
+
+
+def cover_posterior(P: np.ndarray) -> np.ndarray:
+    """Confidences of the rows of one group, given that each label belongs to one of them.
+
+    Parameters
+    ----------
+    P : ndarray of shape (rows, labels)
+        Confidences over the list of the group, each row summing to 1.
+
+    Returns
+    -------
+    ndarray of shape (rows, labels)
+    """
+    n, u = P.shape
+    inside = (np.arange(2**u)[:, None] >> np.arange(u)) & 1  # sets × labels
+    sign = 1 - 2 * (inside.sum(axis=1) % 2)
+    missed = np.clip(1 - P @ inside.T, 0, 1)  # Π over rows of this is the chance that T is missing
+    others = np.ones((n, 2**u))
+    others[1:] = np.cumprod(missed[:-1], axis=0)
+    others[:-1] *= np.cumprod(missed[:0:-1], axis=0)[::-1]
+    covered = np.clip((others * sign) @ (1 - inside), 0, 1)
+    posterior = P * (EXCEPTION + (1 - EXCEPTION) * covered)
+    return posterior / posterior.sum(axis=1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Rows of a group (ambiguous ones first), its labels, and where its entries are."""
+
+    rows: np.ndarray  # position in the matrix of each entry
+    labels: np.ndarray
+    entries: np.ndarray
+    fixed: np.ndarray  # the confidences of all its rows, 0 at the ambiguous entries
+
+
+class Cover:
+    """The posterior for all groups, as the ``refine`` of
+    :func:`~surelabel.solvers.peers.alternate_peers`.
+
+    Parameters
+    ----------
+    blocks : CandidateBlocks
+        The candidates.
+    groups : ndarray of shape (m,)
+        The number of each row's group, rows in the order they came in.
+    """
+
+    def __init__(self, blocks: CandidateBlocks, groups: np.ndarray) -> None:
+        ordered = groups[blocks.row_order]
+        own = ordered[blocks.n_clean + blocks.rows]  # group of each ambiguous entry
+        by_group = np.argsort(own, kind="stable")
+        clean = np.argsort(ordered[: blocks.n_clean], kind="stable")
+        names = np.unique(own)
+        starts = np.searchsorted(own[by_group], names)
+        stops = np.searchsorted(own[by_group], names, side="right")
+        clean_groups = ordered[: blocks.n_clean][clean]
+        self._groups = []
+        for name, start, stop in zip(names, starts, stops, strict=True):
+            entries = by_group[start:stop]
+            certain = clean[slice(*np.searchsorted(clean_groups, [name, name + 1]))]
+            given = blocks.clean_columns[certain]
+            labels = np.unique(np.concatenate([blocks.columns[entries], given]))
+            rows, position = np.unique(blocks.rows[entries], return_inverse=True)
+            count = len(rows) + len(certain)
+            # Fewer rows than labels cannot cover the list.
+            if len(labels) > LARGEST or count < len(labels):
+                continue
+            fixed = np.zeros((count, len(labels)))
+            fixed[np.arange(len(rows), count), np.searchsorted(labels, given)] = 1
+            columns = np.searchsorted(labels, blocks.columns[entries])
+            self._groups.append(_Group(position, columns, entries, fixed))
+
+    def __call__(self, p: np.ndarray) -> np.ndarray:
+        """Confidences of the ambiguous entries, given what the groups say."""
+        refined = p.copy()
+        for group in self._groups:
+            P = group.fixed.copy()
+            P[group.rows, group.labels] = p[group.entries]
+            refined[group.entries] = cover_posterior(P)[group.rows, group.labels]
+        return refined

@@ -1,0 +1,130 @@
+"""PURE with a low-rank kernel or the linear model, in sums over blocks of rows (see :mod:`.lowrank`
+and :mod:`.peers`).
+
+The leverage of every row takes one pass more, once; it stays with the row, as its confidences do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from .alternate import Iteration
+from .confidence import CandidateBlocks
+from .lowrank import LowRankFit, LowRankModel, Moments, Targets, block_outputs, block_targets
+from .peers import choose_shift, gain_of, peer_confidence, shift_likelihood, without_row
+
+
+class PeerPasses(Protocol):
+    """The rows, wherever they are: each method is one pass over them, as
+    :class:`~surelabel.solvers.lowrank.Passes`.
+    """
+
+    def moments(self) -> Moments:
+        """Sums over the features of all rows."""
+
+    def start(self, init: str) -> tuple[Targets, Targets]:
+        """Set the confidences at the start; the sums over certain and over ambiguous rows."""
+
+    def keep_leverage(self, model: LowRankModel) -> None:
+        """Leave its leverage with every row."""
+
+    def advance_peers(
+        self, W: np.ndarray, b: np.ndarray, mean: np.ndarray, shift: float
+    ) -> Targets:
+        """Confidence step of all ambiguous rows; the sums over them."""
+
+
+def block_advance_peers(
+    Z: np.ndarray,
+    blocks: CandidateBlocks,
+    p: np.ndarray,
+    leverage: np.ndarray,
+    W: np.ndarray,
+    b: np.ndarray,
+    mean: np.ndarray,
+    shift: float,
+) -> tuple[np.ndarray, Targets]:
+    """Confidence step of one block: its new confidences, and the sums over its ambiguous rows.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (rows, D)
+        Features of the block.
+    blocks : CandidateBlocks
+        Candidates of the block.
+    p : ndarray of shape (n_entries,)
+        Confidences of its ambiguous entries.
+    leverage : ndarray of shape (rows,)
+        Of its rows.
+    W, b : ndarray of shape (D, l) and (l,)
+        The model.
+    mean, shift : ndarray of shape (l,), float
+        ``π`` and ``g``.
+    """
+    own = leverage[blocks.row_order[blocks.n_clean + blocks.rows]]
+    q = without_row(p, block_outputs(Z, blocks, W, b), own)
+    new = peer_confidence(blocks, q, mean, shift)
+    change = new - p
+    return new, replace(
+        block_targets(Z, blocks, new),
+        change=float((change * blocks.entry_weight) @ change),
+        likelihood=shift_likelihood(blocks, q, mean),
+    )
+
+
+@dataclass(frozen=True)
+class PeerFit(LowRankFit):
+    """As :class:`~surelabel.solvers.lowrank.LowRankFit`, with ``g``."""
+
+    shift: float
+
+
+def alternate_peer_passes(
+    passes: PeerPasses,
+    beta: float,
+    *,
+    max_iter: int,
+    tol: float,
+    callback: Callable[[Iteration], bool | None] | None = None,
+) -> PeerFit:
+    """:func:`~surelabel.solvers.peers.alternate_peers` in passes over the rows: three and one for
+    each iteration.
+
+    Parameters
+    ----------
+    passes : PeerPasses
+        The rows.
+    beta : float
+        The regularisation β.
+    max_iter, tol, callback
+        As for :func:`~surelabel.solvers.peers.alternate_peers`.
+
+    Returns
+    -------
+    PeerFit
+        The confidences at the end and the leverages are with ``passes``.
+    """
+    moments = passes.moments()
+    model = LowRankModel(moments, beta)
+    passes.keep_leverage(model)
+    certain, moving = passes.start("uniform")
+    W, b, _ = model.solve(certain + moving)
+    shift, deltas, objectives, converged = 0.0, [], [], False
+    for number in range(1, max(max_iter, 1) + 1):
+        mean = (certain.mass + moving.mass) / moments.weight
+        moving = passes.advance_peers(W, b, mean, shift)
+        used, shift = shift, choose_shift(np.asarray(moving.likelihood))
+        deltas.append(float(np.sqrt(moving.change / moments.weight)))
+        objectives.append(-gain_of(np.asarray(moving.likelihood), used)[0])
+        converged = (deltas[-1] <= tol and shift == used) or not max_iter
+        if max_iter:
+            W, b, _ = model.solve(certain + moving)
+        iteration = Iteration(number, deltas[-1], objectives[-1])
+        stop = callback is not None and callback(iteration)
+        if converged or stop:
+            break
+    return PeerFit(W, b, deltas, objectives, converged, used)

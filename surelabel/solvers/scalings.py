@@ -1,0 +1,67 @@
+"""Scalings of features, each with what it learned from training rows as one array."""
+
+from __future__ import annotations
+
+import numpy as np
+
+#: The scalings by name.
+SCALINGS = ("standard", "none", "root", "rank")
+
+RANKED = 1000  # rows whose values stand for all others in a rank
+
+
+def learn_scaling(name: str, X: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
+    """What :func:`rescale` needs to know of the training rows.
+
+    Parameters
+    ----------
+    name : {"standard", "none", "root", "rank"}
+        Mean 0 and variance 1; as they are; ``sign(x)√|x|``; the share of training rows that lie
+        below.
+    X : ndarray of shape (m, n)
+    weight : ndarray of shape (m,) or None
+
+    Returns
+    -------
+    ndarray of shape (rows, n)
+    """
+    if name == "standard":
+        mean = np.average(X, axis=0, weights=weight)
+        deviation = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
+        # A column of one value has a deviation of rounding errors at most.
+        constant = deviation <= 10 * np.finfo(X.dtype).eps * np.abs(mean)
+        return np.stack([mean, np.where(constant, 1, deviation)]).astype(X.dtype)
+    if name == "rank":
+        return np.sort(X[:: -(-len(X) // RANKED)], axis=0)
+    return np.empty((0, X.shape[1]), X.dtype)
+
+
+def rescale(name: str, learned: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """Rows on this scale.
+
+    Parameters
+    ----------
+    name : {"standard", "none", "root", "rank"}
+    learned : ndarray
+        By :func:`learn_scaling`.
+    X : ndarray of shape (m, n)
+
+    Returns
+    -------
+    ndarray of shape (m, n)
+        ``X`` itself for "none".
+    """
+    if name == "standard":
+        return (X - learned[0]) / learned[1]
+    if name == "root":
+        return np.sign(X) * np.sqrt(np.abs(X))
+    if name == "rank":
+        ranks = np.empty_like(X)
+        for values, column, target in zip(learned.T, X.T, ranks.T, strict=True):
+            # Among equal values the middle of their ranks.
+            below = np.searchsorted(values, column, "left") + np.searchsorted(
+                values, column, "right"
+            )
+            target[:] = below / (2 * len(values))
+        return ranks
+    return X
