@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy import sparse
 from scipy.special import softmax
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -229,14 +228,6 @@ class KernelClassifier(WeightedPartialLabelClassifier):
         self.converged_ = path.converged
         self.delta_path_ = np.array(path.delta_path)
         self.objective_path_ = np.array(path.objective_path)
-        if not path.converged and self.n_iter_ == self.max_iter:
-            warnings.warn(
-                f"{type(self).__name__} stopped after max_iter={self.max_iter} iterations with a "
-                f"change of {path.delta_path[-1]:.2g}, above tol={self.tol:g}; raise max_iter or "
-                "tol",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
 
     def _report(self, iteration: Iteration) -> bool | None:
         if self.verbose:

@@ -63,7 +63,7 @@ def choose_kernels(
     prior: float,
     max_iter: int,
     tol: float,
-) -> tuple[list[Choice], float]:
+) -> tuple[list[Choice], bool]:
     """The usual kernel, or up to three that are better by two standard errors.
 
     Parameters
@@ -77,9 +77,9 @@ def choose_kernels(
     -------
     choices : list of Choice
         Best first.
-    excess : float
-        By how much the covering rate of the best without its own row exceeds that of rows that were
-        truly held out.
+    guarded : bool
+        Whether the guard fired, and the usual kernel is all that was chosen: the covering rate of
+        the best by outputs without the row exceeds that of rows that were truly held out by 0.2.
     """
     bank = _Bank(X, candidates, weight, prior, max_iter, tol)
     scores = {
@@ -99,8 +99,9 @@ def choose_kernels(
 
     ranked = sorted(scores, key=lambda name: -float(share @ scores[name]))
     chosen = [name for name in ranked if better(scores[name])][:KEPT] or [USUAL]
-    choices = [Choice(*name, float(share @ scores[name])) for name in chosen]
-    return choices, bank.excess(*chosen[0])
+    guarded = bank.excess(*chosen[0]) > EXCESS
+    chosen = [USUAL] if guarded else chosen
+    return [Choice(*name, float(share @ scores[name])) for name in chosen], guarded
 
 
 class _Bank:

@@ -25,7 +25,7 @@ from ..solvers.scale import softmax, softmax_scale
 from ..solvers.scalings import learn_scaling, rescale
 from ._base import N_JOBS, check_learnable
 from ._kernel import KERNEL_CONSTRAINTS, KernelClassifier
-from ._kernel_choice import EXCESS, SAMPLE, choose_kernels
+from ._kernel_choice import SAMPLE, choose_kernels
 from ._lowrank import BANDWIDTH_ROWS, draw_rows, generator
 from ._registry import Method
 
@@ -348,7 +348,7 @@ class PUREClassifier(KernelClassifier):
         rows = X if isinstance(X, Rows) else ArrayRows(X)
         sample, drawn = draw_rows(rows, SAMPLE, weight, generator(self.random_state))
         own = None if weight is None else weight[drawn]
-        choices, excess = choose_kernels(
+        choices, self.guarded_ = choose_kernels(
             sample,
             candidates[drawn],
             own,
@@ -356,7 +356,6 @@ class PUREClassifier(KernelClassifier):
             max_iter=max(self.max_iter, 1),
             tol=self.tol,
         )
-        self.guarded_ = excess > EXCESS
         if self.verbose:
             names = ", ".join(f"{c.scaling} {c.kernel} β={c.beta:g}" for c in choices)
             print(f"kernels: {names}" + ("; guard: no retraining" if self.guarded_ else ""))

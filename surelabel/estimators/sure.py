@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
@@ -225,6 +227,16 @@ class SUREClassifier(KernelClassifier):
             tol=self.tol,
             callback=self._report,
         )
+
+    def _set_path(self, path: Trajectory | LowRankFit) -> None:
+        super()._set_path(path)
+        if not path.converged and self.n_iter_ == self.max_iter:
+            warnings.warn(
+                f"SURE stopped after max_iter={self.max_iter} iterations with a change of "
+                f"{path.delta_path[-1]:.2g}, above tol={self.tol:g}; raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=6,
+            )
 
     def compress(self, n_components: int, X: Any = None, y: Any = None) -> SUREClassifier:
         """A model with few landmarks that stands for this one: for serving, as small and fast as

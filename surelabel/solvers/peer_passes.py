@@ -15,7 +15,7 @@ import numpy as np
 from .alternate import Iteration
 from .confidence import CandidateBlocks
 from .lowrank import LowRankFit, LowRankModel, Moments, Targets, block_outputs, block_targets
-from .peers import choose_shift, gain_of, peer_confidence, shift_likelihood, without_row
+from .peers import SETTLED, choose_shift, gain_of, peer_confidence, shift_likelihood, without_row
 
 
 class PeerPasses(Protocol):
@@ -117,9 +117,10 @@ def alternate_peer_passes(
     for number in range(1, max(max_iter, 1) + 1):
         mean = (certain.mass + moving.mass) / moments.weight
         moving = passes.advance_peers(W, b, mean, shift)
-        used, shift = shift, choose_shift(np.asarray(moving.likelihood))
+        likelihood = np.asarray(moving.likelihood)
+        used, shift = shift, choose_shift(likelihood) if number < SETTLED else shift
         deltas.append(float(np.sqrt(moving.change / moments.weight)))
-        objectives.append(-gain_of(np.asarray(moving.likelihood), used)[0])
+        objectives.append(-gain_of(likelihood, used)[0])
         converged = (deltas[-1] <= tol and shift == used) or not max_iter
         if max_iter:
             W, b, _ = model.solve(certain + moving)

@@ -31,6 +31,7 @@ from .threads import blas_threads
 FLOOR = 1e-3  # outputs below this count as this
 SHIFTS = np.arange(11) / 10  # the values of g that are tried
 SIGNIFICANT = 3.0  # g is 0 unless its log-likelihood is better by so much
+SETTLED = 10  # after so many iterations g stays as it is
 
 
 def without_row(p: np.ndarray, q: np.ndarray, leverage: np.ndarray) -> np.ndarray:
@@ -150,7 +151,8 @@ def alternate_peers(
     """Alternate the model step and the confidence step of PURE.
 
     ``g`` of a step is what the outputs of the step before say: 0 in the first. So one pass over the
-    rows is one iteration also where rows are read in blocks.
+    rows is one iteration also where rows are read in blocks. It settles after 10 iterations, as
+    confidences and ``g`` could else change each other for ever.
 
     Parameters
     ----------
@@ -186,7 +188,8 @@ def alternate_peers(
             moving = np.bincount(blocks.columns, path.p * blocks.entry_weight, blocks.n_classes)
             mean = (certain + moving) / blocks.total_weight
             likelihood = shift_likelihood(blocks, q, mean)
-            path.shift, shift = shift, choose_shift(likelihood)
+            path.shift = shift
+            shift = choose_shift(likelihood) if number < SETTLED else shift
             chosen, path.gain = gain_of(likelihood, path.shift)
             p = peer_confidence(blocks, q, mean, path.shift)
             p = p if refine is None else refine(p)

@@ -1,0 +1,73 @@
+"""PURE in blocks of rows against the model in one piece."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from surelabel import PUREClassifier, make_partial
+from surelabel.solvers import passes as passes_module
+from surelabel.solvers.confidence import CandidateBlocks
+from surelabel.solvers.passes import LocalPasses
+from surelabel.solvers.peer_passes import alternate_peer_passes
+from tests.reference.pure import literal_pure
+
+
+def problem(m=90, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.choice(4, m, p=[0.55, 0.15, 0.15, 0.15])
+    X = np.eye(4)[y] * 3 + rng.standard_normal((m, 4))
+    return X, y, make_partial(y, p=0.8, r=1, random_state=seed)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("keep", ["memory", "disk", "recompute"])
+def test_passes_are_the_literal_method(monkeypatch, keep, weighted):
+    monkeypatch.setattr(passes_module, "CELLS", 1)
+    monkeypatch.setattr(passes_module, "block_rows", lambda _: 32)
+    X, _, candidates = problem()
+    weight = np.random.default_rng(1).integers(1, 4, len(X)).astype(float) if weighted else None
+    indptr, indices = candidates.indptr, candidates.indices
+
+    def blocks_of(part):
+        low, high = indptr[part.start], indptr[part.stop]
+        own = None if weight is None else weight[part]
+        return CandidateBlocks(
+            indptr[part.start : part.stop + 1] - low, indices[low:high], 4, own, np.float64
+        )
+
+    read = partial(np.array_split, X, [32, 64])
+    confidence = np.empty(len(indices))
+    with LocalPasses(
+        lambda: iter(read()), X.shape, lambda Z: Z, blocks_of, confidence, indptr, weight, keep
+    ) as passes:
+        fit = alternate_peer_passes(passes, 0.5, max_iter=4, tol=-1)
+        P, shift, _ = literal_pure(X @ X.T, candidates.to_indicator(), 0.5, 4, weight)
+        ours = np.zeros(P.shape)
+        ours[candidates.rows, indices] = passes.confidence
+    assert fit.shift == shift
+    np.testing.assert_allclose(ours, P, atol=1e-8)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_all_rows_as_landmarks_are_the_exact_model(dtype):
+    X, _, candidates = problem(150)
+    X = X.astype(dtype)
+    exact = PUREClassifier(kernel="rbf").fit(X, candidates)
+    low_rank = PUREClassifier(kernel="rbf", solver="nystroem", n_components=150).fit(X, candidates)
+    assert low_rank.prior_shift_ == exact.prior_shift_
+    atol = 1e-8 if dtype == np.float64 else 2e-3
+    np.testing.assert_allclose(low_rank.confidence_.data, exact.confidence_.data, atol=atol)
+    np.testing.assert_allclose(low_rank.leave_one_out(X), exact.loo_decision_, atol=10 * atol)
+    np.testing.assert_allclose(low_rank.scale_, exact.scale_, rtol=0.02)
+
+
+def test_fourier_features():
+    X, y, candidates = problem(300)
+    model = PUREClassifier(kernel="rbf", solver="fourier", n_components=200).fit(X, candidates)
+    assert np.mean(model.transduction_ == y) > 0.9
+    left_out = model.leave_one_out(X)
+    rest = np.arange(300) != 7
+    known = PUREClassifier(kernel="rbf", solver="fourier", n_components=200, max_iter=0)
+    one = known.set_params(gamma=model.gamma_).fit(X[rest], candidates[rest])
+    assert left_out.shape == one.decision_function(X).shape
