@@ -93,5 +93,8 @@ def memory_fact() -> list[tuple[str, str]]:
 
 
 def print_json(value: Any) -> None:
-    """Print as JSON; numbers that JSON does not know are null."""
-    typer.echo(json.dumps(plain(value), ensure_ascii=False, indent=2, allow_nan=False))
+    """Print as JSON; numbers that JSON does not know are null, and what is not UTF-8 in names of
+    files is escaped.
+    """
+    text = json.dumps(plain(value), ensure_ascii=False, indent=2, allow_nan=False)
+    typer.echo(text.encode(errors="backslashreplace").decode())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, time
@@ -18,6 +19,13 @@ from ..exceptions import TableError
 from .table_files import is_list
 
 Label = str | int
+#: A list of texts and numbers as Python prints it: nothing within another, no name, no sum.
+_TEXT = r"\\[\\'\"nrt]|\\x[0-9a-f]{2}|\\u[0-9a-f]{4}|\\U[0-9a-f]{8}"
+_ITEM = (
+    rf"(?:'(?:[^'\\\n]|{_TEXT})*+'|\"(?:[^\"\\\n]|{_TEXT})*+\""
+    r"|[-+]?[0-9]{1,400}(?:\.[0-9]{0,400})?|None|True|False)"
+)
+PRINTED_LIST = re.compile(rf"\[\s*+(?:{_ITEM}\s*+,\s*+)*+(?:{_ITEM}\s*+)?+\]")
 
 
 @dataclass(frozen=True)
@@ -54,14 +62,19 @@ def label_cells(table: pa.Table, name: str, separator: str | None, source: str) 
         column = pc.list_flatten(column)
     encoded = different_cells(column)
     rows, codes = rows[encoded.indices.is_valid()], encoded.indices.drop_null().to_numpy()
-    contents = encoded.dictionary.to_pylist()
+    try:
+        contents = encoded.dictionary.to_pylist()
+    except (ValueError, OverflowError) as error:  # times before year 1 or after 9999
+        raise TableError(
+            f"{source}: column {name!r} holds a time that cannot be a label ({error})"
+        ) from None
     read = _reader(contents, None if lists else separator)
     values: dict[Label, int] = {}
     parts: list[list[int]] = []
     for content in contents:
         try:
             labels = [label for part in read(content) if (label := _label(part)) is not None]
-        except (ValueError, SyntaxError, RecursionError) as error:
+        except (ValueError, SyntaxError, RecursionError) as error:  # of labels, lists, JSON
             row = rows[np.argmax(codes == len(parts))] + 1
             raise TableError(
                 f"{source}: row {row}, column {name!r}: {str(content)[:40]!r} {_problem(error)}"
@@ -108,26 +121,33 @@ def _parse_list(text: str) -> list:
     try:
         return json.loads(text)
     except ValueError:
-        return ast.literal_eval(text.strip())  # a list as Python prints it; nothing in it is run
+        if not PRINTED_LIST.fullmatch(text.strip()):
+            raise
+        return ast.literal_eval(text.strip())
 
 
 def _label(value: Any) -> Label | None:
-    """A label as text without blanks around it, or as a whole number; None if there is none."""
+    """A label as text without blanks around it, or as a whole number (as text if it has more than
+    64 bits); None if there is none.
+    """
     match value:
         case None | "":
             return None
         case str():
+            value.encode()  # half a character, which JSON can escape, is none
             return value.strip() or None
         case bool():
             return str(value)
         case int():
-            return value
+            return value if -(2**63) <= value < 2**63 else str(value)
         case float() | Decimal():
             if value != value:
                 return None
-            if value % 1 == 0:
-                return int(value)
-            raise ValueError("fraction")
+            if isinstance(value, float) and not value.is_integer():
+                raise ValueError("fraction")
+            if isinstance(value, Decimal) and value != value.to_integral_value():
+                raise ValueError("fraction")
+            return _label(int(value))
         case date() | time():
             return value.isoformat()
     raise ValueError("kind")

@@ -15,8 +15,9 @@ from scipy import io, sparse
 
 from ..exceptions import ParameterError, TableError, first_few
 from ..files import replacing
+from ._mat import load_mat
 from .labelling import Labelling, Labels
-from .readers import load_mat, read_mat
+from .readers import read_mat
 from .table_files import is_list, source_of
 
 FORMS = ("labels", "lists", "indicator", "votes", "long")
@@ -161,7 +162,7 @@ def mat_to_table(path: str | os.PathLike) -> pa.Table:
     """
     open(path, "rb").close()  # which says in plain words why a file cannot be opened
     data = read_mat(Path(path))
-    names = load_mat(Path(path), variable_names=[LABEL_NAMES, FEATURE_NAMES], squeeze_me=True)
+    names = load_mat(Path(path))
     features = _names(names.get(FEATURE_NAMES), data.X.shape[1]) or [
         f"x{j}" for j in range(1, data.X.shape[1] + 1)
     ]
@@ -181,7 +182,7 @@ def mat_to_table(path: str | os.PathLike) -> pa.Table:
 
 def _names(found: Any, expected: int) -> list[str]:
     """Names that a file gives, if it gives as many as there should be, all different."""
-    names = [str(name).strip() for name in np.atleast_1d(found)] if found is not None else []
+    names = [name.strip() for name in found] if isinstance(found, list) else []
     return names if len(set(names)) == expected == len(names) else []
 
 

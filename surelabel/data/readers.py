@@ -6,14 +6,15 @@ from __future__ import annotations
 
 import csv
 import zipfile
-from inspect import signature
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import io, sparse
+from scipy import sparse
 
-from ..exceptions import CandidateError, DataFileError, first_few
+from ..exceptions import CandidateError, DataFileError, SurelabelError, first_few
+from ._mat import Unreadable, load_mat
+from ._sizes import limit, no_memory, too_large
 from .candidates import CandidateSets
 
 
@@ -69,17 +70,26 @@ def read_mat(path: Path) -> PartialLabelData:
     -------
     PartialLabelData
     """
-    content = load_mat(path)
+    try:
+        return _partial_label_data(load_mat(path), path)
+    except MemoryError:
+        raise no_memory(path) from None
+
+
+def _partial_label_data(content: dict[str, Any], path: Path) -> PartialLabelData:
     missing = [name for name in ("data", "partial_target", "target") if name not in content]
     if missing:
-        held = [name for name in content if not name.startswith("__")]
         raise DataFileError(
-            f"{path} has no variable {first_few(missing)}; it holds {first_few(held) or 'nothing'}"
+            f"{path} has no variable {first_few(missing)}; it holds "
+            f"{first_few(content) or 'nothing'}"
         )
     X, partial, target = (
         _matrix(content, name, path) for name in ("data", "partial_target", "target")
     )
-    X = (X.toarray() if sparse.issparse(X) else X).astype(np.float64)
+    try:
+        X = (X.toarray() if sparse.issparse(X) else X).astype(np.float64)
+    except ValueError:  # as numpy calls an array that no memory could hold
+        raise no_memory(path) from None
     if not np.isfinite(X).all():
         raise DataFileError(
             f"{path}: 'data' holds NaN or infinity in row "
@@ -138,13 +148,19 @@ def read_npz(path: Path) -> LabelledData:
     LabelledData
     """
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            X, y = archive["X"].astype(np.float64), archive["y"]
+        with path.open("rb") as file:
+            with zipfile.ZipFile(file) as archive:  # which gives no more bytes than it says
+                if sum(member.file_size for member in archive.infolist()) > limit():
+                    raise too_large(path, DataFileError)
+            with np.load(file, allow_pickle=False) as arrays:
+                X, y = arrays["X"].astype(np.float64), arrays["y"]
     except KeyError as error:
         raise DataFileError(f"{path} has no array of that name: {error.args[0]}") from None
-    except (ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile) as error:
+    except (SurelabelError, MemoryError) as error:
+        raise no_memory(path) if isinstance(error, MemoryError) else error from None
+    except Exception as error:  # zipfile, zlib and numpy raise errors of many kinds
         raise DataFileError(
-            f"{path} is damaged, or not an .npz archive of numbers: {error}"
+            f"{path} is damaged, or not an .npz archive of numbers: {_reason(error)}"
         ) from None
     if X.ndim != 2 or y.shape != X.shape[:1]:
         raise DataFileError(
@@ -153,32 +169,19 @@ def read_npz(path: Path) -> LabelledData:
     return LabelledData(X, y, [])
 
 
-def load_mat(path: Path, **options: Any) -> dict[str, Any]:
-    """The variables of a MATLAB file, as scipy's ``loadmat`` gives them; sparse ones as arrays
-    where scipy can say so (1.18).
-    """
-    if "spmatrix" in signature(io.loadmat).parameters:
-        options["spmatrix"] = False
-    try:
-        return io.loadmat(path, **options)
-    except NotImplementedError:
-        raise DataFileError(
-            f"{path} is a MATLAB v7.3 file; save it in MATLAB with save(..., '-v7')"
-        ) from None
-    except FileNotFoundError:
-        raise
-    except Exception as error:  # loadmat raises errors of many kinds on damaged bytes
-        raise DataFileError(f"{path} is damaged, or not a MATLAB file: {error}") from None
+def _reason(error: BaseException) -> str:
+    """What an error says, on one line."""
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _matrix(content: dict[str, Any], name: str, path: Path) -> Any:
     """A variable as a matrix of numbers, dense or sparse."""
     matrix = content[name]
-    if not sparse.issparse(matrix):
-        matrix = np.asarray(matrix)
-    if matrix.dtype.kind not in "biuf" or matrix.ndim != 2 or 0 in matrix.shape:
+    if not isinstance(matrix, np.ndarray) and not sparse.issparse(matrix):
+        held = matrix.kind if isinstance(matrix, Unreadable) else "texts"
+        raise DataFileError(f"{path}: {name!r} should be a matrix of numbers; it holds {held}")
+    if matrix.ndim != 2 or 0 in matrix.shape:
         raise DataFileError(
-            f"{path}: {name!r} should be a matrix of numbers; it is {matrix.dtype} of shape "
-            f"{matrix.shape}"
+            f"{path}: {name!r} should be a matrix of numbers; it is of shape {matrix.shape}"
         )
     return matrix

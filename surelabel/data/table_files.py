@@ -11,22 +11,23 @@ import json
 import lzma
 import mmap
 import os
-import re
 import zlib
 from collections.abc import Callable
 from contextlib import nullcontext
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 
-from ..exceptions import TableError, first_few
+from ..exceptions import ParameterError, SurelabelError, TableError, first_few
 from ..files import replacing
 from ._delimited import Content, read_delimited
 from ._delimited import write_delimited as write_delimited  # for the layers above, too
+from ._json_lines import read_json_lines
+from ._sizes import no_memory, unpacked
 
 TEXT_FORMS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 JSON_FORMS = (".jsonl", ".ndjson")
@@ -61,6 +62,8 @@ BOMS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+#: Text encodings of Python's own, for words in names and programs.
+NOT_OF_FILES = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
 SOURCE = b"surelabel.source"
 
 
@@ -69,7 +72,19 @@ SOURCE = b"surelabel.source"
 
 def source_of(table: pa.Table) -> str:
     """The file that a table was read from, or "table"."""
-    return (table.schema.metadata or {}).get(SOURCE, b"table").decode()
+    return (table.schema.metadata or {}).get(SOURCE, b"table").decode("utf-8", "surrogatepass")
+
+
+def file_name(path: str | os.PathLike) -> str:
+    """A path as text."""
+    try:
+        return os.fsdecode(path)
+    except TypeError:
+        raise ParameterError(f"expected the name of a file, not {type(path).__name__}") from None
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def find_column(table: pa.Table, name: str, source: str | None = None) -> pa.ChunkedArray:
@@ -128,7 +143,7 @@ def read_table(
         It has rows, and columns of different names; row 1 of messages is the first one below the
         header.
     """
-    source, (form, compression) = os.fspath(path), form_of(path)
+    source, (form, compression) = file_name(path), form_of(path)
     delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
     if delimiter is not None and (
         len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0'
@@ -137,26 +152,27 @@ def read_table(
     if decimal not in (".", ","):
         raise TableError(f"{source}: decimals follow a point or a comma, not {decimal!r}")
     try:
+        content = _read_bytes(source, compression)
         if form in BINARY_FORMS:
-            table = _read_binary(source, form)
+            table = _read_binary(content, source, form)
         else:
-            content = _as_utf8(_read_bytes(source, compression), source, encoding)
+            content = _as_utf8(content, source, encoding)
             if form in JSON_FORMS:
-                table = _read_json(content, source)
+                table = read_json_lines(content, source)
             else:
                 table = read_delimited(content, source, delimiter=delimiter, decimal=decimal)
-    except pa.ArrowException as error:
+        return _checked(table, source)
+    except MemoryError:  # Arrow's, too
+        raise no_memory(source) from None
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise TableError(
-            f"{source}: the file is damaged, or no {form} file ({str(error).splitlines()[0]})"
+            f"{source}: the file is damaged, or no {form} file ({_first_line(error)})"
         ) from None
-    except OSError as error:
-        raise TableError(f"{source}: the file cannot be read ({error.strerror or error})") from None
-    return _checked(table, source)
 
 
 def form_of(path: str | os.PathLike) -> tuple[str, str]:
     """The form of a file and its compression, by its endings."""
-    endings = [ending.lower() for ending in Path(path).suffixes]
+    endings = [ending.lower() for ending in Path(file_name(path)).suffixes]
     compression = endings.pop() if endings and endings[-1] in COMPRESSIONS else ""
     form = endings[-1] if endings else ""
     if form not in FORMS or (compression and form in BINARY_FORMS):
@@ -174,17 +190,31 @@ def form_of(path: str | os.PathLike) -> tuple[str, str]:
 
 def _read_bytes(source: str, compression: str) -> Content:
     """All bytes of a text file: mapped into memory, not copied, where they are not compressed."""
-    with open(source, "rb") as file:
-        if not compression:
+    try:
+        with open(source, "rb") as file:
+            if compression:
+                return _unpacked(file, source, compression)
             regular = os.fstat(file.fileno()).st_size
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if regular else file.read()
-        try:
-            with COMPRESSIONS[compression](file, "rb") as stream:
-                return stream.read()
-        except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-            raise TableError(
-                f"{source}: the file is damaged, or not compressed as its name says ({error})"
-            ) from None
+    except OSError as error:
+        problem = error.strerror or str(error)
+    except SurelabelError:
+        raise
+    except ValueError as error:  # of names that no file can have
+        problem = str(error)
+    raise TableError(f"{source}: the file cannot be read ({problem})")
+
+
+def _unpacked(file: BinaryIO, source: str, compression: str) -> bytes:
+    try:
+        with COMPRESSIONS[compression](file, "rb") as stream:
+            return unpacked(stream, source, TableError)
+    except MemoryError:
+        raise
+    except (OSError, EOFError, lzma.LZMAError, zlib.error, pa.ArrowException) as error:
+        raise TableError(
+            f"{source}: the file is damaged, or not compressed as its name says ({error})"
+        ) from None
 
 
 def _as_utf8(content: Content, source: str, encoding: str | None) -> Content:
@@ -196,21 +226,9 @@ def _as_utf8(content: Content, source: str, encoding: str | None) -> Content:
     encoding = encoding or next(
         (name for bom, name in BOMS.items() if content[: len(bom)] == bom), "utf-8"
     )
-    try:
-        name = codecs.lookup(encoding).name
-    except LookupError:
-        raise TableError(
-            f"{source}: there is no encoding {encoding!r}; common ones are utf-8, latin-1, cp1252, "
-            "utf-16"
-        ) from None
+    name = _text_encoding(encoding, source)
     if name not in ("utf-8", "utf-8-sig"):
-        try:
-            content = content[:].decode(name).encode()
-        except UnicodeDecodeError as error:
-            line = content[: error.start].count(b"\n") + 1
-            raise TableError(
-                f"{source}: line {line} is not {encoding} ({error.reason}); name another encoding"
-            ) from None
+        content = _decoded(content, source, name)
     if (nul := content.find(b"\0")) >= 0:
         line = content[:nul].count(b"\n") + 1
         raise TableError(
@@ -219,6 +237,35 @@ def _as_utf8(content: Content, source: str, encoding: str | None) -> Content:
         )
     _check_utf8(content, source)
     return content
+
+
+def _text_encoding(encoding: str, source: str) -> str:
+    """The name by which Python knows an encoding of text files."""
+    try:
+        codec = codecs.lookup(encoding)
+    except (LookupError, ValueError):
+        codec = None
+    # Python has codecs that make no text (base64, zlib), and some for words within a text.
+    if codec is None or not codec._is_text_encoding or codec.name in NOT_OF_FILES:
+        raise TableError(
+            f"{source}: there is no encoding of text {encoding!r}; common ones are utf-8, latin-1, "
+            "cp1252, utf-16"
+        )
+    return codec.name
+
+
+def _decoded(content: Content, source: str, encoding: str) -> bytes:
+    """The content as UTF-8."""
+    try:
+        text = content[:].decode(encoding)
+    except UnicodeDecodeError as error:
+        line, reason = content[: error.start].count(b"\n") + 1, error.reason
+    else:
+        try:
+            return text.encode()
+        except UnicodeEncodeError as error:  # utf-7 can write half a character
+            line, reason = text[: error.start].count("\n") + 1, "half a character"
+    raise TableError(f"{source}: line {line} is not {encoding} ({reason}); name another encoding")
 
 
 def _check_utf8(content: Content, source: str) -> None:
@@ -239,34 +286,13 @@ def _check_utf8(content: Content, source: str) -> None:
             ) from None
 
 
-def _read_json(content: Content, source: str) -> pa.Table:
-    # One block, as far as Arrow allows: a type is found over a block, and rows are counted within
-    # it.
-    options = pa_json.ReadOptions(block_size=max(1 << 20, min(len(content) + 1, 1 << 30)))
-    try:
-        return pa_json.read_json(pa.BufferReader(pa.py_buffer(content)), read_options=options)
-    except pa.ArrowInvalid as error:
-        message = str(error).splitlines()[0].removeprefix("JSON parse error: ")
-    row = re.search(r"(.*) in row (\d+)$", message)
-    where = f"row {int(row[2]) + 1}" if row else "the file"
-    changed = re.match(r"Column\(/(.*?)(/.*)?\) changed from (\w+) to (\w+)", message)
-    if changed:
-        raise TableError(
-            f"{source}: {where}, column {changed[1]!r}: {changed[4]} where earlier rows have "
-            f"{changed[3]}; use one type"
-        )
-    raise TableError(
-        f"{source}: {where} is not a JSON object on a line of its own "
-        f"({row[1] if row else message})"
-    )
-
-
-def _read_binary(source: str, form: str) -> pa.Table:
-    open(source, "rb").close()  # which says in plain words why a file cannot be opened
+def _read_binary(content: Content, source: str, form: str) -> pa.Table:
+    if not len(content):
+        raise TableError(f"{source}: the file is empty")
+    file = pa.BufferReader(pa.py_buffer(content))
     if form == ".parquet":
-        with pq.ParquetFile(source, memory_map=True) as file:
-            return file.read()
-    file = pa.memory_map(source)
+        with pq.ParquetFile(file) as parquet:
+            return parquet.read()
     try:
         return pa.ipc.open_file(file).read_all()
     except pa.ArrowInvalid:  # Arrow has a second form, without the table of contents at the end
@@ -291,11 +317,26 @@ def _checked(table: pa.Table, source: str) -> pa.Table:
         )
     if not table.num_rows or not table.num_columns:
         raise TableError(f"{source}: the table has no {'rows' if table.num_columns else 'columns'}")
+    table.validate(full=True)  # else damaged cells could end the process when they are used
     for i, field in enumerate(table.schema):
+        _check_zones(field.type, f"{source}: column {field.name!r}")
         plain = _plain_type(field.type)
         if plain != field.type:
             table = table.set_column(i, field.name, table.column(i).cast(plain))
-    return table.replace_schema_metadata({SOURCE: source.encode()})
+    return table.replace_schema_metadata({SOURCE: source.encode("utf-8", "surrogatepass")})
+
+
+def _check_zones(kind: pa.DataType, where: str) -> None:
+    """Refuse times of a zone that is not known: they could be read, but not be printed."""
+    for i in range(kind.num_fields):
+        _check_zones(kind.field(i).type, where)
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        try:
+            pa.scalar(0, kind).as_py()
+        except (ValueError, LookupError, OSError):  # as zoneinfo raises them
+            raise TableError(
+                f"{where} holds times of a zone {kind.tz!r}, which is not known"
+            ) from None
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
@@ -349,7 +390,7 @@ def write_table(table: pa.Table, path: str | os.PathLike) -> None:
             COMPRESSIONS[compression](file, "wb") if compression else nullcontext(file) as stream,
         ):
             _write(table, stream, form)
-    except pa.ArrowException as error:
+    except (pa.ArrowException, OverflowError) as error:  # of times that Python does not have
         raise TableError(
             f"{path}: a {form} file cannot hold this table ({str(error).splitlines()[0]}); use "
             ".parquet"
@@ -369,7 +410,7 @@ def _write(table: pa.Table, file: BinaryIO, form: str) -> None:
     elif form in JSON_FORMS:
         for batch in table.to_batches(max_chunksize=1 << 14):
             lines = (
-                json.dumps(_without_nan(row), ensure_ascii=False, default=str)
+                json.dumps(_without_nan(row), ensure_ascii=False, default=_plain)
                 for row in batch.to_pylist()
             )
             file.write("".join(f"{line}\n" for line in lines).encode())
@@ -384,6 +425,13 @@ def _without_nan(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_nan(part) for part in value]
     return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has no form for: a text, but for whole numbers of more than 64 bits."""
+    if isinstance(value, Decimal) and value.as_tuple().exponent == 0:
+        return int(value)
+    return str(value)
 
 
 class _Lent(io.RawIOBase):
@@ -413,18 +461,23 @@ def from_frame(frame: Any) -> pa.Table:
     """
     import narwhals as nw
 
+    known = None
     try:
-        table = nw.maybe_reset_index(nw.from_native(frame, eager_only=True)).to_arrow()
-    except TypeError:
+        known = nw.from_native(frame, eager_only=True)
+        return _checked(nw.maybe_reset_index(known).to_arrow(), "table")
+    except (SurelabelError, MemoryError):
+        raise
+    except Exception as error:  # every library has errors of its own for what is no table
+        if known is None and isinstance(error, TypeError):
+            raise TableError(
+                "expected a data frame in memory (pandas, polars, pyarrow, ...), not "
+                f"{type(frame).__name__}"
+            ) from None
+        reason = " ".join("; ".join(map(str, error.args)).split())
         raise TableError(
-            "expected a data frame in memory (pandas, polars, pyarrow, ...), not "
-            f"{type(frame).__name__}"
+            f"the data frame cannot be made a table ({reason}); give each column one type and a "
+            "name of its own"
         ) from None
-    except (pa.ArrowException, ValueError) as error:
-        raise TableError(
-            f"the data frame cannot be made a table: {'; '.join(map(str, error.args))}"
-        ) from None
-    return _checked(table, "table")
 
 
 def to_frame(table: pa.Table, like: Any) -> Any:

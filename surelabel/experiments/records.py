@@ -8,18 +8,75 @@ import gzip
 import json
 import os
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 
+from ..data._sizes import no_memory, unpacked
 from ..files import naming, replacing
 from .cells import cells_of
-from .study import Study, StudyError, load_toml
+from .study import Study, StudyError, check_published, load_toml
 
 STUDY = "study.toml"
 RECORDS = "records.jsonl"
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and abs(value) < 1e300
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 2**53
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_configuration(value: Any) -> bool:
+    """A kind, and settings that are numbers, if they are no name and no matrix."""
+    return (
+        isinstance(value, dict)
+        and _is_text(value.get("kind"))
+        and _is_text(value.get("name", ""))
+        and all(
+            part is None or _is_number(part)
+            for key, part in value.items()
+            if key not in ("kind", "name", "matrix")
+        )
+    )
+
+
+def _table(of: Callable[[Any], bool] = lambda value: True) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, dict) and all(map(of, value.values()))
+
+
+def _list(of: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, list) and all(map(of, value))
+
+
+#: What the parts of a record and of a study are, where they are there.
+RECORD: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(
+        ("cell", "study", "dataset", "method", "selection", "scaling", "finished"), _is_text
+    ),
+    **dict.fromkeys(("fold", "n_folds", "n_train", "n_test", "n_select"), _is_count),
+    "configuration": _is_configuration,
+    "scores": _table(_is_number),
+    "seconds": lambda value: (
+        _table(_is_number)(value) and value.keys() >= {"select", "fit", "predict"}
+    ),
+    "curves": _table(_list(_is_number)),
+    **dict.fromkeys(("parameters", "versions", "machine"), _table()),
+}
+STUDIES: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("name", "title", "kind"), _is_text),
+    "datasets": _list(_is_text),
+    "methods": lambda value: _table()(value) or _list(_is_text)(value),
+}
 
 
 def read(folder: str | Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -42,8 +99,22 @@ def read(folder: str | Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     if not (folder / STUDY).is_file():
         raise StudyError(f"{folder}: this is not a results folder: it has no {STUDY}")
     path = folder / RECORDS
-    found = [*_earlier(folder), *_parse(path, path.read_bytes() if path.is_file() else b"")]
-    return load_toml(folder / STUDY), list({record["cell"]: record for record in found}.values())
+    try:
+        content = path.read_bytes() if path.is_file() else b""
+    except OSError as error:
+        raise StudyError(f"{path}: the records cannot be read ({error.strerror})") from None
+    found = [*_earlier(folder), *_parse(path, content)]
+    return _load_study(folder / STUDY), list({record["cell"]: record for record in found}.values())
+
+
+def _load_study(path: Path) -> dict[str, Any]:
+    """The tables of a study that was run; methods and data that are no longer known are fine."""
+    study = {"name": None} | load_toml(path)
+    for key, fits in STUDIES.items():
+        if key in study and not fits(study[key]):
+            raise StudyError(f"{path}: {key} is not what a study has there; run the study again")
+    check_published(study.get("published", {}), str(path))
+    return study
 
 
 def folders(results: str | Path) -> list[Path]:
@@ -152,8 +223,13 @@ class RecordWriter:
 def _earlier(folder: Path) -> list[dict[str, Any]]:
     """The records that were compressed."""
     path = folder / f"{RECORDS}.gz"
+    if not path.is_file():
+        return []
     try:
-        return _parse(path, gzip.decompress(path.read_bytes())) if path.is_file() else []
+        with gzip.open(path) as stream:
+            return _parse(path, unpacked(stream, path, StudyError))
+    except MemoryError:
+        raise no_memory(path) from None
     except (OSError, EOFError, zlib.error) as error:
         raise StudyError(
             f"{path}: the compressed records are damaged ({error}); take them from where they came "
@@ -169,11 +245,17 @@ def _parse(path: Path, content: bytes) -> list[dict[str, Any]]:
     for number, line in enumerate(content.split(b"\n")[:-1], start=1):
         try:
             record = json.loads(line)
+            wrong = [key for key, fits in RECORD.items() if key in record and not fits(record[key])]
             records.setdefault(record["cell"], record)
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise StudyError(
                 f"{path}: line {number} is not a record; remove that line and run the study again"
             ) from None
+        if wrong:
+            raise StudyError(
+                f"{path}: line {number}: {wrong[0]!r} is not what a record has there; remove that "
+                "line and run the study again"
+            )
     return list(records.values())
 
 

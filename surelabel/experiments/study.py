@@ -7,10 +7,12 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,7 @@ SOURCES = {
     "instance": ("rate",),
 }
 SCALINGS = ("none", "standard", "minmax", "unit")
+MOST_CONFIGURATIONS = 10_000
 PAPERS = Path(__file__).parent / "papers"
 
 _REQUIRED: Any = object()
@@ -221,7 +224,11 @@ def read_study(path: str | Path) -> Study:
         published=table.mapping("published"),
     )
     table.finish()
+    check_published(study.published, table.source)
     for dataset in study.datasets:
+        rows = catalog.describe(dataset).expected.examples
+        if study.folds > rows:
+            raise table.error("folds", f"is {study.folds}, but {dataset} has {rows} rows")
         if not study.configurations_of(dataset):
             raise table.error(
                 "configurations",
@@ -237,8 +244,43 @@ def load_toml(path: str | Path) -> dict[str, Any]:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise StudyError(f"{path}: the study cannot be read ({error.strerror})") from None
-    except ValueError as error:  # tomllib.TOMLDecodeError, UnicodeDecodeError
+    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, nested too deeply
         raise StudyError(f"{path}: this is not a TOML file ({error})") from None
+
+
+def check_published(published: Any, source: str) -> None:
+    """Refuse numbers to compare with that are in another form than the report reads."""
+
+    def check(fits: bool, place: str, form: str) -> None:
+        if not fits:
+            raise StudyError(f"{source}: published{place} must be {form}")
+
+    def is_number(value: Any) -> bool:
+        return type(value) in (int, float) and abs(value) < 1e300
+
+    def check_numbers(entry: Any, place: str) -> None:
+        check(isinstance(entry, dict), place, "a table such as { mean = 0.5, std = 0.1 }")
+        for key, value in entry.items():
+            if key in ("mean", "std"):
+                check(is_number(value), f"{place}.{key}", "a number")
+            elif key != "source":
+                check_numbers(value, f"{place}.{key}")
+
+    check(isinstance(published, dict), "", "a table")
+    for name, methods in published.items():
+        check(isinstance(methods, dict), f".{name}", "a table")
+        for key, entry in methods.items():
+            place = f".{name}.{key}"
+            if name != "win_tie_loss":
+                check_numbers(entry, place)
+                continue
+            check(isinstance(entry, dict), place, "a table")
+            for method, counts in entry.items():
+                check(
+                    isinstance(counts, list) and len(counts) == 3 and all(map(is_number, counts)),
+                    f"{place}.{method}",
+                    "a list of three counts: win, tie and loss",
+                )
 
 
 def _configurations(table: _Table) -> tuple[Configuration, ...]:
@@ -266,15 +308,18 @@ def _configurations(table: _Table) -> tuple[Configuration, ...]:
             ranges = {key: part.numbers(key, 0, 1) for key in SOURCES[kind]}
         if kind != "real":
             ranges["missing"] = part.numbers("missing", 0, 1, default=[None])
+        if len(found) + prod(map(len, ranges.values())) > MOST_CONFIGURATIONS:
+            raise table.error(
+                "configurations",
+                f"hold more than {MOST_CONFIGURATIONS} settings; make several studies",
+            )
         found += [
             Configuration(kind, name, **dict(zip(ranges, values, strict=True)))
             for values in product(*ranges.values())
         ]
         part.finish()
-    settings = [(c.kind, c.corruption) for c in found]
-    twice = [
-        str(c) for c, setting in zip(found, settings, strict=True) if settings.count(setting) > 1
-    ]
+    settings = Counter(f"{c.kind} {c.corruption}" for c in found)
+    twice = [str(c) for c in found if settings[f"{c.kind} {c.corruption}"] > 1]
     if twice:
         raise table.error("configurations", f"hold the same setting more than once: {twice[0]}")
     return tuple(found)
@@ -436,11 +481,20 @@ class _Table:
                 raise self.error(
                     f"{key}.{name}", f"is no parameter of this method{_meant(name, allowed)}"
                 )
+        if not _is_plain(value):
+            raise self.error(key, "must hold texts, numbers, true and false, not dates or times")
         return value
 
     def finish(self) -> None:
         for key in self._left:
             raise self.error(key, f"is not a key of a study{_meant(key, self._seen)}")
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is the same in JSON, in which records are written."""
+    if isinstance(value, dict | list):
+        return all(map(_is_plain, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, str | int | float)
 
 
 def _meant(value: Any, options: Any) -> str:
@@ -461,4 +515,6 @@ def _toml(value: Any) -> str:
         )
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, float):  # which may be inf or nan
+        return repr(value)
     return json.dumps(value, ensure_ascii=False)

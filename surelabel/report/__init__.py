@@ -132,5 +132,6 @@ def write_files(files: dict[str, str], output: Path) -> list[Path]:
     with making_folders(paths), replacing_all(paths) as places:
         for place, content in zip(places, files.values(), strict=True):
             with naming(place):
-                place.write_bytes(content.encode())
+                # names of files need not be UTF-8
+                place.write_bytes(content.encode(errors="replace"))
     return paths

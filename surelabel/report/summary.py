@@ -404,7 +404,7 @@ def _win_tie_loss(
         total = {
             method: np.sum([line[method] for line in whole], axis=0).tolist()
             for method in methods[1:]
-            if whole
+            if whole and all(method in line for line in whole)
         }
         lines.append(_counts("Total", counted, methods, total))
     return lines if len(methods) > 1 else []

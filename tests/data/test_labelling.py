@@ -403,3 +403,57 @@ def test_a_million_rows():
         for cell in cells.take(pa.array(picked)).to_pylist()
     ]
     assert found.candidates[picked].to_lists() == expected
+
+
+# -------------------------------------------------------------------- lists in text
+
+
+@pytest.mark.parametrize(
+    ("cell", "labels"),
+    [
+        ("['a', 'b']", ["a", "b"]),
+        ("['it\\'s', \"b\", ]", ["b", "it's"]),
+        ("[1, 2.0, None]", ["1", "2"]),
+        ("[]", []),
+        ("['\\xe9\\u0142']", ["éł"]),
+        ('["2024-06-01", "NA"]', ["2024-06-01", "NA"]),
+        ("[9223372036854775808]", ["9223372036854775808"]),
+    ],
+)
+def test_lists_as_json_or_python_prints_them(cell, labels):
+    table = pa.table({"l": [cell, '["other"]']})
+    found = read_labels(table, Labelling(labels="l")).candidates
+    assert [str(label) for label in found.to_lists()[0] if label != "other"] == labels
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        *("[{[]: 1}]", "[{1, 2}]", "[f'x']", "[b'x']", "[a]", "[1+1]", "['a' 'b']", "['\\d']"),
+        *("[" * 10**5 + "]" * 10**5, "[" + "-" * 10**5 + "1]", "[" + "(" * 10**4 + "]", "[0x1F]"),
+        *(
+            "['a', ['b']]",
+            '["\\ud800"]',
+            "['\\ud800']",
+            "['\\U00110000']",
+            "[1.5]",
+            "[NaN,]",
+        ),
+        *("[" + "9" * 5000 + "]", "['" + "a" * 10**5, "[1e999]", "[01]"),
+    ],
+    ids=lambda text: text[:12],
+)
+def test_what_is_no_list_of_labels_is_refused_with_its_place(cell):
+    table = pa.table({"l": ["['a']", cell if cell.endswith("]") else cell + "]", "['b']"]})
+    with pytest.raises(TableError, match=r"^table: row 2, column 'l': ") as caught:
+        read_labels(table, Labelling(labels="l"))
+    assert "\n" not in str(caught.value)
+
+
+def test_numbers_and_times_that_python_does_not_have():
+    big = pa.array([10**40, 10**40 + 1], pa.decimal256(50, 0))
+    found = read_labels(pa.table({"l": big}), Labelling(labels="l")).candidates.classes
+    assert found.tolist() == [str(10**40), str(10**40 + 1)]
+    late = pa.array([2**62, 1], pa.timestamp("s"))
+    with pytest.raises(TableError, match="column 'l' holds a time that cannot be a label"):
+        read_labels(pa.table({"l": late}), Labelling(labels="l"))

@@ -3,13 +3,16 @@ sentence.
 """
 
 import struct
+import tracemalloc
 
 import numpy as np
 import pytest
 from scipy import io, sparse
 
+from surelabel.data import readers
+from surelabel.data._mat import Unreadable, load_mat
 from surelabel.data.readers import read_csv, read_mat, read_npz
-from surelabel.exceptions import DataFileError
+from surelabel.exceptions import DataFileError, MemoryNeedError
 
 X = np.array([[0.5, -1.0], [2.0, 3.0], [4.0, 5.0], [0.0, 1.0]])
 CANDIDATES = [[0, 2], [1], [0, 1, 2], [2]]
@@ -174,3 +177,81 @@ def test_a_damaged_npz_is_refused(tmp_path, content):
     (tmp_path / "a.npz").write_bytes(content)
     with pytest.raises(DataFileError, match="damaged"):
         read_npz(tmp_path / "a.npz")
+
+
+def test_matlab_variables_are_those_that_scipy_reads(tmp_path):
+    rng = np.random.default_rng(0)
+    variables = {
+        **{kind: rng.integers(0, 100, (3, 5)).astype(kind) for kind in ("i1", "u2", "i8", "f4")},
+        "cube": rng.normal(size=(2, 3, 4)),
+        "scalar": np.array([[7.5]]),
+        "empty": np.zeros((0, 3)),
+        "truth": np.array([[True, False]]),
+        "sparse": sparse.csc_array(np.eye(4)[:, [0, 2, 2]]),
+        "nothing": sparse.csc_array((3, 2)),
+    }
+    for compressed in (False, True):
+        io.savemat(tmp_path / "a.mat", variables, do_compression=compressed)
+        found = load_mat(tmp_path / "a.mat")
+        assert list(found) == list(variables)
+        for name, expected in variables.items():
+            assert found[name].shape == expected.shape
+            difference = found[name] != expected
+            assert not (difference.nnz if sparse.issparse(expected) else difference.any())
+            assert found[name].dtype == expected.dtype
+
+
+def test_matlab_texts_and_other_kinds(tmp_path):
+    content = {
+        "word": "naïve 😀",
+        "rows": np.array(["ab ", "cde"]),
+        "names": np.array(["cat", "a dog", "λ"], object),
+        "mixed": np.array([1, "x"], object),
+        "part": {"a": 1},
+        "complex": np.array([[1 + 2j]]),
+    }
+    io.savemat(tmp_path / "a.mat", content)
+    assert load_mat(tmp_path / "a.mat") == {
+        "word": ["naïve 😀"],
+        "rows": ["ab ", "cde"],
+        "names": ["cat", "a dog", "λ"],
+        "mixed": Unreadable("cells"),
+        "part": Unreadable("a struct"),
+        "complex": Unreadable("complex numbers"),
+    }
+
+
+def test_unpacking_of_archives_stops_at_the_limit(tmp_path, monkeypatch):
+    write_mat(tmp_path / "a.mat", more=np.zeros(4_000_000))
+    np.savez_compressed(tmp_path / "a.npz", X=np.zeros((10_000, 100)), y=np.zeros(10_000))
+    monkeypatch.setenv("SURELABEL_MAX_UNPACKED", "0.005")
+    tracemalloc.start()
+    for read, name in ((read_mat, "a.mat"), (read_npz, "a.npz")):
+        with pytest.raises(DataFileError, match=r"unpacked, the file has more than 0\.005 GB"):
+            read(tmp_path / name)
+    assert tracemalloc.get_traced_memory()[1] < 12e6
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize(("reader", "name"), [(read_mat, "a.mat"), (read_npz, "a.npz")])
+def test_memory_that_runs_out_is_not_called_something_else(tmp_path, monkeypatch, reader, name):
+    write_mat(tmp_path / "a.mat")
+    np.savez(tmp_path / "a.npz", X=X, y=np.array(TRUTH))
+
+    def full(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(readers, "load_mat", full)
+    monkeypatch.setattr(np, "load", full)
+    with pytest.raises(MemoryNeedError) as caught:
+        reader(tmp_path / name)
+    assert "damaged" not in str(caught.value)
+
+
+def test_sparse_positions_outside_the_matrix_are_refused(tmp_path):
+    path = tmp_path / "a.mat"
+    matrix = sparse.csc_matrix(TARGET.astype(float))
+    matrix.indices[0] = 2_000_000
+    io.savemat(path, {"data": X, "partial_target": PARTIAL, "target": matrix})
+    with pytest.raises(DataFileError, match=r"a\.mat is damaged"):
+        read_mat(path)

@@ -8,6 +8,7 @@ import gzip
 import lzma
 import os
 import random
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -28,7 +29,7 @@ from surelabel.data.table_files import (
     to_frame,
     write_table,
 )
-from surelabel.exceptions import TableError
+from surelabel.exceptions import MemoryNeedError, ParameterError, TableError
 
 ROWS = {
     "name": ["a,b", 'say "x"', "two\nlines", None, ""],
@@ -106,7 +107,7 @@ def test_another_encoding_must_be_named(tmp_path):
     )
     assert content_of(tmp_path, content, encoding="latin-1")["b"].to_pylist() == ["y", "café"]
     assert refusal(tmp_path, content, encoding="latin-one").startswith(
-        "there is no encoding 'latin-one'; common ones are utf-8"
+        "there is no encoding of text 'latin-one'; common ones are utf-8"
     )
     assert refusal(tmp_path, content, encoding="ascii").startswith("line 3 is not ascii")
     assert refusal(tmp_path, "naïve\n1\n".encode("latin-1")).startswith(
@@ -115,6 +116,44 @@ def test_another_encoding_must_be_named(tmp_path):
     assert content_of(tmp_path, "a\nü\n".encode("utf-16-le"), encoding="utf-16-le")[
         "a"
     ].to_pylist() == ["ü"]
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    [
+        *("rot13", "base64", "hex", "zlib", "bz2", "quopri", "uu", "punycode", "idna", "undefined"),
+        *("raw_unicode_escape", "unicode_escape", "none", "a\0b", "\udce9", "é" * 500),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+def test_codecs_that_are_no_encodings_of_files_are_refused(tmp_path, encoding, name):
+    message = refusal(tmp_path, '{"a": "\\ud800"}\n', name, encoding=encoding)
+    assert message.startswith(f"there is no encoding of text {encoding!r}")
+
+
+def test_half_a_character_is_refused_with_its_line(tmp_path):
+    content = b"a,b\n1,2\n3,+2AA-\n"
+    assert refusal(tmp_path, content, encoding="utf-7").startswith(
+        "line 3 is not utf-7 (half a character); name another encoding"
+    )
+    assert refusal(tmp_path, b"a\n\xed\xa0\x80\n").startswith("line 2 holds the byte 0xed")
+
+
+@pytest.mark.parametrize("name", [b"p\xe9ts.csv", b"p\xe9ts.parquet", b"p\xe9ts.jsonl.gz"])
+def test_names_of_files_need_not_be_utf8(tmp_path, name):
+    path = os.path.join(os.fsencode(tmp_path), name)
+    write_table(pa.table({"a": [1, 2]}), os.fsdecode(path))
+    table = read_table(path)  # bytes are a path, too
+    assert table.to_pydict() == {"a": [1, 2]}
+    assert source_of(table) == os.fsdecode(path)
+    with pytest.raises(TableError, match="there is no column 'b'"):
+        find_column(table, "b")
+
+
+def test_what_is_no_name_of_a_file_is_refused():
+    for path, error in ((5, ParameterError), ("a\0.csv", TableError), ("\ud800.csv", TableError)):
+        with pytest.raises(error):
+            read_table(path)
 
 
 def test_types_are_found_over_the_whole_file(tmp_path, monkeypatch):
@@ -321,6 +360,66 @@ def test_compression_is_real_and_damage_is_seen(tmp_path):
         )
 
 
+@pytest.mark.parametrize(
+    ("name", "pack"),
+    [
+        ("a.csv.gz", gzip.compress),
+        ("a.csv.bz2", bz2.compress),
+        ("a.csv.xz", lzma.compress),
+        ("a.jsonl.zst", lambda text: pa.compress(text, "zstd", asbytes=True)),
+    ],
+)
+def test_unpacking_stops_at_the_limit(tmp_path, monkeypatch, name, pack):
+    path = tmp_path / name
+    path.write_bytes(pack(b"a\n" + b" " * 50_000_000))
+    monkeypatch.setenv("SURELABEL_MAX_UNPACKED", "0.01")
+    tracemalloc.start()
+    with pytest.raises(TableError, match=r"unpacked, the file has more than 0\.01 GB and is read"):
+        read_table(path)
+    assert tracemalloc.get_traced_memory()[1] < 30e6
+    tracemalloc.stop()
+    for wrong in ("-1", "nan", "lots", "1e30"):
+        monkeypatch.setenv("SURELABEL_MAX_UNPACKED", wrong)
+        with pytest.raises(ParameterError, match="SURELABEL_MAX_UNPACKED should be a number of GB"):
+            read_table(path)
+
+
+@pytest.mark.parametrize("error", [MemoryError, pa.ArrowMemoryError])
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.jsonl", "a.parquet", "a.arrow"])
+def test_memory_that_runs_out_is_not_called_something_else(tmp_path, monkeypatch, name, error):
+    write_table(pa.table({"a": [1]}), tmp_path / name)
+
+    def full(*_):
+        raise error("malloc of size 1000 failed")
+
+    for place in ("_unpacked", "_as_utf8", "_read_binary", "_checked"):
+        monkeypatch.setattr(table_files, place, full)
+    with pytest.raises(MemoryNeedError) as caught:
+        read_table(tmp_path / name)
+    assert "memory ran out while the file" in str(caught.value)
+    assert "damaged" not in str(caught.value)
+
+
+def test_damaged_cells_are_seen_before_they_are_used(tmp_path):
+    def invalid(kind, data):
+        offsets = pa.py_buffer(np.array([0, 2], np.int32))
+        return pa.Array.from_buffers(kind, 1, [None, offsets, pa.py_buffer(data)])
+
+    table = pa.table({"a": invalid(pa.string(), b"\xff\xfe")})
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as writer:
+        writer.write_table(table)
+    for name in ("a.parquet", "a.arrow"):
+        with pytest.raises(TableError, match=r"the file is damaged, or no .* UTF8"):
+            read_table(tmp_path / name)
+    with pytest.raises(TableError, match=r"the data frame cannot be made a table .*UTF8"):
+        from_frame(table)
+    zone = pa.table({"t": pa.array([0], pa.timestamp("us", "Mars/Base"))})
+    pq.write_table(zone, tmp_path / "a.parquet")
+    with pytest.raises(TableError, match="column 't' holds times of a zone 'Mars/Base'"):
+        read_table(tmp_path / "a.parquet")
+
+
 @pytest.mark.parametrize("name", ["a.parquet", "a.feather", "a.arrow"])
 def test_damaged_binary_files_are_refused(tmp_path, name):
     write_table(pa.table(ROWS), tmp_path / "good.parquet")
@@ -367,14 +466,14 @@ def test_rare_types_become_common_ones(tmp_path):
     [
         (
             '{"a": 1}\n{"a": 2}\n{"a": "x"}\n',
-            "row 3, column 'a': string where earlier rows have number; use one type",
+            "row 3, column 'a': a text where earlier rows have a number; use one type",
         ),
         (
             '{"a": [1]}\n{"a": ["x"]}\n',
-            "row 2, column 'a': string where earlier rows have number; use one type",
+            "row 2, column 'a': a text where earlier rows have a number; use one type",
         ),
-        ('{"a": 1}\n{"a": \n', "row 2 is not a JSON object on a line of its own"),
-        ("[1, 2]\n", "row 1"),
+        ('{"a": 1}\n{"a": \n', "line 2 is not a JSON object on a line of its own"),
+        ("[1, 2]\n", "line 1 is not a JSON object on a line of its own (it is a list)"),
         ("", "the file is empty"),
     ],
 )
@@ -568,10 +667,39 @@ def test_what_is_no_frame_is_refused():
         from_frame({"a": [1]})
     with pytest.raises(TableError, match="not LazyFrame"):
         from_frame(pl.DataFrame({"a": [1]}).lazy())
-    with pytest.raises(TableError, match=r"the data frame cannot be made a table: .*column a"):
+    with pytest.raises(TableError, match=r"the data frame cannot be made a table \(.*column a"):
         from_frame(pd.DataFrame({"a": [1, "x", [2]]}))
     with pytest.raises(TableError, match="no rows"):
         from_frame(pd.DataFrame({"a": []}))
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame([[1, 2]], columns=["a", "a"]),
+        pd.DataFrame({"a": [{1}, object()]}),
+        pd.DataFrame({"a": ["\ud800"]}, dtype=object),
+        pd.DataFrame({"a": [1 + 2j]}),
+        pd.DataFrame({"a": [2**70, -1, "x"]}, dtype=object),
+        pd.DataFrame({"a": [pd.DataFrame({"b": [1]})]}),
+        pd.DataFrame(index=[1, 2]),
+        pa.table({}),
+        None,
+        5,
+        "a.csv",
+        np.ones((2, 2)),
+        [{"a": 1}],
+    ],
+    ids=repr,
+)
+def test_odd_frames_are_refused_in_one_sentence(frame):
+    with pytest.raises(TableError) as caught:
+        from_frame(frame)
+    assert "\n" not in str(caught.value)
+
+
+def test_names_that_are_no_texts_are_written_as_texts():
+    assert from_frame(pd.DataFrame({0: [1], 1: [2]})).column_names == ["0", "1"]
 
 
 # -------------------------------------------------------------------- names

@@ -89,7 +89,9 @@ def test_numbers_that_json_does_not_have_are_refused_whole(tmp_path, study, ids)
     assert read(tmp_path)[1] == [{"cell": ids[0], "accuracy": 1}]
 
 
-@pytest.mark.parametrize("line", ["nonsense", "[1]", '{"no": "cell"}', ""])
+@pytest.mark.parametrize(
+    "line", ["nonsense", "[1]", '{"no": "cell"}', "", "[" * 10**5, '{"cell": []}', "5", "9" * 5000]
+)
 def test_a_broken_line_inside_is_named(tmp_path, study, ids, line):
     write(tmp_path, study, {"cell": ids[0]})
     with open(tmp_path / "records.jsonl", "a") as file:
@@ -155,4 +157,42 @@ def test_folders_with_records(tmp_path, study, ids):
 
 def test_what_is_no_results_folder(tmp_path):
     with pytest.raises(StudyError, match=r"this is not a results folder: it has no study\.toml"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        *({"fold": "x"}, {"fold": True}, {"n_train": -1}, {"method": 5}, {"scores": {"a": None}}),
+        *({"scores": [1]}, {"scores": {"a": 1e999}}, {"seconds": {"fit": 1}}, {"curves": {"a": 1}}),
+        *({"configuration": {}}, {"configuration": {"kind": "real", "p": "x"}}, {"machine": 1}),
+    ],
+    ids=str,
+)
+def test_parts_of_a_record_are_what_they_should_be(tmp_path, study, ids, part):
+    write(tmp_path, study, {"cell": ids[0]})
+    with open(tmp_path / "records.jsonl", "a") as file:
+        file.write(json.dumps({"cell": ids[1]} | part) + "\n")
+    with pytest.raises(StudyError, match=rf"line 2: '{next(iter(part))}' is not what a record has"):
+        read(tmp_path)
+
+
+def test_unpacking_stops_at_the_limit(tmp_path, study, ids, monkeypatch):
+    write(tmp_path, study, {"cell": ids[0]})
+    (tmp_path / "records.jsonl.gz").write_bytes(gzip.compress(b"\n" * 20_000_000))
+    monkeypatch.setenv("SURELABEL_MAX_UNPACKED", "0.01")
+    with pytest.raises(StudyError, match=r"records\.jsonl\.gz: unpacked, the file has more than"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [('name = "small"', "name = 5"), ('["glass"]', "[5]"), ("{}", '{ glass = { SURE = "x" } }')],
+)
+def test_a_damaged_study_of_a_run_is_refused(tmp_path, study, ids, old, new):
+    write(tmp_path, study, {"cell": ids[0]})
+    path = tmp_path / "study.toml"
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new, 1 if old != "{}" else -1))
+    with pytest.raises(StudyError, match=r"study\.toml: "):
         read(tmp_path)

@@ -207,3 +207,26 @@ def test_beyond_chooses_kernel_and_bandwidth_without_true_labels():
     assert paper.parameters == chosen.parameters == {}
     assert set(chosen.grid) == {"kernel", "bandwidth", "lam", "beta"}
     assert {k: chosen.grid[k] for k in paper.grid} == paper.grid
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("folds = 5", "folds = 1000000000", "folds is 1000000000, but glass has 214 rows"),
+        ("r = 1", "r = [" + ",".join(map(str, range(9999))) + "]", "hold more than 10000 settings"),
+        ("n_neighbors = 5", "n_neighbors = 2020-01-01", "must hold texts, numbers, true and false"),
+        ("folds = 5", "folds = 5\npublished = { glass = 5 }", "published.glass must be a table"),
+        ("r = 1", "r = " + "[" * 10**4, "this is not a TOML file"),
+        ("folds = 5", "folds = " + "9" * 5000, "this is not a TOML file"),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_studies_that_no_one_could_run_are_refused(study_file, old, new, message):
+    with pytest.raises(StudyError, match=message):
+        read_study(study_file((old, new)))
+
+
+def test_infinity_is_written_as_toml_has_it(study_file, tmp_path):
+    study = read_study(study_file(("n_neighbors = 5", "n_neighbors = inf")))
+    (tmp_path / "again.toml").write_text(study.to_toml())
+    assert read_study(tmp_path / "again.toml") == study

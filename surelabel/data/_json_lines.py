@@ -1,0 +1,244 @@
+"""JSON lines → :class:`pyarrow.Table` without a loss: a text stays a text, whatever it looks like,
+and a whole number keeps all its digits.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import chain
+from math import inf
+from typing import Any
+
+import pyarrow as pa
+
+from ..exceptions import TableError
+from ._delimited import Content
+
+#: Bytes of text whose rows are Python objects at the same time.
+PIECE = 4 << 20
+#: Objects and lists within each other.
+DEEPEST = 64
+#: A table of more cells than this has a value in at least one of so many.
+FREE_CELLS, SPARSEST = 10_000_000, 1000
+#: Digits of the longest whole number that Arrow holds.
+MOST_DIGITS = 76
+LONG, LONGER = pa.decimal128(38, 0), pa.decimal256(MOST_DIGITS, 0)
+SIMPLE = {bool: pa.bool_(), float: pa.float64(), str: pa.string()}
+#: An escape that may be half a character.
+HALF = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+class _RefusedError(ValueError):
+    """What is wrong with a value, alone or beside others."""
+
+
+def read_json_lines(content: Content, source: str) -> pa.Table:
+    """Read the text, which is UTF-8: an object on every line, its keys the columns.
+
+    Whole numbers are int64, or decimals where one has more than 64 bits; beside numbers with
+    fractions they are floats. Null and a key that is not there are missing.
+    """
+    columns: dict[str, _Column] = {}
+    n_rows = n_values = 0
+    for rows in _pieces(content, source):
+        for key in dict.fromkeys(chain.from_iterable(rows)):
+            if key not in columns:
+                columns[key] = _Column(key, source, n_rows)
+        n_values += sum(map(len, rows))
+        if (n_rows + len(rows)) * len(columns) > FREE_CELLS + SPARSEST * n_values:
+            raise TableError(
+                f"{source}: the rows have {len(columns)} different keys, and few have the same; "
+                "use the same keys in every row"
+            )
+        for key, column in columns.items():
+            column.append([row.get(key) for row in rows])
+        n_rows += len(rows)
+    return pa.table({key: column.finish() for key, column in columns.items()})
+
+
+# -------------------------------------------------------------------- lines
+
+
+def _pieces(content: Content, source: str) -> Iterator[list[dict[str, Any]]]:
+    """The rows, some at a time."""
+    decode = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_number).decode
+    start = number = 0
+    while start < len(content):
+        end = content.find(b"\n", start + PIECE) + 1 or len(content)
+        text = content[start:end].decode("utf-8" if start else "utf-8-sig")
+        start, rows = end, []
+        for line in text.removesuffix("\n").split("\n"):
+            number += 1
+            if not line or line.isspace():
+                continue
+            try:
+                row = decode(line)
+                if type(row) is not dict:
+                    raise _RefusedError(f"it is {_name(row)}")
+                if HALF.search(line):
+                    json.dumps(row, ensure_ascii=False).encode()
+                rows.append(row)
+            except (ValueError, RecursionError) as error:
+                raise TableError(
+                    f"{source}: line {number} is not a JSON object on a line of its own "
+                    f"({_reason(error)})"
+                ) from None
+        if rows:
+            yield rows
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _RefusedError(f"the key {twice[:40]!r} is there twice")
+    return found
+
+
+def _no_number(text: str) -> None:
+    raise _RefusedError(f"JSON has no {text}; write null for what is missing")
+
+
+def _reason(error: Exception) -> str:
+    match error:
+        case json.JSONDecodeError():
+            return f"{error.msg} at character {error.colno}"
+        case UnicodeEncodeError():
+            return f"{error.object[error.start]!a} is half a character"
+        case _RefusedError():
+            return str(error)
+        case RecursionError():
+            return "it is nested too deeply"
+    return f"a whole number has more than {MOST_DIGITS} digits; put it in quotes"
+
+
+# -------------------------------------------------------------------- columns
+
+
+class _Column:
+    """The values of one key, in the type that they have in common so far."""
+
+    def __init__(self, name: str, source: str, n_missing: int) -> None:
+        self.name, self.source = name, source
+        self.type = pa.null()
+        self.chunks: list[pa.Array] = [pa.nulls(n_missing)]
+
+    def append(self, values: list) -> None:
+        """Add the values of the next rows."""
+        first = sum(map(len, self.chunks)) + 1
+        try:
+            self.type = _common(self.type, _type(values))
+        except _RefusedError:
+            for row, value in enumerate(values, start=first):
+                try:
+                    self.type = _common(self.type, _type([value]))
+                except _RefusedError as error:
+                    raise self._error(row, str(error)) from None
+        self.chunks += self._converted(values, first)
+
+    def finish(self) -> pa.ChunkedArray:
+        """The whole column; what was read before its type was known is made anew."""
+        chunks, first = [], 1
+        for chunk in self.chunks:
+            if chunk.type == self.type:
+                chunks.append(chunk)
+            elif pa.types.is_null(chunk.type):
+                chunks.append(pa.nulls(len(chunk), self.type))
+            else:
+                chunks += self._converted(chunk.to_pylist(), first)
+            first += len(chunk)
+        return pa.chunked_array(chunks, self.type)
+
+    def _converted(self, values: list, first: int) -> list[pa.Array]:
+        """The values, which stand in the rows from ``first`` on, in the column's type."""
+        try:
+            array = pa.array(values, self.type)
+        except (pa.ArrowInvalid, OverflowError):
+            row = next(row for row, value in enumerate(values) if self._loses(value))
+            raise self._error(
+                first + row,
+                f"{str(values[row])[:40]} would lose digits beside numbers with fractions; put "
+                "the numbers of this column in quotes",
+            ) from None
+        return array.chunks if isinstance(array, pa.ChunkedArray) else [array]
+
+    def _loses(self, value: Any) -> bool:
+        try:
+            pa.array([value], self.type)
+        except (pa.ArrowInvalid, OverflowError):
+            return True
+        return False
+
+    def _error(self, row: int, problem: str) -> TableError:
+        return TableError(f"{self.source}: row {row}, column {self.name!r}: {problem}")
+
+
+def _type(values: list, depth: int = 0) -> pa.DataType:
+    """The type that the values have in common."""
+    if depth > DEEPEST:
+        raise _RefusedError(f"lists or objects are nested more than {DEEPEST} deep")
+    found = pa.null()
+    for kind in dict.fromkeys(map(type, values)):
+        if kind is type(None):
+            continue
+        found = _common(found, _type_of(kind, [v for v in values if type(v) is kind], depth))
+    return found
+
+
+def _type_of(kind: type, values: list, depth: int) -> pa.DataType:
+    """The type of values that are all of one kind."""
+    if kind is float and (inf in values or -inf in values):
+        raise _RefusedError("a number beyond 1.8e308, the largest there is; put it in quotes")
+    if kind in SIMPLE:
+        return SIMPLE[kind]
+    if kind is int:
+        size = max(max(values), -1 - min(values))
+        if size < 2**63:
+            return pa.int64()
+        if size >= 10**MOST_DIGITS:
+            raise _RefusedError(
+                f"a whole number has more than {MOST_DIGITS} digits; put it in quotes"
+            )
+        return LONG if size < 10**38 else LONGER
+    if kind is list:
+        return pa.list_(_type(list(chain.from_iterable(values)), depth + 1))
+    keys = dict.fromkeys(chain.from_iterable(values))
+    return pa.struct(
+        [(key, _type([value[key] for value in values if key in value], depth + 1)) for key in keys]
+    )
+
+
+def _common(a: pa.DataType, b: pa.DataType) -> pa.DataType:
+    """The type that holds what both hold."""
+    if a == b or pa.types.is_null(b):
+        return a
+    if pa.types.is_null(a):
+        return b
+    numbers = (pa.int64(), LONG, LONGER, pa.float64())
+    if a in numbers and b in numbers:
+        return max(a, b, key=numbers.index)
+    if pa.types.is_list(a) and pa.types.is_list(b):
+        return pa.list_(_common(a.value_type, b.value_type))
+    if pa.types.is_struct(a) and pa.types.is_struct(b):
+        fields = {field.name: field.type for field in a}
+        for field in b:
+            fields[field.name] = _common(fields.get(field.name, pa.null()), field.type)
+        return pa.struct(list(fields.items()))
+    raise _RefusedError(f"{_kind(b)} where earlier rows have {_kind(a)}; use one type")
+
+
+def _kind(kind: pa.DataType) -> str:
+    if pa.types.is_string(kind):
+        return "a text"
+    if pa.types.is_list(kind):
+        return "a list"
+    if pa.types.is_struct(kind):
+        return "an object"
+    return "true or false" if pa.types.is_boolean(kind) else "a number"
+
+
+def _name(value: Any) -> str:
+    return "null" if value is None else _kind(_type([value]))

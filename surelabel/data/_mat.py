@@ -1,0 +1,178 @@
+"""MATLAB files (v5 and v7) → arrays. scipy's reader ends the process on some damaged files, so the
+few kinds of variables that are used here are read by what cannot.
+
+The format: "MAT-File Format", The MathWorks. A file is a header of 128 bytes and elements, each a
+tag (type, number of bytes) and its data, which are filled up to a multiple of 8 bytes.
+"""
+
+from __future__ import annotations
+
+import mmap
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from ..exceptions import DataFileError
+from ._sizes import PIECE, limit, too_large
+
+#: Types of elements.
+NUMBERS = {
+    **{1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4"},
+    **{7: "f4", 9: "f8", 12: "i8", 13: "u8"},
+}
+TEXTS = {1: "latin-1", 2: "utf-8", 4: "utf-16", 16: "utf-8", 17: "utf-16", 18: "utf-32"}
+MATRIX, COMPRESSED = 14, 15
+#: Classes of variables.
+CELL, CHAR, SPARSE = 1, 4, 5
+CLASSES = {
+    **{6: "f8", 7: "f4", 8: "i1", 9: "u1", 10: "i2", 11: "u2"},
+    **{12: "i4", 13: "u4", 14: "i8", 15: "u8"},
+}
+COMPLEX, LOGICAL = 0x0800, 0x0200
+
+
+class Unreadable(NamedTuple):
+    """A variable that is neither numbers nor texts, such as a struct."""
+
+    kind: str
+
+
+class _Element(NamedTuple):
+    type: int
+    data: memoryview
+
+
+def load_mat(path: Path) -> dict[str, Any]:
+    """The variables of a file: arrays, sparse arrays, lists of texts, or :class:`Unreadable`."""
+    with open(path, "rb") as file:
+        header = file.read(128)
+        if header[124:126] in (b"\0\2", b"\2\0") and header[126:] in (b"IM", b"MI"):
+            raise DataFileError(
+                f"{path} is a MATLAB v7.3 file; save it in MATLAB with save(..., '-v7')"
+            )
+        order = {b"\0\1IM": "<", b"\1\0MI": ">"}.get(header[124:])
+        if order is None:
+            raise DataFileError(
+                f"{path} is damaged, or not a MATLAB file of version 5 or 7: its header is another"
+            )
+        content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))[128:]
+    reader, left, variables = _Reader(order), limit(), {}
+    try:
+        for element in reader.elements(content):
+            if element.type == COMPRESSED:
+                unpacked = _inflate(element.data, left)
+                if unpacked is None:
+                    raise too_large(path, DataFileError)
+                left -= len(unpacked)
+                element = next(reader.elements(memoryview(unpacked)))
+            if element.type == MATRIX:
+                name, value = reader.variable(element.data)
+                variables[name] = value
+    except DataFileError:
+        raise
+    except (ValueError, IndexError, StopIteration, TypeError, zlib.error, RecursionError) as error:
+        problem = " ".join(str(error).split()) or "an element is missing"
+        raise DataFileError(f"{path} is damaged, or not a MATLAB file: {problem}") from None
+    return variables
+
+
+def _inflate(data: memoryview, most: int) -> bytes | None:
+    """The content of a compressed element; None if it is longer than ``most`` bytes."""
+    stream, pieces = zlib.decompressobj(), []
+    rest: Any = data
+    while not stream.eof:
+        piece = stream.decompress(rest, PIECE)
+        if not piece and not stream.unconsumed_tail and not stream.eof:
+            raise ValueError("the end of a compressed variable is missing")
+        most -= len(piece)
+        if most < 0:
+            return None
+        pieces.append(piece)
+        rest = stream.unconsumed_tail
+    return b"".join(pieces)
+
+
+class _Reader:
+    """Elements of one byte order."""
+
+    def __init__(self, order: str) -> None:
+        self.order = order
+
+    def elements(self, data: memoryview) -> Iterator[_Element]:
+        """One element after the other."""
+        place = 0
+        while place < len(data):
+            kind, size = self.numbers("u4", data[place : place + 8]).tolist()
+            if small := kind >> 16:  # four bytes or fewer stand within the tag
+                kind, size = kind & 0xFFFF, small
+            start = place + (4 if small else 8)
+            end = start + size
+            if end > len(data) or (small and size > 4):
+                raise ValueError("it ends within a variable")
+            yield _Element(kind, data[start:end])
+            place = end if kind == COMPRESSED else end + -end % 8
+
+    def numbers(self, kind: str, data: memoryview) -> np.ndarray:
+        """Bytes as numbers."""
+        return np.frombuffer(data, f"{self.order}{kind}")
+
+    def variable(self, data: memoryview, depth: int = 0) -> tuple[str, Any]:
+        """The name of a variable and what it holds."""
+        parts = self.elements(data)
+        flags = int(self.numbers("u4", next(parts).data)[0])
+        kind = flags & 0xFF
+        shape = tuple(self.numbers("i4", next(parts).data).tolist())
+        name = bytes(next(parts).data).decode()
+        if min(shape, default=-1) < 0:
+            raise ValueError(f"{name!r} has the shape {shape}")
+        if flags & COMPLEX:
+            return name, Unreadable("complex numbers")
+        if kind in CLASSES:
+            array = self.read(next(parts), None if flags & LOGICAL else CLASSES[kind])
+            array = array.astype(bool) if flags & LOGICAL else array
+            return name, array.reshape(shape, order="F")
+        if kind == SPARSE:
+            return name, self.sparse(parts, shape, bool(flags & LOGICAL))
+        if kind == CHAR:
+            return name, self.text(next(parts), shape)
+        if kind == CELL and depth == 0:
+            cells = [self.variable(part.data, 1)[1] for part in parts]
+            texts = [cell[0] for cell in cells if isinstance(cell, list) and len(cell) == 1]
+            return name, texts if len(texts) == len(cells) else Unreadable("cells")
+        return name, Unreadable({CELL: "cells", 2: "a struct"}.get(kind, "an object"))
+
+    def read(self, element: _Element, kind: str | None) -> np.ndarray:
+        """The numbers of an element, in the type of their variable."""
+        if element.type not in NUMBERS:
+            raise ValueError("a variable holds other things than numbers")
+        numbers = self.numbers(NUMBERS[element.type], element.data)
+        return numbers if kind is None else numbers.astype(kind)
+
+    def sparse(self, parts: Iterator[_Element], shape: tuple, logical: bool) -> Any:
+        """A sparse matrix: rows, starts of columns, and values."""
+        rows, starts = (self.read(next(parts), "i4") for _ in range(2))
+        used = int(starts[-1]) if len(starts) else 0
+        values = self.read(next(parts), None if logical else "f8")
+        if len(shape) != 2 or not 0 <= used <= min(len(rows), len(values)):
+            raise ValueError("a sparse variable has fewer numbers than it says")
+        values = values[:used].astype(bool) if logical else values[:used]
+        matrix = sparse.csc_array((values, rows[:used], starts), shape=shape)
+        matrix.check_format(full_check=True)  # positions outside would be written to memory
+        return matrix
+
+    def text(self, element: _Element, shape: tuple) -> list[str]:
+        """The rows of a matrix of letters."""
+        encoding = TEXTS.get(element.type)
+        if encoding is None or len(shape) != 2:
+            raise ValueError("a text is written in a way that is not known")
+        if encoding in ("utf-16", "utf-32"):
+            encoding += {"<": "-le", ">": "-be"}[self.order]
+        text = bytes(element.data).decode(encoding)
+        if shape[0] == 1:
+            return [text]
+        letters = np.array(list(text), dtype="U1").reshape(shape, order="F")
+        return ["".join(row) for row in letters]
