@@ -375,7 +375,7 @@ CASES = {
         "is not ascii",
         with_cell("note", 3, "é"),
     ),
-    "no such encoding": (f"{CLEAN} --encoding klingon", "there is no encoding 'klingon'"),
+    "no such encoding": (f"{CLEAN} --encoding klingon", "there is no encoding of text 'klingon'"),
     "two delimiters": (
         f"{CLEAN} --delimiter ,;",
         "the delimiter must be one plain character, not ',;'",
@@ -419,12 +419,12 @@ CASES = {
     ),
     "broken JSON lines": (
         "clean bad.jsonl -o out.csv --labels a",
-        "row 2 is not a JSON object on a line of its own",
+        "line 2 is not a JSON object on a line of its own",
         '{"a": "x"}\n{"a": \n',
     ),
     "JSON of two types": (
         "clean bad.jsonl -o out.csv --labels a",
-        "row 3, column 'a': string where earlier rows have number",
+        "row 3, column 'a': a text where earlier rows have a number",
         '{"a": 1}\n{"a": 2}\n{"a": "x"}\n',
     ),
     "not there": (
@@ -600,6 +600,74 @@ def test_bad_input(cli, tmp_path, model_file, case):
 
 def test_there_are_many_kinds():
     assert len(CASES) >= 40
+
+
+# -------------------------------------------------------------------- bad files, every verb
+
+
+VERBS = (
+    "inspect {} --labels candidates",
+    "clean {} -o out.csv --labels candidates --report out.html --model out.skops",
+    "fit {} -o out.skops --labels candidates",
+    "predict pets.skops {} -o out.csv",
+    "compare {} --labels candidates",
+    "convert {} out.parquet",
+)
+
+
+def arrow(table):
+    file = io.BytesIO()
+    with pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    return file.getvalue()
+
+
+def not_utf8():
+    texts = pa.array([b"\xff\xfe"] * M).view(pa.string())
+    return make_table().append_column("bad", texts)
+
+
+FILES = {
+    "bad.csv --encoding base64": (csv_text(), "there is no encoding of text 'base64'"),
+    "bad.csv --encoding undefined": (csv_text(), "there is no encoding of text 'undefined'"),
+    "bad.csv --encoding utf-7": ("a\n+2AA-\n", "line 2 is not utf-7"),
+    "null.jsonl": ('{"a": 1}\nnull\n', "line 2 is not a JSON object"),
+    "deep.jsonl": ('{"a": ' + "[" * 10**5, "line 1 is not a JSON object"),
+    "bad.parquet": (parquet(not_utf8()), "the file is damaged"),
+    "bad.arrow": (arrow(not_utf8()), "the file is damaged"),
+    "cut.arrow": (arrow(make_table())[:-300], "the file is damaged"),
+    "bomb.csv.gz": (gzip.compress(b"a\n" + b"1" * 30_000_000), "unpacked, the file has more than"),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.split()[0])
+def test_bad_files_are_refused_by_every_verb(cli, tmp_path, monkeypatch, verb):
+    monkeypatch.setenv("SURELABEL_MAX_UNPACKED", "0.02")
+    for words, (content, message) in FILES.items():
+        name, *options = words.split()
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        before = snapshot(tmp_path)
+        result = cli(" ".join([verb.format(name), *options]))
+        assert (result.exit_code, result.stdout) == (2, ""), result.output
+        assert re.fullmatch(r"error: [^\n]+\n", result.stderr), result.stderr
+        assert message in result.stderr
+        assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.split()[0])
+def test_names_of_files_need_not_be_utf8(cli, tmp_path, verb):
+    (tmp_path / os.fsdecode(b"p\xe9ts.csv")).write_bytes((tmp_path / "pets.csv").read_bytes())
+    words = verb.format(os.fsdecode(b"p\xe9ts.csv")).replace("out", os.fsdecode(b"\xff"))
+    quick = ["--method", "PLKNN"] if verb.startswith(("clean", "fit")) else []
+    quick += ["--methods", "PLKNN"] if verb.startswith("compare") else []
+    result = cli(*words.split(), *quick, "--json")
+    assert result.exit_code == 0, result.output
+    json.loads(result.stdout)
+    result = cli(*words.replace("ts.csv", "ts2.csv").split(), *quick)
+    assert result.exit_code == 2
+    assert (
+        result.stderr == "error: p ts2.csv: the file cannot be read (No such file or directory)\n"
+    )
 
 
 @pytest.mark.filterwarnings("default:.*has no category")
