@@ -94,6 +94,20 @@ def label_cells(table: pa.Table, name: str, separator: str | None, source: str) 
     )
 
 
+def check_names(table: pa.Table, name: str, source: str) -> None:
+    """Refuse a column whose cells cannot name rows, annotators or classes."""
+    column = table[name]
+    try:
+        if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
+            pc.min_max(column).as_py()  # which fails beyond the years that Python has
+        column.cast(pa.large_string())
+    except (pa.ArrowException, ValueError, OverflowError):
+        raise TableError(
+            f"{source}: column {name!r} holds {column.type}, which cannot name rows, annotators or "
+            "classes; use text or numbers"
+        ) from None
+
+
 def different_cells(column: pa.Array) -> pa.DictionaryArray:
     """Every different cell once."""
     if pa.types.is_dictionary(column.type):  # its values may be unused, or there twice

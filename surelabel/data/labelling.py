@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..exceptions import CandidateError, ParameterError, TableError, first_few
-from ._cells import Cells, Label, different_cells, indicator_cells, label_cells
+from ._cells import Cells, Label, check_names, different_cells, indicator_cells, label_cells
 from ._labels import check_classes
 from .candidates import CandidateSets, Unlabelled
 from .table_files import find_column, is_list, nearest, source_of
@@ -198,6 +198,8 @@ def _check_roles(table: pa.Table, labelling: Labelling, source: str) -> None:
         )
     for name in labelling.columns:
         find_column(table, name, source)
+    for name in filter(None, (labelling.id, labelling.annotator, *labelling.indicator)):
+        check_names(table, name, source)
     twice = [name for name in dict.fromkeys(labelling.columns) if labelling.columns.count(name) > 1]
     if twice:
         raise ParameterError(

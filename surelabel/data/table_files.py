@@ -343,6 +343,8 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
     """The common type behind one that few functions know."""
     if isinstance(kind, pa.BaseExtensionType):
         return _plain_type(kind.storage_type)
+    if pa.types.is_float16(kind):
+        return pa.float32()
     if pa.types.is_string_view(kind):
         return pa.large_string()
     if pa.types.is_binary_view(kind):

@@ -457,3 +457,27 @@ def test_numbers_and_times_that_python_does_not_have():
     late = pa.array([2**62, 1], pa.timestamp("s"))
     with pytest.raises(TableError, match="column 'l' holds a time that cannot be a label"):
         read_labels(pa.table({"l": late}), Labelling(labels="l"))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([{"a": 1}] * 4),
+        pa.array([["a"]] * 4, pa.large_list(pa.string())),
+        pa.array([[("a", 1)]] * 4, pa.map_(pa.string(), pa.int64())),
+        pa.array([b"\xff"] * 4),
+        pa.array([2**62] * 4, pa.timestamp("s")),
+        pa.array([(1, 2, 3)] * 4, pa.month_day_nano_interval()),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_what_cannot_name_anything_is_refused(column):
+    table = pa.table({"l": ["a", "b", "a", "b"], "n": [1, 1, 2, 2], "c": column})
+    for labelling in (
+        Labelling(labels="l", id="c"),
+        Labelling(labels="l", id="c", long=True),
+        Labelling(labels="l", id="n", annotator="c", long=True),
+        Labelling(indicator=("c",)),
+    ):
+        with pytest.raises(TableError, match=r"column 'c' holds .*, which cannot name rows"):
+            read_labels(table, labelling)
