@@ -207,8 +207,9 @@ def check_persistence(estimator: Any) -> None:
     model = _fit(estimator, X, candidates)
     _same_model(pickle.loads(pickle.dumps(model)), model, X, exact=True)
     with TemporaryDirectory() as folder:
-        save_model(model, f"{folder}/model.skops")
-        _same_model(load_model(f"{folder}/model.skops"), model, X, exact=True)
+        own = [f"{type(model).__module__}.{type(model).__qualname__}"]
+        save_model(model, f"{folder}/model", trusted=own)
+        _same_model(load_model(f"{folder}/model", trusted=own), model, X, exact=True)
 
 
 CHECKS: tuple[Check, ...] = (

@@ -17,7 +17,6 @@ import zipfile
 import numpy as np
 import pyarrow as pa
 import pytest
-import skops.io
 from PIL import Image
 
 from surelabel import PLKNNClassifier, save_model
@@ -99,12 +98,19 @@ class Payload:
         return os.system, ("touch harmed",)
 
 
-def stamped(content, **stamp):
-    """A zip archive with our stamp in it."""
-    file = io.BytesIO(content)
-    with zipfile.ZipFile(file, "a") as archive:
-        archive.writestr("surelabel.json", json.dumps(stamp))
+def archive(members):
+    """A zip archive of texts, and of data."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as written:
+        for name, content in members.items():
+            written.writestr(name, content if isinstance(content, bytes) else json.dumps(content))
     return file.getvalue()
+
+
+def model_of(part, **members):
+    """A model file of one part."""
+    content = {"format": 2, "surelabel": "0.2.0", "parts": [part], "model": [0]}
+    return archive({"surelabel.json": content, **members})
 
 
 def matrix_model():
@@ -520,27 +526,41 @@ CASES = {
     "model of another program": (
         "predict bad.skops new.csv",
         "a file of another program, not a surelabel model",
-        lambda model: skops.io.dumps({"a": 1}),
+        lambda model: archive({"schema.json": {"a": 1}}),
     ),
     "model of a newer version": (
         "predict bad.skops new.csv",
         "was saved by surelabel 9.0, newer than this one",
-        lambda model: stamped(skops.io.dumps({"a": 1}), format=99, surelabel="9.0"),
+        lambda model: archive({"surelabel.json": {"format": 99, "surelabel": "9.0"}}),
     ),
     "function in a model": (
         "predict bad.skops new.csv",
-        "the model refers to",
-        lambda model: stamped(skops.io.dumps({"f": os.system}), format=1, surelabel="0.1"),
+        "the model refers to os.system",
+        lambda model: model_of({"kind": "function", "name": "os.system"}),
+    ),
+    "model of version 0.1": (
+        "predict bad.skops new.csv",
+        "saved by surelabel 0.1.0, whose model files could be made to run commands",
+        lambda model: archive(
+            {"schema.json": {}, "surelabel.json": {"format": 1, "surelabel": "0.1.0"}}
+        ),
     ),
     "pickle within a model": (
         "predict bad.skops new.csv",
-        "bad.skops: the model",
-        lambda model: stamped(skops.io.dumps(Payload()), format=1, surelabel="0.1"),
+        "bad.skops: the model file is damaged",
+        lambda model: model_of(
+            {"kind": "array", "member": 0}, **{"0.npy": pickle.dumps(Payload())}
+        ),
+    ),
+    "model that fills the memory": (
+        "predict bad.skops new.csv",
+        "claims to hold",
+        lambda model: model_of({"kind": "array", "member": 0}, **{"0.npy": bytes(300 * 2**20)}),
     ),
     "model that is none": (
         "predict bad.skops new.csv",
         "the model did not learn from a table",
-        lambda model: stamped(skops.io.dumps({"a": 1}), format=1, surelabel="0.1"),
+        lambda model: model_of({"kind": "list", "items": []}),
     ),
     "model of a matrix": (
         "predict bad.skops new.csv",

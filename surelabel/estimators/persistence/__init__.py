@@ -1,0 +1,119 @@
+"""Model files: a list of parts in JSON and plain arrays in a zip archive, from which only known
+types are built.
+
+``_archive`` reads and writes the zip archive, ``_parts`` turns a model into parts and back,
+``_types`` says which types and functions a file may name, and ``_consistency`` checks what compiled
+code would not.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from ...exceptions import ModelFileError
+from ...files import replacing
+from ._archive import Damaged, read_archive, write_archive
+from ._types import Types
+
+# ``_parts`` imports half of scikit-learn: only those who save or load wait for it.
+
+__all__ = ["load_model", "save_model"]
+
+
+def save_model(model: Any, path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> None:
+    """Write a fitted model (an estimator or a pipeline with one) to a file.
+
+    The file appears complete or not at all: it is written beside its place and then renamed. What
+    :func:`load_model` would refuse is not written.
+
+    Parameters
+    ----------
+    model : estimator
+        The model.
+    path : path-like
+        Where to.
+    trusted : sequence of str, default=()
+        Names of types or functions of your own that the model holds, such as
+        ``"my_module.my_kernel"``; :func:`load_model` has to be given them, too.
+
+    Raises
+    ------
+    ModelFileError
+        If the model holds something that is not written to model files.
+    """
+    from ._parts import take_apart
+
+    content = BytesIO()
+    types = Types(trusted)
+    try:
+        write_archive(content, *take_apart(model, types))
+        _read(content, types)  # by the rules of load_model, all of them
+    except (MemoryError, OSError):
+        raise
+    except Exception as error:
+        raise ModelFileError(f"{path}: the model cannot be saved: {_one_line(error)}") from error
+    with replacing(path) as file:
+        file.write(content.getbuffer())
+
+
+def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
+    """Read a model that :func:`save_model` wrote. Nothing in the file is run.
+
+    Built are only estimators and encoders of surelabel, estimators of scikit-learn, arrays, sparse
+    matrices and Python's own containers; everything is checked before the first is built.
+
+    Parameters
+    ----------
+    path : path-like
+        The model file.
+    trusted : sequence of str, default=()
+        Names of further types or functions that the file may refer to, such as
+        ``"my_module.my_kernel"``. Their modules are imported: name only what you know.
+
+    Returns
+    -------
+    estimator
+
+    Raises
+    ------
+    ModelFileError
+        If the file cannot be read, is damaged or of another version, or refers to something that
+        is not trusted.
+    """
+    path = Path(path)
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise ModelFileError("the model file cannot be read (it is no file)")
+        with open(path, "rb") as file:
+            return _read(file, Types(trusted))
+    except MemoryError:
+        raise
+    except OSError as error:
+        raise ModelFileError(f"{path}: the model file cannot be read ({error.strerror})") from None
+    except Exception as error:
+        if isinstance(error, ModelFileError) and not isinstance(error, Damaged):
+            raise ModelFileError(f"{path}: {_one_line(error)}") from None
+        # Whatever makes the reader stumble, it is the file that is broken.
+        raise ModelFileError(
+            f"{path}: the model file is damaged ({_one_line(error)}); save the model again"
+        ) from error
+
+
+def _read(file: BinaryIO, types: Types) -> Any:
+    from ._parts import build, check
+
+    content, arrays = read_archive(file)
+    return build(check(content, len(arrays), types), arrays, types)
+
+
+def _one_line(error: Exception) -> str:
+    """What an error says, in one line that is not too long."""
+    text = " ".join("".join(c if c.isprintable() else " " for c in str(error)).split())
+    if not isinstance(error, ModelFileError):
+        text = f"{type(error).__name__}: {text}"
+    return text if len(text) <= 400 else f"{text[:400]}…"

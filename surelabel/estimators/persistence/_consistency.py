@@ -1,0 +1,333 @@
+"""What compiled code takes for granted: positions within arrays, and arrays that fit each other.
+
+NumPy and scikit-learn check shapes in Python code and raise; libsvm, trees, boosting and sparse
+matrices do not, and would read elsewhere in memory. Whatever a file holds, it is checked here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.ensemble import IsolationForest
+from sklearn.ensemble._forest import BaseForest
+from sklearn.ensemble._gb import BaseGradientBoosting
+from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
+from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import BaseHistGradientBoosting
+from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
+from sklearn.feature_extraction import DictVectorizer, FeatureHasher
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
+from sklearn.neighbors import BallTree, KDTree
+from sklearn.neighbors._base import NeighborsBase
+from sklearn.preprocessing import MultiLabelBinarizer, OneHotEncoder
+from sklearn.svm._base import BaseLibSVM
+from sklearn.tree._classes import BaseDecisionTree
+from sklearn.tree._tree import NODE_DTYPE, Tree
+
+from ._archive import require
+
+#: More features are in no table.
+MOST_FEATURES = 10**8
+#: More threads or processes are not asked for.
+MOST_WORKERS = 1024
+#: Attributes with one column for each feature, which compiled code multiplies with X.
+WIDE = ("cluster_centers_", "_fit_X")
+
+
+def check_consistent(made: Any) -> None:
+    """Check that the parts of an estimator fit each other where compiled code does not look.
+
+    Parameters
+    ----------
+    made : object
+        An object that was built from a file, its parts before it.
+    """
+    for kinds, checked in (
+        (BaseDecisionTree, _check_tree),
+        (BaseForest, _check_forest),
+        (IsolationForest, _check_isolation),
+        (BaseGradientBoosting, _check_boosting),
+        (BaseHistGradientBoosting, _check_hist_boosting),
+        (BaseLibSVM, _check_libsvm),
+        (NeighborsBase, _check_neighbours),
+        ((CountVectorizer, DictVectorizer), _check_vocabulary),
+        (OneHotEncoder, _check_one_hot),
+        (MultiLabelBinarizer, _check_cached),
+        ((FeatureHasher, HashingVectorizer), _check_hashing),
+    ):
+        if isinstance(made, kinds):
+            checked(made)
+    for name in ("n_jobs", "_n_threads"):
+        workers = getattr(made, name, None)
+        require(
+            not isinstance(workers, int | float) or -MOST_WORKERS <= workers <= MOST_WORKERS,
+            f"{name} is {workers}",
+        )
+    for name in WIDE:
+        wide: Any = getattr(made, name, None)
+        if isinstance(wide, np.ndarray) or issparse(wide):
+            require(wide.ndim == 2 and wide.shape[1] == _width(made), f"{name} of another width")
+
+
+def _width(made: Any) -> int:
+    """The number of features, which scikit-learn then checks of every X."""
+    width = getattr(made, "n_features_in_", None)
+    require(
+        isinstance(width, int | np.integer) and 0 < width <= MOST_FEATURES, "no number of features"
+    )
+    assert width is not None
+    return int(width)
+
+
+# -------------------------------------------------------------------- trees
+
+
+def tree_of(
+    n_features: int,
+    n_classes: list[int],
+    max_depth: int,
+    fields: list[str],
+    nodes: Any,
+    values: Any,
+) -> Tree:
+    """A tree whose children come after their parents and whose features are within X."""
+    records = _records(nodes, fields, NODE_DTYPE)
+    left, right, feature = (records[name] for name in ("left_child", "right_child", "feature"))
+    _check_children(left != -1, left, right, feature, n_features)
+    require(np.all(right[left == -1] == -1), "a tree")
+    require(min(n_classes, default=0) > 0, "a tree")
+    shape = (len(records), len(n_classes), max(n_classes))
+    require(isinstance(values, np.ndarray) and values.shape == shape, "a tree of other values")
+    require(values.dtype == np.float64 and max_depth <= len(records), "a tree")
+    tree = Tree(n_features, np.array(n_classes, dtype=np.intp), len(n_classes))
+    tree.__setstate__(
+        {
+            "max_depth": max_depth,
+            "node_count": len(records),
+            "nodes": records,
+            "values": np.ascontiguousarray(values),
+        }
+    )
+    return tree
+
+
+def tree_predictor(fields: list[str], nodes: Any) -> TreePredictor:
+    """A tree of histogram boosting, without categories."""
+    records = _records(nodes, fields, PREDICTOR_RECORD_DTYPE)
+    feature = records["feature_idx"]
+    _check_children(records["is_leaf"] == 0, records["left"], records["right"], feature, None)
+    require(
+        not records["is_categorical"].any(),
+        "histogram boosting with categorical features is not in model files",
+    )
+    none = np.zeros((0, 8), dtype=np.uint32)
+    return TreePredictor(records, none, none)
+
+
+def _records(nodes: Any, fields: list[str], dtype: np.dtype) -> np.ndarray:
+    known = [*(f"{name} {dtype[name].str}" for name in dtype.names or ()), str(dtype.itemsize)]
+    require(fields == known, "a tree of another version of scikit-learn")
+    require(
+        isinstance(nodes, np.ndarray)
+        and nodes.dtype == np.uint8
+        and nodes.ndim == 2
+        and len(nodes)
+        and nodes.shape[1] == dtype.itemsize,
+        "a tree without nodes",
+    )
+    return np.frombuffer(nodes.tobytes(), dtype).copy()
+
+
+def _check_children(
+    inner: np.ndarray, left: np.ndarray, right: np.ndarray, feature: np.ndarray, width: int | None
+) -> None:
+    at = np.flatnonzero(inner)
+    for child in (left[at].astype(np.int64), right[at].astype(np.int64)):
+        require(np.all((child > at) & (child < len(inner))), "a tree with children elsewhere")
+    most = MOST_FEATURES if width is None else width
+    require(np.all((feature[at] >= 0) & (feature[at] < most)), "a tree of other features")
+
+
+def _check_tree(made: BaseDecisionTree) -> None:
+    if hasattr(made, "tree_"):
+        require(type(made.tree_) is Tree, "an estimator without its tree")
+        require(made.tree_.n_features == _width(made), "a tree of other features")
+
+
+def _check_trees(trees: Iterable[Any], width: int) -> None:
+    for tree in trees:
+        require(isinstance(tree, BaseDecisionTree) and hasattr(tree, "tree_"), "no tree")
+        require(_width(tree) == width, "trees of other features")
+
+
+def _check_forest(made: BaseForest) -> None:
+    if hasattr(made, "estimators_"):
+        require(isinstance(made.estimators_, list), "a forest")
+        _check_trees(made.estimators_, _width(made))
+
+
+def _check_isolation(made: IsolationForest) -> None:
+    if hasattr(made, "estimators_"):
+        width, used = _width(made), made._max_features
+        require(isinstance(used, int) and 0 < used <= width, "a forest of other features")
+        require(len(made.estimators_) == len(made.estimators_features_), "a forest")
+        _check_trees(made.estimators_, used)
+        for features in made.estimators_features_:
+            require(features.shape == (used,) and features.dtype.kind == "i", "a forest")
+            require(np.all((features >= 0) & (features < width)), "a forest of other features")
+
+
+def _check_boosting(made: BaseGradientBoosting) -> None:
+    if not hasattr(made, "estimators_"):
+        return
+    trees = made.estimators_
+    require(isinstance(trees, np.ndarray) and trees.ndim == 2 and trees.size, "no trees")
+    _check_trees(trees.flat, _width(made))
+    for tree in trees.flat:
+        require(tree.tree_.value.shape[1:] == (1, 1), "a tree of other values")
+    # compiled code adds the trees to this without looking at its width
+    start = made._raw_predict_init(np.zeros((1, _width(made)), dtype=np.float32))
+    require(start.shape == (1, trees.shape[1]) and start.dtype == np.float64, "other classes")
+
+
+def _check_hist_boosting(made: BaseHistGradientBoosting) -> None:
+    if not hasattr(made, "_predictors"):
+        return
+    require(
+        made._preprocessor is None,
+        "histogram boosting with categorical features is not in model files",
+    )
+    require(isinstance(made._predictors, list), "no trees")
+    width = _width(made)
+    for trees in made._predictors:
+        require(isinstance(trees, list), "no trees")
+        for tree in trees:
+            require(isinstance(tree, TreePredictor), "no tree")
+            features = tree.nodes["feature_idx"][tree.nodes["is_leaf"] == 0]
+            require(np.all(features < width), "a tree of other features")
+
+
+# -------------------------------------------------------------------- libsvm, neighbours
+
+
+def _check_libsvm(made: BaseLibSVM) -> None:
+    if not hasattr(made, "support_"):
+        return
+    support, counts = made.support_, made._n_support
+    arrays = (support, counts, made._dual_coef_, made._intercept_, made._probA, made._probB)
+    if made._sparse:
+        require(issparse(made._dual_coef_), "a support vector machine")
+        arrays = (*arrays[:2], made._dual_coef_.data, *arrays[3:])
+    require(all(isinstance(array, np.ndarray) for array in arrays), "a support vector machine")
+    require(support.dtype == counts.dtype == np.int32, "a support vector machine")
+    require(support.ndim == counts.ndim == 1, "a support vector machine")
+    rows, classes = len(support), len(counts)
+    pairs = classes * (classes - 1) // 2
+    classifies = hasattr(made, "classes_")
+    require(classes == (len(made.classes_) if classifies else 2), "other classes")
+    total = int(counts.sum()) if classifies else int(counts[0])
+    require(counts.min() >= 0 and total == rows, "other support vectors")
+    require(made._dual_coef_.shape == (classes - 1, rows), "other coefficients")
+    require(made._intercept_.shape == (pairs,), "other intercepts")
+    for chances in (made._probA, made._probB):
+        require(chances.shape in ((0,), (pairs,)), "other probabilities")
+    require(len(made._probA) == len(made._probB), "other probabilities")
+    fitted = made.shape_fit_[0]
+    require(isinstance(fitted, int) and rows <= fitted, "other support vectors")
+    require(np.all((support >= 0) & (support < fitted)), "other support vectors")
+    vectors = made.support_vectors_
+    require(issparse(vectors) == bool(made._sparse), "other support vectors")
+    if callable(made.kernel) or made.kernel == "precomputed":
+        width = len(made._BaseLibSVM__Xfit) if callable(made.kernel) else _width(made)
+        require(width == fitted, "other instances")
+        require(vectors.shape == (0, 0) or len(vectors) == rows, "other support vectors")
+    else:
+        require(vectors.shape == (rows, _width(made)), "other support vectors")
+
+
+def neighbour_tree(state: Mapping[str, Any]) -> Any:
+    """The search tree of an estimator of neighbours, as its ``fit`` makes it."""
+    kinds = {"kd_tree": KDTree, "ball_tree": BallTree}
+    if state["_fit_method"] not in kinds:
+        return None
+    return kinds[state["_fit_method"]](
+        state["_fit_X"],
+        state["leaf_size"],
+        metric=state["effective_metric_"],
+        **state["effective_metric_params_"],
+    )
+
+
+def _check_neighbours(made: NeighborsBase) -> None:
+    if not hasattr(made, "_fit_X"):
+        return
+    rows = made._fit_X.shape[0]
+    require(made.n_samples_fit_ == rows, "other instances")
+    if hasattr(made, "_y"):
+        labels = made._y
+        require(isinstance(labels, np.ndarray) and len(labels) == rows, "other labels")
+        if hasattr(made, "classes_"):
+            classes = made.classes_ if isinstance(made.classes_, list) else [made.classes_]
+            require(labels.dtype.kind == "i", "other labels")
+            columns = labels.reshape(rows, -1)
+            require(columns.shape[1] == len(classes), "other labels")
+            for column, names in zip(columns.T, classes, strict=True):
+                require(np.all((column >= 0) & (column < len(names))), "other labels")
+
+
+# -------------------------------------------------------------------- what makes sparse matrices
+
+
+def _check_vocabulary(made: Any) -> None:
+    words = getattr(made, "vocabulary_", None)
+    if words is not None:
+        require(isinstance(words, dict), "no vocabulary")
+        positions = np.array(list(words.values()))
+        require(
+            positions.dtype.kind == "i" and np.all((positions >= 0) & (positions < len(words))),
+            "a vocabulary of other positions",
+        )
+
+
+def _check_one_hot(made: OneHotEncoder) -> None:
+    if not hasattr(made, "categories_"):
+        return
+    n = _width(made)
+    require(isinstance(made.categories_, list) and len(made.categories_) == n, "other categories")
+    grouping, infrequent, dropped = [None] * n, [None] * n, [None] * n
+    if made._infrequent_enabled:
+        grouping, infrequent = made._default_to_infrequent_mappings, made._infrequent_indices
+    if made._drop_idx_after_grouping is not None:
+        dropped = list(made._drop_idx_after_grouping)
+    columns = []
+    for names, mapping, rare, drop in zip(
+        made.categories_, grouping, infrequent, dropped, strict=True
+    ):
+        require(isinstance(names, np.ndarray) and names.ndim == 1, "other categories")
+        if names.dtype.kind not in "OUS":  # positions are found by bisection
+            known = names[:-1] if len(names) and names[-1] != names[-1] else names
+            require(np.all(known[1:] > known[:-1]), "categories that are not sorted")
+        size = len(names)
+        require((mapping is None) == (rare is None), "other categories")
+        if mapping is not None:
+            size -= rare.size - 1
+            require(mapping.shape == names.shape, "other categories")
+            require(np.all((mapping >= 0) & (mapping < size)), "other categories")
+        if drop is not None:
+            require(0 <= drop < size, "other categories")
+            size -= 1
+        columns.append(size)
+    require(list(made._n_features_outs) == columns, "other categories")
+
+
+def _check_cached(made: MultiLabelBinarizer) -> None:
+    positions = getattr(made, "_cached_dict", None) or {}
+    require(
+        all(0 <= position < len(made.classes_) for position in positions.values()), "other classes"
+    )
+
+
+def _check_hashing(made: Any) -> None:
+    require(isinstance(made.n_features, int) and 0 < made.n_features < 2**31, "other features")
