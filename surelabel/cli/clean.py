@@ -59,7 +59,7 @@ def clean(
     ] = None,
     model: Annotated[
         Path | None,
-        typer.Option(metavar="MODEL", readable=False, help="Write the model (.skops), too."),
+        typer.Option(metavar="MODEL", readable=False, help="Write the model (.model), too."),
     ] = None,
     max_error: Annotated[
         float,

@@ -22,7 +22,7 @@ def fit(
             "-o",
             metavar="MODEL",
             readable=False,
-            help="Where to write the model (.skops).",
+            help="Where to write the model (.model).",
         ),
     ],
     options: TableOptions,
@@ -31,11 +31,11 @@ def fit(
 ) -> None:
     """Learn a model from a table, and save it with all that it needs to label new tables.
 
-    surelabel fit pets.csv -o pets.skops --labels candidates
+    surelabel fit pets.csv -o pets.model --labels candidates
 
-    surelabel fit votes.csv -o votes.skops --votes 'annotator_*' --gold checked --exclude note
+    surelabel fit votes.csv -o votes.model --votes 'annotator_*' --gold checked --exclude note
 
-    surelabel fit texts.parquet -o texts.skops --labels labels --features text,embedding --method
+    surelabel fit texts.parquet -o texts.model --labels labels --features text,embedding --method
     PALOC
     """
     from ..estimators import save_model

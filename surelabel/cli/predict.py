@@ -52,9 +52,9 @@ def predict(
     """Add label, confidence and second choice to the rows of a table; all its columns stay as they
     are.
 
-    surelabel predict pets.skops new.csv -o labelled.csv
+    surelabel predict pets.model new.csv -o labelled.csv
 
-    surelabel predict pets.skops new.csv | head
+    surelabel predict pets.model new.csv | head
     """
     from ..data.table_files import read_table
     from ..estimators import load_model
