@@ -20,7 +20,7 @@ from pathlib import Path
 from pkgutil import walk_packages
 
 import dask.array, dask.dataframe, distributed, joblib, matplotlib.pyplot, narwhals, pooch, pyarrow
-import pyarrow.csv, pyarrow.dataset, pyarrow.json, pyarrow.parquet, rich.console, scipy, skops.io
+import pyarrow.csv, pyarrow.dataset, pyarrow.json, pyarrow.parquet, rich.console, scipy
 import sklearn.kernel_ridge, sklearn.svm, tempfile, typer
 
 for name in ("sysconf", "fork", "forkpty", "getuid", "geteuid", "getgid", "setsid", "uname", "nice",
