@@ -2,7 +2,11 @@
 
 import sys
 
-from . import interrupts
+try:
+    from . import interrupts
+except KeyboardInterrupt:
+    sys.stderr.write("stopped; no file is half-written\n")
+    sys.exit(130)
 
 
 def main() -> None:

@@ -15,15 +15,21 @@ from pkgutil import iter_modules
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from .. import interrupts
 from ..exceptions import SurelabelError
-from ._failures import UNEXPECTED, sentence
+from ._failures import UNEXPECTED, check_address_space, sentence
 
 #: Unknown options and values that are not of their type; typer gives this class no name of its own.
 UsageError: Any = typer.BadParameter.__base__
 TABLE_VERBS = ("inspect", "clean", "fit", "predict", "compare", "convert")
+
+
+class _Verb(TyperCommand):
+    def invoke(self, ctx: Any) -> Any:
+        check_address_space()  # not before help is shown
+        return super().invoke(ctx)
 
 
 class _Verbs(TyperGroup):
@@ -131,4 +137,5 @@ def _surelabel(
 _modules = [module.name for module in iter_modules(__path__) if not module.name.startswith("_")]
 for _name in (*TABLE_VERBS, *sorted(set(_modules) - set(TABLE_VERBS))):
     _panel = "Your tables" if _name in TABLE_VERBS else "Experiments"
-    app.command(_name, rich_help_panel=_panel)(getattr(import_module(f"{__name__}.{_name}"), _name))
+    _function = getattr(import_module(f"{__name__}.{_name}"), _name)
+    app.command(_name, cls=_Verb, rich_help_panel=_panel)(_function)

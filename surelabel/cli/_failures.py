@@ -3,11 +3,32 @@
 import errno
 import os
 
+from ..exceptions import MemoryNeedError
 from ..interrupts import RESUMED
 
 UNEXPECTED = 70
 """Exit code of an error that nobody foresaw; EX_SOFTWARE of sysexits.h."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+LEAST = 1 << 30
+"""Bytes of address space that the libraries take; with less, some of them hang or crash."""
+
+
+def check_address_space() -> None:
+    """Refuse a limit (``ulimit -v``) under which nothing can be computed. Under one that is near,
+    BLAS gets one thread: it ends the process where it cannot start more.
+    """
+    limit = _limit()
+    if limit is None:
+        return
+    if limit < LEAST:
+        raise MemoryNeedError(
+            f"the libraries alone need {LEAST / 2**20:,.0f} MB of address space, and ulimit -v "
+            f"allows {limit / 2**20:,.0f} MB; raise the limit; nothing was written"
+        )
+    if limit < 4 * LEAST:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def sentence(error: Exception, verb: str | None) -> tuple[str, int]:
@@ -56,19 +77,24 @@ def _memory(error: Exception, text: str) -> str:
 
 def _held() -> str:
     """How much memory the process has, and may have."""
-    try:
-        import resource
-    except ImportError:  # Windows
+    if (limit := _limit()) is None:
         return ""
     try:
         with open("/proc/self/statm") as file:
             held = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
         return ""
-    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if limit == resource.RLIM_INFINITY:
-        return ""
     return f"; {held / 2**20:,.0f} of the {limit / 2**20:,.0f} MB that ulimit -v allows are taken"
+
+
+def _limit() -> int | None:
+    """Bytes of address space that the process may have; None if any number."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
 
 
 def _free(place: str | bytes | int) -> str:
