@@ -126,7 +126,7 @@ class _Column:
         self.type = pa.null()
         self.chunks: list[pa.Array] = [pa.nulls(n_missing)]
 
-    def append(self, values: list) -> None:
+    def append(self, values: list[Any]) -> None:
         """Add the values of the next rows."""
         first = sum(map(len, self.chunks)) + 1
         try:
@@ -152,7 +152,7 @@ class _Column:
             first += len(chunk)
         return pa.chunked_array(chunks, self.type)
 
-    def _converted(self, values: list, first: int) -> list[pa.Array]:
+    def _converted(self, values: list[Any], first: int) -> list[pa.Array]:
         """The values, which stand in the rows from ``first`` on, in the column's type."""
         try:
             array = pa.array(values, self.type)
@@ -176,7 +176,7 @@ class _Column:
         return TableError(f"{self.source}: row {row}, column {self.name!r}: {problem}")
 
 
-def _type(values: list, depth: int = 0) -> pa.DataType:
+def _type(values: list[Any], depth: int = 0) -> pa.DataType:
     """The type that the values have in common."""
     if depth > DEEPEST:
         raise _RefusedError(f"lists or objects are nested more than {DEEPEST} deep")
@@ -188,7 +188,7 @@ def _type(values: list, depth: int = 0) -> pa.DataType:
     return found
 
 
-def _type_of(kind: type, values: list, depth: int) -> pa.DataType:
+def _type_of(kind: type, values: list[Any], depth: int) -> pa.DataType:
     """The type of values that are all of one kind."""
     if kind is float and (inf in values or -inf in values):
         raise _RefusedError("a number beyond 1.8e308, the largest there is; put it in quotes")

@@ -28,7 +28,7 @@ def limit() -> int:
     return int(size)
 
 
-def unpacked(stream: Any, source: str | os.PathLike, error: type[SurelabelError]) -> bytes:
+def unpacked(stream: Any, source: str | os.PathLike[str], error: type[SurelabelError]) -> bytes:
     """All that a stream holds, counted while it is unpacked."""
     pieces, left = [], limit()
     while piece := stream.read(PIECE):
@@ -39,7 +39,7 @@ def unpacked(stream: Any, source: str | os.PathLike, error: type[SurelabelError]
     return b"".join(pieces)
 
 
-def too_large(source: str | os.PathLike, error: type[SurelabelError]) -> SurelabelError:
+def too_large(source: str | os.PathLike[str], error: type[SurelabelError]) -> SurelabelError:
     """The error for a file beyond the limit."""
     return error(
         f"{source}: unpacked, the file has more than {limit() / 1e9:g} GB and is read no further; "
@@ -47,7 +47,7 @@ def too_large(source: str | os.PathLike, error: type[SurelabelError]) -> Surelab
     )
 
 
-def no_memory(source: str | os.PathLike) -> MemoryNeedError:
+def no_memory(source: str | os.PathLike[str]) -> MemoryNeedError:
     """The error for a file that does not fit into memory."""
     return MemoryNeedError(
         f"{source}: memory ran out while the file of {os.path.getsize(source) / 1e6:,.1f} MB was "

@@ -488,7 +488,7 @@ CASES = {
         "compare bad.csv --labels candidates --folds 61",
         "60 rows with labels cannot be split into 61 folds",
     ),
-    "unknown option": (f"{CLEAN} --glod truth", "No such option: --glod"),
+    "unknown option": (f"{CLEAN} --glod truth", "No such option"),
     "no number": (f"{CLEAN} --max-error two", "Invalid value for '--max-error'"),
     "output not said": (
         "clean bad.csv --labels candidates",
