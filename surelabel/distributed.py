@@ -1,5 +1,5 @@
-"""SURE on a Dask cluster: ``from surelabel.distributed import SUREClassifier``, and dask arrays or
-data frames for ``X``.
+"""SURE and PURE on a Dask cluster: ``from surelabel.distributed import SUREClassifier``, and dask
+arrays or data frames for ``X``.
 
 Every block of rows has its place on a worker: its features, its candidates and its confidences. A
 pass over the rows is a task per block and a tree of sums in a fixed order, so the answer does not
@@ -8,7 +8,8 @@ back.
 
 Confidences are a function of the block and of the model; those before them are needed only for the
 size of the change. What a lost worker held is therefore made again from at most two models, however
-many iterations lie behind: Dask's scheduler does it, and the fit goes on.
+many iterations lie behind: Dask's scheduler does it, and the fit goes on. (A step of PURE needs the
+confidences before it, so there the steps are made again from the start, at most 30.)
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
 from operator import add
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -48,22 +49,32 @@ from .data.dask_rows import (
 )
 from .data.rows import Rows
 from .estimators._base import check_finite
-from .estimators._kernel import make_blocks
+from .estimators._kernel import KernelClassifier, make_blocks
 from .estimators._lowrank import FeatureMap
-from .estimators.sure import SUREClassifier as InMemory
+from .estimators.pure import PUREClassifier as _PURE
+from .estimators.sure import SUREClassifier as _SURE
 from .exceptions import InputError, ParameterError
 from .solvers.confidence import CandidateBlocks
-from .solvers.lowrank import Moments, Targets, block_change, block_moments, block_start, block_step
+from .solvers.lowrank import (
+    LowRankModel,
+    Moments,
+    Targets,
+    block_change,
+    block_moments,
+    block_start,
+    block_step,
+)
 from .solvers.passes import block_rows
+from .solvers.peer_passes import block_advance_peers
 
-__all__ = ["ClusterError", "SUREClassifier"]
+__all__ = ["ClusterError", "PUREClassifier", "SUREClassifier"]
 
 FAN = 8  # so many sums are added up by one task
 
 
-class SUREClassifier(InMemory):
-    """SURE on dask arrays and data frames; parameters and fitted attributes are those of
-    :class:`surelabel.SUREClassifier`.
+class OnCluster(KernelClassifier):
+    """What methods on dask arrays and data frames share: ``fit`` and prediction on a cluster, for a
+    class that works in memory.
 
     ``fit`` takes, besides everything that the class in memory takes and then works as that does,
 
@@ -82,27 +93,9 @@ class SUREClassifier(InMemory):
     each candidate of a row. ``predict``, ``predict_proba`` and ``decision_function`` of dask input
     are lazy and work block by block: arrays give arrays, data frames give columns or data frames
     with the same index.
-
-    See Also
-    --------
-    surelabel.SUREClassifier : Describes parameters and attributes.
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> from dask.distributed import Client
-    >>> from sklearn.datasets import load_iris
-    >>> from surelabel import make_partial
-    >>> from surelabel.distributed import SUREClassifier
-    >>> X, y = load_iris(return_X_y=True)
-    >>> blocks = da.from_array(X, chunks=(50, -1))
-    >>> candidates = make_partial(y, p=0.8, r=1, random_state=0)
-    >>> with Client(processes=False, dashboard_address=None):
-    ...     model = SUREClassifier(n_components=50).fit(blocks, candidates)
-    ...     predicted = model.predict(blocks).compute()
-    >>> bool((model.transduction_ == y).mean() > 0.9)
-    True
     """
+
+    _in_memory: ClassVar[type]
 
     # ---------------------------------------------------------------- fit
 
@@ -183,8 +176,11 @@ class SUREClassifier(InMemory):
                 "kernel='precomputed' takes kernel values in memory: use X.compute()"
             )
         labels, n_classes = method == "predict", len(self.classes_)
+        fitted = self.members_[0] if hasattr(self, "members_") else self
         dtype = (
-            self.classes_.dtype if labels else np.result_type(float_type(X), self.intercept_.dtype)
+            self.classes_.dtype
+            if labels
+            else np.result_type(float_type(X), fitted.intercept_.dtype)
         )
         self._check_columns(X, reset=False)
         flat = labels or (method == "decision_function" and n_classes == 2)
@@ -209,21 +205,73 @@ class SUREClassifier(InMemory):
             **shape,
         )
 
-    def _without_rows(self) -> InMemory:
+    def _without_rows(self) -> KernelClassifier:
         """The model in memory, without what belongs to training rows: what workers need
         to predict.
         """
-        model = InMemory(**self.get_params(deep=False) | {"callback": None, "n_jobs": 1})
+        model = self._in_memory(**self.get_params(deep=False) | {"callback": None, "n_jobs": 1})
         # Blocks come without the names of their columns, which have been checked.
-        left_out = ("confidence_", "transduction_", "support_", "feature_names_in_")
+        left_out = (
+            *("confidence_", "transduction_", "support_", "leverage_", "loo_decision_"),
+            "feature_names_in_",
+        )
         for name, value in vars(self).items():
             if name.endswith("_") and name not in left_out:
                 setattr(model, name, value)
+        if hasattr(self, "members_"):
+            model.members_ = [member._without_rows() for member in self.members_]
         return model
 
 
+class SUREClassifier(OnCluster, _SURE):
+    """SURE on dask arrays and data frames; parameters and fitted attributes are those of
+    :class:`surelabel.SUREClassifier`, input and predictions those of :class:`OnCluster`.
+
+    See Also
+    --------
+    surelabel.SUREClassifier : Describes parameters and attributes.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from dask.distributed import Client
+    >>> from sklearn.datasets import load_iris
+    >>> from surelabel import make_partial
+    >>> from surelabel.distributed import SUREClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> blocks = da.from_array(X, chunks=(50, -1))
+    >>> candidates = make_partial(y, p=0.8, r=1, random_state=0)
+    >>> with Client(processes=False, dashboard_address=None):
+    ...     model = SUREClassifier(n_components=50).fit(blocks, candidates)
+    ...     predicted = model.predict(blocks).compute()
+    >>> bool((model.transduction_ == y).mean() > 0.9)
+    True
+    """
+
+    _in_memory = _SURE
+
+
+class PUREClassifier(OnCluster, _PURE):
+    """PURE on dask arrays and data frames; parameters and fitted attributes are those of
+    :class:`surelabel.PUREClassifier`, input and predictions those of :class:`OnCluster`.
+
+    ``kernel="auto"`` chooses on a sample of rows, which comes here. Groups are for exact solvers,
+    in memory.
+
+    See Also
+    --------
+    surelabel.PUREClassifier : Describes parameters and attributes.
+    """
+
+    _in_memory = _PURE
+
+
 def _serve(
-    X: np.ndarray, model: InMemory, method: str, empty: np.ndarray, block_id: tuple[int, ...] = ()
+    X: np.ndarray,
+    model: KernelClassifier,
+    method: str,
+    empty: np.ndarray,
+    block_id: tuple[int, ...] = (),
 ) -> np.ndarray:
     """Predictions of one block."""
     if not len(X):
@@ -236,7 +284,7 @@ def _serve(
         ) from None
 
 
-def _serve_frame(X: Any, model: InMemory, method: str, empty: np.ndarray) -> Any:
+def _serve_frame(X: Any, model: KernelClassifier, method: str, empty: np.ndarray) -> Any:
     """Predictions of one partition of a data frame."""
     return _table(
         _serve(X.to_numpy(float_type(X), na_value=np.nan), model, method, empty),
@@ -341,6 +389,25 @@ def _step(
     )
 
 
+def _leverage(block: Block, features: Features, model: LowRankModel) -> list[np.ndarray]:
+    return [model.leverage(_features(piece.values, features), piece.weight) for piece in block]
+
+
+def _peer_step(
+    block: Block,
+    before: Step,
+    leverage: list[np.ndarray],
+    features: Features,
+    model: tuple[np.ndarray, np.ndarray, np.ndarray, float],
+) -> Step:
+    """A confidence step of PURE: unlike SURE's it needs the confidences before it."""
+    parts = [
+        block_advance_peers(_features(piece.values, features), piece.candidates, p, h, *model)
+        for piece, p, h in zip(block, before.p, leverage, strict=True)
+    ]
+    return Step([p for p, _ in parts], [], _add([(targets,) for _, targets in parts]))
+
+
 def _sums(step: Step) -> tuple[Targets, ...]:
     return step.sums
 
@@ -418,12 +485,13 @@ class DaskPasses:
             ]
         )
         self._steps: list[Future] = []
+        self._leverages: list[Future] = []
 
     def __enter__(self) -> DaskPasses:
         return self
 
     def __exit__(self, *_: Any) -> None:
-        self._blocks = self._steps = []  # the cluster drops what nobody refers to
+        self._blocks = self._steps = self._leverages = []  # the cluster drops what nobody refers to
 
     def moments(self) -> Moments:
         """Sums over the features of all rows."""
@@ -443,6 +511,32 @@ class DaskPasses:
         (targets,) = self._total(self._map(_change, self._blocks, self._steps, steps))
         self._steps = steps
         return targets
+
+    def keep_leverage(self, model: LowRankModel) -> None:
+        """Leave its leverage with every row."""
+        carried = _carry(self._client, model)
+        self._leverages = self._map(_leverage, self._blocks, features=self._features, model=carried)
+
+    def advance_peers(
+        self, W: np.ndarray, b: np.ndarray, mean: np.ndarray, shift: float
+    ) -> Targets:
+        """Confidence step of PURE, of all rows."""
+        model = _carry(self._client, (W.astype(self._dtype), b.astype(self._dtype), mean, shift))
+        self._steps = self._map(
+            _peer_step,
+            self._blocks,
+            self._steps,
+            self._leverages,
+            features=self._features,
+            model=model,
+        )
+        (targets,) = self._total(self._map(_sums, self._steps))
+        return targets
+
+    @property
+    def leverage(self) -> np.ndarray:
+        """Leverages of all rows, gathered."""
+        return np.concatenate([np.concatenate(h) for h in gather(self._client, self._leverages)])
 
     @property
     def confidence(self) -> np.ndarray:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
+from copy import copy
 from typing import Any
 
 import dask.array as da
@@ -86,6 +87,12 @@ class DaskRows(Rows):
             if high > low
         ]
         return np.concatenate(gather(self.client, self.client.compute(parts)))
+
+    def mapped(self, function: Callable[[np.ndarray], np.ndarray]) -> DaskRows:
+        """The rows after a function of blocks, applied where they are."""
+        rows = copy(self)
+        rows.blocks_of_X = [delayed(function, pure=False)(block) for block in self.blocks_of_X]
+        return rows
 
     def hold(self, y: Any) -> CandidateSets:
         """Read candidates where they are, as :attr:`candidates`; all of them are returned, too.

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from mmap import ALLOCATIONGRANULARITY
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,26 @@ class Rows(ABC):
     @abstractmethod
     def take(self, rows: np.ndarray) -> np.ndarray:
         """The rows at ascending positions."""
+
+    def mapped(self, function: Callable[[np.ndarray], np.ndarray]) -> Rows:
+        """The rows after a function of blocks that keeps their shape and type."""
+        return MappedRows(self, function)
+
+
+class MappedRows(Rows):
+    """What :meth:`Rows.mapped` gives: the function is applied as blocks are read."""
+
+    def __init__(self, rows: Rows, function: Callable[[np.ndarray], np.ndarray]) -> None:
+        self._rows, self._function = rows, function
+        self.shape, self.dtype = rows.shape, rows.dtype
+
+    def blocks(self, step: int) -> Iterator[np.ndarray]:
+        """All rows in order, ``step`` at a time."""
+        return map(self._function, self._rows.blocks(step))
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """The rows at ascending positions."""
+        return self._function(self._rows.take(rows))
 
 
 def as_rows(X: Any) -> Rows | None:

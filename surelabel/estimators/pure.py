@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -383,10 +384,8 @@ class PUREClassifier(KernelClassifier):
 
     def _rescaled(self, X: Any, k: int) -> Any:
         """Rows on the scale of the k-th kernel."""
-        scaling, learned = str(self.kernels_[k]["scaling"]), self.scalings_[k]
-        return (
-            ScaledRows(X, scaling, learned) if isinstance(X, Rows) else rescale(scaling, learned, X)
-        )
+        function = partial(rescale, str(self.kernels_[k]["scaling"]), self.scalings_[k])
+        return X.mapped(function) if isinstance(X, Rows) else function(X)
 
     def _width(self) -> int:
         if self.kernel != "auto":
@@ -402,22 +401,6 @@ class PUREClassifier(KernelClassifier):
 
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
         return softmax(np.asarray(self.scale_, scores.dtype) * scores)
-
-
-class ScaledRows(Rows):
-    """Rows on another scale, block by block."""
-
-    def __init__(self, rows: Rows, scaling: str, learned: np.ndarray) -> None:
-        self._rows, self._scaling, self._learned = rows, scaling, learned
-        self.shape, self.dtype = rows.shape, rows.dtype
-
-    def blocks(self, step: int) -> Iterator[np.ndarray]:
-        """All rows in order, ``step`` at a time."""
-        return (rescale(self._scaling, self._learned, X) for X in self._rows.blocks(step))
-
-    def take(self, rows: np.ndarray) -> np.ndarray:
-        """The rows at ascending positions."""
-        return rescale(self._scaling, self._learned, self._rows.take(rows))
 
 
 def _mean(parts: Any) -> np.ndarray:
