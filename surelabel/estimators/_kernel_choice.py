@@ -64,7 +64,8 @@ def choose_kernels(
     max_iter: int,
     tol: float,
 ) -> tuple[list[Choice], bool]:
-    """The usual kernel, or up to three that are better by two standard errors.
+    """The usual kernel, or up to three that are better by two standard errors, each with its best
+    β.
 
     Parameters
     ----------
@@ -98,7 +99,11 @@ def choose_kernels(
         return bool(share @ gain > ERRORS * error)
 
     ranked = sorted(scores, key=lambda name: -float(share @ scores[name]))
-    chosen = [name for name in ranked if better(scores[name])][:KEPT] or [USUAL]
+    # Of each kernel its best β: three that differ make the better average.
+    best: dict[tuple[str, str], tuple[str, str, float]] = {}
+    for name in filter(lambda name: better(scores[name]), ranked):
+        best.setdefault(name[:2], name)
+    chosen = list(best.values())[:KEPT] or [USUAL]
     guarded = bank.excess(*chosen[0]) > EXCESS
     chosen = [USUAL] if guarded else chosen
     return [Choice(*name, float(share @ scores[name])) for name in chosen], guarded

@@ -49,7 +49,8 @@ class PUREClassifier(KernelClassifier):
         "auto" chooses kernel (rbf or laplacian), scaling of the features (standardised, as they
         are, signed roots, ranks) and β on a sample of 800 rows, by the share of the softmax that
         outputs without the row give to the row's candidates: standardised features, rbf and β =
-        0.1, unless others are better by two standard errors, of which the best three are averaged.
+        0.1, unless others are better by two standard errors: then the best three of them, each
+        with its best β, are averaged.
         A kernel by name takes the features as they are. Only "linear" takes a sparse ``X``.
     gamma, bandwidth, degree, coef0, solver, n_components, landmarks
         As in :class:`SUREClassifier`. With "auto", ``gamma`` and ``bandwidth`` act on the kernels
