@@ -7,13 +7,18 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from hashlib import sha256
+from itertools import product
 from typing import Any
 
 from sklearn.model_selection import ParameterGrid
 
+from ..estimators import all_methods
 from .study import Configuration, Plan, Study
+
+#: Parameters that change no result, and the seed, which a cell makes itself.
+WITHOUT_EFFECT = frozenset({"callback", "n_jobs", "random_state", "verbose"})
 
 
 @dataclass(frozen=True)
@@ -28,7 +33,7 @@ class Cell:
     method : Plan
         Without a grid where there is nothing to choose.
     fold : int
-        From 0.
+        From 0; those of a second repetition follow those of the first.
     """
 
     study: Study
@@ -47,13 +52,26 @@ class Cell:
         """How the features are scaled: as the method asks, else as the study says."""
         return self.method.scaling or self.study.scaling
 
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The parameters of the estimator that the study says nothing of."""
+        return defaults_of(self.method.estimator, [*self.method.parameters, *self.method.grid])
+
     @cached_property
     def id(self) -> str:
-        """Hash of everything that determines the result, and of nothing else."""
+        """Hash of everything that determines the result, and of nothing else; a changed default
+        makes another cell.
+        """
         study, method = self.study, self.method
         identity: dict[str, Any] = {
             "data": self._data,
-            "method": [method.name, method.estimator, method.parameters, method.grid],
+            "method": [
+                method.name,
+                method.estimator,
+                method.parameters,
+                method.grid,
+                self.defaults,
+            ],
             "fold": [self.fold, study.folds],
             "scaling": self.scaling,
             "curves": study.kind == "convergence",
@@ -96,7 +114,8 @@ def cells_of(
 ) -> Iterator[Cell]:
     """Enumerate the cells of a study, or the part of them that is asked for.
 
-    Folds come before methods, so that a run broken off has compared the methods on the same folds.
+    Repetitions come first, and folds before methods, so that a run broken off has compared the
+    methods on the same folds.
 
     Parameters
     ----------
@@ -118,7 +137,7 @@ def cells_of(
         if methods is None or plan.name in methods
         for point in _points(plan, study.kind)
     ]
-    for dataset in study.datasets:
+    for repetition, dataset in product(range(study.repetitions), study.datasets):
         if datasets is not None and dataset not in datasets:
             continue
         for configuration in study.configurations_of(dataset):
@@ -130,7 +149,8 @@ def cells_of(
                 and configuration.level not in levels
             ):
                 continue
-            for fold in range(min(folds or study.folds, study.folds)):
+            first = repetition * study.folds
+            for fold in range(first, min(first + study.folds, folds or first + study.folds)):
                 for plan in plans:
                     yield Cell(study, dataset, configuration, plan, fold)
 
@@ -145,6 +165,25 @@ def _points(plan: Plan, kind: str) -> list[Plan]:
         replace(plan, parameters=plan.parameters | point, grid={})
         for point in ParameterGrid(plan.grid)
     ]
+
+
+def defaults_of(estimator: str, given: Collection[str] = ()) -> dict[str, Any]:
+    """The defaults of a method's parameters, without those given and those that change no result.
+
+    >>> defaults_of("PLKNN", given=["n_neighbors"])
+    {'search': 'exact', 'weights': 'distance'}
+    """
+    return {
+        name: value
+        for name, value in _all_defaults(estimator).items()
+        if name not in given and name not in WITHOUT_EFFECT
+    }
+
+
+@cache
+def _all_defaults(estimator: str) -> dict[str, Any]:
+    found = all_methods()[estimator].estimator().get_params(deep=False)
+    return json.loads(json.dumps(found, default=repr))  # as a record has them
 
 
 def _digest(identity: Any) -> Any:

@@ -66,7 +66,8 @@ def _evaluate(cell: Cell) -> dict[str, Any]:
             cell.selection, estimator=estimator, grid=grid
         )
         selected = select_parameters(search, X, candidates, data.y, fold, selection=cell.selection)
-        chosen, seconds["select"] = selected.parameters, selected.seconds
+        chosen = {name: selected.parameters[name] for name in grid}
+        seconds["select"] = selected.seconds
     estimator.set_params(**chosen)
     with _timed(seconds, "fit"):
         estimator.fit(X[fold.train], candidates[fold.train])
@@ -84,6 +85,7 @@ def _evaluate(cell: Cell) -> dict[str, Any]:
         "n_folds": study.folds,
         "selection": cell.selection,
         "parameters": cell.method.parameters | chosen,
+        "defaults": cell.defaults,
         "scaling": cell.scaling,
         "scores": fold_scores(
             candidates, data.y, fold, predicted, estimator.transduction_, ordered=data.ordered
@@ -138,13 +140,14 @@ def _corrupt(data: catalog.Dataset, cell: Cell) -> CandidateSets:
 
 def _fold(cell: Cell, n_rows: int) -> Fold:
     study = cell.study
+    repetition, fold = divmod(cell.fold, study.folds)
     return make_folds(
         n_rows,
         n_folds=study.folds,
         inner_folds=study.inner_folds,
         max_select=study.max_select,
-        seed=cell.seed("folds"),
-    )[cell.fold]
+        seed=cell.seed("folds", *[repetition] if repetition else []),
+    )[fold]
 
 
 def _scale(X: np.ndarray, fold: Fold, scaling: str) -> np.ndarray:

@@ -8,16 +8,17 @@ import gzip
 import json
 import os
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from ..data._sizes import no_memory, unpacked
+from ..estimators import all_methods
 from ..files import naming, replacing
-from .cells import cells_of
+from .cells import cells_of, defaults_of
 from .study import Study, StudyError, check_published, load_toml
 
 STUDY = "study.toml"
@@ -79,7 +80,26 @@ STUDIES: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def read(folder: str | Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+class Run(NamedTuple):
+    """What a results folder holds.
+
+    Attributes
+    ----------
+    study : dict
+        The tables of the study as it was run, with every default written out.
+    records : list of dict
+        In the order in which they finished.
+    outdated : list of dict
+        Records of methods whose defaults were others than they are now: never mixed with those of
+        today. Running the study again makes these cells anew.
+    """
+
+    study: dict[str, Any]
+    records: list[dict[str, Any]]
+    outdated: list[dict[str, Any]]
+
+
+def read(folder: str | Path) -> Run:
     """Read the records of a run, finished or not.
 
     Parameters
@@ -90,10 +110,7 @@ def read(folder: str | Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
     Returns
     -------
-    study : dict
-        The tables of the study as it was run, with every default written out.
-    records : list of dict
-        In the order in which they finished.
+    Run
     """
     folder = Path(folder)
     if not (folder / STUDY).is_file():
@@ -103,8 +120,24 @@ def read(folder: str | Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         content = path.read_bytes() if path.is_file() else b""
     except OSError as error:
         raise StudyError(f"{path}: the records cannot be read ({error.strerror})") from None
+    study = _load_study(folder / STUDY)
+    run = Run(study, [], [])
     found = [*_earlier(folder), *_parse(path, content)]
-    return _load_study(folder / STUDY), list({record["cell"]: record for record in found}.values())
+    for record in {record["cell"]: record for record in found}.values():
+        (run.outdated if is_outdated(record, study) else run.records).append(record)
+    return run
+
+
+def is_outdated(record: Mapping[str, Any], study: Mapping[str, Any]) -> bool:
+    """Whether a record relies on defaults that are others now, or says nothing of them, as those of
+    version 0.1.
+    """
+    methods, name = study.get("methods", {}), record.get("method")
+    plan = methods.get(name) if isinstance(methods, Mapping) else None
+    estimator = str(plan.get("estimator", name) if isinstance(plan, Mapping) else name)
+    return estimator in all_methods() and record.get("defaults") != defaults_of(
+        estimator, record.get("parameters", ())
+    )
 
 
 def _load_study(path: Path) -> dict[str, Any]:
@@ -124,7 +157,7 @@ def folders(results: str | Path) -> list[Path]:
         for pattern in (STUDY, f"*/{STUDY}")
         for path in sorted(Path(results).glob(pattern))
     ]
-    return [folder for folder in found if read(folder)[1]]
+    return [folder for folder in found if read(folder).records]
 
 
 class RecordWriter:
@@ -194,9 +227,11 @@ class RecordWriter:
         if whole < len(content):
             self._file.truncate(whole)
             os.fsync(self._file.fileno())
+        study = load_toml(self.folder / STUDY) if (self.folder / STUDY).is_file() else {}
         return {
             record["cell"]
             for record in [*_earlier(self.folder), *_parse(self.folder / RECORDS, content)]
+            if not is_outdated(record, study)
         }
 
     def _check_belong(self, study: Study) -> None:

@@ -137,6 +137,9 @@ class Study:
     kind : {"accuracy", "sensitivity", "convergence"}
     folds, inner_folds : int
         Of the outer cross-validation, and of the inner one that chooses parameters.
+    repetitions : int
+        How often the outer cross-validation is done, each time with other folds of the same
+        candidates.
     selection : {"covering_rate", "approximated_accuracy", "oracle"}
         What the inner cross-validation is scored by.
     scaling : {"none", "standard", "minmax", "unit"}
@@ -155,6 +158,7 @@ class Study:
     methods: tuple[Plan, ...]
     kind: str = "accuracy"
     folds: int = 10
+    repetitions: int = 1
     inner_folds: int = 5
     selection: str = "covering_rate"
     scaling: str = "none"
@@ -216,6 +220,7 @@ def read_study(path: str | Path) -> Study:
         methods=_plans(table, kind),
         kind=kind,
         folds=table.whole("folds", 10, low=2),
+        repetitions=table.whole("repetitions", 1, low=1),
         inner_folds=table.whole("inner_folds", 5, low=2),
         selection=table.choice("selection", SELECTIONS, "covering_rate"),
         scaling=table.choice("scaling", SCALINGS, "none"),

@@ -82,19 +82,22 @@ def _folders(path: Path) -> list[Path]:
     return inside if inside and not (path / records.STUDY).is_file() else [path]
 
 
-def _read(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _read(folder: Path) -> records.Run:
     """The study and its records, which are there and have what a record has."""
-    study, found = records.read(folder)
-    if not found:
-        raise ReportError(f"{folder}: there is no finished cell to report; run the study first")
-    for record in found:
+    run = records.read(folder)
+    if not run.records:
+        old = f" ({len(run.outdated)} are outdated)" if run.outdated else ""
+        raise ReportError(
+            f"{folder}: there is no finished cell to report{old}; run the study first"
+        )
+    for record in run.records:
         if missing := FIELDS - record.keys():
             raise ReportError(
                 f"{folder}: the record of cell {record['cell']} has no "
                 f"{first_few(sorted(missing))}; remove its line from "
                 f"{records.RECORDS} and run the study again"
             )
-    return study, found
+    return run
 
 
 def _files(summary: dict[str, Any]) -> dict[str, str]:

@@ -93,6 +93,12 @@ def unconverged(
     return [line for line in counts if line["stopped"]]
 
 
+def outdated(records: Iterable[Record]) -> list[str]:
+    """The records left out since the defaults of their method are others now, in words."""
+    counts = Counter((record["method"], record["dataset"]) for record in records)
+    return [f"{method} on {dataset}: {n}" for (method, dataset), n in sorted(counts.items())]
+
+
 def gaps(
     study: Mapping[str, Any], records: list[Record], methods: list[str], datasets: list[str]
 ) -> list[str]:
@@ -111,8 +117,10 @@ def gaps(
 
     for dataset in datasets:
         here = [record for record in records if record["dataset"] == dataset]
-        asked = len({configuration for configuration, _ in cells(here)}) * max(
-            record["n_folds"] for record in here
+        asked = (
+            len({configuration for configuration, _ in cells(here)})
+            * max(record["n_folds"] for record in here)
+            * study.get("repetitions", 1)
         )
         for method in methods:
             finished = len(cells(record for record in here if record["method"] == method))

@@ -75,6 +75,11 @@ def notes(section: dict[str, Any]) -> list[str]:
         "before they converged."
         for line in section["unconverged"]
     ]
+    if section["outdated"]:
+        lines.append(
+            "Outdated, made with other defaults, and left out: "
+            f"{'; '.join(section['outdated'])}. Run the study again."
+        )
     if section["gaps"]:
         lines.append(f"Not finished: {'; '.join(section['gaps'])}.")
     return lines

@@ -26,10 +26,11 @@ from ..evaluation.significance import (
     friedman,
     two_sample_t,
 )
+from ..experiments.records import Run
 from . import conduct
 from .conduct import Record
 
-Runs = Sequence[tuple[Mapping[str, Any], Sequence[Record]]]
+Runs = Sequence[Run]
 
 ALPHA = 0.05
 """Significance level of every test, as in the paper."""
@@ -48,7 +49,7 @@ def summarize(runs: Runs) -> dict[str, Any]:
 
     Parameters
     ----------
-    runs : sequence of (study, records)
+    runs : sequence of Run
         As :func:`surelabel.experiments.records.read` gives them.
 
     Returns
@@ -57,19 +58,22 @@ def summarize(runs: Runs) -> dict[str, Any]:
         See the module docstring.
     """
     sections = []
-    for study, found in runs:
+    for study, found, outdated in runs:
         # not in the order in which they happened to finish
         records = sorted(found, key=lambda record: record["cell"])
         chosen = sorted({record["selection"] for record in records} - {"none"}) or ["none"]
         for selection in chosen:
             # a method without parameters is the same under every criterion
-            mine = [record for record in records if record["selection"] in (selection, "none")]
+            mine: list[Record] = [
+                record for record in records if record["selection"] in (selection, "none")
+            ]
             name = study["name"] if len(chosen) == 1 else f"{study['name']}-{selection}"
             sections.append(_section(study, mine, selection))
+            sections[-1]["outdated"] = conduct.outdated(outdated)
             sections[-1]["name"] = _new_name(
                 file_name(name), [section["name"] for section in sections[:-1]]
             )
-    everything = [record for _, records in runs for record in records]
+    everything = [record for run in runs for record in run.records]
     return {
         "sections": sections,
         "versions": _distinct(record["versions"] for record in everything),

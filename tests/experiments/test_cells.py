@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from surelabel.experiments.cells import cells_of
+from surelabel import SUREClassifier
+from surelabel.estimators import all_methods
+from surelabel.experiments.cells import _all_defaults, cells_of
 from surelabel.experiments.study import read_study
 
 
@@ -37,7 +39,7 @@ def test_a_part_of_the_cells_are_the_same_cells(study):
 def test_the_identity_does_not_change_by_accident(study):
     # Records in people's folders are found by these: a change of identity makes them worthless.
     sure, plknn = list(cells_of(study))[:2]
-    assert (sure.id, plknn.id) == ("9be099179427e825", "8d10a138ab3f7061")
+    assert (sure.id, plknn.id) == ("b8929ed484ef8f71", "3c130437c8cf0366")
     assert (sure.seed("candidates"), sure.seed("folds")) == (4195990761, 2821340348)
 
 
@@ -64,6 +66,34 @@ def test_what_changes_the_result_changes_the_identity(study, change):
 def test_what_is_only_a_name_does_not(study, change):
     before, after = ([cell.id for cell in cells_of(s)] for s in (study, replace(study, **change)))
     assert before == after
+
+
+def test_a_changed_default_makes_another_cell(study, monkeypatch):
+    defaults = next(cells_of(study)).defaults
+    assert defaults["kernel"] == "rbf"
+    assert not {"lam", "beta", "n_jobs", "random_state"} & set(defaults)
+    before = {cell.method.name: cell.id for cell in cells_of(study, folds=1)}
+
+    class Changed(SUREClassifier):
+        def __init__(self, lam=0.3, beta=0.05, *, kernel="laplacian", random_state=None):
+            super().__init__(lam, beta, kernel=kernel, random_state=random_state)
+
+    methods = all_methods()
+    changed = methods | {"SURE": replace(methods["SURE"], estimator=Changed)}
+    monkeypatch.setattr("surelabel.experiments.cells.all_methods", lambda: changed)
+    _all_defaults.cache_clear()
+    after = {cell.method.name: cell.id for cell in cells_of(study, folds=1)}
+    _all_defaults.cache_clear()
+    assert before["SURE"] != after["SURE"]
+    assert before["PLKNN"] == after["PLKNN"]
+
+
+def test_repetitions_follow_each_other(study):
+    repeated = list(cells_of(replace(study, repetitions=3)))
+    assert len(repeated) == 3 * 30
+    assert [cell.id for cell in repeated[:30]] == [cell.id for cell in cells_of(study)]
+    assert {cell.fold for cell in repeated[60:]} == set(range(10, 15))
+    assert len(list(cells_of(replace(study, repetitions=3), folds=7))) == 3 * 7 * 2
 
 
 def test_without_a_grid_the_way_of_choosing_does_not_matter(study):

@@ -33,7 +33,7 @@ def test_what_is_written_is_read(tmp_path, study, ids):
         {"cell": ids[1], "curves": {}},
     ]
     write(tmp_path / "new" / "folder", study, *written)
-    tables, found = read(tmp_path / "new" / "folder")
+    tables, found, _ = read(tmp_path / "new" / "folder")
     assert found == written
     assert tables["name"] == "small"
     assert list(tables["methods"]) == ["SURE", "PLKNN"]
@@ -113,6 +113,26 @@ def test_records_of_other_settings_are_not_mixed_in(tmp_path, study, ids, study_
     ):
         RecordWriter(tmp_path, other)
     assert (tmp_path / "study.toml").read_text() == before
+
+
+def test_records_of_other_defaults_are_outdated(tmp_path, study, ids):
+    cell = next(cells_of(study))
+    new = {
+        "cell": cell.id,
+        "method": "SURE",
+        "parameters": {"lam": 0.3, "beta": 0.05},
+        "defaults": cell.defaults,
+    }
+    old = {**new, "cell": "0" * 16, "defaults": cell.defaults | {"kernel": "linear"}}
+    older = {key: value for key, value in old.items() if key != "defaults"} | {"cell": "1" * 16}
+    write(tmp_path, study)
+    (tmp_path / "records.jsonl").write_text("".join(json.dumps(r) + "\n" for r in (old, older)))
+    assert folders(tmp_path) == []
+    with RecordWriter(tmp_path, study) as writer:
+        assert writer.finished == set()
+        writer.append(new)
+    run = read(tmp_path)
+    assert (run.records, run.outdated) == ([new], [old, older])
 
 
 def test_a_study_may_grow(tmp_path, study, ids, study_file):

@@ -17,7 +17,7 @@ from surelabel.experiments.study import read_study
 
 def records_by_cell(folder):
     """The records without what differs from run to run: times."""
-    _, found = read(folder)
+    found = read(folder).records
     return {
         record["cell"]: {k: v for k, v in record.items() if k not in ("seconds", "finished")}
         for record in found

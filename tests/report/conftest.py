@@ -6,6 +6,9 @@ from itertools import product
 import numpy as np
 import pytest
 
+from surelabel.estimators import all_methods
+from surelabel.experiments.cells import defaults_of
+from surelabel.experiments.records import Run
 from surelabel.experiments.study import PAPERS, load_toml
 from surelabel.report.summary import summarize
 
@@ -78,7 +81,8 @@ def make_record(rng, study, dataset, configuration, place, method, fold, paramet
         "fold": fold,
         "n_folds": study["folds"],
         "selection": "none" if fixed else study["selection"],
-        "parameters": parameters or ({} if fixed else chosen),
+        "parameters": (given := parameters or ({} if fixed else chosen)),
+        "defaults": defaults_of(method, given) if method in all_methods() else {},
         "scaling": study["scaling"],
         "scores": scores,
         "seconds": {
@@ -160,7 +164,7 @@ def made_up(study_of):
 
     def make(name, **changes):
         study = study_of(name) | changes
-        return study, make_records(study)
+        return Run(study, make_records(study), [])
 
     return make
 
@@ -176,7 +180,7 @@ def results(tmp_path, made_up):
     """Write a made-up results folder."""
 
     def make(name, **changes):
-        study, records = made_up(name, **changes)
+        study, records, _ = made_up(name, **changes)
         return write_results(tmp_path / "results" / study["name"], study, records)
 
     return make

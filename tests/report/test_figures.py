@@ -4,6 +4,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from surelabel.experiments.records import Run
 from surelabel.report.drawing import COLOURS, MARKERS
 from surelabel.report.figures import _joined, build
 from surelabel.report.summary import file_name, summarize
@@ -58,13 +59,13 @@ def test_same_data_same_bytes(section_of):
 
 def test_names_are_text_not_mathematics_and_not_markup(made_up):
     hostile = "<script>1</script>$\\q{$"
-    study, records = made_up("figure1", folds=2, datasets=["ecoli", "glass"])
+    study, records, _ = made_up("figure1", folds=2, datasets=["ecoli", "glass"])
     for record in records:
         if record["dataset"] == "ecoli":
             record["dataset"] = hostile
         if record["method"] == "PLKNN":
             record["method"] = hostile
-    for gallery in build(summarize([(study, records)])["sections"][0]):
+    for gallery in build(summarize([Run(study, records, [])])["sections"][0]):
         for picture in gallery.pictures:
             assert "<script" not in picture.svg
             assert re.fullmatch(r"[A-Za-z0-9.-]+", picture.name)
@@ -114,10 +115,10 @@ def test_colour_blind_people_can_tell_the_methods_apart(missing):
 
 
 def test_convergence_to_exactly_zero_is_drawn(made_up):
-    study, records = made_up("figure5-convergence", folds=2)
+    study, records, _ = made_up("figure5-convergence", folds=2)
     for record in records:
         record["curves"]["delta"] = [0.0, 0.0] if record["dataset"] == "lost" else [1.0, 0.1, 0.0]
-    (gallery,) = build(summarize([(study, records)])["sections"][0])
+    (gallery,) = build(summarize([Run(study, records, [])])["sections"][0])
     assert len(gallery.pictures) == 2
 
 

@@ -13,16 +13,17 @@ HOSTILE = "<script>window.harmed = true</script>\"'><img src=x onerror='window.h
 @pytest.fixture(scope="module")
 def write(made_up, tmp_path_factory):
     """Write the page of made-up records, changed or not."""
+    from surelabel.experiments.records import Run
     from surelabel.report import figures, result_tables
     from surelabel.report.html import render
     from surelabel.report.summary import summarize
 
     @cache
     def make(name, change=lambda record: None, **changes):
-        study, records = made_up(name, folds=3, **changes)
+        study, records, _ = made_up(name, folds=3, **changes)
         for record in records:
             change(record)
-        summary = summarize([(study, records)])
+        summary = summarize([Run(study, records, [])])
         pages = [
             (section, [*result_tables.build(section), *figures.build(section)])
             for section in summary["sections"]

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from surelabel.experiments.records import Run
 from surelabel.report.markdown import to_markdown
 from surelabel.report.result_tables import (
     Cell,
@@ -80,9 +81,9 @@ def test_published_counts_of_another_number_of_results_say_so(section_of):
 def test_incomplete_cells_say_how_many_folds(made_up):
     from surelabel.report.summary import summarize
 
-    study, records = made_up("table4")
+    study, records, _ = made_up("table4")
     kept = [record for record in records if not (record["method"] == "IPAL" and record["fold"] > 3)]
-    table = build(summarize([(study, kept)])["sections"][0])[0]
+    table = build(summarize([Run(study, kept, [])])["sections"][0])[0]
     ipal = next(place for place, column in enumerate(table.columns) if column.method == "IPAL")
     assert table.rows[0].cells[ipal].text.endswith("(4/10 folds)")
 

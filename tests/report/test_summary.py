@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from surelabel.evaluation.significance import corrected_paired_t
+from surelabel.experiments.records import Run
 from surelabel.report.summary import configuration_label, summarize
 
 
@@ -41,7 +42,7 @@ def folds(method, accuracies, **changes):
 
 
 def section(records, **study):
-    sections = summarize([({"name": "made-up"} | study, records)])["sections"]
+    sections = summarize([Run({"name": "made-up"} | study, records, [])])["sections"]
     assert len(sections) == 1
     return sections[0]
 
@@ -109,10 +110,10 @@ def test_published_numbers_of_another_metric_and_of_methods_not_run():
     "name", ["table2", "table4", "beyond", "figure1", "figure5-sensitivity", "figure5-convergence"]
 )
 def test_the_order_of_records_does_not_matter(made_up, name):
-    study, records = made_up(name, folds=2)
+    study, records, _ = made_up(name, folds=2)
     shuffled = random.Random(0).sample(records, len(records))
-    assert json.dumps(summarize([(study, records)]), allow_nan=False) == json.dumps(
-        summarize([(study, shuffled)])
+    assert json.dumps(summarize([Run(study, records, [])]), allow_nan=False) == json.dumps(
+        summarize([Run(study, shuffled, [])])
     )
 
 
@@ -135,9 +136,9 @@ def test_win_tie_loss_counts_every_controlled_set(section_of):
 
 
 def test_no_published_total_of_a_part(made_up):
-    study, records = made_up("table2", folds=2)
+    study, records, _ = made_up("table2", folds=2)
     part = [record for record in records if record["configuration"]["name"] in ("I", "II")]
-    total = summarize([(study, part)])["sections"][0]["win_tie_loss"][-1]
+    total = summarize([Run(study, part, [])])["sections"][0]["win_tie_loss"][-1]
     assert total["family"] == "Total"
     assert total["cells"]["IPAL"]["published"] is None
 
@@ -201,7 +202,7 @@ def test_every_criterion_has_a_section_of_its_own():
         + folds("SURE", [0.7, 0.8], selection="oracle")
         + folds("CLPL", [0.4, 0.3], selection="none")
     )
-    sections = summarize([({"name": "both"}, records)])["sections"]
+    sections = summarize([Run({"name": "both"}, records, [])])["sections"]
     assert [(found["selection"], found["oracle"]) for found in sections] == [
         ("covering_rate", False),
         ("oracle", True),
@@ -214,7 +215,7 @@ def test_every_criterion_has_a_section_of_its_own():
 
 
 def test_two_runs_of_one_name_do_not_share_files():
-    run = ({"name": "same"}, folds("SURE", [0.5, 0.6]))
+    run = Run({"name": "same"}, folds("SURE", [0.5, 0.6]), [])
     assert [found["name"] for found in summarize([run, run])["sections"]] == ["same", "same-2"]
 
 
@@ -253,7 +254,7 @@ def test_times_and_choices_are_those_of_the_cells():
 
 
 def test_convergence_keeps_the_path_of_every_fold(made_up, section_of):
-    _, records = made_up("figure5-convergence")
+    _, records, _ = made_up("figure5-convergence")
     panels = section_of("figure5-convergence")["convergence"]
     assert [(panel["dataset"], len(panel["folds"])) for panel in panels] == [
         ("lost", 10),
