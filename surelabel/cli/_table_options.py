@@ -64,6 +64,14 @@ Annotator = Annotated[
     str | None,
     typer.Option(metavar="COLUMN", help="With --long: who gave the label.", rich_help_panel=LABELS),
 ]
+Missing = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES",
+        help="Names that mean no label, such as NA,null; '' for none. By default an empty cell.",
+        rich_help_panel=LABELS,
+    ),
+]
 Delimiter = Annotated[
     str | None,
     typer.Option(
@@ -74,7 +82,12 @@ Delimiter = Annotated[
 ]
 Encoding = Annotated[str | None, typer.Option(help="By default UTF-8.", rich_help_panel=READING)]
 Decimal = Annotated[
-    str, typer.Option(metavar=".|,", help="What stands before decimals.", rich_help_panel=READING)
+    str | None,
+    typer.Option(
+        metavar=".|,",
+        help="What stands before decimals; by default a point.",
+        rich_help_panel=READING,
+    ),
 ]
 Exclude = Annotated[
     list[str] | None,
@@ -128,6 +141,7 @@ class TableOptions:
     id: Id = None
     long: Long = False
     annotator: Annotator = None
+    missing: Missing = None
     features: Annotated[
         list[str] | None,
         _columns("Only these: a,b,c or 'x*'; by default all that can tell something."),
@@ -139,7 +153,7 @@ class TableOptions:
     vector: Annotated[list[str] | None, _columns("Take these for vectors (embeddings).")] = None
     delimiter: Delimiter = None
     encoding: Encoding = None
-    decimal: Decimal = "."
+    decimal: Decimal = None
 
     def read(self, path: Path) -> pa.Table:
         """The table of a file."""
@@ -243,7 +257,7 @@ def write_output(
     of formulas or escape them.
     """
     from ..data.formulas import escape_formulas, find_formula
-    from ..data.table_files import TEXT_FORMS, form_of, write_delimited, write_table
+    from ..data.table_files import TEXT_FORMS, dialect_for, form_of, write_delimited, write_table
 
     if path is None or form_of(path)[0] in TEXT_FORMS:
         if escape:
@@ -257,7 +271,7 @@ def write_output(
                 err=True,
             )
     if path is None:
-        write_delimited(table, sys.stdout.buffer, ",")
+        write_delimited(table, sys.stdout.buffer, dialect_for(table, ".csv"))
         sys.stdout.buffer.flush()
     else:
         write_table(table, path)

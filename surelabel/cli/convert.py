@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,12 +24,18 @@ from ._table_options import (
     Json,
     LabelsColumn,
     Long,
+    Missing,
     Separator,
     Votes,
     check_outputs,
     check_table_output,
     write_output,
 )
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ..data.labelling import Labelling, Labels
 
 
 def convert(
@@ -57,10 +64,11 @@ def convert(
     id: Id = None,
     long: Long = False,
     annotator: Annotator = None,
+    missing: Missing = None,
     exclude: Exclude = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
-    decimal: Decimal = ".",
+    decimal: Decimal = None,
     escape_formulas: Escape = False,
     json: Json = False,
 ) -> None:
@@ -73,9 +81,8 @@ def convert(
     surelabel convert votes.csv long.csv --votes 'annotator_*' --to long
     """
     from ..data.forms import MAT_LABELLING, labels_to_mat, mat_to_table, to_form
-    from ..data.labelling import Labelling, read_labels
     from ..data.table_files import find_column, read_table
-    from ..tables.reading import column_names
+    from ..tables.reading import column_names, make_labelling
 
     if target.suffix != ".mat":
         check_table_output(target)
@@ -89,28 +96,31 @@ def convert(
         )
     else:
         table = read_table(source, delimiter=delimiter, encoding=encoding, decimal=decimal)
-    for name in column_names(exclude, table):
+    excluded = column_names(exclude, table)
+    for name in excluded:
         find_column(table, name)
-        table = table.drop_columns(name)
-    labelling = Labelling(
+    table = table.drop_columns(list(excluded))
+    labelling = make_labelling(
+        table,
         labels=labels,
         separator=separator,
-        votes=column_names(votes, table),
-        indicator=column_names(indicator, table),
+        votes=votes,
+        indicator=indicator,
         gold=gold,
         id=id,
         long=long,
         annotator=annotator,
+        missing=missing,
     )
     if target.suffix == ".mat":
         if to is not None and source.suffix != ".mat":
             raise ParameterError("a .mat file has one form of labels: leave --to out")
-        found = read_labels(table, labelling)
+        found = _read(table, labelling)
         labels_to_mat(found, labelling, target)
         table = found.table
     else:
         if to is not None:
-            table = to_form(read_labels(table, labelling), labelling, to)
+            table = to_form(_read(table, labelling), labelling, to)
         write_output(table, target, escape=escape_formulas)
     if json:
         print_json({"output": str(target), "rows": table.num_rows, "columns": table.column_names})
@@ -119,3 +129,12 @@ def convert(
         f"{printable(target)}: {count(table.num_rows)}, "
         f"{count(table.num_columns, 'column', 'columns')}"
     )
+
+
+def _read(table: pa.Table, labelling: Labelling) -> Labels:
+    from ..data.labelling import read_labels
+
+    found = read_labels(table, labelling)
+    for name in found.doubtful:
+        warnings.warn(str(name), stacklevel=2)
+    return found

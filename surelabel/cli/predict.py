@@ -46,7 +46,7 @@ def predict(
     escape_formulas: Escape = False,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
-    decimal: Decimal = ".",
+    decimal: Decimal = None,
     json: Json = False,
 ) -> None:
     """Add label, confidence and second choice to the rows of a table; all its columns stay as they

@@ -1,15 +1,15 @@
-"""Delimited text (CSV, TSV) → :class:`pyarrow.Table` and back, with types found over the whole
-file.
-"""
+"""Delimited text (CSV, TSV) ↔ :class:`pyarrow.Table` of text: every cell comes back as it was."""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
 import mmap
 import sys
-from typing import Any, BinaryIO
+from collections.abc import Iterator
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,47 +21,93 @@ from ..exceptions import TableError
 Content = bytes | mmap.mmap
 
 DELIMITERS = ",;\t|"
-#: Cells that mean "missing", in any column; "None" is not among them, because people use it as a
-#: label.
-MISSING = ["", "NA", "N/A", "#N/A", "n/a", "<NA>", "NaN", "nan", "-nan", "NULL", "null"]
 #: Rows may be this long. Smaller blocks are read by several threads at a time.
 BLOCK = 8 << 20
 SAMPLE = 1 << 16
-#: Numbers that are names: leading zeros, or more digits than an integer holds.
-NAME_LIKE = r"^\s*[-+]?(0[0-9]|[0-9]{19})"
+#: Columns are taken together up to so many cells.
+CELLS = 1 << 18
+#: Key of a table for its dialect, and of a column for its name as written; what has the latter
+#: holds the cells of a text file.
+DIALECT, HEADER = b"surelabel.dialect", b"surelabel.header"
+
+
+class Dialect(NamedTuple):
+    """How a text is written.
+
+    Attributes
+    ----------
+    delimiter : str
+        What stands between cells.
+    newline : str
+        What ends a row.
+    bom : bool
+        Whether the text begins with the mark of UTF-8.
+    decimal : str or None
+        What stands before decimals; None if it was not said.
+    """
+
+    delimiter: str = ","
+    newline: str = "\n"
+    bom: bool = False
+    decimal: str | None = None
+
+
+def blocks(n_columns: int, n_rows: int) -> Iterator[slice]:
+    """Columns to take together: many short ones, or one long one."""
+    step = max(1, CELLS // max(1, n_rows))
+    return (slice(start, start + step) for start in range(0, n_columns, step))
+
+
+def dialect_of(table: pa.Table) -> Dialect | None:
+    """How the text was written that a table was read from; None if it was no text."""
+    kept = (table.schema.metadata or {}).get(DIALECT)
+    return Dialect(*json.loads(kept)) if kept else None
+
+
+def is_cell(field: pa.Field) -> bool:
+    """Whether a column holds the cells of a text file, as they are written there."""
+    return HEADER in (field.metadata or {})
 
 
 def read_delimited(
-    content: Content, source: str, *, delimiter: str | None, decimal: str
+    content: Content, source: str, *, delimiter: str | None, decimal: str | None
 ) -> pa.Table:
-    """Read the text, which is UTF-8; the first row names the columns."""
-    delimiter = delimiter or find_delimiter(content)
-    options = _Options(content, delimiter, decimal)
+    """Read the text, which is UTF-8; the first row names the columns. All cells are text, and only
+    those without any text and quotation marks are missing.
+    """
+    options = _Options(content, delimiter or find_delimiter(content))
     try:
-        table = options.read()
+        rows = options.read()
     except pa.ArrowInvalid as error:
         raise TableError(f"{source}: {_explain(options, str(error))}") from None
+    header = [column[0].as_py() or "" for column in rows.columns]
+    table = rows.slice(1)
     # Delimiters at the end of every line make columns without name and content.
-    table = table.select(
-        [
-            i
-            for i, field in enumerate(table.schema)
-            if field.name.strip() or not pa.types.is_null(field.type)
-        ]
-    )
-    names = [name.strip() for name in table.column_names]
+    kept = [
+        i
+        for i, (name, column) in enumerate(zip(header, table.columns, strict=True))
+        if name.strip() or column.null_count < len(column)
+    ]
+    names = [header[i].strip() for i in kept]
     _check_header(names, source)
     if not table.num_rows:
         raise TableError(f"{source}: there is a header line, but no row below it")
     if options.quoted:
         _check_quotes(table, options, source)
-    suspects = [name for name in _suspects(table, content, delimiter) if name]
-    if suspects:
-        texts = options.read(text=suspects)
-        for name in suspects:
-            if pc.any(pc.match_substring_regex(texts[name], NAME_LIKE)).as_py():
-                table = table.set_column(table.column_names.index(name), name, texts[name])
-    return table.rename_columns(names)
+    fields = [
+        pa.field(name, pa.string(), metadata={HEADER: header[i].encode()})
+        for i, name in zip(kept, names, strict=True)
+    ]
+    dialect = Dialect(options.delimiter, _newline(content), options.bom, decimal)
+    schema = pa.schema(fields, {DIALECT: json.dumps(dialect).encode()})
+    return pa.table([table.column(i) for i in kept], schema=schema)
+
+
+def _newline(content: Content) -> str:
+    end = content.find(b"\n")
+    if end < 0:
+        return "\r" if content.find(b"\r") >= 0 else "\n"
+    return "\r\n" if content[end - 1 : end] == b"\r" else "\n"
 
 
 def find_delimiter(content: Content) -> str:
@@ -91,32 +137,44 @@ def find_delimiter(content: Content) -> str:
 class _Options:
     """How one text is read by pyarrow."""
 
-    def __init__(self, content: Content, delimiter: str, decimal: str) -> None:
-        self.content, self.delimiter, self.decimal = content, delimiter, decimal
+    def __init__(self, content: Content, delimiter: str) -> None:
+        self.content, self.delimiter = content, delimiter
         self.quoted = content.find(b'"') >= 0
+        self.bom = content[:3] == codecs.BOM_UTF8
 
-    def read(self, text: list[str] | None = None, on_bad_row: Any = None) -> pa.Table:
-        """The whole table, or some columns as text; ``on_bad_row`` is told rows of another width,
+    def rows(self, **options: Any) -> Iterator[list[str]]:
+        """The rows as Python's own reader sees them, lazily; empty lines are none."""
+        text = io.TextIOWrapper(
+            pa.BufferReader(pa.py_buffer(self.content)), encoding="utf-8-sig", newline=""
+        )
+        limit = csv.field_size_limit(sys.maxsize)
+        try:
+            yield from filter(None, csv.reader(text, delimiter=self.delimiter, **options))
+        finally:
+            csv.field_size_limit(limit)
+
+    def read(self, on_bad_row: Any = None) -> pa.Table:
+        """All rows, the header among them, as text; ``on_bad_row`` is told rows of another width,
         with their number.
         """
+        width = len(next(self.rows(), ()))
         return pa_csv.read_csv(
             pa.BufferReader(pa.py_buffer(self.content)),
-            read_options=pa_csv.ReadOptions(block_size=BLOCK, use_threads=on_bad_row is None),
+            read_options=pa_csv.ReadOptions(
+                block_size=BLOCK,
+                use_threads=on_bad_row is None,
+                autogenerate_column_names=True,
+            ),
             parse_options=pa_csv.ParseOptions(
                 delimiter=self.delimiter,
                 newlines_in_values=self.quoted,
                 invalid_row_handler=on_bad_row,
             ),
             convert_options=pa_csv.ConvertOptions(
-                null_values=MISSING,
+                null_values=[""],
                 strings_can_be_null=True,
-                # "True" and "TRUE" stay as they are written, so that columns can be compared with
-                # each other.
-                true_values=[],
-                false_values=[],
-                decimal_point=self.decimal,
-                include_columns=text,
-                column_types=dict.fromkeys(text or (), pa.string()),
+                quoted_strings_can_be_null=False,
+                column_types={f"f{i}": pa.string() for i in range(width)},
             ),
         )
 
@@ -155,15 +213,12 @@ def _explain(options: _Options, message: str) -> str:
 
 def _broken_row(options: _Options) -> int | None:
     """Number of the first row whose quotation marks break the rules, which Arrow takes lightly."""
-    text = io.TextIOWrapper(io.BytesIO(options.content[:]), encoding="utf-8-sig", newline="")
-    limit, number = csv.field_size_limit(sys.maxsize), 0
+    number = 0
     try:
-        for _ in filter(None, csv.reader(text, delimiter=options.delimiter, strict=True)):
+        for _ in options.rows(strict=True):
             number += 1
     except csv.Error:
         return number
-    finally:
-        csv.field_size_limit(limit)
     return None
 
 
@@ -198,11 +253,17 @@ def _is_number(text: str) -> bool:
 
 def _check_quotes(table: pa.Table, options: _Options, source: str) -> None:
     """Refuse cells that swallowed what follows a quotation mark never closed."""
-    texts = [column for column in table.columns if pa.types.is_string(column.type)]
+    letters = np.frombuffer(options.content, np.uint8)
+    ends = sum(
+        np.count_nonzero(letters[start : start + BLOCK] == ord("\n"))
+        for start in range(0, len(letters), BLOCK)
+    )
+    if ends <= table.num_rows:  # no cell holds the end of a line
+        return
     last = table.column(table.num_columns - 1)[-1].as_py()
-    endless = isinstance(last, str) and "\n" in last
-    if endless or any(
-        pc.any(pc.match_substring_regex(text, '(?s)(\n.*"|".*\n)')).as_py() for text in texts
+    if "\n" in (last or "") or any(
+        pc.any(pc.match_substring_regex(text, '(?s)(\n.*"|".*\n)')).as_py()
+        for text in table.columns
     ):
         row = _broken_row(options)
         if row is not None:
@@ -211,47 +272,37 @@ def _check_quotes(table: pa.Table, options: _Options, source: str) -> None:
             )
 
 
-def _suspects(table: pa.Table, content: Content, delimiter: str) -> list[str]:
-    """Columns of numbers that may be names: reading 007 as 7 would lose what it says."""
-    suspects = []
-    whole = [field.name for field in table.schema if pa.types.is_integer(field.type)]
-    if whole:
-        offsets = pa.py_buffer(np.array([0, len(content)], np.int64))
-        text = pa.Array.from_buffers(pa.large_binary(), 1, [None, offsets, pa.py_buffer(content)])
-        if pc.match_substring_regex(text, rf'[\n\r"{_escaped(delimiter)}]\s*[-+]?0[0-9]')[
-            0
-        ].as_py():
-            suspects = whole
-    for field in table.schema:
-        if pa.types.is_floating(field.type):
-            bounds = pc.min_max(table[field.name]).as_py()
-            if bounds["max"] is not None and max(-bounds["min"], bounds["max"]) >= 1e18:
-                suspects.append(field.name)
-    return suspects
+# -------------------------------------------------------------------- writing
 
 
-def _escaped(delimiter: str) -> str:
-    return rf"\x{ord(delimiter):02x}"
-
-
-def write_delimited(table: pa.Table, file: BinaryIO, delimiter: str) -> None:
+def write_delimited(table: pa.Table, file: BinaryIO, dialect: Dialect) -> None:
     """Write a header and rows, quoting only what needs it; missing cells and NaN are empty, lists
     are JSON.
     """
-    header = [_quote(pa.array([name]), delimiter) for name in table.column_names]
-    file.write(_lines(header, delimiter))
-    for batch in table.to_batches(max_chunksize=1 << 16):
-        file.write(
-            _lines([_quote(_as_text(column), delimiter) for column in batch.columns], delimiter)
-        )
+    if dialect.bom:
+        file.write(codecs.BOM_UTF8)
+    names = [
+        field.metadata[HEADER].decode() if is_cell(field) else field.name for field in table.schema
+    ]
+    header = _quote(pa.array(names), dialect.delimiter).to_pylist()
+    file.write(f"{dialect.delimiter.join(header)}{dialect.newline}".encode())
+    for batch in table.to_batches(max_chunksize=1 << 15):
+        file.write(_lines(batch, dialect))
 
 
-def _lines(columns: list[pa.Array], delimiter: str) -> memoryview:
+def _lines(batch: pa.RecordBatch, dialect: Dialect) -> memoryview:
     """The cells joined: the bytes of all rows in one piece."""
-    ends = pa.repeat(pa.scalar("\n", pa.large_string()), len(columns[0]))
+    m, columns, cells = batch.num_rows, batch.columns, []
+    for block in blocks(len(columns), m):
+        texts = [as_text(column).cast(pa.large_string()) for column in columns[block]]
+        quoted = _quote(pa.concat_arrays(texts), dialect.delimiter)
+        cells += [quoted.slice(i * m, m) for i in range(len(texts))]
+    if len(cells) == 1:  # an empty line would be no row
+        cells = [pc.fill_null(cells[0], '""')]
+    ends = pa.repeat(pa.scalar(dialect.newline, pa.large_string()), len(cells[0]))
     joined = pc.binary_join_element_wise(
-        *columns,
-        pa.scalar(delimiter, pa.large_string()),
+        *cells,
+        pa.scalar(dialect.delimiter, pa.large_string()),
         null_handling="replace",
         null_replacement="",
     )
@@ -261,10 +312,9 @@ def _lines(columns: list[pa.Array], delimiter: str) -> memoryview:
 
 def _quote(texts: pa.Array, delimiter: str) -> pa.Array:
     texts = texts.cast(pa.large_string())
-    # An empty text is quoted: an empty cell means that it is missing.
-    needed = pc.or_(
-        pc.match_substring_regex(texts, rf'[\n\r"{_escaped(delimiter)}]'), pc.equal(texts, "")
-    )
+    # An empty text is quoted: an empty cell means that it is missing. So is what looks like the
+    # mark of UTF-8.
+    needed = pc.match_substring_regex(texts, rf'^$|[\n\r"\x{ord(delimiter):02x}\x{{feff}}]')
     if not pc.any(needed).as_py():
         return texts
     empty, mark = pa.scalar("", pa.large_string()), pa.scalar('"', pa.large_string())
@@ -272,10 +322,13 @@ def _quote(texts: pa.Array, delimiter: str) -> pa.Array:
     return pc.if_else(needed, quoted, texts)
 
 
-def _as_text(column: pa.Array) -> pa.Array:
+def as_text(column: pa.Array) -> pa.Array:
+    """Cells as they are written in text; refused by Arrow if they are bytes and no text."""
     kind = column.type
     if pa.types.is_floating(kind):
         return pc.if_else(pc.is_nan(column), None, column).cast(pa.string())
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        return pc.strftime(column, "%Y-%m-%dT%H:%M:%S%Ez")
     if pa.types.is_nested(kind):
         cells = (
             None if cell is None else json.dumps(cell, ensure_ascii=False, default=str)

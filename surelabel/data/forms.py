@@ -18,7 +18,8 @@ from ..files import replacing
 from ._mat import load_mat
 from .labelling import Labelling, Labels
 from .readers import read_mat
-from .table_files import is_list, source_of
+from .spelling import parse_numbers
+from .table_files import combined, decimal_of, is_list, is_text, source_of
 
 FORMS = ("labels", "lists", "indicator", "votes", "long")
 
@@ -76,13 +77,15 @@ def to_form(labels: Labels, labelling: Labelling, form: str) -> pa.Table:
 
 
 def _append(table: pa.Table, columns: dict[str, pa.Array]) -> pa.Table:
-    for name, column in columns.items():
-        if name in table.column_names:
+    there = set(table.column_names)
+    for name in columns:
+        if name in there:
             raise TableError(
                 f"{source_of(table)}: a column {name!r} is there already; rename it first"
             )
-        table = table.append_column(name, column)
-    return table
+    new = [pa.field(name, column.type) for name, column in columns.items()]
+    schema = pa.schema([*table.schema, *new], table.schema.metadata)
+    return pa.table([*table.columns, *columns.values()], schema=schema)
 
 
 def _taken(labels: Labels, codes: np.ndarray) -> pa.Array:
@@ -210,7 +213,7 @@ def labels_to_mat(labels: Labels, labelling: Labelling, path: str | os.PathLike)
     names, blocks = [], []
     for name in table.column_names:
         if name not in labelling.columns:
-            block = _numbers(table[name], name, source)
+            block = _numbers(table[name], name, source, decimal_of(table) or ".")
             names += (
                 [name]
                 if block.shape[1] == 1
@@ -232,8 +235,11 @@ def labels_to_mat(labels: Labels, labelling: Labelling, path: str | os.PathLike)
         io.savemat(file, content, do_compression=True)
 
 
-def _numbers(column: pa.ChunkedArray, name: str, source: str) -> np.ndarray:
+def _numbers(column: pa.ChunkedArray, name: str, source: str, decimal: str) -> np.ndarray:
     """A column as a matrix, one column per number of its cells."""
+    if is_text(column.type):
+        values, wrong = parse_numbers(combined(column), decimal)
+        column = column if wrong.any() else pa.chunked_array([pa.array(values, from_pandas=True)])
     if column.null_count:
         row = pc.index(column.is_null(), True).as_py() + 1
         raise TableError(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ._delimited import HEADER, blocks, is_cell
 from .table_files import is_text
 
 #: What spreadsheets look at to tell a formula; plain numbers may begin so, too.
@@ -22,11 +24,15 @@ def find_formula(table: pa.Table) -> tuple[int, str] | None:
     headers = pc.index(_formulas(pa.array(table.column_names)), True).as_py()
     if headers >= 0:
         return 0, table.column_names[headers]
-    found = (
-        (pc.index(_formulas(table[name]), True).as_py(), name) for name in _text_columns(table)
-    )
-    rows = [(row + 1, name) for row, name in found if row >= 0]
-    return min(rows, key=lambda place: place[0]) if rows else None
+    m, columns = table.num_rows, _text_columns(table)
+    found = []
+    for block in blocks(len(columns), m):
+        texts = [table.column(i).cast(pa.large_string()) for i in columns[block]]
+        cells = _formulas(pa.concat_arrays([chunk for text in texts for chunk in text.chunks]))
+        places = np.flatnonzero(pc.fill_null(cells, False))
+        found += [(place % m + 1, columns[block][place // m]) for place in places.tolist()]
+    row, i = min(found, default=(0, -1))
+    return None if i < 0 else (row, table.column_names[i])
 
 
 def escape_formulas(table: pa.Table) -> pa.Table:
@@ -36,13 +42,35 @@ def escape_formulas(table: pa.Table) -> pa.Table:
     >>> escape_formulas(pa.table({"a": ["x", "-1.5", "=1+1"]}))["a"].to_pylist()
     ['x', '-1.5', "'=1+1"]
     """
-    for name in _text_columns(table):
-        table = table.set_column(table.column_names.index(name), name, _escaped(table[name]))
-    return table.rename_columns(_escaped(pa.array(table.column_names)).to_pylist())
+    columns = table.columns
+    for i in _text_columns(table):
+        columns[i] = _escaped(columns[i])
+    names = _escaped(pa.array(table.column_names)).to_pylist()
+    fields = [
+        pa.field(name, column.type, metadata=_escaped_header(field))
+        for name, column, field in zip(names, columns, table.schema, strict=True)
+    ]
+    return pa.table(columns, schema=pa.schema(fields, table.schema.metadata))
 
 
-def _text_columns(table: pa.Table) -> list[str]:
-    return [field.name for field in table.schema if is_text(field.type)]
+def _escaped_header(field: pa.Field) -> dict[bytes, bytes] | None:
+    """The name as it was written, escaped as well."""
+    if not is_cell(field):
+        return None
+    return {HEADER: _escaped(pa.array([field.metadata[HEADER].decode()]))[0].as_py().encode()}
+
+
+def _text_columns(table: pa.Table) -> list[int]:
+    """Columns that become text as they are; numbers cannot be formulas, lists begin with [."""
+    return [
+        i for i, field in enumerate(table.schema) if is_text(field.type) or _is_bytes(field.type)
+    ]
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    tests = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+    return any(test(kind) for test in tests)
 
 
 def _formulas(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -12,9 +13,14 @@ import pyarrow.compute as pc
 
 from ..exceptions import CandidateError, ParameterError, TableError, first_few
 from ._cells import Cells, Label, check_names, different_cells, indicator_cells, label_cells
+from ._delimited import is_cell
 from ._labels import check_classes
 from .candidates import CandidateSets, Unlabelled
-from .table_files import find_column, is_list, nearest, source_of
+from .spelling import DOUBTFUL
+from .table_files import find_column, is_list, is_text, nearest, source_of
+
+#: Texts that are whole numbers, but no names such as 007.
+WHOLE = r"^(0|-?[1-9][0-9]{0,17})(\.0*)?$"
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,10 @@ class Labelling:
         In long form, the column that says who gave the label: the labels are then votes.
     unlabelled : {"all", "error"}, default="all"
         What a row without any label means: that every label is possible, or a mistake.
+    missing : tuple of str or None, default=None
+        Texts that mean that there is no label, alone or among others, besides the empty text. None
+        is the same as ``()``, but that names such as NA, which could mean it, are told of
+        (``Labels.doubtful``).
     """
 
     labels: str | None = None
@@ -53,6 +63,7 @@ class Labelling:
     long: bool = False
     annotator: str | None = None
     unlabelled: Unlabelled = "all"
+    missing: tuple[str, ...] | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -83,6 +94,8 @@ class Labels:
     table : pyarrow.Table
         The instances: the table itself, or in long form one row per id without the columns of label
         and annotator.
+    doubtful : tuple of DoubtfulName
+        Labels whose names often mean that there is none, if nobody said which texts mean it.
     """
 
     candidates: CandidateSets
@@ -92,6 +105,33 @@ class Labels:
     unlabelled: np.ndarray
     ids: np.ndarray | None
     table: pa.Table
+    doubtful: tuple[DoubtfulName, ...] = ()
+
+
+@dataclass(frozen=True)
+class DoubtfulName:
+    """A label that is called NA, null or the like, and was taken for a label.
+
+    Attributes
+    ----------
+    name : str
+        The label.
+    columns : tuple of str
+        The columns that have it.
+    rows : ndarray of int
+        The rows of the table that have it, counted from 0.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    rows: np.ndarray
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name!r} is taken for a label ({len(self.rows)} row(s) of column "
+            f"{first_few(map(repr, self.columns), 3)}, the first is row {self.rows[0] + 1}); if it "
+            f"means that there is none, say so (--missing {self.name}), if not, --missing ''"
+        )
 
 
 def read_labels(
@@ -99,8 +139,10 @@ def read_labels(
 ) -> Labels:
     """Read the labels of a table.
 
-    Labels are whole numbers if they are so in every column that holds labels; otherwise all are
-    text, without blanks around them. Empty texts, NaN and missing cells are no labels.
+    Labels are whole numbers if they are so in every column that holds labels, also where they are
+    written as text (``2`` and ``2.0``); otherwise all are text, without blanks around them. Empty
+    texts, NaN, missing cells and what ``labelling.missing`` names are no labels; every other text
+    is one, also NA and null.
 
     Parameters
     ----------
@@ -129,10 +171,14 @@ def read_labels(
     cells += [label_cells(table, name, None, source) for name in labelling.votes]
     cells += [indicator_cells(table, name, source) for name in labelling.indicator]
     gold = [label_cells(table, labelling.gold, None, source)] if labelling.gold is not None else []
+    doubtful = _doubtful([*cells, *gold]) if labelling.missing is None else ()
+    cells, gold = (
+        [_without(column, labelling.missing or ()) for column in part] for part in (cells, gold)
+    )
     _check_gold(cells, gold, labelling, source)
     if classes is None and labelling.indicator:
         classes = list(labelling.indicator)
-    classes = _label_space([*cells, *gold], classes, table.num_rows, source)
+    classes = _label_space([*cells, *gold], classes, table, source)
 
     rows, codes, column = _encode(cells, classes, source)
     annotators, voter = _annotators(table, labelling, rows, column, source)
@@ -175,6 +221,7 @@ def read_labels(
         unlabelled=unlabelled,
         ids=instances[labelling.id].to_numpy() if labelling.id is not None else None,
         table=instances,
+        doubtful=doubtful,
     )
 
 
@@ -228,7 +275,7 @@ def _instances(table: pa.Table, labelling: Labelling, source: str) -> tuple[np.n
     rows = np.arange(table.num_rows)
     if labelling.id is None:
         return rows, rows
-    ids = table[labelling.id].combine_chunks()
+    ids = _filled(table[labelling.id]).combine_chunks()
     if ids.null_count:
         missing = np.flatnonzero(ids.is_null().to_numpy(zero_copy_only=False))
         raise TableError(
@@ -249,6 +296,14 @@ def _instances(table: pa.Table, labelling: Labelling, source: str) -> tuple[np.n
     return rows, rows
 
 
+def _filled(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column with empty texts missing."""
+    if not is_text(column.type):
+        return column
+    texts = column.cast(pa.large_string())
+    return pc.if_else(pc.equal(texts, ""), None, texts)
+
+
 def _one_row_each(
     table: pa.Table, labelling: Labelling, instance: np.ndarray, first: np.ndarray, source: str
 ) -> pa.Table:
@@ -258,7 +313,7 @@ def _one_row_each(
     )
     owner = pa.array(first[instance])
     for name in table.column_names:
-        column = table[name].combine_chunks()
+        column = _filled(table[name]).combine_chunks()
         if is_list(column.type) or pa.types.is_struct(column.type):  # which Arrow does not compare
             column = pa.array([None if cell is None else repr(cell) for cell in column.to_pylist()])
         elif pa.types.is_floating(column.type):
@@ -281,18 +336,46 @@ def _one_row_each(
 # -------------------------------------------------------------------- classes and codes
 
 
-def _label_space(columns: list[Cells], classes: Any, n_rows: int, source: str) -> np.ndarray:
+def _doubtful(columns: list[Cells]) -> tuple[DoubtfulName, ...]:
+    found: dict[str, dict[str, np.ndarray]] = {}
+    for cells in columns:
+        for position, value in enumerate(cells.values):
+            if value in DOUBTFUL:
+                found.setdefault(str(value), {})[cells.column] = cells.rows[cells.which == position]
+    return tuple(
+        DoubtfulName(name, tuple(rows), np.unique(np.concatenate([*rows.values()])))
+        for name, rows in found.items()
+    )
+
+
+def _without(cells: Cells, names: tuple[str, ...]) -> Cells:
+    """The labels that are not called so."""
+    gone = np.array([str(value) in names for value in cells.values], bool)
+    if not gone.any():
+        return cells
+    kept = ~gone[cells.which]
+    values = [value for value, without in zip(cells.values, gone, strict=True) if not without]
+    return Cells(cells.column, cells.rows[kept], (np.cumsum(~gone) - 1)[cells.which[kept]], values)
+
+
+def _label_space(columns: list[Cells], classes: Any, table: pa.Table, source: str) -> np.ndarray:
     if classes is not None:
         try:
             return check_classes(classes)
         except CandidateError as error:
             raise TableError(f"{source}: {error}") from None
-    labels = {label for cells in columns for label in cells.values}
+    # In text files numbers are written as text; elsewhere text is text.
+    labels = {
+        _whole(label) if is_cell(table.schema.field(cells.column)) else label
+        for cells in columns
+        for label in cells.values
+    }
+    n_rows = table.num_rows
     where = first_few((repr(cells.column) for cells in columns), 3)
     if not labels:
         raise TableError(f"{source}: there is no label in column {where}")
     if any(isinstance(label, str) for label in labels):
-        labels = set(map(str, labels))
+        labels = {str(label) for cells in columns for label in cells.values}
     if len(labels) > max(50, n_rows / 2):
         raise TableError(
             f"{source}: column {where} holds {len(labels)} different labels in {n_rows} rows; are "
@@ -319,15 +402,20 @@ def _encode(
                 f"{label!r} is unknown; "
                 f"{nearest(str(label), known, 'labels')}"
             )
-        rows.append(cells.rows)
-        codes.append(np.array(code, int)[cells.which])
-        column.append(np.full(len(cells.rows), number))
+        pairs = np.stack([cells.rows, np.array(code, int)[cells.which]])
+        if len(set(code)) < len(code):  # 2|2.0 is one label
+            pairs = np.unique(pairs, axis=1)
+        rows.append(pairs[0])
+        codes.append(pairs[1])
+        column.append(np.full(len(pairs[0]), number))
     return np.concatenate(rows), np.concatenate(codes), np.concatenate(column)
 
 
 def _whole(label: Label) -> Label:
     """A whole number that is written as text, where the classes are numbers."""
-    return int(label) if isinstance(label, str) and label.lstrip("-").isdecimal() else label
+    return (
+        int(label.partition(".")[0]) if isinstance(label, str) and re.match(WHOLE, label) else label
+    )
 
 
 # -------------------------------------------------------------------- votes
@@ -339,7 +427,12 @@ def _annotators(
     """Names of the annotators, and which of them gave every label."""
     if labelling.annotator is None:
         return labelling.votes, column
-    who = table[labelling.annotator].cast(pa.large_string()).take(pa.array(rows)).combine_chunks()
+    who = (
+        _filled(table[labelling.annotator])
+        .cast(pa.large_string())
+        .take(pa.array(rows))
+        .combine_chunks()
+    )
     if who.null_count:
         row = rows[np.argmax(who.is_null())] + 1
         raise TableError(

@@ -11,6 +11,7 @@ import json
 import lzma
 import mmap
 import os
+import warnings
 import zlib
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -20,14 +21,23 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ..exceptions import ParameterError, SurelabelError, TableError, first_few
 from ..files import replacing
-from ._delimited import Content, read_delimited
+from ._delimited import (
+    DIALECT,
+    Content,
+    Dialect,
+    dialect_of,
+    is_cell,
+    read_delimited,
+)
 from ._delimited import write_delimited as write_delimited  # for the layers above, too
 from ._json_lines import read_json_lines
 from ._sizes import no_memory, unpacked
+from .spelling import typed
 
 TEXT_FORMS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 JSON_FORMS = (".jsonl", ".ndjson")
@@ -87,10 +97,16 @@ def _first_line(error: BaseException) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
+def decimal_of(table: pa.Table) -> str | None:
+    """What stands before decimals in the text that a table was read from; None if nobody said."""
+    dialect = dialect_of(table)
+    return dialect.decimal if dialect else None
+
+
 def find_column(table: pa.Table, name: str, source: str | None = None) -> pa.ChunkedArray:
     """The column of that name; if there is none, the message has the name that is nearest to it."""
-    if name in table.column_names:
-        return table[name]
+    if (position := table.schema.get_field_index(name)) >= 0:
+        return table.column(position)
     raise TableError(
         f"{source or source_of(table)}: there is no column {name!r}; "
         f"{nearest(name, table.column_names, 'columns')}"
@@ -117,13 +133,12 @@ def read_table(
     *,
     delimiter: str | None = None,
     encoding: str | None = None,
-    decimal: str = ".",
+    decimal: str | None = None,
 ) -> pa.Table:
     """Read a table from a file: CSV, TSV, JSON lines (also compressed), Parquet, Feather or Arrow.
 
-    In delimited text the types of the columns are found over the whole file; cells that are empty,
-    or ``NA``, ``NaN``, ``null`` and the like, are missing. Numbers written as names (``007``, or
-    longer than an integer) stay text.
+    The cells of delimited text stay text, as they are written; those without text and quotation
+    marks are missing.
 
     Parameters
     ----------
@@ -134,8 +149,9 @@ def read_table(
         By default found: comma, semicolon, tab or ``|``.
     encoding : str, default=None
         By default UTF-8, or UTF-16 if the file begins so.
-    decimal : {".", ","}, default="."
-        What stands before the decimals of numbers.
+    decimal : {".", ","}, default=None
+        What stands before the decimals of numbers in delimited text; None for a point, or for what
+        a model learned.
 
     Returns
     -------
@@ -149,7 +165,7 @@ def read_table(
         len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0'
     ):
         raise TableError(f"{source}: the delimiter must be one plain character, not {delimiter!r}")
-    if decimal not in (".", ","):
+    if decimal not in (None, ".", ","):
         raise TableError(f"{source}: decimals follow a point or a comma, not {decimal!r}")
     try:
         content = _read_bytes(source, compression)
@@ -323,7 +339,10 @@ def _checked(table: pa.Table, source: str) -> pa.Table:
         plain = _plain_type(field.type)
         if plain != field.type:
             table = table.set_column(i, field.name, table.column(i).cast(plain))
-    return table.replace_schema_metadata({SOURCE: source.encode("utf-8", "surrogatepass")})
+    dialect = (table.schema.metadata or {}).get(DIALECT)
+    return table.replace_schema_metadata(
+        {SOURCE: source.encode("utf-8", "surrogatepass")} | ({DIALECT: dialect} if dialect else {})
+    )
 
 
 def _check_zones(kind: pa.DataType, where: str) -> None:
@@ -375,6 +394,10 @@ def write_table(table: pa.Table, path: str | os.PathLike) -> None:
     """Write a table to a file, whole or not at all; a file that is there stays as it was until the
     new one is complete.
 
+    Text read from a file of the same ending has the same delimiter, line ends and mark of UTF-8
+    again. In files that have types, its columns become whole numbers, numbers, dates or times where
+    every value survives; else they stay text.
+
     Parameters
     ----------
     table : pyarrow.Table
@@ -383,15 +406,17 @@ def write_table(table: pa.Table, path: str | os.PathLike) -> None:
         Its ending says what it becomes, as for :func:`read_table`.
     """
     form, compression = form_of(path)
-    table = table.replace_schema_metadata(
-        {k: v for k, v in (table.schema.metadata or {}).items() if k != SOURCE}
-    )
+    if form not in TEXT_FORMS:
+        table = _with_types(table, dates=form in BINARY_FORMS)
     try:
         with (
             replacing(path) as file,
             COMPRESSIONS[compression](file, "wb") if compression else nullcontext(file) as stream,
         ):
-            _write(table, stream, form)
+            if form in TEXT_FORMS:
+                write_delimited(table, stream, dialect_for(table, form))
+            else:
+                _write(table, stream, form)
     except (pa.ArrowException, OverflowError) as error:  # of times that Python does not have
         raise TableError(
             f"{path}: a {form} file cannot hold this table ({str(error).splitlines()[0]}); use "
@@ -403,21 +428,76 @@ def write_table(table: pa.Table, path: str | os.PathLike) -> None:
         ) from None
 
 
+def dialect_for(table: pa.Table, form: str) -> Dialect:
+    """How a table is written as text: as it was, if it was read from text of this form."""
+    dialect = dialect_of(table)
+    if dialect is not None and form_of(source_of(table))[0] == form:
+        return dialect
+    return Dialect(TEXT_FORMS[form])
+
+
+def _with_types(table: pa.Table, *, dates: bool) -> pa.Table:
+    """The table with types for the cells of a text file, and without what we noted about them."""
+    dialect, columns, fields = dialect_of(table) or Dialect(), [], []
+    for field, column in zip(table.schema, table.columns, strict=True):
+        if is_cell(field) and pa.types.is_string(field.type):
+            found = typed(combined(column), dialect.decimal or ".", dates=dates)
+            column = column if is_text(found.type) else found
+            field = pa.field(field.name, column.type)
+        columns.append(column)
+        fields.append(field)
+    metadata = {
+        key: value
+        for key, value in (table.schema.metadata or {}).items()
+        if key not in (SOURCE, DIALECT)
+    }
+    return pa.table(columns, schema=pa.schema(fields, metadata))
+
+
+def combined(column: pa.ChunkedArray) -> pa.Array:
+    """A column of text in one piece, however long it is."""
+    chunks = column.cast(pa.large_string()).chunks
+    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
+
+
 def _write(table: pa.Table, file: BinaryIO, form: str) -> None:
     if form == ".parquet":
         pq.write_table(table, file)
     elif form in BINARY_FORMS:
         with pa.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table)
-    elif form in JSON_FORMS:
+    else:
         for batch in table.to_batches(max_chunksize=1 << 14):
             lines = (
-                json.dumps(_without_nan(row), ensure_ascii=False, default=_plain)
+                json.dumps(_without_nan(row), ensure_ascii=False, default=_as_json)
                 for row in batch.to_pylist()
             )
             file.write("".join(f"{line}\n" for line in lines).encode())
-    else:
-        write_delimited(table, file, TEXT_FORMS[form])
+        if lost := sum(_infinities(column) for column in table.columns):
+            warnings.warn(
+                f"{lost} infinite number(s) became null: JSON has no form for them; use .parquet",
+                stacklevel=3,
+            )
+
+
+def _infinities(column: pa.ChunkedArray) -> int:
+    while is_list(column.type):
+        column = pc.list_flatten(column)
+    return pc.sum(pc.is_inf(column)).as_py() or 0 if pa.types.is_floating(column.type) else 0
+
+
+def _as_json(value: Any) -> Any:
+    """What JSON has no form for, as text; a decimal number stays one if it survives."""
+    if isinstance(value, Decimal):
+        if value.as_tuple().exponent == 0:  # a whole number of more than 64 bits
+            return int(value)
+        return float(value) if Decimal(repr(float(value))) == value else str(value)
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            raise pa.ArrowInvalid("it holds bytes that are no text") from None
+    return str(value)
 
 
 def _without_nan(value: Any) -> Any:
@@ -427,13 +507,6 @@ def _without_nan(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_nan(part) for part in value]
     return None if isinstance(value, float) and not np.isfinite(value) else value
-
-
-def _plain(value: Any) -> Any:
-    """What JSON has no form for: a text, but for whole numbers of more than 64 bits."""
-    if isinstance(value, Decimal) and value.as_tuple().exponent == 0:
-        return int(value)
-    return str(value)
 
 
 class _Lent(io.RawIOBase):
@@ -499,6 +572,8 @@ def to_frame(table: pa.Table, like: Any) -> Any:
     """
     import narwhals as nw
 
+    if isinstance(like, pa.Table) and source_of(like) != "table":
+        return table
     backend = nw.from_native(like, eager_only=True).implementation
     native = nw.from_arrow(table.replace_schema_metadata(None), backend=backend).to_native()
     if backend.is_pandas_like() and len(like) == len(native):

@@ -1,24 +1,26 @@
-"""One column of a table → columns of X: an encoder for each kind.
+"""Columns of a table → columns of X: what they hold, and an encoder for each kind.
 
-An encoder has ``fit(column)``, which learns from a column; ``width``, the number of columns of X;
-``names``, what they are called; ``fill(column, out)``, which writes them. Its attributes are
-numbers, arrays and lists of text: model files stay plain. The columns come checked, in the type
-that :func:`typed_column` gives them.
+An encoder has ``fit(reader, names)``, which learns from columns; ``widths``, how many columns of X
+each becomes; ``names(name, i)``, what those of the i-th are called; ``fill(reader, names, X,
+first)``, which writes them, from column ``first[i]`` of X on. Its attributes are numbers, arrays
+and lists of text: model files stay plain. Numbers, of which a table may have very many columns, are
+encoded together; the other kinds one by one.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.json as pa_json
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from ..data.table_files import is_list, is_text
+from ..data._delimited import blocks
+from ..data.spelling import canonical, flags, missing, parse_numbers
+from ..data.table_files import combined, is_list, is_text, source_of
 from ..exceptions import TableError
 
 Kind = Literal["number", "category", "text", "vector"]
@@ -29,185 +31,129 @@ MOST_CATEGORIES = 50
 TEXT_DIMENSIONS, MOST_WORDS = 100, 20_000
 #: Rows of text that are Python strings at the same time, and rows that words are learned from.
 BATCH, LEARNED_ROWS = 10_000, 50_000
-NUMBER = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$"
 #: Numbers beyond this stand for "missing" or "infinite", and have no square.
 HUGE = 1e100
 #: Scripts without blanks between words.
 UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]{4}"
 
 
-class NumberColumn:
-    """Numbers, less their mean and divided by their deviation; missing ones are the median, told by
-    a column of their own.
+# -------------------------------------------------------------------- what columns hold
+
+
+class Reader:
+    """The columns of a table, as encoders need them: a cell means the same whatever stands in the
+    others.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The table.
+    decimal : {".", ","}
+        What stands before the decimals of numbers that are written as text.
     """
 
-    def fit(self, column: pa.ChunkedArray) -> Self:
-        """Learn the median, mean and deviation."""
-        values = column.to_numpy()
-        missing = np.isnan(values)
-        self.tells_missing = bool(missing.any() and not missing.all())
-        self.median = 0.0 if missing.all() else float(np.nanmedian(values))
-        values = np.where(missing, self.median, values)
-        self.mean, deviation = float(values.mean()), float(values.std())
-        # Equal numbers have a deviation of rounding errors.
-        self.deviation = deviation if deviation > 1e-12 * abs(self.mean) else 1.0
-        return self
+    def __init__(self, table: pa.Table, decimal: str) -> None:
+        self.source, self.decimal, self.n_rows = source_of(table), decimal, table.num_rows
+        self._columns = dict(zip(table.column_names, table.columns, strict=True))
 
-    @property
-    def width(self) -> int:
-        """Number of columns of X."""
-        return 1 + self.tells_missing
+    def holds(self, name: str) -> pa.DataType:
+        """The type of a column."""
+        return self._columns[name].type
 
-    def names(self, name: str) -> list[str]:
-        """Names of the columns of X."""
-        return [name, f"{name} is missing"][: self.width]
+    def is_known(self, name: str) -> bool:
+        """Whether a column holds anything."""
+        return self._columns[name].null_count < self.n_rows
 
-    def fill(self, column: pa.ChunkedArray, out: np.ndarray) -> None:
-        """Write the columns of X."""
-        values = column.to_numpy()
-        missing = np.isnan(values)
-        out[:, 0] = (np.where(missing, self.median, values) - self.mean) / self.deviation
-        if self.tells_missing:
-            out[:, 1] = missing
+    def cell(self, name: str, row: int) -> Any:
+        """What stands in a cell, or the beginning of it."""
+        cell = self._columns[name][int(row)].as_py()
+        return cell[:40] if isinstance(cell, str) else cell
 
+    def matches(self, name: str, pattern: str) -> bool:
+        """Whether a column holds a text that matches."""
+        column = self._columns[name]
+        return is_text(column.type) and bool(
+            pc.any(pc.match_substring_regex(column.cast(pa.large_string()), pattern)).as_py()
+        )
 
-class CategoryColumn:
-    """A 0/1 column for each category; the rare ones share one, and one never seen is in none."""
+    def flat(self, names: Sequence[str]) -> pa.Array:
+        """The texts of columns, one below the other."""
+        columns = (self._columns[name].cast(pa.large_string()) for name in names)
+        return pa.concat_arrays([chunk for column in columns for chunk in column.chunks])
 
-    def fit(self, column: pa.ChunkedArray) -> Self:
-        """Learn which categories there are; missing is one of them."""
-        counts = [(pair["values"], pair["counts"]) for pair in pc.value_counts(column).to_pylist()]
-        ranked = [
-            value
-            for value, _ in sorted(
-                counts, key=lambda pair: (-pair[1], pair[0] is None, pair[0] or "")
+    def blocks(self, names: Sequence[str]) -> Iterator[slice]:
+        """Columns to read together."""
+        return blocks(len(names), self.n_rows)
+
+    def numbers(self, names: Sequence[str], truth: np.ndarray | None = None) -> np.ndarray:
+        """Numbers, one row for each column, NaN where missing; ``truth`` says which columns may
+        hold "true" and "false" for 1 and 0.
+        """
+        values, wrong = self.parsed(names, truth)
+        for bad, problem in (
+            (wrong, "where a number is needed; mend or clear the cell"),
+            (np.abs(values) > HUGE, "cannot be used; clear the cell, or mend the number"),
+        ):
+            if bad.any():
+                column = int(np.argmax(bad.any(axis=1)))
+                rows = np.flatnonzero(bad[column])
+                cell = self.cell(names[column], rows[0])
+                more = f" (and {len(rows) - 1} more such cells in the column)" * (len(rows) > 1)
+                raise TableError(
+                    f"{self.source}: row {rows[0] + 1}, column {names[column]!r}: "
+                    f"{cell!r} {problem}{more}"
+                )
+        return values
+
+    def parsed(
+        self, names: Sequence[str], truth: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers, and where there is something else; one row for each column."""
+        values = np.full((len(names), self.n_rows), np.nan)
+        wrong, written, texts = np.zeros(values.shape, bool), [], []
+        for i, name in enumerate(names):
+            column = self._columns[name]
+            if is_text(column.type):
+                written.append(i)
+                text = column.cast(pa.large_string())
+                texts += _as_digits(text).chunks if truth is not None and truth[i] else text.chunks
+            elif not pa.types.is_null(column.type):
+                values[i] = _values(column, name, self.source)
+        if written:
+            found = parse_numbers(pa.concat_arrays(texts), self.decimal)
+            values[written], wrong[written] = (part.reshape(-1, self.n_rows) for part in found)
+        return values, wrong
+
+    def texts(self, name: str, kind: Kind) -> tuple[pa.Array, bool]:
+        """Texts, null where missing; and whether the column holds values of another type."""
+        column = self._columns[name]
+        held = column.type
+        if is_text(held):
+            texts = combined(column)
+            absent = missing(texts)
+            return (pc.if_else(absent, None, texts) if pc.any(absent).as_py() else texts), False
+        if pa.types.is_floating(held):
+            column = pc.if_else(pc.is_nan(column), None, column)
+        elif not (is_plain(held) or pa.types.is_null(held) or pa.types.is_temporal(held)):
+            raise TableError(
+                f"{self.source}: column {name!r} holds {held}, which is no {kind}; leave the "
+                "column out"
             )
-        ]
-        self.categories, self.others = ranked[:MOST_CATEGORIES], ranked[MOST_CATEGORIES:]
-        return self
+        return combined(column), True
 
-    @property
-    def width(self) -> int:
-        """Number of columns of X."""
-        return len(self.categories) + bool(self.others)
-
-    def names(self, name: str) -> list[str]:
-        """Names of the columns of X."""
-        named = [
-            f"{name} is {'missing' if category is None else category}"
-            for category in self.categories
-        ]
-        return [*named, f"{name} is another"][: self.width]
-
-    def fill(self, column: pa.ChunkedArray, out: np.ndarray) -> None:
-        """Write the columns of X."""
-        codes = pc.fill_null(
-            pc.index_in(column, pa.array([*self.categories, *self.others], column.type)), -1
-        ).to_numpy()
-        rows = np.flatnonzero(codes >= 0)
-        out[:] = 0
-        out[rows, np.minimum(codes[rows], len(self.categories))] = 1
+    def vectors(self, name: str, length: int | None = None) -> pa.ChunkedArray:
+        """Lists of equally many numbers: ``length``, by default as many as the first has."""
+        column = self._columns[name]
+        if is_text(column.type):
+            column = _parsed_vectors(column, name, self.source)
+        elif pa.types.is_null(column.type):
+            column = column.cast(pa.list_(pa.float64()))
+        return _checked_vectors(column, name, self.source, length)
 
 
-class TextColumn:
-    """TF-IDF of words (of one and two letters in scripts without blanks), reduced to the directions
-    of most variance.
-    """
-
-    def fit(self, column: pa.ChunkedArray) -> Self:
-        """Learn the words, their weights and the directions."""
-        every = -(-len(column) // LEARNED_ROWS)
-        texts = column.take(pa.array(np.arange(0, len(column), every)))
-        unspaced = pc.mean(pc.match_substring_regex(texts, UNSPACED)).as_py() or 0
-        self.by_letters = unspaced > 0.5
-        try:
-            vectorizer = self._vectorizer(
-                min_df=2 if len(texts) >= 1000 else 1, max_features=MOST_WORDS
-            )
-            weights = vectorizer.fit_transform(pc.fill_null(texts, "").to_pylist())
-        except ValueError:  # no word in any text: a column of zeros
-            vectorizer = self._vectorizer(vocabulary=["-"])
-            weights = vectorizer.fit_transform([""])
-        self.words, self.idf = vectorizer.get_feature_names_out().tolist(), vectorizer.idf_
-        size = min(TEXT_DIMENSIONS, *weights.shape)
-        if size < len(self.words):
-            self.directions = TruncatedSVD(size, random_state=0).fit(weights).components_.T
-        else:
-            self.directions = np.eye(size, dtype=np.float32)
-        self.mean = np.asarray(weights.mean(axis=0)).ravel() @ self.directions
-        return self
-
-    def _vectorizer(self, **options: object) -> TfidfVectorizer:
-        letters = {"analyzer": "char", "ngram_range": (1, 2)} if self.by_letters else {}
-        return TfidfVectorizer(sublinear_tf=True, dtype=np.float32, **letters, **options)
-
-    @property
-    def width(self) -> int:
-        """Number of columns of X."""
-        return self.directions.shape[1]
-
-    def names(self, name: str) -> list[str]:
-        """Names of the columns of X."""
-        return [f"{name} direction {i}" for i in range(1, self.width + 1)]
-
-    def fill(self, column: pa.ChunkedArray, out: np.ndarray) -> None:
-        """Write the columns of X."""
-        vectorizer = self._vectorizer(vocabulary=self.words)
-        vectorizer.idf_ = self.idf
-        for start in range(0, len(column), BATCH):
-            texts = pc.fill_null(column.slice(start, BATCH), "").to_pylist()
-            out[start : start + BATCH] = vectorizer.transform(texts) @ self.directions - self.mean
-
-
-class VectorColumn:
-    """Ready vectors, less their mean; a missing one is the mean."""
-
-    def fit(self, column: pa.ChunkedArray) -> Self:
-        """Learn the length and the mean."""
-        sums = [
-            _vectors(chunk).sum(axis=0, dtype=np.float64)
-            for chunk in column.chunks
-            if chunk.null_count < len(chunk)
-        ]
-        self.mean = np.sum(sums, axis=0) / (len(column) - column.null_count)
-        return self
-
-    @property
-    def width(self) -> int:
-        """Number of columns of X."""
-        return len(self.mean)
-
-    def names(self, name: str) -> list[str]:
-        """Names of the columns of X."""
-        return [f"{name} {i}" for i in range(1, self.width + 1)]
-
-    def fill(self, column: pa.ChunkedArray, out: np.ndarray) -> None:
-        """Write the columns of X."""
-        start = 0
-        for chunk in column.chunks:
-            part = out[start : start + len(chunk)]
-            known = chunk.is_valid().to_numpy(zero_copy_only=False)
-            part[~known] = 0
-            if known.any():
-                part[known] = _vectors(chunk) - self.mean.astype(out.dtype)
-            start += len(chunk)
-
-
-def _vectors(chunk: pa.Array) -> np.ndarray:
-    """The vectors that are there, one per row."""
-    chunk = chunk.drop_null()
-    return chunk.flatten().to_numpy(zero_copy_only=False).reshape(len(chunk), -1)
-
-
-ENCODERS: dict[Kind, Any] = {
-    "number": NumberColumn,
-    "category": CategoryColumn,
-    "text": TextColumn,
-    "vector": VectorColumn,
-}
-
-
-# -------------------------------------------------------------------- checked columns
+def is_plain(kind: pa.DataType) -> bool:
+    """Whether a column holds numbers or truth values."""
+    return is_number(kind) or pa.types.is_boolean(kind)
 
 
 def is_number(kind: pa.DataType) -> bool:
@@ -215,64 +161,27 @@ def is_number(kind: pa.DataType) -> bool:
     return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
 
 
-def typed_column(
-    column: pa.ChunkedArray, kind: Kind, *, name: str, source: str, length: int | None = None
-) -> pa.ChunkedArray:
-    """The column as its encoder needs it: float64 with NaN, text, or lists of equally many numbers.
-
-    Parameters
-    ----------
-    column : pyarrow.ChunkedArray
-        The column as it is in the table.
-    kind : {"number", "category", "text", "vector"}
-        What it should be.
-    name, source : str
-        Name of the column and of its file, for messages.
-    length : int, default=None
-        Length that vectors should have; by default that of the first.
-    """
-    held = column.type
-    if kind == "vector":
-        return _typed_vectors(column, name, source, length)
-    if not (
-        is_text(held) or is_number(held) or pa.types.is_boolean(held) or pa.types.is_null(held)
-    ):
+def _values(column: pa.ChunkedArray, name: str, source: str) -> np.ndarray:
+    if not is_plain(column.type):
         raise TableError(
-            f"{source}: column {name!r} holds {held}, which is no {kind}; leave the column out"
+            f"{source}: column {name!r} holds {column.type}, which is no number; leave the column "
+            "out"
         )
-    if kind != "number":
-        return column.cast(pa.large_string())
-    if is_text(held):
-        column = _parsed_numbers(column, name, source)
-    elif pa.types.is_boolean(held):
+    if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
-    numbers = pc.fill_null(column.cast(pa.float64(), safe=False), np.nan)
-    if (row := pc.index(pc.greater(pc.abs(numbers), HUGE), True).as_py()) >= 0:
-        raise TableError(
-            f"{source}: row {row + 1}, column {name!r}: {numbers[row].as_py()} cannot be used; "
-            "clear the cell, or mend the number"
-        )
-    return numbers
+    return pc.fill_null(column.cast(pa.float64(), safe=False), np.nan).to_numpy()
 
 
-def _parsed_numbers(column: pa.ChunkedArray, name: str, source: str) -> pa.ChunkedArray:
-    texts = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
-    texts = pc.if_else(pc.equal(texts, ""), None, texts)
-    if (row := pc.index(pc.match_substring_regex(texts, NUMBER), False).as_py()) >= 0:
-        raise TableError(
-            f"{source}: row {row + 1}, column {name!r}: {column[row].as_py()[:40]!r} where a "
-            "number is needed"
-        )
-    return texts.cast(pa.float64())
+def _as_digits(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    """1 for "true", 0 for "false", in any case."""
+    for word, digit in (("true", "1"), ("false", "0")):
+        texts = pc.replace_substring_regex(texts, rf"(?i)^\s*{word}\s*$", digit)
+    return texts
 
 
-def _typed_vectors(
+def _checked_vectors(
     column: pa.ChunkedArray, name: str, source: str, length: int | None
 ) -> pa.ChunkedArray:
-    if is_text(column.type):
-        column = _parsed_vectors(column, name, source)
-    elif pa.types.is_null(column.type):
-        column = column.cast(pa.list_(pa.float64()))
     if not is_list(column.type) or not (
         is_number(column.type.value_type) or column.null_count == len(column)
     ):
@@ -304,22 +213,229 @@ def _typed_vectors(
 
 
 def _parsed_vectors(column: pa.ChunkedArray, name: str, source: str) -> pa.ChunkedArray:
-    """Vectors that are written as JSON lists."""
-    texts = pc.replace_substring_regex(
-        pc.fill_null(column.cast(pa.large_string()), "null"), r"\s+", " "
-    )
-    texts = pc.if_else(pc.equal(pc.utf8_trim_whitespace(texts), ""), "null", texts)
-    buffer = pc.replace_substring_regex(texts, "^.*$", '{"v":\\0}\n').combine_chunks().buffers()[2]
-    try:
-        table = pa_json.read_json(
-            pa.BufferReader(buffer),
-            pa_json.ReadOptions(block_size=min(max(len(buffer), 1 << 20), 1 << 30)),
+    """Vectors that are written as lists of numbers; every cell is one, or an error."""
+    start, parts = 0, []
+    for chunk in column.cast(pa.large_string()).chunks:
+        absent = missing(chunk)
+        texts = pc.if_else(absent, None, pc.utf8_trim_whitespace(chunk))
+        listed = pc.fill_null(pc.match_substring_regex(texts, r"^\[[^\[\]]*[0-9][^\[\]]*\]$"), True)
+        cells = pc.split_pattern(pc.utf8_slice_codeunits(texts, 1, -1), ",")
+        values, wrong = parse_numbers(cells.flatten())
+        bad = ~flags(listed)
+        bad[pc.list_parent_indices(cells).to_numpy()[wrong]] = True
+        if bad.any():
+            raise TableError(
+                f"{source}: row {start + np.argmax(bad) + 1}, column {name!r}: no vector such as "
+                "[0.5, 1.2] stands there; mend or clear it"
+            )
+        parts.append(pa.ListArray.from_arrays(cells.offsets, pa.array(values), mask=absent))
+        start += len(chunk)
+    return pa.chunked_array(parts, pa.list_(pa.float64()))
+
+
+# -------------------------------------------------------------------- the encoders
+
+
+class NumberColumns:
+    """Numbers, less their mean and divided by their deviation; missing ones are the median, told by
+    a column of their own.
+    """
+
+    def fit(self, reader: Reader, names: Sequence[str]) -> Self:
+        """Learn the median, mean and deviation of each column."""
+        self.truth = np.array([pa.types.is_boolean(reader.holds(name)) for name in names], bool)
+        learned = [_moments(reader.numbers(names[block])) for block in reader.blocks(names)]
+        self.tells_missing, self.median, self.mean, self.deviation = map(
+            np.concatenate, zip(*learned, strict=True)
         )
-    except pa.ArrowInvalid as error:
-        found = re.search(r"in row (\d+)", str(error))
-        where = f"row {int(found[1]) + 1}, " if found else ""
-        raise TableError(
-            f"{source}: {where}column {name!r}: no vector such as [0.5, 1.2] stands there; mend or "
-            "clear it"
-        ) from None
-    return table["v"]
+        return self
+
+    @property
+    def widths(self) -> np.ndarray:
+        """Number of columns of X for each column."""
+        return 1 + self.tells_missing
+
+    def names(self, name: str, i: int) -> list[str]:
+        """Names of the columns of X."""
+        return [name, f"{name} is missing"][: 1 + self.tells_missing[i]]
+
+    def fill(self, reader: Reader, names: Sequence[str], X: np.ndarray, first: np.ndarray) -> None:
+        """Write the columns of X."""
+        for block in reader.blocks(names):
+            values = reader.numbers(names[block], self.truth[block])
+            absent, tells = np.isnan(values), self.tells_missing[block]
+            for column, median in zip(values, self.median[block], strict=True):
+                column[np.isnan(column)] = median
+            values -= self.mean[block, None]
+            values /= self.deviation[block, None]
+            X[:, first[block]] = values.T
+            X[:, first[block][tells] + 1] = absent[tells].T
+
+
+def _moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Whether some are missing, the median, mean and deviation of each row."""
+    absent = np.isnan(values)
+    nothing = absent.all(axis=1)
+    values[nothing] = 0
+    median = np.nanmedian(values, axis=1)
+    values = np.where(np.isnan(values), median[:, None], values)
+    mean, deviation = values.mean(axis=1), values.std(axis=1)
+    # Equal numbers have a deviation of rounding errors.
+    deviation[deviation <= 1e-12 * np.abs(mean)] = 1
+    return absent.any(axis=1) & ~nothing, median, mean, deviation
+
+
+class CategoryColumn:
+    """A 0/1 column for each category; the rare ones share one, and one never seen is in none.
+
+    Texts are the same category if they are spelled the same. A number or a truth value, in files
+    that have types, is the same as a text that spells it: 2, 2.0 and "2.0".
+    """
+
+    def fit(self, reader: Reader, names: Sequence[str]) -> Self:
+        """Learn which categories there are; missing is one of them."""
+        texts, self.by_value = reader.texts(names[0], "category")
+        texts = canonical(texts) if self.by_value else texts
+        counts = [(pair["values"], pair["counts"]) for pair in pc.value_counts(texts).to_pylist()]
+        ranked = [
+            value
+            for value, _ in sorted(
+                counts, key=lambda pair: (-pair[1], pair[0] is None, pair[0] or "")
+            )
+        ]
+        self.categories, self.others = ranked[:MOST_CATEGORIES], ranked[MOST_CATEGORIES:]
+        return self
+
+    @property
+    def widths(self) -> list[int]:
+        """Number of columns of X."""
+        return [len(self.categories) + bool(self.others)]
+
+    def names(self, name: str, _: int) -> list[str]:
+        """Names of the columns of X."""
+        named = [
+            f"{name} is {'missing' if category is None else category}"
+            for category in self.categories
+        ]
+        return [*named, f"{name} is another"][: self.widths[0]]
+
+    def codes(self, reader: Reader, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Position of every cell among the categories, -1 for one never seen; and where cells are
+        missing.
+        """
+        texts, by_value = reader.texts(name, "category")
+        known = pa.array([*self.categories, *self.others], texts.type)
+        if by_value or self.by_value:
+            texts, known = canonical(texts, reader.decimal), canonical(known, reader.decimal)
+        found = pc.fill_null(pc.index_in(texts, known), -1).to_numpy()
+        return found, flags(texts.is_null())
+
+    def fill(self, reader: Reader, names: Sequence[str], X: np.ndarray, first: np.ndarray) -> None:
+        """Write the columns of X."""
+        codes, _ = self.codes(reader, names[0])
+        rows = np.flatnonzero(codes >= 0)
+        X[:, first[0] : first[0] + self.widths[0]] = 0
+        X[rows, first[0] + np.minimum(codes[rows], len(self.categories))] = 1
+
+
+class TextColumn:
+    """TF-IDF of words (of one and two letters in scripts without blanks), reduced to the directions
+    of most variance.
+    """
+
+    def fit(self, reader: Reader, names: Sequence[str]) -> Self:
+        """Learn the words, their weights and the directions."""
+        column, _ = reader.texts(names[0], "text")
+        every = -(-len(column) // LEARNED_ROWS)
+        texts = column.take(pa.array(np.arange(0, len(column), every)))
+        unspaced = pc.mean(pc.match_substring_regex(texts, UNSPACED)).as_py() or 0
+        self.by_letters = unspaced > 0.5
+        try:
+            vectorizer = self._vectorizer(
+                min_df=2 if len(texts) >= 1000 else 1, max_features=MOST_WORDS
+            )
+            weights = vectorizer.fit_transform(pc.fill_null(texts, "").to_pylist())
+        except ValueError:  # no word in any text: a column of zeros
+            vectorizer = self._vectorizer(vocabulary=["-"])
+            weights = vectorizer.fit_transform([""])
+        self.words, self.idf = vectorizer.get_feature_names_out().tolist(), vectorizer.idf_
+        size = min(TEXT_DIMENSIONS, *weights.shape)
+        if size < len(self.words):
+            self.directions = TruncatedSVD(size, random_state=0).fit(weights).components_.T
+        else:
+            self.directions = np.eye(size, dtype=np.float32)
+        self.mean = np.asarray(weights.mean(axis=0)).ravel() @ self.directions
+        return self
+
+    def _vectorizer(self, **options: object) -> TfidfVectorizer:
+        letters = {"analyzer": "char", "ngram_range": (1, 2)} if self.by_letters else {}
+        return TfidfVectorizer(sublinear_tf=True, dtype=np.float32, **letters, **options)
+
+    @property
+    def widths(self) -> list[int]:
+        """Number of columns of X."""
+        return [self.directions.shape[1]]
+
+    def names(self, name: str, _: int) -> list[str]:
+        """Names of the columns of X."""
+        return [f"{name} direction {i}" for i in range(1, self.widths[0] + 1)]
+
+    def fill(self, reader: Reader, names: Sequence[str], X: np.ndarray, first: np.ndarray) -> None:
+        """Write the columns of X."""
+        column, _ = reader.texts(names[0], "text")
+        out = X[:, first[0] : first[0] + self.widths[0]]
+        vectorizer = self._vectorizer(vocabulary=self.words)
+        vectorizer.idf_ = self.idf
+        for start in range(0, len(column), BATCH):
+            texts = pc.fill_null(column.slice(start, BATCH), "").to_pylist()
+            out[start : start + BATCH] = vectorizer.transform(texts) @ self.directions - self.mean
+
+
+class VectorColumn:
+    """Ready vectors, less their mean; a missing one is the mean."""
+
+    def fit(self, reader: Reader, names: Sequence[str]) -> Self:
+        """Learn the length and the mean."""
+        column = reader.vectors(names[0])
+        sums = [
+            _vectors(chunk).sum(axis=0, dtype=np.float64)
+            for chunk in column.chunks
+            if chunk.null_count < len(chunk)
+        ]
+        self.mean = np.sum(sums, axis=0) / (len(column) - column.null_count)
+        return self
+
+    @property
+    def widths(self) -> list[int]:
+        """Number of columns of X."""
+        return [len(self.mean)]
+
+    def names(self, name: str, _: int) -> list[str]:
+        """Names of the columns of X."""
+        return [f"{name} {i}" for i in range(1, len(self.mean) + 1)]
+
+    def fill(self, reader: Reader, names: Sequence[str], X: np.ndarray, first: np.ndarray) -> None:
+        """Write the columns of X."""
+        column = reader.vectors(names[0], len(self.mean))
+        out, start = X[:, first[0] : first[0] + len(self.mean)], 0
+        for chunk in column.chunks:
+            part = out[start : start + len(chunk)]
+            known = chunk.is_valid().to_numpy(zero_copy_only=False)
+            part[~known] = 0
+            if known.any():
+                part[known] = _vectors(chunk) - self.mean.astype(out.dtype)
+            start += len(chunk)
+
+
+def _vectors(chunk: pa.Array) -> np.ndarray:
+    """The vectors that are there, one per row."""
+    chunk = chunk.drop_null()
+    return chunk.flatten().to_numpy(zero_copy_only=False).reshape(len(chunk), -1)
+
+
+ENCODERS: dict[Kind, Any] = {
+    "number": NumberColumns,
+    "category": CategoryColumn,
+    "text": TextColumn,
+    "vector": VectorColumn,
+}

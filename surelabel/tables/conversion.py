@@ -6,9 +6,9 @@ import os
 from typing import Any, Literal, Unpack
 
 from ..data.forms import to_form
-from ..data.labelling import Labelling, read_labels
+from ..data.labelling import read_labels
 from ..data.table_files import find_column, to_frame
-from .reading import Columns, as_table, column_names
+from .reading import Columns, as_table, column_names, make_labelling
 
 Form = Literal["labels", "lists", "indicator", "votes", "long"]
 
@@ -47,8 +47,6 @@ def convert(frame: Any, to: Form, **columns: Unpack[Columns]) -> Any:
     for name in column_names(given.pop("exclude", None), table):
         find_column(table, name)
         table = table.drop_columns(name)
-    for name in ("votes", "indicator"):
-        given[name] = column_names(given.get(name), table)
-    labelling = Labelling(**given)
+    labelling = make_labelling(table, **given)
     converted = to_form(read_labels(table, labelling), labelling, to)
     return to_frame(converted, table if isinstance(frame, str | os.PathLike) else frame)

@@ -8,22 +8,19 @@ from typing import Any, Self, get_args
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..data.labelling import Labelling
-from ..data.table_files import find_column, is_list, is_text, nearest, source_of
+from ..data.table_files import decimal_of, find_column, nearest, source_of
 from ..exceptions import ParameterError, TableError
-from ._columns import ENCODERS, NUMBER, UNSPACED, Kind, is_number, typed_column
+from ._columns import ENCODERS, Kind, Reader
+from ._kinds import column_kinds
 
-#: Texts of which a column has no more different ones are categories.
-FEW = 50
 #: Above so many rows X is float32.
 LARGE = 100_000
-#: Rows that are looked at to see what a column of text holds, and to weigh the kinds against each
-#: other.
-LOOKED_AT = 1000
+#: Rows that the kinds are weighed against each other by.
+WEIGHED = 10_000
 
 
 @dataclass(frozen=True)
@@ -89,104 +86,23 @@ def choose_features(
             f"{source}: column {clash[0]!r} holds labels or names of rows: it cannot be learned "
             "from"
         )
-    chosen = []
-    for name in table.column_names:
-        if name in labels or name in exclude or (features is not None and name not in features):
-            continue
-        kind: Kind | None = kinds.get(name)
-        if kind is None:
-            kind, reason = column_kind(table[name], name=name, source=source)
-            if kind is None and features is not None:
-                raise TableError(f"{source}: column {name!r} cannot be learned from: {reason}")
-        if kind is not None:
-            chosen.append(Feature(name, kind))
+    wanted = set(table.column_names if features is None else features) - labels - set(exclude)
+    names = [name for name in table.column_names if name in wanted]
+    unsaid = [name for name in names if name not in kinds]
+    found = dict(zip(unsaid, column_kinds(table, unsaid), strict=True))
+    found |= {name: (kind, "") for name, kind in kinds.items()}
+    useless = [name for name in names if found[name][0] is None]
+    if useless and features is not None:
+        raise TableError(
+            f"{source}: column {useless[0]!r} cannot be learned from: {found[useless[0]][1]}"
+        )
+    chosen = [Feature(name, kind) for name in names if (kind := found[name][0]) is not None]
     if not chosen:
         raise TableError(
             f"{source}: no column is left to learn from; the others hold labels, names, dates or "
             "one value only"
         )
     return chosen
-
-
-def column_kind(
-    column: pa.ChunkedArray, *, name: str = "", source: str = "table"
-) -> tuple[Kind | None, str]:
-    """As what a column is learned from by default; if it is not, why.
-
-    Parameters
-    ----------
-    column : pyarrow.ChunkedArray
-        The column.
-    name, source : str
-        Its name and that of its file.
-
-    Returns
-    -------
-    kind : {"number", "category", "text", "vector"} or None
-        None if it is not used.
-    reason : str
-        Why it is not used, else empty.
-    """
-    held = column.type
-    if column.null_count == len(column):
-        return None, "it is empty"
-    if is_list(held):
-        return ("vector", "") if is_number(held.value_type) else (None, f"it holds {held}")
-    if not (is_text(held) or is_number(held) or pa.types.is_boolean(held)):
-        return None, f"it holds {held}"
-    different = pc.count_distinct(
-        column.cast(held.value_type) if pa.types.is_dictionary(held) else column
-    ).as_py()
-    if different == 1 and not column.null_count:
-        return None, "it has one value only"
-    if is_text(held):
-        return _text_kind(column.cast(pa.large_string()), different, name, source)
-    if (
-        pa.types.is_integer(held)
-        and not column.null_count
-        and len(column) > 2
-        and np.all(np.diff(column.to_numpy()) == 1)
-    ):
-        return None, "it counts the rows"
-    return "number", ""
-
-
-def _text_kind(
-    column: pa.ChunkedArray, different: int, name: str, source: str
-) -> tuple[Kind | None, str]:
-    known = column.drop_null()
-    looked_at = pc.utf8_trim_whitespace(
-        known.take(pa.array(np.arange(0, len(known), -(-len(known) // LOOKED_AT))))
-    )
-
-    def share(pattern: str) -> float:
-        return pc.mean(pc.match_substring_regex(looked_at, pattern)).as_py()
-
-    if share(r"^[-+]?[0-9]+,[0-9]+$") == 1:
-        raise TableError(
-            f"{source}: column {name!r} holds numbers with a decimal comma ({known[0].as_py()!r}); "
-            "say so (--decimal ,), or "
-            "exclude the column"
-        )
-    if share(r"^\[[-+0-9.eE,\s]*\]$") == 1:
-        return "vector", ""
-    if different <= min(FEW, len(known) / 2):
-        return "category", ""
-    if share(NUMBER) > 0.9:
-        row = pc.index(
-            pc.match_substring_regex(pc.utf8_trim_whitespace(column), NUMBER), False
-        ).as_py()
-        if row >= 0:
-            raise TableError(
-                f"{source}: row {row + 1}, column {name!r}: {column[row].as_py()[:40]!r} in a "
-                "column of numbers; clear the cell, "
-                "or exclude the column, or say that it is a category"
-            )
-    if pc.mean(pc.count_substring_regex(looked_at, r"\S+")).as_py() >= 3 or share(UNSPACED) > 0.5:
-        return "text", ""
-    return (
-        (None, "nearly all its values differ") if different > 0.9 * len(known) else ("category", "")
-    )
 
 
 # -------------------------------------------------------------------- the encoder
@@ -210,9 +126,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     features_ : list of Feature
         The columns used.
     encoders_ : list
-        One for each of them.
-    scales_ : list of float
-        What the columns of each are multiplied by.
+        One for all numbers, then one for each of the other columns.
+    scales_ : ndarray
+        What the columns of each feature are multiplied by.
+    decimal_ : {".", ","}
+        What stands before the decimals of numbers written as text, where a table does not say.
     dtype_ : str
         "float32" if fitted on more than 100 000 rows, else "float64".
 
@@ -243,42 +161,62 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         -------
         self
         """
-        source = source_of(table)
         self.features_ = (
             list(self.features) if self.features is not None else choose_features(table)
         )
         self.dtype_ = "float32" if table.num_rows > LARGE else "float64"
-        self.encoders_ = []
-        for feature in self.features_:
-            column = find_column(table, feature.name, source)
-            typed = typed_column(column, feature.kind, name=feature.name, source=source)
-            self.encoders_.append(ENCODERS[feature.kind]().fit(typed))
-        self.scales_ = [1.0] * len(self.features_)
+        self.decimal_ = decimal_of(table) or "."
+        reader = self._reader(table)
+        self.encoders_ = [
+            ENCODERS[self.features_[group[0]].kind]().fit(reader, self._names(group))
+            for group in self._groups()
+        ]
+        self.scales_ = np.ones(len(self.features_))
         self.scales_ = self._balance(table)
         return self
 
-    def _balance(self, table: pa.Table) -> list[float]:
+    def _reader(self, table: pa.Table) -> Reader:
+        there = set(table.column_names)
+        missing = [feature.name for feature in self.features_ if feature.name not in there]
+        if missing:
+            raise TableError(
+                f"{source_of(table)}: the model needs a column {missing[0]!r}, which is not there; "
+                f"{nearest(missing[0], table.column_names, 'columns')}"
+            )
+        return Reader(table, decimal_of(table) or self.decimal_)
+
+    def _groups(self) -> list[list[int]]:
+        """The features of each encoder: all numbers together, each of the others alone."""
+        numbers = [i for i, feature in enumerate(self.features_) if feature.kind == "number"]
+        others = [[i] for i, feature in enumerate(self.features_) if feature.kind != "number"]
+        return [*([numbers] if numbers else []), *others]
+
+    def _names(self, group: list[int]) -> list[str]:
+        return [self.features_[i].name for i in group]
+
+    def _ends(self) -> np.ndarray:
+        """Where in X the columns of each feature end."""
+        widths = np.empty(len(self.features_), int)
+        for group, encoder in zip(self._groups(), self.encoders_, strict=True):
+            widths[group] = encoder.widths
+        return np.cumsum(widths)
+
+    def _balance(self, table: pa.Table) -> np.ndarray:
         """Scales that let every text and every vector vary as much as all plain columns
         together.
         """
-        every = -(-table.num_rows // (10 * LOOKED_AT))
+        plain = np.array([feature.kind in ("number", "category") for feature in self.features_])
+        if plain.all():
+            return np.ones(len(plain))
+        every = -(-table.num_rows // WEIGHED)
         variance = self.transform(table.take(pa.array(np.arange(0, table.num_rows, every)))).var(
             axis=0, dtype=np.float64
         )
-        totals = [variance[columns].sum() for columns in self._slices()]
-        plain = [feature.kind in ("number", "category") for feature in self.features_]
-        weight = max(1.0, sum(total for total, alone in zip(totals, plain, strict=True) if alone))
-        return [
-            1.0 if alone or total == 0 else float(np.sqrt(weight / total))
-            for total, alone in zip(totals, plain, strict=True)
-        ]
-
-    def _slices(self) -> list[slice]:
-        ends = np.cumsum([encoder.width for encoder in self.encoders_]).tolist()
-        return [
-            slice(end - encoder.width, end)
-            for end, encoder in zip(ends, self.encoders_, strict=True)
-        ]
+        totals = np.add.reduceat(variance, [0, *self._ends()[:-1]])
+        weight = max(1.0, totals[plain].sum())
+        return np.sqrt(
+            np.divide(weight, totals, out=np.ones(len(plain)), where=~plain & (totals > 0))
+        )
 
     def transform(self, table: pa.Table) -> np.ndarray:
         """The matrix X of a table.
@@ -286,37 +224,25 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         table : pyarrow.Table
-            The instances; it may have other columns besides those used.
+            The instances; it may have other columns besides those used. A row becomes the same
+            whatever the other rows are.
 
         Returns
         -------
         ndarray of shape (m, n)
         """
         check_is_fitted(self)
-        source, slices = source_of(table), self._slices()
-        missing = [
-            feature.name for feature in self.features_ if feature.name not in table.column_names
-        ]
-        if missing:
-            there = nearest(missing[0], table.column_names, "columns")
-            raise TableError(
-                f"{source}: the model needs a column {missing[0]!r}, which is not there; {there}"
-            )
-        X = np.empty((table.num_rows, slices[-1].stop), self.dtype_)
-        for feature, encoder, scale, columns in zip(
-            self.features_, self.encoders_, self.scales_, slices, strict=True
-        ):
-            length = encoder.width if feature.kind == "vector" else None
-            column = typed_column(
-                table[feature.name], feature.kind, name=feature.name, source=source, length=length
-            )
-            encoder.fill(column, X[:, columns])
-            if scale != 1:
-                X[:, columns] *= scale
+        reader, ends = self._reader(table), self._ends()
+        first = np.concatenate([[0], ends[:-1]])
+        X = np.empty((table.num_rows, ends[-1]), self.dtype_)
+        for group, encoder in zip(self._groups(), self.encoders_, strict=True):
+            encoder.fill(reader, self._names(group), X, first[group])
+        for i in np.flatnonzero(self.scales_ != 1):
+            X[:, first[i] : ends[i]] *= self.scales_[i]
         return X
 
-    def strange_categories(self, table: pa.Table) -> list[str]:
-        """Columns of categories that have values, but none that was there at fit.
+    def unknown_categories(self, table: pa.Table) -> dict[str, tuple[np.ndarray, bool]]:
+        """Columns with categories that were not there at fit.
 
         Parameters
         ----------
@@ -325,19 +251,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        list of str
+        dict of str to (rows, all)
+            The rows of such categories, counted from 0, and whether no row of the column has one
+            that is known.
         """
         check_is_fitted(self)
-        strange = []
-        for feature, encoder in zip(self.features_, self.encoders_, strict=True):
-            if feature.kind == "category" and feature.name in table.column_names:
-                column = typed_column(
-                    table[feature.name], feature.kind, name=feature.name, source=source_of(table)
-                ).drop_null()
-                known = pa.array([*encoder.categories, *encoder.others], column.type)
-                if len(column) and not pc.any(pc.is_in(column, known)).as_py():
-                    strange.append(feature.name)
-        return strange
+        reader, found = self._reader(table), {}
+        for group, encoder in zip(self._groups(), self.encoders_, strict=True):
+            feature = self.features_[group[0]]
+            if feature.kind == "category":
+                codes, absent = encoder.codes(reader, feature.name)
+                rows = np.flatnonzero((codes < 0) & ~absent)
+                if len(rows):
+                    found[feature.name] = rows, len(rows) == np.sum(~absent)
+        return found
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns of X.
@@ -351,9 +278,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ndarray of str
         """
         check_is_fitted(self)
-        names = [
-            name
-            for feature, encoder in zip(self.features_, self.encoders_, strict=True)
-            for name in encoder.names(feature.name)
-        ]
-        return np.array(names, object)
+        names: list[list[str]] = [[]] * len(self.features_)
+        for group, encoder in zip(self._groups(), self.encoders_, strict=True):
+            for i, position in enumerate(group):
+                names[position] = encoder.names(self.features_[position].name, i)
+        return np.array([name for part in names for name in part], object)

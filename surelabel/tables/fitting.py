@@ -19,6 +19,9 @@ from .new_columns import add_columns, check_new_columns, label_column, rounded
 from .overview import Overview, Result, kinds, named, parameters, times
 from .reading import Columns, TableRead, as_table
 
+#: Columns with unknown categories that are named one by one.
+WARNED = 5
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Fitted(Result):
@@ -173,13 +176,7 @@ def predict(model: Pipeline, frame: Any, *, prefix: str = "") -> Any:
         )
     table = as_table(frame)
     check_new_columns(table, ("label", "confidence", "second"), prefix)
-    for name in model[0].strange_categories(table):
-        warnings.warn(
-            f"{source_of(table)}: column {name!r} has no category that the model knows, so it "
-            "tells nothing; is it the same "
-            "column as before?",
-            stacklevel=2,
-        )
+    _warn_of_categories(model[0].unknown_categories(table), source_of(table))
     proba = model.predict_proba(table)
     first, rows = proba.argmax(axis=1), np.arange(len(proba))
     confidence = proba[rows, first]
@@ -190,3 +187,21 @@ def predict(model: Pipeline, frame: Any, *, prefix: str = "") -> Any:
         "second": label_column(model.classes_, proba.argmax(axis=1)),
     }
     return to_frame(add_columns(table, found, prefix), frame)
+
+
+def _warn_of_categories(unknown: dict[str, tuple[np.ndarray, bool]], source: str) -> None:
+    for name, (rows, none_known) in list(unknown.items())[:WARNED]:
+        warnings.warn(
+            f"{source}: column {name!r} has no category that the model knows, so it tells nothing; "
+            "is it the same column as before?"
+            if none_known
+            else f"{source}: column {name!r} holds a category that the model does not know in "
+            f"{len(rows)} row(s), the first of them row {rows[0] + 1}: it tells nothing there",
+            stacklevel=3,
+        )
+    if len(unknown) > WARNED:
+        warnings.warn(
+            f"{source}: {len(unknown) - WARNED} more columns hold categories that the model does "
+            "not know",
+            stacklevel=3,
+        )

@@ -12,10 +12,14 @@ import pyarrow.compute as pc
 
 from ..data.candidates import CandidateSets, CandidateSummary
 from ..data.labelling import Labels
-from ..exceptions import first_few
+from ..data.spelling import flags
+from ..data.table_files import decimal_of, is_list
+from ..exceptions import TableError, first_few
 from ..text import count, percent
+from ._columns import HUGE, Reader
+from ._kinds import column_kinds
 from .duplicates import conflicts, equal_rows
-from .encoding import Feature, column_kind
+from .encoding import Feature
 from .overview import LISTED, Listing, Overview, Result, kinds, known, named
 from .reading import Columns, TableRead
 
@@ -37,7 +41,7 @@ class Problem:
     kind : str
         A short name that scripts can rely on: "unlabelled", "gold outside", "duplicates", "unused
         class", "rare class", "never alone", "never apart", "always agrees", "never agrees", "always
-        the same", "constant column", "missing values".
+        the same", "doubtful name", "constant column", "missing values", "no number", "no vector".
     message : str
         One sentence: what was found, where, and what it means.
     rows : ndarray of int
@@ -234,15 +238,15 @@ def inspect(frame: Any, **columns: Unpack[Columns]) -> Inspection:
     -------
     Inspection
     """
-    read = TableRead(frame, columns)
+    read = TableRead(frame, columns, warn=False)
     used = {*read.labelling.columns, *(feature.name for feature in read.features)}
     left = [name for name in read.table.column_names if name not in used]
-    unused = {
-        name: "it was left out"
-        if read.chosen or name in read.excluded
-        else column_kind(read.table[name])[1]
-        for name in left
-    }
+    unused = dict.fromkeys(left, "it was left out")
+    if not read.chosen:
+        excluded = set(read.excluded)
+        unasked = [name for name in left if name not in excluded]
+        found = column_kinds(read.table, unasked)
+        unused |= {name: reason for name, (_, reason) in zip(unasked, found, strict=True)}
     return replace(inspect_labels(read.labels, read.features, read.table), unused=unused)
 
 
@@ -284,6 +288,7 @@ def inspect_labels(labels: Labels, features: Sequence[Feature], table: pa.Table)
             *_row_problems(labels, gold[~inside], features, table),
             *_class_problems(candidates, summary),
             *_annotator_problems(labels),
+            *_name_problems(labels),
             *_column_problems(features, table),
         ],
         unused={},
@@ -360,16 +365,21 @@ def _row_problems(
 
 
 def _codes(features: Sequence[Feature], table: pa.Table) -> np.ndarray:
-    """Columns as whole numbers: equal numbers for equal values, -1 for missing ones."""
-    codes = np.empty((table.num_rows, len(features)), np.int64)
-    for j, feature in enumerate(features):
-        column = table[feature.name].combine_chunks()
-        if pa.types.is_nested(column.type):  # vectors: their text stands for them
-            codes[:, j] = pa.array([str(value) for value in column]).dictionary_encode().indices
-        elif pa.types.is_dictionary(column.type):
-            codes[:, j] = pc.fill_null(column.indices, -1)
-        else:
-            codes[:, j] = pc.fill_null(column.dictionary_encode().indices, -1)
+    """Columns as numbers: equal ones for equal values, NaN or -1 for missing ones."""
+    reader = Reader(table, decimal_of(table) or ".")
+    codes = np.empty((table.num_rows, len(features)))
+    places = np.array([i for i, feature in enumerate(features) if feature.kind == "number"], int)
+    names = [features[i].name for i in places]
+    for block in reader.blocks(names):
+        values, _ = reader.parsed(names[block])
+        codes[:, places[block]] = np.where(np.isnan(values), np.nan, values).T  # one kind of NaN
+    for i, feature in enumerate(features):
+        if feature.kind != "number":
+            if is_list(reader.holds(feature.name)):  # vectors: their text stands for them
+                texts = pa.array([str(value) for value in table[feature.name]])
+            else:
+                texts, _ = reader.texts(feature.name, feature.kind)
+            codes[:, i] = pc.fill_null(texts.dictionary_encode().indices, -1)
     return codes
 
 
@@ -449,25 +459,65 @@ def _annotator_problems(labels: Labels) -> Iterator[Problem]:
             )
 
 
+def _name_problems(labels: Labels) -> Iterator[Problem]:
+    for name in labels.doubtful:
+        yield Problem("doubtful name", f"{name}", name.rows)
+
+
 def _column_problems(features: Sequence[Feature], table: pa.Table) -> Iterator[Problem]:
+    reader = Reader(table, decimal_of(table) or ".")
+    numbers = [feature.name for feature in features if feature.kind == "number"]
+    for block in reader.blocks(numbers):
+        values, wrong = reader.parsed(numbers[block])
+        absent = np.isnan(values) & ~wrong
+        useless = wrong | (np.abs(values) > HUGE)
+        some = np.take_along_axis(values, np.argmin(absent, axis=1)[:, None], axis=1)
+        constant = ((values == some) | absent).all(axis=1)
+        for i in np.flatnonzero(constant | useless.any(axis=1) | _sparse(absent)):
+            yield from _problems_of(numbers[block][i], absent[i], bool(constant[i]))
+            rows = np.flatnonzero(useless[i])
+            if len(rows):
+                yield Problem(
+                    "no number",
+                    f"column {numbers[block][i]!r} holds {len(rows)} infinite or huge number(s), "
+                    f"or what is none ({_rows(rows)}): nothing can be learned until these cells "
+                    "are mended or cleared",
+                    rows,
+                )
     for feature in features:
-        column = table[feature.name]
-        missing = np.flatnonzero(
-            column.is_null(nan_is_null=pa.types.is_floating(column.type)).to_numpy()
+        if feature.kind == "vector":
+            try:
+                column = reader.vectors(feature.name)
+            except TableError as error:
+                yield Problem("no vector", str(error), np.empty(0, np.int64))
+                continue
+            yield from _problems_of(feature.name, flags(column.is_null()), False)
+        elif feature.kind != "number":
+            texts, _ = reader.texts(feature.name, feature.kind)
+            once = pc.count_distinct(texts).as_py() == 1
+            yield from _problems_of(feature.name, flags(texts.is_null()), once)
+
+
+def _problems_of(name: str, absent: np.ndarray, constant: bool) -> Iterator[Problem]:
+    """What is wrong with a column, by where its cells are missing and whether the others agree."""
+    rows = np.flatnonzero(absent)
+    if _sparse(absent):
+        yield Problem(
+            "missing values",
+            f"column {name!r} has no value in {100 * absent.mean():.0f} % of the rows",
+            rows,
         )
-        if len(missing) > (1 - PRESENT) * len(column):
-            share = f"{100 * len(missing) / len(column):.0f} %"
-            yield Problem(
-                "missing values",
-                f"column {feature.name!r} has no value in {share} of the rows",
-                missing,
-            )
-        elif not pa.types.is_nested(column.type) and len(column.drop_null().unique()) == 1:
-            yield Problem(
-                "constant column",
-                f"column {feature.name!r} has the same value in every row that has one",
-                missing[:0],
-            )
+    elif constant:
+        yield Problem(
+            "constant column",
+            f"column {name!r} has the same value in every row that has one",
+            rows[:0],
+        )
+
+
+def _sparse(absent: np.ndarray) -> np.ndarray:
+    """Whether most cells are missing."""
+    return absent.mean(axis=-1) > 1 - PRESENT
 
 
 def _rows(rows: np.ndarray) -> str:

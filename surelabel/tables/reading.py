@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
@@ -49,6 +50,8 @@ class Columns(TypedDict, total=False):
         In long form, the column that says who gave the label: the labels are then votes.
     unlabelled : {"all", "error"}, default="all"
         What a row without any label means: that every label is possible, or a mistake.
+    missing : str or list of str
+        Names that mean "no label", such as ``"NA,null"``; an empty cell always does.
     features : names of columns
         What to learn from; by default all columns that can tell something.
     exclude : names of columns
@@ -66,6 +69,7 @@ class Columns(TypedDict, total=False):
     long: bool
     annotator: str | None
     unlabelled: Unlabelled
+    missing: Names
     features: Names
     exclude: Names
     number: Names
@@ -101,6 +105,15 @@ def column_names(given: Names, table: pa.Table) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+def make_labelling(table: pa.Table, **columns: Any) -> Labelling:
+    """Which columns of a table say what of labels, names and patterns resolved."""
+    for name in ("votes", "indicator"):
+        columns[name] = column_names(columns.get(name), table)
+    if columns.get("missing") is not None:
+        columns["missing"] = tuple(filter(None, separate_names(columns["missing"])))
+    return Labelling(**columns)
+
+
 class TableRead:
     """A table whose columns are understood: labels, and what is learned from.
 
@@ -124,7 +137,7 @@ class TableRead:
         The columns that were left out by name.
     """
 
-    def __init__(self, frame: Any, columns: Columns) -> None:
+    def __init__(self, frame: Any, columns: Columns, *, warn: bool = True) -> None:
         table = as_table(frame)
         self.frame = table if isinstance(frame, str | os.PathLike) else frame
         self.source = source_of(table)
@@ -136,15 +149,16 @@ class TableRead:
         }
         features, exclude = given.pop("features", None), given.pop("exclude", None)
         self.chosen, self.excluded = features is not None, column_names(exclude, table)
-        for name in ("votes", "indicator"):
-            given[name] = column_names(given.get(name), table)
-        self.labelling = Labelling(**given)
+        self.labelling = make_labelling(table, **given)
         for name in self.excluded:
             find_column(table, name)
         if self.labelling.long:  # rows of an id need not agree in columns that are left out
             table = table.drop_columns(list(self.excluded))
         self.labels = read_labels(table, self.labelling)
         _check_learnable(self.labels, self.labelling, self.source)
+        if warn:
+            for doubt in self.labels.doubtful:
+                warnings.warn(f"{self.source}: {doubt}", stacklevel=4)
         self.table = self.labels.table
         self.features = choose_features(
             self.table,

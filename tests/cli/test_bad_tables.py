@@ -32,7 +32,9 @@ PREDICT = "predict pets.skops bad.csv -o out.csv"
 def csv_text(table=None):
     """The table as text."""
     file = io.BytesIO()
-    table_files.write_delimited(make_table() if table is None else table, file, ",")
+    table_files.write_delimited(
+        make_table() if table is None else table, file, table_files.Dialect()
+    )
     return file.getvalue().decode()
 
 

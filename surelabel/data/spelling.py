@@ -1,0 +1,204 @@
+"""What the text of a cell spells: a number, nothing, or itself. The rules hold for one cell at a
+time, whatever the others of its column are.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+#: Texts that mean "there is no value" in columns that are learned from; "None" is not among them,
+#: because people use it as a category.
+MISSING = ["", "NA", "N/A", "#N/A", "n/a", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null"]
+#: Names of labels that often mean "there is no label"; only people know which it is.
+DOUBTFUL = frozenset(MISSING[1:]) | {"None", "none"}
+#: Numbers that are names: leading zeros, or more digits than an integer holds.
+NAME_LIKE = r"^\s*[-+]?(0[0-9]|[0-9]{19})"
+_NUMBER = r"^[-+]?(([0-9]+{0}?[0-9]*|{0}[0-9]+)([eE][-+]?[0-9]+)?|(?i:inf(inity)?))$"
+NUMBER = {".": _NUMBER.format(r"\."), ",": _NUMBER.format(",")}
+#: Numbers that typed files hold: nothing of them is lost, such as a sign or zeros before them.
+_PLAIN = r"^-?(0|[1-9][0-9]*)?(\.[0-9]*)?([eE][-+]?[0-9]+)?$"
+#: Every decimal number of 15 digits survives in 64 bits.
+_FEW_DIGITS = r"^-?[0.]{0,50}([0-9]\.?){0,15}$"
+
+
+def missing(texts: pa.Array) -> pa.Array:
+    """Whether a text is absent, blank, or a word for "missing".
+
+    Parameters
+    ----------
+    texts : pyarrow.Array
+        The texts.
+
+    Returns
+    -------
+    pyarrow.Array of bool
+
+    Examples
+    --------
+    >>> missing(pa.array(["NA", " ", None, "0", "None"])).to_pylist()
+    [True, True, True, False, False]
+    """
+    words = pa.array(MISSING, texts.type)
+    return pc.or_(texts.is_null(), pc.is_in(pc.utf8_trim_whitespace(texts), words))
+
+
+def parse_numbers(texts: pa.Array, decimal: str = ".") -> tuple[np.ndarray, np.ndarray]:
+    """The numbers that texts spell.
+
+    Parameters
+    ----------
+    texts : pyarrow.Array
+        The texts.
+    decimal : {".", ","}, default="."
+        What stands before decimals.
+
+    Returns
+    -------
+    values : ndarray of float
+        NaN where there is none.
+    wrong : ndarray of bool
+        Where the text is neither a number nor missing.
+
+    Examples
+    --------
+    >>> values, wrong = parse_numbers(pa.array(["1.5", " +2e3", "NA", "x", "inf"]))
+    >>> values.tolist(), wrong.tolist()
+    ([1.5, 2000.0, nan, nan, inf], [False, False, False, True, False])
+    """
+    if decimal == ".":
+        try:  # as nearly all columns of numbers are written, and ten times as fast
+            values = _floats(texts)
+        except pa.ArrowInvalid:
+            pass
+        else:
+            nothing = texts.take(pa.array(np.flatnonzero(np.isnan(values))))
+            if pc.all(missing(nothing), min_count=0).as_py():
+                return values, np.zeros(len(values), bool)
+    trimmed = pc.utf8_trim_whitespace(texts)
+    good = pc.fill_null(pc.match_substring_regex(trimmed, NUMBER[decimal]), False)
+    plain = pc.if_else(good, trimmed, None)
+    if decimal == ",":
+        plain = pc.replace_substring(plain, ",", ".")
+    return _floats(plain), ~flags(pc.or_(good, missing(texts)))
+
+
+def canonical(texts: pa.Array, decimal: str = ".") -> pa.Array:
+    """Texts that spell the same number, or the same truth, as the same text.
+
+    Parameters
+    ----------
+    texts : pyarrow.Array
+        The texts, or numbers and truth values written as Arrow writes them.
+    decimal : {".", ","}, default="."
+        What stands before decimals.
+
+    Returns
+    -------
+    pyarrow.Array
+
+    Examples
+    --------
+    >>> canonical(pa.array(["2", "2.0", "2e0", "0.50", "True", "2b", "2.b"])).to_pylist()
+    ['2', '2', '2', '0.5', 'true', '2b', '2.b']
+    """
+    texts = pc.utf8_trim_whitespace(texts)
+    values, _ = parse_numbers(texts, decimal)
+    known = ~np.isnan(values) & ~flags(
+        pc.fill_null(pc.match_substring_regex(texts, r"^(0|-?[1-9][0-9]*)$"), False)
+    )
+    whole = known & (np.abs(values) < 2**63)
+    whole[whole] = values[whole] == np.floor(values[whole])
+    integers = pa.array(np.where(whole, values, 0).astype(np.int64), mask=~whole)
+    fractions = pa.array(values, mask=whole | ~known)
+    lowered = pc.utf8_lower(texts)
+    truth = pc.is_in(lowered, pa.array(["true", "false"], texts.type))
+    return pc.coalesce(
+        integers.cast(texts.type), fractions.cast(texts.type), pc.if_else(truth, lowered, texts)
+    )
+
+
+def typed(texts: pa.Array, decimal: str = ".", *, dates: bool) -> pa.Array:
+    """A column of text as numbers or dates, if every value survives; else as it is.
+
+    Parameters
+    ----------
+    texts : pyarrow.Array
+        The texts.
+    decimal : {".", ","}, default="."
+        What stands before decimals.
+    dates : bool
+        Whether dates and times are wanted, too.
+
+    Returns
+    -------
+    pyarrow.Array
+        Whole numbers, if that is what they are; numbers, if none has more digits than they hold, a
+        plus or zeros before it (which names have); dates and times that are written as Arrow
+        writes them; or the texts.
+
+    Examples
+    --------
+    >>> for column in (["1", "NA"], ["1", "2.50"], ["007", "8"], ["0.12345678901234567", "1"]):
+    ...     print(typed(pa.array(column), dates=False).type)
+    int64
+    double
+    string
+    string
+    >>> print(typed(pa.array(["2020-01-05", None]), dates=True).type)
+    date32[day]
+    """
+    values, wrong = parse_numbers(texts, decimal)
+    absent = np.isnan(values)
+    if absent.all():
+        return _dates(texts) if dates and wrong.any() else texts
+    if wrong.any():
+        return _dates(texts) if dates else texts
+    plain = pc.if_else(pa.array(absent), None, pc.utf8_trim_whitespace(texts))
+    if decimal == ",":
+        plain = pc.replace_substring(plain, ",", ".")
+    if integers := _same_again(plain, pa.int64()):
+        return integers
+    if not _all(pc.match_substring_regex(plain, _PLAIN)):
+        return texts
+    numbers = pa.array(values, mask=absent)
+    longer = pc.invert(pc.match_substring_regex(plain, _FEW_DIGITS))
+    written, held = plain.filter(longer), numbers.filter(longer)
+    differ = pc.not_equal(held.cast(plain.type), written)
+    pairs = zip(held.filter(differ).to_pylist(), written.filter(differ).to_pylist(), strict=True)
+    exact = all(
+        np.isfinite(value) and Decimal(repr(value)) == Decimal(text) for value, text in pairs
+    )
+    return numbers if exact else texts
+
+
+def _dates(texts: pa.Array) -> pa.Array:
+    plain = pc.if_else(pc.equal(texts, ""), None, texts)
+    if not _all(pc.match_substring_regex(plain, r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9:]{8})?$")):
+        return texts
+    return _same_again(plain, pa.date32()) or _same_again(plain, pa.timestamp("s")) or texts
+
+
+def _same_again(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
+    """The texts as values of another type, if these are written as the same texts."""
+    try:
+        values = texts.cast(kind)
+    except pa.ArrowInvalid:
+        return None
+    return values if _all(pc.equal(values.cast(texts.type), texts)) else None
+
+
+def _all(truth: pa.Array) -> bool:
+    return bool(pc.all(truth, min_count=0).as_py())
+
+
+def _floats(texts: pa.Array) -> np.ndarray:
+    return np.asarray(pc.fill_null(texts.cast(pa.float64()), np.nan).to_numpy())
+
+
+def flags(truth: pa.Array) -> np.ndarray:
+    """A column of truth values, none of them missing, as an array."""
+    return np.asarray(truth.to_numpy(zero_copy_only=False))

@@ -1,0 +1,153 @@
+"""As what columns are learned from by default: numbers, categories, text, vectors or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..data.spelling import NAME_LIKE, NUMBER, missing
+from ..data.table_files import decimal_of, is_list, is_text
+from ..exceptions import TableError
+from ._columns import UNSPACED, Kind, Reader, is_number, is_plain
+
+#: Texts of which a column has no more different ones are categories.
+FEW = 50
+#: Texts that are looked at to see what a column holds.
+LOOKED_AT = 1000
+VECTOR = r"^\[[-+0-9.eE,\s]*\]$"
+DATE = r"^([0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}.*)?|[0-9]{1,2}:[0-9]{2}(:[0-9.]+)?)$"
+#: Numbers with another decimal mark than the one said.
+FOREIGN = {
+    ".": (r"^[-+]?[0-9]+,[0-9]+$", "comma", ","),
+    ",": (r"^[-+]?[0-9]+\.[0-9]+$", "point", "."),
+}
+
+Found = tuple[Kind | None, str]
+
+
+def column_kinds(table: pa.Table, names: Sequence[str]) -> list[Found]:
+    """As what each column is learned from, or None and why it is not.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The table.
+    names : sequence of str
+        The columns.
+
+    Returns
+    -------
+    list of (kind, reason)
+        The reason is empty where there is a kind.
+    """
+    reader = Reader(table, decimal_of(table) or ".")
+    found: dict[str, Found] = {}
+    plain = []
+    for name in names:
+        held = reader.holds(name)
+        if is_text(held) or is_plain(held):
+            plain.append(name)
+        elif is_list(held) and is_number(held.value_type):
+            found[name] = ("vector", "") if reader.is_known(name) else (None, "it is empty")
+        else:
+            found[name] = (None, "it is empty" if not reader.is_known(name) else f"it holds {held}")
+    for block in reader.blocks(plain):
+        found |= _plain_kinds(reader, plain[block])
+    return [found[name] for name in names]
+
+
+def _plain_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
+    """Kinds of columns that hold numbers, truth values or text."""
+    values, wrong = reader.parsed(names)
+    known = ~np.isnan(values)
+    numbers = ~wrong.any(axis=1)
+    empty = numbers & ~known.any(axis=1)
+    full = known.all(axis=1)
+    constant = full & (values == values[:, :1]).all(axis=1)
+    with np.errstate(invalid="ignore"):  # infinite numbers
+        whole: np.ndarray = np.all((values == np.floor(values)) | ~known, axis=1)
+        counting: np.ndarray = full & whole & np.all(np.diff(values, axis=1) == 1, axis=1)
+    found: dict[str, Found] = {}
+    words = []
+    for i, name in enumerate(names):
+        if empty[i]:
+            found[name] = (None, "it is empty")
+        elif not numbers[i] or (whole[i] and reader.matches(name, NAME_LIKE)):
+            words.append(name)
+        elif constant[i]:
+            found[name] = (None, "it has one value only")
+        elif counting[i] and reader.n_rows > 2:
+            found[name] = (None, "it counts the rows")
+        else:
+            found[name] = ("number", "")
+    return found | (_text_kinds(reader, words) if words else {})
+
+
+def _text_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
+    """Kinds of columns that hold words."""
+    texts = reader.flat(names)
+    texts = pc.if_else(missing(texts), None, texts)
+    codes = pc.fill_null(texts.dictionary_encode().indices, -1).to_numpy().reshape(len(names), -1)
+    known = codes >= 0
+    n_known = known.sum(axis=1)
+    ordered = np.sort(codes, axis=1)
+    different = np.sum((np.diff(ordered, axis=1, prepend=-1) > 0), axis=1)
+    # Of each column, so many texts, evenly spread.
+    every = -(-n_known // LOOKED_AT)
+    chosen = known & (np.cumsum(known, axis=1) % every[:, None] == 0)
+    looked_at = pc.utf8_trim_whitespace(texts.filter(pa.array(chosen.ravel())))
+    owner, n_chosen = np.nonzero(chosen)[0], chosen.sum(axis=1)
+
+    def mean(cells: pa.Array) -> np.ndarray:
+        weights = cells.cast(pa.float64()).to_numpy()
+        return np.bincount(owner, weights, len(names)) / n_chosen
+
+    def share(pattern: str) -> np.ndarray:
+        return mean(pc.match_substring_regex(looked_at, pattern))
+
+    foreign, mark, sign = FOREIGN[reader.decimal]
+    of_foreign, of_vectors, of_dates, of_numbers, of_unspaced = map(
+        share, (foreign, VECTOR, DATE, NUMBER[reader.decimal], UNSPACED)
+    )
+    n_words = mean(pc.count_substring_regex(looked_at, r"\S+"))
+    found: dict[str, Found] = {}
+    for i, name in enumerate(names):
+        if different[i] == 1 and n_known[i] == reader.n_rows:
+            found[name] = None, "it has one value only"
+        elif of_foreign[i] == 1:
+            cell = looked_at[int(np.argmax(owner == i))].as_py()
+            raise TableError(
+                f"{reader.source}: column {name!r} holds numbers with a decimal {mark} ({cell!r}); "
+                f"say so (--decimal {sign}), or exclude the column"
+            )
+        elif of_vectors[i] == 1:
+            found[name] = "vector", ""
+        elif of_dates[i] == 1:
+            found[name] = None, "it holds dates or times"
+        elif different[i] <= min(FEW, n_known[i] / 2):
+            found[name] = "category", ""
+        else:
+            if of_numbers[i] > 0.9:
+                _refuse_words(reader, name)
+            if n_words[i] >= 3 or of_unspaced[i] > 0.5:
+                found[name] = "text", ""
+            elif different[i] > 0.9 * n_known[i]:
+                found[name] = None, "nearly all its values differ"
+            else:
+                found[name] = "category", ""
+    return found
+
+
+def _refuse_words(reader: Reader, name: str) -> None:
+    """Refuse a column of numbers that holds a word; numbers that are names may stay."""
+    _, wrong = reader.parsed([name])
+    rows = np.flatnonzero(wrong[0])
+    if len(rows):
+        raise TableError(
+            f"{reader.source}: row {rows[0] + 1}, column {name!r}: {reader.cell(name, rows[0])!r} "
+            "in a column of numbers; clear the cell, or exclude the column, or say that it is a "
+            f"category ({len(rows)} such cell(s))"
+        )
