@@ -63,8 +63,8 @@ def _plain_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
     """Kinds of columns that hold numbers, truth values or text."""
     values, wrong = reader.parsed(names)
     known = ~np.isnan(values)
-    numbers = ~wrong.any(axis=1)
-    empty = numbers & ~known.any(axis=1)
+    numbers: np.ndarray = ~wrong.any(axis=1)
+    empty: np.ndarray = numbers & ~np.any(known, axis=1)
     full = known.all(axis=1)
     constant = full & (values == values[:, :1]).all(axis=1)
     with np.errstate(invalid="ignore"):  # infinite numbers

@@ -401,6 +401,12 @@ def test_types_that_mean_the_same_are_taken(columns):
             "column 'vector' holds list<item: string>, which are no vectors",
         ),
         ("vector", ["[1, 2, 3, 4, 5]", "[1, x]"], "row 2, column 'vector': no vector such as"),
+        (
+            "vector",
+            ["[1, 2, 3, 4, 5],[1, 2, 3, 4, 5]", "[1, 2, 3, 4, 5]"],
+            "row 1, column 'vector': no vector such as",
+        ),
+        ("vector", ["[1, 2, 3, 4, 5]", "[]"], "row 2, column 'vector': no vector such as"),
         ("vector", ["[1, 2, 3, 4, 5]", "hello"], "row 2, column 'vector': no vector such as"),
     ],
 )
