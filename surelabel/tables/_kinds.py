@@ -63,7 +63,7 @@ def _plain_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
     """Kinds of columns that hold numbers, truth values or text."""
     values, wrong = reader.parsed(names)
     known = ~np.isnan(values)
-    numbers: np.ndarray = ~wrong.any(axis=1)
+    numbers = np.asarray(~wrong.any(axis=1))
     empty: np.ndarray = numbers & ~np.any(known, axis=1)
     full = known.all(axis=1)
     constant = full & (values == values[:, :1]).all(axis=1)

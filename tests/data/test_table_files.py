@@ -705,7 +705,7 @@ def test_what_is_no_frame_is_refused():
         np.ones((2, 2)),
         [{"a": 1}],
     ],
-    ids=repr,
+    ids=lambda frame: type(frame).__name__,
 )
 def test_odd_frames_are_refused_in_one_sentence(frame):
     with pytest.raises(TableError) as caught:
