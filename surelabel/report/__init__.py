@@ -115,11 +115,12 @@ def _files(summary: dict[str, Any]) -> dict[str, str]:
         )
 
     pages = [(section, blocks_of(section)) for section in summary["sections"]]
+    front = result_tables.front(summary)
     files = {
-        "report.html": html.render(summary, pages),
-        "report.md": markdown.render(summary, pages),
+        "report.html": html.render(summary, pages, front),
+        "report.md": markdown.render(summary, pages, front),
     }
-    for _, blocks in pages:
+    for blocks in (front, *(blocks for _, blocks in pages)):
         for block in blocks:
             if isinstance(block, result_tables.Table):
                 files[f"tables/{block.name}.tex"] = result_tables.to_latex(block)

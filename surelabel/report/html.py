@@ -12,13 +12,24 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from .drawing import INK, PAPER, RULE, Picture
-from .markdown import facts_line, notes
+from .markdown import facts_line, in_short, notes
 
 THEMED = {INK: "var(--ink)", PAPER: "none", RULE: "var(--rule)"}
 """Colours of a figure that follow the page, light or dark."""
 
 
-def render(summary: dict[str, Any], pages: list[tuple[dict[str, Any], list[Any]]]) -> str:
+OPEN = ("accuracy", "counts", "curves", "sensitivity", "convergence")
+"""Topics that are open when the page opens; the others are folded."""
+
+LONGEST = 40
+"""Rows beyond which a table starts folded."""
+
+
+def render(
+    summary: dict[str, Any],
+    pages: list[tuple[dict[str, Any], list[Any]]],
+    front: Sequence[Any] = (),
+) -> str:
     """Print the summary of experiments.
 
     Parameters
@@ -27,14 +38,23 @@ def render(summary: dict[str, Any], pages: list[tuple[dict[str, Any], list[Any]]
         Of :func:`surelabel.report.summary.summarize`.
     pages : list of (section, blocks)
         The tables and galleries of every section.
+    front : sequence of Table
+        What comes before them.
 
     Returns
     -------
     str
         The page.
     """
+
+    def starts_open(block: Any) -> bool:
+        return block.topic in OPEN and len(getattr(block, "rows", ())) <= LONGEST
+
     return page(
         "report",
+        front=front,
+        in_short=in_short(summary),
+        starts_open=starts_open,
         title=pages[0][0]["title"] if len(pages) == 1 else "Results",
         summary=summary,
         pages=pages,

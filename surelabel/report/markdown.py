@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .result_tables import Cell, Table
@@ -12,7 +12,11 @@ LONGEST = 40
 """Rows beyond which a table is linked, not printed."""
 
 
-def render(summary: dict[str, Any], pages: list[tuple[dict[str, Any], list[Any]]]) -> str:
+def render(
+    summary: dict[str, Any],
+    pages: list[tuple[dict[str, Any], list[Any]]],
+    front: Sequence[Table] = (),
+) -> str:
     """Print the summary.
 
     Parameters
@@ -21,6 +25,8 @@ def render(summary: dict[str, Any], pages: list[tuple[dict[str, Any], list[Any]]
         Of :func:`surelabel.report.summary.summarize`.
     pages : list of (section, blocks)
         The tables and galleries of every section.
+    front : sequence of Table
+        What comes before them.
 
     Returns
     -------
@@ -30,6 +36,9 @@ def render(summary: dict[str, Any], pages: list[tuple[dict[str, Any], list[Any]]
     lines = [
         "# Results",
         "",
+        *(f"- {markdown_text(line)}" for line in in_short(summary)),
+        "",
+        *(line for table in front for line in (*_block(table, "##"), "")),
         *(line for section, blocks in pages for line in _section(section, blocks)),
         "## How it was run",
         "",
@@ -41,6 +50,27 @@ def render(summary: dict[str, Any], pages: list[tuple[dict[str, Any], list[Any]]
         ),
     ]
     return "\n".join(lines) + "\n"
+
+
+def in_short(summary: dict[str, Any]) -> list[str]:
+    """What agrees with the paper and what does not, in a few sentences."""
+    lines = []
+    for section in summary["sections"]:
+        if section["agreement"]:
+            lines.append(
+                "{title}: {within} of {compared} means lie within one published standard "
+                "deviation.".format(title=section["title"], **section["agreement"])
+            )
+    verdicts = [claim["agrees"] for claim in summary["claims"]]
+    if verdicts:
+        lines.append(
+            f"Of {len(verdicts)} claims of the paper {verdicts.count('yes')} hold, "
+            f"{verdicts.count('in part')} in part, {verdicts.count('no')} do not."
+        )
+    unfinished = [section["title"] for section in summary["sections"] if section["gaps"]]
+    if unfinished:
+        lines.append(f"Not finished: {'; '.join(unfinished)}.")
+    return lines
 
 
 def facts_line(facts: dict[str, Any]) -> str:
@@ -114,14 +144,18 @@ def _section(section: dict[str, Any], blocks: list[Any]) -> Iterator[str]:
     yield from (f"- {markdown_text(note)}" for note in notes(section))
     yield ""
     for block in blocks:
-        yield from (f"### {markdown_text(block.title)}", "", markdown_text(block.caption), "")
-        if not isinstance(block, Table):
-            yield from (
-                f"![{markdown_text(picture.title)}](figures/{picture.name}.svg)"
-                for picture in block.pictures
-            )
-        elif len(block.rows) <= LONGEST:
-            yield to_markdown(block).rstrip()
-        else:
-            yield f"{len(block.rows)} rows: [tables/{block.name}.csv](tables/{block.name}.csv)"
-        yield ""
+        yield from (*_block(block, "###"), "")
+
+
+def _block(block: Any, heading: str) -> Iterator[str]:
+    """A table or a gallery below its heading."""
+    yield from (f"{heading} {markdown_text(block.title)}", "", markdown_text(block.caption), "")
+    if not isinstance(block, Table):
+        yield from (
+            f"![{markdown_text(picture.title)}](figures/{picture.name}.svg)"
+            for picture in block.pictures
+        )
+    elif len(block.rows) <= LONGEST:
+        yield to_markdown(block).rstrip()
+    else:
+        yield f"{len(block.rows)} rows: [tables/{block.name}.csv](tables/{block.name}.csv)"

@@ -1,11 +1,12 @@
 """Records of finished cells → one summary of plain data, computed once; the renderers only print
 it.
 
-A summary is ``{"sections": [...], "versions": {...}, "machines": [...], "finished": "..."}``. A
-section is one study under one selection criterion: ``results`` (one row per data set, configuration
-and metric, with a cell per method), ``win_tie_loss``, ``ranks`` (Friedman), ``curves``,
-``sensitivity``, ``convergence``, ``times``, ``parameters``, ``capped``, ``unconverged`` and
-``gaps`` (what is missing).
+A summary is ``{"sections": [...], "claims": [...], "readings": [...], "versions": [...],
+"machines": [...], "finished": "..."}``. A section is one study under one selection criterion:
+``results`` (one row per data set, configuration and metric, with a cell per method),
+``win_tie_loss``, ``ranks`` (Friedman), ``curves``, ``sensitivity``, ``convergence``, ``times``,
+``parameters``, ``capped``, ``unconverged``, ``outdated`` and ``gaps`` (what is missing). Claims are
+the paper's sentences with what was found; readings are Table 2 under different protocols.
 """
 
 from __future__ import annotations
@@ -28,12 +29,24 @@ from ..evaluation.significance import (
 )
 from ..experiments.records import Run
 from . import conduct
+from .claims import check_claims, distance
 from .conduct import Record
 
 Runs = Sequence[Run]
 
 ALPHA = 0.05
 """Significance level of every test, as in the paper."""
+
+PAPER_ORDER = (
+    "table4",
+    "table2",
+    "figure1",
+    "figure5-sensitivity",
+    "figure5-convergence",
+    "beyond",
+)
+"""The studies of the package as the page has them: results first, then figures, then what goes
+beyond the paper."""
 
 CRITERIA = {
     "covering_rate": "covering rate (candidates only)",
@@ -57,8 +70,9 @@ def summarize(runs: Runs) -> dict[str, Any]:
     dict
         See the module docstring.
     """
-    sections = []
-    for study, found, outdated in runs:
+    sections: list[dict[str, Any]] = []
+    readings = []
+    for study, found, outdated in sorted(runs, key=_place_in_paper):
         # not in the order in which they happened to finish
         records = sorted(found, key=lambda record: record["cell"])
         chosen = sorted({record["selection"] for record in records} - {"none"}) or ["none"]
@@ -69,17 +83,39 @@ def summarize(runs: Runs) -> dict[str, Any]:
             ]
             name = study["name"] if len(chosen) == 1 else f"{study['name']}-{selection}"
             sections.append(_section(study, mine, selection))
+            readings += _readings(study, mine, selection)
             sections[-1]["outdated"] = conduct.outdated(outdated)
             sections[-1]["name"] = _new_name(
                 file_name(name), [section["name"] for section in sections[:-1]]
             )
+    _tell_titles_apart(sections)
     everything = [record for run in runs for record in run.records]
     return {
         "sections": sections,
+        "claims": check_claims(sections),
+        "readings": readings,
         "versions": _distinct(record["versions"] for record in everything),
         "machines": _distinct(record["machine"] for record in everything),
         "finished": max(record["finished"] for record in everything),
     }
+
+
+def _place_in_paper(run: Run) -> tuple[int, bool]:
+    """Studies in the order of the paper, variants of one behind it, those of others in the end."""
+    name = run.study["name"]
+    for place, known in enumerate(PAPER_ORDER):
+        if name == known or name.startswith(f"{known}-"):
+            return place, name != known
+    return len(PAPER_ORDER), False
+
+
+def _tell_titles_apart(sections: Sequence[dict[str, Any]]) -> None:
+    """Add the criterion to titles that several sections share, then the name."""
+    for more in ("criterion", "name"):
+        titles = [section["title"] for section in sections]
+        for section in sections:
+            if titles.count(section["title"]) > 1:
+                section["title"] += f" · {section[more]}"
 
 
 def file_name(*parts: str) -> str:
@@ -119,6 +155,7 @@ def _section(study: Mapping[str, Any], records: list[Record], selection: str) ->
     cases = _cases(records, datasets)
     kind = study.get("kind", "accuracy")
     section: dict[str, Any] = {
+        "study": study["name"],
         "title": study.get("title", study["name"]),
         "kind": kind,
         "selection": selection,
@@ -432,6 +469,62 @@ def _counts(
         }
         cells[method]["published"] = published.get(method)
     return {"family": label, "n": len(rows), "cells": cells}
+
+
+def _readings(
+    study: Mapping[str, Any], records: list[Record], selection: str
+) -> list[dict[str, Any]]:
+    """Win, tie and loss against the published counts, by the first round of folds and by all
+    rounds, over the settings that are complete for both methods.
+    """
+    published = study.get("published", {}).get("win_tie_loss")
+    if not published or study.get("kind", "accuracy") != "accuracy":
+        return []
+    methods = _ordered((record["method"] for record in records), study.get("methods", ()))
+    datasets = _ordered((record["dataset"] for record in records), study.get("datasets", ()))
+    theirs = {
+        method: np.sum([line[method] for line in published.values()], axis=0).tolist()
+        for method in methods[1:]
+        if all(method in line for line in published.values())
+    }
+    n_folds = max(record["n_folds"] for record in records)
+    found = []
+    for n_scores in sorted({n_folds, n_folds * study.get("repetitions", 1)}):
+        cases = _cases([record for record in records if record["fold"] < n_scores], datasets)
+        for group in ([name for name in datasets if name != "usps"], ["usps"]):
+            counts = {
+                method: _complete_counts(cases, group, methods[0], method, n_scores)
+                for method in theirs
+            }
+            if any(sum(count) for count in counts.values()):
+                found.append(
+                    {
+                        "study": study["name"],
+                        "datasets": [name for name in group if name in datasets],
+                        "scaling": study.get("scaling", ""),
+                        "selection": selection,
+                        "n_scores": n_scores,
+                        "counts": counts,
+                        "published": theirs,
+                        "distance": {
+                            method: distance(count, theirs[method]) if sum(count) else None
+                            for method, count in counts.items()
+                        },
+                    }
+                )
+    return found
+
+
+def _complete_counts(
+    cases: list[dict[str, Any]], datasets: list[str], reference: str, method: str, n_scores: int
+) -> list[int]:
+    verdicts = [
+        _compare(case["records"], "accuracy", reference, method)["verdict"]
+        for case in cases
+        if case["dataset"] in datasets
+        and all(len(case["records"].get(name, [])) == n_scores for name in (reference, method))
+    ]
+    return [verdicts.count(outcome) for outcome in ("win", "tie", "loss")]
 
 
 def _ranks(rows: list[dict[str, Any]], methods: list[str]) -> dict[str, Any] | None:

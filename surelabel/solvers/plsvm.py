@@ -248,14 +248,11 @@ def max_margin(
 
 
 def project(points: np.ndarray) -> np.ndarray:
-    """Nearest point of each row in ``{α ≥ 0, Σ α ≤ 1}`` (Duchi et al. 2008, figure 1)."""
-    alpha = np.maximum(points, 0)
-    over = np.flatnonzero(alpha.sum(axis=1) > 1)
-    chosen = points[over]
-    descending = np.sort(chosen, axis=1)[:, ::-1]
-    excess = np.cumsum(descending, axis=1) - 1
-    count = np.arange(1, points.shape[1] + 1)
-    support = np.count_nonzero(descending * count > excess, axis=1)
-    threshold = excess[np.arange(len(over)), support - 1] / support
-    alpha[over] = np.maximum(chosen - threshold[:, None], 0)
-    return alpha
+    """Nearest point of each row in ``{α ≥ 0, Σ α ≤ 1}``: ``max(0, p - θ)``, where θ is the largest
+    of 0 and ``(Σ of the k largest - 1) / k`` (from Duchi et al. 2008, figure 1).
+    """
+    means = np.cumsum(np.sort(points, axis=1)[:, ::-1], axis=1)
+    means -= 1
+    means /= np.arange(1, points.shape[1] + 1)
+    threshold = np.maximum(means.max(axis=1), 0)
+    return np.maximum(points - threshold[:, None], 0)

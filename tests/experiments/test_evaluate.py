@@ -27,8 +27,8 @@ from surelabel.experiments.study import read_study
 from surelabel.report.summary import configuration_label
 
 KEYS = (
-    "cell study dataset configuration method fold n_folds selection parameters scaling scores "
-    "seconds "
+    "cell study dataset configuration method fold n_folds selection parameters defaults scaling "
+    "scores seconds "
     "n_train n_test n_select converged curves versions machine finished"
 )
 

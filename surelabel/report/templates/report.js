@@ -20,3 +20,12 @@ filters.addEventListener("click", ({ target }) => {
   for (const box of filters.querySelectorAll("input")) if (box.name === kind) box.checked = "all" in target.dataset;
   filter();
 });
+
+// A link to a folded part opens it, and so does printing all of them.
+function reveal() {
+  const part = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (part?.tagName === "DETAILS") part.open = true;
+}
+addEventListener("hashchange", reveal);
+addEventListener("beforeprint", () => document.querySelectorAll("details.block").forEach((part) => { part.open = true; }));
+reveal();

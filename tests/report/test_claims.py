@@ -1,0 +1,119 @@
+"""The paper's claims against made-up records of which the answer is known."""
+
+import pytest
+
+from surelabel.experiments.records import Run
+from surelabel.report.claims import CLAIMS, check_claims
+from surelabel.report.summary import summarize
+
+
+@pytest.fixture(scope="module")
+def claims_of(made_up):
+    """What is found, by the first words of the claim, after a change of the records."""
+
+    def check(name, change=lambda record: None):
+        study, records, _ = made_up(name, folds=4)
+        for record in records:
+            change(record)
+        found = summarize([Run(study, records, [])])["claims"]
+        return {claim["text"]: claim for claim in found}
+
+    return check
+
+
+def test_a_study_tells_its_own_claims_only(claims_of):
+    texts = {claim.text for claim in CLAIMS if claim.study == "table4"}
+    assert set(claims_of("table4")) == texts
+    assert check_claims([]) == []
+
+
+def scored(better):
+    """SURE has 0.9 with a little noise, the others what ``better`` says of them."""
+
+    def change(record):
+        noise = 0.001 * record["fold"]
+        for metric in record["scores"]:
+            base = 0.9 if record["method"] == "SURE" else better(record)
+            record["scores"][metric] = base + noise
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("others", "never", "plknn", "share"),
+    [(0.5, "yes", "yes", "in part"), (0.95, "no", "no", "no")],
+)
+def test_table_4(claims_of, others, never, plknn, share):
+    claims = claims_of("table4", scored(lambda record: others))
+    assert claims["SURE is never significantly outperformed."]["agrees"] == never
+    assert (
+        claims["SURE significantly outperforms PLKNN on all real-world data sets."]["agrees"]
+        == plknn
+    )
+    cases = next(claim for text, claim in claims.items() if "78.6" in text)
+    assert cases["agrees"] == share
+    assert cases["command"] == "surelabel reproduce table4"
+
+
+def test_table_2_counts_shares(claims_of):
+    claims = claims_of("table2", scored(lambda record: 0.9 if record["method"] == "CLPL" else 0.5))
+    found = next(claim for text, claim in claims.items() if "CLPL" in text)
+    assert found["found"].startswith("CLPL: 0.0% won, 0.0% lost of 112; LSBCMM: 100.0% won")
+    assert found["agrees"] == "no"
+    general = next(claim for text, claim in claims.items() if "in general" in text)
+    assert "place 1 of 7" in general["found"]
+
+
+def test_figure_5(claims_of):
+    claims = claims_of("figure5-sensitivity")
+    assert all(claim["agrees"] == "yes" for claim in claims.values())  # made up with a best inside
+    (converged,) = claims_of("figure5-convergence").values()
+    assert converged["agrees"] == "yes"
+
+
+def test_readings_by_folds_and_repetitions(made_up):
+    study, records, _ = made_up("table2-raw", folds=3, repetitions=2, datasets=["glass"])
+    again = [
+        record | {"fold": record["fold"] + 3, "cell": record["cell"] + "b"} for record in records
+    ]
+    for record in records + again:
+        scored(lambda _: 0.5)(record)
+    readings = summarize([Run(study, records + again, [])])["readings"]
+    assert [reading["n_scores"] for reading in readings] == [3, 6]
+    assert readings[0]["counts"]["PLKNN"] == [28, 0, 0]
+    assert readings[0]["distance"]["PLKNN"] == pytest.approx(15 / 112)
+    assert readings[0]["published"]["PLKNN"] == [97, 15, 0]
+    # without the second round of a method, it counts in the first reading only
+    readings = summarize([Run(study, records, [])])["readings"]
+    assert [reading["n_scores"] for reading in readings] == [3]
+
+
+def test_sections_are_in_the_order_of_the_paper_and_have_titles_of_their_own(made_up):
+    runs = [
+        made_up(name, folds=2, datasets=[data])
+        for name, data in (
+            ("beyond", "lost"),
+            ("figure1", "glass"),
+            ("table2-raw", "glass"),
+            ("table2", "glass"),
+            ("table4", "lost"),
+        )
+    ]
+    oracle = (
+        runs[-1].study,
+        [
+            record | {"selection": "oracle", "cell": record["cell"] + "o"}
+            for record in runs[-1].records
+        ],
+    )
+    summary = summarize([*runs, Run(*oracle, [])])
+    assert [section["study"] for section in summary["sections"]] == [
+        "table4",
+        "table4",
+        "table2",
+        "table2-raw",
+        "figure1",
+        "beyond",
+    ]
+    titles = [section["title"] for section in summary["sections"]]
+    assert len(set(titles)) == len(titles)
