@@ -176,7 +176,6 @@ def test_results_start_open_and_the_rest_folded(write, visit):
     assert start["Accuracy"] is not None
     assert start["Win/tie/loss"] is not None
     assert start["Parameters chosen"] is None
-    page.locator("nav summary").first.click()
     page.get_by_role("link", name="Parameters chosen").click()
     assert page.locator("details.block:target").get_attribute("open") is not None
 
