@@ -11,13 +11,13 @@ import io
 import json
 import os
 import random
-import resource
 import subprocess
 import sys
 import tempfile
 import traceback
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -264,7 +264,10 @@ def try_to_read(name, path):
 def work(kinds, seed, start, stop):
     """Read damaged files; say before each which it is, and afterwards what came of it."""
     global STUDY, FINISHED
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    with suppress(ImportError):  # Windows has no such limits
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     good = good_files()
     STUDY, FINISHED = good["run.toml"], good["records.jsonl"]
     from surelabel.exceptions import SurelabelError

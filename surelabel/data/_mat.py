@@ -152,7 +152,7 @@ class _Reader:
         numbers = self.numbers(NUMBERS[element.type], element.data)
         return numbers if kind is None else numbers.astype(kind)
 
-    def sparse(self, parts: Iterator[_Element], shape: tuple[Any, ...], logical: bool) -> Any:
+    def sparse(self, parts: Iterator[_Element], shape: tuple[int, ...], logical: bool) -> Any:
         """A sparse matrix: rows, starts of columns, and values."""
         rows, starts = (self.read(next(parts), "i4") for _ in range(2))
         used = int(starts[-1]) if len(starts) else 0
@@ -164,7 +164,7 @@ class _Reader:
         matrix.check_format(full_check=True)  # positions outside would be written to memory
         return matrix
 
-    def text(self, element: _Element, shape: tuple[Any, ...]) -> list[str]:
+    def text(self, element: _Element, shape: tuple[int, ...]) -> list[str]:
         """The rows of a matrix of letters."""
         encoding = TEXTS.get(element.type)
         if encoding is None or len(shape) != 2:
