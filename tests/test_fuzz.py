@@ -42,9 +42,8 @@ def good_files(kinds=None):
     from scipy import io as scipy_io
     from scipy import sparse
 
-    from surelabel.estimators import save_model
+    import surelabel
     from surelabel.experiments.study import PAPERS, read_study
-    from surelabel.tables import tasks
 
     rng = np.random.default_rng(0)
     kind = np.arange(M) % 3
@@ -114,9 +113,9 @@ def good_files(kinds=None):
 
     def model():
         chosen = table.select(["size", "colour", "labels"])
-        fitted = tasks.fit(chosen, labels="labels", method="PLKNN")
+        fitted = surelabel.fit(chosen, labels="labels", method="PLKNN")
         with tempfile.TemporaryDirectory() as folder:
-            save_model(fitted.model, Path(folder) / "a.skops")
+            surelabel.save_model(fitted.model, Path(folder) / "a.skops")
             return (Path(folder) / "a.skops").read_bytes()
 
     def study():
@@ -223,15 +222,14 @@ def damaged(content, seed):
 
 def try_to_read(name, path):
     """Read a file as its users do, and use what it holds."""
+    import surelabel
     from surelabel import report
     from surelabel.data.forms import mat_to_table
     from surelabel.data.readers import read_npz
     from surelabel.data.table_files import read_table, write_table
-    from surelabel.estimators import load_model
     from surelabel.experiments import records
     from surelabel.experiments.study import read_study
     from surelabel.report.summary import summarize
-    from surelabel.tables import tasks
 
     folder = path.parent
     match name:
@@ -240,7 +238,9 @@ def try_to_read(name, path):
         case "a.skops":
             import pyarrow as pa
 
-            tasks.predict(load_model(path), pa.table({"size": [1.0], "colour": ["red"]}))
+            surelabel.predict(
+                surelabel.load_model(path), pa.table({"size": [1.0], "colour": ["red"]})
+            )
         case "study.toml":
             read_study(path).to_toml()
         case "run.toml" | "records.jsonl" | "records.jsonl.gz":
@@ -255,7 +255,7 @@ def try_to_read(name, path):
         case _:
             table = mat_to_table(path) if name.endswith(".mat") else read_table(path)
             write_table(table, folder / "out.jsonl")
-            tasks.inspect(table, labels="labels")
+            surelabel.inspect(table, labels="labels")
 
 
 # -------------------------------------------------------------------- the other process
