@@ -16,7 +16,7 @@ from ._cells import Cells, Label, check_names, different_cells, indicator_cells,
 from ._delimited import is_cell
 from ._labels import check_classes
 from .candidates import CandidateSets, Unlabelled
-from .spelling import DOUBTFUL
+from .spelling import DOUBTFUL, NUMBER
 from .table_files import find_column, is_list, is_text, nearest, source_of
 
 #: Texts that are whole numbers, but no names such as 007.
@@ -365,8 +365,10 @@ def _label_space(columns: list[Cells], classes: Any, table: pa.Table, source: st
         except CandidateError as error:
             raise TableError(f"{source}: {error}") from None
     # In text files numbers are written as text; elsewhere text is text.
+    written = {cells.column for cells in columns if is_cell(table.schema.field(cells.column))}
+    _check_whole([cells for cells in columns if cells.column in written], source)
     labels = {
-        _whole(label) if is_cell(table.schema.field(cells.column)) else label
+        _whole(label) if cells.column in written else label
         for cells in columns
         for label in cells.values
     }
@@ -409,6 +411,19 @@ def _encode(
         codes.append(pairs[1])
         column.append(np.full(len(pairs[0]), number))
     return np.concatenate(rows), np.concatenate(codes), np.concatenate(column)
+
+
+def _check_whole(columns: list[Cells], source: str) -> None:
+    """Refuse columns of numbers that are not whole: these are no labels."""
+    for cells in columns:
+        texts = list(map(str, cells.values))
+        if all(re.match(NUMBER["."], text) for text in texts):
+            for position, text in enumerate(texts):
+                if float(text) % 1 != 0:
+                    raise TableError(
+                        f"{source}: row {cells.row_of(position)}, column {cells.column!r}: "
+                        f"{text[:40]!r} is no label: labels are text or whole numbers"
+                    )
 
 
 def _whole(label: Label) -> Label:
