@@ -40,6 +40,7 @@ from .data.candidates import CandidateSets
 from .data.dask_rows import (
     ClusterError,
     DaskRows,
+    explained,
     find_client,
     float_type,
     gather,
@@ -575,7 +576,8 @@ def keeps_features(rows: DaskRows, n_components: int) -> bool:
     """Whether features stay with their blocks between passes: if a worker's share takes at most
     half of its memory.
     """
-    workers = rows.client.scheduler_info(n_workers=-1)["workers"].values()
+    with explained(rows.client):
+        workers = rows.client.scheduler_info(n_workers=-1)["workers"].values()
     limit = min(
         (worker["memory_limit"] for worker in workers if worker["memory_limit"]), default=None
     )

@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,7 @@ from dask.distributed import Client, LocalCluster, WorkerPlugin
 
 from surelabel import distributed
 from surelabel.distributed import ClusterError, SUREClassifier
+from tests.dead_scheduler import cluster
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import the tests
 
@@ -381,6 +383,21 @@ def test_a_block_that_always_kills_its_worker_is_an_error(client, data):
     ):
         SUREClassifier(**FIXED).fit(dying, candidates[:CHUNK])
     client.run_on_scheduler(allow, 3)
+
+
+def test_a_dead_scheduler_is_one_error_that_says_so(data):
+    X, _, candidates = data
+    with cluster() as (address, process), Client(address, set_as_default=False) as client:
+        model = SUREClassifier(**FIXED, callback=lambda _: process.kill())
+        begun = time.monotonic()
+        with (
+            client.as_current(),
+            pytest.raises(ClusterError, match=r"the scheduler .* no longer answers") as error,
+        ):
+            model.fit(blocks(X), candidates)
+        assert time.monotonic() - begun < 30
+        assert "memory" not in str(error.value)
+        assert "\n" not in str(error.value)
 
 
 # ---------------------------------------------------------------- prediction

@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from surelabel.exceptions import TableError
-from surelabel.files import replacing, replacing_all
+from surelabel.files import (
+    making_folders,
+    remove_unfinished,
+    replacing,
+    replacing_all,
+    temporary_folder,
+)
 
 
 def test_a_new_file_has_the_usual_permissions(tmp_path):
@@ -19,6 +25,54 @@ def test_a_new_file_has_the_usual_permissions(tmp_path):
     (tmp_path / "b").write_text("")
     assert path.read_bytes() == b"new"
     assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE((tmp_path / "b").stat().st_mode)
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o755, 0o444])
+def test_a_file_keeps_the_mode_of_the_one_it_replaces(tmp_path, mode):
+    path, other = tmp_path / "a", tmp_path / "b"
+    for old in (path, other):
+        old.write_text("old")
+        old.chmod(mode)
+    with replacing(path) as file:
+        (temporary,) = tmp_path.glob(".a*")
+        assert stat.S_IMODE(temporary.stat().st_mode) == mode, "others could read it meanwhile"
+        file.write(b"new")
+    with replacing_all([other, tmp_path / "c"]) as (place, new):
+        assert stat.S_IMODE(place.stat().st_mode) == mode
+        with replacing(place) as file:  # as the writers of tables and models do
+            file.write(b"new")
+        new.write_text("new")
+    assert [stat.S_IMODE(file.stat().st_mode) for file in (path, other)] == [mode] * 2
+    assert other.read_text() == "new"
+
+
+def test_a_new_file_follows_the_umask(tmp_path):
+    before = os.umask(0o077)
+    try:
+        with replacing(tmp_path / "a") as file:
+            file.write(b"new")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o600
+
+
+def test_folders_are_made_and_go_again(tmp_path):
+    paths = [tmp_path / "page" / "tables" / "a", tmp_path / "page" / "b"]
+    with pytest.raises(ZeroDivisionError), making_folders(paths):
+        assert all(path.parent.is_dir() for path in paths)
+        _ = 1 / 0
+    assert not list(tmp_path.iterdir())
+    with making_folders(paths):
+        paths[0].write_text("")
+    assert paths[0].exists()
+
+
+def test_what_is_unfinished_can_be_removed_at_once(tmp_path):
+    with temporary_folder() as folder, pytest.raises(FileNotFoundError), replacing(tmp_path / "a"):
+        remove_unfinished()
+        assert not os.path.exists(folder)
+        assert not list(tmp_path.iterdir())
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, OSError])

@@ -41,7 +41,7 @@ def sentence(error: Exception, verb: str | None) -> tuple[str, int]:
         place = error.filename or "standard output"
         what = f"{place}: {error.strerror or text}"
         if error.errno in FULL:
-            what += f"{_free(place)}; free some, or write to another disk; {kept}"
+            what += f"{_free(error.filename)}; free some, or write to another disk; {kept}"
         return what, 2
     return (
         f"unexpected: {type(error).__name__}: {text or 'no message'}; run it "
@@ -97,12 +97,12 @@ def _limit() -> int | None:
     return None if limit == resource.RLIM_INFINITY else limit
 
 
-def _free(place: str | bytes | int) -> str:
+def _free(path: str | None) -> str:
     """How much room the disk of a file has."""
     import shutil
 
     try:
-        free = shutil.disk_usage(os.path.dirname(os.path.abspath(place))).free  # type: ignore
-    except (OSError, TypeError, ValueError):
-        return ""
-    return f" ({free / 2**20:,.1f} MB are free)"
+        free = shutil.disk_usage(os.path.dirname(os.path.abspath(path))).free if path else None
+    except OSError:
+        free = None
+    return "" if free is None else f" ({free / 2**20:,.1f} MB are free)"

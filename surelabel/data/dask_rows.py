@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from copy import copy
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from dask.base import is_dask_collection
 from dask.delayed import Delayed, delayed
 from dask.distributed import Client, Future, KilledWorker, get_client
+from distributed.comm import CommClosedError
 
 from ..exceptions import CandidateError, InputError, SurelabelError, first_few
 from .candidates import CandidateSets, as_candidates
@@ -19,7 +21,7 @@ from .rows import Rows
 
 
 class ClusterError(SurelabelError):
-    """There is no Dask cluster, or its workers died."""
+    """There is no Dask cluster, or its scheduler or its workers died."""
 
 
 class DaskRows(Rows):
@@ -139,14 +141,30 @@ def find_client() -> Client:
 
 
 def gather(client: Client, futures: Sequence[Future]) -> list[Any]:
-    """Results, or an error that says what to do when no worker survives."""
-    try:
+    """Results, or an error that says what to do when no worker or no scheduler survives."""
+    with explained(client):
         return client.gather(futures)
-    except (KilledWorker, CancelledError) as error:
+
+
+@contextmanager
+def explained(client: Client) -> Iterator[None]:
+    """Ask the cluster for something; when its workers or its scheduler died, the error says which
+    and what to do.
+    """
+    try:
+        if client.status != "running":  # it would wait for a scheduler that does not come back
+            raise CommClosedError
+        yield
+    except KilledWorker as error:
         raise ClusterError(
             "the workers of the Dask cluster died, perhaps for want of memory "
             f"({str(error).splitlines()[0]}); "
             "use smaller blocks of rows, or workers with more memory"
+        ) from None
+    except (CancelledError, CommClosedError):
+        raise ClusterError(
+            "the scheduler of the Dask cluster no longer answers, or has cancelled the work; see "
+            "that one is running, connect a new client to it and start again"
         ) from None
 
 

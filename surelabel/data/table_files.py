@@ -417,6 +417,8 @@ def write_table(table: pa.Table, path: str | os.PathLike) -> None:
                 write_delimited(table, stream, dialect_for(table, form))
             else:
                 _write(table, stream, form)
+    except MemoryError:  # Arrow's is an ArrowException, too, and says nothing about the table
+        raise
     except (pa.ArrowException, OverflowError) as error:  # of times that Python does not have
         raise TableError(
             f"{path}: a {form} file cannot hold this table ({str(error).splitlines()[0]}); use "
@@ -424,7 +426,8 @@ def write_table(table: pa.Table, path: str | os.PathLike) -> None:
         ) from None
     except OSError as error:
         raise TableError(
-            f"{path}: the file cannot be written ({error.strerror or error}); nothing was changed"
+            f"{path}: the file cannot be written ({error.strerror or error}); make room or write "
+            "it to another place; nothing was changed"
         ) from None
 
 

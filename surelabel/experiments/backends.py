@@ -121,8 +121,11 @@ def run_with_dask(
     """
     try:
         from distributed import Client, KilledWorker, LocalCluster, as_completed
+        from distributed.comm import CommClosedError
     except ImportError:
         raise BackendError("Dask is not installed: pip install 'surelabel[dask]'") from None
+    # The errors below say what is to say; Dask would repeat them while it reconnects.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with ExitStack() as stack:
         try:
             cluster: Any = address
@@ -147,8 +150,13 @@ def run_with_dask(
                 yield future.result()
                 for item in islice(waiting, 1):
                     running.add(client.submit(function, item, pure=False))
-        except (KilledWorker, CancelledError) as error:
+        except KilledWorker as error:
             raise _died(error) from None
+        except (CancelledError, CommClosedError):
+            raise BackendError(
+                f"the Dask scheduler at {address!r} no longer answers, or has cancelled "
+                "the work; what is finished is kept: see that one is running, and run again"
+            ) from None
 
 
 @contextmanager

@@ -335,7 +335,10 @@ def run(*words, **options):
 def test_a_full_disk_behind_standard_output(cli):
     with open("/dev/full", "w") as full:
         result = run("predict", "pets.skops", "new.csv", stdout=full)
-    assert (result.returncode, result.stderr) == (2, "error: the output: No space left on device\n")
+    assert (result.returncode, result.stderr) == (
+        2,
+        "error: standard output: No space left on device XX",
+    )
 
 
 def test_a_reader_that_has_seen_enough(cli, tmp_path):

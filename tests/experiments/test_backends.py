@@ -1,8 +1,10 @@
 """Backends: every item once, and errors that say what to do."""
 
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 
 from surelabel.experiments import backends
 from surelabel.experiments.backends import BackendError, run_with_dask, run_with_joblib
+from tests.dead_scheduler import cluster
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -25,9 +28,44 @@ def test_results_do_not_wait_for_those_that_are_not_asked_for():
     assert seen == [1]
 
 
-def test_a_worker_that_dies_is_an_error_that_says_so():
+def test_workers_that_always_die_are_an_error_after_all_else_is_done():
+    seen = []
+    results = map(seen.append, run_with_joblib(_dies_at_zero, [0, 1, 2, 3], 2))
     with pytest.raises(BackendError, match="a worker process died"):
-        list(run_with_joblib(os._exit, [1, 1, 1], 2))
+        list(results)
+    assert sorted(seen) == [1, 2, 3]
+
+
+def _dies_at_zero(item):
+    if item == 0:
+        os._exit(1)
+    return item
+
+
+def test_a_worker_that_is_killed_once_does_not_stop_the_others(tmp_path):
+    mark = str(tmp_path / "killed")
+    items = [(mark, number) for number in range(6)]
+    assert sorted(run_with_joblib(_killed_once, items, 2)) == list(range(6))
+    assert os.path.exists(mark)
+
+
+def _killed_once(item):
+    mark, number = item
+    if number == 2 and not os.path.exists(mark):
+        Path(mark).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_temporary_files_of_workers_go_with_the_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left = list(run_with_joblib(_leave_a_file, [1, 2], 2))
+    assert all(str(tmp_path) in name for name in left)
+    assert not list(tmp_path.iterdir())
+
+
+def _leave_a_file(item):
+    return tempfile.mkstemp()[1]
 
 
 def test_workers_end_with_a_killed_parent(tmp_path):
@@ -78,3 +116,16 @@ def test_a_scheduler_that_does_not_answer():
     pytest.importorskip("distributed")
     with pytest.raises(BackendError, match="no Dask scheduler answers at 'nowhere'"):
         next(run_with_dask(abs, [1], 1, "nowhere"))
+
+
+def test_a_dead_scheduler_is_one_error_that_says_so():
+    pytest.importorskip("distributed")
+    with cluster() as (address, process):
+        results = run_with_dask(abs, range(100_000), 1, address)
+        next(results)
+        process.kill()
+        begun = time.monotonic()
+        with pytest.raises(BackendError, match=r"scheduler .* no longer answers") as error:
+            list(results)
+        assert time.monotonic() - begun < 30
+        assert "memory" not in str(error.value)

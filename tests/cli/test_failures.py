@@ -1,0 +1,166 @@
+"""Errors that are not about the input: memory, threads, disk, pipes and those nobody foresaw."""
+
+import errno
+import os
+import resource
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from surelabel.cli import _failures
+from surelabel.data import table_files
+
+
+def raising(error):
+    def read(*args, **kwargs):
+        raise error
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (ZeroDivisionError("as it happens"), 70, "unexpected: ZeroDivisionError: as it happens;"),
+        (AssertionError(), 70, "unexpected: AssertionError: no message;"),
+        (MemoryError(), 2, "memory ran out; use fewer rows or columns"),
+        (
+            np._core._exceptions._ArrayMemoryError((10**6, 10**6), np.dtype(float)),
+            2,
+            "memory ran out (Unable to allocate 7.28 TiB for an array with shape (1000000, "
+            "1000000) and data type float64); use fewer rows",
+        ),
+        (
+            pa.ArrowMemoryError("malloc of size 4096 failed"),
+            2,
+            "memory ran out (malloc of size 4096 failed); use fewer rows",
+        ),
+        (RuntimeError("can't start new thread"), 2, "a thread cannot be started: the memory or"),
+        (
+            ImportError("libx.so: failed to map segment from shared object"),
+            2,
+            "memory ran out; use fewer",
+        ),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "out.csv"),
+            2,
+            "out.csv: No space left on device (",
+        ),
+    ],
+)
+def test_each_has_its_sentence_and_code(cli, monkeypatch, error, code, message):
+    monkeypatch.setattr(table_files, "read_table", raising(error))
+    result = cli("convert pets.csv out.csv")
+    assert result.exit_code == code
+    assert result.stderr.startswith(f"error: {message}")
+    assert result.stderr.count("\n") == 1
+    assert ("SURELABEL_TRACEBACK=1" in result.stderr) == (code == 70)
+    assert not os.path.exists("out.csv")
+
+
+def test_the_traceback_is_shown_to_those_who_ask(cli, monkeypatch):
+    monkeypatch.setenv("SURELABEL_TRACEBACK", "1")
+    monkeypatch.setattr(table_files, "read_table", raising(ZeroDivisionError("as it happens")))
+    result = cli("convert pets.csv out.csv")
+    assert result.exit_code == 70
+    assert "Traceback" in result.stderr
+    assert "in convert" in result.stderr
+
+
+def test_memory_that_runs_out_is_no_damage(tmp_path, monkeypatch):
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    monkeypatch.setattr(table_files, "read_delimited", raising(pa.ArrowMemoryError("no room")))
+    with pytest.raises(MemoryError, match="no room"):
+        table_files.read_table(tmp_path / "a.csv")
+
+
+def limited(words, **limits):
+    """Run a command under limits of the system."""
+
+    def limit():
+        for name, value in limits.items():
+            resource.setrlimit(getattr(resource, name), (value, value))
+
+    return subprocess.run(
+        [sys.executable, "-m", "surelabel", *words.split()],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=limit,
+    )
+
+
+def test_too_little_address_space_is_refused_at_once(cli):
+    for size in (100 << 20, 400 << 20, _failures.LEAST - 1):
+        result = limited("convert pets.csv out.csv", RLIMIT_AS=size)
+        assert result.returncode == 2
+        assert result.stderr.startswith("error: the libraries alone need 1,024 MB of address space")
+        assert result.stderr.count("\n") == 1
+        assert not os.path.exists("out.csv")
+
+
+def test_memory_that_runs_out_in_the_middle(cli, tmp_path):
+    rows = "".join(f"{i % 97}.5,{i % 89}.25,{'cat' if i % 2 else 'dog'}\n" for i in range(400_000))
+    (tmp_path / "large.csv").write_text("a,b,labels\n" + rows)
+    before = sorted(os.listdir())
+    words = "clean large.csv -o out.csv --labels labels --method PLKNN --model out.skops"
+    result = limited(words, RLIMIT_AS=_failures.LEAST + (100 << 20))
+    assert result.returncode == 2, result.stderr
+    assert result.stderr.startswith("error: ")
+    assert "memory" in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert sorted(os.listdir()) == before
+
+
+WRITERS = {
+    "clean": "clean pets.csv -o out.csv --labels candidates --report out.html --model out.skops "
+    "--method PLKNN",
+    "fit": "fit pets.csv -o out.skops --labels candidates --method PLKNN",
+    "predict": "predict pets.skops new.csv -o out.csv",
+    "convert": "convert pets.csv out.csv",
+    "run": "run tiny.toml --workers 1",
+    "report": "report done --output page",
+}
+
+
+@pytest.mark.parametrize("verb", WRITERS)
+def test_a_full_disk(cli, tmp_path, verb):
+    """A limit of the size of files stands for the disk: Python meets both as an OSError."""
+    from tests.cli.test_cli import STUDY
+
+    (tmp_path / "tiny.toml").write_text(STUDY)
+    if verb == "report":
+        words = "run tiny.toml --workers 1 --folds 1 --datasets glass --results done"
+        assert cli(words).exit_code == 0
+    (tmp_path / "out.csv").write_text("old")
+    before = sorted(os.listdir())
+    result = limited(WRITERS[verb], RLIMIT_FSIZE=1000)
+    assert result.returncode == 2, result.stderr
+    assert result.stderr.count("\n") == 1
+    assert "File too large" in result.stderr
+    named = {"run": "results/tiny/records.jsonl", "report": "page/"}.get(verb, "out.")
+    assert named in result.stderr
+    assert (tmp_path / "out.csv").read_text() == "old"
+    assert not list(tmp_path.rglob(".*"))
+    if verb == "run":  # finished records stay, and the one that found no room is not there
+        assert "what is finished is kept" in result.stderr
+        assert (tmp_path / "results/tiny/records.jsonl").read_bytes()[-1:] in (b"", b"\n")
+    else:
+        assert sorted(os.listdir()) == before
+
+
+def test_a_closed_pipe_ends_quietly(cli):
+    reading, writing = os.pipe()
+    os.close(reading)
+    result = subprocess.run(
+        [sys.executable, "-m", "surelabel", "inspect", "pets.csv", "--labels", "candidates"],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(writing)
+    assert (result.returncode, result.stderr) == (141, "")

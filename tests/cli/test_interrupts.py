@@ -1,0 +1,183 @@
+"""Ctrl-C and SIGTERM at many moments of every verb: one line, the right code, nothing left."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from surelabel.cli import TABLE_VERBS
+from tests.cli.test_cli import STUDY
+
+VERBS = {
+    "inspect": "inspect pets.csv --labels candidates",
+    "clean": "clean pets.csv -o out.csv --labels candidates --report out.html --model out.skops "
+    "--method PLKNN",
+    "fit": "fit pets.csv -o out.skops --labels candidates --method PLKNN",
+    "predict": "predict pets.skops new.csv -o out.csv",
+    "compare": "compare pets.csv --labels candidates --methods PLKNN",
+    "convert": "convert pets.csv out.csv",
+    "report": "report done --output page",
+    "datasets": "datasets",
+    "demo": "demo",
+    "run": "run tiny.toml --workers 1",
+    "reproduce": "reproduce figure1 --datasets glass --methods PLKNN --workers 1",
+}
+OUTPUTS = ("out.csv", "out.html", "out.skops")
+
+
+def start(words, folder):
+    """The command in a session of its own, with temporary files in a folder that is looked at."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "surelabel", *words.split()],
+        cwd=folder,
+        env=os.environ | {"TMPDIR": str(folder / "tmp"), "MPLCONFIGDIR": str(folder.parent)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # Shells switch the signal off for what runs in the background.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+
+
+def files(folder):
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+        for path in folder.rglob("*")
+        if "results" not in path.relative_to(folder).parts
+    }
+
+
+def wait_until_first_line(process):
+    """Until our first line has run: what happens before is Python's, and not ours to help."""
+    status = Path(f"/proc/{process.pid}/status")
+    while process.poll() is None:
+        caught = next(line for line in status.read_text().splitlines() if line.startswith("SigCgt"))
+        if int(caught.split()[1], 16) & (1 << (signal.SIGALRM - 1)):  # the last one to be set
+            return
+        time.sleep(0.002)
+
+
+def in_session(process):
+    """The processes that the command left behind."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(fields[3]) == process.pid and fields[0] != "Z":
+            found.append(stat.parent.name)
+    return found
+
+
+def check(process, number, folder, before, *, resumed=False):
+    _, errors = process.communicate(timeout=120)
+    line = "run the same command again to go on" if resumed else "no file is half-written"
+    after = files(folder)
+    if process.returncode == 0:  # all was done before the signal came
+        assert errors == ""
+        assert not resumed or (folder / "results").exists()
+    else:
+        assert (process.returncode, errors) == (128 + number, f"stopped; {line}\n")
+        assert after == before
+    assert not list(folder.rglob(".*"))
+    assert not list((folder / "tmp").iterdir())
+    end = time.monotonic() + 20
+    while in_session(process):
+        assert time.monotonic() < end, "a process outlived the command"
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def folder(cli, tmp_path):
+    """What the commands read, and old outputs."""
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "tiny.toml").write_text(STUDY.replace("folds = 3", "folds = 20"))
+    for name in OUTPUTS:
+        (tmp_path / name).write_text("old")
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def usual_time(tmp_path_factory):
+    """How long a command takes here and now."""
+    folder = tmp_path_factory.mktemp("time")
+    (folder / "tmp").mkdir()
+    begun = time.monotonic()
+    start("datasets", folder).communicate()
+    return time.monotonic() - begun
+
+
+def test_every_verb_is_stopped_somewhere():
+    assert set(VERBS) >= set(TABLE_VERBS)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux' /proc")
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_signal_at_any_moment(folder, cli, usual_time, verb):
+    if verb == "report":
+        words = "run tiny.toml --workers 1 --folds 1 --datasets glass --results done"
+        assert cli(words).exit_code == 0
+    chance = random.Random(verb)
+    for _ in range(4):
+        for name in OUTPUTS:
+            (folder / name).write_text("old")
+        before = files(folder)
+        number = chance.choice([signal.SIGINT, signal.SIGTERM])
+        process = start(VERBS[verb], folder)
+        wait_until_first_line(process)
+        time.sleep(chance.random() * 1.2 * usual_time)
+        process.send_signal(number)
+        if chance.random() < 0.5:
+            time.sleep(0.01)
+            process.send_signal(number)
+        check(process, number, folder, before, resumed=verb in ("run", "reproduce"))
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux' /proc")
+@pytest.mark.parametrize("words", ["run tiny.toml --workers 2", "run tiny.toml --dask local"])
+def test_workers_end_with_the_command(folder, usual_time, words):
+    if "dask" in words:
+        pytest.importorskip("distributed")
+    chance = random.Random(words)
+    for whole_group in (True, False, True):  # a terminal sends Ctrl-C to all processes
+        before = files(folder)
+        number = chance.choice([signal.SIGINT, signal.SIGTERM])
+        process = start(words, folder)
+        wait_until_first_line(process)
+        time.sleep(usual_time * (0.8 + 2 * chance.random()))
+        if process.poll() is None:
+            (os.killpg if whole_group else os.kill)(process.pid, number)
+        check(process, number, folder, before, resumed=True)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux' /proc")
+def test_an_interrupt_that_python_drops_is_raised_again(tmp_path):
+    """Exceptions in finalizers go nowhere; the command ends all the same, without a traceback."""
+    code = """
+import signal, sys, time
+from surelabel import interrupts
+from surelabel.__main__ import main
+import surelabel.cli
+
+class Dropped:
+    def __del__(self):
+        signal.raise_signal(signal.SIGTERM)
+
+def app():
+    Dropped()
+    time.sleep(60)
+
+surelabel.cli.app = app
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, "clean"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (143, "stopped; no file is half-written\n")
