@@ -58,7 +58,7 @@ def test_a_new_file_follows_the_umask(tmp_path):
 
 def test_folders_are_made_and_go_again(tmp_path):
     paths = [tmp_path / "page" / "tables" / "a", tmp_path / "page" / "b"]
-    with pytest.raises(ZeroDivisionError), making_folders(paths):
+    with pytest.raises(ZeroDivisionError), making_folders(paths):  # noqa: PT012
         assert all(path.parent.is_dir() for path in paths)
         _ = 1 / 0
     assert not list(tmp_path.iterdir())
@@ -68,7 +68,11 @@ def test_folders_are_made_and_go_again(tmp_path):
 
 
 def test_what_is_unfinished_can_be_removed_at_once(tmp_path):
-    with temporary_folder() as folder, pytest.raises(FileNotFoundError), replacing(tmp_path / "a"):
+    with (  # noqa: PT012
+        temporary_folder() as folder,
+        pytest.raises(FileNotFoundError),
+        replacing(tmp_path / "a"),
+    ):
         remove_unfinished()
         assert not os.path.exists(folder)
         assert not list(tmp_path.iterdir())

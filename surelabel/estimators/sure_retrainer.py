@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
+from sklearn.model_selection import KFold
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -19,6 +20,7 @@ from sklearn.utils.validation import has_fit_parameter
 from ..data.candidates import CandidateSets
 from ..exceptions import ParameterError
 from ..solvers.confidence import CandidateBlocks
+from ..solvers.peers import choose_shift, peer_confidence, shift_likelihood
 from ._base import WeightedPartialLabelClassifier, check_learnable
 from ._kernel import probabilities
 from .sure import check_lam
@@ -39,7 +41,11 @@ class SURERetrainer(WeightedPartialLabelClassifier):
         ``predict_proba`` and a ``fit`` that takes ``sample_weight``. By default ridge regression,
         which makes it the linear SURE.
     lam : float, default=0.3
-        The weight λ of the infinity norm.
+        The weight λ of the infinity norm; without effect where ``cross_fit`` is given.
+    cross_fit : int, default=None
+        So many folds: each row is judged by a model of the other folds instead of by a model that
+        was fitted to its own confidence, and the confidence step is that of
+        :class:`PUREClassifier`. It costs so many fits more for each iteration.
     init : {"candidates", "uniform"}, default="uniform"
         Start at ``P = Y`` as the paper does, or at ``Y / |S|`` (the plain "every candidate is a
         weighted example").
@@ -66,6 +72,8 @@ class SURERetrainer(WeightedPartialLabelClassifier):
         Whether the change fell to ``tol``.
     delta_path_ : ndarray of shape (n_iter_,)
         ``‖ΔP‖_F / √m`` of each iteration.
+    prior_shift_ : float
+        With ``cross_fit``: ``g``, as in :class:`PUREClassifier`.
 
     References
     ----------
@@ -86,6 +94,7 @@ class SURERetrainer(WeightedPartialLabelClassifier):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict"]), None],
         "lam": [Interval(Real, 0, None, closed="left")],
+        "cross_fit": [Interval(Integral, 2, None, closed="left"), None],
         "init": [StrOptions({"candidates", "uniform"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -97,6 +106,7 @@ class SURERetrainer(WeightedPartialLabelClassifier):
         estimator: BaseEstimator | None = None,
         *,
         lam: float = 0.3,
+        cross_fit: int | None = None,
         init: str = "uniform",
         max_iter: int = 20,
         tol: float = 1e-3,
@@ -104,6 +114,7 @@ class SURERetrainer(WeightedPartialLabelClassifier):
     ) -> None:
         self.estimator = estimator
         self.lam = lam
+        self.cross_fit = cross_fit
         self.init = init
         self.max_iter = max_iter
         self.tol = tol
@@ -146,19 +157,21 @@ class SURERetrainer(WeightedPartialLabelClassifier):
         blocks = CandidateBlocks(
             candidates.indptr, candidates.indices, candidates.shape[1], weight, X.dtype
         )
-        p = blocks.initial(self.init, 1)[0]
+        p = blocks.initial("uniform" if self.cross_fit else self.init, 1)[0]
         path: list[float] = []
         while len(path) < self.max_iter and (not path or path[-1] > self.tol):
-            self.estimator_ = clone(model)
-            self._fit_model(X, candidates, blocks.all_entries(p), weight)
-            q = blocks.ambiguous_entries(
-                self._outputs(X)[candidates.rows, candidates.indices]
-            ).astype(X.dtype)
-            new = blocks.project(q[None], np.array([self.lam], X.dtype))[0]
+            if self.cross_fit:
+                new = self._peer_step(X, candidates, blocks, p, weight)
+            else:
+                self.estimator_ = self._fitted(X, candidates, blocks.all_entries(p), weight)
+                q = self._at_candidates(self._outputs(X), candidates, blocks)
+                new = blocks.project(q[None], np.array([self.lam], X.dtype))[0]
             path.append(float(np.sqrt((new - p) ** 2 @ blocks.entry_weight / blocks.total_weight)))
             p = new
             if self.verbose:
                 print(f"refit {len(path)}: change {path[-1]:.3g}")
+        if self.cross_fit:
+            self.estimator_ = self._fitted(X, candidates, blocks.all_entries(p), weight)
         self.n_iter_, self.delta_path_, self.converged_ = (
             len(path),
             np.array(path),
@@ -174,25 +187,59 @@ class SURERetrainer(WeightedPartialLabelClassifier):
             )
         return blocks.all_entries(p)
 
-    def _fit_model(
+    def _peer_step(
+        self,
+        X: Any,
+        candidates: CandidateSets,
+        blocks: CandidateBlocks,
+        p: np.ndarray,
+        weight: np.ndarray | None,
+    ) -> np.ndarray:
+        """Confidences by PURE's step, from outputs of models that did not see the row."""
+        confidence = sparse.csr_array(
+            (blocks.all_entries(p), candidates.indices, candidates.indptr), shape=candidates.shape
+        )
+        outputs = np.empty(candidates.shape)
+        for train, test in KFold(self.cross_fit, shuffle=True, random_state=0).split(X):
+            known, own = candidates[train], None if weight is None else weight[train]
+            model = self._fitted(X[train], known, confidence[train].data, own)
+            outputs[test] = self._outputs_of(model, X[test])
+        q = self._at_candidates(outputs, candidates, blocks)
+        mean = confidence.T @ (np.ones(len(candidates)) if weight is None else weight)
+        mean /= blocks.total_weight
+        self.prior_shift_ = choose_shift(shift_likelihood(blocks, q, mean))
+        return peer_confidence(blocks, q, mean, self.prior_shift_)
+
+    def _at_candidates(
+        self, outputs: np.ndarray, candidates: CandidateSets, blocks: CandidateBlocks
+    ) -> np.ndarray:
+        """Outputs at the entries of ambiguous rows."""
+        values = outputs[candidates.rows, candidates.indices]
+        return blocks.ambiguous_entries(values).astype(blocks.weight.dtype)
+
+    def _fitted(
         self, X: Any, candidates: CandidateSets, confidence: np.ndarray, weight: np.ndarray | None
-    ) -> None:
-        if is_classifier(self.estimator_):
+    ) -> Any:
+        """The model, fitted to the confidences."""
+        model = clone(self._model())
+        if is_classifier(model):
             taken = np.flatnonzero(confidence)
             rows = candidates.rows[taken]
             strength = confidence[taken] if weight is None else confidence[taken] * weight[rows]
-            self.estimator_.fit(X[rows], candidates.indices[taken], sample_weight=strength)
-            return
+            return model.fit(X[rows], candidates.indices[taken], sample_weight=strength)
         P = sparse.csr_array(
             (confidence, candidates.indices, candidates.indptr), shape=candidates.shape
         ).toarray()
-        self.estimator_.fit(X, P, **({} if weight is None else {"sample_weight": weight}))
+        return model.fit(X, P, **({} if weight is None else {"sample_weight": weight}))
 
     def _outputs(self, X: Any) -> np.ndarray:
-        if not is_classifier(self.estimator_):
-            return np.asarray(self.estimator_.predict(X))
+        return self._outputs_of(self.estimator_, X)
+
+    def _outputs_of(self, model: Any, X: Any) -> np.ndarray:
+        if not is_classifier(model):
+            return np.asarray(model.predict(X))
         outputs = np.zeros((X.shape[0], len(self.classes_)))
-        outputs[:, self.estimator_.classes_] = self.estimator_.predict_proba(X)
+        outputs[:, model.classes_] = model.predict_proba(X)
         return outputs
 
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:

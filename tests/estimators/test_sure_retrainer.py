@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVR
 
-from surelabel import SUREClassifier, SURERetrainer, make_partial
+from surelabel import PUREClassifier, SUREClassifier, SURERetrainer, make_partial
 from surelabel.exceptions import ParameterError
 
 
@@ -65,3 +65,28 @@ def test_early_stop_warns(iris):
     X, _, candidates = iris
     with pytest.warns(ConvergenceWarning, match="max_iter=1 refits"):
         SURERetrainer(max_iter=1).fit(X, candidates)
+
+
+def test_as_many_folds_as_rows_make_it_the_linear_pure(iris):
+    """Each row judged by a ridge regression on all other rows: PURE, without its closed form."""
+    X, _, candidates = iris
+    X, candidates = X[::4], candidates[::4]
+    retrained = SURERetrainer(Ridge(alpha=0.3), cross_fit=len(X), max_iter=5, tol=0)
+    with pytest.warns(ConvergenceWarning):
+        retrained.fit(X, candidates)
+    direct = PUREClassifier(0.3, kernel="linear", max_iter=5, tol=0).fit(X, candidates)
+    assert retrained.prior_shift_ == direct.prior_shift_ == 0
+    np.testing.assert_allclose(retrained.confidence_.data, direct.confidence_.data, atol=1e-8)
+    np.testing.assert_allclose(
+        retrained.decision_function(X), direct.decision_function(X), atol=1e-8
+    )
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("weighted", [False, True])
+def test_cross_fitted_forest(iris, weighted):
+    X, y, candidates = iris
+    weight = np.random.default_rng(0).integers(0, 3, len(X)) if weighted else None
+    model = SURERetrainer(ExtraTreesClassifier(20, random_state=0), cross_fit=3, max_iter=4)
+    model.fit(X, candidates, sample_weight=weight)
+    assert np.mean(model.transduction_ == y) > 0.9
