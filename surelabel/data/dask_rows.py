@@ -13,7 +13,7 @@ import numpy as np
 from dask.base import is_dask_collection
 from dask.delayed import Delayed, delayed
 from dask.distributed import Client, Future, KilledWorker, get_client
-from distributed.comm import CommClosedError
+from distributed.comm.core import CommClosedError
 
 from ..exceptions import CandidateError, InputError, SurelabelError, first_few
 from .candidates import CandidateSets, as_candidates

@@ -121,7 +121,7 @@ def run_with_dask(
     """
     try:
         from distributed import Client, KilledWorker, LocalCluster, as_completed
-        from distributed.comm import CommClosedError
+        from distributed.comm.core import CommClosedError
     except ImportError:
         raise BackendError("Dask is not installed: pip install 'surelabel[dask]'") from None
     # The errors below say what is to say; Dask would repeat them while it reconnects.
