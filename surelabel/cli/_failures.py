@@ -80,7 +80,7 @@ def _held() -> str:
     if (limit := _limit()) is None:
         return ""
     try:
-        with open("/proc/self/statm") as file:
+        with open("/proc/self/statm", encoding="ascii") as file:
             held = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
         return ""
