@@ -160,8 +160,12 @@ class _Reader:
         if len(shape) != 2 or not 0 <= used <= min(len(rows), len(values)):
             raise ValueError("a sparse variable has fewer numbers than it says")
         values = values[:used].astype(bool) if logical else values[:used]
+        # Positions outside would be read from and written to memory; scipy's own check of them
+        # leaves out a matrix that says it is empty.
+        if len(starts) == 0 or starts[0] != 0 or np.any(np.diff(starts) < 0):
+            raise ValueError("the columns of a sparse variable overlap")
         matrix = sparse.csc_array((values, rows[:used], starts), shape=shape)
-        matrix.check_format(full_check=True)  # positions outside would be written to memory
+        matrix.check_format(full_check=True)
         return matrix
 
     def text(self, element: _Element, shape: tuple[int, ...]) -> list[str]:

@@ -248,10 +248,23 @@ def test_memory_that_runs_out_is_not_called_something_else(tmp_path, monkeypatch
     assert "damaged" not in str(caught.value)
 
 
-def test_sparse_positions_outside_the_matrix_are_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ([0, 1, 2, 3, 4], [0, 1, 2, 3, 0]),
+        ([0, 1, 2, 3, 4], [0, 1, 2, 3, 5]),
+        ([0, 1, 2, 3, 4], [0, 3, 2, 3, 4]),
+        ([0, 1, 2, 3, 4], [-1, 1, 2, 3, 4]),
+        ([2, 1, 0, 2], [2_000_000, 1, 0, 2]),
+        ([2, 1, 0, 2], [2, 1, 0, -1]),
+    ],
+)
+def test_sparse_positions_outside_the_matrix_are_refused(tmp_path, old, new):
     path = tmp_path / "a.mat"
-    matrix = sparse.csc_matrix(TARGET.astype(float))
-    matrix.indices[0] = 2_000_000
-    io.savemat(path, {"data": X, "partial_target": PARTIAL, "target": matrix})
+    target = sparse.csc_array(TARGET.astype(float))
+    io.savemat(path, {"data": X, "partial_target": PARTIAL, "target": target})
+    old, new = (np.array(part, "<i4").tobytes() for part in (old, new))
+    assert path.read_bytes().count(old) == 1
+    path.write_bytes(path.read_bytes().replace(old, new))
     with pytest.raises(DataFileError, match=r"a\.mat is damaged"):
         read_mat(path)
