@@ -17,7 +17,7 @@ def main() -> None:
             interrupts.install()
             from .cli import app
 
-            app()
+            app(prog_name="surelabel")
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 1
         code = interrupts.finish(code)

@@ -77,7 +77,7 @@ def test_memory_that_runs_out_is_no_damage(tmp_path, monkeypatch):
         table_files.read_table(tmp_path / "a.csv")
 
 
-def limited(words, **limits):
+def limited(words, code="from surelabel.__main__ import main; main()", **limits):
     """Run a command under limits of the system."""
 
     def limit():
@@ -85,7 +85,7 @@ def limited(words, **limits):
             resource.setrlimit(getattr(resource, name), (value, value))
 
     return subprocess.run(
-        [sys.executable, "-m", "surelabel", *words.split()],
+        [sys.executable, "-c", code, *words.split()],
         capture_output=True,
         text=True,
         check=False,
@@ -102,15 +102,20 @@ def test_too_little_address_space_is_refused_at_once(cli):
         assert not os.path.exists("out.csv")
 
 
-def test_memory_that_runs_out_in_the_middle(cli, tmp_path):
-    rows = "".join(f"{i % 97}.5,{i % 89}.25,{'cat' if i % 2 else 'dog'}\n" for i in range(400_000))
-    (tmp_path / "large.csv").write_text("a,b,labels\n" + rows)
+def test_memory_that_runs_out_in_the_middle(cli):
+    code = """
+import numpy as np
+from surelabel.__main__ import main
+from surelabel.tables import cleaning
+cleaning.clean = lambda *args, **kwargs: np.ones((2**16, 2**16))
+main()
+"""
+    words = "clean pets.csv -o out.csv --labels candidates --model out.skops"
     before = sorted(os.listdir())
-    words = "clean large.csv -o out.csv --labels labels --method PLKNN --model out.skops"
-    result = limited(words, RLIMIT_AS=_failures.LEAST + (100 << 20))
-    assert result.returncode == 2, result.stderr
-    assert result.stderr.startswith("error: ")
-    assert "memory" in result.stderr
+    result = limited(words, code, RLIMIT_AS=2 * _failures.LEAST)
+    assert result.returncode == 2
+    assert result.stderr.startswith("error: memory ran out (Unable to allocate 32.0 GiB for an ")
+    assert "of the 2,048 MB that ulimit -v allows are taken; use fewer rows" in result.stderr
     assert result.stderr.count("\n") == 1
     assert sorted(os.listdir()) == before
 

@@ -170,7 +170,7 @@ class Dropped:
     def __del__(self):
         signal.raise_signal(signal.SIGTERM)
 
-def app():
+def app(prog_name):
     Dropped()
     time.sleep(60)
 

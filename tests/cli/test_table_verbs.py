@@ -337,7 +337,8 @@ def test_a_full_disk_behind_standard_output(cli):
         result = run("predict", "pets.skops", "new.csv", stdout=full)
     assert (result.returncode, result.stderr) == (
         2,
-        "error: standard output: No space left on device XX",
+        "error: standard output: No space left on device; free some, or write to another disk; "
+        "nothing was written\n",
     )
 
 
