@@ -106,8 +106,8 @@ def test_memory_that_runs_out_in_the_middle(cli):
     code = """
 import numpy as np
 from surelabel.__main__ import main
-from surelabel.tables import cleaning
-cleaning.clean = lambda *args, **kwargs: np.ones((2**16, 2**16))
+from surelabel import tables
+tables.clean = lambda *args, **kwargs: np.ones((2**16, 2**16))
 main()
 """
     words = "clean pets.csv -o out.csv --labels candidates --model out.skops"
