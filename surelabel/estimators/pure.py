@@ -27,8 +27,10 @@ from ..solvers.scalings import learn_scaling, rescale
 from ._base import N_JOBS, check_learnable
 from ._kernel import KERNEL_CONSTRAINTS, KernelClassifier
 from ._kernel_choice import SAMPLE, choose_kernels
-from ._lowrank import BANDWIDTH_ROWS, draw_rows, generator
+from ._lowrank import draw, draw_rows, generator
 from ._registry import Method
+
+CALIBRATION_ROWS = 2000  # rows that find the scale of the probabilities
 
 
 class PUREClassifier(KernelClassifier):
@@ -287,6 +289,10 @@ class PUREClassifier(KernelClassifier):
     def _calibrate(
         self, outputs: np.ndarray, candidates: CandidateSets, weight: np.ndarray | None
     ) -> None:
+        if len(outputs) > CALIBRATION_ROWS:
+            rows = draw(len(outputs), CALIBRATION_ROWS, weight, generator(self.random_state))
+            outputs, candidates = outputs[rows], candidates[rows]
+            weight = None if weight is None else weight[rows]
         weight = np.ones(len(candidates)) if weight is None else weight.astype(np.float64)
         self.scale_ = softmax_scale(
             outputs.astype(np.float64), candidates.indptr, candidates.indices, weight
@@ -299,9 +305,9 @@ class PUREClassifier(KernelClassifier):
         weight: np.ndarray | None,
         confidence: np.ndarray,
     ) -> None:
-        """As :meth:`_calibrate`, by a few thousand rows."""
+        """As :meth:`_calibrate`, without the outputs of all rows."""
         rows = X if isinstance(X, Rows) else ArrayRows(X)
-        sample, drawn = draw_rows(rows, BANDWIDTH_ROWS, weight, generator(self.random_state))
+        sample, drawn = draw_rows(rows, CALIBRATION_ROWS, weight, generator(self.random_state))
         known = candidates[drawn]
         P = np.zeros(known.shape, confidence.dtype)
         entries = np.isin(candidates.rows, drawn)

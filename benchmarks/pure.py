@@ -1,0 +1,109 @@
+"""What PURE costs: one kernel over one supervised kernel ridge fit, the choice of kernels over
+SURECV, low rank over SURE, and its memory.
+
+Run on a machine that does nothing else: ``python benchmarks/pure.py``. One thread; times are of the
+processor, the functions take turns, and all ratios are of times from this run.
+"""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import resource
+import subprocess
+import sys
+import time
+import warnings
+
+import numpy as np
+from sklearn.datasets import make_classification
+from sklearn.kernel_ridge import KernelRidge
+
+from surelabel import SURECV, PUREClassifier, SUREClassifier, make_partial
+
+N_FEATURES, N_CLASSES, R = 50, 10, 2
+
+
+def problem(m, p=0.7, dtype=np.float64):
+    X, y = make_classification(
+        m, N_FEATURES, n_informative=30, n_classes=N_CLASSES, class_sep=2.0, random_state=0
+    )
+    return X.astype(dtype), y, make_partial(y, p=p, r=R, random_state=0)
+
+
+def seconds(*functions, repeat=3):
+    """Best time of each function."""
+    times = np.full((repeat, len(functions)), np.inf)
+    for row in times:
+        for i, function in enumerate(functions):
+            started = time.process_time()
+            function()
+            row[i] = time.process_time() - started
+    return times.min(axis=0)
+
+
+def one_kernel():
+    print("One kernel and β over one KernelRidge.fit on the same data (aim 1.3, at most 1.8)")
+    for m in (1000, 2000, 4000):
+        for p in (0.7, 1.0):
+            X, y, candidates = problem(m, p)
+            model = PUREClassifier(kernel="rbf").fit(X, candidates)
+            ridge = KernelRidge(alpha=model.beta, kernel="rbf", gamma=model.gamma_)
+            Y = np.eye(N_CLASSES)[y]
+            ours, theirs = seconds(
+                lambda model=model, X=X, c=candidates: model.fit(X, c),
+                lambda ridge=ridge, X=X, Y=Y: ridge.fit(X, Y),
+            )
+            print(
+                f"m = {m}, p = {p}: {ours:.2f} s over {theirs:.2f} s: {ours / theirs:.2f} "
+                f"({model.n_iter_} iterations)"
+            )
+
+
+def choice():
+    print("\nPUREClassifier() over SURECV() on the same data (aim a third, at most 1)")
+    for m in (1000, 2000, 5000):
+        X, _, candidates = problem(m)
+        (ours,) = seconds(lambda X=X, c=candidates: PUREClassifier().fit(X, c), repeat=1)
+        (theirs,) = seconds(lambda X=X, c=candidates: SURECV().fit(X, c), repeat=1)
+        print(f"m = {m}: {ours:.1f} s over {theirs:.1f} s: {ours / theirs:.2f}")
+
+
+def low_rank(m=100_000, n_components=500):
+    print("\nLow rank over SURE with as many landmarks (at most 1.3)")
+    X, _, candidates = problem(m, dtype=np.float32)
+    options = {"kernel": "rbf", "solver": "nystroem", "n_components": n_components}
+    pure, sure = PUREClassifier(**options), SUREClassifier(**options)
+    ours, theirs = seconds(
+        lambda: pure.fit(X, candidates), lambda: sure.fit(X, candidates), repeat=2
+    )
+    print(
+        f"m = {m}, D = {n_components}: {ours:.1f} s ({pure.n_iter_} iterations) over {theirs:.1f} "
+        f"s ({sure.n_iter_}): {ours / theirs:.2f}"
+    )
+
+
+def memory(m=4000):
+    print("\nPeak memory of a fit with one kernel over 8 m² bytes (at most 2.5)")
+    for p in ("0.7", "1.0"):
+        grown = int(subprocess.check_output([sys.executable, __file__, "memory", str(m), p]))
+        print(f"m = {m}, p = {p}: {grown / (8 * m**2):.2f}")
+
+
+def memory_of_one_fit(m, p):
+    X, _, candidates = problem(m, p)
+    PUREClassifier(kernel="rbf").fit(X[:500], candidates[:500])  # libraries and their buffers
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    PUREClassifier(kernel="rbf").fit(X, candidates)
+    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    if sys.argv[1:2] == ["memory"]:
+        memory_of_one_fit(int(sys.argv[2]), float(sys.argv[3]))
+    else:
+        parts = {"one": one_kernel, "choice": choice, "lowrank": low_rank, "peak": memory}
+        for name in sys.argv[1:] or parts:
+            parts[name]()
