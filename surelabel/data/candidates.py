@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
+from html import escape
 from itertools import chain, pairwise
 from typing import Any, Literal
 
@@ -428,6 +429,22 @@ class CandidateSets:
         rows, classes = self.shape
         mean = len(self.indices) / max(rows, 1)
         return f"CandidateSets({rows} rows, {classes} classes, {mean:.2f} candidates on average)"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the first rows with their candidates and votes."""
+        shown = min(len(self), 10)
+        counts = None if self._counts is None else self._counts.tolist()
+        rows = []
+        for row, labels in enumerate(self[:shown].to_lists()):
+            first = int(self.indptr[row])
+            cells = [
+                escape(str(label)) + (f" ({counts[first + k]:g})" if counts else "")
+                for k, label in enumerate(labels)
+            ]
+            rows.append(f"<tr><th>{row}</th><td>{', '.join(cells)}</td></tr>")
+        more = f"<p>and {len(self) - shown:,} more</p>" if len(self) > shown else ""
+        head = "<tr><th>row</th><th>candidates</th></tr>"
+        return f"<div><p>{escape(repr(self))}</p><table>{head}{''.join(rows)}</table>{more}</div>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.indptr, self.indices, self._classes, self._counts)

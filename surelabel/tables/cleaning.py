@@ -17,7 +17,7 @@ from ..data.candidates import CandidateSets
 from ..data.forms import to_form
 from ..data.labelling import Labels
 from ..data.table_files import to_frame
-from ..estimators import Method, SUREClassifier
+from ..estimators import SUREClassifier
 from ..evaluation.metrics import expected_calibration_error
 from ..exceptions import InputError, ParameterError
 from ..progress import stage, track
@@ -454,11 +454,11 @@ def choose_labels(
         groups = equal_rows(X)
         rows = sample_rows(known, CHOOSE_ROWS, random_state)
         chosen = search(spec, X[rows], known[rows], _folds(groups[rows], random_state))
-    parameters = chosen.parameters | _for_many_rows(spec, len(X))
+    parameters = chosen.parameters | (dict(spec.many_rows) if len(X) > EXACT_ROWS else {})
     model = spec.estimator(**parameters)
     with stage("judge rows", seconds, verbose=False):
         folds = _folds(groups, random_state)
-        models = [model] if labels.votes is not None else [model, _undecided(model)]
+        models = [model] if labels.votes is not None else [model, _even_shares(model)]
         proba, *witness = _left_out(models, X, known, folds, verbose)
     with stage("calibrate", seconds, verbose=verbose):
         found = judge(proba, labels, known, np.random.default_rng(random_state), *witness)
@@ -501,11 +501,6 @@ def _check(X: Any, labels: Labels, max_error: float) -> np.ndarray:
     return X
 
 
-def _for_many_rows(method: Method, m: int) -> dict[str, Any]:
-    """SURE is fitted several times here: exactly up to some thousand rows, by landmarks beyond."""
-    return {"solver": "nystroem"} if method.estimator is SUREClassifier and m > EXACT_ROWS else {}
-
-
 def _folds(groups: np.ndarray, random_state: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """Folds that never part a group of equal rows: ten of few groups, three of very many."""
     names, numbers = np.unique(groups, return_inverse=True)
@@ -526,11 +521,11 @@ def _folds(groups: np.ndarray, random_state: int) -> list[tuple[np.ndarray, np.n
     ]
 
 
-def _undecided(model: Any) -> SUREClassifier:
-    """A model that never made up its mind: SURE's first step, fitted to even shares of the
-    candidates.
+def _even_shares(model: Any) -> Any:
+    """The first step of a model alone, fitted to even shares of the candidates, or that of SURE
+    where the method has no such start: a model that never prefers one candidate.
     """
-    base = clone(model) if isinstance(model, SUREClassifier) else SUREClassifier()
+    base = clone(model) if "init" in model.get_params() else SUREClassifier()
     return base.set_params(init="uniform", max_iter=1)
 
 

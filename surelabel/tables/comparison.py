@@ -17,9 +17,8 @@ from sklearn.model_selection import KFold, cross_validate
 from ..data.candidates import CandidateSets, as_candidates
 from ..data.labelling import Labels
 from ..data.table_files import to_frame
-from ..estimators import SURECV, Method, SUREClassifier, all_methods
+from ..estimators import Method, all_methods
 from ..evaluation.metrics import SCORERS
-from ..evaluation.protocol import grid_search
 from ..exceptions import CandidateError, ParameterError, SurelabelError
 from ..progress import track
 from ..text import count, did_you_mean, percent
@@ -298,9 +297,7 @@ def search(
     with convergence_warnings_ignored():
         parameters: dict[str, Any] = {}
         if method.grid:
-            grid = (
-                SURECV(cv=splits) if method.estimator is SUREClassifier else _grid(method, splits)
-            )
+            grid = method.make_search(grid=_fitting_grid(method, splits)).set_params(cv=splits)
             best = grid.fit(X, candidates).best_params_
             parameters = {
                 name: value.item() if isinstance(value, np.generic) else value
@@ -377,12 +374,15 @@ def convergence_warnings_ignored() -> Iterator[None]:
         yield
 
 
-def _grid(method: Method, splits: list[tuple[np.ndarray, np.ndarray]]) -> Any:
-    grid = dict(method.grid)
-    if "n_neighbors" in grid:  # a small table has fewer
-        others = max(1, min(len(train) for train, _ in splits) - 1)
-        grid["n_neighbors"] = sorted({min(k, others) for k in grid["n_neighbors"]})
-    return grid_search(method.estimator(), grid, "covering_rate").set_params(cv=splits)
+def _fitting_grid(
+    method: Method, splits: list[tuple[np.ndarray, np.ndarray]]
+) -> dict[str, Sequence[Any]] | None:
+    """The grid of a method with no more neighbours than the folds have rows; None if it fits."""
+    counts = method.grid.get("n_neighbors", ())
+    others = max(1, min(len(train) for train, _ in splits) - 1)
+    if max(counts, default=0) <= others:
+        return None
+    return {**method.grid, "n_neighbors": sorted({min(k, others) for k in counts})}
 
 
 def _try(
