@@ -8,7 +8,7 @@ import io
 import json
 import mmap
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -24,6 +24,8 @@ DELIMITERS = ",;\t|"
 #: Rows may be this long. Smaller blocks are read by several threads at a time.
 BLOCK = 8 << 20
 SAMPLE = 1 << 16
+#: Rows are written together up to so many.
+ROWS = 1 << 15
 #: Columns are taken together up to so many cells.
 CELLS = 1 << 18
 #: Key of a table for its dialect, and of a column for its name as written; what has the latter
@@ -58,6 +60,24 @@ def blocks(n_columns: int, n_rows: int) -> Iterator[slice]:
     return (slice(start, start + step) for start in range(0, n_columns, step))
 
 
+def combined(*columns: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Columns, one below the other, as one piece of text, however long it is."""
+    if all(column.type == pa.string() for column in columns):
+        try:  # one cast for many short columns
+            return pa.concat_arrays(_chunks(columns)).cast(pa.large_string())
+        except pa.ArrowInvalid:  # too long for it
+            pass
+    return pa.concat_arrays(_chunks(column.cast(pa.large_string()) for column in columns))
+
+
+def _chunks(columns: Iterable[pa.Array | pa.ChunkedArray]) -> list[pa.Array]:
+    return [
+        chunk
+        for column in columns
+        for chunk in (column.chunks if isinstance(column, pa.ChunkedArray) else [column])
+    ]
+
+
 def dialect_of(table: pa.Table) -> Dialect | None:
     """How the text was written that a table was read from; None if it was no text."""
     kept = (table.schema.metadata or {}).get(DIALECT)
@@ -81,7 +101,7 @@ def read_delimited(
     except pa.ArrowInvalid as error:
         raise TableError(f"{source}: {_explain(options, str(error))}") from None
     header = [column[0].as_py() or "" for column in rows.columns]
-    table = rows.slice(1)
+    table = _short(rows.slice(1))
     # Delimiters at the end of every line make columns without name and content.
     kept = [
         i
@@ -286,16 +306,21 @@ def write_delimited(table: pa.Table, file: BinaryIO, dialect: Dialect) -> None:
     ]
     header = _quote(pa.array(names), dialect.delimiter).to_pylist()
     file.write(f"{dialect.delimiter.join(header)}{dialect.newline}".encode())
-    for batch in table.to_batches(max_chunksize=1 << 15):
+    for batch in _short(table).to_batches(max_chunksize=ROWS):
         file.write(_lines(batch, dialect))
+
+
+def _short(table: pa.Table) -> pa.Table:
+    """The table, its columns in one piece if they are short: of these there may be very many."""
+    return table.combine_chunks() if table.num_rows <= ROWS else table
 
 
 def _lines(batch: pa.RecordBatch, dialect: Dialect) -> memoryview:
     """The cells joined: the bytes of all rows in one piece."""
     m, columns, cells = batch.num_rows, batch.columns, []
     for block in blocks(len(columns), m):
-        texts = [as_text(column).cast(pa.large_string()) for column in columns[block]]
-        quoted = _quote(pa.concat_arrays(texts), dialect.delimiter)
+        texts = [as_text(column) for column in columns[block]]
+        quoted = _quote(combined(*texts), dialect.delimiter)
         cells += [quoted.slice(i * m, m) for i in range(len(texts))]
     if len(cells) == 1:  # an empty line would be no row
         cells = [pc.fill_null(cells[0], '""')]
@@ -325,6 +350,8 @@ def _quote(texts: pa.Array, delimiter: str) -> pa.Array:
 def as_text(column: pa.Array) -> pa.Array:
     """Cells as they are written in text; refused by Arrow if they are bytes and no text."""
     kind = column.type
+    if pa.types.is_string(kind):
+        return column
     if pa.types.is_floating(kind):
         return pc.if_else(pc.is_nan(column), None, column).cast(pa.string())
     if pa.types.is_timestamp(kind) and kind.tz is not None:

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ._delimited import HEADER, blocks, is_cell
+from ._delimited import HEADER, blocks, combined, is_cell
 from .table_files import is_text
 
 #: What spreadsheets look at to tell a formula; plain numbers may begin so, too.
@@ -27,8 +27,7 @@ def find_formula(table: pa.Table) -> tuple[int, str] | None:
     m, columns = table.num_rows, _text_columns(table)
     found = []
     for block in blocks(len(columns), m):
-        texts = [table.column(i).cast(pa.large_string()) for i in columns[block]]
-        cells = _formulas(pa.concat_arrays([chunk for text in texts for chunk in text.chunks]))
+        cells = _formulas(combined(*(table.column(i) for i in columns[block])))
         places = np.flatnonzero(pc.fill_null(cells, False))
         found += [(place % m + 1, columns[block][place // m]) for place in places.tolist()]
     row, i = min(found, default=(0, -1))

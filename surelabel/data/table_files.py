@@ -30,6 +30,7 @@ from ._delimited import (
     DIALECT,
     Content,
     Dialect,
+    combined,
     dialect_of,
     is_cell,
     read_delimited,
@@ -455,12 +456,6 @@ def _with_types(table: pa.Table, *, dates: bool) -> pa.Table:
         if key not in (SOURCE, DIALECT)
     }
     return pa.table(columns, schema=pa.schema(fields, metadata))
-
-
-def combined(column: pa.ChunkedArray) -> pa.Array:
-    """A column of text in one piece, however long it is."""
-    chunks = column.cast(pa.large_string()).chunks
-    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
 
 
 def _write(table: pa.Table, file: BinaryIO, form: str) -> None:

@@ -78,8 +78,7 @@ class Reader:
 
     def flat(self, names: Sequence[str]) -> pa.Array:
         """The texts of columns, one below the other."""
-        columns = (self._columns[name].cast(pa.large_string()) for name in names)
-        return pa.concat_arrays([chunk for column in columns for chunk in column.chunks])
+        return combined(*(self._columns[name] for name in names))
 
     def blocks(self, names: Sequence[str]) -> Iterator[slice]:
         """Columns to read together."""
@@ -115,12 +114,11 @@ class Reader:
             column = self._columns[name]
             if is_text(column.type):
                 written.append(i)
-                text = column.cast(pa.large_string())
-                texts += _as_digits(text).chunks if truth is not None and truth[i] else text.chunks
+                texts.append(_as_digits(column) if truth is not None and truth[i] else column)
             elif not pa.types.is_null(column.type):
                 values[i] = _values(column, name, self.source)
         if written:
-            found = parse_numbers(pa.concat_arrays(texts), self.decimal)
+            found = parse_numbers(combined(*texts), self.decimal)
             values[written], wrong[written] = (part.reshape(-1, self.n_rows) for part in found)
         return values, wrong
 
@@ -174,6 +172,7 @@ def _values(column: pa.ChunkedArray, name: str, source: str) -> np.ndarray:
 
 def _as_digits(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     """1 for "true", 0 for "false", in any case."""
+    texts = texts.cast(pa.large_string())
     for word, digit in (("true", "1"), ("false", "0")):
         texts = pc.replace_substring_regex(texts, rf"(?i)^\s*{word}\s*$", digit)
     return texts

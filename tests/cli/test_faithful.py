@@ -106,6 +106,8 @@ CELL = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"
 )
 def test_any_table_comes_back(tmp_path_factory, rows, newline, quoting):
     folder = tmp_path_factory.mktemp("any")
+    if any("\r" in cell for row in rows for cell in row):
+        quoting = csv.QUOTE_ALL  # Python's writer quotes \r only in files with \r\n
     file = io.StringIO(newline="")
     writer = csv.writer(file, lineterminator=newline, quoting=quoting)
     header = [f"column {i}" for i in range(len(rows[0]))]
