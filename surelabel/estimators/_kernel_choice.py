@@ -25,6 +25,7 @@ BETAS = (0.01, 0.1)
 USUAL = ("standard", "rbf", 0.1)  # what is taken unless others are better
 ERRORS = 2.0  # by so many standard errors
 KEPT = 3  # so many of the better ones are averaged
+SAME = 1e-3  # two models whose criteria differ by less in the mean are one
 TEMPERATURE = 0.1
 EXCESS = 0.2  # the guard's limit
 
@@ -99,11 +100,17 @@ def choose_kernels(
         return bool(share @ gain > ERRORS * error)
 
     ranked = sorted(scores, key=lambda name: -float(share @ scores[name]))
-    # Of each kernel its best β: three that differ make the better average.
-    best: dict[tuple[str, str], tuple[str, str, float]] = {}
+    # Of each kernel its best β: three that differ make the better average. Scalings of features
+    # that are 0 or 1 do not differ.
+    chosen: list[tuple[str, str, float]] = []
     for name in filter(lambda name: better(scores[name]), ranked):
-        best.setdefault(name[:2], name)
-    chosen = list(best.values())[:KEPT] or [USUAL]
+        seen = (
+            other[:2] == name[:2] or share @ np.abs(scores[other] - scores[name]) < SAME
+            for other in chosen
+        )
+        if len(chosen) < KEPT and not any(seen):
+            chosen.append(name)
+    chosen = chosen or [USUAL]
     guarded = bank.excess(*chosen[0]) > EXCESS
     chosen = [USUAL] if guarded else chosen
     return [Choice(*name, float(share @ scores[name])) for name in chosen], guarded

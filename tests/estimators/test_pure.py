@@ -91,6 +91,17 @@ def test_usual_kernel(monkeypatch, iris):
     assert not guarded
 
 
+def test_scalings_that_do_not_differ_count_once():
+    """Features of 0 and 1 are their own roots, and ranks of them are another unit."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, 200)
+    X = (rng.random((200, 24)) < np.where(np.arange(24) % 4 == y[:, None], 0.8, 0.2)) * 1.0
+    X[:, 1] *= X[:, 0]  # a rare one, which standardising makes large
+    model = PUREClassifier().fit(X, make_partial(y, p=0.8, r=1, random_state=0))
+    same = [k["kernel"] for k in model.kernels_ if k["scaling"] != "standard"]
+    assert len(set(same)) == len(same)
+
+
 @pytest.mark.parametrize("fires", [False, True])
 def test_guard(monkeypatch, iris, fires):
     """Where it fires, the model is the usual kernel on all candidates alike."""
