@@ -15,11 +15,12 @@ from scipy import io, sparse
 
 from ..exceptions import ParameterError, TableError, first_few
 from ..files import replacing
+from ._delimited import combined
 from ._mat import load_mat
 from .labelling import Labelling, Labels
 from .readers import read_mat
 from .spelling import parse_numbers
-from .table_files import combined, decimal_of, is_list, is_text, source_of
+from .table_files import decimal_of, is_list, is_text, source_of
 
 FORMS = ("labels", "lists", "indicator", "votes", "long")
 
