@@ -23,6 +23,8 @@ from ._failures import UNEXPECTED, check_address_space, sentence
 
 #: Unknown options and values that are not of their type; typer gives this class no name of its own.
 UsageError: Any = typer.BadParameter.__base__
+#: Exit code of a command whose output nobody reads to the end, as if SIGPIPE had ended it.
+PIPE = 141
 TABLE_VERBS = ("inspect", "clean", "fit", "predict", "compare", "convert")
 
 
@@ -54,6 +56,10 @@ def _one_line(ctx: Any) -> Iterator[None]:
         yield
     except (typer.Exit, typer.Abort):
         raise
+    except SystemExit as end:  # by rich, where the reader of our output has seen enough
+        if not isinstance(end.__context__, BrokenPipeError):
+            raise
+        raise typer.Exit(PIPE) from None
     except (KeyboardInterrupt, Exception) as error:
         if interrupts.stopped is not None:  # whatever was raised comes of stopping
             raise typer.Exit(128 + interrupts.stopped) from None
@@ -76,7 +82,7 @@ def _failed(error: Exception, verb: str | None) -> typer.Exit:
         message = f"{error.format_message().rstrip('.')}; see {command} --help"
     elif isinstance(error, BrokenPipeError):  # the reader of our output has seen enough
         _forget_output()
-        return typer.Exit(141)
+        return typer.Exit(PIPE)
     else:
         if isinstance(error, OSError) and error.filename is None:
             _forget_output()  # its disk is full, and what is left must not be tried again
@@ -108,7 +114,8 @@ app = typer.Typer(
     epilog=(
         "Exit codes: 0 done; 1 done, but something needs attention; 2 not done: the input, the "
         "memory or the disk does not allow it, and nothing was written; "
-        f"{UNEXPECTED} unexpected error; 130 stopped by Ctrl-C, 143 by SIGTERM; 141 the reader of "
+        f"{UNEXPECTED} unexpected error; 130 stopped by Ctrl-C, 143 by SIGTERM; "
+        f"{PIPE} the reader of "
         "the output has closed it."
     ),
 )

@@ -70,13 +70,6 @@ def test_the_traceback_is_shown_to_those_who_ask(cli, monkeypatch):
     assert "in convert" in result.stderr
 
 
-def test_memory_that_runs_out_is_no_damage(tmp_path, monkeypatch):
-    (tmp_path / "a.csv").write_text("a\n1\n")
-    monkeypatch.setattr(table_files, "read_delimited", raising(pa.ArrowMemoryError("no room")))
-    with pytest.raises(MemoryError, match="no room"):
-        table_files.read_table(tmp_path / "a.csv")
-
-
 def limited(words, code="from surelabel.__main__ import main; main()", **limits):
     """Run a command under limits of the system."""
 
