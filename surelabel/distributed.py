@@ -70,7 +70,7 @@ from .solvers.peer_passes import block_advance_peers
 
 __all__ = ["ClusterError", "PUREClassifier", "SUREClassifier"]
 
-FAN = 8  # so many sums are added up by one task
+FAN = 8  # sums that one task adds up
 
 
 class OnCluster(KernelClassifier):
@@ -565,10 +565,10 @@ def _carry(client: Client, value: Any) -> Future:
     with dask.config.set(
         {"distributed.admin.large-graph-warning-threshold": "1 TiB"}
     ):  # it is as small as it can be
-        return client.submit(_itself, value, pure=False)
+        return client.submit(_identity, value, pure=False)
 
 
-def _itself(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 

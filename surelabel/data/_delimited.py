@@ -24,9 +24,9 @@ DELIMITERS = ",;\t|"
 #: Rows may be this long. Smaller blocks are read by several threads at a time.
 BLOCK = 8 << 20
 SAMPLE = 1 << 16
-#: Rows are written together up to so many.
+#: Rows that are written together at most.
 ROWS = 1 << 15
-#: Columns are taken together up to so many cells.
+#: Cells of the columns that are taken together at most.
 CELLS = 1 << 18
 #: Key of a table for its dialect, and of a column for its name as written; what has the latter
 #: holds the cells of a text file.

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..exceptions import MemoryNeedError, ParameterError, SurelabelError
 
-#: Unpacked, a file has at most so many GB, unless the environment variable says otherwise.
+#: Size in GB that a file may have unpacked, unless the environment variable says otherwise.
 LIMIT, VARIABLE = 4, "SURELABEL_MAX_UNPACKED"
 PIECE = 1 << 20
 

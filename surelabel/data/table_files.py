@@ -51,7 +51,7 @@ COMPRESSIONS: dict[str, Callable] = {
     ".zst": lambda file, mode: (
         pa.CompressedInputStream(file, "zstd")
         if mode == "rb"
-        else pa.CompressedOutputStream(_Lent(file), "zstd")
+        else pa.CompressedOutputStream(_KeptOpen(file), "zstd")
     ),
 }
 #: First bytes of files that people take for text tables, and what to do with them.
@@ -507,7 +507,7 @@ def _without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
-class _Lent(io.RawIOBase):
+class _KeptOpen(io.RawIOBase):
     """A file that stays open when its user closes it."""
 
     def __init__(self, file: BinaryIO) -> None:

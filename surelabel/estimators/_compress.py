@@ -13,7 +13,7 @@ from ..solvers.features import EPS, Landmarks, choose_landmarks
 from ..solvers.lowrank import LowRankModel, Moments, Targets, block_moments
 from ..solvers.passes import block_rows, ordered_map
 from ._base import finite_blocks
-from ._lowrank import SAMPLE, definite, draw_rows, generator, kernel_of
+from ._lowrank import SAMPLE, draw_rows, generator, kernel_of, positive_definite
 
 #: What a compressed model keeps of the one it stands for; the rest belongs to the training rows.
 KEPT = ("classes_", "gamma_", "n_features_in_", "feature_names_in_", "n_iter_", "converged_")
@@ -28,7 +28,7 @@ def compress(model: Any, n_components: int, X: Any) -> Any:
     rng = generator(model.random_state)
     sample, _ = draw_rows(rows, SAMPLE * count, None, rng)
     kernel = kernel_of(model)
-    with definite(model.beta):
+    with positive_definite(model.beta):
         points = sample[choose_landmarks(sample, count, model.landmarks, kernel, rng)]
         landmarks = Landmarks(points.astype(np.float64), kernel)
         W, b = _least_squares(model, rows, landmarks, 8 * np.finfo(rows.dtype).eps)

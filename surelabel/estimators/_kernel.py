@@ -36,7 +36,14 @@ from ._base import (
     finite_blocks,
     require_memory,
 )
-from ._lowrank import FeatureMap, choose_solver, definite, exact_need, fit_low_rank, local_passes
+from ._lowrank import (
+    FeatureMap,
+    choose_solver,
+    exact_need,
+    fit_low_rank,
+    local_passes,
+    positive_definite,
+)
 
 M = TypeVar("M", PrimalModel, DualModel)
 
@@ -362,5 +369,5 @@ def factorise(model: type[M], matrix: Any, beta: float, blocks: CandidateBlocks)
     """Make the model step, with an error that says what to do when the matrix has no Cholesky
     factor.
     """
-    with definite(beta):
+    with positive_definite(beta):
         return model(matrix, beta, blocks)

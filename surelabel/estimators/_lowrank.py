@@ -37,7 +37,7 @@ FeatureMap: TypeAlias = Landmarks | FourierFeatures | Centred
 #: The kernel matrix of more rows takes minutes to factorise: from here on "auto" approximates it.
 EXACT_ROWS = 25_000
 BANDWIDTH_ROWS = 4_000  # rows between which the average distance is taken
-SAMPLE = 10  # landmarks are chosen among so many times as many rows
+SAMPLE = 10  # rows among which landmarks are chosen, for each landmark
 
 
 def exact_need(n_rows: int, n_classes: int, itemsize: int) -> int:
@@ -120,7 +120,7 @@ def make_features(model: Any, rows: Rows, weight: np.ndarray | None) -> Landmark
             )
         return fourier_features(model.kernel, model.gamma_, n, model.n_components, rng, rows.dtype)
     kernel = kernel_of(model)
-    with definite(model.beta):
+    with positive_definite(model.beta):
         return Landmarks(
             sample[choose_landmarks(sample, count, model.landmarks, kernel, rng)], kernel
         )
@@ -176,7 +176,7 @@ def fit_low_rank(
         )
     else:
         features = make_features(model, rows, weight)
-    with definite(model.beta), model._passes(rows, features, candidates, weight) as passes:
+    with positive_definite(model.beta), model._passes(rows, features, candidates, weight) as passes:
         fit = model._alternate_passes(passes)
         return passes.confidence, fit, features
 
@@ -214,7 +214,7 @@ def local_passes(
 
 
 @contextmanager
-def definite(beta: float) -> Iterator[None]:
+def positive_definite(beta: float) -> Iterator[None]:
     """Say what to do when a matrix has no Cholesky factor."""
     try:
         yield

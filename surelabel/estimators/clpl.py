@@ -37,7 +37,7 @@ class CLPLClassifier(LinearPartialLabelClassifier):
     tol : float, default=1e-8
         Stop when the gradient is this small a part of what it is at ``W = 0``.
     max_iter : int, default=1000
-        Stop after so many iterations of L-BFGS.
+        Largest number of iterations of L-BFGS.
 
     Attributes
     ----------

@@ -40,7 +40,7 @@ class PLSVMClassifier(LinearPartialLabelClassifier):
     tol : float, default=1e-3
         Stop when a round gains less than this part of all that was gained since ``W = 0``.
     max_iter : int, default=100
-        Stop after so many rounds.
+        Largest number of rounds.
 
     Attributes
     ----------

@@ -45,7 +45,7 @@ class SURERetrainer(WeightedPartialLabelClassifier):
     cross_fit : int, default=None
         So many folds: each row is judged by a model of the other folds instead of by a model that
         was fitted to its own confidence, and the confidence step is that of
-        :class:`PUREClassifier`. It costs so many fits more for each iteration.
+        :class:`PUREClassifier`. It costs ``cross_fit`` more fits for each iteration.
     init : {"candidates", "uniform"}, default="uniform"
         Start at ``P = Y`` as the paper does, or at ``Y / |S|`` (the plain "every candidate is a
         weighted example").

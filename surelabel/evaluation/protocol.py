@@ -59,7 +59,7 @@ def make_folds(
     inner_folds : int, default=5
         Number of inner folds.
     max_select : int, default=0
-        Choose parameters on a random sample of at most so many training rows; 0 for all of them.
+        Choose parameters on a random sample of at most this many training rows; 0 for all.
     seed : int, default=0
         Seed of all folds.
 

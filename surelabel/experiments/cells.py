@@ -125,7 +125,7 @@ def cells_of(
     levels : collection of float, default=None
         Of the controlled configurations only those at these levels of p (in configuration I: of ε).
     folds : int, default=None
-        Only the first so many folds.
+        Only this many folds, the first ones.
 
     Yields
     ------

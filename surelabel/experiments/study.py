@@ -146,7 +146,7 @@ class Study:
         Of the features, learned on the training folds; "unit" makes every row one of length 1.
     seed : int
     max_select : int
-        At most so many training rows take part in choosing parameters; 0 for all.
+        Training rows that take part in choosing parameters at most; 0 for all.
     published : dict
         Numbers to compare with.
     """

@@ -77,7 +77,7 @@ class Gallery:
     pictures: list[Picture]
 
 
-def look_of(place: int) -> dict[str, Any]:
+def line_style(place: int) -> dict[str, Any]:
     """Colour, marker and line of the series at this place."""
     return {
         "color": COLOURS[place % len(COLOURS)],

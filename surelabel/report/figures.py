@@ -21,7 +21,7 @@ from .drawing import (
     PLAIN,
     STYLE,
     Gallery,
-    look_of,
+    line_style,
     over_iterations,
     picture_of,
     short,
@@ -34,7 +34,7 @@ NAMES = {"eps": "ε", "lam": "λ", "beta": "β", "p": "p"}
 
 def build(section: dict[str, Any]) -> list[Gallery]:
     """Every figure of a section of the summary, the empty galleries left out."""
-    look = {method: look_of(place) for place, method in enumerate(section["methods"])}
+    look = {method: line_style(place) for place, method in enumerate(section["methods"])}
     with rc_context(STYLE):
         galleries = [
             *_curves(section, look),

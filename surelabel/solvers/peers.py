@@ -31,7 +31,7 @@ from .threads import blas_threads
 FLOOR = 1e-3  # outputs below this count as this
 SHIFTS = np.arange(11) / 10  # the values of g that are tried
 SIGNIFICANT = 3.0  # g is 0 unless its log-likelihood is better by so much
-SETTLED = 10  # after so many iterations g stays as it is
+SETTLED = 10  # iterations after which g stays as it is
 
 
 def without_row(p: np.ndarray, q: np.ndarray, leverage: np.ndarray) -> np.ndarray:

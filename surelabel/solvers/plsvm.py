@@ -108,7 +108,7 @@ def fit_plsvm(problem: Problem, lam: float, tol: float, max_iter: int) -> Soluti
     tol : float
         Stop when a round gains less than this part of all that was gained since W = 0.
     max_iter : int
-        Stop after so many rounds.
+        Largest number of rounds.
 
     Returns
     -------

@@ -68,7 +68,7 @@ def minimise(
         Stop when the largest entry of the gradient (with respect to ``V``) is this small a part of
         what it is at ``start``.
     max_iter : int
-        Stop after so many iterations.
+        Largest number of iterations.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def lbfgs(
     tol : float
         Stop when no entry of the gradient is larger.
     max_iter : int
-        Stop after so many iterations.
+        Largest number of iterations.
 
     Returns
     -------

@@ -27,7 +27,7 @@ Kind = Literal["number", "category", "text", "vector"]
 
 #: Categories beyond these are one: "another".
 MOST_CATEGORIES = 50
-#: A text becomes at most so many numbers, by way of so many words.
+#: Numbers that a text becomes at most, and words that are counted at most on the way.
 TEXT_DIMENSIONS, MOST_WORDS = 100, 20_000
 #: Rows of text that are Python strings at the same time, and rows that words are learned from.
 BATCH, LEARNED_ROWS = 10_000, 50_000

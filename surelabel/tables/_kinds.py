@@ -95,7 +95,7 @@ def _text_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
     n_known = known.sum(axis=1)
     ordered = np.sort(codes, axis=1)
     different = np.sum((np.diff(ordered, axis=1, prepend=-1) > 0), axis=1)
-    # Of each column, so many texts, evenly spread.
+    # A sample of the texts of each column, evenly spread.
     every = -(-n_known // LOOKED_AT)
     chosen = known & (np.cumsum(known, axis=1) % every[:, None] == 0)
     looked_at = pc.utf8_trim_whitespace(texts.filter(pa.array(chosen.ravel())))

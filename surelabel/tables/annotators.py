@@ -12,7 +12,7 @@ from scipy.special import softmax
 
 from .calibration import FLOOR
 
-#: An annotator's own matrix outweighs that of all annotators from so many votes of a class on.
+#: Votes for a class from which on an annotator's own matrix outweighs that of all annotators.
 POOLING = 10.0
 #: Rounds of expectation and maximisation: the matrices then change in the third decimal.
 ITERATIONS = 20
@@ -84,7 +84,7 @@ def vote_likelihood(
     votes: np.ndarray, proba: np.ndarray, gold: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
     """Log-likelihood of each row's votes under every class, by Dawid and Skene's model with the
-    features as a witness.
+    features as a prior.
 
     Votes of a row are taken to be independent given its true label, each annotator ``a`` with a
     confusion matrix of their own. Expectation-maximisation finds the matrices; where Dawid and

@@ -115,7 +115,7 @@ def _partners(candidates: CandidateSets, rows: np.ndarray, rng: np.random.Genera
     return by_label.indices[first + rng.integers(count)]
 
 
-def told_apart(learned: CandidateSets, candidates: CandidateSets, label: np.ndarray) -> np.ndarray:
+def separable(learned: CandidateSets, candidates: CandidateSets, label: np.ndarray) -> np.ndarray:
     """How far the label chosen could be told apart from its rivals at all, for each row: a factor
     of its confidence.
 

@@ -40,8 +40,8 @@ from .reading import Columns, TableRead
 CERTAIN, LIKELY, LOOK = "certain", "likely", "look"
 #: A label of at least this confidence is likely; below, a person should look.
 LIKELY_FROM = 0.75
-#: Parameters are chosen on a sample of at most so many rows: below 2000, where the search has its
-#: threads to itself.
+#: Rows that parameters are chosen on at most: below 2000, where the search has its threads to
+#: itself.
 CHOOSE_ROWS = 1900
 #: From here on an exact fit takes longer than a fit by landmarks.
 EXACT_ROWS = 6000
@@ -459,9 +459,9 @@ def choose_labels(
     with stage("judge rows", seconds, verbose=False):
         folds = _folds(groups, random_state)
         models = [model] if labels.votes is not None else [model, _even_shares(model)]
-        proba, *witness = _left_out(models, X, known, folds, verbose)
+        proba, *even = _left_out(models, X, known, folds, verbose)
     with stage("calibrate", seconds, verbose=verbose):
-        found = judge(proba, labels, known, np.random.default_rng(random_state), *witness)
+        found = judge(proba, labels, known, np.random.default_rng(random_state), *even)
     with stage("fit", seconds, verbose=verbose):
         model.fit(X, known)
     return _chosen(

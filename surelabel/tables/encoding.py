@@ -17,7 +17,7 @@ from ..exceptions import ParameterError, TableError
 from ._columns import ENCODERS, Kind, Reader
 from ._kinds import column_kinds
 
-#: Above so many rows X is float32.
+#: Rows above which X is float32.
 LARGE = 100_000
 #: Rows that the kinds are weighed against each other by.
 WEIGHED = 10_000

@@ -26,9 +26,9 @@ from .reading import Columns, TableRead
 #: A class in fewer rows than this is rare; a column with less than this share of values is mostly
 #: missing.
 RARE, PRESENT = 10, 0.5
-#: So many pairs of classes are listed.
+#: Pairs of classes that are listed at most.
 PAIRS = 20
-#: An annotator who shared so many rows with others can be judged by them.
+#: Rows that an annotator must share with others to be judged by them.
 SHARED = 20
 
 

@@ -7,8 +7,9 @@ features contradict sets altogether. Votes are weighed by annotator.
 
 A model that learns which candidate is right is sure of it in the end, also where nothing spoke for
 one or the other: in a corner of the feature space where two labels always stand together it settles
-for one of them, and finds it confirmed by all rows there. So a witness is heard that never made up
-its mind, a model of even shares, and what it cannot confirm counts half.
+for one of them, and finds it confirmed by all rows there. So a second model
+is asked, which is fitted to even shares of the candidates and never prefers one; what it does not
+confirm counts half.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from ..data.candidates import CandidateSets
 from ..solvers.scale import row_softmax
 from ..solvers.segments import row_argmax, row_sum
 from .annotators import vote_likelihood
-from .calibration import FLOOR, fit_calibration, fit_gold, told_apart
+from .calibration import FLOOR, fit_calibration, fit_gold, separable
 
 if TYPE_CHECKING:
     from ..data.labelling import Labels
@@ -38,9 +39,9 @@ GOLD_ROWS = 20
 #: of all mistakes shared, 0.7 keeps the promised error on more problems than 1, and keeps more rows
 #: than 0.5 (``benchmarks/cleaning.py --crowds``).
 VOTE_WEIGHT = 0.7
-#: Even shares keep the probabilities of the witness close together: they are taken at this power.
+#: Even shares keep the probabilities of that model close together: they are taken at this power.
 #: Over 38 problems, at 2 a sixth fewer rows are kept; at 6 one more promise breaks.
-WITNESS_SHARPNESS = 4.0
+EVEN_SHARPNESS = 4.0
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def judge(
     labels: Labels,
     known: CandidateSets,
     rng: np.random.Generator,
-    witness: np.ndarray | None = None,
+    even: np.ndarray | None = None,
 ) -> Judgement:
     """Judge every row.
 
@@ -96,7 +97,7 @@ def judge(
         What the models learned from: the candidates, or the gold label alone.
     rng : numpy Generator
         Draws samples of rows.
-    witness : ndarray of shape (m, l), default=None
+    even : ndarray of shape (m, l), default=None
         Probabilities of models that learned from even shares of the candidates and not from the
         row. Votes speak for themselves.
 
@@ -116,9 +117,9 @@ def judge(
     runner = row_argmax(mass, candidates.indptr)
     single = candidates.sizes == 1
 
-    confidence = first * told_apart(known, candidates, label)
-    if witness is not None:
-        confidence *= (1 + _confirmed(witness, candidates, best)) / 2
+    confidence = first * separable(known, candidates, label)
+    if even is not None:
+        confidence *= (1 + _confirmed(even, candidates, best)) / 2
     gold = np.flatnonzero(labels.gold >= 0)
     right = label[gold] == labels.gold[gold]
     honest = _corrected_by_others(confidence[gold], right, rng)
@@ -167,13 +168,11 @@ def _posterior(
     return softmax(scores, axis=1)
 
 
-def _confirmed(witness: np.ndarray, candidates: CandidateSets, best: np.ndarray) -> np.ndarray:
-    """The witness' share for the candidate chosen (``best``: positions of entries), among all
+def _confirmed(even: np.ndarray, candidates: CandidateSets, best: np.ndarray) -> np.ndarray:
+    """The even model's share for the candidate chosen (``best``: positions of entries), among all
     candidates of the row.
     """
-    scores = WITNESS_SHARPNESS * np.log(
-        np.maximum(witness[candidates.rows, candidates.indices], FLOOR)
-    )
+    scores = EVEN_SHARPNESS * np.log(np.maximum(even[candidates.rows, candidates.indices], FLOOR))
     return row_softmax(scores, candidates.indptr)[best]
 
 

@@ -24,7 +24,7 @@ from ..report.drawing import (
     STYLE,
     Gallery,
     Picture,
-    look_of,
+    line_style,
     over_iterations,
     picture_of,
     short,
@@ -221,7 +221,7 @@ def _draw_labels(
             label=f"other ({len(names) - len(named)} classes)",
         )
     for place, position in enumerate(named):
-        look = look_of(place)
+        look = line_style(place)
         mine = label == position
         if mine.any():
             _scatter(

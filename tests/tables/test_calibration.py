@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 
 from surelabel import CandidateSets, make_partial
-from surelabel.tables.calibration import Calibration, fit_calibration, fit_gold, told_apart
+from surelabel.tables.calibration import Calibration, fit_calibration, fit_gold, separable
 
 
 def simulated(m=3000, l=5, seed=0):
@@ -109,15 +109,15 @@ def test_rows_in_which_labels_are_apart_are_counted(rows, data):
         for rival in row - {label[i]}:
             apart = sum(rival in other and label[i] not in other for other in rows)
             share *= 1 - 0.5 / (apart + 1)
-        assert told_apart(sets, sets, label)[i] == pytest.approx(share)
+        assert separable(sets, sets, label)[i] == pytest.approx(share)
 
 
 def test_gold_rows_separate_what_candidates_cannot():
     sets = CandidateSets.from_lists([["a", "b"]] * 9)
     known = CandidateSets.from_lists([["a", "b"]] * 6 + [["b"]] * 3, classes=["a", "b"])
     label = np.zeros(9, int)
-    assert told_apart(sets, sets, label)[0] == 0.5
-    assert told_apart(known, sets, label)[0] == pytest.approx(1 - 0.5 / 4)
+    assert separable(sets, sets, label)[0] == 0.5
+    assert separable(known, sets, label)[0] == pytest.approx(1 - 0.5 / 4)
 
 
 def test_gold_corrects_confidence():
