@@ -50,7 +50,7 @@ def test_votes_are_weighed_by_annotator():
     assert accuracy(votes, y, flat) > np.mean(counts.argmax(axis=1) == y) + 0.1
 
 
-def test_features_are_a_witness():
+def test_features_are_a_prior():
     """Two who copy each other outvote the one who knows, unless the features speak for the one."""
     y, votes = crowd()
     nobody = np.full(len(y), -1)

@@ -132,9 +132,9 @@ def test_rows_that_nothing_decides_are_not_certain(make_labels, monkeypatch):
     result = choose_labels(X, labels, max_error=0.1)
     assert np.all(result.status[corner < 4] == CERTAIN)
     assert np.mean(result.status[corner == 4] == CERTAIN) < 0.4
-    monkeypatch.setattr(judging, "_confirmed", lambda witness, candidates, best: np.ones(len(best)))
+    monkeypatch.setattr(judging, "_confirmed", lambda even, candidates, best: np.ones(len(best)))
     assert np.mean(choose_labels(X, labels, max_error=0.1).status[corner == 4] == CERTAIN) > 0.8, (
-        "this is what the witness is for"
+        "this is what the even is for"
     )
 
 

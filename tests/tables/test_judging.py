@@ -58,7 +58,7 @@ def test_no_set_is_blamed_by_a_model_that_knows_nothing(problem, make_labels):
     assert np.median(found.confidence[sets.sizes > 1]) < 0.7
 
 
-def test_what_the_witness_does_not_confirm_counts_half(problem, make_labels):
+def test_what_the_even_model_does_not_confirm_counts_half(problem, make_labels):
     y, sets = problem
     labels, proba = make_labels(sets), good_model(y, 5)
     alone = judge(proba, labels, sets, np.random.default_rng(0))
