@@ -32,8 +32,8 @@ docs: .venv/installed
 test-lowest: export OPENBLAS_NUM_THREADS = 1
 test-lowest: export OMP_NUM_THREADS = 1
 test-lowest: .venv/installed
-	$(BIN)/python -m pip install --quiet "uv>=0.5"
-	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-lowest
+	$(BIN)/python -m pip install --quiet "uv>=0.8"
+	$(BIN)/uv venv --quiet --clear --seed --python $(BIN)/python .venv-lowest
 	$(BIN)/uv pip install --quiet --python .venv-lowest --resolution lowest-direct --group test --editable ".[dask]"
 	.venv-lowest/bin/python -m pytest -n auto $(LOWEST_WARNINGS)
 
