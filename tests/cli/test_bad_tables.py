@@ -2,6 +2,7 @@
 it was.
 """
 
+import errno
 import gzip
 import io
 import json
@@ -19,7 +20,7 @@ import pyarrow as pa
 import pytest
 from PIL import Image
 
-from surelabel import PLKNNClassifier, save_model
+from surelabel import PLKNNClassifier, files, save_model
 from surelabel.data import table_files
 from surelabel.data.table_files import write_table
 from tests.cli.pets import make_table, without_labels
@@ -203,12 +204,12 @@ CASES = {
     ),
     "new name taken": (
         CLEAN,
-        "there is a column 'label' already",
+        "the table has a column 'label' already",
         csv_text(make_table().append_column("label", pa.array([1] * M))),
     ),
     "new name taken in predict": (
         PREDICT,
-        "there is a column 'second' already",
+        "the table has a column 'second' already",
         csv_text(without_labels(make_table()).append_column("second", pa.array([1] * M))),
     ),
     # ---- labels
@@ -692,7 +693,7 @@ def test_names_of_files_need_not_be_utf8(cli, tmp_path, verb):
     )
 
 
-@pytest.mark.filterwarnings("default:.*has no category")
+@pytest.mark.filterwarnings("default:.*(has no|holds a) category")
 def test_categories_never_seen_are_told(cli, tmp_path):
     write_table(replaced("colour", ["green"] * M), tmp_path / "bad.csv")
     result = cli(PREDICT)
@@ -702,7 +703,11 @@ def test_categories_never_seen_are_told(cli, tmp_path):
         result.stderr,
     )
     write_table(replaced("colour", ["green"] * (M - 1) + ["red"]), tmp_path / "bad.csv")
-    assert cli(PREDICT).stderr == ""
+    assert re.fullmatch(
+        r"warning: bad.csv: column 'colour' holds a category that the model does not know in "
+        rf"{M - 1} row\(s\), the first of them row 1[^\n]*\n",
+        cli(PREDICT).stderr,
+    )
 
 
 def test_vectors_of_another_length_than_the_models(cli, tmp_path):
@@ -780,8 +785,11 @@ def test_no_permission_to_read(cli, monkeypatch, tmp_path):
 def test_no_permission_to_write(cli, monkeypatch, tmp_path, kept, writer):
     before = snapshot(tmp_path)
     monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
-    monkeypatch.setattr("surelabel.files.secrets.token_hex", lambda size: "fixed")
-    refuse(monkeypatch, "builtins.open", ".fixed")  # convert does not look before
+
+    def refused(path, **options):  # convert does not look before
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(files, "_create", refused)
     result = cli(WRITERS[writer])
     assert result.exit_code == 2
     assert re.fullmatch(r"error: \S*out\.\w+: [^\n]*[pP]ermission[^\n]*\n", result.stderr), (

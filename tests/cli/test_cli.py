@@ -94,7 +94,7 @@ def test_another_criterion_has_a_folder_of_its_own(call, tmp_path):
         call(f"{words} --selection oracle").output.splitlines()[0]
         == "tiny-oracle: 2 cells finished, 0 were before: results/tiny-oracle"
     )
-    study, records = read(tmp_path / "results" / "tiny-oracle")
+    study, records, _ = read(tmp_path / "results" / "tiny-oracle")
     assert study["selection"] == "oracle"
     assert {record["selection"] for record in records} == {"oracle", "none"}
 
@@ -167,7 +167,7 @@ def test_reproduce_runs_the_configurations_of_a_figure(call, tmp_path):
     result = call("reproduce figure1 --workers 1 --methods PALOC --datasets glass --folds 1")
     assert result.exit_code == 0
     for study, p in (("figure1", 1.0), ("table2", 0.1)):
-        _, records = read(tmp_path / "results" / study)
+        _, records, _ = read(tmp_path / "results" / study)
         assert [record["configuration"]["p"] for record in records] == [p] * 7
         assert [record["configuration"]["eps"] for record in records] == [
             0.1,

@@ -169,7 +169,7 @@ def test_dates_are_no_features_and_never_fail(grades, tmp_path):
         write_csv(tmp_path / "n.csv", {"code": ["2.0", "3"], "noise": ["0", "0"], "day": days})
         found = surelabel.predict(model, read_table(tmp_path / "n.csv"))
         assert found["label"].to_pylist() == ["high", "low"]
-    forced = surelabel.fit(table, labels="labels", method="PLKNN", kinds={"day": "category"}).model
+    forced = surelabel.fit(table, labels="labels", method="PLKNN", category="day").model
     typed = pa.table({"code": ["2.0"], "noise": [0.0], "day": ["2020-01-05"]})
     typed = typed.set_column(2, "day", typed["day"].cast(pa.date32()))
     assert surelabel.predict(forced, typed)["label"].to_pylist() == ["high"]
@@ -279,7 +279,7 @@ def test_or_it_may_mean_that_there_is_no_label(call, tmp_path):
     messages = [p["message"] for p in found["problems"] if p["kind"] == "doubtful name"]
     assert [message[:4] for message in messages] == ["'NA'", "'nul"]
     sets = pa.table({"l": ["NA|x", "NA", "x|y", "y"], "s": [1, 2, 3, 5]})
-    labels = surelabel.inspect(sets, labels="l", missing=["NA"]).inspection
+    labels = surelabel.inspect(sets, labels="l", missing=["NA"])
     assert labels.summary.classes.tolist() == ["x", "y"]
     assert labels.unlabelled == 1
 
@@ -344,7 +344,7 @@ def test_time_is_linear_in_the_number_of_columns(tmp_path):
         start = time.process_time()
         table = read_table(tmp_path / "a.csv")
         found = surelabel.inspect(table, labels="labels")
-        encoder = TableEncoder(found.inspection.features).fit(table)
+        encoder = TableEncoder(found.features).fit(table)
         assert encoder.transform(table).shape == (12, n)
         write_table(table, tmp_path / "b.csv")
         seconds.append(time.process_time() - start)

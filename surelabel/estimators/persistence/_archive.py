@@ -79,7 +79,9 @@ def read_archive(file: BinaryIO) -> tuple[dict[str, Any], list[np.ndarray]]:
         names = [f"{number}.npy" for number in range(len(members))]
         require(members.keys() == set(names), "its members are not those of a model")
         return content, [_array(_unpacked(archive, members[name])) for name in names]
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+    except (zlib.error, EOFError) as error:
+        raise Damaged(str(error)) from None
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
         if isinstance(error, RecursionError):
             raise
         raise ModelFileError(
