@@ -180,7 +180,7 @@ def test_odd_data(estimator):
         (X, one),
         (X, y),
         (X, make_partial(y % 2, p=0.5, r=1, random_state=0)),  # l = 2
-        (X * 1e-150, candidates),
+        (X * 1e-140, candidates),
     ):
         model = clone(estimator).fit(instances, sets)
         assert np.isfinite(model.decision_function(instances)).all()
