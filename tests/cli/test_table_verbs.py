@@ -264,8 +264,8 @@ def test_compare(cli):
     assert "within one standard deviation of the best, so perhaps as good: " in result.output
     found = json.loads(cli(f"compare pets.csv {LABELS} --methods PLKNN --json").stdout)
     assert found["results"][0]["method"] == "PLKNN"
-    assert 0.9 < found[0]["covering_rate"] <= 1
-    assert found[0]["error"] is None
+    assert 0.9 < found["results"][0]["covering_rate"] <= 1
+    assert found["results"][0]["error"] is None
 
 
 def test_compare_ends_with_1_if_a_method_cannot_be_run(cli, monkeypatch):
