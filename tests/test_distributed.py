@@ -435,8 +435,8 @@ def test_prediction_is_lazy_and_blockwise(client, data, in_memory, tmp_path):
 def test_a_model_is_saved_and_loaded(client, data, tmp_path):
     X, _, candidates = data
     model = SUREClassifier(**FIXED).fit(blocks(X), candidates)
-    surelabel.save_model(model, tmp_path / "model.skops")
-    loaded = surelabel.load_model(tmp_path / "model.skops")
+    surelabel.save_model(model, tmp_path / "pure.model")
+    loaded = surelabel.load_model(tmp_path / "pure.model")
     assert np.array_equal(loaded.predict(blocks(X)).compute(), model.predict(X))
 
 

@@ -33,7 +33,7 @@ def cluster_of(n_workers):
         n_workers=n_workers,
         threads_per_worker=1,
         processes=False,
-        dashboard_address=None,
+        dashboard_address=":0",
         silence_logs=logging.CRITICAL,
     )
 

@@ -115,8 +115,8 @@ def good_files(kinds=None):
         chosen = table.select(["size", "colour", "labels"])
         fitted = surelabel.fit(chosen, labels="labels", method="PLKNN")
         with tempfile.TemporaryDirectory() as folder:
-            surelabel.save_model(fitted.model, Path(folder) / "a.skops")
-            return (Path(folder) / "a.skops").read_bytes()
+            surelabel.save_model(fitted.model, Path(folder) / "a.model")
+            return (Path(folder) / "a.model").read_bytes()
 
     def study():
         return read_study(PAPERS / "table4.toml").to_toml().encode()
@@ -163,7 +163,7 @@ def good_files(kinds=None):
         "plain.mat": lambda: mat(False),
         "packed.mat": lambda: mat(True),
         "a.npz": npz,
-        "a.skops": model,
+        "a.model": model,
         "records.jsonl": finished,
         "records.jsonl.gz": lambda: gzip.compress(finished(), mtime=0),
         "study.toml": study,
@@ -175,7 +175,7 @@ def good_files(kinds=None):
 KINDS = {
     *("a.csv", "a.csv.gz", "a.csv.zst", "a.jsonl", "lists.jsonl"),
     *("snappy.parquet", "plain.parquet", "file.arrow", "stream.arrow", "lz4.arrow"),
-    *("plain.mat", "packed.mat", "a.npz", "a.skops"),
+    *("plain.mat", "packed.mat", "a.npz", "a.model"),
     *("records.jsonl", "records.jsonl.gz", "study.toml", "run.toml"),
 }
 
@@ -235,7 +235,7 @@ def try_to_read(name, path):
     match name:
         case "a.npz":
             read_npz(path)
-        case "a.skops":
+        case "a.model":
             import pyarrow as pa
 
             surelabel.predict(

@@ -17,7 +17,7 @@ def model_file(tmp_path_factory):
         "fit",
         str(folder / "pets.csv"),
         "-o",
-        str(folder / "pets.skops"),
+        str(folder / "pets.model"),
         "--labels",
         "candidates",
         "--method",
@@ -25,16 +25,16 @@ def model_file(tmp_path_factory):
     ]
     result = CliRunner().invoke(app, [*words, "--exclude", "note,truth"])
     assert result.exit_code == 0, result.output
-    return (folder / "pets.skops").read_bytes()
+    return (folder / "pets.model").read_bytes()
 
 
 @pytest.fixture
 def cli(tmp_path, monkeypatch, model_file):
-    """Run commands, words or one text, in a folder that holds pets.csv, new.csv and pets.skops."""
+    """Run commands, words or one text, in a folder that holds pets.csv, new.csv and pets.model."""
     monkeypatch.chdir(tmp_path)
     write_table(make_table(), tmp_path / "pets.csv")
     write_table(without_labels(make_table(30, seed=1)), tmp_path / "new.csv")
-    (tmp_path / "pets.skops").write_bytes(model_file)
+    (tmp_path / "pets.model").write_bytes(model_file)
     return lambda *words: CliRunner().invoke(
         app, words[0].split() if len(words) == 1 else list(words)
     )

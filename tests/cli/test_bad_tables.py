@@ -27,7 +27,7 @@ from tests.cli.pets import make_table, without_labels
 
 CLEAN = "clean bad.csv -o out.csv --labels candidates"
 LONG = "clean bad.csv -o out.csv --labels label --id name --long"
-PREDICT = "predict pets.skops bad.csv -o out.csv"
+PREDICT = "predict pets.model bad.csv -o out.csv"
 
 
 def csv_text(table=None):
@@ -120,10 +120,10 @@ def matrix_model():
     X = np.random.default_rng(0).normal(size=(20, 3))
     file = io.BytesIO()
     model = PLKNNClassifier().fit(X, ["a", "b"] * 10)
-    save_model(model, "matrix.skops")
-    with open("matrix.skops", "rb") as written:
+    save_model(model, "matrix.model")
+    with open("matrix.model", "rb") as written:
         file.write(written.read())
-    os.remove("matrix.skops")
+    os.remove("matrix.model")
     return file.getvalue()
 
 
@@ -498,75 +498,75 @@ CASES = {
         "Missing option '--output' / '-o'; see surelabel clean --help",
     ),
     "machines to standard output": (
-        "predict pets.skops new.csv --json",
+        "predict pets.model new.csv --json",
         "--json says what was written: name a file by --output",
     ),
     "unknown verb": ("claen bad.csv", "No such command 'claen'. Did you mean 'clean'?"),
     # ---- models
     "model not there": (
-        "predict none.skops pets.csv",
-        "none.skops: the model file cannot be read (No such file or directory)",
+        "predict none.model pets.csv",
+        "none.model: the model file cannot be read (No such file or directory)",
     ),
     "table as model": (
         "predict bad.csv pets.csv",
         "bad.csv: this is not a surelabel model file, or it is truncated",
     ),
     "pickle as model": (
-        "predict bad.skops pets.csv",
-        "bad.skops: this is not a surelabel model file",
+        "predict bad.model pets.csv",
+        "bad.model: this is not a surelabel model file",
         pickle.dumps(Payload()),
     ),
     "half a model": (
-        "predict bad.skops new.csv",
+        "predict bad.model new.csv",
         "this is not a surelabel model file, or it is truncated",
         lambda model: model[: len(model) // 2],
     ),
     "damaged model": (
-        "predict bad.skops new.csv",
+        "predict bad.model new.csv",
         "the model file is damaged",
         lambda model: model[:200] + b"\0" * 50 + model[250:],
     ),
     "model of another program": (
-        "predict bad.skops new.csv",
+        "predict bad.model new.csv",
         "a file of another program, not a surelabel model",
         lambda model: archive({"schema.json": {"a": 1}}),
     ),
     "model of a newer version": (
-        "predict bad.skops new.csv",
+        "predict bad.model new.csv",
         "was saved by surelabel 9.0, newer than this one",
         lambda model: archive({"surelabel.json": {"format": 99, "surelabel": "9.0"}}),
     ),
     "function in a model": (
-        "predict bad.skops new.csv",
+        "predict bad.model new.csv",
         "the model refers to os.system",
         lambda model: model_of({"kind": "function", "name": "os.system"}),
     ),
     "model of version 0.1": (
-        "predict bad.skops new.csv",
+        "predict bad.model new.csv",
         "saved by surelabel 0.1.0, whose model files could be made to run commands",
         lambda model: archive(
             {"schema.json": {}, "surelabel.json": {"format": 1, "surelabel": "0.1.0"}}
         ),
     ),
     "pickle within a model": (
-        "predict bad.skops new.csv",
-        "bad.skops: the model file is damaged",
+        "predict bad.model new.csv",
+        "bad.model: the model file is damaged",
         lambda model: model_of(
             {"kind": "array", "member": 0}, **{"0.npy": pickle.dumps(Payload())}
         ),
     ),
     "model that fills the memory": (
-        "predict bad.skops new.csv",
+        "predict bad.model new.csv",
         "claims to hold",
         lambda model: model_of({"kind": "array", "member": 0}, **{"0.npy": bytes(300 * 2**20)}),
     ),
     "model that is none": (
-        "predict bad.skops new.csv",
+        "predict bad.model new.csv",
         "the model did not learn from a table",
         lambda model: model_of({"kind": "list", "items": []}),
     ),
     "model of a matrix": (
-        "predict bad.skops new.csv",
+        "predict bad.model new.csv",
         "the model did not learn from a table",
         lambda model: matrix_model(),
     ),
@@ -585,7 +585,7 @@ CASES = {
         with_cell("size", 2, "large"),
     ),
     "a list for a number of the model": (
-        "predict pets.skops bad.parquet -o out.csv",
+        "predict pets.model bad.parquet -o out.csv",
         "column 'size' holds",
         parquet(replaced("size", [[1.0]] * M)),
     ),
@@ -630,9 +630,9 @@ def test_there_are_many_kinds():
 
 VERBS = (
     "inspect {} --labels candidates",
-    "clean {} -o out.csv --labels candidates --report out.html --model out.skops",
-    "fit {} -o out.skops --labels candidates",
-    "predict pets.skops {} -o out.csv",
+    "clean {} -o out.csv --labels candidates --report out.html --model out.model",
+    "fit {} -o out.model --labels candidates",
+    "predict pets.model {} -o out.csv",
     "compare {} --labels candidates",
     "convert {} out.parquet",
 )
@@ -714,8 +714,8 @@ def test_vectors_of_another_length_than_the_models(cli, tmp_path):
     for length in (4, 3):
         write_table(vectors(length), tmp_path / f"{length}.parquet")
     words = "--labels candidates --features embedding --method PLKNN"
-    assert cli(f"fit 4.parquet -o vectors.skops {words}").exit_code == 0
-    result = cli("predict vectors.skops 3.parquet")
+    assert cli(f"fit 4.parquet -o vectors.model {words}").exit_code == 0
+    result = cli("predict vectors.model 3.parquet")
     assert result.exit_code == 2
     assert result.stdout == ""
     assert result.stderr.startswith(
@@ -732,8 +732,8 @@ WRITERS = {
         "clean pets.csv -o out.csv --labels candidates --exclude note,truth --method PLKNN "
         "--report out.html"
     ),
-    "fit": "fit pets.csv -o out.skops --labels candidates --exclude note,truth --method PLKNN",
-    "predict": "predict pets.skops new.csv -o out.csv",
+    "fit": "fit pets.csv -o out.model --labels candidates --exclude note,truth --method PLKNN",
+    "predict": "predict pets.model new.csv -o out.csv",
     "convert": "convert pets.csv out.csv --labels candidates --to lists",
 }
 
@@ -741,7 +741,7 @@ WRITERS = {
 @pytest.fixture
 def kept(tmp_path):
     """Outputs of an earlier run."""
-    for name in ("out.csv", "out.html", "out.skops"):
+    for name in ("out.csv", "out.html", "out.model"):
         (tmp_path / name).write_text("kept\n")
 
 

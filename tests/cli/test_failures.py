@@ -103,7 +103,7 @@ from surelabel import tables
 tables.clean = lambda *args, **kwargs: np.ones((2**16, 2**16))
 main()
 """
-    words = "clean pets.csv -o out.csv --labels candidates --model out.skops"
+    words = "clean pets.csv -o out.csv --labels candidates --model out.model"
     before = sorted(os.listdir())
     result = limited(words, code, RLIMIT_AS=2 * _failures.LEAST)
     assert result.returncode == 2
@@ -114,10 +114,10 @@ main()
 
 
 WRITERS = {
-    "clean": "clean pets.csv -o out.csv --labels candidates --report out.html --model out.skops "
+    "clean": "clean pets.csv -o out.csv --labels candidates --report out.html --model out.model "
     "--method PLKNN",
-    "fit": "fit pets.csv -o out.skops --labels candidates --method PLKNN",
-    "predict": "predict pets.skops new.csv -o out.csv",
+    "fit": "fit pets.csv -o out.model --labels candidates --method PLKNN",
+    "predict": "predict pets.model new.csv -o out.csv",
     "convert": "convert pets.csv out.csv",
     "run": "run tiny.toml --workers 1",
     "report": "report done --output page",

@@ -70,8 +70,8 @@ def test_every_cell_comes_back(call, quoting):
     assert [row[1] for row in before[1:]] == CELLS
     options = ("--labels", "labels", "--features", "size", "--method", "PLKNN")
     call("clean", "a.csv", "-o", "clean.csv", *options)
-    call("fit", "a.csv", "-o", "m.skops", *options)
-    call("predict", "m.skops", "a.csv", "-o", "predict.csv")
+    call("fit", "a.csv", "-o", "m.model", *options)
+    call("predict", "m.model", "a.csv", "-o", "predict.csv")
     call("convert", "a.csv", "convert.csv")
     for name in ("clean", "predict", "convert"):
         assert [row[:4] for row in rows_of(f"{name}.csv")] == before, name

@@ -15,10 +15,10 @@ from tests.cli.test_cli import STUDY
 
 VERBS = {
     "inspect": "inspect pets.csv --labels candidates",
-    "clean": "clean pets.csv -o out.csv --labels candidates --report out.html --model out.skops "
+    "clean": "clean pets.csv -o out.csv --labels candidates --report out.html --model out.model "
     "--method PLKNN",
-    "fit": "fit pets.csv -o out.skops --labels candidates --method PLKNN",
-    "predict": "predict pets.skops new.csv -o out.csv",
+    "fit": "fit pets.csv -o out.model --labels candidates --method PLKNN",
+    "predict": "predict pets.model new.csv -o out.csv",
     "compare": "compare pets.csv --labels candidates --methods PLKNN",
     "convert": "convert pets.csv out.csv",
     "report": "report done --output page",
@@ -27,7 +27,7 @@ VERBS = {
     "run": "run tiny.toml --workers 1",
     "reproduce": "reproduce figure1 --datasets glass --methods PLKNN --workers 1",
 }
-OUTPUTS = ("out.csv", "out.html", "out.skops")
+OUTPUTS = ("out.csv", "out.html", "out.model")
 
 
 def start(words, folder):

@@ -93,7 +93,7 @@ def test_what_a_table_holds_does_not_move_the_cursor(cli, tmp_path):
 @pytest.fixture
 def cleaned(cli, tmp_path):
     """The table cleaned, and what was printed."""
-    result = cli(f"clean pets.csv -o out.csv {LABELS} --report page.html --model new.skops --json")
+    result = cli(f"clean pets.csv -o out.csv {LABELS} --report page.html --model new.model --json")
     assert result.exit_code == 0, result.output
     return read_table(tmp_path / "out.csv"), json.loads(result.stdout)
 
@@ -123,8 +123,8 @@ def test_clean_adds_columns_and_keeps_the_others(cleaned, tmp_path):
 
 def test_clean_writes_a_page_and_a_model(cleaned, cli, tmp_path):
     assert "<title>" in (tmp_path / "page.html").read_text()
-    assert load_model(tmp_path / "new.skops").classes_.tolist() == list(CLASSES)
-    result = cli("predict new.skops new.csv -o labelled.csv")
+    assert load_model(tmp_path / "new.model").classes_.tolist() == list(CLASSES)
+    result = cli("predict new.model new.csv -o labelled.csv")
     assert result.output == "labelled.csv: 30 rows\n"
     assert read_table(tmp_path / "labelled.csv")["label"].to_pylist() == TRUTH[:30]
 
@@ -218,19 +218,19 @@ def test_votes_by_pattern(cli, tmp_path):
 
 
 def test_fit_says_what_it_learned(cli, tmp_path):
-    result = cli(f"fit pets.csv -o new.skops {LABELS} --method PLKNN --category weight --json")
+    result = cli(f"fit pets.csv -o new.model {LABELS} --method PLKNN --category weight --json")
     found = json.loads(result.stdout)
     assert result.exit_code == 0
     assert found["features"] == {"size": "number", "weight": "category", "colour": "category"}
     assert (found["rows"], found["classes"], found["method"]) == (60, list(CLASSES), "PLKNN")
     assert (
-        "surelabel predict new.skops"
-        in cli(f"fit pets.csv -o new.skops {LABELS} --method PLKNN").output
+        "surelabel predict new.model"
+        in cli(f"fit pets.csv -o new.model {LABELS} --method PLKNN").output
     )
 
 
 def test_predict_to_standard_output(cli):
-    result = cli("predict pets.skops new.csv")
+    result = cli("predict pets.model new.csv")
     assert (result.exit_code, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
     assert lines[0] == "name,size,weight,colour,note,label,confidence,second"
@@ -239,7 +239,7 @@ def test_predict_to_standard_output(cli):
 
 
 def test_predict_for_machines(cli):
-    result = cli("predict pets.skops new.csv -o out.csv --json")
+    result = cli("predict pets.model new.csv -o out.csv --json")
     found = json.loads(result.stdout)
     assert (result.exit_code, found["output"], found["rows"]) == (0, "out.csv", 30)
     assert found["labels"] == {name: TRUTH[:30].count(name) for name in CLASSES}
@@ -249,7 +249,7 @@ def test_predict_for_machines(cli):
 def test_a_model_knows_which_columns_it_needs(cli, tmp_path):
     shuffled = without_labels(make_table(30, seed=1)).select(["weight", "note", "colour", "size"])
     write_table(shuffled, tmp_path / "other.parquet")
-    assert cli("predict pets.skops other.parquet -o out.parquet").exit_code == 0
+    assert cli("predict pets.model other.parquet -o out.parquet").exit_code == 0
     assert read_table(tmp_path / "out.parquet")["label"].to_pylist() == TRUTH[:30]
 
 
@@ -293,18 +293,18 @@ def formulas(tmp_path, cli):
 
 
 def test_formulas_stay_but_are_told(cli, tmp_path, formulas):
-    result = cli("predict pets.skops new.csv -o out.csv")
+    result = cli("predict pets.model new.csv -o out.csv")
     assert result.stderr == (
         "warning: out.csv: row 1, column 'note': this looks like a formula, and a spreadsheet "
         "would run it; --escape-formulas "
         "writes such cells as text\n"
     )
     assert read_table(tmp_path / "out.csv")["note"].to_pylist() == formulas
-    assert cli("predict pets.skops new.csv -o out.parquet").stderr == ""
+    assert cli("predict pets.model new.csv -o out.parquet").stderr == ""
 
 
 def test_formulas_can_be_escaped(cli, tmp_path, formulas):
-    result = cli("predict pets.skops new.csv -o out.csv --escape-formulas")
+    result = cli("predict pets.model new.csv -o out.csv --escape-formulas")
     assert result.stderr == ""
     expected = ['\'=HYPERLINK("http://x", "y")', "-5", "'+1 555", "'@here", "plain", None] * 5
     assert read_table(tmp_path / "out.csv")["note"].to_pylist() == expected
@@ -334,7 +334,7 @@ def run(*words, **options):
 
 def test_a_full_disk_behind_standard_output(cli):
     with open("/dev/full", "w") as full:
-        result = run("predict", "pets.skops", "new.csv", stdout=full)
+        result = run("predict", "pets.model", "new.csv", stdout=full)
     assert (result.returncode, result.stderr) == (
         2,
         "error: standard output: No space left on device; free some, or write to another disk; "
@@ -346,6 +346,6 @@ def test_a_reader_that_has_seen_enough(cli, tmp_path):
     write_table(without_labels(make_table(20_000, seed=1)), tmp_path / "new.csv")
     reading, writing = os.pipe()
     os.close(reading)
-    result = run("predict", "pets.skops", "new.csv", stdout=writing)
+    result = run("predict", "pets.model", "new.csv", stdout=writing)
     os.close(writing)
     assert result.stderr == ""

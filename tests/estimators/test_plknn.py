@@ -106,8 +106,8 @@ def test_approximate_neighbours_give_nearly_the_same_model(estimator, tmp_path):
         == model.classes_[model.predict_proba(queries).argmax(axis=1)].tolist()
     )
     # The index is made again from the instances in a model that was saved.
-    save_model(model, tmp_path / "model.skops")
-    for copy in (load_model(tmp_path / "model.skops"), pickle.loads(pickle.dumps(model))):
+    save_model(model, tmp_path / "model.model")
+    for copy in (load_model(tmp_path / "model.model"), pickle.loads(pickle.dumps(model))):
         assert np.array_equal(copy.predict_proba(queries), model.predict_proba(queries))
     # Other instances, another index.
     model.fit(X[:1000], candidates[:1000])

@@ -59,10 +59,10 @@ def test_it_predicts_as_any_model_and_can_be_saved(tmp_path):
     assert not hasattr(small, "confidence_")
     np.testing.assert_allclose(small.predict_proba(X).sum(axis=1), 1)
     assert np.mean(small.predict(X) == model.predict(X)) == 1 - small.compression_["changed"]
-    save_model(small, tmp_path / "small.skops")
-    save_model(model, tmp_path / "model.skops")
-    assert (tmp_path / "small.skops").stat().st_size < (tmp_path / "model.skops").stat().st_size / 2
-    loaded = load_model(tmp_path / "small.skops")
+    save_model(small, tmp_path / "small.model")
+    save_model(model, tmp_path / "model.model")
+    assert (tmp_path / "small.model").stat().st_size < (tmp_path / "model.model").stat().st_size / 2
+    loaded = load_model(tmp_path / "small.model")
     assert np.array_equal(loaded.decision_function(X), small.decision_function(X))
     assert loaded.compression_ == small.compression_
     with pytest.raises(InputError, match="3 features"):

@@ -238,9 +238,9 @@ def test_stops():
 def test_model_files(estimator, tmp_path):
     X, _, candidates = blobs()
     model = clone(estimator).fit(X, candidates)
-    save_model(model, tmp_path / "model.skops")
+    save_model(model, tmp_path / "model.model")
     assert np.array_equal(
-        load_model(tmp_path / "model.skops").decision_function(X), model.decision_function(X)
+        load_model(tmp_path / "model.model").decision_function(X), model.decision_function(X)
     )
 
 

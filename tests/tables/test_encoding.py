@@ -449,8 +449,8 @@ def test_a_model_file_carries_the_encoder(columns, tmp_path):
     features = [Feature(name, kind) for name, kind in USED.items()]
     model = make_pipeline(TableEncoder(features), PLKNNClassifier(n_neighbors=3))
     model.fit(table, ["a" if i % 2 else "b" for i in range(M)])
-    save_model(model, tmp_path / "m.skops")
-    loaded = load_model(tmp_path / "m.skops")
+    save_model(model, tmp_path / "m.model")
+    loaded = load_model(tmp_path / "m.model")
     np.testing.assert_array_equal(loaded[0].transform(table), model[0].transform(table))
     np.testing.assert_array_equal(loaded.predict(table), model.predict(table))
     assert loaded[0].features_ == features

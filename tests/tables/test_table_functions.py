@@ -51,8 +51,8 @@ def test_clean_and_fit_give_the_same_kind_of_model(tmp_path):
     fitted = surelabel.fit(make_table(), method="PLKNN", **COLUMNS)
     assert fitted.classes.tolist() == list(CLASSES)
     assert [feature.name for feature in fitted.features] == ["size", "weight", "colour"]
-    surelabel.save_model(fitted.model, tmp_path / "m.skops")
-    loaded = surelabel.load_model(tmp_path / "m.skops")
+    surelabel.save_model(fitted.model, tmp_path / "m.model")
+    loaded = surelabel.load_model(tmp_path / "m.model")
     new = without_labels(make_table(30, seed=1))
     assert surelabel.predict(loaded, new).equals(surelabel.predict(fitted.model, new))
 
