@@ -4,6 +4,7 @@ line and ends with 128 + the number of the signal.
 Imports little, because it has to be there before anything that takes time to import.
 """
 
+import atexit
 import os
 import signal
 import sys
@@ -41,6 +42,7 @@ def install() -> None:
             signal.signal(number, _stop)
     if hasattr(signal, "setitimer"):
         signal.signal(signal.SIGALRM, _insist)
+    atexit.register(_leave)  # the first to be registered is the last to be called
     report = sys.unraisablehook
 
     def unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
@@ -107,6 +109,12 @@ def _insist(*_: object) -> None:
         files.remove_unfinished()
     _say()
     os._exit(128 + (stopped or signal.SIGTERM))
+
+
+def _leave() -> None:
+    """End a stopped command before Python takes the handlers away: the alarm would kill it."""
+    if stopped is not None and not _done():
+        os._exit(128 + stopped)
 
 
 def _done() -> bool:

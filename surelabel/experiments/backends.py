@@ -120,6 +120,7 @@ def run_with_dask(
         As each is ready.
     """
     try:
+        from dask import config as dask_config
         from distributed import Client, KilledWorker, LocalCluster, as_completed
         from distributed.comm.core import CommClosedError
     except ImportError:
@@ -131,10 +132,10 @@ def run_with_dask(
             cluster: Any = address
             if address == "local":
                 folder = stack.enter_context(temporary_folder())
+                stack.enter_context(dask_config.set({"temporary-directory": folder}))
                 own = {
                     "dashboard_address": ":0",
                     "silence_logs": logging.CRITICAL,
-                    "local_directory": folder,
                     "preload": [f"import tempfile; tempfile.tempdir = {folder!r}"],
                 }
                 with _children_without_ctrl_c():
@@ -167,14 +168,29 @@ def _children_without_ctrl_c() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    # These start a process of their own, and let Ctrl-C through afterwards.
-    for tracker in (multiprocessing.resource_tracker, resource_tracker):
-        tracker.ensure_running()
+    _start_trackers()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _start_trackers() -> None:
+    """Start the processes that clean up after this one: they let Ctrl-C through afterwards, so it
+    must be before it is kept away. They are not to warn of what a stopped run leaves to them.
+    """
+    given = os.environ.get("PYTHONWARNINGS")
+    quiet = "ignore:resource_tracker:UserWarning"
+    os.environ["PYTHONWARNINGS"] = f"{given},{quiet}" if given else quiet
+    try:
+        for tracker in (multiprocessing.resource_tracker, resource_tracker):
+            tracker.ensure_running()
+    finally:
+        if given is None:
+            del os.environ["PYTHONWARNINGS"]
+        else:
+            os.environ["PYTHONWARNINGS"] = given
 
 
 def _begin(parent: int, folder: str) -> None:
