@@ -12,6 +12,8 @@ import surelabel
 
 LAYERS = ["solvers", "data", "evaluation", "estimators", "experiments", "report", "tables", "cli"]
 ROOT = Path(surelabel.__file__).parent
+#: Files beside the folders, and the folder above which each stands; others stand below all.
+ROOT_FILES = {"distributed": "estimators", "__main__": "cli", "__init__": "cli"}
 #: Uses every public name but the jobs on tables, which need pyarrow.
 ALL_BUT_TABLES = (
     "import sys, surelabel; "
@@ -36,16 +38,20 @@ def imported_layers(file):
             yield from (name.split(".")[1] for name in names if name.startswith("surelabel."))
 
 
+def height(name):
+    """The place of a folder, or of a file beside the folders."""
+    return LAYERS.index(ROOT_FILES.get(name, name)) if name in {*LAYERS, *ROOT_FILES} else -1
+
+
 def test_imports_go_down():
-    files = [file for file in ROOT.rglob("*.py") if file.parent != ROOT]
+    files = list(ROOT.rglob("*.py"))
     assert len(files) > 20
     for file in files:
-        layer = file.relative_to(ROOT).parts[0]
+        layer = file.relative_to(ROOT).parts[0].removesuffix(".py")
         for other in imported_layers(file):
-            if other in LAYERS:
-                assert LAYERS.index(other) <= LAYERS.index(layer), f"{file} imports from {other}"
-            else:
-                assert layer != "solvers", f"{file}: solvers import nothing of ours but {other}"
+            assert height(other) <= height(layer), f"{file} imports from {other}"
+            if layer == "solvers":
+                assert other in LAYERS, f"{file}: solvers import nothing of ours but {other}"
 
 
 def test_the_library_does_not_import_what_only_commands_need():
@@ -91,3 +97,14 @@ def test_help_imports_nothing_heavy():
             [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
         )
         assert output.stdout.splitlines()[-1] == "set()", words
+
+
+def test_modules_with_an_underscore_are_used_in_their_folder_only():
+    for file in ROOT.rglob("*.py"):
+        folder = file.relative_to(ROOT).parent.parts
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.level > 1 and node.module:
+                home = [*folder[: len(folder) - node.level + 1], *node.module.split(".")]
+                hidden = [i for i, part in enumerate(home) if part.startswith("_")]
+                inside = all(tuple(home[:i]) == folder[:i] for i in hidden)
+                assert inside, f"{file} imports from {node.module}"

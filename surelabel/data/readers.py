@@ -14,8 +14,8 @@ from scipy import sparse
 
 from ..exceptions import CandidateError, DataFileError, SurelabelError, first_few
 from ._mat import Unreadable, load_mat
-from ._sizes import limit, no_memory, too_large
 from .candidates import CandidateSets
+from .sizes import limit, no_memory, too_large
 
 
 class PartialLabelData(NamedTuple):

@@ -30,14 +30,15 @@ from ._delimited import (
     DIALECT,
     Content,
     Dialect,
-    combined,
     dialect_of,
     is_cell,
     read_delimited,
 )
-from ._delimited import write_delimited as write_delimited  # for the layers above, too
+from ._delimited import blocks as blocks  # these three for the layers above, too
+from ._delimited import combined as combined
+from ._delimited import write_delimited as write_delimited
 from ._json_lines import read_json_lines
-from ._sizes import no_memory, unpacked
+from .sizes import no_memory, unpacked
 from .spelling import typed
 
 TEXT_FORMS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}

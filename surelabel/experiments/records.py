@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from ..data._sizes import no_memory, unpacked
+from ..data.sizes import no_memory, unpacked
 from ..estimators import all_methods
 from ..files import naming, replacing
 from .cells import cells_of, defaults_of

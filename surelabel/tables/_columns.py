@@ -18,9 +18,8 @@ import pyarrow.compute as pc
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from ..data._delimited import blocks, combined
 from ..data.spelling import canonical, flags, missing, parse_numbers
-from ..data.table_files import is_list, is_text, source_of
+from ..data.table_files import blocks, combined, is_list, is_text, source_of
 from ..exceptions import TableError
 
 Kind = Literal["number", "category", "text", "vector"]
