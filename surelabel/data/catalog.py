@@ -13,7 +13,6 @@ import os
 import tempfile
 import tomllib
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal, NamedTuple
 from urllib.parse import quote
@@ -22,6 +21,7 @@ import numpy as np
 import pooch
 
 from ..exceptions import DataFileError, DataMissingError, DownloadError, ParameterError, shown
+from ..text import did_you_mean
 from .candidates import CandidateSets
 from .readers import read_csv, read_mat, read_npz
 
@@ -203,10 +203,9 @@ def describe(name: str) -> Spec:
     Characteristics(examples=1122, features=108, labels=16, average_candidates=2.23)
     """
     if not isinstance(name, str) or name not in SPECS:
-        near = get_close_matches(shown(name).strip("'").lower(), SPECS, n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        hint = did_you_mean(shown(name).strip("'"), SPECS)
         raise ParameterError(
-            f"there is no data set {shown(name)}{hint}; the names are {', '.join(SPECS)}"
+            f"there is no data set {shown(name)}; {hint}The names are {', '.join(SPECS)}"
         )
     return SPECS[name]
 

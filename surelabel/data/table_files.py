@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bz2
 import codecs
-import difflib
 import gzip
 import io
 import json
@@ -26,6 +25,7 @@ import pyarrow.parquet as pq
 
 from ..exceptions import ParameterError, SurelabelError, TableError, first_few
 from ..files import replacing
+from ..text import did_you_mean
 from ._delimited import (
     DIALECT,
     Content,
@@ -121,9 +121,7 @@ def nearest(name: str, known: list[str], what: str) -> str:
     >>> nearest("lable", ["text", "label"], "columns")
     "did you mean 'label'? The columns are text, label"
     """
-    lowered = {other.lower(): other for other in reversed(known)}
-    close = difflib.get_close_matches(name.lower(), lowered, n=1)
-    meant = f"did you mean {lowered[close[0]]!r}? " if close else ""
+    meant = did_you_mean(name, known)
     return f"{meant}{'T' if meant else 't'}he {what} are {first_few(known, 12)}"
 
 

@@ -10,7 +10,6 @@ import tomllib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from difflib import get_close_matches
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -20,6 +19,7 @@ from ..data import catalog
 from ..estimators import all_methods
 from ..evaluation.protocol import SELECTIONS
 from ..exceptions import SurelabelError
+from ..text import did_you_mean
 
 #: accuracy: choose parameters, fit, score. sensitivity: score every point of the grid. convergence:
 #: keep the path of the fit.
@@ -503,8 +503,8 @@ def _is_plain(value: Any) -> bool:
 
 
 def _meant(value: Any, options: Any) -> str:
-    close = get_close_matches(str(value), list(options), n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    question = did_you_mean(value, options).strip()
+    return f" ({question})" if question else ""
 
 
 def _toml(value: Any) -> str:

@@ -66,7 +66,7 @@ def test_every_set_says_where_it_comes_from_on_what_terms_and_how_to_verify_it(n
 def test_an_unknown_name_is_answered_with_the_nearest():
     with pytest.raises(
         ParameterError,
-        match=r"there is no data set 'Lots' \(did you mean 'lost'\?\); the names are deter, ",
+        match=r"there is no data set 'Lots'; did you mean 'lost'\? The names are deter, ",
     ):
         catalog.load("Lots")
 
