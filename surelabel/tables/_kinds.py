@@ -52,8 +52,11 @@ def column_kinds(table: pa.Table, names: Sequence[str]) -> list[Found]:
             plain.append(name)
         elif is_list(held) and is_number(held.value_type):
             found[name] = ("vector", "") if reader.is_known(name) else (None, "it is empty")
+        elif not reader.is_known(name):
+            found[name] = (None, "it is empty")
         else:
-            found[name] = (None, "it is empty" if not reader.is_known(name) else f"it holds {held}")
+            what = "dates or times" if pa.types.is_temporal(held) else str(held)
+            found[name] = (None, f"it holds {what}")
     for block in reader.blocks(plain):
         found |= _plain_kinds(reader, plain[block])
     return [found[name] for name in names]
@@ -82,7 +85,9 @@ def _plain_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
         elif counting[i] and reader.n_rows > 2:
             found[name] = (None, "it counts the rows")
         else:
-            found[name] = ("number", "")
+            # as the same column of a text file, in which True and False are words
+            truth = pa.types.is_boolean(reader.holds(name))
+            found[name] = ("category" if truth else "number", "")
     return found | (_text_kinds(reader, words) if words else {})
 
 

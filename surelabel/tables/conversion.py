@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, Literal, Unpack
 
 from ..data.forms import to_form
 from ..data.labelling import read_labels
 from ..data.table_files import find_column, to_frame
-from .reading import Columns, as_table, column_names, make_labelling
+from .reading import Columns, as_frame, as_table, column_names, make_labelling
 
 Form = Literal["labels", "lists", "indicator", "votes", "long"]
 
@@ -42,6 +41,7 @@ def convert(frame: Any, to: Form, **columns: Unpack[Columns]) -> Any:
     0     1    1    1
     1     2    0    1
     """
+    frame = as_frame(frame)
     table = as_table(frame)
     given: dict[str, Any] = dict(columns)
     for name in column_names(given.pop("exclude", None), table):
@@ -49,4 +49,4 @@ def convert(frame: Any, to: Form, **columns: Unpack[Columns]) -> Any:
         table = table.drop_columns(name)
     labelling = make_labelling(table, **given)
     converted = to_form(read_labels(table, labelling), labelling, to)
-    return to_frame(converted, table if isinstance(frame, str | os.PathLike) else frame)
+    return to_frame(converted, frame)

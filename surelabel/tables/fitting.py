@@ -17,7 +17,7 @@ from .comparison import compare_methods, find_method, with_gold
 from .encoding import Feature, TableEncoder
 from .new_columns import add_columns, check_new_columns, label_column, rounded
 from .overview import Overview, Result, kinds, named, parameters, times
-from .reading import Columns, TableRead, as_table
+from .reading import Columns, TableRead, as_frame, as_table
 
 #: Columns with unknown categories that are named one by one.
 WARNED = 5
@@ -174,6 +174,7 @@ def predict(model: Pipeline, frame: Any, *, prefix: str = "") -> Any:
             "the model did not learn from a table, so it cannot read one; make it with surelabel "
             "fit"
         )
+    frame = as_frame(frame)
     table = as_table(frame)
     check_new_columns(table, ("label", "confidence", "second"), prefix)
     _warn_of_categories(model[0].unknown_categories(table), source_of(table))

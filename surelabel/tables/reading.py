@@ -138,8 +138,8 @@ class TableRead:
     """
 
     def __init__(self, frame: Any, columns: Columns, *, warn: bool = True) -> None:
-        table = as_table(frame)
-        self.frame = table if isinstance(frame, str | os.PathLike) else frame
+        self.frame = as_frame(frame)
+        table = as_table(self.frame)
         self.source = source_of(table)
         given: dict[str, Any] = dict(columns)
         kinds = {
@@ -182,10 +182,14 @@ class TableRead:
             raise TableError(f"{self.source}: {error}") from None
 
 
+def as_frame(frame: Any) -> Any:
+    """The data frame as it was given, or the table of a path."""
+    return read_table(frame) if isinstance(frame, str | os.PathLike) else frame
+
+
 def as_table(frame: Any) -> pa.Table:
     """A table as it was read from a file, read from a path, or made of a data frame."""
-    if isinstance(frame, str | os.PathLike):
-        return read_table(frame)
+    frame = as_frame(frame)
     named = isinstance(frame, pa.Table) and source_of(frame) != "table"
     return frame if named else from_frame(frame)
 

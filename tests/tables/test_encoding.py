@@ -67,7 +67,7 @@ def columns():
 USED = {
     "number": "number",
     "whole": "number",
-    "truth": "number",
+    "truth": "category",
     "category": "category",
     "text": "text",
     "vector": "vector",
@@ -90,7 +90,7 @@ def test_columns_that_can_tell_something_are_chosen(columns):
         ("counter", "it counts the rows"),
         ("constant", "it has one value only"),
         ("empty", "it is empty"),
-        ("day", "it holds date32[day]"),
+        ("day", "it holds dates or times"),
         ("tags", "it holds list<item: string>"),
     ],
 )

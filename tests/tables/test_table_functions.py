@@ -176,3 +176,33 @@ def test_convert_gives_the_frame_in_another_form():
     found = surelabel.convert(table, "lists", labels="candidates", exclude="note")
     assert "note" not in found
     assert sorted(found["candidates"][0]) == sorted(table["candidates"][0].split("|"))
+
+
+def test_a_frame_has_the_same_kinds_of_columns_as_its_file(tmp_path):
+    rng = np.random.default_rng(1)
+    m = 60
+    frame = pd.DataFrame(
+        {
+            "number": rng.normal(size=m).round(2),
+            "whole": rng.integers(0, 5, m),
+            "truth": rng.random(m) < 0.5,
+            "colour": rng.choice(["red", "blue"], m),
+            "text": [f"word{k % 7} and some more {k % 5} words" for k in range(m)],
+            "name": [f"r{k}" for k in range(m)],
+            "day": pd.date_range("2020-01-01", periods=m),
+            "gaps": [None if k % 4 == 0 else float(k % 3) for k in range(m)],
+            "labels": rng.choice(["a", "b", "a|b"], m),
+        }
+    )
+    frame.to_csv(tmp_path / "frame.csv", index=False)
+    first, second = (
+        surelabel.inspect(way, labels="labels").to_dict() for way in (frame, tmp_path / "frame.csv")
+    )
+    assert first["features"] == second["features"]
+    assert first["not_used"] == second["not_used"]
+    model = surelabel.fit(frame, labels="labels", method="PLKNN").model
+    pd.testing.assert_series_equal(
+        surelabel.predict(model, frame)["confidence"],
+        surelabel.predict(model, tmp_path / "frame.csv")["confidence"].to_pandas(),
+        check_names=False,
+    )
