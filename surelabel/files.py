@@ -14,6 +14,8 @@ from typing import BinaryIO
 
 from .interrupts import SIGNALS
 
+#: Errors of a disk that is full, or of a limit to what may be written.
+FULL = tuple(getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG") if hasattr(errno, name))
 _unfinished: set[Path] = set()
 """Temporary files and folders that are in use."""
 finished = False
@@ -49,6 +51,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
         _take_places({temporary: path})
     except BaseException as error:
+        if isinstance(error, OSError) and error.errno in FULL:
+            error.strerror = f"{error.strerror}; {_size_so_far(temporary)}"
         _remove([temporary])
         if isinstance(error, OSError) and error.filename in (None, str(temporary)):
             # A full disk does not say whose, a missing folder names the temporary file.
@@ -158,6 +162,14 @@ def _take_places(files: dict[Path, Path]) -> None:
             temporary.replace(path)
         _unfinished.difference_update(files)
         finished = not any(path.is_file() for path in _unfinished)
+
+
+def _size_so_far(temporary: Path) -> str:
+    """What is known of the size that a file needs, once it cannot be written to its end."""
+    try:
+        return f"it needs more than {temporary.stat().st_size / 1e6:,.1f} MB"
+    except OSError:
+        return "not even its beginning could be written"
 
 
 def _remove(temporaries: Iterable[Path]) -> None:

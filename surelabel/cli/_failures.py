@@ -4,11 +4,11 @@ import errno
 import os
 
 from ..exceptions import MemoryNeedError
+from ..files import FULL
 from ..interrupts import RESUMED
 
 UNEXPECTED = 70
 """Exit code of an error that nobody foresaw; EX_SOFTWARE of sysexits.h."""
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 LEAST = 1 << 30
