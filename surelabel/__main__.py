@@ -1,5 +1,6 @@
 """The command ``surelabel``, also as ``python -m surelabel``."""
 
+import os
 import sys
 
 try:
@@ -15,11 +16,17 @@ def main() -> None:
     try:
         try:
             interrupts.install()
+            if sys.stderr is None:  # closed by the caller
+                sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+            if sys.stdout is None:
+                sys.exit("error: standard output is closed; open it, or send it to a file")
             from .cli import app
 
             app(prog_name="surelabel")
         except SystemExit as end:
-            code = end.code if isinstance(end.code, int) else 1
+            code = end.code if isinstance(end.code, int) else 2
+            if isinstance(end.code, str):
+                sys.stderr.write(f"{end.code}\n")
         code = interrupts.finish(code)
     except BaseException:
         if interrupts.stopped is None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ..exceptions import ParameterError
+from ..exceptions import ModelFileError, ParameterError, SurelabelError
 from ..text import count, printable
 from ._screen import print_json
 from ._table_options import (
@@ -69,7 +72,7 @@ def predict(
     with stage("read", seconds, verbose=True):
         loaded = load_model(model)
         rows = read_table(table, delimiter=delimiter, encoding=encoding, decimal=decimal)
-    with stage("predict", seconds, verbose=True):
+    with stage("predict", seconds, verbose=True), _usable(model):
         found = predict(loaded, rows, prefix=prefix)
     write_output(found, output, escape=escape_formulas)
     if json:
@@ -80,3 +83,18 @@ def predict(
         )
     elif output is not None:
         typer.echo(f"{printable(output)}: {count(found.num_rows)}")
+
+
+@contextmanager
+def _usable(model: Path) -> Iterator[None]:
+    """Whatever a model that was read stumbles over in itself, its file is to blame."""
+    try:
+        yield
+    except (SurelabelError, MemoryError, OSError, Warning):
+        raise
+    except Exception as error:
+        if os.environ.get("SURELABEL_TRACEBACK"):
+            raise
+        raise ModelFileError(
+            f"{model}: the model cannot be used ({type(error).__name__}: {error}); fit it again"
+        ) from error

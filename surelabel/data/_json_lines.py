@@ -5,8 +5,11 @@ and a whole number keeps all its digits.
 from __future__ import annotations
 
 import json
+import math
 import re
+import warnings
 from collections.abc import Iterator
+from decimal import Decimal
 from itertools import chain
 from math import inf
 from typing import Any
@@ -32,6 +35,12 @@ HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
 class _RefusedError(ValueError):
     """What is wrong with a value, alone or beside others."""
+
+
+#: Characters of a number that is a float without a loss.
+SHORT_NUMBER = 16
+#: Where a number may have more digits.
+LONG_NUMBER = rb"[0-9][.eE0-9]{16}"
 
 
 def read_json_lines(content: Content, source: str) -> pa.Table:
@@ -63,7 +72,23 @@ def read_json_lines(content: Content, source: str) -> pa.Table:
 
 def _pieces(content: Content, source: str) -> Iterator[list[dict[str, Any]]]:
     """The rows, some at a time."""
-    decode = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_number).decode
+    rounded: list[str] = []
+
+    def parse_float(text: str) -> float:
+        number = float(text)
+        if (
+            len(text) > SHORT_NUMBER
+            and math.isfinite(number)
+            and Decimal(text) != Decimal(repr(number))
+        ):
+            rounded.append(text)
+        return number
+
+    # every number is looked at only where one may have more digits than a float holds
+    watch = parse_float if re.search(LONG_NUMBER, content) else None
+    decode = json.JSONDecoder(
+        object_pairs_hook=_object, parse_constant=_no_number, parse_float=watch
+    ).decode
     start = number = 0
     while start < len(content):
         end = content.find(b"\n", start + PIECE) + 1 or len(content)
@@ -87,6 +112,12 @@ def _pieces(content: Content, source: str) -> Iterator[list[dict[str, Any]]]:
                 ) from None
         if rows:
             yield rows
+    if rounded:
+        warnings.warn(
+            f"{source}: {len(rounded)} number(s), such as {rounded[0][:40]}, have more digits than "
+            "a float holds, and are rounded; write them as text to keep them",
+            stacklevel=5,
+        )
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -176,6 +176,13 @@ def homogeneous(labels: np.ndarray, owners: np.ndarray | None = None) -> np.ndar
             raise CandidateError(
                 f"labels mix strings and numbers; the rarer kind stands in row {first_few(where)}"
             )
+        if texts and any(label.endswith("\0") for label in labels.tolist()):
+            # which NumPy drops: two labels would be one
+            cut = np.array([label.endswith("\0") for label in labels.tolist()])
+            places = np.flatnonzero(cut) if owners is None else np.unique(owners[cut])
+            raise CandidateError(
+                f"labels must not end in a NUL character; one stands in row {first_few(places)}"
+            )
         labels = (
             np.array(labels.tolist(), dtype=str)
             if texts

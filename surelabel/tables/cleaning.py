@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
+from numbers import Real
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -494,7 +495,7 @@ def _check(X: Any, labels: Labels, max_error: float) -> np.ndarray:
             f"X has shape {X.shape} but there are labels for {len(labels.candidates)} rows: one "
             "row of X for each"
         )
-    if not 0 < max_error < 1:
+    if not isinstance(max_error, Real) or not 0 < max_error < 1:
         raise ParameterError(
             f"max_error is a share of wrong labels, above 0 and below 1; got {max_error}"
         )

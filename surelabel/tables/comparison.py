@@ -327,7 +327,7 @@ def search(
 def find_method(name: str) -> Method:
     """The method of this name, or an error that suggests the nearest one."""
     known = all_methods()
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         hint = did_you_mean(name, known)
         raise ParameterError(
             f"there is no method {name!r}; {hint}The methods are {', '.join(known)}"

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..data.table_files import source_of
-from ..exceptions import TableError
+from ..exceptions import ParameterError, TableError, shown
 
 #: Decimals of confidences.
 DECIMALS = 4
@@ -16,6 +16,8 @@ DECIMALS = 4
 
 def check_new_columns(table: pa.Table, names: Sequence[str], prefix: str) -> None:
     """Refuse names that the table has already, before anything is computed."""
+    if not isinstance(prefix, str):
+        raise ParameterError(f"prefix must be a text, not {shown(prefix)}")
     taken = [prefix + name for name in names if prefix + name in table.column_names]
     if taken:
         raise TableError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from typing import Any, TypedDict, get_args
@@ -15,7 +15,14 @@ import pyarrow as pa
 from ..data.candidates import Unlabelled
 from ..data.labelling import Labelling, Labels, read_labels
 from ..data.table_files import find_column, from_frame, read_table, source_of
-from ..exceptions import CandidateError, InputError, TableError, first_few
+from ..exceptions import (
+    CandidateError,
+    InputError,
+    ParameterError,
+    TableError,
+    first_few,
+    shown,
+)
 from ._columns import Kind
 from .encoding import TableEncoder, choose_features
 
@@ -84,8 +91,21 @@ def separate_names(given: Names) -> list[str]:
     >>> separate_names("a, b"), separate_names(["a", "b,c"])
     (['a', 'b'], ['a', 'b', 'c'])
     """
-    texts = [given] if isinstance(given, str) else list(given or ())
-    return [part.strip() for text in texts for part in text.split(",")]
+    return [part.strip() for text in _texts(given) for part in text.split(",")]
+
+
+def _texts(given: Any) -> list[str]:
+    """One text or several, as a list."""
+    texts = [] if given is None else given
+    texts = [texts] if isinstance(texts, str) or not isinstance(texts, Iterable) else list(texts)
+    for text in texts:
+        _check_text("a name", text)
+    return texts
+
+
+def _check_text(what: str, text: Any) -> None:
+    if not isinstance(text, str):
+        raise ParameterError(f"{what} must be a text, not {shown(text)}")
 
 
 def column_names(given: Names, table: pa.Table) -> tuple[str, ...]:
@@ -94,7 +114,7 @@ def column_names(given: Names, table: pa.Table) -> tuple[str, ...]:
     """
     there = set(table.column_names)
     names: list[str] = []
-    for text in [given] if isinstance(given, str) else given or ():
+    for text in _texts(given):
         for part in [text] if text in there else separate_names(text):
             matching = (
                 []
@@ -107,6 +127,9 @@ def column_names(given: Names, table: pa.Table) -> tuple[str, ...]:
 
 def make_labelling(table: pa.Table, **columns: Any) -> Labelling:
     """Which columns of a table say what of labels, names and patterns resolved."""
+    for name in ("labels", "separator", "gold", "id", "annotator"):
+        if columns.get(name) is not None:
+            _check_text(name, columns[name])
     for name in ("votes", "indicator"):
         columns[name] = column_names(columns.get(name), table)
     if columns.get("missing") is not None:

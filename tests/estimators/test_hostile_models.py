@@ -15,9 +15,11 @@ from contextlib import suppress
 import numpy as np
 import pytest
 from numpy.lib import format as npy
+from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import (
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
@@ -25,15 +27,17 @@ from sklearn.ensemble import (
     RandomForestClassifier,
 )
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 import surelabel.tables
 from surelabel import CandidateSets, SUREClassifier, load_model, make_partial, save_model
-from surelabel.estimators.persistence._parts import KINDS
+from surelabel.estimators.persistence._archive import write_archive
+from surelabel.estimators.persistence._parts import KINDS, take_apart
+from surelabel.estimators.persistence._types import Types
 from surelabel.exceptions import ModelFileError
 
 X, y = load_iris(return_X_y=True)
@@ -389,7 +393,7 @@ def test_deep_and_wide(start, refused):
     twice = [{"kind": "tuple", "items": []}]
     twice += [{"kind": "tuple", "items": [[i], [i]]} for i in range(60)]
     twice += [{"kind": "set", "items": [[60]]}]
-    refused(packed({**content, "parts": twice, "model": [61]}, {}), "key")
+    refused(packed({**content, "parts": twice, "model": [61]}, {}), "key|values")
 
 
 @pytest.mark.parametrize(
@@ -870,3 +874,63 @@ def test_values_changed_by_chance(model, tmp_path, monkeypatch):
             warnings.simplefilter("ignore")
             loaded.predict(X[:5])
     assert 3 < loads < 57
+
+
+def unchecked_file(model, tmp_path):
+    """A file of a model, without the checks of ``save_model``."""
+    content, arrays = take_apart(model, Types(()))
+    path = tmp_path / "unchecked.model"
+    with open(path, "wb") as file:
+        write_archive(file, content, arrays)
+    return path
+
+
+def test_binning_is_known_in_its_place_only(tmp_path):
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 2
+    boosted = HistGradientBoostingClassifier(max_iter=2).fit(X, y)
+    save_model(boosted, tmp_path / "good.model")
+    np.testing.assert_array_equal(
+        load_model(tmp_path / "good.model").predict(X), boosted.predict(X)
+    )
+    mapper = boosted._bin_mapper
+    for bare in (mapper, Pipeline([("bin", mapper), ("model", DummyClassifier())]), [mapper]):
+        path = unchecked_file(bare, tmp_path)
+        with pytest.raises(ModelFileError, match="a binning outside of its model"):
+            load_model(path)
+    with pytest.raises(ModelFileError):
+        save_model(mapper, tmp_path / "never.model")
+    assert not (tmp_path / "never.model").exists()
+
+
+def test_boosting_does_not_begin_with_a_model_of_the_file(tmp_path):
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 2
+    boosted = GradientBoostingClassifier(n_estimators=2, init=LogisticRegression()).fit(X, y)
+    path = unchecked_file(boosted, tmp_path)
+    with pytest.raises(ModelFileError, match="a model of its own to begin with"):
+        load_model(path)
+
+
+def test_lists_that_are_shared_do_not_grow(tmp_path):
+    shared = [0]
+    for _ in range(40):
+        shared = [shared, shared]
+    path = unchecked_file(DummyClassifier(constant=shared), tmp_path)
+    with pytest.raises(ModelFileError, match="stands for too many values"):
+        load_model(path)
+
+
+def test_a_sparse_machine_without_coefficients(tmp_path):
+    X = sparse.csr_matrix(np.random.default_rng(0).normal(size=(30, 3)))
+    machine = SVC().fit(X, np.arange(30) % 3)
+    machine._dual_coef_ = sparse.csr_matrix(machine._dual_coef_.shape)
+    path = unchecked_file(machine, tmp_path)
+    with pytest.raises(ModelFileError, match="other coefficients"):
+        load_model(path)
+
+
+def test_workers_are_bounded_whatever_number_says_so(tmp_path):
+    model = DummyClassifier()
+    model.n_jobs = np.int64(30_000)
+    path = unchecked_file(model, tmp_path)
+    with pytest.raises(ModelFileError, match="n_jobs is 30000"):
+        load_model(path)

@@ -8,7 +8,7 @@ import pytest
 
 import surelabel
 from surelabel.data.table_files import write_table
-from surelabel.exceptions import ModelFileError, TableError
+from surelabel.exceptions import ModelFileError, SurelabelError, TableError
 from tests.cli.pets import CLASSES, make_table, without_labels
 
 COLUMNS = {"labels": "candidates", "gold": "truth", "id": "name", "exclude": ["note"]}
@@ -206,3 +206,27 @@ def test_a_frame_has_the_same_kinds_of_columns_as_its_file(tmp_path):
         surelabel.predict(model, tmp_path / "frame.csv")["confidence"].to_pandas(),
         check_names=False,
     )
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"max_error": "x"},
+        {"max_error": np.ones(3)},
+        {"labels": ["candidates"]},
+        {"labels": 3},
+        {"separator": 1},
+        {"prefix": 3},
+        {"features": 3},
+        {"exclude": [["a"]]},
+        {"method": []},
+        {"gold": 4},
+        {"missing": 4},
+        {"missing": [[1]]},
+        {"id": ["a", "b"]},
+    ],
+    ids=str,
+)
+def test_arguments_of_other_kinds_are_refused_in_a_sentence(wrong):
+    with pytest.raises(SurelabelError):
+        surelabel.clean(make_table(), **{"labels": "candidates"} | wrong)

@@ -7,10 +7,12 @@ matrices do not, and would read elsewhere in memory. Whatever a file holds, it i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import IsolationForest
 from sklearn.ensemble._forest import BaseForest
 from sklearn.ensemble._gb import BaseGradientBoosting
@@ -62,7 +64,7 @@ def check_consistent(made: Any) -> None:
     for name in ("n_jobs", "_n_threads"):
         workers = getattr(made, name, None)
         require(
-            not isinstance(workers, int | float) or -MOST_WORKERS <= workers <= MOST_WORKERS,
+            not isinstance(workers, Real) or abs(float(workers)) <= MOST_WORKERS,
             f"{name} is {workers}",
         )
     for name in WIDE:
@@ -187,6 +189,11 @@ def _check_boosting(made: BaseGradientBoosting) -> None:
     _check_trees(trees.flat, _width(made))
     for tree in trees.flat:
         require(tree.tree_.value.shape[1:] == (1, 1), "a tree of other values")
+    dummies = (DummyClassifier, DummyRegressor)
+    require(
+        made.init_ == "zero" if isinstance(made.init_, str) else type(made.init_) in dummies,
+        "gradient boosting with a model of its own to begin with is not in model files",
+    )
     # compiled code adds the trees to this without looking at its width
     start = made._raw_predict_init(np.zeros((1, _width(made)), dtype=np.float32))
     require(start.shape == (1, trees.shape[1]) and start.dtype == np.float64, "other classes")
@@ -201,6 +208,9 @@ def _check_hist_boosting(made: BaseHistGradientBoosting) -> None:
     )
     require(isinstance(made._predictors, list), "no trees")
     width = _width(made)
+    binned = made._bin_mapper.is_categorical_
+    require(isinstance(binned, np.ndarray) and binned.dtype == np.uint8, "other bins")
+    require(binned.shape == (width,) and not binned.any(), "other bins")
     for trees in made._predictors:
         require(isinstance(trees, list), "no trees")
         for tree in trees:
@@ -230,6 +240,8 @@ def _check_libsvm(made: BaseLibSVM) -> None:
     total = int(counts.sum()) if classifies else int(counts[0])
     require(counts.min() >= 0 and total == rows, "other support vectors")
     require(made._dual_coef_.shape == (classes - 1, rows), "other coefficients")
+    if made._sparse:
+        require(made._dual_coef_.data.shape == ((classes - 1) * rows,), "other coefficients")
     require(made._intercept_.shape == (pairs,), "other intercepts")
     for chances in (made._probA, made._probB):
         require(chances.shape in ((0,), (pairs,)), "other probabilities")

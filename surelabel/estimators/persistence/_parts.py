@@ -23,10 +23,13 @@ from ...data.candidates import CandidateSets
 from ...exceptions import ModelFileError
 from ._archive import PLAIN, require
 from ._consistency import check_consistent, neighbour_tree, tree_of, tree_predictor
-from ._types import LOSSES, MAPPINGS, VALUES, Types, name_of
+from ._types import BIN_MAPPER, LOSSES, MAPPINGS, VALUES, Types, name_of
 
 MOST_PARTS = 1_000_000
 MOST_DEPTH = 100
+#: Values that a part stands for, with all that it refers to, each time it does: NumPy takes lists
+#: that are shared apart.
+MOST_VALUES = 10**7
 #: Keys that are no texts, in all mappings and sets together: numbers can be chosen so that looking
 #: one up takes as many steps as there are.
 MOST_KEYS = 10_000
@@ -271,6 +274,7 @@ def check(content: dict[str, Any], n_arrays: int, types: Types) -> dict[str, Any
     require(isinstance(parts, list) and len(parts) <= MOST_PARTS, "its parts are no list")
     assert isinstance(parts, list)
     depths: list[int] = []
+    sizes: list[int] = []
     members: list[int] = []
     keys = 0
     for number, part in enumerate(parts):
@@ -287,6 +291,12 @@ def check(content: dict[str, Any], n_arrays: int, types: Types) -> dict[str, Any
         below = [value[0] for value in inner if isinstance(value, list)]
         depths.append(1 + max((depths[i] for i in below), default=0))
         require(depths[-1] <= MOST_DEPTH + 2, f"it is nested deeper than {MOST_DEPTH} levels")
+        sizes.append(1 + len(inner) + sum(sizes[i] for i in below))
+        require(sizes[-1] <= MOST_VALUES, f"part {number} stands for too many values")
+        for i in below:
+            if parts[i].get("type") == BIN_MAPPER:
+                named = dict(zip(part.get("names", ()), part.get("values", ()), strict=False))
+                require(named.get("_bin_mapper") == [i], "a binning outside of its model")
         _check_kind(part, types)
         if kind == "array":
             members.append(part["member"])
@@ -303,6 +313,9 @@ def check(content: dict[str, Any], n_arrays: int, types: Types) -> dict[str, Any
         "it says not what the model is",
     )
     require(_tree_at(content["model"], parts) is None, "a tree is no model")
+    root = content["model"]
+    bare = isinstance(root, list) and parts[root[0]].get("type") == BIN_MAPPER
+    require(not bare, "a binning outside of its model")
     return content
 
 

@@ -19,6 +19,10 @@ from sklearn.utils import Bunch
 
 from ...exceptions import ModelFileError, ParameterError
 
+#: Estimators of scikit-learn's own use that models hold.
+PRIVATE = ("_BinMapper", "_CalibratedClassifier", "_ConstantPredictor", "_SigmoidCalibration")
+#: Compiled code takes what this one says for granted: it is known in its place only, and checked.
+BIN_MAPPER = "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper"
 #: Our types beside the methods of the registry. The layers above are named and not imported.
 OURS = (
     "surelabel.data.candidates.CandidateSets",
@@ -201,7 +205,8 @@ def _known_object(name: str) -> Any:
     parts = rest.split(".")
     if package == "sklearn" and parts[0] in FOLDERS and "tests" not in parts:
         found = _defined(name)
-        if isinstance(found, type) and issubclass(found, BaseEstimator):
+        private = parts[-1].startswith("_") and parts[-1] not in PRIVATE
+        if isinstance(found, type) and issubclass(found, BaseEstimator) and not private:
             return found
     return None
 
