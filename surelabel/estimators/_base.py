@@ -4,7 +4,6 @@ face behind it.
 
 from __future__ import annotations
 
-import sys
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator
 from contextlib import suppress
@@ -117,10 +116,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 raise ParameterError(
                     f"the {name!r} parameter of {type(self).__name__} is a number, not {value}"
                 )
-            if isinstance(value, int) and abs(value) > sys.float_info.max:
+            if isinstance(value, int) and abs(value) >= 2**63:
                 raise ParameterError(
-                    f"the {name!r} parameter of {type(self).__name__} is beyond the largest number "
-                    f"({sys.float_info.max:g})"
+                    f"the {name!r} parameter of {type(self).__name__} is a whole number of more "
+                    "than 64 bits; write it as a float, or take a smaller one"
                 )
 
     def _validate_X(self, X: Any, *, reset: bool) -> Any:
