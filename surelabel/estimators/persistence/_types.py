@@ -26,6 +26,7 @@ BIN_MAPPER = "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper"
 #: Our types beside the methods of the registry. The layers above are named and not imported.
 OURS = (
     "surelabel.data.candidates.CandidateSets",
+    "surelabel.distributed.PUREClassifier",
     "surelabel.distributed.SUREClassifier",
     "surelabel.estimators.paloc._GaussianMachines",
     "surelabel.estimators.paloc._Machines",
