@@ -86,6 +86,17 @@ def _say() -> None:
         _said = True
         with suppress(OSError):  # nobody may be there to read it
             os.write(2, message(_verb()).encode())
+        _silence()
+
+
+def _silence() -> None:
+    """Drop what is still written to standard error: event loops and threads that are cut off in
+    their work report that as an error.
+    """
+    with suppress(OSError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 2)
+        os.close(nowhere)
 
 
 def _stop(number: int, _: FrameType | None) -> None:
@@ -94,6 +105,8 @@ def _stop(number: int, _: FrameType | None) -> None:
         return
     stopped = number
     _alarm(GRACE)
+    if logging := sys.modules.get("logging"):  # asyncio logs tasks that it could not end
+        logging.disable()
     if not _done():
         raise Stopped(number)
 
