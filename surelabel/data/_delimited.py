@@ -31,6 +31,8 @@ CELLS = 1 << 18
 #: Key of a table for its dialect, and of a column for its name as written; what has the latter
 #: holds the cells of a text file.
 DIALECT, HEADER = b"surelabel.dialect", b"surelabel.header"
+#: Key of a column for how many columns without name and content stand before and after it.
+EMPTY = b"surelabel.empty"
 
 
 class Dialect(NamedTuple):
@@ -110,13 +112,21 @@ def read_delimited(
     ]
     names = [header[i].strip() for i in kept]
     _check_header(names, source)
+    before = np.diff([-1, *kept]) - 1
+    after = np.zeros_like(before)
+    after[:-1], before[1:], after[-1] = before[1:], 0, len(header) - 1 - kept[-1]
     if not table.num_rows:
         raise TableError(f"{source}: there is a header line, but no row below it")
     if options.quoted:
         _check_quotes(table, options, source)
     fields = [
-        pa.field(name, pa.string(), metadata={HEADER: header[i].encode()})
-        for i, name in zip(kept, names, strict=True)
+        pa.field(
+            name,
+            pa.string(),
+            metadata={HEADER: header[i].encode()}
+            | ({EMPTY: json.dumps(empty).encode()} if any(empty) else {}),
+        )
+        for i, name, *empty in zip(kept, names, before.tolist(), after.tolist(), strict=True)
     ]
     dialect = Dialect(options.delimiter, _newline(content), options.bom, decimal)
     schema = pa.schema(fields, {DIALECT: json.dumps(dialect).encode()})
@@ -163,13 +173,18 @@ class _Options:
         self.bom = content[:3] == codecs.BOM_UTF8
 
     def rows(self, **options: Any) -> Iterator[list[str]]:
-        """The rows as Python's own reader sees them, lazily; empty lines are none."""
+        """The rows as Python's own reader sees them, lazily; empty lines are none, except in a file
+        of one column, where they are empty cells.
+        """
         text = io.TextIOWrapper(
             pa.BufferReader(pa.py_buffer(self.content)), encoding="utf-8-sig", newline=""
         )
         limit = csv.field_size_limit(sys.maxsize)
         try:
-            yield from filter(None, csv.reader(text, delimiter=self.delimiter, **options))
+            rows = csv.reader(text, delimiter=self.delimiter, **options)
+            header = next(filter(None, rows), [])
+            yield header
+            yield from rows if len(header) == 1 else filter(None, rows)
         finally:
             csv.field_size_limit(limit)
 
@@ -177,7 +192,7 @@ class _Options:
         """All rows, the header among them, as text; ``on_bad_row`` is told rows of another width,
         with their number.
         """
-        width = len(next(self.rows(), ()))
+        width = len(next(self.rows()))
         return pa_csv.read_csv(
             pa.BufferReader(pa.py_buffer(self.content)),
             read_options=pa_csv.ReadOptions(
@@ -188,6 +203,7 @@ class _Options:
             parse_options=pa_csv.ParseOptions(
                 delimiter=self.delimiter,
                 newlines_in_values=self.quoted,
+                ignore_empty_lines=width != 1,
                 invalid_row_handler=on_bad_row,
             ),
             convert_options=pa_csv.ConvertOptions(
@@ -304,7 +320,9 @@ def write_delimited(table: pa.Table, file: BinaryIO, dialect: Dialect) -> None:
     names = [
         field.metadata[HEADER].decode() if is_cell(field) else field.name for field in table.schema
     ]
-    header = _quote(pa.array(names), dialect.delimiter).to_pylist()
+    quoted = _quote(pa.array(names), dialect.delimiter).to_pylist()
+    header = [text if name else "" for name, text in zip(names, quoted, strict=True)]
+    header = _with_empty(header, table.schema, "")
     file.write(f"{dialect.delimiter.join(header)}{dialect.newline}".encode())
     for batch in _short(table).to_batches(max_chunksize=ROWS):
         file.write(_lines(batch, dialect))
@@ -319,11 +337,10 @@ def _lines(batch: pa.RecordBatch, dialect: Dialect) -> memoryview:
     """The cells joined: the bytes of all rows in one piece."""
     m, columns, cells = batch.num_rows, batch.columns, []
     for block in blocks(len(columns), m):
-        texts = [as_text(column) for column in columns[block]]
+        texts = [as_text(column, dialect.decimal or ".") for column in columns[block]]
         quoted = _quote(combined(*texts), dialect.delimiter)
         cells += [quoted.slice(i * m, m) for i in range(len(texts))]
-    if len(cells) == 1:  # an empty line would be no row
-        cells = [pc.fill_null(cells[0], '""')]
+    cells = _with_empty(cells, batch.schema, pa.nulls(m, pa.large_string()))
     ends = pa.repeat(pa.scalar(dialect.newline, pa.large_string()), len(cells[0]))
     joined = pc.binary_join_element_wise(
         *cells,
@@ -333,6 +350,17 @@ def _lines(batch: pa.RecordBatch, dialect: Dialect) -> memoryview:
     )
     lines = pc.binary_join_element_wise(joined, ends, pa.scalar("", pa.large_string()))
     return memoryview(lines.buffers()[2])[: pc.sum(pc.binary_length(lines)).as_py()]
+
+
+def _with_empty(cells: list[Any], schema: pa.Schema, empty: Any) -> list[Any]:
+    """The cells of a row, or columns of them, and the empty ones that were read beside them."""
+    if all(EMPTY not in (field.metadata or {}) for field in schema):
+        return cells
+    found = []
+    for field, cell in zip(schema, cells, strict=True):
+        before, after = json.loads((field.metadata or {}).get(EMPTY, b"[0, 0]"))
+        found += [empty] * before + [cell] + [empty] * after
+    return found
 
 
 def _quote(texts: pa.Array, delimiter: str) -> pa.Array:
@@ -347,13 +375,14 @@ def _quote(texts: pa.Array, delimiter: str) -> pa.Array:
     return pc.if_else(needed, quoted, texts)
 
 
-def as_text(column: pa.Array) -> pa.Array:
+def as_text(column: pa.Array, decimal: str = ".") -> pa.Array:
     """Cells as they are written in text; refused by Arrow if they are bytes and no text."""
     kind = column.type
     if pa.types.is_string(kind):
         return column
     if pa.types.is_floating(kind):
-        return pc.if_else(pc.is_nan(column), None, column).cast(pa.string())
+        text = pc.if_else(pc.is_nan(column), None, column).cast(pa.string())
+        return text if decimal == "." else pc.replace_substring(text, ".", decimal)
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         return pc.strftime(column, "%Y-%m-%dT%H:%M:%S%Ez")
     if pa.types.is_nested(kind):

@@ -56,7 +56,8 @@ def _escaped_header(field: pa.Field) -> dict[bytes, bytes] | None:
     """The name as it was written, escaped as well."""
     if not is_cell(field):
         return None
-    return {HEADER: _escaped(pa.array([field.metadata[HEADER].decode()]))[0].as_py().encode()}
+    header = _escaped(pa.array([field.metadata[HEADER].decode()]))[0].as_py()
+    return {**field.metadata, HEADER: header.encode()}
 
 
 def _text_columns(table: pa.Table) -> list[int]:

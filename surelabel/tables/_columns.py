@@ -131,7 +131,9 @@ class Reader:
             return (pc.if_else(absent, None, texts) if pc.any(absent).as_py() else texts), False
         if pa.types.is_floating(held):
             column = pc.if_else(pc.is_nan(column), None, column)
-        elif not (is_plain(held) or pa.types.is_null(held) or pa.types.is_temporal(held)):
+        elif pa.types.is_interval(held) or not (
+            is_plain(held) or pa.types.is_null(held) or pa.types.is_temporal(held)
+        ):
             raise TableError(
                 f"{self.source}: column {name!r} holds {held}, which is no {kind}; leave the "
                 "column out"

@@ -120,7 +120,7 @@ def fit(
     >>> labels = ["cat", "cat", "cat|cow", "cat", "cow", "cow|cat", "cow", "cow"]
     >>> table = pa.table({"size": sizes, "labels": labels})
     >>> fitted = surelabel.fit(table, labels="labels")
-    >>> surelabel.predict(fitted.model, pa.table({"size": [1.15, 8.4]}))["label"].to_pylist()
+    >>> surelabel.predict(fitted, pa.table({"size": [1.15, 8.4]}))["label"].to_pylist()
     ['cat', 'cow']
     """
     spec = find_method(method)
@@ -151,13 +151,13 @@ def fit(
     )
 
 
-def predict(model: Pipeline, frame: Any, *, prefix: str = "") -> Any:
+def predict(model: Any, frame: Any, *, prefix: str = "") -> Any:
     """Label the rows of a table.
 
     Parameters
     ----------
-    model : Pipeline
-        As :func:`fit` made it, or :func:`surelabel.load_model` read it.
+    model : Fitted, Cleaned or Pipeline
+        As :func:`fit` or :func:`clean` made it, or :func:`surelabel.load_model` read it.
     frame : data frame, pyarrow.Table or path
         The table; it has the columns that the model learned from, and any others.
     prefix : str, default=""
@@ -169,6 +169,7 @@ def predict(model: Pipeline, frame: Any, *, prefix: str = "") -> Any:
         The table with the columns ``label``, ``confidence`` (the model's probability of the label)
         and ``second`` (its second choice); of the kind that was given.
     """
+    model = getattr(model, "model", model)
     if not isinstance(model, Pipeline) or not isinstance(model[0], TableEncoder):
         raise ModelFileError(
             "the model did not learn from a table, so it cannot read one; make it with surelabel "

@@ -217,7 +217,14 @@ def test_decimal_commas_are_read_if_told(tmp_path):
     assert refusal(tmp_path, "a\n1\n", decimal=";") == "decimals follow a point or a comma, not ';'"
 
 
-def test_header_names_lose_blanks_and_empty_columns_without_name_go(tmp_path):
+def test_new_numbers_follow_the_decimal_comma(tmp_path):
+    table = content_of(tmp_path, "a;b\n1,5;2\n", decimal=",")
+    table = table.append_column("confidence", pa.array([0.25])).append_column("n", pa.array([3]))
+    write_table(table, tmp_path / "b.csv")
+    assert (tmp_path / "b.csv").read_text() == "a;b;confidence;n\n1,5;2;0,25;3\n"
+
+
+def test_header_names_lose_blanks_and_empty_columns_without_name_are_none(tmp_path):
     assert content_of(tmp_path, "a, b ,,\n1,2,,\n3,4,,\n").to_pydict() == {
         "a": ["1", "3"],
         "b": ["2", "4"],
@@ -550,6 +557,24 @@ def test_csv_passes_through_byte_by_byte(tmp_path):
     assert b"surelabel" not in (tmp_path / "b.csv").read_bytes()
     write_table(table, tmp_path / "b.parquet")
     assert not pq.read_metadata(tmp_path / "b.parquet").metadata.get(b"surelabel.source")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a\nx\n\ny\n",  # in a file of one column an empty line is an empty cell
+        "a\r\nx\r\n\r\ny\r\n",
+        'a\nx\n\n""\n\n',
+        "a,b,\n1,2,\n3,4,\n",
+        ",,a,,b,,\n,,1,,2,,\n",
+        ",a,b\n0,1,2\n",
+    ],
+)
+def test_empty_cells_and_columns_stay_where_they_were(tmp_path, text):
+    table = content_of(tmp_path, text)
+    write_table(table, tmp_path / "b.csv")
+    assert (tmp_path / "b.csv").read_bytes() == text.encode()
+    assert table.num_rows == text.count("\n") - 1
 
 
 def test_what_csv_has_no_form_for_is_written_as_json_or_empty(tmp_path):

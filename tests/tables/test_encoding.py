@@ -375,6 +375,11 @@ def test_types_that_mean_the_same_are_taken(columns):
             "column 'category' holds struct<a: int64>, which is no category",
         ),
         (
+            "category",
+            [pa.MonthDayNano([1, 2, 3])] * 2,
+            "column 'category' holds month_day_nano_interval, which is no category",
+        ),
+        (
             "vector",
             [[1.0] * 5, [1.0] * 4],
             "row 2, column 'vector': a vector of 4 numbers where 5 are expected",
