@@ -65,7 +65,7 @@ def clean(
         float,
         typer.Option(metavar="SHARE", help="Labels are certain if their error is below this."),
     ] = 0.02,
-    method: Method = "SURE",
+    method: Method = "PURE",
     prefix: Prefix = "",
     escape_formulas: Escape = False,
     json: Json = False,

@@ -26,7 +26,7 @@ def fit(
         ),
     ],
     options: TableOptions,
-    method: Method = "SURE",
+    method: Method = "PURE",
     json: Json = False,
 ) -> None:
     """Learn a model from a table, and save it with all that it needs to label new tables.

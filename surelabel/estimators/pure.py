@@ -9,6 +9,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -31,6 +32,7 @@ from ._lowrank import draw, draw_rows, generator
 from ._registry import Method
 
 CALIBRATION_ROWS = 2000  # rows that find the scale of the probabilities
+TINY = 1e-30
 
 
 class PUREClassifier(KernelClassifier):
@@ -219,7 +221,7 @@ class PUREClassifier(KernelClassifier):
         every[self.support_], every[unused] = decisions, self._outputs(X[unused])
         return every
 
-    def leave_one_out(self, X: Any) -> np.ndarray:
+    def leave_one_out(self, X: Any, together: Any = None) -> np.ndarray:
         """Outputs of the training rows by the model without the row, for training rows that are
         given again: what ``loo_decision_`` has where it is there.
 
@@ -227,6 +229,9 @@ class PUREClassifier(KernelClassifier):
         ----------
         X : array-like of shape (m, n)
             The training instances, as at ``fit``; also larger than memory.
+        together : array-like of int of shape (m,), default=None
+            Rows of the same features may have the same number, from 0 on: then the model is without
+            all of them.
 
         Returns
         -------
@@ -241,9 +246,24 @@ class PUREClassifier(KernelClassifier):
             )
         if self.kernel == "auto":
             return _mean(
-                member.leave_one_out(self._rescaled(X, k)) for k, member in enumerate(self.members_)
+                member.leave_one_out(self._rescaled(X, k), together)
+                for k, member in enumerate(self.members_)
             )
-        return without_row(self.confidence_.toarray(), self._outputs(X), self.leverage_[:, None])
+        fitted = self.confidence_
+        if not self.max_iter:  # to even shares
+            sizes, fitted = np.diff(fitted.indptr), fitted.copy()
+            fitted.data = np.repeat(1 / sizes, sizes).astype(fitted.dtype)
+        confidence, leverage = fitted.toarray(), self.leverage_[:, None]
+        if together is not None:
+            # Outputs of equal rows are alike, f = Σ h_j p_j + (1 - Σ h_j) f_without.
+            numbers = np.asarray(together)
+            member_of = sparse.csr_array(
+                (np.ones_like(self.leverage_), (numbers, np.arange(X.shape[0])))
+            )
+            total = member_of @ leverage
+            confidence = ((member_of @ (leverage * confidence)) / np.maximum(total, TINY))[numbers]
+            leverage = total[numbers]
+        return without_row(confidence, self._outputs(X), leverage)
 
     def _group_numbers(self, groups: Any, candidates: CandidateSets) -> np.ndarray | None:
         """The number of each row's group, counted from 0; None without groups."""
@@ -311,7 +331,8 @@ class PUREClassifier(KernelClassifier):
         known = candidates[drawn]
         P = np.zeros(known.shape, confidence.dtype)
         entries = np.isin(candidates.rows, drawn)
-        P[known.rows, known.indices] = confidence[entries]
+        even = 1 / known.sizes[known.rows]  # what the model was fitted to without a step
+        P[known.rows, known.indices] = confidence[entries] if self.max_iter else even
         outputs = without_row(P, self._outputs(sample), self.leverage_[drawn][:, None])
         self._calibrate(outputs, known, None if weight is None else weight[drawn])
 
@@ -423,4 +444,5 @@ METHOD = Method(
     reference="This project: docs/pure.md.",
     idea="kernel ridge on confidences, each decided by the model without its row",
     cost="one m × m Cholesky factor and its inverse for each of up to 3 kernels; linear: n × n",
+    many_rows={"solver": "nystroem"},
 )

@@ -23,6 +23,9 @@ from ..solvers.segments import row_sum
 #: Partners drawn for each row, and rows used at most: more of either moves the result by less than
 #: its own uncertainty.
 PARTNERS, MAX_ROWS = 8, 5000
+#: The share of sets that lack the truth begins at 0 of so many, and ends where sets that say
+#: nothing would explain as much.
+PRIOR_ROWS, MOST_LACKING = 20, 0.3
 #: Probabilities below this are read as this.
 FLOOR = 1e-12
 
@@ -103,6 +106,68 @@ def fit_calibration(
         loss_and_gradient, start, jac=True, method="L-BFGS-B", bounds=bounds
     ).x
     return Calibration(float(np.exp(found[0])), found[1:-1], float(expit(found[-1])))
+
+
+def without_truth(
+    proba: np.ndarray, candidates: CandidateSets, gold: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """Probability that the set of a row lacks its true label, for each row.
+
+    With ``p = softmax(sharpness · log q)``, a set ``S`` of s labels that holds the truth has the
+    likelihood ``(1 - share) p(S)``, one that lacks it ``share (1 - p(S)) s / (l - s)``: given the
+    truth, the former is one of C(l-1, s-1) sets, the latter one of C(l-1, s). Sharpness and share
+    are those of the highest likelihood over all rows. Where the truth is known, it says whether the
+    set lacks it.
+
+    Parameters
+    ----------
+    proba : ndarray of shape (m, l)
+        Probabilities ``q`` from models that did not learn from the row.
+    candidates : CandidateSets
+        The candidates as given.
+    gold : ndarray of shape (m,)
+        The true label where it is known, else -1.
+    rng : numpy Generator
+        Draws rows.
+
+    Returns
+    -------
+    ndarray of shape (m,)
+        Also for rows of known truth it is what would be said without that.
+    """
+    m, l = candidates.shape
+    ratio = candidates.sizes / np.maximum(l - candidates.sizes, 1) * (candidates.sizes < l)
+
+    def mass(log_sharpness: float, rows: np.ndarray) -> np.ndarray:
+        scores = np.exp(log_sharpness) * np.log(np.maximum(proba[rows].astype(float), FLOOR))
+        inside = candidates[rows].to_indicator().astype(bool)
+        return np.clip(np.sum(softmax(scores, axis=1), axis=1, where=inside), FLOOR, 1 - FLOOR)
+
+    known = np.flatnonzero(gold >= 0)
+    lacking = int(np.sum(~candidates[known].contains(candidates.classes[gold[known]])))
+    doubtful = np.flatnonzero(gold < 0)
+    sample = np.sort(rng.permutation(doubtful)[:MAX_ROWS])
+
+    def loss(parameters: np.ndarray) -> float:
+        log_sharpness, share = parameters[0], expit(parameters[1])
+        inside = mass(log_sharpness, sample)
+        both = (1 - share) * inside + share * (1 - inside) * ratio[sample]
+        seen = lacking * np.log(share) + (PRIOR_ROWS + len(known) - lacking) * np.log1p(-share)
+        return float(0.5 * log_sharpness**2 - seen - np.log(both).sum())
+
+    bounds = [(-4, 4), (-9, logit(MOST_LACKING))]
+    tried = [
+        optimize.minimize(loss, [start, -4.0], method="Nelder-Mead", bounds=bounds)
+        for start in (0.0, 1.5)
+    ]
+    log_sharpness, logit_share = min(tried, key=lambda result: float(result.fun)).x
+    share, found = float(expit(logit_share)), np.empty(m)
+    for start in range(0, m, MAX_ROWS):
+        rows = np.arange(start, min(start + MAX_ROWS, m))
+        inside = mass(log_sharpness, rows)
+        lacks = share * (1 - inside) * ratio[rows]
+        found[rows] = lacks / ((1 - share) * inside + lacks)
+    return found
 
 
 def _partners(candidates: CandidateSets, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:

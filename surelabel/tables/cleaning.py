@@ -18,15 +18,19 @@ from ..data.candidates import CandidateSets
 from ..data.forms import to_form
 from ..data.labelling import Labels
 from ..data.table_files import to_frame
-from ..estimators import SUREClassifier
+from ..estimators import Method, SUREClassifier
 from ..evaluation.metrics import expected_calibration_error
 from ..exceptions import InputError, ParameterError
 from ..progress import stage, track
 from ..text import count, percent
 from .annotators import AnnotatorAgreement, annotator_agreement
 from .comparison import (
+    chosen_parameters,
     convergence_warnings_ignored,
     find_method,
+    has_closed_form,
+    large_parameters,
+    left_out_proba,
     sample_rows,
     search,
     with_gold,
@@ -44,8 +48,6 @@ LIKELY_FROM = 0.75
 #: Rows that parameters are chosen on at most: below 2000, where the search has its threads to
 #: itself.
 CHOOSE_ROWS = 1900
-#: From here on an exact fit takes longer than a fit by landmarks.
-EXACT_ROWS = 6000
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -321,7 +323,7 @@ NEW_COLUMNS = (
 def clean(
     frame: Any,
     *,
-    method: str = "SURE",
+    method: str = "PURE",
     max_error: float = 0.02,
     prefix: str = "",
     random_state: int = 0,
@@ -341,7 +343,7 @@ def clean(
     ----------
     frame : data frame, pyarrow.Table or path
         The table.
-    method : str, default="SURE"
+    method : str, default="PURE"
         A name in :func:`surelabel.all_methods`.
     max_error : float, default=0.02
         Labels whose estimated error is at most this are certain.
@@ -418,16 +420,17 @@ def choose_labels(
     X: Any,
     labels: Labels,
     *,
-    method: str = "SURE",
+    method: str = "PURE",
     max_error: float = 0.02,
     random_state: int = 0,
     verbose: bool = False,
 ) -> ChosenLabels:
     """Choose a label for every row, and say how sure it is.
 
-    Parameters are chosen by cross-validation on candidates. Every row is then judged by a model
-    that did not learn from it (:mod:`surelabel.tables.judging`); rows with equal features are
-    always left out together. The final model learns from all.
+    Every row is judged by a model that did not learn from it (:mod:`surelabel.tables.judging`);
+    rows with equal features are always left out together. PURE has such models in closed form; for
+    other methods parameters are chosen by cross-validation on candidates, and folds are left out.
+    The final model learns from all.
 
     Parameters
     ----------
@@ -435,7 +438,7 @@ def choose_labels(
         The instances.
     labels : Labels
         What is known of their labels.
-    method : str, default="SURE"
+    method : str, default="PURE"
         A name in :func:`surelabel.all_methods`.
     max_error : float, default=0.02
         Keep labels whose estimated error is at most this.
@@ -450,33 +453,33 @@ def choose_labels(
     """
     X, spec = _check(X, labels, max_error), find_method(method)
     seconds: dict[str, float] = {}
-    known = with_gold(labels)
-    with stage("choose parameters", seconds, verbose=verbose):
-        groups = equal_rows(X)
-        rows = sample_rows(known, CHOOSE_ROWS, random_state)
-        chosen = search(spec, X[rows], known[rows], _folds(groups[rows], random_state))
-    parameters = chosen.parameters | (dict(spec.many_rows) if len(X) > EXACT_ROWS else {})
-    model = spec.estimator(**parameters)
-    with stage("judge rows", seconds, verbose=False):
-        folds = _folds(groups, random_state)
-        models = [model] if labels.votes is not None else [model, _even_shares(model)]
-        proba, *even = _left_out(models, X, known, folds, verbose)
+    known, groups = with_gold(labels), equal_rows(X)
+    judged = _by_closed_form if has_closed_form(spec) else _by_folds
+    left_out = judged(
+        spec,
+        X,
+        known,
+        groups,
+        even=labels.votes is None,
+        random_state=random_state,
+        seconds=seconds,
+        verbose=verbose,
+    )
     with stage("calibrate", seconds, verbose=verbose):
-        found = judge(proba, labels, known, np.random.default_rng(random_state), *even)
-    with stage("fit", seconds, verbose=verbose):
-        model.fit(X, known)
+        rng = np.random.default_rng(random_state)
+        found = judge(left_out.proba, labels, known, rng, left_out.even)
     return _chosen(
         found,
         labels,
         max_error=max_error,
         duplicate=conflicts(groups, labels.candidates),
-        objective_path=getattr(model, "objective_path_", np.empty(0)),
-        delta_path=getattr(model, "delta_path_", np.empty(0)),
+        objective_path=getattr(left_out.model, "objective_path_", np.empty(0)),
+        delta_path=getattr(left_out.model, "delta_path_", np.empty(0)),
         seconds=seconds,
-        classifier=model,
+        classifier=left_out.model,
         method=method,
-        parameters=parameters,
-        cv_score=chosen.covering_rate,
+        parameters=left_out.parameters,
+        cv_score=left_out.covering_rate,
     )
 
 
@@ -502,14 +505,19 @@ def _check(X: Any, labels: Labels, max_error: float) -> np.ndarray:
     return X
 
 
-def _folds(groups: np.ndarray, random_state: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Folds that never part a group of equal rows: ten of few groups, three of very many."""
-    names, numbers = np.unique(groups, return_inverse=True)
-    if len(names) < 4:
+def _check_different(groups: np.ndarray) -> None:
+    n_different = len(np.unique(groups))
+    if n_different < 4:
         raise InputError(
-            f"there are {len(names)} different row(s) of features: too few to learn from some and "
+            f"there are {n_different} different row(s) of features: too few to learn from some and "
             "judge others"
         )
+
+
+def _folds(groups: np.ndarray, random_state: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Folds that never part a group of equal rows: ten of few groups, three of very many."""
+    _check_different(groups)
+    names, numbers = np.unique(groups, return_inverse=True)
     n_folds = min(10 if len(names) < 200 else 5 if len(names) < 50_000 else 3, len(names))
     fold = np.empty(len(names), np.int64)
     for f, (_, left_out) in enumerate(
@@ -522,10 +530,85 @@ def _folds(groups: np.ndarray, random_state: int) -> list[tuple[np.ndarray, np.n
     ]
 
 
+@dataclass(frozen=True)
+class _LeftOut:
+    """A model of all rows, and what is said of each by models that did not learn from it."""
+
+    model: Any
+    parameters: dict[str, Any]
+    covering_rate: float
+    proba: np.ndarray
+    even: np.ndarray | None
+
+
+def _by_closed_form(
+    method: Method,
+    X: np.ndarray,
+    known: CandidateSets,
+    groups: np.ndarray,
+    *,
+    even: bool,
+    random_state: int,
+    seconds: dict[str, float],
+    verbose: bool,
+) -> _LeftOut:
+    """By a method that has the outputs without a row in closed form."""
+    _check_different(groups)
+    parameters = large_parameters(method, len(X))
+    model = method.estimator(**parameters)
+    with stage("fit", seconds, verbose=verbose):
+        model.fit(X, known)
+    with stage("judge rows", seconds, verbose=verbose):
+        proba = left_out_proba(model, X, groups)
+        shares = None
+        if even:
+            shares = left_out_proba(_even_shares(model).fit(X, known), X, groups)
+    return _LeftOut(
+        model=model,
+        parameters=parameters | chosen_parameters(model),
+        covering_rate=float(np.mean(known.contains(known.classes[proba.argmax(axis=1)]))),
+        proba=proba,
+        even=shares,
+    )
+
+
+def _by_folds(
+    method: Method,
+    X: np.ndarray,
+    known: CandidateSets,
+    groups: np.ndarray,
+    *,
+    even: bool,
+    random_state: int,
+    seconds: dict[str, float],
+    verbose: bool,
+) -> _LeftOut:
+    """By models of the other folds, with parameters found on a part of the rows."""
+    with stage("choose parameters", seconds, verbose=verbose):
+        rows = sample_rows(known, CHOOSE_ROWS, random_state)
+        chosen = search(method, X[rows], known[rows], _folds(groups[rows], random_state))
+    parameters = chosen.parameters | large_parameters(method, len(X))
+    model = method.estimator(**parameters)
+    with stage("judge rows", seconds, verbose=False):
+        models = [model, _even_shares(model)] if even else [model]
+        proba, *shares = _left_out(models, X, known, _folds(groups, random_state), verbose)
+    with stage("fit", seconds, verbose=verbose):
+        model.fit(X, known)
+    return _LeftOut(
+        model=model,
+        parameters=parameters,
+        covering_rate=chosen.covering_rate,
+        proba=proba,
+        even=shares[0] if even else None,
+    )
+
+
 def _even_shares(model: Any) -> Any:
     """The first step of a model alone, fitted to even shares of the candidates, or that of SURE
     where the method has no such start: a model that never prefers one candidate.
     """
+    if hasattr(model, "leave_one_out"):
+        return clone(model).set_params(max_iter=0)
     base = clone(model) if "init" in model.get_params() else SUREClassifier()
     return base.set_params(init="uniform", max_iter=1)
 

@@ -11,6 +11,7 @@ from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
+from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, cross_validate
 
@@ -24,6 +25,9 @@ from ..progress import track
 from ..text import count, did_you_mean, percent
 from .overview import Listing, Overview, Result, named, parameters
 from .reading import Columns, TableRead, separate_names
+
+#: From here on an exact fit takes longer than a fit by landmarks.
+EXACT_ROWS = 6000
 
 
 @dataclass(frozen=True)
@@ -322,6 +326,33 @@ def search(
         seconds=perf_counter() - start,
         n_rows=len(X),
     )
+
+
+def has_closed_form(method: Method) -> bool:
+    """Whether a method says of each row what a model without it would say, and needs no folds."""
+    return hasattr(method.estimator, "leave_one_out")
+
+
+def left_out_proba(model: Any, X: np.ndarray, together: np.ndarray) -> np.ndarray:
+    """Probabilities of the rows that a model was fitted to, each by the model without it and
+    without all that have its number in ``together``.
+    """
+    outputs = model.leave_one_out(X, together)
+    return np.asarray(softmax((model.scale_ * outputs).astype(np.float32), axis=1))
+
+
+def chosen_parameters(model: Any) -> dict[str, Any]:
+    """What a model with a choice of its own has chosen."""
+    return {
+        "kernels": [
+            f"{part['scaling']} {part['kernel']} β={part['beta']:g}" for part in model.kernels_
+        ]
+    }
+
+
+def large_parameters(method: Method, n_rows: int) -> dict[str, Any]:
+    """Parameters that a method needs for so many rows."""
+    return dict(method.many_rows) if n_rows > EXACT_ROWS else {}
 
 
 def find_method(name: str) -> Method:

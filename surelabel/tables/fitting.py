@@ -13,7 +13,16 @@ from ..data.table_files import source_of, to_frame
 from ..exceptions import CandidateError, ModelFileError
 from ..progress import stage
 from ..text import count, percent
-from .comparison import compare_methods, find_method, with_gold
+from .comparison import (
+    chosen_parameters,
+    compare_methods,
+    find_method,
+    has_closed_form,
+    large_parameters,
+    left_out_proba,
+    with_gold,
+)
+from .duplicates import equal_rows
 from .encoding import Feature, TableEncoder
 from .new_columns import add_columns, check_new_columns, label_column, rounded
 from .overview import Overview, Result, kinds, named, parameters, times
@@ -88,7 +97,7 @@ class Fitted(Result):
 def fit(
     frame: Any,
     *,
-    method: str = "SURE",
+    method: str = "PURE",
     random_state: int = 0,
     verbose: bool = False,
     **columns: Unpack[Columns],
@@ -99,7 +108,7 @@ def fit(
     ----------
     frame : data frame, pyarrow.Table or path
         The table.
-    method : str, default="SURE"
+    method : str, default="PURE"
         A name in :func:`surelabel.all_methods`.
     random_state : int, default=0
         Seed.
@@ -130,23 +139,31 @@ def fit(
     with read.named():
         with stage("encode", seconds, verbose=verbose):
             encoder, X = read.encoded()
-        with stage("choose parameters", seconds, verbose=verbose):
-            known = with_gold(read.labels)
-            chosen = compare_methods(
-                X, known, methods=[method], folds=min(5, len(X)), random_state=random_state
-            )[0]
-            if chosen.error:
-                raise CandidateError(chosen.error)
-        with stage("fit", seconds, verbose=verbose):
-            classifier = spec.estimator(**chosen.parameters).fit(X, known)
+        known = with_gold(read.labels)
+        if has_closed_form(spec):
+            with stage("fit", seconds, verbose=verbose):
+                classifier = spec.estimator(**large_parameters(spec, len(X))).fit(X, known)
+                proba = left_out_proba(classifier, X, equal_rows(X))
+            chosen = chosen_parameters(classifier)
+            score = float(np.mean(known.contains(known.classes[proba.argmax(axis=1)])))
+        else:
+            with stage("choose parameters", seconds, verbose=verbose):
+                result = compare_methods(
+                    X, known, methods=[method], folds=min(5, len(X)), random_state=random_state
+                )[0]
+                if result.error:
+                    raise CandidateError(result.error)
+                chosen, score = result.parameters, result.covering_rate
+            with stage("fit", seconds, verbose=verbose):
+                classifier = spec.estimator(**chosen).fit(X, known)
     return Fitted(
         model=Pipeline([("encoder", encoder), ("classifier", classifier)]),
         features=read.features,
         n_rows=len(X),
         classes=known.classes,
         method=method,
-        parameters=chosen.parameters,
-        cv_score=chosen.covering_rate,
+        parameters=chosen,
+        cv_score=score,
         seconds=seconds,
     )
 

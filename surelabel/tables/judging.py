@@ -25,16 +25,11 @@ from ..data.candidates import CandidateSets
 from ..solvers.scale import row_softmax
 from ..solvers.segments import row_argmax, row_sum
 from .annotators import vote_likelihood
-from .calibration import FLOOR, fit_calibration, fit_gold, separable
+from .calibration import FLOOR, fit_calibration, fit_gold, separable, without_truth
 
 if TYPE_CHECKING:
     from ..data.labelling import Labels
 
-#: The candidates are blamed for contradictions with the features up to this share of rows; beyond
-#: it, the model is.
-TRUSTED_SETS = 0.05
-#: So many gold rows outweigh what the contradictions say about how often a set lacks the truth.
-GOLD_ROWS = 20
 #: Annotators share mistakes, so their votes count for less than independent ones would. With half
 #: of all mistakes shared, 0.7 keeps the promised error on more problems than 1, and keeps more rows
 #: than 0.5 (``benchmarks/cleaning.py --crowds``).
@@ -106,9 +101,13 @@ def judge(
     Judgement
     """
     candidates = labels.candidates
-    calibration = fit_calibration(proba, known, rng)
-    proba = calibration(proba)
-    posterior = _posterior(proba, labels, calibration.failure, rng)
+    lacks = np.zeros(len(proba))
+    if labels.votes is None:
+        lacks = without_truth(proba, candidates, labels.gold, rng)
+    trusted = (lacks < 0.5) | (labels.gold >= 0)
+    # Sets without the truth say nothing of how well the labels of a set are told apart.
+    proba = fit_calibration(proba[trusted], known[np.flatnonzero(trusted)], rng)(proba)
+    posterior = _posterior(proba, labels, lacks, rng)
     mass = posterior[candidates.rows, candidates.indices].astype(float)
     best = row_argmax(mass, candidates.indptr)
     label, first = candidates.indices[best].astype(np.int64), mass[best]
@@ -143,29 +142,20 @@ def judge(
 
 
 def _posterior(
-    proba: np.ndarray, labels: Labels, failure: float, rng: np.random.Generator
+    proba: np.ndarray, labels: Labels, lacks: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
     """Probabilities of all classes, given features and candidates or votes."""
-    candidates, scores = labels.candidates, np.log(proba)
     if labels.votes is not None:
+        scores = np.log(proba)
         scores += VOTE_WEIGHT * vote_likelihood(labels.votes, proba, labels.gold, rng)
         return softmax(scores, axis=1)
-    gold = np.flatnonzero(labels.gold >= 0)
-    lacking = (
-        ~candidates.to_sparse()[gold, labels.gold[gold]].astype(bool)
-        if len(gold)
-        else np.empty(0, bool)
-    )
-    share = (lacking.sum() + GOLD_ROWS * min(failure, TRUSTED_SETS)) / (len(gold) + GOLD_ROWS)
-    # A set of s labels that holds a given truth is one of C(l-1, s-1), one that lacks it of C(l-1,
-    # s): the ratio is s / (l - s).
-    sizes, l = candidates.sizes, candidates.shape[1]
-    evidence = np.log(
-        np.maximum(share / (1 - share) * sizes / np.maximum(l - sizes, 1), 1e-12)
-    ).astype(scores.dtype)
-    scores += evidence[:, None]
-    scores[candidates.rows, candidates.indices] -= evidence[candidates.rows]
-    return softmax(scores, axis=1)
+    inside = labels.candidates.to_indicator().astype(bool)
+    posterior = np.empty_like(proba)
+    for part, share in ((inside, 1 - lacks), (~inside, lacks)):
+        total = np.sum(proba, axis=1, where=part)
+        weight = (share / np.maximum(total, FLOOR)).astype(proba.dtype)
+        np.multiply(proba, weight[:, None], out=posterior, where=part)
+    return posterior
 
 
 def _confirmed(even: np.ndarray, candidates: CandidateSets, best: np.ndarray) -> np.ndarray:

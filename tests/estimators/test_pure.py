@@ -64,6 +64,33 @@ def test_left_out_outputs_equal_a_refit(iris):
     np.testing.assert_allclose(model.leave_one_out(X), model.loo_decision_, atol=1e-10)
 
 
+@pytest.mark.parametrize("solver", ["auto", "nystroem"])
+def test_left_out_outputs_without_a_step(iris, solver):
+    """The model stays at even shares; its confidences are one step further."""
+    X, _, candidates = iris
+    parameters = {"kernel": "rbf", "gamma": 0.3, "n_components": 150}
+    exact = PUREClassifier(max_iter=0, **parameters).fit(X, candidates)
+    model = PUREClassifier(max_iter=0, solver=solver, **parameters).fit(X, candidates)
+    np.testing.assert_allclose(model.leave_one_out(X), exact.loo_decision_, atol=1e-4)
+    np.testing.assert_allclose(model.scale_, exact.scale_, rtol=1e-2)
+
+
+def test_equal_rows_can_be_left_out_together(iris):
+    X, y, _ = iris
+    twins = np.array([0, 60, 60, 140])
+    X, y = np.concatenate([X, X[twins]]), np.concatenate([y, [1, 0, 2, 2]])
+    numbers = np.unique(X, axis=0, return_inverse=True)[1].ravel()
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(X))
+    model = PUREClassifier(kernel="rbf", gamma=0.3).fit(X, y, sample_weight=weight)
+    found = model.leave_one_out(X, numbers)
+    for row in (0, 60, 140, 5):
+        others = numbers != numbers[row]
+        refit = PUREClassifier(kernel="rbf", gamma=0.3)
+        refit.fit(X[others], y[others], sample_weight=weight[others])
+        for twin in np.flatnonzero(~others):
+            np.testing.assert_allclose(found[twin], refit.decision_function(X[[row]])[0])
+
+
 def test_bank(digits):
     X, y, candidates = digits
     model = PUREClassifier(n_jobs=1).fit(X[:300], candidates[:300])
