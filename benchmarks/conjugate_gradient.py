@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from surelabel import SUREClassifier, make_partial
 from surelabel.data import catalog
 from surelabel.evaluation.protocol import make_folds
-from surelabel.solvers.confidence import CandidateBlocks
+from surelabel.solvers.confidence import SortedSets
 from surelabel.solvers.features import Landmarks
 from surelabel.solvers.kernels import kernel_matrix
 from surelabel.solvers.passes import ordered_map
@@ -116,15 +116,15 @@ def main(dataset, lam=0.3, beta=0.05, tol=1e-2):
 
     started = time.perf_counter()
     cg = ConjugateGradients(train, model.gamma_, beta)
-    blocks = CandidateBlocks(known.indptr, known.indices, known.shape[1], None, X.dtype)
+    sets = SortedSets(known.indptr, known.indices, known.shape[1], None, X.dtype)
     A = np.zeros(known.shape)
-    p = blocks.initial("candidates", 1)
+    p = sets.initial("candidates", 1)
     for number in range(1, model.n_iter_ + 1):
         P = np.zeros(known.shape)
-        P[known.rows, known.indices] = blocks.all_entries(p[0])
+        P[known.rows, known.indices] = sets.all_entries(p[0])
         A = cg.solve(P, A, tol)
         q = (P - beta * A)[known.rows, known.indices]  # Q = P - βA for the exact A
-        p = blocks.project(blocks.ambiguous_entries(q)[None], np.array([lam]))
+        p = sets.project(sets.ambiguous_entries(q)[None], np.array([lam]))
         seconds = time.perf_counter() - started
         b = P.mean(axis=0) - cg.kernel_times(A).mean(axis=0)
         accuracy = np.mean(known.classes[(cg._kernel(test, train) @ A + b).argmax(axis=1)] == y)

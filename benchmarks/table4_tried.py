@@ -104,7 +104,7 @@ class ProbablePALOC(PALOCClassifier):
         pairs = X.shape[1] == self.n_features_in_
         return _Machines(ProbableSVM()) if pairs else super()._machines(X)
 
-    def _block_scores(self, X):
+    def _outputs(self, X):
         outputs = self._pairs.outputs(X)  # 2 p - 1 for the first of the two labels
         yes = self._labels.outputs(np.hstack([X, outputs])) > 0
         scores = np.zeros(yes.shape)
@@ -187,10 +187,10 @@ class ValuedPALOC(PALOCClassifier):
 
     votes, yes, value = 1, 0, 10
 
-    def _block_scores(self, X):
+    def _outputs(self, X):
         outputs = self._pairs.outputs(X)
         values = self._labels.outputs(np.hstack([X, outputs]))
-        votes = super()._block_scores(X) - self.mu * (values > 0)
+        votes = super()._outputs(X) - self.mu * (values > 0)
         return self.votes * votes + self.yes * (values > 0) + self.value * values
 
 

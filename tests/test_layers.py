@@ -10,10 +10,13 @@ import pytest
 
 import surelabel
 
-LAYERS = ["solvers", "data", "evaluation", "estimators", "experiments", "report", "tables", "cli"]
+LAYERS = [
+    "solvers", "data", "evaluation", "estimators", "distributed", "experiments", "report", "tables",
+    "cli",
+]  # fmt: skip
 ROOT = Path(surelabel.__file__).parent
 #: Files beside the folders, and the folder above which each stands; others stand below all.
-ROOT_FILES = {"distributed": "estimators", "__main__": "cli", "__init__": "cli"}
+ROOT_FILES = {"__main__": "cli", "__init__": "cli"}
 #: Uses every public name but the jobs on tables, which need pyarrow.
 ALL_BUT_TABLES = (
     "import sys, surelabel; "

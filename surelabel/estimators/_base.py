@@ -13,11 +13,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import get_tags
+from sklearn.utils import gen_batches, get_tags
 from sklearn.utils._param_validation import Interval, InvalidParameterError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..data.candidates import CandidateSets, as_candidates
+from ..data.finite import check_finite, check_not_vanishing, finite_blocks
 from ..data.rows import Rows
 from ..evaluation.metrics import covering_rate, row_weights
 from ..exceptions import (
@@ -28,10 +29,9 @@ from ..exceptions import (
     ParameterError,
     first_few,
 )
+from ..solvers.blocks import block_rows
 from ..solvers.memory import available_memory
 from ..solvers.segments import row_argmax, row_max, row_normalise
-
-CELLS = 2**22  # numbers in a block of rows that are read at a time
 
 #: What a parameter ``n_jobs`` may be: -1 is one for every core, as everywhere in scikit-learn.
 N_JOBS = [
@@ -50,7 +50,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         Learn, store the fitted attributes, and return the confidence of every candidate entry
         (aligned with ``candidates.indices``, each row on the probability simplex).
     ``_outputs(X) -> ndarray of shape (n, l)``
-        Scores of new instances, one column per class; the largest is the prediction.
+        Scores of new instances, one column per class; the largest is the prediction. Called with
+        a block of rows at a time, so that what a row takes (``_width``) stays small in sum.
 
     and overrides ``_probabilities`` where it has better probabilities than normalised positive
     scores.
@@ -161,9 +162,29 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     # ---------------------------------------------------------------- predict
 
-    def _scores(self, X: Any) -> np.ndarray:
+    def _checked(self, X: Any) -> Any:
         check_is_fitted(self)
-        return self._outputs(self._validate_X(X, reset=False))
+        return self._validate_X(X, reset=False)
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """Outputs of all instances, which have been validated."""
+        return np.concatenate(list(self._output_blocks(X)))
+
+    def _output_blocks(self, X: Any) -> Iterator[np.ndarray]:
+        """Outputs of all instances in order, a block of rows at a time."""
+        return map(self._outputs, self._row_blocks(X))
+
+    def _row_blocks(self, X: Any) -> Iterator[Any]:
+        step = block_rows(self._width())
+        if isinstance(X, Rows):
+            return finite_blocks(X, step)
+        if X.shape[0] <= step:
+            return iter([X])
+        return (X[rows] for rows in gen_batches(X.shape[0], step))
+
+    def _width(self) -> int:
+        """How many numbers the outputs of one row are made of."""
+        return max(int(self.n_features_in_), len(self.classes_))
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores of the classes.
@@ -178,23 +199,27 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         ndarray of shape (n_samples, l), or (n_samples,) for two classes
             As scikit-learn has it: with two classes, how much the second exceeds the first.
         """
-        scores = self._scores(X)
+        scores = self._scores(self._checked(X))
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict(self, X: Any) -> np.ndarray:
         """The most likely label of each instance (ties go to the first class).
 
+        Scores of a block of rows are dropped when its labels are known, so memory does not grow
+        with the number of rows.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n)
-            The instances.
+            The instances; for SURE, PURE and the linear methods also a memory map, an h5py or Zarr
+            array or a Parquet data set larger than memory.
 
         Returns
         -------
         ndarray of shape (n_samples,)
         """
-        scores = self._scores(X)
-        return np.asarray(self.classes_[scores.argmax(axis=1)])
+        best = [scores.argmax(axis=1) for scores in self._output_blocks(self._checked(X))]
+        return np.asarray(self.classes_[np.concatenate(best)])
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes; their arg max is ``predict``.
@@ -208,7 +233,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         -------
         ndarray of shape (n_samples, l)
         """
-        return self._probabilities(self._scores(X))
+        return self._probabilities(self._scores(self._checked(X)))
 
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Positive part of the scores, normalised; an instance without a positive score is spread
@@ -310,7 +335,7 @@ class WeightedPartialLabelClassifier(PartialLabelClassifier):
     ) -> np.ndarray:
         """As :meth:`_confidence_of`, for the wanted rows of a source that is read in blocks."""
         start, parts = 0, []
-        for X in rows.blocks(max(1, CELLS // max(rows.shape[1], candidates.shape[1]))):
+        for X in rows.blocks(block_rows(max(rows.shape[1], candidates.shape[1]))):
             here = np.flatnonzero(wanted[start : start + len(X)])
             if len(here):
                 parts.append(self._confidence_of(X[here], candidates[start + here]))
@@ -321,18 +346,8 @@ class WeightedPartialLabelClassifier(PartialLabelClassifier):
         """Confidence of rows that were not learned from: the model's probabilities, renormalised
         over the candidates.
         """
-        proba = self._probabilities(self._outputs(X))[candidates.rows, candidates.indices]
+        proba = self._probabilities(self._scores(X))[candidates.rows, candidates.indices]
         return row_normalise(proba, candidates.indptr)
-
-
-def finite_blocks(rows: Rows, step: int) -> Iterator[np.ndarray]:
-    """The blocks of rows that are not in memory, each looked through for NaN and infinity as it
-    comes.
-    """
-    start = 0
-    for X in rows.blocks(step):
-        check_finite(X, np.arange(start, start := start + len(X)))
-        yield X
 
 
 def check_rows(model: Any, rows: Rows, *, reset: bool) -> None:
@@ -438,57 +453,3 @@ def check_weight(sample_weight: Any, X: Any) -> tuple[Any, np.ndarray]:
             "fewer than two rows have a weight above zero: there is nothing to learn from"
         )
     return weight, used
-
-
-def check_finite(X: Any, numbers: np.ndarray | None = None) -> None:
-    """Refuse NaN, infinity and numbers whose squares overflow, saying where; ``numbers`` are the
-    rows' own in a larger X.
-    """
-    values = X.data if sparse.issparse(X) else X
-    # A finite sum of squares proves all entries harmless, at a fraction of the cost of looking at
-    # each.
-    flat = values.ravel(order="K")
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(flat @ flat):
-            return
-    broken = ~np.isfinite(values)
-    if broken.any():
-        raise InputError(
-            f"X contains NaN or infinity (inf) in {np.count_nonzero(broken)} cell(s), at (row, "
-            "column) "
-            f"{_cells(X, broken, numbers)}; "
-            "impute or drop them first, for instance with sklearn.impute.SimpleImputer in a "
-            "Pipeline"
-        )
-    # A squared distance has at most four times the squares of a row.
-    huge = np.abs(values) > np.sqrt(np.finfo(values.dtype).max / (4 * X.shape[1]))
-    if huge.any():
-        raise InputError(
-            f"X contains numbers whose squares exceed the largest {values.dtype}, in "
-            f"{np.count_nonzero(huge)} cell(s), at "
-            f"(row, column) {_cells(X, huge, numbers)}; "
-            "scale the features, for instance with sklearn.preprocessing.StandardScaler"
-        )
-
-
-def check_not_vanishing(X: Any) -> None:
-    """Refuse instances whose squares are all below the smallest number, though they differ."""
-    flat = (X.data if sparse.issparse(X) else X).ravel(order="K")
-    limits = np.finfo(flat.dtype)
-    if flat @ flat < limits.tiny / limits.eps and np.any(flat):
-        raise InputError(
-            f"X contains no number larger than {np.abs(flat).max():.2g}, and the squares of such "
-            f"numbers vanish in {flat.dtype}; scale the features, for instance with "
-            "sklearn.preprocessing.StandardScaler"
-        )
-
-
-def _cells(X: Any, marked: np.ndarray, numbers: np.ndarray | None) -> str:
-    """Name the first few marked entries by row and column."""
-    if sparse.issparse(X):
-        where = X.tocoo()
-        rows, columns = where.row[marked], where.col[marked]
-    else:
-        rows, columns = np.nonzero(marked)
-    rows = rows if numbers is None else numbers[rows]
-    return first_few(f"({i}, {j})" for i, j in zip(rows.tolist(), columns.tolist(), strict=True))

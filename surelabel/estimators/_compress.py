@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from ..data.finite import finite_blocks
 from ..data.rows import ArrayRows, Rows
 from ..exceptions import ParameterError
+from ..solvers.blocks import feature_rows
 from ..solvers.features import EPS, Landmarks, choose_landmarks
 from ..solvers.lowrank import LowRankModel, Moments, Targets, block_moments
-from ..solvers.passes import block_rows, ordered_map
-from ._base import finite_blocks
+from ..solvers.passes import ordered_map
 from ._lowrank import SAMPLE, draw_rows, generator, kernel_of, positive_definite
 
 #: What a compressed model keeps of the one it stands for; the rest belongs to the training rows.
@@ -63,12 +64,12 @@ def _least_squares(
     """
 
     def sums(X: np.ndarray) -> tuple[Moments, Targets]:
-        outputs, Z = model._block_outputs(X).astype(np.float64), landmarks(X.astype(np.float64))
+        outputs, Z = model._outputs(X).astype(np.float64), landmarks(X.astype(np.float64))
         return block_moments(Z, None), Targets(
             outputs.T @ Z, outputs.sum(axis=0), float(np.sum(outputs**2))
         )
 
-    parts = ordered_map(sums, finite_blocks(rows, block_rows(landmarks.size)), model.n_jobs)
+    parts = ordered_map(sums, finite_blocks(rows, feature_rows(landmarks.size)), model.n_jobs)
     moments, targets = next(parts)
     for more, others in parts:
         moments, targets = moments + more, targets + others
@@ -81,11 +82,11 @@ def _loss(model: Any, small: Any, rows: Rows) -> dict[str, float]:
     """How far the small model is from the other one, over the rows."""
 
     def compare(X: np.ndarray) -> tuple[int, float, int]:
-        before, after = model._block_outputs(X), small._block_outputs(X)
+        before, after = model._outputs(X), small._outputs(X)
         changed = int(np.count_nonzero(before.argmax(axis=1) != after.argmax(axis=1)))
         return changed, float(np.sum((before - after) ** 2)), before.size
 
-    step = block_rows(len(small.X_fit_))
+    step = feature_rows(len(small.X_fit_))
     changed, squares, size = np.sum(
         list(ordered_map(compare, rows.blocks(step), model.n_jobs)), axis=0
     )

@@ -12,12 +12,12 @@ from scipy.special import logsumexp
 from sklearn.model_selection import KFold
 
 from ..data.candidates import CandidateSets
-from ..solvers.confidence import CandidateBlocks
+from ..solvers.confidence import SortedSets
 from ..solvers.dual import DualModel
 from ..solvers.kernels import distances, exponentiate, gamma_of
 from ..solvers.peers import alternate_peers, without_row
 from ..solvers.scalings import SCALINGS, learn_scaling, rescale
-from ._kernel import factorise, make_blocks
+from .kernel import factorise, sort_candidates
 
 SAMPLE = 800  # rows that choose
 BANK = ("rbf", "laplacian")
@@ -131,7 +131,7 @@ class _Bank:
         self._X, self._candidates, self._weight, self._prior = X, candidates, weight, prior
         self._stop: dict[str, Any] = {"max_iter": max_iter, "tol": tol}
         self._inside = candidates.to_indicator().astype(bool)
-        self._blocks = make_blocks(candidates, weight, X.dtype, prior)
+        self._sets = sort_candidates(candidates, weight, X.dtype, prior)
         self._at: tuple[str, str] | None = None
 
     def criterion(self, scaling: str, kernel: str, beta: float) -> np.ndarray:
@@ -140,30 +140,28 @@ class _Bank:
 
     def _outputs(self, scaling: str, kernel: str, beta: float) -> np.ndarray:
         """Outputs of all rows that left the row out."""
-        blocks = self._blocks
-        model, p, leverage = self._fit(self._kernel(scaling, kernel), beta, blocks)
+        sets = self._sets
+        model, p, leverage = self._fit(self._kernel(scaling, kernel), beta, sets)
         outputs = np.empty(self._inside.shape, p.dtype)
-        outputs[blocks.row_order] = without_row(
-            blocks.dense(p), model.outputs(p), leverage[:, None]
-        )
+        outputs[sets.row_order] = without_row(sets.dense(p), model.outputs(p), leverage[:, None])
         return outputs
 
     def _kernel(self, scaling: str, kernel: str) -> np.ndarray:
-        """The kernel matrix, rows in the order of the blocks; kept for the next β."""
+        """The kernel matrix, rows sorted by set size; kept for the next β."""
         if self._at != (scaling, kernel):
-            order = self._blocks.row_order
+            order = self._sets.row_order
             Z = rescale(scaling, learn_scaling(scaling, self._X, self._weight), self._X)[order]
             D = distances(kernel, Z)
-            gamma = gamma_of(kernel, "mean_distance", 1.0, Z, D, self._blocks.weight)
+            gamma = gamma_of(kernel, "mean_distance", 1.0, Z, D, self._sets.weight)
             self._at, self._K = (scaling, kernel), exponentiate(D, gamma)
         return self._K
 
     def _fit(
-        self, K: np.ndarray, beta: float, blocks: CandidateBlocks
+        self, K: np.ndarray, beta: float, sets: SortedSets
     ) -> tuple[DualModel, np.ndarray, np.ndarray]:
-        model = factorise(DualModel, K.copy(), beta, blocks)
+        model = factorise(DualModel, K.copy(), beta, sets)
         leverage = model.leverage()
-        return model, alternate_peers(model, blocks, leverage, **self._stop).p, leverage
+        return model, alternate_peers(model, sets, leverage, **self._stop).p, leverage
 
     def excess(self, scaling: str, kernel: str, beta: float) -> float:
         """Covering rate by outputs that left the row out, less that by models of other folds."""
@@ -171,13 +169,13 @@ class _Bank:
         if len(self._X) < 5:
             return 0.0
         K = self._kernel(scaling, kernel)
-        place = np.argsort(self._blocks.row_order)
+        place = np.argsort(self._sets.row_order)
         held = np.zeros(len(self._X), bool)
         for train, test in KFold(5, shuffle=True, random_state=0).split(self._X):
             weight = None if self._weight is None else self._weight[train]
-            blocks = make_blocks(self._candidates[train], weight, K.dtype, self._prior)
-            rows = place[train[blocks.row_order]]
-            model, p, _ = self._fit(K[np.ix_(rows, rows)], beta, blocks)
+            sets = sort_candidates(self._candidates[train], weight, K.dtype, self._prior)
+            rows = place[train[sets.row_order]]
+            model, p, _ = self._fit(K[np.ix_(rows, rows)], beta, sets)
             (A,), (b,) = model.coefficients(p[None])
             held[test] = self._covered(K[np.ix_(place[test], rows)] @ A + b, test)
         return float(np.average(covered, weights=self._weight)) - float(

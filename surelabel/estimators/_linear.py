@@ -15,6 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 
 from ..data.candidates import CandidateSets
+from ..data.finite import finite_blocks
 from ..data.rows import Rows, as_rows
 from ..solvers.row_blocks import RowBlocks
 from ..solvers.scale import row_softmax, softmax, softmax_scale
@@ -22,7 +23,6 @@ from ._base import (
     WeightedPartialLabelClassifier,
     check_learnable,
     check_rows,
-    finite_blocks,
     require_memory,
 )
 
@@ -95,11 +95,6 @@ class LinearPartialLabelClassifier(WeightedPartialLabelClassifier):
         return rows
 
     def _linear_scores(self, X: Any) -> np.ndarray:
-        X = (
-            RowBlocks(partial(finite_blocks, X), X.shape, constant=False)
-            if isinstance(X, Rows)
-            else X
-        )
         return np.asarray(X @ self.coef_.T + self.intercept_)
 
     def _outputs(self, X: Any) -> np.ndarray:

@@ -1,25 +1,23 @@
-"""SURE on features that approximate the kernel: how many rows and features, kept where, which
-landmarks.
-"""
+"""SURE on features that approximate the kernel: which landmarks, and the passes over the rows."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from ..data.candidates import CandidateSets
+from ..data.finite import check_finite, finite_blocks
 from ..data.rows import Rows
 from ..exceptions import NumericalError, ParameterError
-from ..solvers.confidence import CandidateBlocks
+from ..solvers.blocks import feature_rows
+from ..solvers.confidence import SortedSets
 from ..solvers.features import (
     Centred,
+    FeatureMap,
     FourierFeatures,
     Landmarks,
     choose_landmarks,
@@ -27,71 +25,12 @@ from ..solvers.features import (
 )
 from ..solvers.kernels import gamma_of, kernel_matrix
 from ..solvers.lowrank import LowRankFit
-from ..solvers.memory import available_memory
-from ..solvers.passes import Keep, LocalPasses, block_rows
+from ..solvers.passes import Keep, LocalPasses
 from ..solvers.triangular import NotPositiveDefiniteError
-from ._base import check_finite, finite_blocks
+from ._solver_choice import choose_keep
 
-FeatureMap: TypeAlias = Landmarks | FourierFeatures | Centred
-
-#: The kernel matrix of more rows takes minutes to factorise: from here on "auto" approximates it.
-EXACT_ROWS = 25_000
 BANDWIDTH_ROWS = 4_000  # rows between which the average distance is taken
 SAMPLE = 10  # rows among which landmarks are chosen, for each landmark
-
-
-def exact_need(n_rows: int, n_classes: int, itemsize: int) -> int:
-    """Bytes that an exact kernel fit takes: the kernel matrix, factorised in place, and what stands
-    beside it; some m × l.
-    """
-    return int(itemsize * n_rows * (2.2 * n_rows + 3 * n_classes))
-
-
-def choose_solver(
-    kernel: str | Callable[..., Any], shape: tuple[int, int], n_classes: int, itemsize: int
-) -> str:
-    """What ``solver="auto"`` stands for: exact where it fits into memory and takes less than
-    minutes, else landmarks.
-
-    Parameters
-    ----------
-    kernel : str or callable
-    shape : tuple of int
-        Of ``X``.
-    n_classes : int
-    itemsize : int
-        Bytes of a number.
-
-    Returns
-    -------
-    {"primal", "dual", "nystroem"}
-    """
-    m, n = shape
-    if kernel == "linear":
-        return "primal" if n < m else "dual"
-    available = available_memory()
-    fits = available is None or exact_need(m, n_classes, itemsize) <= 0.8 * available
-    return "dual" if kernel == "precomputed" or (fits and m <= EXACT_ROWS) else "nystroem"
-
-
-def choose_keep(n_rows: int, n_components: int, n_features: int, itemsize: int) -> Keep:
-    """Where features stay between passes.
-
-    In memory if they take at most half of what is there. Else on disk if there is twice the room:
-    reading a number back costs about 2 ns, making it again about ``(n + D/2) / 30`` ns (a product
-    with the landmarks and a triangular solve, at some 60 · 10⁹ operations a second). For fewer than
-    60 such operations, or without room, they are made again in every pass.
-    """
-    need = n_rows * n_components * itemsize
-    available = available_memory()
-    if available is None or need <= available / 2:
-        return "memory"
-    room = shutil.disk_usage(tempfile.gettempdir()).free >= 2 * need
-    return (
-        "disk"
-        if room and n_features + n_components / 2 > 60 and hasattr(os, "preadv")
-        else "recompute"
-    )
 
 
 def make_features(model: Any, rows: Rows, weight: np.ndarray | None) -> Landmarks | FourierFeatures:
@@ -104,14 +43,14 @@ def make_features(model: Any, rows: Rows, weight: np.ndarray | None) -> Landmark
     if weight is not None:
         count = min(count, int(np.count_nonzero(weight)))
     sample, drawn = draw_rows(rows, max(BANDWIDTH_ROWS, SAMPLE * count), weight, rng)
-    few = draw(len(sample), BANDWIDTH_ROWS, None, rng)
+    subset = draw(len(sample), BANDWIDTH_ROWS, None, rng)
     model.gamma_ = gamma_of(
         model.kernel,
         model.gamma,
         model.bandwidth,
-        sample[few],
+        sample[subset],
         None,
-        None if weight is None else weight[drawn[few]],
+        None if weight is None else weight[drawn[subset]],
     )
     if model.solver_ == "fourier":
         if model.kernel not in ("rbf", "laplacian"):
@@ -193,9 +132,9 @@ def local_passes(
     m, n = rows.shape
     indptr, indices = candidates.indptr, candidates.indices
 
-    def blocks_of(part: slice) -> CandidateBlocks:
+    def sets_of(part: slice) -> SortedSets:
         low, high = indptr[part.start], indptr[part.stop]
-        return CandidateBlocks(
+        return SortedSets(
             indptr[part.start : part.stop + 1] - low,
             indices[low:high],
             candidates.shape[1],
@@ -204,12 +143,12 @@ def local_passes(
             None if votes is None else votes[low:high],
         )
 
-    read = partial(finite_blocks, rows, block_rows(features.size))
+    read = partial(finite_blocks, rows, feature_rows(features.size))
     linear = isinstance(features, Centred)
     keep: Keep = "recompute" if linear else choose_keep(m, features.size, n, rows.dtype.itemsize)
     confidence = np.empty(len(indices), rows.dtype)
     return LocalPasses(
-        read, (m, features.size), features, blocks_of, confidence, indptr, weight, keep, n_jobs
+        read, (m, features.size), features, sets_of, confidence, indptr, weight, keep, n_jobs
     )
 
 

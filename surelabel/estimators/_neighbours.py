@@ -9,13 +9,11 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from ..exceptions import ParameterError
 from ..solvers.neighbours import ApproximateIndex, nearest
-from ._base import CELLS, PartialLabelClassifier
+from ._base import PartialLabelClassifier
 
 
 class NeighbourClassifier(PartialLabelClassifier):
@@ -62,23 +60,3 @@ class NeighbourClassifier(PartialLabelClassifier):
     def __getstate__(self) -> dict[str, Any]:
         """An index is no data: it is made again from the instances when it is needed."""
         return {name: value for name, value in super().__getstate__().items() if name != "_index"}
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The most likely label of each instance (ties go to the first class).
-
-        Scores of a block of rows are dropped when its labels are known.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n)
-            The instances.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        check_is_fitted(self)
-        X = self._validate_X(X, reset=False)
-        blocks = gen_batches(len(X), max(1, CELLS // len(self.classes_)))
-        best = [self._outputs(X[block]).argmax(axis=1) for block in blocks]
-        return np.asarray(self.classes_[np.concatenate(best)])

@@ -10,7 +10,6 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.svm import SVC
-from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from ..data.candidates import CandidateSets
@@ -20,10 +19,6 @@ from ..solvers.pairwise import keep_elected, pair_problems, pair_votes, sparse_r
 from ..solvers.segments import row_normalise
 from ._base import N_JOBS, PartialLabelClassifier, check_inner, check_learnable, require_memory
 from ._registry import Method
-
-# rows that are predicted at a time: bounds the memory for their kernel and for their outputs of all
-# pairs
-BLOCK = 1024
 
 #: Runs ``function(rows, target)`` for each problem and yields the results in order.
 Run = Callable[[Callable[..., Any], Iterable[Any]], Iterable[Any]]
@@ -151,16 +146,17 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
         )
 
     def _outputs(self, X: np.ndarray) -> np.ndarray:
-        return np.vstack([self._block_scores(X[block]) for block in gen_batches(len(X), BLOCK)])
-
-    def _block_scores(self, X: np.ndarray) -> np.ndarray:
         outputs = self._pairs.outputs(X)
         says_yes = self._labels.outputs(np.hstack([X, outputs])) > 0
         scores = pair_votes(outputs, len(self.classes_)) + self.mu * says_yes
-        scores[
-            :, ~self._possible
-        ] = -1  # nobody's candidates: below those that no machine speaks for
+        # Labels that are in no candidate set: below those that no machine votes for.
+        scores[:, ~self._possible] = -1
         return np.asarray(scores)
+
+    def _width(self) -> int:
+        """The kernel with the training rows, and the outputs of all pairs."""
+        n_labels = len(self.classes_)
+        return max(len(self.transduction_), n_labels * (n_labels - 1) // 2)
 
     def _machines(self, X: np.ndarray) -> _GaussianMachines | _Machines:
         inner = (

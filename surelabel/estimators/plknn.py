@@ -10,8 +10,9 @@ from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import StrOptions
 
 from ..data.candidates import CandidateSets
+from ..solvers.blocks import block_rows
 from ..solvers.segments import row_normalise
-from ._base import CELLS, check_learnable
+from ._base import check_learnable
 from ._neighbours import NeighbourClassifier
 from ._registry import Method
 
@@ -98,9 +99,8 @@ class PLKNNClassifier(NeighbourClassifier):
         distances, rows = self._neighbours()
         indptr, indices = candidates.indptr, candidates.indices
         votes = np.empty(len(indices))
-        for part in gen_batches(
-            len(rows), max(1, CELLS // candidates.shape[1])
-        ):  # votes for all classes take room
+        # Votes for all classes take room.
+        for part in gen_batches(len(rows), block_rows(candidates.shape[1])):
             low, high = indptr[part.start], indptr[part.stop]
             votes[low:high] = self._votes(distances[part], rows[part])[
                 candidates.rows[low:high] - part.start, indices[low:high]

@@ -17,7 +17,7 @@ from ..data.candidates import CandidateSets
 from ..data.rows import ArrayRows, Rows
 from ..exceptions import InputError, ParameterError
 from ..solvers.alternate import Iteration
-from ..solvers.confidence import CandidateBlocks
+from ..solvers.confidence import SortedSets
 from ..solvers.cover import Cover
 from ..solvers.dual import DualModel
 from ..solvers.peer_passes import PeerFit, alternate_peer_passes
@@ -26,10 +26,10 @@ from ..solvers.primal import PrimalModel
 from ..solvers.scale import softmax, softmax_scale
 from ..solvers.scalings import learn_scaling, rescale
 from ._base import N_JOBS, check_learnable
-from ._kernel import KERNEL_CONSTRAINTS, KernelClassifier
 from ._kernel_choice import SAMPLE, choose_kernels
 from ._lowrank import draw, draw_rows, generator
 from ._registry import Method
+from .kernel import KERNEL_CONSTRAINTS, KernelClassifier
 
 CALIBRATION_ROWS = 2000  # rows that find the scale of the probabilities
 TINY = 1e-30
@@ -218,7 +218,7 @@ class PUREClassifier(KernelClassifier):
             return decisions
         unused = np.setdiff1d(np.arange(m), self.support_)
         every = np.empty((m, decisions.shape[1]), decisions.dtype)
-        every[self.support_], every[unused] = decisions, self._outputs(X[unused])
+        every[self.support_], every[unused] = decisions, self._scores(X[unused])
         return every
 
     def leave_one_out(self, X: Any, together: Any = None) -> np.ndarray:
@@ -263,7 +263,7 @@ class PUREClassifier(KernelClassifier):
             total = member_of @ leverage
             confidence = ((member_of @ (leverage * confidence)) / np.maximum(total, TINY))[numbers]
             leverage = total[numbers]
-        return without_row(confidence, self._outputs(X), leverage)
+        return without_row(confidence, self._scores(X), leverage)
 
     def _group_numbers(self, groups: Any, candidates: CandidateSets) -> np.ndarray | None:
         """The number of each row's group, counted from 0; None without groups."""
@@ -333,29 +333,29 @@ class PUREClassifier(KernelClassifier):
         entries = np.isin(candidates.rows, drawn)
         even = 1 / known.sizes[known.rows]  # what the model was fitted to without a step
         P[known.rows, known.indices] = confidence[entries] if self.max_iter else even
-        outputs = without_row(P, self._outputs(sample), self.leverage_[drawn][:, None])
+        outputs = without_row(P, self._scores(sample), self.leverage_[drawn][:, None])
         self._calibrate(outputs, known, None if weight is None else weight[drawn])
 
     # ---------------------------------------------------------------- one kernel
 
-    def _alternate(self, model: PrimalModel | DualModel, blocks: CandidateBlocks) -> PeerTrajectory:
+    def _alternate(self, model: PrimalModel | DualModel, sets: SortedSets) -> PeerTrajectory:
         leverage = model.leverage()
         path = alternate_peers(
             model,
-            blocks,
+            sets,
             leverage,
             max_iter=self.max_iter,
             tol=self.tol,
-            refine=None if self._groups is None else Cover(blocks, self._groups),
+            refine=None if self._groups is None else Cover(sets, self._groups),
             callback=self._report,
         )
         self.prior_shift_ = path.shift
-        self.leverage_ = np.empty(blocks.n_rows, blocks.weight.dtype)
-        self.leverage_[blocks.row_order] = leverage
+        self.leverage_ = np.empty(sets.n_rows, sets.weight.dtype)
+        self.leverage_[sets.row_order] = leverage
         fitted = path.fitted_p
-        self.loo_decision_ = np.empty((blocks.n_rows, blocks.n_classes), fitted.dtype)
-        self.loo_decision_[blocks.row_order] = without_row(
-            blocks.dense(fitted), model.outputs(fitted), leverage[:, None].astype(fitted.dtype)
+        self.loo_decision_ = np.empty((sets.n_rows, sets.n_classes), fitted.dtype)
+        self.loo_decision_[sets.row_order] = without_row(
+            sets.dense(fitted), model.outputs(fitted), leverage[:, None].astype(fitted.dtype)
         )
         return path
 
@@ -420,11 +420,11 @@ class PUREClassifier(KernelClassifier):
             return super()._width()
         return max(member._width() for member in self.members_)
 
-    def _block_outputs(self, X: np.ndarray) -> np.ndarray:
+    def _outputs(self, X: Any) -> np.ndarray:
         if self.kernel != "auto":
-            return super()._block_outputs(X)
+            return super()._outputs(X)
         return _mean(
-            member._block_outputs(self._rescaled(X, k)) for k, member in enumerate(self.members_)
+            member._outputs(self._rescaled(X, k)) for k, member in enumerate(self.members_)
         )
 
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:

@@ -15,14 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 from ..evaluation.protocol import grid_search
 from ..exceptions import ParameterError
 from ..solvers.alternate import Iteration, Trajectory, alternate
-from ..solvers.confidence import CandidateBlocks
+from ..solvers.confidence import SortedSets
 from ..solvers.dual import DualModel
 from ..solvers.lowrank import LowRankFit, Passes, alternate_passes
 from ..solvers.primal import PrimalModel
 from ._base import N_JOBS
 from ._compress import compress
-from ._kernel import KERNEL_CONSTRAINTS, KernelClassifier
 from ._registry import Method
+from .kernel import KERNEL_CONSTRAINTS, KernelClassifier
 
 #: λ at most; from 2 on the confidences stay the same.
 LARGEST_LAM = 1e8
@@ -206,11 +206,11 @@ class SUREClassifier(KernelClassifier):
         super()._check_parameters()
         check_lam(self.lam)
 
-    def _alternate(self, model: PrimalModel | DualModel, blocks: CandidateBlocks) -> Trajectory:
+    def _alternate(self, model: PrimalModel | DualModel, sets: SortedSets) -> Trajectory:
         return alternate(
             model,
-            blocks,
-            np.array([self.lam], blocks.weight.dtype),
+            sets,
+            np.array([self.lam], sets.weight.dtype),
             init=self.init,
             max_iter=self.max_iter,
             tol=self.tol,

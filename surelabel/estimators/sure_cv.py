@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from numbers import Integral, Real
@@ -19,15 +19,16 @@ from ..evaluation.protocol import SELECTIONS
 from ..exceptions import InputError, ParameterError, shown
 from ..progress import track
 from ..solvers.alternate import alternate
+from ..solvers.blocks import feature_rows
 from ..solvers.dual import DualModel
 from ..solvers.features import move_origin
-from ..solvers.passes import block_rows, ordered_map
+from ..solvers.passes import ordered_map
 from ..solvers.primal import PrimalModel
 from ..solvers.threads import blas_threads
 from ._base import PartialLabelClassifier, check_learnable, check_weight
-from ._kernel import KERNEL_CONSTRAINTS, factorise, make_blocks, probabilities
 from ._lowrank import make_features
 from ._search import search_results, truth_for
+from .kernel import KERNEL_CONSTRAINTS, factorise, probabilities, sort_candidates
 from .sure import GRID, SUREClassifier, check_lam
 
 
@@ -227,22 +228,22 @@ class SURECV(PartialLabelClassifier):
         lams × rows × classes.
         """
         known = candidates[train]
-        blocks = make_blocks(
+        sets = sort_candidates(
             known, None if weight is None else weight[train], lams.dtype, self.prior
         )
-        rows = train[blocks.row_order]
+        rows = train[sets.row_order]
         left, right = (
             (Z[rows], Z[test]) if K is None else (K[np.ix_(rows, rows)], K[np.ix_(test, rows)])
         )
 
         def outputs_of(beta: float) -> np.ndarray:
             model = (
-                factorise(PrimalModel, left, beta, blocks)
+                factorise(PrimalModel, left, beta, sets)
                 if K is None
-                else factorise(DualModel, left.copy(), beta, blocks)
+                else factorise(DualModel, left.copy(), beta, sets)
             )
             paths = alternate(
-                model, blocks, lams, init=self.init, max_iter=self.max_iter, tol=self.tol
+                model, sets, lams, init=self.init, max_iter=self.max_iter, tol=self.tol
             )
             coefficients, intercepts = model.coefficients(
                 np.array([path.fitted_p for path in paths])
@@ -374,6 +375,9 @@ class SURECV(PartialLabelClassifier):
     def _outputs(self, X: Any) -> np.ndarray:
         return self.best_estimator_._outputs(X)
 
+    def _output_blocks(self, X: Any) -> Iterator[np.ndarray]:
+        return self.best_estimator_._output_blocks(X)
+
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
         return probabilities(scores)
 
@@ -392,7 +396,9 @@ def _instances(
         return X, None
     rows = ArrayRows(X)
     features = make_features(single, rows, weight)
-    return np.concatenate(list(ordered_map(features, rows.blocks(block_rows(features.size))))), None
+    return np.concatenate(
+        list(ordered_map(features, rows.blocks(feature_rows(features.size))))
+    ), None
 
 
 def _as_positions(rows: Any) -> np.ndarray:

@@ -19,10 +19,10 @@ from sklearn.utils.validation import has_fit_parameter
 
 from ..data.candidates import CandidateSets
 from ..exceptions import ParameterError
-from ..solvers.confidence import CandidateBlocks
+from ..solvers.confidence import SortedSets
 from ..solvers.peers import choose_shift, peer_confidence, shift_likelihood
 from ._base import WeightedPartialLabelClassifier, check_learnable
-from ._kernel import probabilities
+from .kernel import probabilities
 from .sure import check_lam
 
 
@@ -154,24 +154,24 @@ class SURERetrainer(WeightedPartialLabelClassifier):
                 f"{type(model).__name__} does not take sample_weight: fit without weights, or "
                 "choose another model"
             )
-        blocks = CandidateBlocks(
+        sets = SortedSets(
             candidates.indptr, candidates.indices, candidates.shape[1], weight, X.dtype
         )
-        p = blocks.initial("uniform" if self.cross_fit else self.init, 1)[0]
+        p = sets.initial("uniform" if self.cross_fit else self.init, 1)[0]
         path: list[float] = []
         while len(path) < self.max_iter and (not path or path[-1] > self.tol):
             if self.cross_fit:
-                new = self._peer_step(X, candidates, blocks, p, weight)
+                new = self._peer_step(X, candidates, sets, p, weight)
             else:
-                self.estimator_ = self._fitted(X, candidates, blocks.all_entries(p), weight)
-                q = self._at_candidates(self._outputs(X), candidates, blocks)
-                new = blocks.project(q[None], np.array([self.lam], X.dtype))[0]
-            path.append(float(np.sqrt((new - p) ** 2 @ blocks.entry_weight / blocks.total_weight)))
+                self.estimator_ = self._fitted(X, candidates, sets.all_entries(p), weight)
+                q = self._at_candidates(self._outputs(X), candidates, sets)
+                new = sets.project(q[None], np.array([self.lam], X.dtype))[0]
+            path.append(float(np.sqrt((new - p) ** 2 @ sets.entry_weight / sets.total_weight)))
             p = new
             if self.verbose:
                 print(f"refit {len(path)}: change {path[-1]:.3g}")
         if self.cross_fit:
-            self.estimator_ = self._fitted(X, candidates, blocks.all_entries(p), weight)
+            self.estimator_ = self._fitted(X, candidates, sets.all_entries(p), weight)
         self.n_iter_, self.delta_path_, self.converged_ = (
             len(path),
             np.array(path),
@@ -185,37 +185,37 @@ class SURERetrainer(WeightedPartialLabelClassifier):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        return blocks.all_entries(p)
+        return sets.all_entries(p)
 
     def _peer_step(
         self,
         X: Any,
         candidates: CandidateSets,
-        blocks: CandidateBlocks,
+        sets: SortedSets,
         p: np.ndarray,
         weight: np.ndarray | None,
     ) -> np.ndarray:
         """Confidences by PURE's step, from outputs of models that did not see the row."""
         confidence = sparse.csr_array(
-            (blocks.all_entries(p), candidates.indices, candidates.indptr), shape=candidates.shape
+            (sets.all_entries(p), candidates.indices, candidates.indptr), shape=candidates.shape
         )
         outputs = np.empty(candidates.shape)
         for train, test in KFold(self.cross_fit, shuffle=True, random_state=0).split(X):
             known, own = candidates[train], None if weight is None else weight[train]
             model = self._fitted(X[train], known, confidence[train].data, own)
             outputs[test] = self._outputs_of(model, X[test])
-        q = self._at_candidates(outputs, candidates, blocks)
+        q = self._at_candidates(outputs, candidates, sets)
         mean = confidence.T @ (np.ones(len(candidates)) if weight is None else weight)
-        mean /= blocks.total_weight
-        self.prior_shift_ = choose_shift(shift_likelihood(blocks, q, mean))
-        return peer_confidence(blocks, q, mean, self.prior_shift_)
+        mean /= sets.total_weight
+        self.prior_shift_ = choose_shift(shift_likelihood(sets, q, mean))
+        return peer_confidence(sets, q, mean, self.prior_shift_)
 
     def _at_candidates(
-        self, outputs: np.ndarray, candidates: CandidateSets, blocks: CandidateBlocks
+        self, outputs: np.ndarray, candidates: CandidateSets, sets: SortedSets
     ) -> np.ndarray:
         """Outputs at the entries of ambiguous rows."""
         values = outputs[candidates.rows, candidates.indices]
-        return blocks.ambiguous_entries(values).astype(blocks.weight.dtype)
+        return sets.ambiguous_entries(values).astype(sets.weight.dtype)
 
     def _fitted(
         self, X: Any, candidates: CandidateSets, confidence: np.ndarray, weight: np.ndarray | None

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from .confidence import CandidateBlocks
+from .confidence import SortedSets
 from .threads import blas_threads
 
 
@@ -67,7 +67,7 @@ class Trajectory:
 
 def alternate(
     model: Model,
-    blocks: CandidateBlocks,
+    sets: SortedSets,
     lam: np.ndarray,
     *,
     init: str,
@@ -81,7 +81,7 @@ def alternate(
     ----------
     model : Model
         Does the model step.
-    blocks : CandidateBlocks
+    sets : SortedSets
         The candidates.
     lam : ndarray of shape (problems,)
         One λ per problem.
@@ -102,20 +102,20 @@ def alternate(
     """
     # Solves with few right-hand sides are limited by memory: one thread is as fast as several up to
     # thousands of rows.
-    with blas_threads(blocks.n_rows, enough=6000):
-        return _alternate(model, blocks, lam, init, max_iter, tol, callback)
+    with blas_threads(sets.n_rows, enough=6000):
+        return _alternate(model, sets, lam, init, max_iter, tol, callback)
 
 
 def _alternate(
     model: Model,
-    blocks: CandidateBlocks,
+    sets: SortedSets,
     lam: np.ndarray,
     init: str,
     max_iter: int,
     tol: float,
     callback: Callable[[Iteration], bool | None] | None,
 ) -> list[Trajectory]:
-    p = blocks.initial(init, len(lam))
+    p = sets.initial(init, len(lam))
     paths = [Trajectory(p[i], p[i]) for i in range(len(lam))]
     active = np.arange(len(lam))
     for number in range(1, max_iter + 1):
@@ -123,17 +123,15 @@ def _alternate(
             q, loss = (np.repeat(part, len(p), axis=0) for part in model.step(p[:1]))
         else:
             q, loss = model.step(p)
-        new = blocks.project(q, lam[active])
+        new = sets.project(q, lam[active])
         # The model step leaves loss(P); moving P to its projection changes only the entries of
         # candidates: ‖new - q‖² - ‖p - q‖² = (new - p)ᵀ(new + p - 2q).
         change = new - p
         objective = (
-            loss
-            + (change * (new + p - 2 * q)) @ blocks.entry_weight
-            - lam[active] * blocks.peak(new)
+            loss + (change * (new + p - 2 * q)) @ sets.entry_weight - lam[active] * sets.peak(new)
         )
-        objective -= blocks.agreement(new)
-        delta = np.sqrt(change**2 @ blocks.entry_weight / blocks.total_weight)
+        objective -= sets.agreement(new)
+        delta = np.sqrt(change**2 @ sets.entry_weight / sets.total_weight)
         done = delta <= tol
         for i, problem in enumerate(active):
             path = paths[problem]

@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 
 
-class CandidateBlocks:
-    """Candidate entries ordered by set size: certain rows first, then one dense block of entries
-    per size.
+class SortedSets:
+    """Candidate sets sorted by size: certain rows first, then the entries of all rows of each size
+    as one dense array.
 
-    The order is what makes whole blocks project at once, and what puts the ambiguous rows last,
-    where the Cholesky factor of the dual model can be cut (see :mod:`surelabel.solvers.dual`). A
-    block of ``n`` rows with ``c`` candidates is stored as ``c × n``: operations over the candidates
-    of a row then run along whole vectors.
+    The order is what lets all rows of a size be projected at once, and what puts the ambiguous rows
+    last, where the Cholesky factor of the dual model can be cut (see
+    :mod:`surelabel.solvers.dual`). The entries of ``n`` rows with ``c`` candidates are stored as
+    ``c × n``: operations over the candidates of a row then run along whole vectors.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class CandidateBlocks:
     Attributes
     ----------
     row_order : ndarray of shape (m,)
-        The rows in the order of the blocks: ascending set size. ``weight`` is in this order, too.
+        The rows by ascending set size. ``weight`` is in this order, too.
     n_clean : int
         Number of rows with one candidate; ``clean_columns`` are their labels.
     rows, columns, entry_weight : ndarray of shape (n_entries,)
@@ -88,7 +88,7 @@ class CandidateBlocks:
             else float(prior[first[: self.n_clean]] @ self.weight[: self.n_clean])
         )
 
-    def _blocks(self, values: np.ndarray) -> Iterator[np.ndarray]:
+    def _by_size(self, values: np.ndarray) -> Iterator[np.ndarray]:
         """Views of problems × entries, one per set size: problems × size × rows."""
         return (
             values[:, start:stop].reshape(len(values), size, -1)
@@ -104,10 +104,10 @@ class CandidateBlocks:
         outputs of a row alike.)
         """
         p = np.ones((count, len(self.columns)), self.weight.dtype)
-        for block in self._blocks(p):
-            size = block.shape[1]
+        for part in self._by_size(p):
+            size = part.shape[1]
             if init == "uniform" or size == self.n_classes:
-                block[:] = 1 / size
+                part[:] = 1 / size
         return p
 
     def project(self, q: np.ndarray, lam: np.ndarray) -> np.ndarray:
@@ -116,12 +116,12 @@ class CandidateBlocks:
         """
         q = q if self.prior is None else q + self.prior / 2
         p = np.empty_like(q)
-        for outputs, confidences in zip(self._blocks(q), self._blocks(p), strict=True):
+        for outputs, confidences in zip(self._by_size(q), self._by_size(p), strict=True):
             confidences[:] = confidence(outputs, lam[:, None])
         return p
 
     def dense(self, p: np.ndarray) -> np.ndarray:
-        """``P`` (m × l) in the order of the blocks, for the confidences ``p`` of the ambiguous
+        """``P`` (m × l), rows sorted by set size, for the confidences ``p`` of the ambiguous
         entries.
         """
         P = np.zeros((self.n_rows, self.n_classes), p.dtype)
@@ -131,7 +131,7 @@ class CandidateBlocks:
 
     def row_sums(self, values: np.ndarray) -> np.ndarray:
         """Sums over the candidates of each ambiguous row: problems × entries to problems × rows."""
-        parts = [block.sum(axis=1) for block in self._blocks(values)]
+        parts = [part.sum(axis=1) for part in self._by_size(values)]
         return np.concatenate([np.empty((len(values), 0), values.dtype), *parts], axis=1)
 
     def normalise(self, values: np.ndarray) -> np.ndarray:
@@ -141,10 +141,10 @@ class CandidateBlocks:
     def peak(self, p: np.ndarray) -> np.ndarray:
         """``Σ_i w_i ‖p_i‖_∞`` over all rows, for every problem."""
         total = np.full(len(p), self.weight[: self.n_clean].sum())
-        for block, weight in zip(
-            self._blocks(p), self._blocks(self.entry_weight[None]), strict=True
+        for part, weight in zip(
+            self._by_size(p), self._by_size(self.entry_weight[None]), strict=True
         ):
-            total += block.max(axis=1) @ weight[0, 0]
+            total += part.max(axis=1) @ weight[0, 0]
         return total
 
     def agreement(self, p: np.ndarray) -> np.ndarray | float:
@@ -154,9 +154,7 @@ class CandidateBlocks:
         )
 
     def ambiguous_entries(self, values: np.ndarray) -> np.ndarray:
-        """Of values aligned with ``indices``, those of the ambiguous rows in the order of the
-        blocks.
-        """
+        """Of values aligned with ``indices``, those of the ambiguous rows, sorted by set size."""
         return values[self._positions]
 
     def all_entries(self, p: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .confidence import CandidateBlocks
+from .confidence import SortedSets
 
 LARGEST = 8  # labels of a list; there are 2^8 sets T
 EXCEPTION = 0.1
@@ -62,35 +62,35 @@ class Cover:
 
     Parameters
     ----------
-    blocks : CandidateBlocks
+    sets : SortedSets
         The candidates.
     groups : ndarray of shape (m,)
         The number of each row's group, rows in the order they came in.
     """
 
-    def __init__(self, blocks: CandidateBlocks, groups: np.ndarray) -> None:
-        ordered = groups[blocks.row_order]
-        own = ordered[blocks.n_clean + blocks.rows]  # group of each ambiguous entry
+    def __init__(self, sets: SortedSets, groups: np.ndarray) -> None:
+        ordered = groups[sets.row_order]
+        own = ordered[sets.n_clean + sets.rows]  # group of each ambiguous entry
         by_group = np.argsort(own, kind="stable")
-        clean = np.argsort(ordered[: blocks.n_clean], kind="stable")
+        clean = np.argsort(ordered[: sets.n_clean], kind="stable")
         names = np.unique(own)
         starts = np.searchsorted(own[by_group], names)
         stops = np.searchsorted(own[by_group], names, side="right")
-        clean_groups = ordered[: blocks.n_clean][clean]
+        clean_groups = ordered[: sets.n_clean][clean]
         self._groups = []
         for name, start, stop in zip(names, starts, stops, strict=True):
             entries = by_group[start:stop]
             certain = clean[slice(*np.searchsorted(clean_groups, [name, name + 1]))]
-            given = blocks.clean_columns[certain]
-            labels = np.unique(np.concatenate([blocks.columns[entries], given]))
-            rows, position = np.unique(blocks.rows[entries], return_inverse=True)
+            given = sets.clean_columns[certain]
+            labels = np.unique(np.concatenate([sets.columns[entries], given]))
+            rows, position = np.unique(sets.rows[entries], return_inverse=True)
             count = len(rows) + len(certain)
             # Fewer rows than labels cannot cover the list.
             if len(labels) > LARGEST or count < len(labels):
                 continue
             fixed = np.zeros((count, len(labels)))
             fixed[np.arange(len(rows), count), np.searchsorted(labels, given)] = 1
-            columns = np.searchsorted(labels, blocks.columns[entries])
+            columns = np.searchsorted(labels, sets.columns[entries])
             self._groups.append(_Group(position, columns, entries, fixed))
 
     def __call__(self, p: np.ndarray) -> np.ndarray:

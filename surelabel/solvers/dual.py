@@ -21,7 +21,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.linalg import blas
 
-from .confidence import CandidateBlocks
+from .confidence import SortedSets
 from .triangular import cholesky, invert, solve, square
 
 SMALL = 2**23  # numbers that any machine can hold: 64 MiB of float64
@@ -34,31 +34,29 @@ class DualModel:
     Parameters
     ----------
     K : ndarray of shape (m, m)
-        The kernel matrix, rows in the order of ``blocks``. It is overwritten by the factor.
+        The kernel matrix, rows in the order of ``sets``. It is overwritten by the factor.
     beta : float
         The regularisation β.
-    blocks : CandidateBlocks
+    sets : SortedSets
         The candidates.
     """
 
-    def __init__(self, K: np.ndarray, beta: float, blocks: CandidateBlocks) -> None:
-        self.beta, self.blocks = float(beta), blocks
-        self._root = np.sqrt(blocks.weight)
+    def __init__(self, K: np.ndarray, beta: float, sets: SortedSets) -> None:
+        self.beta, self.sets = float(beta), sets
+        self._root = np.sqrt(sets.weight)
         self._mean = centre(K, self._root)
         K.flat[:: len(K) + 1] += self.beta
         self._factor = cholesky(K)
-        clean, ambiguous = self._root[: blocks.n_clean], self._root[blocks.n_clean :]
-        self._entry_root = ambiguous[blocks.rows]
+        clean, ambiguous = self._root[: sets.n_clean], self._root[sets.n_clean :]
+        self._entry_root = ambiguous[sets.rows]
         # Certain rows: their P̃ is fixed, so is β M_ac P̃_c, and so is their own share of the loss.
-        certain = np.zeros((blocks.n_classes, blocks.n_rows), K.dtype)
-        certain[blocks.clean_columns, np.arange(blocks.n_clean)] = clean
-        solved = self.beta * solve(self._factor, certain) if blocks.n_clean else certain
-        self._from_clean = solved[blocks.columns, blocks.n_clean + blocks.rows]
-        self._clean_loss = float(clean @ solved[blocks.clean_columns, np.arange(blocks.n_clean)])
-        self._clean_mass = np.bincount(blocks.clean_columns, clean**2, blocks.n_classes).astype(
-            K.dtype
-        )
-        self._inverse = PartialInverse(self._factor, blocks)
+        certain = np.zeros((sets.n_classes, sets.n_rows), K.dtype)
+        certain[sets.clean_columns, np.arange(sets.n_clean)] = clean
+        solved = self.beta * solve(self._factor, certain) if sets.n_clean else certain
+        self._from_clean = solved[sets.columns, sets.n_clean + sets.rows]
+        self._clean_loss = float(clean @ solved[sets.clean_columns, np.arange(sets.n_clean)])
+        self._clean_mass = np.bincount(sets.clean_columns, clean**2, sets.n_classes).astype(K.dtype)
+        self._inverse = PartialInverse(self._factor, sets)
 
     def step(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Outputs at the ambiguous entries and the loss of the model, as
@@ -68,37 +66,37 @@ class DualModel:
         weighted = p * self._entry_root
         from_ambiguous = self.beta * self._inverse.apply(weighted)
         # β M P̃ - s p̄ᵀ = P̃ - Q̃ at the entries of ambiguous rows.
-        mean = (mass / self.blocks.total_weight)[:, self.blocks.columns]
+        mean = (mass / self.sets.total_weight)[:, self.sets.columns]
         q = p - (from_ambiguous + self._from_clean) / self._entry_root + mean
         # min of eq. 5 = β tr(P̃ᵀHMHP̃) = β tr(P̃ᵀMP̃) - ‖P̃ᵀs‖² / sᵀs, with P̃ split into certain
         # and ambiguous rows.
         loss = self._clean_loss + np.einsum(
             "ke,ke->k", weighted, from_ambiguous + 2 * self._from_clean
         )
-        return q, loss - np.einsum("kl,kl->k", mass, mass) / self.blocks.total_weight
+        return q, loss - np.einsum("kl,kl->k", mass, mass) / self.sets.total_weight
 
     def coefficients(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """``A`` (problems × m × l) and ``b`` (problems × l) of eq. 6 for the confidences ``p``
         (problems × entries).
         """
-        blocks = self.blocks
-        P = np.zeros((len(p), blocks.n_classes, blocks.n_rows), self._factor.dtype)
-        P[:, blocks.clean_columns, np.arange(blocks.n_clean)] = 1
-        P[:, blocks.columns, blocks.n_clean + blocks.rows] = p
-        mean = self._mass(p) / blocks.total_weight
+        sets = self.sets
+        P = np.zeros((len(p), sets.n_classes, sets.n_rows), self._factor.dtype)
+        P[:, sets.clean_columns, np.arange(sets.n_clean)] = 1
+        P[:, sets.columns, sets.n_clean + sets.rows] = p
+        mean = self._mass(p) / sets.total_weight
         P -= mean[:, :, None]
         P *= self._root
-        B = solve(self._factor, P.reshape(-1, blocks.n_rows)).reshape(P.shape)
+        B = solve(self._factor, P.reshape(-1, sets.n_rows)).reshape(P.shape)
         # sᵀB = 0 in exact numbers. M is largest along s, so rounding breaks it first, and no
         # intercept could mend that.
-        B -= (B @ self._root)[:, :, None] * (self._root / blocks.total_weight).astype(B.dtype)
+        B -= (B @ self._root)[:, :, None] * (self._root / sets.total_weight).astype(B.dtype)
         return (B * self._root).transpose(0, 2, 1), mean - B @ self._mean
 
     def outputs(self, p: np.ndarray) -> np.ndarray:
         """``Q`` (m × l) of the model for the confidences ``p`` of one problem: ``P - βA/w``."""
         A = self.coefficients(p[None])[0][0]
-        A *= (-self.beta / self.blocks.weight)[:, None]
-        A += self.blocks.dense(p)
+        A *= (-self.beta / self.sets.weight)[:, None]
+        A += self.sets.dense(p)
         return A
 
     def leverage(self) -> np.ndarray:
@@ -107,23 +105,21 @@ class DualModel:
         It takes the column norms of ``L⁻¹``, ``m³/3`` flops. What was inverted for them serves the
         products of :meth:`step` from then on.
         """
-        blocks = self.blocks
+        sets = self.sets
         inverse = invert(self._factor.copy(order="F"))
-        diagonal = np.empty(blocks.n_rows, inverse.dtype)
-        for start in range(0, blocks.n_rows, STRIPE):
+        diagonal = np.empty(sets.n_rows, inverse.dtype)
+        for start in range(0, sets.n_rows, STRIPE):
             # The upper triangle was never written.
             stripe = np.tril(inverse[start:, start : start + STRIPE])
             diagonal[start : start + STRIPE] = np.einsum("ij,ij->j", stripe, stripe)
         self._inverse.take(inverse)
-        return 1 - self.beta * diagonal + blocks.weight / blocks.total_weight
+        return 1 - self.beta * diagonal + sets.weight / sets.total_weight
 
     def _mass(self, p: np.ndarray) -> np.ndarray:
         """``P̃ᵀs``: weighted column sums of ``P``, for every problem."""
-        blocks = self.blocks
-        mass = [
-            np.bincount(blocks.columns, row * blocks.entry_weight, blocks.n_classes) for row in p
-        ]
-        return np.asarray(mass, p.dtype).reshape(len(p), blocks.n_classes) + self._clean_mass
+        sets = self.sets
+        mass = [np.bincount(sets.columns, row * sets.entry_weight, sets.n_classes) for row in p]
+        return np.asarray(mass, p.dtype).reshape(len(p), sets.n_classes) + self._clean_mass
 
 
 class PartialInverse:
@@ -146,18 +142,18 @@ class PartialInverse:
     unless that is little anyway.
     """
 
-    def __init__(self, factor: np.ndarray, blocks: CandidateBlocks) -> None:
-        n = len(factor) - blocks.n_clean
+    def __init__(self, factor: np.ndarray, sets: SortedSets) -> None:
+        n = len(factor) - sets.n_clean
         self._n = n
-        self._trailing = factor[blocks.n_clean :, blocks.n_clean :]
-        self._n_classes = blocks.n_classes
-        self._position = blocks.columns.astype(np.intp) * n + blocks.rows
+        self._trailing = factor[sets.n_clean :, sets.n_clean :]
+        self._n_classes = sets.n_classes
+        self._position = sets.columns.astype(np.intp) * n + sets.rows
         # Entries class by class: those of class j are the slice self._slices[j] of self._by_class,
         # rows ascending.
-        self._by_class = np.lexsort((blocks.rows, blocks.columns))
-        bounds = np.searchsorted(blocks.columns[self._by_class], np.arange(blocks.n_classes + 1))
+        self._by_class = np.lexsort((sets.rows, sets.columns))
+        bounds = np.searchsorted(sets.columns[self._by_class], np.arange(sets.n_classes + 1))
         self._slices = [slice(start, stop) for start, stop in pairwise(bounds) if stop > start]
-        self._rows = blocks.rows[self._by_class]
+        self._rows = sets.rows[self._by_class]
         self._blocks: list[np.ndarray] | None = None
         self._triangle: np.ndarray | None = None  # L⁻¹ of the trailing block
         self._spent = 0.0

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -140,6 +140,10 @@ class FourierFeatures:
     def size(self) -> int:
         """Number of features ``D``."""
         return len(self.phases)
+
+
+#: Maps blocks of rows to features, and knows how many there are (``size``).
+FeatureMap: TypeAlias = Landmarks | FourierFeatures | Centred
 
 
 def fourier_features(

@@ -15,8 +15,6 @@ from sklearn.utils.extmath import safe_sparse_dot
 #: The kernels by name. ``gamma`` and ``bandwidth`` act on the first three.
 KERNELS = ("rbf", "laplacian", "polynomial", "linear", "cosine", "precomputed")
 
-BLOCK = 2**22  # entries of a temporary: 32 MiB of float64
-
 
 def kernel_matrix(
     kernel: str | Callable,

@@ -20,7 +20,7 @@ import numpy as np
 from scipy import sparse
 
 from .alternate import Iteration
-from .confidence import CandidateBlocks
+from .confidence import SortedSets
 from .triangular import cholesky, solve, squared_norms
 
 # Computing all outputs of a block by one matrix product, instead of those of the candidates class
@@ -106,24 +106,22 @@ def block_moments(Z: np.ndarray, weight: np.ndarray | None) -> Moments:
     )
 
 
-def block_start(
-    Z: np.ndarray, blocks: CandidateBlocks, init: str
-) -> tuple[np.ndarray, Targets, Targets]:
+def block_start(Z: np.ndarray, sets: SortedSets, init: str) -> tuple[np.ndarray, Targets, Targets]:
     """Confidences of one block at the start, and the sums over its certain and its
     ambiguous rows.
     """
-    clean, weight = blocks.row_order[: blocks.n_clean], blocks.weight[: blocks.n_clean]
+    clean, weight = sets.row_order[: sets.n_clean], sets.weight[: sets.n_clean]
     certain = Targets(
-        _right(Z, clean, blocks.clean_columns, weight, blocks.n_classes),
-        np.bincount(blocks.clean_columns, weight, blocks.n_classes),
+        _right(Z, clean, sets.clean_columns, weight, sets.n_classes),
+        np.bincount(sets.clean_columns, weight, sets.n_classes),
         float(weight.sum()),
     )
-    p = blocks.initial(init, 1)[0]
-    return p, certain, block_targets(Z, blocks, p)
+    p = sets.initial(init, 1)[0]
+    return p, certain, block_targets(Z, sets, p)
 
 
 def block_advance(
-    Z: np.ndarray, blocks: CandidateBlocks, p: np.ndarray, W: np.ndarray, b: np.ndarray, lam: float
+    Z: np.ndarray, sets: SortedSets, p: np.ndarray, W: np.ndarray, b: np.ndarray, lam: float
 ) -> tuple[np.ndarray, Targets]:
     """Confidence step of one block: its new confidences, and the sums over its ambiguous rows.
 
@@ -131,7 +129,7 @@ def block_advance(
     ----------
     Z : ndarray of shape (rows, D)
         Features of the block.
-    blocks : CandidateBlocks
+    sets : SortedSets
         Candidates of the block.
     p : ndarray of shape (n_entries,)
         Confidences of its ambiguous entries.
@@ -140,52 +138,48 @@ def block_advance(
     lam : float
         The weight λ.
     """
-    new, q, targets = block_step(Z, blocks, W, b, lam)
-    change, fall = block_change(blocks, p, new, q)
+    new, q, targets = block_step(Z, sets, W, b, lam)
+    change, fall = block_change(sets, p, new, q)
     return new, replace(targets, change=change, fall=fall)
 
 
 def block_step(
-    Z: np.ndarray, blocks: CandidateBlocks, W: np.ndarray, b: np.ndarray, lam: float
+    Z: np.ndarray, sets: SortedSets, W: np.ndarray, b: np.ndarray, lam: float
 ) -> tuple[np.ndarray, np.ndarray, Targets]:
     """What of :func:`block_advance` the model alone determines: new confidences, the outputs behind
     them, and their sums.
     """
-    q = block_outputs(Z, blocks, W, b)
-    p = blocks.project(q[None], np.array([lam], q.dtype))[0]
-    peak, agreement = float(blocks.peak(p[None])[0]), float(np.sum(blocks.agreement(p[None])))
-    return p, q, replace(block_targets(Z, blocks, p), peak=peak, agreement=agreement)
+    q = block_outputs(Z, sets, W, b)
+    p = sets.project(q[None], np.array([lam], q.dtype))[0]
+    peak, agreement = float(sets.peak(p[None])[0]), float(np.sum(sets.agreement(p[None])))
+    return p, q, replace(block_targets(Z, sets, p), peak=peak, agreement=agreement)
 
 
 def block_change(
-    blocks: CandidateBlocks, p: np.ndarray, new: np.ndarray, q: np.ndarray
+    sets: SortedSets, p: np.ndarray, new: np.ndarray, q: np.ndarray
 ) -> tuple[float, float]:
     """``change`` and ``fall`` of :class:`Targets` for a step from ``p`` to ``new`` at the outputs
     ``q``.
     """
     change = new - p
-    weighted = change * blocks.entry_weight
+    weighted = change * sets.entry_weight
     # ‖new - q‖² - ‖p - q‖² = (new - p)ᵀ(new + p - 2q)
     return float(weighted @ change), float(weighted @ (new + p - 2 * q))
 
 
-def block_outputs(
-    Z: np.ndarray, blocks: CandidateBlocks, W: np.ndarray, b: np.ndarray
-) -> np.ndarray:
+def block_outputs(Z: np.ndarray, sets: SortedSets, W: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Outputs of the model ``W``, ``b`` at the ambiguous entries of a block."""
-    rows = blocks.row_order[blocks.n_clean + blocks.rows]
-    return _outputs(Z, rows, blocks.columns, W) + b[blocks.columns]
+    rows = sets.row_order[sets.n_clean + sets.rows]
+    return _outputs(Z, rows, sets.columns, W) + b[sets.columns]
 
 
-def block_targets(Z: np.ndarray, blocks: CandidateBlocks, p: np.ndarray) -> Targets:
+def block_targets(Z: np.ndarray, sets: SortedSets, p: np.ndarray) -> Targets:
     """The sums that the model is fitted to, over ambiguous rows."""
     used = np.flatnonzero(p)  # most confidences become 0 or 1
-    rows, columns = blocks.row_order[blocks.n_clean + blocks.rows[used]], blocks.columns[used]
-    weighted = p[used] * blocks.entry_weight[used]
-    right = _right(Z, rows, columns, weighted, blocks.n_classes)
-    return Targets(
-        right, np.bincount(columns, weighted, blocks.n_classes), float(weighted @ p[used])
-    )
+    rows, columns = sets.row_order[sets.n_clean + sets.rows[used]], sets.columns[used]
+    weighted = p[used] * sets.entry_weight[used]
+    right = _right(Z, rows, columns, weighted, sets.n_classes)
+    return Targets(right, np.bincount(columns, weighted, sets.n_classes), float(weighted @ p[used]))
 
 
 def _right(

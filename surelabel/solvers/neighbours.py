@@ -9,13 +9,10 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-_CELLS = 2**20  # numbers held at a time, in each array
-LINKS, BREADTH = (
-    16,
-    80,
-    # of the graph of an index: neighbours of a row, and rows kept in view while it is built and
-    # searched
-)
+from .blocks import block_rows
+
+LINKS = 16  # neighbours of a row in the graph of an index
+BREADTH = 80  # rows kept in view while the graph is built and searched
 
 
 def nearest(
@@ -45,7 +42,7 @@ def nearest(
     centred = instances - centre
     squares = np.einsum("ij,ij->i", centred, centred)
     found = []
-    step = max(1, _CELLS // len(instances))
+    step = block_rows(4 * len(instances))  # four arrays of them are held at a time
     for start in range(0, len(points), step):
         block = points[start : start + step]
         shifted = block - centre
@@ -159,7 +156,7 @@ def _kth_smallest_or_more(values: np.ndarray, k: int) -> np.ndarray:
 def _squared_distances(X: np.ndarray, i: np.ndarray, Y: np.ndarray, j: np.ndarray) -> np.ndarray:
     """``‖X_i - Y_j‖²`` of the listed pairs."""
     squared = np.empty(len(i))
-    step = max(1, _CELLS // X.shape[1])
+    step = block_rows(4 * X.shape[1])
     for start in range(0, len(i), step):
         part = slice(start, start + step)
         difference = X[i[part]] - Y[j[part]]

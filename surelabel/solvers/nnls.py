@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import nnls
 from sklearn.utils import gen_batches
 
-_CELLS = 2**22  # numbers of neighbour features gathered at a time
+from .blocks import block_rows
 
 
 def reconstruction_weights(
@@ -130,4 +130,4 @@ def explained_shares(
 
 def _parts(n_targets: int, k: int, n_features: int) -> Iterator[slice]:
     """Targets whose neighbours' features are gathered at a time."""
-    return gen_batches(n_targets, max(1, _CELLS // (k * n_features)))
+    return gen_batches(n_targets, block_rows(k * n_features))

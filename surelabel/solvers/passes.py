@@ -15,24 +15,16 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from joblib import effective_n_jobs
 
-from .confidence import CandidateBlocks
+from .blocks import feature_rows
+from .confidence import SortedSets
 from .lowrank import LowRankModel, Moments, Targets, block_advance, block_moments, block_start
 from .peer_passes import block_advance_peers
-from .threads import blas_threads
+from .threads import one_blas_thread
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 Keep = Literal["memory", "disk", "recompute"]
-
-CELLS = 2**22  # numbers in the features of one block
-
-
-def block_rows(n_components: int) -> int:
-    """Number of rows of a block. It does not depend on the machine, as sums over blocks would end
-    in other digits.
-    """
-    return max(256, CELLS // n_components)
 
 
 def ordered_map(
@@ -47,7 +39,7 @@ def ordered_map(
     next item is read while those before it are worked on, and no more than a few are on their way.
     """
     with (
-        blas_threads(0, enough=1) as free,
+        one_blas_thread() as free,
         ThreadPoolExecutor(n_threads := effective_n_jobs(n_jobs or free)) as pool,
     ):
         pending: deque[Future[R]] = deque()
@@ -70,14 +62,14 @@ class LocalPasses:
     Parameters
     ----------
     read : callable
-        Returns an iterator over the instances in blocks of ``block_rows(D)`` rows, as arrays.
+        Returns an iterator over the instances in blocks of ``feature_rows(D)`` rows, as arrays.
     shape : tuple of int
         Number of rows, and number ``D`` of features.
     features : callable
         The feature map.
-    blocks_of : callable
+    sets_of : callable
         The candidates of a slice of rows, as
-        :class:`~surelabel.solvers.confidence.CandidateBlocks`.
+        :class:`~surelabel.solvers.confidence.SortedSets`.
     confidence : ndarray of shape (n_entries,)
         Where the confidences are kept; its type is the precision of the features.
     indptr : ndarray of shape (m + 1,)
@@ -96,17 +88,17 @@ class LocalPasses:
         read: Callable[[], Iterator[np.ndarray]],
         shape: tuple[int, int],
         features: Callable[[np.ndarray], np.ndarray],
-        blocks_of: Callable[[slice], CandidateBlocks],
+        sets_of: Callable[[slice], SortedSets],
         confidence: np.ndarray,
         indptr: np.ndarray,
         weight: np.ndarray | None,
         keep: Keep,
         n_jobs: int | None = None,
     ) -> None:
-        self._read, self._shape, self._features, self._blocks_of = read, shape, features, blocks_of
+        self._read, self._shape, self._features, self._sets_of = read, shape, features, sets_of
         self.confidence, self._indptr, self._weight = confidence, indptr, weight
         self._n_jobs = n_jobs
-        self._step = block_rows(shape[1])
+        self._step = feature_rows(shape[1])
         self._store: _Store = STORES[keep](shape, confidence.dtype)
 
     def __enter__(self) -> LocalPasses:
@@ -130,16 +122,15 @@ class LocalPasses:
 
         def work(item: tuple[slice, Any]) -> tuple[Targets, Targets]:
             rows, Z = item[0], self._store.get(*item, self._features)
-            blocks = self._blocks_of(rows)
-            p, certain, moving = block_start(Z, blocks, init)
-            self._entries(rows)[:] = blocks.all_entries(p)
+            sets = self._sets_of(rows)
+            p, certain, moving = block_start(Z, sets, init)
+            self._entries(rows)[:] = sets.all_entries(p)
             return certain, moving
 
         parts = ordered_map(work, self._items(), self._n_jobs)
         certain, moving = next(parts)
-        for more in (
-            parts
-        ):  # added as they come: sums of l × D numbers for each of many blocks would not stay small
+        # Added as they come: sums of l × D numbers for each of many blocks would not stay small.
+        for more in parts:
             certain, moving = certain + more[0], moving + more[1]
         return certain, moving
 
@@ -150,10 +141,10 @@ class LocalPasses:
 
         def work(item: tuple[slice, Any]) -> Targets:
             rows, Z = item[0], self._store.get(*item, self._features)
-            blocks = self._blocks_of(rows)
-            p = blocks.ambiguous_entries(self._entries(rows))
-            p, targets = block_advance(Z, blocks, p, W, b, lam)
-            self._entries(rows)[:] = blocks.all_entries(p)
+            sets = self._sets_of(rows)
+            p = sets.ambiguous_entries(self._entries(rows))
+            p, targets = block_advance(Z, sets, p, W, b, lam)
+            self._entries(rows)[:] = sets.all_entries(p)
             return targets
 
         return _total(ordered_map(work, self._items(), self._n_jobs))
@@ -179,10 +170,10 @@ class LocalPasses:
 
         def work(item: tuple[slice, Any]) -> Targets:
             rows, Z = item[0], self._store.get(*item, self._features)
-            blocks = self._blocks_of(rows)
-            p = blocks.ambiguous_entries(self._entries(rows))
-            p, targets = block_advance_peers(Z, blocks, p, self.leverage[rows], W, b, mean, shift)
-            self._entries(rows)[:] = blocks.all_entries(p)
+            sets = self._sets_of(rows)
+            p = sets.ambiguous_entries(self._entries(rows))
+            p, targets = block_advance_peers(Z, sets, p, self.leverage[rows], W, b, mean, shift)
+            self._entries(rows)[:] = sets.all_entries(p)
             return targets
 
         return _total(ordered_map(work, self._items(), self._n_jobs))

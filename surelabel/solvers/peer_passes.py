@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from .alternate import Iteration
-from .confidence import CandidateBlocks
+from .confidence import SortedSets
 from .lowrank import LowRankFit, LowRankModel, Moments, Targets, block_outputs, block_targets
 from .peers import SETTLED, choose_shift, gain_of, peer_confidence, shift_likelihood, without_row
 
@@ -40,7 +40,7 @@ class PeerPasses(Protocol):
 
 def block_advance_peers(
     Z: np.ndarray,
-    blocks: CandidateBlocks,
+    sets: SortedSets,
     p: np.ndarray,
     leverage: np.ndarray,
     W: np.ndarray,
@@ -54,7 +54,7 @@ def block_advance_peers(
     ----------
     Z : ndarray of shape (rows, D)
         Features of the block.
-    blocks : CandidateBlocks
+    sets : SortedSets
         Candidates of the block.
     p : ndarray of shape (n_entries,)
         Confidences of its ambiguous entries.
@@ -65,14 +65,14 @@ def block_advance_peers(
     mean, shift : ndarray of shape (l,), float
         ``π`` and ``g``.
     """
-    own = leverage[blocks.row_order[blocks.n_clean + blocks.rows]]
-    q = without_row(p, block_outputs(Z, blocks, W, b), own)
-    new = peer_confidence(blocks, q, mean, shift)
+    own = leverage[sets.row_order[sets.n_clean + sets.rows]]
+    q = without_row(p, block_outputs(Z, sets, W, b), own)
+    new = peer_confidence(sets, q, mean, shift)
     change = new - p
     return new, replace(
-        block_targets(Z, blocks, new),
-        change=float((change * blocks.entry_weight) @ change),
-        likelihood=shift_likelihood(blocks, q, mean),
+        block_targets(Z, sets, new),
+        change=float((change * sets.entry_weight) @ change),
+        likelihood=shift_likelihood(sets, q, mean),
     )
 
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .alternate import Iteration, Model, Trajectory
-from .confidence import CandidateBlocks
+from .confidence import SortedSets
 from .threads import blas_threads
 
 FLOOR = 1e-3  # outputs below this count as this
@@ -53,12 +53,12 @@ def without_row(p: np.ndarray, q: np.ndarray, leverage: np.ndarray) -> np.ndarra
     return p - (p - q) / rest
 
 
-def shift_likelihood(blocks: CandidateBlocks, q: np.ndarray, mean: np.ndarray) -> np.ndarray:
+def shift_likelihood(sets: SortedSets, q: np.ndarray, mean: np.ndarray) -> np.ndarray:
     """Log-likelihood of the candidates of the ambiguous rows, for every ``g`` of ``SHIFTS``.
 
     Parameters
     ----------
-    blocks : CandidateBlocks
+    sets : SortedSets
         The candidates.
     q : ndarray of shape (n_entries,)
         Outputs at the ambiguous entries.
@@ -70,14 +70,14 @@ def shift_likelihood(blocks: CandidateBlocks, q: np.ndarray, mean: np.ndarray) -
     ndarray of shape (11,)
         Rows with every label tell nothing of how false candidates arise and are left out.
     """
-    told = blocks.row_sums(np.ones((1, len(q))))[0] < blocks.n_classes
-    weight = blocks.weight[blocks.n_clean :].astype(np.float64) * told
+    told = sets.row_sums(np.ones((1, len(q))))[0] < sets.n_classes
+    weight = sets.weight[sets.n_clean :].astype(np.float64) * told
     mean = np.maximum(mean, np.finfo(np.float64).tiny)
-    ratio = np.maximum(q, FLOOR) / mean[blocks.columns]
+    ratio = np.maximum(q, FLOOR) / mean[sets.columns]
     likelihood = np.empty(len(SHIFTS))
     for k, shift in enumerate(SHIFTS):
-        theta = (mean ** (1 - shift))[blocks.columns]
-        above, below = blocks.row_sums(np.stack([theta * ratio, theta]))
+        theta = (mean ** (1 - shift))[sets.columns]
+        above, below = sets.row_sums(np.stack([theta * ratio, theta]))
         likelihood[k] = weight @ np.log(above / below)
     return likelihood
 
@@ -94,14 +94,12 @@ def gain_of(likelihood: np.ndarray, shift: float) -> tuple[float, float]:
     return float(chosen), float(chosen - likelihood[0])
 
 
-def peer_confidence(
-    blocks: CandidateBlocks, q: np.ndarray, mean: np.ndarray, shift: float
-) -> np.ndarray:
+def peer_confidence(sets: SortedSets, q: np.ndarray, mean: np.ndarray, shift: float) -> np.ndarray:
     """``p_ij ∝ q_ij² / π_j^(g/2)`` over the candidates of each ambiguous row.
 
     Parameters
     ----------
-    blocks : CandidateBlocks
+    sets : SortedSets
         The candidates; votes behind them multiply ``q`` by ``exp(κ π)``.
     q : ndarray of shape (n_entries,)
         Outputs that left the row out.
@@ -115,10 +113,10 @@ def peer_confidence(
     ndarray of shape (n_entries,)
     """
     lifted = np.maximum(q, FLOOR)
-    if blocks.prior is not None:
-        lifted *= np.exp(blocks.prior)
+    if sets.prior is not None:
+        lifted *= np.exp(sets.prior)
     scale = np.maximum(mean, np.finfo(np.float64).tiny) ** (-shift / 4)
-    return blocks.normalise((lifted * scale.astype(q.dtype)[blocks.columns])[None] ** 2)[0]
+    return sets.normalise((lifted * scale.astype(q.dtype)[sets.columns])[None] ** 2)[0]
 
 
 @dataclass
@@ -140,7 +138,7 @@ class PeerTrajectory(Trajectory):
 
 def alternate_peers(
     model: Model,
-    blocks: CandidateBlocks,
+    sets: SortedSets,
     leverage: np.ndarray,
     *,
     max_iter: int,
@@ -158,10 +156,10 @@ def alternate_peers(
     ----------
     model : Model
         Does the model step.
-    blocks : CandidateBlocks
+    sets : SortedSets
         The candidates.
     leverage : ndarray of shape (m,)
-        Of the rows in the order of the blocks.
+        Of the rows, sorted by set size.
     max_iter : int
         Number of iterations at most. With 0 the model stays at ``P = Y / |S|`` (``fitted_p``), and
         ``p`` is what one step makes of its outputs.
@@ -177,24 +175,24 @@ def alternate_peers(
     -------
     PeerTrajectory
     """
-    p = blocks.initial("uniform", 1)[0]
-    own = leverage[blocks.n_clean + blocks.rows].astype(p.dtype)
-    certain = np.bincount(blocks.clean_columns, blocks.weight[: blocks.n_clean], blocks.n_classes)
+    p = sets.initial("uniform", 1)[0]
+    own = leverage[sets.n_clean + sets.rows].astype(p.dtype)
+    certain = np.bincount(sets.clean_columns, sets.weight[: sets.n_clean], sets.n_classes)
     path = PeerTrajectory(p, p)
     shift = 0.0
-    with blas_threads(blocks.n_rows, enough=6000):
+    with blas_threads(sets.n_rows, enough=6000):
         for number in range(1, max(max_iter, 1) + 1):
             q = without_row(path.p, model.step(path.p[None])[0][0], own)
-            moving = np.bincount(blocks.columns, path.p * blocks.entry_weight, blocks.n_classes)
-            mean = (certain + moving) / blocks.total_weight
-            likelihood = shift_likelihood(blocks, q, mean)
+            moving = np.bincount(sets.columns, path.p * sets.entry_weight, sets.n_classes)
+            mean = (certain + moving) / sets.total_weight
+            likelihood = shift_likelihood(sets, q, mean)
             path.shift = shift
             shift = choose_shift(likelihood) if number < SETTLED else shift
             chosen, path.gain = gain_of(likelihood, path.shift)
-            p = peer_confidence(blocks, q, mean, path.shift)
+            p = peer_confidence(sets, q, mean, path.shift)
             p = p if refine is None else refine(p)
             change = p - path.p
-            delta = float(np.sqrt(change**2 @ blocks.entry_weight / blocks.total_weight))
+            delta = float(np.sqrt(change**2 @ sets.entry_weight / sets.total_weight))
             path.p = p
             path.fitted_p = p if max_iter else path.fitted_p
             path.converged = (delta <= tol and shift == path.shift) or not max_iter

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .confidence import CandidateBlocks
+from .confidence import SortedSets
 from .row_blocks import row_blocks
 from .triangular import cholesky, solve, squared_norms
 
@@ -22,40 +22,40 @@ class PrimalModel:
     Parameters
     ----------
     X : array or CSR matrix of shape (m, n)
-        The instances, rows in the order of ``blocks``. A sparse ``X`` is never centred or made
+        The instances, rows in the order of ``sets``. A sparse ``X`` is never centred or made
         dense.
     beta : float
         The regularisation β.
-    blocks : CandidateBlocks
+    sets : SortedSets
         The candidates.
     """
 
-    def __init__(self, X: Any, beta: float, blocks: CandidateBlocks) -> None:
-        self.blocks = blocks
-        weight = blocks.weight
-        self._x_mean = np.asarray(X.T @ weight).ravel() / blocks.total_weight
+    def __init__(self, X: Any, beta: float, sets: SortedSets) -> None:
+        self.sets = sets
+        weight = sets.weight
+        self._x_mean = np.asarray(X.T @ weight).ravel() / sets.total_weight
         if sparse.issparse(X):
             self._X, self._shift = X, self._x_mean
             gram = (X.T @ X.multiply(weight[:, None]).tocsr()).toarray()
-            gram -= blocks.total_weight * np.outer(self._x_mean, self._x_mean)
+            gram -= sets.total_weight * np.outer(self._x_mean, self._x_mean)
         else:  # centred once: it saves digits
             self._X, self._shift = X - self._x_mean, np.zeros_like(self._x_mean)
             gram = self._X.T @ (self._X * weight[:, None])
         gram.flat[:: len(gram) + 1] += float(beta)
         self._factor = cholesky(np.ascontiguousarray(gram))
-        self._entry_rows = np.concatenate([np.arange(blocks.n_clean), blocks.n_clean + blocks.rows])
-        self._entry_columns = np.concatenate([blocks.clean_columns, blocks.columns])
+        self._entry_rows = np.concatenate([np.arange(sets.n_clean), sets.n_clean + sets.rows])
+        self._entry_columns = np.concatenate([sets.clean_columns, sets.columns])
         # Pᵀ as compressed rows: its entries are those of P, class by class.
         self._by_class = np.argsort(self._entry_columns, kind="stable")
         self._class_bounds = np.searchsorted(
-            self._entry_columns[self._by_class], np.arange(blocks.n_classes + 1)
+            self._entry_columns[self._by_class], np.arange(sets.n_classes + 1)
         )
 
     def step(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Outputs at the ambiguous entries and the loss of the model, as
         :class:`~surelabel.solvers.alternate.Model`.
         """
-        blocks = self.blocks
+        sets = self.sets
         everywhere = self._everywhere(p)
         W, mean = self._solve(everywhere)
         q = np.empty_like(everywhere)
@@ -64,8 +64,8 @@ class PrimalModel:
             outputs = self._X @ W[i].T
             q[i] = outputs[self._entry_rows, self._entry_columns] + bias[self._entry_columns]
         # min of eq. 3 = ⟨P̃, P̃ - Q̃⟩.
-        loss = (everywhere * (everywhere - q)) @ blocks.weight[self._entry_rows]
-        return q[:, blocks.n_clean :], loss
+        loss = (everywhere * (everywhere - q)) @ sets.weight[self._entry_rows]
+        return q[:, sets.n_clean :], loss
 
     def coefficients(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """``W`` (problems × n × l) and ``b`` (problems × l) of eq. 4 for the confidences ``p``
@@ -87,24 +87,24 @@ class PrimalModel:
             squared_norms(self._factor, _dense(block) - self._shift)
             for _, block in row_blocks(self._X, self._X.shape[1])
         ]
-        return self.blocks.weight * (1 / self.blocks.total_weight + np.concatenate(norms))
+        return self.sets.weight * (1 / self.sets.total_weight + np.concatenate(norms))
 
     def _everywhere(self, p: np.ndarray) -> np.ndarray:
         """Confidences of the certain entries in front of those of the ambiguous ones."""
-        return np.concatenate([np.ones((len(p), self.blocks.n_clean), p.dtype), p], axis=1)
+        return np.concatenate([np.ones((len(p), self.sets.n_clean), p.dtype), p], axis=1)
 
     def _solve(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """``Wᵀ`` (problems × l × n) and ``p̄`` (problems × l)."""
-        blocks = self.blocks
-        right = np.empty((len(p), blocks.n_classes, self._X.shape[1]), p.dtype)
-        mean = np.empty((len(p), blocks.n_classes), p.dtype)
-        for i, values in enumerate(p * blocks.weight[self._entry_rows]):
+        sets = self.sets
+        right = np.empty((len(p), sets.n_classes, self._X.shape[1]), p.dtype)
+        mean = np.empty((len(p), sets.n_classes), p.dtype)
+        for i, values in enumerate(p * sets.weight[self._entry_rows]):
             weighted = sparse.csr_array(
                 (values[self._by_class], self._entry_rows[self._by_class], self._class_bounds),
-                shape=(blocks.n_classes, blocks.n_rows),
+                shape=(sets.n_classes, sets.n_rows),
             )
             mass = np.asarray(weighted.sum(axis=1)).ravel()
-            mean[i] = mass / blocks.total_weight
+            mean[i] = mass / sets.total_weight
             right[i] = _dense(weighted @ self._X) - np.outer(mass, self._shift)
         flat = right.reshape(-1, self._X.shape[1])
         return solve(self._factor, flat).reshape(right.shape), mean

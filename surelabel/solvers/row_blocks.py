@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-CELLS = 2**22  # numbers in a block
+from .blocks import block_rows
 
 
 class RowBlocks:
@@ -61,7 +61,7 @@ def row_blocks(X: Any, width: int) -> Iterator[tuple[slice, Any]]:
     """Rows of an array, a CSR matrix or :class:`RowBlocks`, so many that ``width`` numbers for each
     of them are a block.
     """
-    step = max(1, CELLS // max(width, X.shape[1]))
+    step = block_rows(max(width, X.shape[1]))
     if not isinstance(X, RowBlocks):
         parts = (
             slice(start, min(start + step, X.shape[0])) for start in range(0, X.shape[0], step)

@@ -31,7 +31,14 @@ def blas_threads(n_rows: int, *, enough: int) -> Iterator[int]:
     """
     if n_rows >= enough:
         yield 1
-        return
+    else:
+        with one_blas_thread() as free:
+            yield free
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[int]:
+    """Leave BLAS one thread; yields the number of threads that it had."""
     free = max((library["num_threads"] for library in _libraries().info()), default=1)
     with _libraries().limit(limits=1):
         yield free

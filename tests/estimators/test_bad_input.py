@@ -19,7 +19,7 @@ from surelabel import (
     WeightedCandidatesClassifier,
     all_methods,
 )
-from surelabel.estimators._base import check_finite
+from surelabel.data.finite import check_finite
 from surelabel.exceptions import (
     CandidateError,
     InputError,

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surelabel.solvers.confidence import CandidateBlocks, confidence, project_simplex
+from surelabel.solvers.confidence import SortedSets, confidence, project_simplex
 from surelabel.solvers.segments import row_normalise
 from surelabel.solvers.theorem import op, opi, ops
 from tests.reference.sure import qp_confidence
@@ -40,19 +40,17 @@ def test_closed_form_equals_quadprog(q, lam):
 )
 @settings(max_examples=150)
 def test_votes_complete_the_square(entries, lam, kappa):
-    """The step of the blocks minimises ``‖p - q‖² - λ‖p‖_∞ - κ πᵀp``: no arg max j that quadprog
+    """The step minimises ``‖p - q‖² - λ‖p‖_∞ - κ πᵀp``: no arg max j that quadprog
     may be given does better.
     """
     q, votes = np.array(entries).T
     prior = kappa * row_normalise(votes, np.array([0, len(q)]))
-    blocks = CandidateBlocks(
-        np.array([0, len(q)]), np.arange(len(q)), len(q) + 1, None, np.float64, prior
-    )
-    p = blocks.ambiguous_entries(blocks.all_entries(blocks.project(q[None], np.array([lam]))[0]))
+    sets = SortedSets(np.array([0, len(q)]), np.arange(len(q)), len(q) + 1, None, np.float64, prior)
+    p = sets.ambiguous_entries(sets.all_entries(sets.project(q[None], np.array([lam]))[0]))
     value = np.sum((p - q) ** 2) - lam * p.max() - prior @ p
     best = min(qp_confidence(q, np.ones(len(q)), j, lam, prior)[1] for j in range(len(q)))
     assert value == pytest.approx(best, abs=1e-7)
-    assert blocks.agreement(p[None])[0] == pytest.approx(prior @ p)
+    assert sets.agreement(p[None])[0] == pytest.approx(prior @ p)
 
 
 @given(outputs, lams, st.data())
@@ -93,7 +91,7 @@ def test_ties_go_to_the_lowest_index_even_under_rounding():
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 8, 9, 30])
-def test_blocks_of_every_size(size):
+def test_sets_of_every_size(size):
     """Sorting by exchange and sorting by numpy give the same projection."""
     rng = np.random.default_rng(size)
     q = rng.standard_normal((2, size, 50))
@@ -111,17 +109,17 @@ def test_blocks_keep_entries_in_their_places():
     indices = np.concatenate(
         [np.sort(np.random.default_rng(i).permutation(5)[:size]) for i, size in enumerate(sizes)]
     )
-    blocks = CandidateBlocks(indptr, indices, 5, None, np.float64)
-    assert blocks.n_clean == 2
-    assert sizes[blocks.row_order].tolist() == [1, 1, 2, 2, 3, 3, 4]
+    sets = SortedSets(indptr, indices, 5, None, np.float64)
+    assert sets.n_clean == 2
+    assert sizes[sets.row_order].tolist() == [1, 1, 2, 2, 3, 3, 4]
     marks = np.arange(len(indices), dtype=float)
-    back = blocks.all_entries(blocks.ambiguous_entries(marks))
+    back = sets.all_entries(sets.ambiguous_entries(marks))
     certain = np.repeat(sizes == 1, sizes)
     assert np.array_equal(back[~certain], marks[~certain])
     assert np.all(back[certain] == 1)
-    assert np.array_equal(blocks.columns, indices[blocks.ambiguous_entries(marks).astype(int)])
+    assert np.array_equal(sets.columns, indices[sets.ambiguous_entries(marks).astype(int)])
     rows = np.repeat(np.arange(7), sizes)
     assert np.array_equal(
-        blocks.row_order[blocks.n_clean + blocks.rows],
-        rows[blocks.ambiguous_entries(marks).astype(int)],
+        sets.row_order[sets.n_clean + sets.rows],
+        rows[sets.ambiguous_entries(marks).astype(int)],
     )

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surelabel.solvers.confidence import CandidateBlocks
+from surelabel.solvers.confidence import SortedSets
 from surelabel.solvers.cover import Cover, cover_posterior
 
 
@@ -31,23 +31,23 @@ def test_posterior(seed, n, u):
     np.testing.assert_allclose(cover_posterior(P), by_labellings(P), atol=1e-10)
 
 
-def blocks_of(sets, n_classes):
-    indptr = np.concatenate([[0], np.cumsum([len(labels) for labels in sets])])
-    return CandidateBlocks(indptr, np.concatenate(sets), n_classes, None, np.float64)
+def sorted_sets(lists, n_classes):
+    indptr = np.concatenate([[0], np.cumsum([len(labels) for labels in lists])])
+    return SortedSets(indptr, np.concatenate(lists), n_classes, None, np.float64)
 
 
 def test_groups_find_their_rows():
     """Certain rows count, groups do not mix, and lists that are too long stay as they are."""
-    sets = [[0, 1], [0], [0, 1], [2, 3], [2, 3], [4, 5], list(range(9)), list(range(9))]
+    lists = [[0, 1], [0], [0, 1], [2, 3], [2, 3], [4, 5], list(range(9)), list(range(9))]
     groups = np.array([7, 7, 3, 5, 5, 9, 2, 2])
-    blocks = blocks_of(sets, 9)
-    p = blocks.initial("uniform", 1)[0]
+    sets = sorted_sets(lists, 9)
+    p = sets.initial("uniform", 1)[0]
     rng = np.random.default_rng(0)
-    p = blocks.normalise(p[None] * rng.uniform(0.5, 1.5, len(p)))[0]
-    before = blocks.all_entries(p)
-    after = blocks.all_entries(Cover(blocks, groups)(p))
-    rows = np.split(after, np.cumsum([len(labels) for labels in sets])[:-1])
-    given_rows = np.split(before, np.cumsum([len(labels) for labels in sets])[:-1])
+    p = sets.normalise(p[None] * rng.uniform(0.5, 1.5, len(p)))[0]
+    before = sets.all_entries(p)
+    after = sets.all_entries(Cover(sets, groups)(p))
+    rows = np.split(after, np.cumsum([len(labels) for labels in lists])[:-1])
+    given_rows = np.split(before, np.cumsum([len(labels) for labels in lists])[:-1])
     # Row 1 is certainly 0, so row 0 is probably 1.
     pair = by_labellings(np.stack([given_rows[0], [1, 0]]))
     np.testing.assert_allclose(rows[0], pair[0])

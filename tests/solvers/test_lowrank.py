@@ -10,7 +10,7 @@ from sklearn.linear_model import Ridge
 
 import surelabel.solvers.lowrank as lowrank
 import surelabel.solvers.passes as passes_module
-from surelabel.solvers.confidence import CandidateBlocks
+from surelabel.solvers.confidence import SortedSets
 from surelabel.solvers.lowrank import (
     LowRankModel,
     alternate_passes,
@@ -36,9 +36,9 @@ def local_passes(
     """Passes over features that are at hand, in blocks of ``step`` rows."""
     indptr, indices = compressed(Y)
 
-    def blocks_of(part):
+    def sets_of(part):
         low, high = indptr[part.start], indptr[part.stop]
-        return CandidateBlocks(
+        return SortedSets(
             indptr[part.start : part.stop + 1] - low,
             indices[low:high],
             Y.shape[1],
@@ -51,12 +51,12 @@ def local_passes(
         return (Z[start : start + step] for start in range(0, len(Z), step))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(passes_module, "block_rows", lambda _: step)
+        patch.setattr(passes_module, "feature_rows", lambda _: step)
         return LocalPasses(
             read,
             Z.shape,
             features,
-            blocks_of,
+            sets_of,
             np.empty(len(indices), Z.dtype),
             indptr,
             weight,
@@ -220,9 +220,9 @@ def test_the_model_is_the_one_that_the_last_step_was_made_with():
     np.testing.assert_allclose(
         W.T, Ridge(0.05).fit(Z, Y).coef_, atol=1e-10
     )  # fitted to P = Y, the start
-    blocks = CandidateBlocks(*compressed(Y), 4, None, np.float64)
-    p = blocks.ambiguous_entries(P[np.nonzero(Y)])
-    again, targets = block_advance(Z, blocks, p, W, b, 0.0)
+    sets = SortedSets(*compressed(Y), 4, None, np.float64)
+    p = sets.ambiguous_entries(P[np.nonzero(Y)])
+    again, targets = block_advance(Z, sets, p, W, b, 0.0)
     np.testing.assert_allclose(again, p, atol=1e-12)
     assert targets.change == pytest.approx(0, abs=1e-20)
 
@@ -238,8 +238,8 @@ def test_sums_over_blocks_are_the_sums():
     np.testing.assert_allclose(total.gram, Z.T @ (weight[:, None] * Z), atol=1e-12)
     np.testing.assert_allclose(total.total, weight @ Z)
     assert total.weight == pytest.approx(weight.sum())
-    blocks = CandidateBlocks(*compressed(Y), 4, weight, np.float64)
-    _, certain, moving = block_start(Z, blocks, "candidates")
+    sets = SortedSets(*compressed(Y), 4, weight, np.float64)
+    _, certain, moving = block_start(Z, sets, "candidates")
     both = certain + moving
     start = np.where((Y.sum(axis=1) == 4)[:, None], 0.25, Y)  # unlabelled rows start uniform
     np.testing.assert_allclose(both.right, (weight[:, None] * start).T @ Z, atol=1e-12)
@@ -259,8 +259,8 @@ def test_single_precision_sums_are_kept_in_double():
 
 def test_model_solves_for_any_targets():
     Z, Y = problem(70)
-    blocks = CandidateBlocks(*compressed(Y), 4, None, np.float64)
-    _, certain, moving = block_start(Z, blocks, "uniform")
+    sets = SortedSets(*compressed(Y), 4, None, np.float64)
+    _, certain, moving = block_start(Z, sets, "uniform")
     W, b, loss = LowRankModel(block_moments(Z, None), 0.3).solve(certain + moving)
     P = Y / Y.sum(axis=1, keepdims=True)
     ridge = Ridge(0.3).fit(Z, P)

@@ -9,7 +9,8 @@ import threading
 import numpy as np
 import pytest
 
-from surelabel.solvers.passes import CELLS, block_rows, ordered_map
+from surelabel.solvers.blocks import BLOCK, block_rows, feature_rows
+from surelabel.solvers.passes import ordered_map
 from surelabel.solvers.threads import _libraries
 from tests.solvers.test_lowrank import fit, local_passes, problem
 
@@ -68,8 +69,8 @@ def test_blas_gets_its_threads_back():
 
 
 def test_blocks_do_not_depend_on_the_machine():
-    assert block_rows(1000) == CELLS // 1000
-    assert block_rows(10**9) == 256
+    assert block_rows(1000) == feature_rows(1000) == BLOCK // 1000
+    assert (block_rows(10**9), feature_rows(10**9)) == (1, 256)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

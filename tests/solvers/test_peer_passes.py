@@ -7,7 +7,7 @@ import pytest
 
 from surelabel import PUREClassifier, make_partial
 from surelabel.solvers import passes as passes_module
-from surelabel.solvers.confidence import CandidateBlocks
+from surelabel.solvers.confidence import SortedSets
 from surelabel.solvers.passes import LocalPasses
 from surelabel.solvers.peer_passes import alternate_peer_passes
 from tests.reference.pure import literal_pure
@@ -23,23 +23,22 @@ def problem(m=90, seed=0):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("keep", ["memory", "disk", "recompute"])
 def test_passes_are_the_literal_method(monkeypatch, keep, weighted):
-    monkeypatch.setattr(passes_module, "CELLS", 1)
-    monkeypatch.setattr(passes_module, "block_rows", lambda _: 32)
+    monkeypatch.setattr(passes_module, "feature_rows", lambda _: 32)
     X, _, candidates = problem()
     weight = np.random.default_rng(1).integers(1, 4, len(X)).astype(float) if weighted else None
     indptr, indices = candidates.indptr, candidates.indices
 
-    def blocks_of(part):
+    def sets_of(part):
         low, high = indptr[part.start], indptr[part.stop]
         own = None if weight is None else weight[part]
-        return CandidateBlocks(
+        return SortedSets(
             indptr[part.start : part.stop + 1] - low, indices[low:high], 4, own, np.float64
         )
 
     read = partial(np.array_split, X, [32, 64])
     confidence = np.empty(len(indices))
     with LocalPasses(
-        lambda: iter(read()), X.shape, lambda Z: Z, blocks_of, confidence, indptr, weight, keep
+        lambda: iter(read()), X.shape, lambda Z: Z, sets_of, confidence, indptr, weight, keep
     ) as passes:
         fit = alternate_peer_passes(passes, 0.5, max_iter=4, tol=-1)
         P, shift, _ = literal_pure(X @ X.T, candidates.to_indicator(), 0.5, 4, weight)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from surelabel.solvers.confidence import CandidateBlocks
+from surelabel.solvers.confidence import SortedSets
 from surelabel.solvers.dual import DualModel
 from surelabel.solvers.kernels import kernel_matrix
 from surelabel.solvers.peers import alternate_peers, without_row
@@ -57,29 +57,27 @@ def problems(draw):
     return *problem, draw(st.sampled_from([1e-3, 0.01, 0.1, 1.0]))
 
 
-def make_blocks(Y, weight, dtype=np.float64, votes=None, kappa=0.0):
+def sort_candidates(Y, weight, dtype=np.float64, votes=None, kappa=0.0):
     rows, indices = np.nonzero(Y)
     indptr = np.concatenate([[0], np.cumsum(Y.sum(axis=1))])
     prior = None
     if votes is not None:
         prior = kappa * row_normalise(votes[rows, indices].astype(float), indptr)
     weight = None if weight is None else weight.astype(dtype)
-    return CandidateBlocks(indptr, indices, Y.shape[1], weight, dtype, prior), (rows, indices)
+    return SortedSets(indptr, indices, Y.shape[1], weight, dtype, prior), (rows, indices)
 
 
 def left_out(model_type, matrix, Y, weight, beta, P, dtype=np.float64):
     """The fast outputs of all rows and classes that left the row out, in the order of the rows."""
-    blocks, _ = make_blocks(Y, weight, dtype)
-    order = blocks.row_order
+    sets, _ = sort_candidates(Y, weight, dtype)
+    order = sets.row_order
     dual = model_type is DualModel
     ordered = matrix[np.ix_(order, order)].astype(dtype) if dual else matrix[order].astype(dtype)
-    model = model_type(ordered.copy(), beta, blocks)
-    p = blocks.ambiguous_entries(P[np.nonzero(Y)]).astype(dtype)
+    model = model_type(ordered.copy(), beta, sets)
+    p = sets.ambiguous_entries(P[np.nonzero(Y)]).astype(dtype)
     Q, leverage = np.empty(P.shape), np.empty(len(P))
     leverage[order] = model.leverage()
-    Q[order] = without_row(
-        blocks.dense(p), model.outputs(p), leverage[order][:, None].astype(dtype)
-    )
+    Q[order] = without_row(sets.dense(p), model.outputs(p), leverage[order][:, None].astype(dtype))
     return Q, leverage
 
 
@@ -140,13 +138,13 @@ def test_weight_zero_is_the_row_left_out():
 
 
 def run(model_type, matrix, Y, weight, beta, votes, kappa, n_iter):
-    blocks, entries = make_blocks(Y, weight, votes=votes, kappa=kappa)
-    order = blocks.row_order
+    sets, entries = sort_candidates(Y, weight, votes=votes, kappa=kappa)
+    order = sets.row_order
     ordered = matrix[order] if model_type is PrimalModel else matrix[np.ix_(order, order)].copy()
-    model = model_type(ordered, beta, blocks)
-    path = alternate_peers(model, blocks, model.leverage(), max_iter=n_iter, tol=-1)
+    model = model_type(ordered, beta, sets)
+    path = alternate_peers(model, sets, model.leverage(), max_iter=n_iter, tol=-1)
     P = np.zeros(Y.shape)
-    P[entries] = blocks.all_entries(path.p)
+    P[entries] = sets.all_entries(path.p)
     return P, path
 
 
@@ -187,11 +185,11 @@ def test_frequent_labels_do_not_take_over():
 def test_leverage_serves_the_products(ambiguous):
     """After the leverages were asked for, products use what was inverted for them."""
     X, Y, _ = make_problem(1, 60, 4, 3, 1 - ambiguous, 2, False, "plain")
-    blocks, _ = make_blocks(Y, None)
-    K = kernel_matrix("rbf", X[blocks.row_order], gamma=0.5)
-    plain, asked = DualModel(K.copy(), 0.1, blocks), DualModel(K.copy(), 0.1, blocks)
+    sets, _ = sort_candidates(Y, None)
+    K = kernel_matrix("rbf", X[sets.row_order], gamma=0.5)
+    plain, asked = DualModel(K.copy(), 0.1, sets), DualModel(K.copy(), 0.1, sets)
     asked.leverage()
-    p = blocks.initial("uniform", 1)
+    p = sets.initial("uniform", 1)
     for _ in range(40):
         q, other = asked.step(p)[0], plain.step(p)[0]
     np.testing.assert_allclose(q, other, atol=1e-10)

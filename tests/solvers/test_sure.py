@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import surelabel.solvers.dual as dual
 from surelabel.solvers.alternate import alternate
-from surelabel.solvers.confidence import CandidateBlocks
+from surelabel.solvers.confidence import SortedSets
 from surelabel.solvers.kernels import kernel_matrix
 from surelabel.solvers.primal import PrimalModel
 from surelabel.solvers.segments import row_normalise
@@ -40,7 +40,7 @@ def solve(model_type, matrix, Y, weight, lam, beta, init, votes, kappa, n_iter=6
     prior = (
         None if votes is None else kappa * row_normalise(votes[rows, indices].astype(float), indptr)
     )
-    blocks = CandidateBlocks(
+    sets = SortedSets(
         indptr,
         indices,
         Y.shape[1],
@@ -48,13 +48,13 @@ def solve(model_type, matrix, Y, weight, lam, beta, init, votes, kappa, n_iter=6
         np.float64,
         prior,
     )
-    order = blocks.row_order
+    order = sets.row_order
     ordered = matrix[order] if model_type is PrimalModel else matrix[np.ix_(order, order)].copy()
-    model = model_type(ordered, beta, blocks)
-    path = alternate(model, blocks, np.array([lam]), init=init, max_iter=n_iter, tol=-1)[0]
+    model = model_type(ordered, beta, sets)
+    path = alternate(model, sets, np.array([lam]), init=init, max_iter=n_iter, tol=-1)[0]
     (coefficients,), (intercept,) = model.coefficients(path.fitted_p[None])
     P = np.zeros(Y.shape)
-    P[rows, indices] = blocks.all_entries(path.p)
+    P[rows, indices] = sets.all_entries(path.p)
     if model_type is dual.DualModel:
         unordered = np.empty_like(coefficients)
         unordered[order] = coefficients
@@ -108,18 +108,16 @@ def test_all_lams_at_once_equal_one_at_a_time():
     Y[rng.random((60, 4)) < 0.3] = 1
     K = kernel_matrix("rbf", X, gamma=0.3)
     indices = np.nonzero(Y)[1]
-    blocks = CandidateBlocks(
-        np.concatenate([[0], np.cumsum(Y.sum(axis=1))]), indices, 4, None, np.float64
-    )
-    order = blocks.row_order
+    sets = SortedSets(np.concatenate([[0], np.cumsum(Y.sum(axis=1))]), indices, 4, None, np.float64)
+    order = sets.row_order
     lams = np.array([0.0, 0.01, 0.1, 0.5, 1.0])
     options = {"init": "candidates", "max_iter": 100, "tol": 1e-4}
     together = alternate(
-        dual.DualModel(K[np.ix_(order, order)].copy(), 0.05, blocks), blocks, lams, **options
+        dual.DualModel(K[np.ix_(order, order)].copy(), 0.05, sets), sets, lams, **options
     )
     for lam, path in zip(lams, together, strict=True):
-        model = dual.DualModel(K[np.ix_(order, order)].copy(), 0.05, blocks)
-        alone = alternate(model, blocks, np.array([lam]), **options)[0]
+        model = dual.DualModel(K[np.ix_(order, order)].copy(), 0.05, sets)
+        alone = alternate(model, sets, np.array([lam]), **options)[0]
         assert len(path.delta_path) == len(alone.delta_path)
         np.testing.assert_allclose(path.p, alone.p, atol=1e-10)
         assert path.converged == alone.converged
@@ -136,8 +134,8 @@ def test_the_rule_buys_blocks_when_solves_have_cost_as_much():
     indices = np.sort(
         np.stack([first, (first + rng.integers(1, l, m)) % l], axis=1), axis=1
     ).ravel()
-    blocks = CandidateBlocks(np.arange(0, 2 * m + 1, 2), indices, l, None, np.float64)
-    model = dual.DualModel(kernel_matrix("rbf", X, gamma=0.1), 0.1, blocks)
+    sets = SortedSets(np.arange(0, 2 * m + 1, 2), indices, l, None, np.float64)
+    model = dual.DualModel(kernel_matrix("rbf", X, gamma=0.1), 0.1, sets)
     p = rng.random((1, 2 * m))
     by_solves = model.step(p)
     assert model._inverse._blocks is None

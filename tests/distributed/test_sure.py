@@ -28,8 +28,7 @@ import dask.bag as db
 import dask.dataframe as dd
 from dask.distributed import Client, LocalCluster, WorkerPlugin
 
-from surelabel import distributed
-from surelabel.distributed import ClusterError, SUREClassifier
+from surelabel.distributed import ClusterError, SUREClassifier, _passes
 from tests.dead_scheduler import cluster
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import the tests
@@ -126,21 +125,21 @@ def test_weights_and_votes(client, data):
 
 def test_features_made_again_in_small_pieces(client, data, in_memory, monkeypatch):
     X, _, candidates = data
-    monkeypatch.setattr(distributed, "keeps_features", lambda *_: False)
-    monkeypatch.setattr(distributed, "block_rows", lambda _: 50)
+    monkeypatch.setattr(_passes, "keeps_features", lambda *_: False)
+    monkeypatch.setattr(_passes, "feature_rows", lambda _: 50)
     assert_same(SUREClassifier(**FIXED).fit(blocks(X), candidates), in_memory, X)
 
 
 def test_features_stay_where_a_share_of_them_fits_into_half_of_a_worker(client, data):
-    rows = distributed.DaskRows(
+    rows = _passes.DaskRows(
         blocks(data[0]), client
     )  # 4 blocks, so 2 of at most 250 rows for each worker
     limit = min(
         worker["memory_limit"] for worker in client.scheduler_info(n_workers=-1)["workers"].values()
     )
     most = limit // 2 // (2 * CHUNK * 8)
-    assert distributed.keeps_features(rows, most)
-    assert not distributed.keeps_features(rows, most + 1)
+    assert _passes.keeps_features(rows, most)
+    assert not _passes.keeps_features(rows, most + 1)
 
 
 def test_float32_stays_float32(client, data):
@@ -275,7 +274,7 @@ class RowsHeld(WorkerPlugin):
         for value in list(self.worker.data.values()):
             if isinstance(value, np.ndarray) and value.ndim == 2 and value.shape[1] == 200:
                 held += len(value)
-            elif isinstance(value, list) and value and isinstance(value[0], distributed.Piece):
+            elif isinstance(value, list) and value and isinstance(value[0], _passes.Piece):
                 held += sum(len(piece.values) for piece in value)
         self.most, self.times = max(self.most, held), self.times + 1
 
@@ -297,7 +296,7 @@ def test_no_worker_ever_holds_all_of_X(client, monkeypatch, keep):
     X = da.map_blocks(
         four_clouds, chunks=((1000,) * 12, (200,)), dtype=float
     )  # made on the workers
-    monkeypatch.setattr(distributed, "keeps_features", lambda *_: keep)
+    monkeypatch.setattr(_passes, "keeps_features", lambda *_: keep)
     client.register_plugin(RowsHeld())
     model = SUREClassifier(gamma=1e-3, n_components=200, tol=0.01).fit(
         X, make_partial(y, p=0.8, r=1, random_state=0)

@@ -14,16 +14,23 @@ import numpy as np
 from scipy import sparse
 from scipy.special import softmax
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from ..data.candidates import CandidateSets
 from ..data.rows import ArrayRows, Rows, as_rows
 from ..exceptions import ParameterError
 from ..solvers.alternate import Iteration, Trajectory
-from ..solvers.confidence import CandidateBlocks
+from ..solvers.blocks import block_rows
+from ..solvers.confidence import SortedSets
 from ..solvers.dual import DualModel
-from ..solvers.features import LANDMARKS, Centred, FourierFeatures, Landmarks, move_origin
-from ..solvers.kernels import BLOCK, KERNELS, distances, exponentiate, gamma_of, kernel_matrix
+from ..solvers.features import (
+    LANDMARKS,
+    Centred,
+    FeatureMap,
+    FourierFeatures,
+    Landmarks,
+    move_origin,
+)
+from ..solvers.kernels import KERNELS, distances, exponentiate, gamma_of, kernel_matrix
 from ..solvers.lowrank import LowRankFit
 from ..solvers.passes import ordered_map
 from ..solvers.primal import PrimalModel
@@ -33,17 +40,14 @@ from ._base import (
     WeightedPartialLabelClassifier,
     check_learnable,
     check_rows,
-    finite_blocks,
     require_memory,
 )
 from ._lowrank import (
-    FeatureMap,
-    choose_solver,
-    exact_need,
     fit_low_rank,
     local_passes,
     positive_definite,
 )
+from ._solver_choice import choose_solver, exact_need
 
 M = TypeVar("M", PrimalModel, DualModel)
 
@@ -73,7 +77,7 @@ KERNEL_CONSTRAINTS: dict[str, list[Any]] = {
 
 class KernelClassifier(WeightedPartialLabelClassifier):
     """Base class of the methods that alternate ridge regression on confidences with a confidence
-    step: a method writes ``_alternate(model, blocks)`` and, for rows in blocks,
+    step: a method writes ``_alternate(model, sets)`` and, for rows in blocks,
     ``_alternate_passes(passes)``.
 
     Parameters ``beta``, ``kernel``, ``gamma``, …, ``n_jobs`` are those of
@@ -98,7 +102,7 @@ class KernelClassifier(WeightedPartialLabelClassifier):
     n_jobs: int | None
 
     @abstractmethod
-    def _alternate(self, model: PrimalModel | DualModel, blocks: CandidateBlocks) -> Trajectory: ...
+    def _alternate(self, model: PrimalModel | DualModel, sets: SortedSets) -> Trajectory: ...
 
     @abstractmethod
     def _alternate_passes(self, passes: Any) -> LowRankFit: ...
@@ -118,7 +122,9 @@ class KernelClassifier(WeightedPartialLabelClassifier):
             return super()._validate_X(X, reset=reset)
         check_rows(self, rows, reset=reset)
         if self.kernel == "precomputed" or (reset and self._solver_for(rows) == "dual"):
-            return super()._validate_X(np.concatenate(list(rows.blocks(BLOCK))), reset=reset)
+            return super()._validate_X(
+                np.concatenate(list(rows.blocks(block_rows(rows.shape[1])))), reset=reset
+            )
         return rows
 
     def _solver_for(self, X: Any, n_classes: int = 0) -> str:
@@ -175,23 +181,23 @@ class KernelClassifier(WeightedPartialLabelClassifier):
     ) -> np.ndarray:
         if self.kernel in ("linear", "rbf", "laplacian") and not sparse.issparse(X):
             warn_of_offset(X)
-        blocks = make_blocks(candidates, weight, X.dtype, self.prior)
-        order = blocks.row_order
+        sets = sort_candidates(candidates, weight, X.dtype, self.prior)
+        order = sets.row_order
         X_ordered = X[np.ix_(order, order)] if self.kernel == "precomputed" else X[order]
         if self.kernel == "linear":
-            self.origin_ = move_origin(X_ordered, blocks.weight)
+            self.origin_ = move_origin(X_ordered, sets.weight)
         model: PrimalModel | DualModel
         if self.solver_ == "primal":
             self.gamma_ = None
-            model = factorise(PrimalModel, X_ordered, self.beta, blocks)
+            model = factorise(PrimalModel, X_ordered, self.beta, sets)
         else:
-            K = self._train_kernel(X_ordered, blocks.weight)
+            K = self._train_kernel(X_ordered, sets.weight)
             warn_of_rounding(K, self.beta)
-            model = factorise(DualModel, K, self.beta, blocks)
-        path = self._alternate(model, blocks)
+            model = factorise(DualModel, K, self.beta, sets)
+        path = self._alternate(model, sets)
         self._set_coefficients(model, path, X, X_ordered, order)
         self._set_path(path)
-        return blocks.all_entries(path.p)
+        return sets.all_entries(path.p)
 
     def _train_kernel(self, X: Any, weight: np.ndarray | None) -> np.ndarray:
         """The kernel matrix of the training instances, as an array that may be overwritten."""
@@ -244,8 +250,15 @@ class KernelClassifier(WeightedPartialLabelClassifier):
             )
         return self.callback(iteration) if self.callback is not None else None
 
+    def _output_blocks(self, X: Any) -> Iterator[np.ndarray]:
+        return ordered_map(self._outputs, self._row_blocks(X), self.n_jobs)
+
+    def _width(self) -> int:
+        """How many numbers the outputs of one row are made of."""
+        return self.coef_.shape[1] if self.kernel == "linear" else len(self.dual_coef_)
+
     def _outputs(self, X: Any) -> np.ndarray:
-        """Eq. 11; in blocks of rows, so that the kernel with the training instances stays small."""
+        """Eq. 11."""
         if self.kernel == "precomputed":
             return np.asarray(X[:, self.support_] @ self.dual_coef_ + self.intercept_)
         if sparse.issparse(X):
@@ -253,41 +266,6 @@ class KernelClassifier(WeightedPartialLabelClassifier):
             near = X[:, moved].toarray() - self.origin_[moved]
             still = np.where(self.origin_ == 0, self.coef_, 0)
             return np.asarray(X @ still.T + near @ self.coef_[:, moved].T + self.origin_output_)
-        return np.concatenate(list(self._output_blocks(X)))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The most likely label of each instance (ties go to the first class).
-
-        Outputs of a block of rows are dropped when its labels are known, so memory does not grow
-        with the number of rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n)
-            The instances; also a memory map, an h5py or Zarr array or a Parquet data set larger
-            than memory.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        check_is_fitted(self)
-        X = self._validate_X(X, reset=False)
-        if self.kernel == "precomputed" or sparse.issparse(X):
-            return np.asarray(self.classes_[self._outputs(X).argmax(axis=1)])
-        best = [scores.argmax(axis=1) for scores in self._output_blocks(X)]
-        return np.asarray(self.classes_[np.concatenate(best)])
-
-    def _output_blocks(self, X: Any) -> Iterator[np.ndarray]:
-        step = max(1, BLOCK // self._width())
-        blocks = finite_blocks(X, step) if isinstance(X, Rows) else ArrayRows(X).blocks(step)
-        return ordered_map(self._block_outputs, blocks, self.n_jobs)
-
-    def _width(self) -> int:
-        """How many numbers the outputs of one row are made of."""
-        return self.coef_.shape[1] if self.kernel == "linear" else len(self.dual_coef_)
-
-    def _block_outputs(self, X: np.ndarray) -> np.ndarray:
         if self.kernel == "linear":
             return np.asarray((X - self.origin_) @ self.coef_.T + self.origin_output_)
         if self.solver_ == "fourier":
@@ -345,12 +323,12 @@ def probabilities(outputs: np.ndarray) -> np.ndarray:
     return np.asarray(softmax(outputs / np.asarray(0.1, outputs.dtype), axis=1))
 
 
-def make_blocks(
+def sort_candidates(
     candidates: CandidateSets, weight: np.ndarray | None, dtype: Any, prior: float
-) -> CandidateBlocks:
+) -> SortedSets:
     """The candidates as the solvers take them, with the votes that stand behind them."""
     votes = votes_of(candidates, prior)
-    return CandidateBlocks(
+    return SortedSets(
         candidates.indptr, candidates.indices, candidates.shape[1], weight, dtype, votes
     )
 
@@ -365,9 +343,9 @@ def votes_of(candidates: CandidateSets, prior: float) -> np.ndarray | None:
     return prior * row_normalise(candidates.counts.astype(float), candidates.indptr)
 
 
-def factorise(model: type[M], matrix: Any, beta: float, blocks: CandidateBlocks) -> M:
+def factorise(model: type[M], matrix: Any, beta: float, sets: SortedSets) -> M:
     """Make the model step, with an error that says what to do when the matrix has no Cholesky
     factor.
     """
     with positive_definite(beta):
-        return model(matrix, beta, blocks)
+        return model(matrix, beta, sets)

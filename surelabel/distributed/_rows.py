@@ -15,9 +15,9 @@ from dask.delayed import Delayed, delayed
 from dask.distributed import Client, Future, KilledWorker, get_client
 from distributed.comm.core import CommClosedError
 
+from ..data.candidates import CandidateSets, as_candidates
+from ..data.rows import Rows
 from ..exceptions import CandidateError, InputError, SurelabelError, first_few
-from .candidates import CandidateSets, as_candidates
-from .rows import Rows
 
 
 class ClusterError(SurelabelError):

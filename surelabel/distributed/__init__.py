@@ -1,0 +1,277 @@
+"""SURE and PURE on a Dask cluster: ``from surelabel.distributed import SUREClassifier``, and dask
+arrays or data frames for ``X``.
+
+Every block of rows has its place on a worker: its features, its candidates and its confidences. A
+pass over the rows is a task per block and a tree of sums in a fixed order, so the answer does not
+depend on the number of workers. The model ``W`` (D × l) goes to the workers, sums of its size come
+back.
+
+Confidences are a function of the block and of the model; those before them are needed only for the
+size of the change. What a lost worker held is therefore made again from at most two models, however
+many iterations lie behind: Dask's scheduler does it, and the fit goes on. (A step of PURE needs the
+confidences before it, so there the steps are made again from the start, at most 30.)
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+try:
+    import dask.array as da
+    from dask.base import is_dask_collection
+    from dask.delayed import delayed
+    from dask.distributed import Client  # noqa: F401 (says what is missing, if it is)
+except ImportError as error:
+    raise ImportError(
+        f"surelabel.distributed needs Dask ({error}): pip install 'surelabel[dask]'"
+    ) from error
+
+from ..data.candidates import CandidateSets
+from ..data.rows import Rows
+from ..estimators.kernel import KernelClassifier
+from ..estimators.pure import PUREClassifier as _PURE
+from ..estimators.sure import SUREClassifier as _SURE
+from ..exceptions import InputError, ParameterError
+from ..solvers.features import FeatureMap
+from ._passes import DaskPasses
+from ._rows import (
+    ClusterError,
+    DaskRows,
+    find_client,
+    float_type,
+    is_frame,
+    on_cluster,
+    whole_rows,
+)
+
+__all__ = ["ClusterError", "PUREClassifier", "SUREClassifier"]
+
+
+class OnCluster(KernelClassifier):
+    """What methods on dask arrays and data frames share: ``fit`` and prediction on a cluster, for a
+    class that works in memory.
+
+    ``fit`` takes, besides everything that the class in memory takes and then works as that does,
+
+    - ``X``: a dask array in blocks of rows, or a dask data frame of numbers. A
+      :class:`dask.distributed.Client` must be there.
+    - ``y``: candidates in any form here, which are sent to the blocks; or a dask array, data frame,
+      column or bag in the same partitions as ``X``, or a list of :class:`~dask.delayed.Delayed`,
+      one for each, whose parts have such a form.
+
+    The solver is "nystroem" or "fourier" ("primal" for the linear kernel), never an exact one, as
+    that needs a matrix of all pairs of rows in one place; "auto" is "nystroem". Features stay with
+    their block between passes if the share of a worker takes at most half of its memory; else the
+    instances stay, and features are made again in every pass.
+
+    ``confidence_`` and ``transduction_`` are gathered at the end and are as in memory: 12 bytes for
+    each candidate of a row. ``predict``, ``predict_proba`` and ``decision_function`` of dask input
+    are lazy and work block by block: arrays give arrays, data frames give columns or data frames
+    with the same index.
+    """
+
+    _in_memory: ClassVar[type]
+
+    # ---------------------------------------------------------------- fit
+
+    def _validate_fit(self, X: Any, y: Any) -> tuple[Any, CandidateSets]:
+        if not is_dask_collection(X):
+            return super()._validate_fit(X, y)
+        self._check_parameters()
+        rows = self._validate_X(X, reset=True)
+        return super()._validate_fit(rows, rows.hold(y) if on_cluster(y) else y)
+
+    def _validate_X(self, X: Any, *, reset: bool) -> Any:
+        if isinstance(X, DaskRows):  # made here before
+            return X
+        if not is_dask_collection(X):
+            return super()._validate_X(X, reset=reset)
+        client = find_client()
+        self._check_columns(X, reset=reset)
+        return DaskRows(X, client)
+
+    def _check_columns(self, X: Any, *, reset: bool) -> None:
+        try:
+            validate_data(self, X._meta if is_frame(X) else X, reset=reset, skip_check_array=True)
+        except ValueError as error:
+            raise InputError(str(error)) from None
+
+    def _solver_for(self, X: Any, n_classes: int = 0) -> str:
+        if not isinstance(X, DaskRows):
+            return super()._solver_for(X, n_classes)
+        if self.kernel == "precomputed" or self.solver == "dual":
+            raise ParameterError(
+                "kernel='precomputed' and solver='dual' need a matrix of all pairs of rows in one "
+                "place, which a cluster does "
+                "not have; use solver='nystroem', or X.compute() where that fits into memory"
+            )
+        if self.solver == "auto":
+            return "primal" if self.kernel == "linear" else "nystroem"
+        return super()._solver_for(X, n_classes)
+
+    def _passes(
+        self, rows: Rows, features: FeatureMap, candidates: CandidateSets, weight: np.ndarray | None
+    ) -> Any:
+        if not isinstance(rows, DaskRows):
+            return super()._passes(rows, features, candidates, weight)
+        return DaskPasses(rows, features, candidates, weight, self.prior)
+
+    # ---------------------------------------------------------------- predict
+
+    def predict(self, X: Any) -> Any:
+        """The most likely label of each instance; lazy for dask input: an array, or a column with
+        the index of the frame.
+        """
+        return self._blockwise("predict", X) if is_dask_collection(X) else super().predict(X)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities of the classes; lazy for dask input: an array, or a data frame with a
+        column per class.
+        """
+        return (
+            self._blockwise("predict_proba", X)
+            if is_dask_collection(X)
+            else super().predict_proba(X)
+        )
+
+    def decision_function(self, X: Any) -> Any:
+        """Scores of the classes, with two classes one column; lazy for dask input, as
+        :meth:`predict_proba`.
+        """
+        return (
+            self._blockwise("decision_function", X)
+            if is_dask_collection(X)
+            else super().decision_function(X)
+        )
+
+    def _blockwise(self, method: str, X: Any) -> Any:
+        check_is_fitted(self)
+        if self.kernel == "precomputed":
+            raise ParameterError(
+                "kernel='precomputed' takes kernel values in memory: use X.compute()"
+            )
+        labels, n_classes = method == "predict", len(self.classes_)
+        fitted = self.members_[0] if hasattr(self, "members_") else self
+        dtype = (
+            self.classes_.dtype
+            if labels
+            else np.result_type(float_type(X), fitted.intercept_.dtype)
+        )
+        self._check_columns(X, reset=False)
+        flat = labels or (method == "decision_function" and n_classes == 2)
+        empty = np.empty(0 if flat else (0, n_classes), dtype)
+        model = self._without_rows()
+        if is_frame(X):
+            table = _table(empty, X._meta.index, self.classes_)
+            return X.map_partitions(
+                _serve_frame, model=model, method=method, empty=empty, meta=table
+            )
+        X = whole_rows(X)
+        shape: dict[str, Any] = (
+            {"drop_axis": 1} if flat else {"chunks": (X.chunks[0], (n_classes,))}
+        )
+        return da.map_blocks(
+            _serve,
+            X,
+            model=delayed(model, traverse=False),
+            method=method,
+            empty=empty,
+            meta=empty,
+            **shape,
+        )
+
+    def _without_rows(self) -> KernelClassifier:
+        """The model in memory, without what belongs to training rows: what workers need
+        to predict.
+        """
+        model = self._in_memory(**self.get_params(deep=False) | {"callback": None, "n_jobs": 1})
+        # Blocks come without the names of their columns, which have been checked.
+        left_out = (
+            *("confidence_", "transduction_", "support_", "leverage_", "loo_decision_"),
+            "feature_names_in_",
+        )
+        for name, value in vars(self).items():
+            if name.endswith("_") and name not in left_out:
+                setattr(model, name, value)
+        if hasattr(self, "members_"):
+            model.members_ = [member._without_rows() for member in self.members_]
+        return model
+
+
+class SUREClassifier(OnCluster, _SURE):
+    """SURE on dask arrays and data frames; parameters and fitted attributes are those of
+    :class:`surelabel.SUREClassifier`, input and predictions those of :class:`OnCluster`.
+
+    See Also
+    --------
+    surelabel.SUREClassifier : Describes parameters and attributes.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from dask.distributed import Client
+    >>> from sklearn.datasets import load_iris
+    >>> from surelabel import make_partial
+    >>> from surelabel.distributed import SUREClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> blocks = da.from_array(X, chunks=(50, -1))
+    >>> candidates = make_partial(y, p=0.8, r=1, random_state=0)
+    >>> with Client(processes=False, dashboard_address=None):
+    ...     model = SUREClassifier(n_components=50).fit(sets, candidates)
+    ...     predicted = model.predict(sets).compute()
+    >>> bool((model.transduction_ == y).mean() > 0.9)
+    True
+    """
+
+    _in_memory = _SURE
+
+
+class PUREClassifier(OnCluster, _PURE):
+    """PURE on dask arrays and data frames; parameters and fitted attributes are those of
+    :class:`surelabel.PUREClassifier`, input and predictions those of :class:`OnCluster`.
+
+    ``kernel="auto"`` chooses on a sample of rows, which comes here. Groups are for exact solvers,
+    in memory.
+
+    See Also
+    --------
+    surelabel.PUREClassifier : Describes parameters and attributes.
+    """
+
+    _in_memory = _PURE
+
+
+def _serve(
+    X: np.ndarray,
+    model: KernelClassifier,
+    method: str,
+    empty: np.ndarray,
+    block_id: tuple[int, ...] = (),
+) -> np.ndarray:
+    """Predictions of one block."""
+    if not len(X):
+        return empty
+    try:
+        return getattr(model, method)(X)
+    except InputError as error:
+        raise InputError(
+            f"in block {block_id[0]} of X: {error}" if block_id else str(error)
+        ) from None
+
+
+def _serve_frame(X: Any, model: KernelClassifier, method: str, empty: np.ndarray) -> Any:
+    """Predictions of one partition of a data frame."""
+    return _table(
+        _serve(X.to_numpy(float_type(X), na_value=np.nan), model, method, empty),
+        X.index,
+        model.classes_,
+    )
+
+
+def _table(values: np.ndarray, index: Any, classes: np.ndarray) -> Any:
+    import pandas as pd
+
+    return pd.Series(values, index) if values.ndim == 1 else pd.DataFrame(values, index, classes)

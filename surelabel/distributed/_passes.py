@@ -1,0 +1,325 @@
+"""Passes of a low-rank fit over blocks of rows on a Dask cluster: what the workers do with a block,
+and the sums over all blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import pairwise
+from operator import add
+from typing import Any, TypeAlias
+
+import dask
+import numpy as np
+from dask.delayed import delayed
+from dask.distributed import Client, Future
+from dask.sizeof import sizeof
+
+from ..data.candidates import CandidateSets
+from ..data.finite import check_finite
+from ..estimators.kernel import sort_candidates
+from ..solvers.blocks import feature_rows
+from ..solvers.confidence import SortedSets
+from ..solvers.features import FeatureMap
+from ..solvers.lowrank import (
+    LowRankModel,
+    Moments,
+    Targets,
+    block_change,
+    block_moments,
+    block_start,
+    block_step,
+)
+from ..solvers.peer_passes import block_advance_peers
+from ._rows import DaskRows, explained, gather
+
+FAN_IN = 8  # sums that one task adds up
+
+# ---------------------------------------------------------------- one block of rows on its worker
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some rows of a block, few enough that their features can be made again: ``values`` are
+    features, or instances.
+    """
+
+    values: np.ndarray
+    sets: SortedSets
+    weight: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class Step:
+    """A confidence step of a block: confidences ``p`` and outputs ``q`` of its pieces, and the sums
+    over its rows.
+    """
+
+    p: list[np.ndarray]
+    q: list[np.ndarray]
+    sums: tuple[Targets, ...]
+
+
+Block: TypeAlias = list[Piece]
+Features: TypeAlias = (
+    Callable[[np.ndarray], np.ndarray] | None
+)  # None where the values are features already
+
+
+@sizeof.register((Piece, Step, SortedSets, Moments, Targets))
+def _size(value: Any) -> int:
+    """Bytes, by which the scheduler knows that blocks are expensive to move."""
+    return sum(sizeof(part) for part in vars(value).values())
+
+
+def _make_block(
+    X: np.ndarray,
+    candidates: CandidateSets,
+    weight: np.ndarray | None,
+    first: int,
+    step: int,
+    prior: float,
+    features: Features,
+) -> Block:
+    """Rows and their candidates in pieces of ``step`` rows; ``first`` is the number of the first
+    row.
+    """
+    check_finite(X, np.arange(first, first + len(X)))
+    block = []
+    for start in range(0, len(X), step):
+        part = slice(start, start + step)
+        share = None if weight is None else weight[part]
+        sets = sort_candidates(candidates[part], share, X.dtype, prior)
+        block.append(Piece(_features(np.ascontiguousarray(X[part]), features), sets, share))
+    return block
+
+
+def _features(values: np.ndarray, features: Features) -> np.ndarray:
+    return values if features is None else features(values)
+
+
+def _moments(block: Block, features: Features) -> tuple[Moments]:
+    return _add(
+        [(block_moments(_features(piece.values, features), piece.weight),) for piece in block]
+    )
+
+
+def _start(block: Block, features: Features, init: str) -> Step:
+    parts = [block_start(_features(piece.values, features), piece.sets, init) for piece in block]
+    return Step([p for p, _, _ in parts], [], _add([sums for _, *sums in parts]))
+
+
+def _step(
+    block: Block, features: Features, model: tuple[np.ndarray, np.ndarray], lam: float
+) -> Step:
+    parts = [
+        block_step(_features(piece.values, features), piece.sets, *model, lam) for piece in block
+    ]
+    return Step(
+        [p for p, _, _ in parts],
+        [q for _, q, _ in parts],
+        _add([(targets,) for _, _, targets in parts]),
+    )
+
+
+def _leverage(block: Block, features: Features, model: LowRankModel) -> list[np.ndarray]:
+    return [model.leverage(_features(piece.values, features), piece.weight) for piece in block]
+
+
+def _peer_step(
+    block: Block,
+    before: Step,
+    leverage: list[np.ndarray],
+    features: Features,
+    model: tuple[np.ndarray, np.ndarray, np.ndarray, float],
+) -> Step:
+    """A confidence step of PURE: unlike SURE's it needs the confidences before it."""
+    parts = [
+        block_advance_peers(_features(piece.values, features), piece.sets, p, h, *model)
+        for piece, p, h in zip(block, before.p, leverage, strict=True)
+    ]
+    return Step([p for p, _ in parts], [], _add([(targets,) for _, targets in parts]))
+
+
+def _sums(step: Step) -> tuple[Targets, ...]:
+    return step.sums
+
+
+def _change(block: Block, old: Step, new: Step) -> tuple[Targets]:
+    """The sums of a step, with what it changed."""
+    pieces = zip(block, old.p, new.p, new.q, strict=True)
+    change, fall = _add(
+        [block_change(piece.sets, before, after, q) for piece, before, after, q in pieces]
+    )
+    return (replace(new.sums[0], change=change, fall=fall),)
+
+
+def _entries(block: Block, step: Step) -> np.ndarray:
+    return np.concatenate(
+        [piece.sets.all_entries(p) for piece, p in zip(block, step.p, strict=True)]
+    )
+
+
+def _add(parts: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
+    """Sums of tuples, in order."""
+    return tuple(reduce(add, column) for column in zip(*parts, strict=True))
+
+
+# ---------------------------------------------------------------- passes over all blocks
+
+
+class DaskPasses:
+    """Passes over blocks on a cluster, as :class:`~surelabel.solvers.lowrank.Passes`; use it as a
+    context.
+
+    Parameters
+    ----------
+    rows : DaskRows
+        The instances.
+    features : callable
+        The feature map, with its ``size``.
+    candidates : CandidateSets
+        Those of all rows; sent to the blocks, unless ``rows`` holds them.
+    weight : ndarray of shape (m,) or None
+        Weights of the rows.
+    prior : float
+        The weight κ of the votes.
+    """
+
+    def __init__(
+        self,
+        rows: DaskRows,
+        features: FeatureMap,
+        candidates: CandidateSets,
+        weight: np.ndarray | None,
+        prior: float,
+    ) -> None:
+        client = self._client = rows.client
+        self._dtype = rows.dtype
+        parts = [slice(start, stop) for start, stop in pairwise(rows.bounds.tolist())]
+        held = rows.candidates or [_carry(client, candidates[part]) for part in parts]
+        carried = _carry(client, features)
+        keep = keeps_features(rows, features.size)
+        self._features = None if keep else carried
+        # One graph, so that the scheduler reads a block, makes its features and drops it before it
+        # reads the next.
+        self._blocks = client.compute(
+            [
+                delayed(_make_block, pure=False)(
+                    X,
+                    own,
+                    None if weight is None else weight[part],
+                    part.start,
+                    feature_rows(features.size),
+                    prior,
+                    carried if keep else None,
+                )
+                for X, own, part in zip(rows.blocks_of_X, held, parts, strict=True)
+            ]
+        )
+        self._steps: list[Future] = []
+        self._leverages: list[Future] = []
+
+    def __enter__(self) -> DaskPasses:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._blocks = self._steps = self._leverages = []  # the cluster drops what nobody refers to
+
+    def moments(self) -> Moments:
+        """Sums over the features of all rows."""
+        (moments,) = self._total(self._map(_moments, self._blocks, features=self._features))
+        return moments
+
+    def start(self, init: str) -> tuple[Targets, Targets]:
+        """Set the confidences; the sums over certain and over ambiguous rows."""
+        self._steps = self._map(_start, self._blocks, features=self._features, init=init)
+        certain, moving = self._total(self._map(_sums, self._steps))
+        return certain, moving
+
+    def advance(self, W: np.ndarray, b: np.ndarray, lam: float) -> Targets:
+        """Confidence step of all rows."""
+        model = _carry(self._client, (W.astype(self._dtype), b.astype(self._dtype)))
+        steps = self._map(_step, self._blocks, features=self._features, model=model, lam=lam)
+        (targets,) = self._total(self._map(_change, self._blocks, self._steps, steps))
+        self._steps = steps
+        return targets
+
+    def keep_leverage(self, model: LowRankModel) -> None:
+        """Leave its leverage with every row."""
+        carried = _carry(self._client, model)
+        self._leverages = self._map(_leverage, self._blocks, features=self._features, model=carried)
+
+    def advance_peers(
+        self, W: np.ndarray, b: np.ndarray, mean: np.ndarray, shift: float
+    ) -> Targets:
+        """Confidence step of PURE, of all rows."""
+        model = _carry(self._client, (W.astype(self._dtype), b.astype(self._dtype), mean, shift))
+        self._steps = self._map(
+            _peer_step,
+            self._blocks,
+            self._steps,
+            self._leverages,
+            features=self._features,
+            model=model,
+        )
+        (targets,) = self._total(self._map(_sums, self._steps))
+        return targets
+
+    @property
+    def leverage(self) -> np.ndarray:
+        """Leverages of all rows, gathered."""
+        return np.concatenate([np.concatenate(h) for h in gather(self._client, self._leverages)])
+
+    @property
+    def confidence(self) -> np.ndarray:
+        """Confidences of all candidates, gathered."""
+        return np.concatenate(gather(self._client, self._map(_entries, self._blocks, self._steps)))
+
+    def _map(self, function: Callable, *futures: Sequence[Any], **arguments: Any) -> list[Future]:
+        return self._client.map(function, *futures, pure=False, **arguments)
+
+    def _total(self, sums: list[Future]) -> tuple[Any, ...]:
+        """Add up by a tree, whose shape depends on the number of blocks only: the order of sums is
+        always the same.
+        """
+        while len(sums) > 1:
+            sums = self._map(
+                _add, [sums[start : start + FAN_IN] for start in range(0, len(sums), FAN_IN)]
+            )
+        return gather(self._client, sums)[0]
+
+
+def _carry(client: Client, value: Any) -> Future:
+    """A value as the result of a task: unlike scattered data, the scheduler can make it again when
+    its worker is lost.
+    """
+    with dask.config.set(
+        {"distributed.admin.large-graph-warning-threshold": "1 TiB"}
+    ):  # it is as small as it can be
+        return client.submit(_identity, value, pure=False)
+
+
+def _identity(value: Any) -> Any:
+    return value
+
+
+def keeps_features(rows: DaskRows, n_components: int) -> bool:
+    """Whether features stay with their blocks between passes: if a worker's share takes at most
+    half of its memory.
+    """
+    with explained(rows.client):
+        workers = rows.client.scheduler_info(n_workers=-1)["workers"].values()
+    limit = min(
+        (worker["memory_limit"] for worker in workers if worker["memory_limit"]), default=None
+    )
+    lengths = np.diff(rows.bounds)
+    share = (
+        -(-len(lengths) // max(len(workers), 1))
+        * int(lengths.max())
+        * n_components
+        * rows.dtype.itemsize
+    )
+    return limit is None or share <= limit / 2
