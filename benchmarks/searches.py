@@ -1,7 +1,7 @@
 """What a method's own search over its grid gains over scikit-learn's, and whether it chooses the
 same.
 
-Both searches run one after the other on the same inner folds of cells of the paper's tables (IPAL:
+Both searches run one after the other on the same inner folds of trials of the paper's tables (IPAL:
 66 points, PLSVM: 7, SURE: 49; five folds each), in one thread. Times are those of the processor, so
 that other work on the machine matters little. ``python benchmarks/searches.py [METHOD …]``
 """
@@ -19,16 +19,16 @@ import numpy as np
 from surelabel.estimators import all_methods
 from surelabel.evaluation.protocol import grid_search, select_parameters
 from surelabel.experiments import evaluate
-from surelabel.experiments.cells import cells_of
 from surelabel.experiments.study import paper_study
+from surelabel.experiments.trials import trials_of
 
-CELLS = {"deter": "table2", "ecoli": "table2", "glass": "table2", "lost": "table4"}
+TRIALS = {"deter": "table2", "ecoli": "table2", "glass": "table2", "lost": "table4"}
 
 
-def cell_of(dataset, method):
+def trial_of(dataset, method):
     """The first fold at the middle level of corruption."""
-    cells = cells_of(paper_study(CELLS[dataset]), datasets=[dataset], methods=[method])
-    return next(cell for cell in cells if cell.configuration.level in (None, 0.4))
+    trials = trials_of(paper_study(TRIALS[dataset]), datasets=[dataset], methods=[method])
+    return next(trial for trial in trials if trial.configuration.level in (None, 0.4))
 
 
 def main() -> None:
@@ -39,15 +39,15 @@ def main() -> None:
     print("| :--- | :--- | ---: | ---: | ---: | ---: | :--- | ---: |")
     for name in sys.argv[1:] or ["IPAL", "PLSVM", "SURE"]:
         method = all_methods()[name]
-        for dataset in CELLS:
-            cell = cell_of(dataset, name)
+        for dataset in TRIALS:
+            trial = trial_of(dataset, name)
             data = evaluate._load(dataset, os.environ.get("SURELABEL_DATA"))
             candidates = data.candidates
             if candidates is None:
-                candidates = evaluate._corrupt(data, cell)
-            fold = evaluate._fold(cell, len(data.X))
-            X = evaluate._scale(data.X, fold, cell.scaling)
-            grid, seconds, found, scores = cell.method.grid, [], [], []
+                candidates = evaluate._corrupt(data, trial)
+            fold = evaluate._fold(trial, len(data.X))
+            X = evaluate._scale(data.X, fold, trial.scaling)
+            grid, seconds, found, scores = trial.method.grid, [], [], []
             for search in (
                 grid_search(method.estimator(), grid, "covering_rate"),
                 method.make_search(grid=grid),

@@ -31,9 +31,9 @@ from surelabel import (
 from surelabel.data import catalog
 from surelabel.estimators.paloc import _Machines
 from surelabel.evaluation.protocol import fold_scores, grid_search, make_folds
-from surelabel.experiments.cells import cells_of
 from surelabel.experiments.evaluate import SCALERS
 from surelabel.experiments.study import paper_study
+from surelabel.experiments.trials import trials_of
 
 STUDY = paper_study("table4")
 SETS = ("lost", "msrcv2", "fg-net")
@@ -256,8 +256,8 @@ def run(dataset, fold, estimator, scaling):
     """Scores of one fold, those of the study."""
     warnings.simplefilter("ignore")
     data = catalog.load(dataset)
-    cell = next(cells_of(STUDY, datasets=[dataset]))
-    part = make_folds(len(data.X), n_folds=STUDY.folds, seed=cell.seed("folds"))[fold]
+    trial = next(trials_of(STUDY, datasets=[dataset]))
+    part = make_folds(len(data.X), n_folds=STUDY.folds, seed=trial.seed("folds"))[fold]
     X = (
         data.X
         if scaling == "none"

@@ -223,7 +223,6 @@ def damaged(content, seed):
 def try_to_read(name, path):
     """Read a file as its users do, and use what it holds."""
     import surelabel
-    from surelabel import report
     from surelabel.data.forms import mat_to_table
     from surelabel.data.readers import read_npz
     from surelabel.data.table_files import read_table, write_table
@@ -250,8 +249,8 @@ def try_to_read(name, path):
             os.replace(path, results / ("study.toml" if name == "run.toml" else name))
             if name == "records.jsonl.gz":
                 (results / "records.jsonl").unlink()
-            if records.read(results)[1]:
-                summarize([report._read(results)])
+            if records.read(results).records:
+                summarize(records.read_all(results))
         case _:
             table = mat_to_table(path) if name.endswith(".mat") else read_table(path)
             write_table(table, folder / "out.jsonl")

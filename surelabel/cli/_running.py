@@ -65,9 +65,9 @@ def run_parts(
     selection: str | None,
     **how: Any,
 ) -> None:
-    """Run them one after the other, say what came out, and end with code 1 if a cell failed."""
-    from ..experiments.cells import cells_of
+    """Run them one after the other, say what came out, and end with code 1 if a trial failed."""
     from ..experiments.runner import run_study
+    from ..experiments.trials import trials_of
 
     wanted: dict[str, Any] = {
         "datasets": _names(
@@ -83,9 +83,9 @@ def run_parts(
     failed = 0
     for part in parts:
         study = _selected_by(part.study, selection)
-        cells = list(cells_of(study, configurations=part.configurations, folds=folds, **wanted))
-        if cells:
-            outcome = run_study(study, results / study.name, cells, tell=typer.echo, **how)
+        trials = list(trials_of(study, configurations=part.configurations, folds=folds, **wanted))
+        if trials:
+            outcome = run_study(study, results / study.name, trials, tell=typer.echo, **how)
             typer.echo(f"{study.name}: {outcome}")
             failed += outcome.failed
     typer.echo(f"see the numbers: surelabel report {results}")

@@ -18,15 +18,7 @@ def report(
     """Write tables and figures of what has been run, as one HTML page and as Markdown, LaTeX, CSV
     and SVG files.
     """
-    from ..experiments.records import folders
-    from ..experiments.study import StudyError
     from ..report import write_report
 
-    studies = folders(results)
-    if not studies:
-        raise StudyError(
-            f"{results}: there are no records here; make some with surelabel reproduce or "
-            "surelabel run"
-        )
-    for path in write_report(studies, output or results / "report"):
+    for path in write_report(results, output or results / "report"):
         typer.echo(path)

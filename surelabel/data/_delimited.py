@@ -22,12 +22,12 @@ Content = bytes | mmap.mmap
 
 DELIMITERS = ",;\t|"
 #: Rows may be this long. Smaller blocks are read by several threads at a time.
-BLOCK = 8 << 20
+BYTES_AT_A_TIME = 8 << 20
 SAMPLE = 1 << 16
 #: Rows that are written together at most.
 ROWS = 1 << 15
 #: Cells of the columns that are taken together at most.
-CELLS = 1 << 18
+CELLS_AT_A_TIME = 1 << 18
 #: Key of a table for its dialect, and of a column for its name as written; what has the latter
 #: holds the cells of a text file.
 DIALECT, HEADER = b"surelabel.dialect", b"surelabel.header"
@@ -58,7 +58,7 @@ class Dialect(NamedTuple):
 
 def blocks(n_columns: int, n_rows: int) -> Iterator[slice]:
     """Columns to take together: many short ones, or one long one."""
-    step = max(1, CELLS // max(1, n_rows))
+    step = max(1, CELLS_AT_A_TIME // max(1, n_rows))
     return (slice(start, start + step) for start in range(0, n_columns, step))
 
 
@@ -196,7 +196,7 @@ class _Options:
         return pa_csv.read_csv(
             pa.BufferReader(pa.py_buffer(self.content)),
             read_options=pa_csv.ReadOptions(
-                block_size=BLOCK,
+                block_size=BYTES_AT_A_TIME,
                 use_threads=on_bad_row is None,
                 autogenerate_column_names=True,
             ),
@@ -243,7 +243,7 @@ def _explain(options: _Options, message: str) -> str:
         row = _broken_row(options)
         if row is not None:
             return f"row {row}: a quotation mark is left open, or not doubled within a cell"
-        return f"a row has more than {BLOCK >> 20} MB; use Parquet for such long ones"
+        return f"a row has more than {BYTES_AT_A_TIME >> 20} MB; use Parquet for such long ones"
     return f"the text cannot be read as a table ({message.splitlines()[0]})"
 
 
@@ -291,8 +291,8 @@ def _check_quotes(table: pa.Table, options: _Options, source: str) -> None:
     """Refuse cells that swallowed what follows a quotation mark never closed."""
     letters = np.frombuffer(options.content, np.uint8)
     ends = sum(
-        np.count_nonzero(letters[start : start + BLOCK] == ord("\n"))
-        for start in range(0, len(letters), BLOCK)
+        np.count_nonzero(letters[start : start + BYTES_AT_A_TIME] == ord("\n"))
+        for start in range(0, len(letters), BYTES_AT_A_TIME)
     )
     if ends <= table.num_rows:  # no cell holds the end of a line
         return

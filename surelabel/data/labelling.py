@@ -17,7 +17,7 @@ from ._delimited import is_cell
 from ._labels import check_classes
 from .candidates import CandidateSets, Unlabelled
 from .spelling import DOUBTFUL, NUMBER
-from .table_files import find_column, is_list, is_text, nearest, source_of
+from .table_files import find_column, is_list, is_text, source_of, suggest
 
 #: Texts that are whole numbers, but no names such as 007.
 WHOLE = r"^(0|-?[1-9][0-9]{0,17})(\.0*)?$"
@@ -402,7 +402,7 @@ def _encode(
             raise TableError(
                 f"{source}: row {cells.row_of(strange)}, column {cells.column!r}: the label "
                 f"{label!r} is unknown; "
-                f"{nearest(str(label), known, 'labels')}"
+                f"{suggest(str(label), known, 'labels')}"
             )
         pairs = np.stack([cells.rows, np.array(code, int)[cells.which]])
         if len(set(code)) < len(code):  # 2|2.0 is one label

@@ -106,19 +106,19 @@ def decimal_of(table: pa.Table) -> str | None:
 
 
 def find_column(table: pa.Table, name: str, source: str | None = None) -> pa.ChunkedArray:
-    """The column of that name; if there is none, the message has the name that is nearest to it."""
+    """The column of that name; if there is none, the message suggests one of those there are."""
     if (position := table.schema.get_field_index(name)) >= 0:
         return table.column(position)
     raise TableError(
         f"{source or source_of(table)}: there is no column {name!r}; "
-        f"{nearest(name, table.column_names, 'columns')}"
+        f"{suggest(name, table.column_names, 'columns')}"
     )
 
 
-def nearest(name: str, known: list[str], what: str) -> str:
+def suggest(name: str, known: list[str], what: str) -> str:
     """The name that was perhaps meant, and those that there are.
 
-    >>> nearest("lable", ["text", "label"], "columns")
+    >>> suggest("lable", ["text", "label"], "columns")
     "did you mean 'label'? The columns are text, label"
     """
     meant = did_you_mean(name, known)

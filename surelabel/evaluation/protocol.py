@@ -184,11 +184,17 @@ def select_parameters(
             **({"y_true": np.asarray(y)[rows]} if selection == "oracle" else {}),
         )
     seconds = perf_counter() - start
-    plain = {
+    return Selected(
+        chosen_parameters(search), float(search.best_score_), selection, len(rows), seconds
+    )
+
+
+def chosen_parameters(search: Any) -> dict[str, Any]:
+    """What a fitted search has chosen, numbers of NumPy as numbers of Python."""
+    return {
         name: value.item() if isinstance(value, np.generic) else value
         for name, value in search.best_params_.items()
     }
-    return Selected(plain, float(search.best_score_), selection, len(rows), seconds)
 
 
 def fold_scores(

@@ -1,4 +1,4 @@
-"""Studies: the paper's experiments and your own, as cells that run once and are kept as records."""
+"""Studies: the paper's experiments and your own, as trials that run once and leave a record."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Where cells run: processes of this machine (joblib), or a Dask cluster. Results come back in the
+"""Where trials run: processes of this machine (joblib), or a Dask cluster. Results come back in the
 order they finish.
 """
 
@@ -36,7 +36,7 @@ DEATHS = 3
 
 
 class BackendError(SurelabelError):
-    """The processes that should run the cells cannot be had, or died."""
+    """The processes that should run the trials cannot be had, or died."""
 
 
 def run_with_joblib(

@@ -1,4 +1,4 @@
-"""One cell, from the data set to its record."""
+"""One trial, from the data set to its record."""
 
 from __future__ import annotations
 
@@ -24,48 +24,49 @@ from ..data.candidates import CandidateSets
 from ..estimators import all_methods
 from ..evaluation.protocol import Fold, fold_scores, make_folds, select_parameters
 from ..solvers.memory import installed_memory
-from .cells import Cell
+from ..text import plain
+from .records import Record
 from .study import Configuration
+from .trials import Trial
 
 SCALERS = {"standard": StandardScaler, "minmax": MinMaxScaler, "unit": Normalizer}
 
 
-def evaluate(cell: Cell) -> dict[str, Any]:
-    """Choose parameters, fit, predict and score one cell.
+def evaluate(trial: Trial) -> Record:
+    """Choose parameters, fit, predict and score one trial.
 
-    One thread only: cells run side by side, and a sum taken by another number of threads would end
+    One thread only: trials run side by side, and a sum taken by another number of threads would end
     in other digits.
 
     Parameters
     ----------
-    cell : Cell
+    trial : Trial
 
     Returns
     -------
-    dict
-        The record.
+    Record
     """
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter(
             "ignore", ConvergenceWarning
         )  # the record says whether the fit converged
-        return _evaluate(cell)
+        return _evaluate(trial)
 
 
-def _evaluate(cell: Cell) -> dict[str, Any]:
-    study, grid = cell.study, cell.method.grid
-    data = _load(cell.dataset, os.environ.get("SURELABEL_DATA"))
-    candidates = data.candidates if data.candidates is not None else _corrupt(data, cell)
-    fold = _fold(cell, len(data.X))
-    X = _scale(data.X, fold, cell.scaling)
-    estimator = _estimator(cell)
+def _evaluate(trial: Trial) -> Record:
+    study, grid = trial.study, trial.method.grid
+    data = _load(trial.dataset, os.environ.get("SURELABEL_DATA"))
+    candidates = data.candidates if data.candidates is not None else _corrupt(data, trial)
+    fold = _fold(trial, len(data.X))
+    X = _scale(data.X, fold, trial.scaling)
+    estimator = _estimator(trial)
     chosen: dict[str, Any] = {}
     seconds = {"select": 0.0}
     if grid:
-        search = all_methods()[cell.method.estimator].make_search(
-            cell.selection, estimator=estimator, grid=grid
+        search = all_methods()[trial.method.estimator].make_search(
+            trial.selection, estimator=estimator, grid=grid
         )
-        selected = select_parameters(search, X, candidates, data.y, fold, selection=cell.selection)
+        selected = select_parameters(search, X, candidates, data.y, fold, selection=trial.selection)
         chosen = {name: selected.parameters[name] for name in grid}
         seconds["select"] = selected.seconds
     estimator.set_params(**chosen)
@@ -74,19 +75,19 @@ def _evaluate(cell: Cell) -> dict[str, Any]:
     with _timed(seconds, "predict"):
         predicted = estimator.predict(X[fold.test])
     return {
-        "cell": cell.id,
+        "cell": trial.id,
         "study": study.name,
-        "dataset": cell.dataset,
-        "configuration": _written(cell.configuration)
+        "dataset": trial.dataset,
+        "configuration": _written(trial.configuration)
         if data.candidates is None
         else {"kind": "real"},
-        "method": cell.method.name,
-        "fold": cell.fold,
+        "method": trial.method.name,
+        "fold": trial.fold,
         "n_folds": study.folds,
-        "selection": cell.selection,
-        "parameters": cell.method.parameters | chosen,
-        "defaults": cell.defaults,
-        "scaling": cell.scaling,
+        "selection": trial.selection,
+        "parameters": trial.method.parameters | chosen,
+        "defaults": trial.defaults,
+        "scaling": trial.scaling,
         "scores": fold_scores(
             candidates, data.y, fold, predicted, estimator.transduction_, ordered=data.ordered
         ),
@@ -94,7 +95,7 @@ def _evaluate(cell: Cell) -> dict[str, Any]:
         "n_train": len(fold.train),
         "n_test": len(fold.test),
         "n_select": len(fold.select) if grid else 0,
-        "converged": getattr(estimator, "converged_", None),
+        "converged": plain(getattr(estimator, "converged_", None)),
         "curves": _curves(estimator, len(fold.train)) if study.kind == "convergence" else {},
         "versions": _versions(),
         "machine": _machine(),
@@ -107,7 +108,7 @@ def _evaluate(cell: Cell) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _load(name: str, home: str | None) -> catalog.Dataset:
-    """The data set, kept for the next cell: cells of one data set follow each other."""
+    """The data set, kept for the next trial: trials of one data set follow each other."""
     return catalog.load(name, home)
 
 
@@ -115,12 +116,12 @@ def _written(configuration: Configuration) -> dict[str, Any]:
     return {"kind": configuration.kind, "name": configuration.name, **configuration.corruption}
 
 
-def _corrupt(data: catalog.Dataset, cell: Cell) -> CandidateSets:
+def _corrupt(data: catalog.Dataset, trial: Trial) -> CandidateSets:
     """Candidates for the whole data set, before it is split: the same in every fold."""
-    settings = dict(cell.configuration.corruption)
+    settings = dict(trial.configuration.corruption)
     missing = settings.pop("missing", 0)
-    settings |= {"classes": data.classes, "random_state": cell.seed("candidates")}
-    match cell.configuration.kind:
+    settings |= {"classes": data.classes, "random_state": trial.seed("candidates")}
+    match trial.configuration.kind:
         case "controlled":
             candidates = corruption.make_partial(data.y, **settings)
         case "flipping":
@@ -132,21 +133,21 @@ def _corrupt(data: catalog.Dataset, cell: Cell) -> CandidateSets:
         case _:
             candidates = corruption.make_partial_instance(data.X, data.y, **settings)
     return (
-        corruption.drop_truth(candidates, data.y, missing, random_state=cell.seed("missing"))
+        corruption.drop_truth(candidates, data.y, missing, random_state=trial.seed("missing"))
         if missing
         else candidates
     )
 
 
-def _fold(cell: Cell, n_rows: int) -> Fold:
-    study = cell.study
-    repetition, fold = divmod(cell.fold, study.folds)
+def _fold(trial: Trial, n_rows: int) -> Fold:
+    study = trial.study
+    repetition, fold = divmod(trial.fold, study.folds)
     return make_folds(
         n_rows,
         n_folds=study.folds,
         inner_folds=study.inner_folds,
         max_select=study.max_select,
-        seed=cell.seed("folds", *[repetition] if repetition else []),
+        seed=trial.seed("folds", *[repetition] if repetition else []),
     )[fold]
 
 
@@ -155,10 +156,10 @@ def _scale(X: np.ndarray, fold: Fold, scaling: str) -> np.ndarray:
     return X if scaling == "none" else SCALERS[scaling]().fit(X[fold.train]).transform(X)
 
 
-def _estimator(cell: Cell) -> Any:
-    estimator = all_methods()[cell.method.estimator].estimator(**cell.method.parameters)
-    if "random_state" in estimator.get_params() and "random_state" not in cell.method.parameters:
-        estimator.set_params(random_state=cell.seed("method", cell.fold))
+def _estimator(trial: Trial) -> Any:
+    estimator = all_methods()[trial.method.estimator].estimator(**trial.method.parameters)
+    if "random_state" in estimator.get_params() and "random_state" not in trial.method.parameters:
+        estimator.set_params(random_state=trial.seed("method", trial.fold))
     return estimator
 
 

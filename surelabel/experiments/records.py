@@ -1,4 +1,4 @@
-"""The store of finished cells: one JSON line each, on disk before the next one starts to be
+"""The store of finished trials: one JSON line each, on disk before the next one starts to be
 written.
 """
 
@@ -11,15 +11,14 @@ import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
-
-import numpy as np
+from typing import Any, NamedTuple, Self, TypedDict
 
 from ..data.sizes import no_memory, unpacked
 from ..estimators import all_methods
+from ..exceptions import first_few
 from ..files import naming, replacing
-from .cells import cells_of, defaults_of
 from .study import Study, StudyError, check_published, load_toml
+from .trials import defaults_of, trials_of
 
 STUDY = "study.toml"
 RECORDS = "records.jsonl"
@@ -59,6 +58,54 @@ def _list(of: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, list) and all(map(of, value))
 
 
+class _Optional(TypedDict, total=False):
+    """What records of version 0.1 need not have."""
+
+    study: str
+    defaults: dict[str, Any]
+    converged: bool | None
+
+
+class Record(_Optional):
+    """What is kept of a finished trial, one JSON line in the file.
+
+    Attributes
+    ----------
+    cell : str
+        The id of the trial (the key is that of version 0.1).
+    configuration : dict
+        Its kind and its settings.
+    parameters, defaults : dict
+        Parameters that were chosen or given, and those that the study says nothing of; records of
+        version 0.1 have no defaults.
+    seconds : dict
+        Of "select", "fit" and "predict".
+    n_train, n_test, n_select : int
+        Number of rows; ``n_select`` is 0 where nothing was chosen.
+    curves : dict
+        Of studies of convergence.
+    """
+
+    cell: str
+    dataset: str
+    configuration: dict[str, Any]
+    method: str
+    fold: int
+    n_folds: int
+    selection: str
+    parameters: dict[str, Any]
+    scaling: str
+    scores: dict[str, float]
+    seconds: dict[str, float]
+    n_train: int
+    n_test: int
+    n_select: int
+    curves: dict[str, list[float]]
+    versions: dict[str, str]
+    machine: dict[str, Any]
+    finished: str
+
+
 #: What the parts of a record and of a study are, where they are there.
 RECORD: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(
@@ -87,16 +134,16 @@ class Run(NamedTuple):
     ----------
     study : dict
         The tables of the study as it was run, with every default written out.
-    records : list of dict
+    records : list of Record
         In the order in which they finished.
-    outdated : list of dict
+    outdated : list of Record
         Records of methods whose defaults were others than they are now: never mixed with those of
-        today. Running the study again makes these cells anew.
+        today. Running the study again makes these trials anew.
     """
 
     study: dict[str, Any]
-    records: list[dict[str, Any]]
-    outdated: list[dict[str, Any]]
+    records: list[Record]
+    outdated: list[Record]
 
 
 def read(folder: str | Path) -> Run:
@@ -128,7 +175,7 @@ def read(folder: str | Path) -> Run:
     return run
 
 
-def is_outdated(record: Mapping[str, Any], study: Mapping[str, Any]) -> bool:
+def is_outdated(record: Record, study: Mapping[str, Any]) -> bool:
     """Whether a record relies on defaults that are others now, or says nothing of them, as those of
     version 0.1.
     """
@@ -150,14 +197,38 @@ def _load_study(path: Path) -> dict[str, Any]:
     return study
 
 
-def folders(results: str | Path) -> list[Path]:
-    """The folders of studies with at least one record: ``results`` itself, or those in it."""
-    found = [
-        path.parent
-        for pattern in (STUDY, f"*/{STUDY}")
-        for path in sorted(Path(results).glob(pattern))
-    ]
-    return [folder for folder in found if read(folder).records]
+def read_all(path: str | Path) -> list[Run]:
+    """The runs of a results folder, or of all results folders in it, that have finished trials.
+
+    Parameters
+    ----------
+    path : path-like
+        The folder of one study, or one that holds several.
+
+    Returns
+    -------
+    list of Run
+        Every record has all that a :class:`Record` has.
+    """
+    path = Path(path)
+    studies = [path / STUDY] if (path / STUDY).is_file() else sorted(path.glob(f"*/{STUDY}"))
+    runs = {study.parent: read(study.parent) for study in studies}
+    if not any(run.records for run in runs.values()):
+        outdated = sum(len(run.outdated) for run in runs.values())
+        old = f" ({outdated} are outdated)" if outdated else ""
+        raise StudyError(
+            f"{path}: there are no finished trials here{old}; make some with surelabel reproduce "
+            "or surelabel run"
+        )
+    for folder, run in runs.items():
+        for record in run.records:
+            if missing := Record.__required_keys__ - record.keys():
+                raise StudyError(
+                    f"{folder}: the record of trial {record['cell']} has no "
+                    f"{first_few(sorted(missing))}; remove its line from {RECORDS} and run the "
+                    "study again"
+                )
+    return [run for run in runs.values() if run.records]
 
 
 class RecordWriter:
@@ -169,7 +240,7 @@ class RecordWriter:
     folder : path-like
         Made if it does not exist.
     study : Study
-        Must hold every cell that the folder has a record of.
+        Must hold every trial that the folder has a record of.
     """
 
     def __init__(self, folder: str | Path, study: Study) -> None:
@@ -185,13 +256,13 @@ class RecordWriter:
             self._file.close()
             raise
 
-    def append(self, record: dict[str, Any]) -> None:
-        """Write a record and wait until it is on the disk; a second record of the same cell is
+    def append(self, record: Record) -> None:
+        """Write a record and wait until it is on the disk; a second record of the same trial is
         dropped.
         """
         if record["cell"] in self.finished:
             return
-        line = json.dumps(record, allow_nan=False, ensure_ascii=False, default=_plain)
+        line = json.dumps(record, allow_nan=False, ensure_ascii=False)
         content, size = line.encode() + b"\n", os.fstat(self._file.fileno()).st_size
         with naming(self.folder / RECORDS):
             try:
@@ -218,8 +289,8 @@ class RecordWriter:
             ) from None
 
     def _repair(self) -> set[str]:
-        """Cut off the line that was being written when the last run was killed; name the cells that
-        are there.
+        """Cut off the line that was being written when the last run was killed; the ids of the
+        trials that are there.
         """
         self._file.seek(0)
         content = self._file.read()
@@ -235,7 +306,7 @@ class RecordWriter:
         }
 
     def _check_belong(self, study: Study) -> None:
-        strange = self.finished - {cell.id for cell in cells_of(study)}
+        strange = self.finished - {trial.id for trial in trials_of(study)}
         if strange:
             raise StudyError(
                 f"{self.folder}: {len(strange)} of its {len(self.finished)} records were made with "
@@ -255,7 +326,7 @@ class RecordWriter:
         self._file.close()
 
 
-def _earlier(folder: Path) -> list[dict[str, Any]]:
+def _earlier(folder: Path) -> list[Record]:
     """The records that were compressed."""
     path = folder / f"{RECORDS}.gz"
     if not path.is_file():
@@ -272,11 +343,11 @@ def _earlier(folder: Path) -> list[dict[str, Any]]:
         ) from None
 
 
-def _parse(path: Path, content: bytes) -> list[dict[str, Any]]:
-    """The records of all whole lines, the first of each cell; what follows the last line end was
+def _parse(path: Path, content: bytes) -> list[Record]:
+    """The records of all whole lines, the first of each trial; what follows the last line end was
     never finished.
     """
-    records: dict[str, dict[str, Any]] = {}
+    records: dict[str, Record] = {}
     for number, line in enumerate(content.split(b"\n")[:-1], start=1):
         try:
             record = json.loads(line)
@@ -306,10 +377,3 @@ def _write_durably(path: Path, text: str) -> None:
             os.fsync(directory)
         finally:
             os.close(directory)
-
-
-def _plain(value: Any) -> Any:
-    """A number of numpy as a number of Python."""
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"{type(value).__name__} has no place in a record")

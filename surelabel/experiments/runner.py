@@ -18,11 +18,12 @@ from ..data import catalog
 from ..exceptions import DataMissingError
 from ..files import naming
 from ..progress import track
+from ..text import count
 from .backends import run_with_dask, run_with_joblib
-from .cells import Cell, cells_of
 from .evaluate import evaluate
-from .records import RecordWriter
+from .records import Record, RecordWriter
 from .study import Study
+from .trials import Trial, trials_of
 
 FAILURES = "failures.log"
 
@@ -36,8 +37,8 @@ class Outcome:
     folder : Path
         Where the records are.
     before, finished, failed, skipped : int
-        Number of cells that were finished before, that are finished now, that failed, and whose
-        data is absent.
+        Number of trials that had finished before this run, that finished in it, that failed, and
+        whose data are missing.
     """
 
     folder: Path
@@ -47,8 +48,8 @@ class Outcome:
     skipped: int
 
     def __str__(self) -> str:
-        text = f"{self.finished} cells finished, {self.before} were before"
-        text += f", {self.skipped} skipped for want of data" if self.skipped else ""
+        text = f"{count(self.finished, 'trial', 'trials')} finished, {self.before} finished before"
+        text += f", {self.skipped} skipped because their data are missing" if self.skipped else ""
         text += (
             f", {self.failed} failed (see {self.folder / FAILURES}; run again to try again)"
             if self.failed
@@ -60,21 +61,21 @@ class Outcome:
 def run_study(
     study: Study,
     folder: str | Path,
-    cells: Iterable[Cell] | None = None,
+    trials: Iterable[Trial] | None = None,
     *,
     workers: int | None = None,
     dask: str | None = None,
     tell: Callable[[str], Any] = print,
 ) -> Outcome:
-    """Run the cells of a study that are not finished yet.
+    """Run the trials of a study that are not finished yet.
 
     Parameters
     ----------
     study : Study
     folder : path-like
         The results folder of this study.
-    cells : iterable of Cell, default=None
-        The part of ``cells_of(study)`` to run; by default all.
+    trials : iterable of Trial, default=None
+        The part of ``trials_of(study)`` to run; by default all.
     workers : int, default=None
         Number of processes; by default one per core. The records do not depend on it.
     dask : str, default=None
@@ -86,12 +87,12 @@ def run_study(
     -------
     Outcome
     """
-    wanted = list(cells_of(study) if cells is None else cells)
+    wanted = list(trials_of(study) if trials is None else trials)
     workers = workers or joblib.cpu_count()
     with RecordWriter(folder, study) as writer:
-        todo = [cell for cell in wanted if cell.id not in writer.finished]
+        todo = [trial for trial in wanted if trial.id not in writer.finished]
         absent = _absent_data(todo, tell)
-        ready = [cell for cell in todo if cell.dataset not in absent]
+        ready = [trial for trial in todo if trial.dataset not in absent]
         results = (
             run_with_dask(_attempt, ready, workers, dask)
             if dask
@@ -109,10 +110,10 @@ def run_study(
     return Outcome(Path(folder), before, len(ready) - failed, failed, skipped)
 
 
-def _absent_data(cells: list[Cell], tell: Callable[[str], Any]) -> set[str]:
+def _absent_data(trials: list[Trial], tell: Callable[[str], Any]) -> set[str]:
     """The data sets that are not there, each told once with the place where its file belongs."""
     absent = set()
-    for dataset in dict.fromkeys(cell.dataset for cell in cells):
+    for dataset in dict.fromkeys(trial.dataset for trial in trials):
         try:
             catalog.load(dataset)
         except DataMissingError as error:
@@ -123,21 +124,21 @@ def _absent_data(cells: list[Cell], tell: Callable[[str], Any]) -> set[str]:
 
 @dataclass(frozen=True)
 class _Failure:
-    """A cell that raised."""
+    """A trial that raised."""
 
-    cell: Cell
+    trial: Trial
     trace: str
 
     def log(self, path: Path) -> None:
         with naming(path), open(path, "a", encoding="utf-8") as file:
             file.write(
-                f"{datetime.now(UTC).isoformat(timespec='seconds')} {self.cell.id} "
-                f"{self.cell}\n{self.trace}\n"
+                f"{datetime.now(UTC).isoformat(timespec='seconds')} {self.trial.id} "
+                f"{self.trial}\n{self.trace}\n"
             )
 
 
-def _attempt(cell: Cell) -> dict[str, Any] | _Failure:
+def _attempt(trial: Trial) -> Record | _Failure:
     try:
-        return evaluate(cell)
+        return evaluate(trial)
     except Exception:
-        return _Failure(cell, traceback.format_exc())
+        return _Failure(trial, traceback.format_exc())

@@ -36,7 +36,7 @@ def render(
     ----------
     summary : dict
         Of :func:`surelabel.report.summary.summarize`.
-    pages : list of (section, blocks)
+    pages : list of (section, displays)
         The tables and galleries of every section.
     front : sequence of Table
         What comes before them.
@@ -47,8 +47,8 @@ def render(
         The page.
     """
 
-    def starts_open(block: Any) -> bool:
-        return block.topic in OPEN and len(getattr(block, "rows", ())) <= LONGEST
+    def starts_open(display: Any) -> bool:
+        return display.topic in OPEN and len(getattr(display, "rows", ())) <= LONGEST
 
     return page(
         "report",

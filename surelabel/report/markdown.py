@@ -23,7 +23,7 @@ def render(
     ----------
     summary : dict
         Of :func:`surelabel.report.summary.summarize`.
-    pages : list of (section, blocks)
+    pages : list of (section, displays)
         The tables and galleries of every section.
     front : sequence of Table
         What comes before them.
@@ -38,11 +38,11 @@ def render(
         "",
         *(f"- {markdown_text(line)}" for line in in_short(summary)),
         "",
-        *(line for table in front for line in (*_block(table, "##"), "")),
-        *(line for section, blocks in pages for line in _section(section, blocks)),
+        *(line for table in front for line in (*_display(table, "##"), "")),
+        *(line for section, displays in pages for line in _section(section, displays)),
         "## How it was run",
         "",
-        f"Last cell finished {summary['finished']}.",
+        f"Last trial finished {summary['finished']}.",
         "",
         *(
             f"- {markdown_text(facts_line(facts))}"
@@ -139,23 +139,23 @@ def to_markdown(table: Table) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def _section(section: dict[str, Any], blocks: list[Any]) -> Iterator[str]:
+def _section(section: dict[str, Any], displays: list[Any]) -> Iterator[str]:
     yield from (f"## {markdown_text(section['title'])}", "")
     yield from (f"- {markdown_text(note)}" for note in notes(section))
     yield ""
-    for block in blocks:
-        yield from (*_block(block, "###"), "")
+    for display in displays:
+        yield from (*_display(display, "###"), "")
 
 
-def _block(block: Any, heading: str) -> Iterator[str]:
+def _display(display: Any, heading: str) -> Iterator[str]:
     """A table or a gallery below its heading."""
-    yield from (f"{heading} {markdown_text(block.title)}", "", markdown_text(block.caption), "")
-    if not isinstance(block, Table):
+    yield from (f"{heading} {markdown_text(display.title)}", "", markdown_text(display.caption), "")
+    if not isinstance(display, Table):
         yield from (
             f"![{markdown_text(picture.title)}](figures/{picture.name}.svg)"
-            for picture in block.pictures
+            for picture in display.pictures
         )
-    elif len(block.rows) <= LONGEST:
-        yield to_markdown(block).rstrip()
+    elif len(display.rows) <= LONGEST:
+        yield to_markdown(display).rstrip()
     else:
-        yield f"{len(block.rows)} rows: [tables/{block.name}.csv](tables/{block.name}.csv)"
+        yield f"{len(display.rows)} rows: [tables/{display.name}.csv](tables/{display.name}.csv)"

@@ -1,4 +1,4 @@
-"""Records of finished cells → one summary of plain data, computed once; the renderers only print
+"""Records of finished trials → one summary of plain data, computed once; the renderers only print
 it.
 
 A summary is ``{"sections": [...], "claims": [...], "readings": [...], "versions": [...],
@@ -27,10 +27,9 @@ from ..evaluation.significance import (
     friedman,
     two_sample_t,
 )
-from ..experiments.records import Run
-from . import conduct
+from ..experiments.records import Record, Run
+from . import run_details
 from .claims import check_claims, distance
-from .conduct import Record
 
 Runs = Sequence[Run]
 
@@ -63,7 +62,7 @@ def summarize(runs: Runs) -> dict[str, Any]:
     Parameters
     ----------
     runs : sequence of Run
-        As :func:`surelabel.experiments.records.read` gives them.
+        As :func:`surelabel.experiments.records.read_all` gives them.
 
     Returns
     -------
@@ -84,7 +83,7 @@ def summarize(runs: Runs) -> dict[str, Any]:
             name = study["name"] if len(chosen) == 1 else f"{study['name']}-{selection}"
             sections.append(_section(study, mine, selection))
             readings += _readings(study, mine, selection)
-            sections[-1]["outdated"] = conduct.outdated(outdated)
+            sections[-1]["outdated"] = run_details.outdated(outdated)
             sections[-1]["name"] = _new_name(
                 file_name(name), [section["name"] for section in sections[:-1]]
             )
@@ -176,13 +175,13 @@ def _section(study: Mapping[str, Any], records: list[Record], selection: str) ->
         "curves": [],
         "sensitivity": _sensitivity(cases) if kind == "sensitivity" else [],
         "convergence": _convergence(cases) if kind == "convergence" else [],
-        "times": conduct.times(records, datasets, methods),
-        "parameters": conduct.parameters(records, datasets, methods),
-        "capped": conduct.capped(records, datasets),
-        "unconverged": conduct.unconverged(records, datasets, methods)
+        "times": run_details.times(records, datasets, methods),
+        "parameters": run_details.parameters(records, datasets, methods),
+        "capped": run_details.capped(records, datasets),
+        "unconverged": run_details.unconverged(records, datasets, methods)
         if kind != "convergence"
         else [],
-        "gaps": conduct.gaps(study, records, methods, datasets),
+        "gaps": run_details.gaps(study, records, methods, datasets),
     }
     if kind == "accuracy":
         published = study.get("published", {})

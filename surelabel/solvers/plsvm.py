@@ -20,7 +20,7 @@ ROUNDING = 1e-10  # gaps below this are not told apart, beside an objective that
 PROXIMAL_STEPS = 200  # at most, for one convex problem; under ten are usual
 
 
-class Problem(NamedTuple):
+class MarginProblem(NamedTuple):
     """The data of the objective, rows and labels in canonical order: instances, row pointers and
     labels of the candidates, their flat positions in an m × l array, weight of each row and its
     share of all, and the position of each label in that order.
@@ -52,7 +52,7 @@ class Solution(NamedTuple):
 
 def make_problem(
     X: Any, indptr: np.ndarray, indices: np.ndarray, n_classes: int, weight: np.ndarray
-) -> Problem:
+) -> MarginProblem:
     """What all penalties have in common.
 
     Parameters
@@ -68,7 +68,7 @@ def make_problem(
 
     Returns
     -------
-    Problem
+    MarginProblem
     """
     # A rounding error can decide which of two candidates is better, and so the way of all rounds
     # after it: sums get one order, and one thread.
@@ -82,11 +82,13 @@ def make_problem(
         X, indptr, indices, weight = X[rows], ordered.indptr, ordered.indices, weight[rows]
     sizes = np.diff(indptr)
     entries = np.repeat(np.arange(len(sizes)) * n_classes, sizes) + indices
-    return Problem(X, indptr, indices, entries, weight, weight / weight.sum(), np.argsort(classes))
+    return MarginProblem(
+        X, indptr, indices, entries, weight, weight / weight.sum(), np.argsort(classes)
+    )
 
 
 @threadpool_limits.wrap(limits=1, user_api="blas")
-def fit_plsvm(problem: Problem, lam: float, tol: float, max_iter: int) -> Solution:
+def fit_plsvm(problem: MarginProblem, lam: float, tol: float, max_iter: int) -> Solution:
     """Minimise ``λ/2 ‖W‖² + Σ_i cost_i max(0, 1 - (max_{j∈S_i} f_j - max_{k∉S_i} f_k))`` with ``f =
     xᵢᵀW``, costs of sum 1.
 
@@ -101,7 +103,7 @@ def fit_plsvm(problem: Problem, lam: float, tol: float, max_iter: int) -> Soluti
 
     Parameters
     ----------
-    problem : Problem
+    problem : MarginProblem
         From :func:`make_problem`.
     lam : float
         The penalty λ.
@@ -132,7 +134,7 @@ def fit_plsvm(problem: Problem, lam: float, tol: float, max_iter: int) -> Soluti
     return Solution(W[:, places], objective, converged)
 
 
-def best_candidates(problem: Problem, W: np.ndarray) -> np.ndarray:
+def best_candidates(problem: MarginProblem, W: np.ndarray) -> np.ndarray:
     """At each candidate entry: 1 if its score is the best of its row (equal parts of 1 if several
     are), else 0.
     """
@@ -152,7 +154,7 @@ class MaxMargin:
     ‖α - α°‖²`` off makes it smooth in W.
     """
 
-    def __init__(self, problem: Problem, lam: float, share: np.ndarray) -> None:
+    def __init__(self, problem: MarginProblem, lam: float, share: np.ndarray) -> None:
         self.X, self.cost, self.lam = problem.X, problem.cost, lam
         self.share = np.zeros(problem.shape)
         np.put(self.share, problem.entries, share)

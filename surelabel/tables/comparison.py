@@ -20,6 +20,7 @@ from ..data.labelling import Labels
 from ..data.table_files import to_frame
 from ..estimators import Method, all_methods
 from ..evaluation.metrics import SCORERS
+from ..evaluation.protocol import chosen_parameters
 from ..exceptions import CandidateError, ParameterError, SurelabelError
 from ..progress import track
 from ..text import count, did_you_mean, percent
@@ -302,11 +303,7 @@ def search(
         parameters: dict[str, Any] = {}
         if method.grid:
             grid = method.make_search(grid=_fitting_grid(method, splits)).set_params(cv=splits)
-            best = grid.fit(X, candidates).best_params_
-            parameters = {
-                name: value.item() if isinstance(value, np.generic) else value
-                for name, value in best.items()
-            }
+            parameters = chosen_parameters(grid.fit(X, candidates))
         scores = cross_validate(
             method.estimator(**parameters),
             X,

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..data.labelling import Labelling
-from ..data.table_files import decimal_of, find_column, nearest, source_of
+from ..data.table_files import decimal_of, find_column, source_of, suggest
 from ..exceptions import ParameterError, TableError
 from ._columns import ENCODERS, Kind, Reader
 from ._kinds import column_kinds
@@ -181,7 +181,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if missing:
             raise TableError(
                 f"{source_of(table)}: the model needs a column {missing[0]!r}, which is not there; "
-                f"{nearest(missing[0], table.column_names, 'columns')}"
+                f"{suggest(missing[0], table.column_names, 'columns')}"
             )
         return Reader(table, decimal_of(table) or self.decimal_)
 

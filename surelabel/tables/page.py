@@ -50,7 +50,7 @@ def write_page(
     page = html.page(
         "cleaning",
         title=title or Path(cleaned.source).name,
-        percent=short_percent,
+        short_percent=short_percent,
         cleaned=cleaned,
         counts=_counts(cleaned),
         facts=_facts(cleaned),
@@ -68,7 +68,7 @@ def write_page(
             ),
             "annotators": _annotators(cleaned),
         },
-        conduct=_conduct(cleaned),
+        how=_how_it_was_done(cleaned),
     )
     path = Path(path)
     return write_files({path.name: page}, path.parent)[0]
@@ -182,7 +182,7 @@ def _annotators(cleaned: Cleaned) -> Table:
     )
 
 
-def _conduct(cleaned: Cleaned) -> list[tuple[str, str]]:
+def _how_it_was_done(cleaned: Cleaned) -> list[tuple[str, str]]:
     """How the labels were found: method, columns, times."""
     return [
         ("Method", cleaned.method),

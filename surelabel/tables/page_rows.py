@@ -27,7 +27,7 @@ EDGE, NEIGHBOUR_EDGE = 160, 56
 """Pixels of an image."""
 ROOM = 2_500_000
 """Characters of the page that images may take up."""
-BLOCK = 2**16
+ROWS_AT_A_TIME = 2**16
 """Rows among which neighbours are looked for at a time."""
 
 
@@ -215,8 +215,8 @@ def nearest_certain(X: np.ndarray, certain: np.ndarray, rows: np.ndarray) -> np.
     """
     queries = np.asarray(X[rows], float)
     distances, found = np.empty((len(rows), 0)), np.empty((len(rows), 0), int)
-    for start in range(0, len(certain) if len(rows) else 0, BLOCK):
-        block = certain[start : start + BLOCK]
+    for start in range(0, len(certain) if len(rows) else 0, ROWS_AT_A_TIME):
+        block = certain[start : start + ROWS_AT_A_TIME]
         distance, place = nearest(np.asarray(X[block], float), min(NEIGHBOURS, len(block)), queries)
         distances, found = np.hstack([distances, distance]), np.hstack([found, block[place]])
         best = np.argsort(distances, axis=1, kind="stable")[:, :NEIGHBOURS]

@@ -54,11 +54,13 @@ def test_every_verb_is_there(call):
 def test_run_and_run_again(call, tmp_path):
     result = call("run tiny.toml --workers 1")
     assert result.exit_code == 0
-    assert result.output.splitlines()[0] == "tiny: 12 cells finished, 0 were before: results/tiny"
+    assert (
+        result.output.splitlines()[0] == "tiny: 12 trials finished, 0 finished before: results/tiny"
+    )
     assert len(read(tmp_path / "results" / "tiny")[1]) == 12
     assert (
         call("run tiny.toml").output.splitlines()[0]
-        == "tiny: 0 cells finished, 12 were before: results/tiny"
+        == "tiny: 0 trials finished, 12 finished before: results/tiny"
     )
 
 
@@ -67,9 +69,9 @@ def test_a_part_of_a_study(call, tmp_path):
         "run tiny.toml --workers 1 --folds 1 --methods PLKNN,SURE --datasets glass --datasets "
         "ecoli --results there"
     )
-    assert "4 cells finished" in call(words).output
+    assert "4 trials finished" in call(words).output
     assert (
-        "1 cells finished, 1 were before"
+        "1 trial finished, 1 finished before"
         in call("run tiny.toml --folds 2 --methods PLKNN --datasets glass --results there").output
     )
 
@@ -77,7 +79,7 @@ def test_a_part_of_a_study(call, tmp_path):
 def test_some_levels_of_a_study(call, tmp_path):
     (tmp_path / "tiny.toml").write_text(STUDY.replace("p = 0.4", "p = [0.1, 0.4, 0.7]"))
     words = "run tiny.toml --workers 1 --folds 1 --methods PLKNN --datasets glass"
-    assert "2 cells finished" in call(f"{words} --levels 0.1,0.7").output
+    assert "2 trials finished" in call(f"{words} --levels 0.1,0.7").output
     assert {record["configuration"]["p"] for record in read(tmp_path / "results" / "tiny")[1]} == {
         0.1,
         0.7,
@@ -92,7 +94,7 @@ def test_another_criterion_has_a_folder_of_its_own(call, tmp_path):
     call(words)
     assert (
         call(f"{words} --selection oracle").output.splitlines()[0]
-        == "tiny-oracle: 2 cells finished, 0 were before: results/tiny-oracle"
+        == "tiny-oracle: 2 trials finished, 0 finished before: results/tiny-oracle"
     )
     study, records, _ = read(tmp_path / "results" / "tiny-oracle")
     assert study["selection"] == "oracle"
@@ -119,8 +121,8 @@ def test_another_criterion_has_a_folder_of_its_own(call, tmp_path):
         ),
         (
             "report results",
-            "results: there are no records here; make some with surelabel reproduce or surelabel "
-            "run",
+            "results: there are no finished trials here; make some with surelabel reproduce or "
+            "surelabel run",
         ),
         ("datasets --fetch loost", "there is no data set 'loost'"),
     ],
@@ -147,8 +149,8 @@ def test_a_failed_cell_is_code_1(call, tmp_path):
     result = call("run tiny.toml --workers 1 --folds 1 --datasets glass")
     assert result.exit_code == 1
     assert (
-        "1 cells finished, 0 were before, 1 failed (see results/tiny/failures.log; run again to "
-        "try again)" in result.output
+        "1 trial finished, 0 finished before, 1 failed (see results/tiny/failures.log; run again "
+        "to try again)" in result.output
     )
 
 
@@ -158,8 +160,8 @@ def test_reproduce_says_which_data_is_absent(call, tmp_path):
     for file in ("lost.mat", "Soccer Player.mat", "Yahoo! News.mat"):
         assert result.output.count(str(tmp_path / "data" / "realworld" / file)) == 1
     assert (
-        result.output.splitlines()[-2]
-        == "table4: 0 cells finished, 0 were before, 50 skipped for want of data: results/table4"
+        result.output.splitlines()[-2] == "table4: 0 trials finished, 0 finished before, "
+        "50 skipped because their data are missing: results/table4"
     )
 
 
@@ -213,7 +215,7 @@ def test_ctrl_c_stops_all_processes_and_keeps_what_is_finished(call, tmp_path):
     result = call("run tiny.toml --workers 1 --folds 1")
     assert (
         result.output.splitlines()[0]
-        == f"tiny: {4 - before} cells finished, {before} were before: results/tiny"
+        == f"tiny: {4 - before} trials finished, {before} finished before: results/tiny"
     )
 
 

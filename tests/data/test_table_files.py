@@ -166,7 +166,7 @@ def as_types(tmp_path, content, **options):
 
 
 def test_cells_are_text_and_types_are_found_over_the_whole_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(_delimited, "BLOCK", 1 << 16)
+    monkeypatch.setattr(_delimited, "BYTES_AT_A_TIME", 1 << 16)
     rows = 50_000
     for last, expected in (("7.5", pa.float64()), ("oops", pa.string()), ("", pa.int64())):
         text = "a,b\n" + "5,1\n" * rows + f"{last},1\n"
@@ -295,7 +295,7 @@ def test_quotation_marks_and_line_ends_within_cells_are_fine_if_the_marks_are_do
 
 
 def test_an_endless_row_is_told_from_a_long_one(tmp_path, monkeypatch):
-    monkeypatch.setattr(_delimited, "BLOCK", 1 << 16)
+    monkeypatch.setattr(_delimited, "BYTES_AT_A_TIME", 1 << 16)
     long = "word " * 5000
     assert content_of(tmp_path, f'a,b\n1,"{long}"\n2,"x"\n')["b"][0].as_py() == long
     left_open = 'a,b\n1,"x"\n2,"y\n' + "3,z\n" * 60_000

@@ -1,4 +1,4 @@
-"""Small studies on embedded data, so that every test runs real cells."""
+"""Small studies on embedded data, so that every test runs real trials."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""One cell: the record it gives, and that it does what it says."""
+"""One trial: the record it gives, and that it does what it says."""
 
 import json
 import os
@@ -21,9 +21,9 @@ from surelabel.estimators import SUREClassifier, all_methods
 from surelabel.evaluation.metrics import SCORERS
 from surelabel.evaluation.protocol import make_folds
 from surelabel.experiments import evaluate as module
-from surelabel.experiments.cells import cells_of
 from surelabel.experiments.evaluate import _corrupt, evaluate
 from surelabel.experiments.study import read_study
+from surelabel.experiments.trials import trials_of
 from surelabel.report.summary import configuration_label
 
 KEYS = (
@@ -34,15 +34,15 @@ KEYS = (
 
 
 def first(study, method="SURE"):
-    return next(cells_of(study, methods=[method]))
+    return next(trials_of(study, methods=[method]))
 
 
 def test_the_record(study_file):
-    cell = first(read_study(study_file()))
-    record = evaluate(cell)
+    trial = first(read_study(study_file()))
+    record = evaluate(trial)
     assert list(record) == KEYS.split()
     assert json.loads(json.dumps(record, allow_nan=False)) == record
-    assert record["cell"] == cell.id
+    assert record["cell"] == trial.id
     assert record["configuration"] == {
         "kind": "controlled",
         "name": "II",
@@ -89,13 +89,13 @@ def test_other_ways_to_false_candidates(study_file, settings, make):
     path = study_file((CONTROLLED, settings))
     path.write_text(study.to_toml())
     assert read_study(path) == study, "a study is written as it is read"
-    cell, data = first(study), catalog.load("glass")
-    candidates = _corrupt(data, cell)
-    expected = make(data.X, data.y, cell.seed("candidates"))
-    if cell.configuration.missing:
-        expected = drop_truth(expected, data.y, 0.1, random_state=cell.seed("missing"))
+    trial, data = first(study), catalog.load("glass")
+    candidates = _corrupt(data, trial)
+    expected = make(data.X, data.y, trial.seed("candidates"))
+    if trial.configuration.missing:
+        expected = drop_truth(expected, data.y, 0.1, random_state=trial.seed("missing"))
     assert candidates.to_lists() == expected.to_lists()
-    record = evaluate(cell)
+    record = evaluate(trial)
     assert json.loads(json.dumps(record, allow_nan=False))["scores"]["accuracy"] > 0.3
     assert configuration_label(record["configuration"])
 
@@ -110,18 +110,18 @@ def test_the_numbers_are_those_of_the_steps_done_by_hand(study_file, selection):
         ),
         selection=selection,
     )
-    cell = list(cells_of(study, methods=["SURE"]))[-1]
-    record = evaluate(cell)
+    trial = list(trials_of(study, methods=["SURE"]))[-1]
+    record = evaluate(trial)
 
     data = catalog.load("glass")
-    candidates = make_partial(data.y, 0.7, 1, random_state=cell.seed("candidates"))
-    fold = make_folds(len(data.y), n_folds=5, inner_folds=2, seed=cell.seed("folds"))[4]
+    candidates = make_partial(data.y, 0.7, 1, random_state=trial.seed("candidates"))
+    fold = make_folds(len(data.y), n_folds=5, inner_folds=2, seed=trial.seed("folds"))[4]
     X = StandardScaler().fit(data.X[fold.train]).transform(data.X)
     # SURE's own search evaluates the bandwidth once on all training rows; at this number both
     # searches agree.
     gamma = SUREClassifier().fit(X[fold.train], candidates[fold.train]).gamma_
     search = GridSearchCV(
-        SUREClassifier(gamma=gamma), cell.method.grid, scoring=SCORERS[selection], cv=fold.inner
+        SUREClassifier(gamma=gamma), trial.method.grid, scoring=SCORERS[selection], cv=fold.inner
     )
     search.fit(X[fold.train], candidates[fold.train])
     assert record["parameters"] == search.best_params_

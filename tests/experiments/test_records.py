@@ -6,9 +6,9 @@ import json
 import pytest
 
 from surelabel.experiments import records
-from surelabel.experiments.cells import cells_of
-from surelabel.experiments.records import RecordWriter, folders, read
+from surelabel.experiments.records import RECORD, Record, RecordWriter, read, read_all
 from surelabel.experiments.study import StudyError, read_study
+from surelabel.experiments.trials import trials_of
 
 
 @pytest.fixture
@@ -18,13 +18,22 @@ def study(study_file):
 
 @pytest.fixture
 def ids(study):
-    return [cell.id for cell in cells_of(study)]
+    return [trial.id for trial in trials_of(study)]
 
 
 def write(folder, study, *records):
     with RecordWriter(folder, study) as writer:
         for record in records:
             writer.append(record)
+
+
+WHOLE = {
+    **dict.fromkeys(("dataset", "method", "selection", "scaling", "finished"), "a"),
+    **dict.fromkeys(("fold", "n_folds", "n_train", "n_test", "n_select"), 1),
+    **{key: {} for key in ("scores", "parameters", "curves", "versions", "machine")},
+    "configuration": {"kind": "real"},
+    "seconds": {"select": 0.0, "fit": 0.1, "predict": 0.1},
+}
 
 
 def test_what_is_written_is_read(tmp_path, study, ids):
@@ -40,7 +49,7 @@ def test_what_is_written_is_read(tmp_path, study, ids):
     assert read_study(tmp_path / "new" / "folder" / "study.toml") == study
 
 
-def test_a_cell_is_recorded_once(tmp_path, study, ids):
+def test_a_trial_is_recorded_once(tmp_path, study, ids):
     write(tmp_path, study, {"cell": ids[0], "n": 1}, {"cell": ids[0], "n": 2})
     write(tmp_path, study, {"cell": ids[0], "n": 3}, {"cell": ids[1], "n": 4})
     assert read(tmp_path)[1] == [{"cell": ids[0], "n": 1}, {"cell": ids[1], "n": 4}]
@@ -57,7 +66,6 @@ def test_compressed_records_are_read(tmp_path, study, ids):
     packed.write_bytes(gzip.compress(path.read_bytes()))
     path.unlink()
     assert read(tmp_path)[1] == [{"cell": ids[0], "text": "λ"}]
-    assert folders(tmp_path) == [tmp_path]
     write(tmp_path, study, {"cell": ids[0], "text": "again"}, {"cell": ids[1], "text": "new"})
     assert read(tmp_path)[1] == [{"cell": ids[0], "text": "λ"}, {"cell": ids[1], "text": "new"}]
     path.unlink()
@@ -83,7 +91,7 @@ def test_numbers_that_json_does_not_have_are_refused_whole(tmp_path, study, ids)
     with RecordWriter(tmp_path, study) as writer:
         with pytest.raises(ValueError, match="not JSON compliant"):
             writer.append({"cell": ids[0], "accuracy": float("nan")})
-        with pytest.raises(TypeError, match="set has no place in a record"):
+        with pytest.raises(TypeError, match="set is not JSON serializable"):
             writer.append({"cell": ids[0], "accuracy": {1}})
         writer.append({"cell": ids[0], "accuracy": 1})
     assert read(tmp_path)[1] == [{"cell": ids[0], "accuracy": 1}]
@@ -116,18 +124,19 @@ def test_records_of_other_settings_are_not_mixed_in(tmp_path, study, ids, study_
 
 
 def test_records_of_other_defaults_are_outdated(tmp_path, study, ids):
-    cell = next(cells_of(study))
+    trial = next(trials_of(study))
     new = {
-        "cell": cell.id,
+        "cell": trial.id,
         "method": "SURE",
         "parameters": {"lam": 0.3, "beta": 0.05},
-        "defaults": cell.defaults,
+        "defaults": trial.defaults,
     }
-    old = {**new, "cell": "0" * 16, "defaults": cell.defaults | {"kernel": "linear"}}
+    old = {**new, "cell": "0" * 16, "defaults": trial.defaults | {"kernel": "linear"}}
     older = {key: value for key, value in old.items() if key != "defaults"} | {"cell": "1" * 16}
     write(tmp_path, study)
     (tmp_path / "records.jsonl").write_text("".join(json.dumps(r) + "\n" for r in (old, older)))
-    assert folders(tmp_path) == []
+    with pytest.raises(StudyError, match=r"no finished trials here \(2 are outdated\)"):
+        read_all(tmp_path)
     with RecordWriter(tmp_path, study) as writer:
         assert writer.finished == set()
         writer.append(new)
@@ -167,12 +176,18 @@ def test_every_record_is_on_the_disk_before_the_next(tmp_path, study, ids, monke
 
 
 def test_folders_with_records(tmp_path, study, ids):
-    write(tmp_path / "b", study, {"cell": ids[0]})
-    write(tmp_path / "a", study, {"cell": ids[0]})
+    for name, number in (("b", 1), ("a", 0)):
+        write(tmp_path / name, study, WHOLE | {"cell": ids[number]})
     write(tmp_path / "empty", study)
-    assert folders(tmp_path) == [tmp_path / "a", tmp_path / "b"]
-    assert folders(tmp_path / "a") == [tmp_path / "a"]
-    assert folders(tmp_path / "none") == []
+    assert [run.records[0]["cell"] for run in read_all(tmp_path)] == ids[:2]
+    assert [run.records[0]["cell"] for run in read_all(tmp_path / "b")] == ids[1:2]
+    for name in ("none", "empty"):
+        with pytest.raises(StudyError, match="no finished trials here"):
+            read_all(tmp_path / name)
+
+
+def test_every_checked_part_is_one_of_a_record():
+    assert RECORD.keys() <= Record.__required_keys__ | Record.__optional_keys__
 
 
 def test_what_is_no_results_folder(tmp_path):

@@ -8,11 +8,11 @@ import time
 import pytest
 
 from surelabel.experiments import runner
-from surelabel.experiments.cells import cells_of
 from surelabel.experiments.evaluate import evaluate
 from surelabel.experiments.records import read
 from surelabel.experiments.runner import run_study
 from surelabel.experiments.study import read_study
+from surelabel.experiments.trials import trials_of
 
 
 def records_by_cell(folder):
@@ -57,7 +57,7 @@ def test_killed_ten_times_the_records_are_those_of_an_undisturbed_run(
             target=run_study, args=(study, tmp_path), kwargs={"workers": 2 if kill == 5 else 1}
         )
         run.start()
-        # Somewhere within the next twelfth of the work, then at any moment of a cell.
+        # Somewhere within the next twelfth of the work, then at any moment of a trial.
         size = (path.stat().st_size if path.exists() else 0) + chance.random() * whole / 12
         while not path.exists() or path.stat().st_size < size:
             assert run.is_alive()
@@ -67,11 +67,11 @@ def test_killed_ten_times_the_records_are_those_of_an_undisturbed_run(
         run.join()
         assert run.exitcode == -signal.SIGKILL
         after = records_by_cell(tmp_path)
-        assert before.items() <= after.items(), "a finished cell was lost or repeated"
+        assert before.items() <= after.items(), "a finished trial was lost or repeated"
         assert after.items() <= undisturbed.items()
     run_study(study, tmp_path, workers=1)
     assert records_by_cell(tmp_path) == undisturbed
-    assert path.read_text().count("\n") == len(undisturbed), "a finished cell was run again"
+    assert path.read_text().count("\n") == len(undisturbed), "a finished trial was run again"
 
 
 def test_two_workers_give_the_same_records(study, undisturbed, tmp_path):
@@ -86,15 +86,15 @@ def test_dask_gives_the_same_records(study, undisturbed, tmp_path):
 
 
 def test_a_failed_cell_is_logged_and_tried_again(study, tmp_path, monkeypatch):
-    broken = list(cells_of(study))[3]
+    broken = list(trials_of(study))[3]
 
-    def fails_once(cell):
-        if cell.id == broken.id:
+    def fails_once(trial):
+        if trial.id == broken.id:
             raise ZeroDivisionError("as it happens")
-        return evaluate(cell)
+        return evaluate(trial)
 
     monkeypatch.setattr(runner, "evaluate", fails_once)
-    part = list(cells_of(study, folds=2))
+    part = list(trials_of(study, folds=2))
     outcome = run_study(study, tmp_path, part, workers=1)
     assert (outcome.finished, outcome.failed) == (len(part) - 1, 1)
     log = (tmp_path / "failures.log").read_text()
@@ -111,7 +111,7 @@ def test_a_failed_cell_is_logged_and_tried_again(study, tmp_path, monkeypatch):
 
 
 def test_a_part_first_then_the_whole(study, undisturbed, tmp_path):
-    run_study(study, tmp_path, list(cells_of(study, methods=["PLKNN"], folds=2)), workers=1)
+    run_study(study, tmp_path, list(trials_of(study, methods=["PLKNN"], folds=2)), workers=1)
     outcome = run_study(study, tmp_path, workers=1)
     assert (outcome.before, outcome.finished) == (6, 24)
     assert records_by_cell(tmp_path) == undisturbed
@@ -127,9 +127,9 @@ def test_absent_data_is_told_once_and_skipped(study_file, tmp_path, monkeypatch)
     )
     told = []
     outcome = run_study(
-        study, tmp_path / "results", cells_of(study, folds=1), workers=1, tell=told.append
+        study, tmp_path / "results", trials_of(study, folds=1), workers=1, tell=told.append
     )
     assert (outcome.finished, outcome.skipped) == (6, 2)
     assert len(told) == 1
     assert str(tmp_path / "data" / "realworld" / "lost.mat") in told[0]
-    assert "2 skipped for want of data" in str(outcome)
+    assert "2 skipped because their data are missing" in str(outcome)

@@ -4,8 +4,8 @@ import pytest
 
 from surelabel.data import catalog
 from surelabel.estimators import all_methods
-from surelabel.experiments.cells import cells_of
 from surelabel.experiments.study import PAPERS, Configuration, StudyError, paper_study, read_study
+from surelabel.experiments.trials import trials_of
 
 PAPER = ["SURE", "PLKNN", "CLPL", "IPAL", "PLSVM", "PALOC", "LSBCMM"]
 
@@ -157,7 +157,7 @@ def test_the_studies_of_the_package(path, tmp_path):
     assert study.name == path.stem
     (tmp_path / "copy.toml").write_text(study.to_toml())
     assert read_study(tmp_path / "copy.toml") == study
-    ids = [cell.id for cell in cells_of(study)]
+    ids = [trial.id for trial in trials_of(study)]
     assert len(set(ids)) == len(ids)
 
 

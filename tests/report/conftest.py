@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from surelabel.estimators import all_methods
-from surelabel.experiments.cells import defaults_of
 from surelabel.experiments.records import Run
 from surelabel.experiments.study import PAPERS, load_toml
+from surelabel.experiments.trials import defaults_of
 from surelabel.report.summary import summarize
 
 STUDIES = sorted(path.stem for path in PAPERS.glob("*.toml"))
@@ -44,7 +44,7 @@ def configurations(study):
 
 
 def points(study):
-    """The parameters that a cell of the study may have."""
+    """The parameters that a trial of the study may have."""
     if study.get("kind") == "sensitivity":
         return [{"lam": lam, "beta": beta} for lam, beta in product(GRID, GRID)]
     return [None]
@@ -103,7 +103,7 @@ def make_record(rng, study, dataset, configuration, place, method, fold, paramet
 
 
 def make_records(study, seed=0, datasets=SIZES):
-    """Records of every cell of the study, on the data sets named."""
+    """Records of every trial of the study, on the data sets named."""
     rng = np.random.default_rng(seed)
     found = []
     for dataset in (name for name in study["datasets"] if name in datasets):

@@ -231,7 +231,7 @@ def test_gaps_caps_and_fits_that_did_not_converge():
     assert found["gaps"] == [
         "absent: no records",
         "IPAL: no records",
-        "PLKNN on lost: 2 of 3 cells",
+        "PLKNN on lost: 2 of 3 trials",
     ]
     assert found["capped"] == [{"dataset": "lost", "n_select": 20, "n_train": 90}]
     assert found["unconverged"] == [{"dataset": "lost", "method": "SURE", "n": 3, "stopped": 3}]

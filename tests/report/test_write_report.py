@@ -50,14 +50,14 @@ def test_the_same_report_twice(results, tmp_path):
 
 
 def test_no_results_folder(tmp_path):
-    with pytest.raises(StudyError, match="not a results folder"):
+    with pytest.raises(StudyError, match="no finished trials here"):
         write_report(tmp_path / "nothing", tmp_path / "out")
 
 
-def test_no_finished_cell(results, tmp_path):
+def test_no_finished_trial(results, tmp_path):
     folder = results("table4")
     (folder / "records.jsonl").write_text("")
-    with pytest.raises(ReportError, match="no finished cell"):
+    with pytest.raises(StudyError, match="no finished trials"):
         write_report(folder, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -66,7 +66,7 @@ def test_a_record_that_is_none_is_named(results, tmp_path):
     folder = results("table4")
     with open(folder / "records.jsonl", "a") as file:
         file.write('{"cell": "abc", "dataset": "lost"}\n')
-    with pytest.raises(ReportError, match="cell abc has no configuration, curves"):
+    with pytest.raises(StudyError, match="trial abc has no configuration, curves"):
         write_report(folder, tmp_path / "out")
 
 

@@ -127,7 +127,7 @@ def test_the_other_row_of_a_duplicate_is_named(cleaned_table):
 
 
 def test_neighbours_are_the_nearest_certain_rows(cleaned_table, monkeypatch):
-    monkeypatch.setattr(page_rows, "BLOCK", 50)
+    monkeypatch.setattr(page_rows, "ROWS_AT_A_TIME", 50)
     cleaned = cleaned_table()
     X = cleaned.X
     certain, rows = np.flatnonzero(cleaned.status == "certain"), rows_to_look_at(cleaned)

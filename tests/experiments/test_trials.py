@@ -1,4 +1,4 @@
-"""Cells: which there are, who they are, and what their seeds depend on."""
+"""Trials: which there are, who they are, and what their seeds depend on."""
 
 from dataclasses import replace
 
@@ -6,8 +6,8 @@ import pytest
 
 from surelabel import SUREClassifier
 from surelabel.estimators import all_methods
-from surelabel.experiments.cells import _all_defaults, cells_of
 from surelabel.experiments.study import read_study
+from surelabel.experiments.trials import _all_defaults, trials_of
 
 
 @pytest.fixture
@@ -16,9 +16,9 @@ def study(study_file):
 
 
 def test_folds_come_before_methods(study):
-    cells = list(cells_of(study))
-    assert len(cells) == 3 * 5 * 2
-    assert [(cell.fold, cell.method.name) for cell in cells[:3]] == [
+    trials = list(trials_of(study))
+    assert len(trials) == 3 * 5 * 2
+    assert [(trial.fold, trial.method.name) for trial in trials[:3]] == [
         (0, "SURE"),
         (0, "PLKNN"),
         (1, "SURE"),
@@ -27,18 +27,18 @@ def test_folds_come_before_methods(study):
 
 def test_a_part_of_the_cells_are_the_same_cells(study):
     part = list(
-        cells_of(study, methods=["PLKNN"], folds=2, configurations=["II"], datasets=["glass"])
+        trials_of(study, methods=["PLKNN"], folds=2, configurations=["II"], datasets=["glass"])
     )
     assert len(part) == 3 * 2
-    assert {cell.id for cell in part} < {cell.id for cell in cells_of(study)}
-    assert not list(cells_of(study, configurations=["III"]))
-    assert not list(cells_of(study, datasets=["ecoli"]))
-    assert len(list(cells_of(study, folds=99))) == 30
+    assert {trial.id for trial in part} < {trial.id for trial in trials_of(study)}
+    assert not list(trials_of(study, configurations=["III"]))
+    assert not list(trials_of(study, datasets=["ecoli"]))
+    assert len(list(trials_of(study, folds=99))) == 30
 
 
 def test_the_identity_does_not_change_by_accident(study):
     # Records in people's folders are found by these: a change of identity makes them worthless.
-    sure, plknn = list(cells_of(study))[:2]
+    sure, plknn = list(trials_of(study))[:2]
     assert (sure.id, plknn.id) == ("b8929ed484ef8f71", "3c130437c8cf0366")
     assert (sure.seed("candidates"), sure.seed("folds")) == (4195990761, 2821340348)
 
@@ -56,7 +56,7 @@ def test_the_identity_does_not_change_by_accident(study):
     ids=str,
 )
 def test_what_changes_the_result_changes_the_identity(study, change):
-    before, after = (next(cells_of(s)) for s in (study, replace(study, **change)))
+    before, after = (next(trials_of(s)) for s in (study, replace(study, **change)))
     assert before.id != after.id
 
 
@@ -64,15 +64,17 @@ def test_what_changes_the_result_changes_the_identity(study, change):
     "change", [{"name": "other"}, {"title": "other"}, {"published": {"glass": {}}}], ids=str
 )
 def test_what_is_only_a_name_does_not(study, change):
-    before, after = ([cell.id for cell in cells_of(s)] for s in (study, replace(study, **change)))
+    before, after = (
+        [trial.id for trial in trials_of(s)] for s in (study, replace(study, **change))
+    )
     assert before == after
 
 
 def test_a_changed_default_makes_another_cell(study, monkeypatch):
-    defaults = next(cells_of(study)).defaults
+    defaults = next(trials_of(study)).defaults
     assert defaults["kernel"] == "rbf"
     assert not {"lam", "beta", "n_jobs", "random_state"} & set(defaults)
-    before = {cell.method.name: cell.id for cell in cells_of(study, folds=1)}
+    before = {trial.method.name: trial.id for trial in trials_of(study, folds=1)}
 
     class Changed(SUREClassifier):
         def __init__(self, lam=0.3, beta=0.05, *, kernel="laplacian", random_state=None):
@@ -80,34 +82,34 @@ def test_a_changed_default_makes_another_cell(study, monkeypatch):
 
     methods = all_methods()
     changed = methods | {"SURE": replace(methods["SURE"], estimator=Changed)}
-    monkeypatch.setattr("surelabel.experiments.cells.all_methods", lambda: changed)
+    monkeypatch.setattr("surelabel.experiments.trials.all_methods", lambda: changed)
     _all_defaults.cache_clear()
-    after = {cell.method.name: cell.id for cell in cells_of(study, folds=1)}
+    after = {trial.method.name: trial.id for trial in trials_of(study, folds=1)}
     _all_defaults.cache_clear()
     assert before["SURE"] != after["SURE"]
     assert before["PLKNN"] == after["PLKNN"]
 
 
 def test_repetitions_follow_each_other(study):
-    repeated = list(cells_of(replace(study, repetitions=3)))
+    repeated = list(trials_of(replace(study, repetitions=3)))
     assert len(repeated) == 3 * 30
-    assert [cell.id for cell in repeated[:30]] == [cell.id for cell in cells_of(study)]
-    assert {cell.fold for cell in repeated[60:]} == set(range(10, 15))
-    assert len(list(cells_of(replace(study, repetitions=3), folds=7))) == 3 * 7 * 2
+    assert [trial.id for trial in repeated[:30]] == [trial.id for trial in trials_of(study)]
+    assert {trial.fold for trial in repeated[60:]} == set(range(10, 15))
+    assert len(list(trials_of(replace(study, repetitions=3), folds=7))) == 3 * 7 * 2
 
 
 def test_without_a_grid_the_way_of_choosing_does_not_matter(study):
     other = replace(study, selection="oracle", inner_folds=3, max_select=9)
-    before, after = (next(cells_of(s, methods=["PLKNN"])) for s in (study, other))
+    before, after = (next(trials_of(s, methods=["PLKNN"])) for s in (study, other))
     assert before.id == after.id
     assert before.selection == "none"
 
 
 def test_all_methods_share_seeds_and_data_sets_do_not(study):
     by_data = {}
-    for cell in cells_of(replace(study, datasets=("glass", "ecoli"))):
-        by_data.setdefault((cell.dataset, cell.configuration), set()).add(
-            (cell.seed("candidates"), cell.seed("folds"))
+    for trial in trials_of(replace(study, datasets=("glass", "ecoli"))):
+        by_data.setdefault((trial.dataset, trial.configuration), set()).add(
+            (trial.seed("candidates"), trial.seed("folds"))
         )
     assert all(len(seeds) == 1 for seeds in by_data.values())
     assert len(set.union(*by_data.values())) == 2 * 3
@@ -120,16 +122,16 @@ def test_sensitivity_has_a_cell_for_each_point_of_the_grid(study_file):
             ("beta = [0.05]", "beta = [0.05, 0.1, 1.0]"),
         )
     )
-    cells = list(cells_of(study, methods=["SURE"], folds=1))[:6]
-    assert [cell.method.parameters for cell in cells] == [
+    trials = list(trials_of(study, methods=["SURE"], folds=1))[:6]
+    assert [trial.method.parameters for trial in trials] == [
         {"beta": beta, "lam": lam} for beta in (0.05, 0.1, 1.0) for lam in (0.05, 0.3)
     ]
-    assert {cell.selection for cell in cells} == {"none"}
-    assert len({cell.id for cell in cells}) == 6
+    assert {trial.selection for trial in trials} == {"none"}
+    assert len({trial.id for trial in trials}) == 6
 
 
 def test_a_method_may_scale_its_features_in_its_own_way(study):
     plain, *others = study.methods
-    cells = list(cells_of(replace(study, methods=(replace(plain, scaling="unit"), *others))))
-    assert {cell.scaling for cell in cells if cell.method.name == plain.name} == {"unit"}
-    assert {cell.scaling for cell in cells if cell.method.name != plain.name} <= {study.scaling}
+    trials = list(trials_of(replace(study, methods=(replace(plain, scaling="unit"), *others))))
+    assert {trial.scaling for trial in trials if trial.method.name == plain.name} == {"unit"}
+    assert {trial.scaling for trial in trials if trial.method.name != plain.name} <= {study.scaling}

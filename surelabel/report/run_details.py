@@ -1,4 +1,4 @@
-"""How the cells of a section were run: times, parameters chosen, caps, fits that did not converge,
+"""How the trials of a section were run: times, parameters chosen, caps, fits that did not converge,
 what is missing.
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-Record = Mapping[str, Any]
+from ..experiments.records import Record
 
 
 def _by_dataset_and_method(
@@ -25,7 +25,7 @@ def _by_dataset_and_method(
 
 
 def times(records: list[Record], datasets: list[str], methods: list[str]) -> list[dict[str, Any]]:
-    """Mean seconds per cell of choosing parameters, fitting and predicting."""
+    """Mean seconds per trial of choosing parameters, fitting and predicting."""
     return [
         {
             "dataset": dataset,
@@ -110,7 +110,7 @@ def gaps(
         f"{method}: no records" for method in study.get("methods", ()) if method not in methods
     ]
 
-    def cells(mine: Iterable[Record]) -> set[tuple[str, int]]:
+    def trials(mine: Iterable[Record]) -> set[tuple[str, int]]:
         return {
             (json.dumps(record["configuration"], sort_keys=True), record["fold"]) for record in mine
         }
@@ -118,12 +118,12 @@ def gaps(
     for dataset in datasets:
         here = [record for record in records if record["dataset"] == dataset]
         asked = (
-            len({configuration for configuration, _ in cells(here)})
+            len({configuration for configuration, _ in trials(here)})
             * max(record["n_folds"] for record in here)
             * study.get("repetitions", 1)
         )
         for method in methods:
-            finished = len(cells(record for record in here if record["method"] == method))
+            finished = len(trials(record for record in here if record["method"] == method))
             if finished < asked:
-                gaps.append(f"{method} on {dataset}: {finished} of {asked} cells")
+                gaps.append(f"{method} on {dataset}: {finished} of {asked} trials")
     return gaps

@@ -1,4 +1,4 @@
-"""The cells of a study: each (data set, configuration, method, fold), with an identity and the
+"""The trials of a study: each (data set, configuration, method, fold), with an identity and the
 seeds that follow from it.
 """
 
@@ -17,12 +17,12 @@ from sklearn.model_selection import ParameterGrid
 from ..estimators import all_methods
 from .study import Configuration, Plan, Study
 
-#: Parameters that change no result, and the seed, which a cell makes itself.
+#: Parameters that change no result, and the seed, which a trial makes itself.
 WITHOUT_EFFECT = frozenset({"callback", "n_jobs", "random_state", "verbose"})
 
 
 @dataclass(frozen=True)
-class Cell:
+class Trial:
     """One fit and its scores.
 
     Attributes
@@ -60,7 +60,7 @@ class Cell:
     @cached_property
     def id(self) -> str:
         """Hash of everything that determines the result, and of nothing else; a changed default
-        makes another cell.
+        makes another trial.
         """
         study, method = self.study, self.method
         identity: dict[str, Any] = {
@@ -103,7 +103,7 @@ class Cell:
         return f"{self.dataset} · {self.configuration} · {method} · fold {self.fold}"
 
 
-def cells_of(
+def trials_of(
     study: Study,
     *,
     datasets: Collection[str] | None = None,
@@ -111,8 +111,8 @@ def cells_of(
     levels: Collection[float] | None = None,
     methods: Collection[str] | None = None,
     folds: int | None = None,
-) -> Iterator[Cell]:
-    """Enumerate the cells of a study, or the part of them that is asked for.
+) -> Iterator[Trial]:
+    """Enumerate the trials of a study, or the part of them that is asked for.
 
     Repetitions come first, and folds before methods, so that a run broken off has compared the
     methods on the same folds.
@@ -129,7 +129,7 @@ def cells_of(
 
     Yields
     ------
-    Cell
+    Trial
     """
     plans = [
         point
@@ -152,7 +152,7 @@ def cells_of(
             first = repetition * study.folds
             for fold in range(first, min(first + study.folds, folds or first + study.folds)):
                 for plan in plans:
-                    yield Cell(study, dataset, configuration, plan, fold)
+                    yield Trial(study, dataset, configuration, plan, fold)
 
 
 def _points(plan: Plan, kind: str) -> list[Plan]:
