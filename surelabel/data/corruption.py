@@ -1,14 +1,12 @@
 """Candidate labels made from true ones, so that methods can be measured where the truth is known.
 
-:func:`make_partial` is the protocol of the paper and :func:`controlled_sets` its 112 data sets;
-``make_partial_...`` are more realistic processes. All of them keep the true label among the
-candidates; :func:`drop_truth`, on top of any of them, does not.
+:func:`make_partial` is the protocol of the paper; ``make_partial_...`` are more realistic
+processes. All of them keep the true label among the candidates; :func:`drop_truth`, on top of any
+of them, does not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
@@ -96,99 +94,6 @@ def make_partial(
     order = np.lexsort((columns, rows))
     indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=m))])
     return CandidateSets(indptr, columns[order], truth.classes)
-
-
-# ------------------------------ the controlled data sets of Table 1
-
-
-@dataclass(frozen=True)
-class Controlled:
-    """One controlled data set: which data, made partial how.
-
-    Attributes
-    ----------
-    dataset : str
-        Its name in the catalog.
-    configuration : str
-        "I" to "IV" as in Table 1, or "I-full".
-    p, r, eps : float, int, float or None
-        Parameters of :func:`make_partial`.
-    """
-
-    dataset: str
-    configuration: str
-    p: float
-    r: int
-    eps: float | None = None
-
-    @property
-    def name(self) -> str:
-        """Such as ``"glass/II/p=0.3"`` or ``"glass/I/eps=0.3"``: data set, configuration, and what
-        varies within it.
-        """
-        varied = f"p={self.p}" if self.eps is None else f"eps={self.eps}"
-        return f"{self.dataset}/{self.configuration}/{varied}"
-
-
-#: The data sets of Table 1.
-CONTROLLED_DATASETS = ("deter", "ecoli", "glass", "usps")
-
-_LEVELS = tuple(k / 10 for k in range(1, 8))
-
-#: The configurations of Table 1, each with the (p, r, eps) of its seven levels. For the first,
-#: Table 1 and the text say p = 0.1 ("I"), but the caption of Figure 1 says p = 1 ("I-full").
-CONFIGURATIONS: dict[str, tuple[tuple[float, int, float | None], ...]] = {
-    "I": tuple((0.1, 1, eps) for eps in _LEVELS),
-    "I-full": tuple((1.0, 1, eps) for eps in _LEVELS),
-    "II": tuple((p, 1, None) for p in _LEVELS),
-    "III": tuple((p, 2, None) for p in _LEVELS),
-    "IV": tuple((p, 3, None) for p in _LEVELS),
-}
-
-
-def controlled_sets(
-    configurations: Sequence[str] = ("I", "II", "III", "IV"),
-    datasets: Sequence[str] = CONTROLLED_DATASETS,
-) -> dict[str, Controlled]:
-    """The controlled data sets of Table 1 by name: by default all 112, as Table 1 reads.
-
-    Parameters
-    ----------
-    configurations : sequence of {"I", "I-full", "II", "III", "IV"}
-        "I-full" is configuration I as the caption of Figure 1 reads: p = 1 instead of p = 0.1.
-    datasets : sequence of str
-        Names in the catalog.
-
-    Returns
-    -------
-    dict of str to Controlled
-
-    Examples
-    --------
-    >>> from surelabel.data.corruption import controlled_sets
-    >>> sets = controlled_sets()
-    >>> len(sets)
-    112
-    >>> sets["glass/III/p=0.3"]
-    Controlled(dataset='glass', configuration='III', p=0.3, r=2, eps=None)
-    """
-    for names in (configurations, datasets):
-        if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
-            raise ParameterError(
-                f"configurations and datasets are lists of names; got {shown(names)}"
-            )
-    unknown = [name for name in configurations if name not in CONFIGURATIONS]
-    if unknown:
-        raise ParameterError(
-            f"there is no configuration {first_few(unknown)}; they are {', '.join(CONFIGURATIONS)}"
-        )
-    sets = (
-        Controlled(data, name, *level)
-        for data in datasets
-        for name in configurations
-        for level in CONFIGURATIONS[name]
-    )
-    return {made.name: made for made in sets}
 
 
 # ---------------------------------------------------------------- realistic processes

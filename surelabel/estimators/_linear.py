@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
+from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
@@ -18,7 +19,7 @@ from ..data.candidates import CandidateSets
 from ..data.finite import finite_blocks
 from ..data.rows import Rows, as_rows
 from ..solvers.row_blocks import RowBlocks
-from ..solvers.scale import row_softmax, softmax, softmax_scale
+from ..solvers.scale import row_softmax, softmax_scale
 from ._base import (
     WeightedPartialLabelClassifier,
     check_learnable,
@@ -105,7 +106,7 @@ class LinearPartialLabelClassifier(WeightedPartialLabelClassifier):
 
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
         probabilities = np.zeros_like(scores)
-        probabilities[:, self._possible] = softmax(self.scale_ * scores[:, self._possible])
+        probabilities[:, self._possible] = softmax(self.scale_ * scores[:, self._possible], axis=1)
         return probabilities
 
     def _confidence_of(self, X: Any, candidates: CandidateSets) -> np.ndarray:

@@ -8,12 +8,13 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.utils._param_validation import Interval
 
 from ..data.candidates import CandidateSets
 from ..evaluation.protocol import grid_search
 from ..solvers.plsvm import fit_plsvm, make_problem
-from ..solvers.scale import softmax, softmax_scale
+from ..solvers.scale import softmax_scale
 from ._base import check_learnable
 from ._linear import LinearPartialLabelClassifier
 from ._registry import Method
@@ -154,7 +155,7 @@ def _grid_outputs(
         scores[:, ~possible] = -np.inf
         if proba:
             scale = softmax_scale(X @ found.weights, indptr, indices, weight)
-            scores[:, possible] = softmax(scale * scores[:, possible])
+            scores[:, possible] = softmax(scale * scores[:, possible], axis=1)
             scores[:, ~possible] = 0
         yield scores
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
+from scipy.special import softmax
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,7 +24,7 @@ from ..solvers.dual import DualModel
 from ..solvers.peer_passes import PeerFit, alternate_peer_passes
 from ..solvers.peers import PeerTrajectory, alternate_peers, without_row
 from ..solvers.primal import PrimalModel
-from ..solvers.scale import softmax, softmax_scale
+from ..solvers.scale import softmax_scale
 from ..solvers.scalings import learn_scaling, rescale
 from ._base import N_JOBS, check_learnable
 from ._kernel_choice import SAMPLE, choose_kernels
@@ -428,7 +429,7 @@ class PUREClassifier(KernelClassifier):
         )
 
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
-        return softmax(np.asarray(self.scale_, scores.dtype) * scores)
+        return np.asarray(softmax(np.asarray(self.scale_, scores.dtype) * scores, axis=1))
 
 
 def _mean(parts: Any) -> np.ndarray:

@@ -127,6 +127,7 @@ def friedman(scores: Any) -> Friedman:
     n, k = scores.shape
     ranks = stats.rankdata(-scores, axis=1)
     average = ranks.mean(axis=0)
+    # scipy.stats.friedmanchisquare refuses two methods, and gives NaN where all scores are equal.
     # Between methods over within data sets; without ties the latter is n·k(k² - 1)/12 and this is
     # Friedman's formula.
     within = np.square(ranks - (k + 1) / 2).sum()
@@ -178,7 +179,7 @@ def _scores(values: Any) -> np.ndarray:
 
 def _p_value(difference: float, variance: float, degrees: int) -> float:
     """Two-sided p-value of ``t = difference / sqrt(variance)``; without variance any difference is
-    certain.
+    certain, where ``scipy.stats.ttest_ind`` has NaN.
     """
     # Scores are shares: what is below 1e-12 is rounding, not variance.
     if variance <= 1e-24:

@@ -60,12 +60,6 @@ def softmax_scale(
     return float(min(np.exp(log_t), np.finfo(float).max * min(spread, 1)) / spread)
 
 
-def softmax(scores: np.ndarray) -> np.ndarray:
-    """Exponentials of each row of scores, normalised."""
-    positive = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return positive / positive.sum(axis=1, keepdims=True)
-
-
 def row_softmax(values: np.ndarray, indptr: np.ndarray) -> np.ndarray:
     """Softmax of the entries of each compressed row."""
     sizes = np.diff(indptr)

@@ -10,8 +10,6 @@ from sklearn.tree import DecisionTreeClassifier
 from surelabel.data import catalog
 from surelabel.data.candidates import CandidateSets
 from surelabel.data.corruption import (
-    CONFIGURATIONS,
-    controlled_sets,
     drop_truth,
     make_partial,
     make_partial_confusion,
@@ -103,46 +101,6 @@ def test_parameters_out_of_range_are_refused(parameters, message):
 def test_eps_has_no_meaning_for_two_classes():
     with pytest.raises(CandidateError, match="two classes"):
         make_partial([0, 1], 1.0, 1, 0.5)
-
-
-# ---------------------------------------------------------------- the 112 data sets
-
-
-def test_table_1_has_112_data_sets_and_140_with_both_readings_of_the_first_configuration():
-    assert len(controlled_sets()) == 112
-    both = controlled_sets(list(CONFIGURATIONS))
-    assert len(both) == 140
-    assert len({(made.dataset, made.p, made.r, made.eps) for made in both.values()}) == 140
-
-
-def test_the_configurations_are_those_of_table_1():
-    levels = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
-    sets = [
-        made for made in controlled_sets(list(CONFIGURATIONS)).values() if made.dataset == "usps"
-    ]
-    found = {}
-    for made in sets:
-        found.setdefault(made.configuration, []).append((made.p, made.r, made.eps))
-    assert found == {
-        "I": [(0.1, 1, level) for level in levels],
-        "I-full": [(1.0, 1, level) for level in levels],
-        "II": [(level, 1, None) for level in levels],
-        "III": [(level, 2, None) for level in levels],
-        "IV": [(level, 3, None) for level in levels],
-    }
-
-
-def test_every_controlled_set_can_be_made_from_its_name():
-    for name, made in controlled_sets(list(CONFIGURATIONS), ["deter", "ecoli", "glass"]).items():
-        data = catalog.load(made.dataset)
-        sets = make_partial(data.y, made.p, made.r, made.eps, random_state=0)
-        assert name == made.name
-        assert np.count_nonzero(sets.sizes == made.r + 1) == round(made.p * len(data.y))
-
-
-def test_an_unknown_configuration_is_refused():
-    with pytest.raises(ParameterError, match="no configuration V; they are I, I-full, II, III, IV"):
-        controlled_sets(["V"])
 
 
 # ---------------------------------------------------------------- realistic processes
@@ -322,7 +280,6 @@ def test_hostile_values_end_in_one_sentence(value):
         (make_partial_confusion, {"y": y, "confusion": np.full((3, 3), 0.1), "classes": None}),
         (make_partial_instance, {"y": y, "X": X, "rate": 0.1, "estimator": None}),
         (drop_truth, {"candidates": made, "y": y, "rate": 0.1}),
-        (controlled_sets, {"configurations": ["I"], "datasets": ["glass"]}),
         (catalog.load, {"name": "glass", "data_home": None}),
         (catalog.describe, {"name": "glass"}),
         (catalog.data_home, {"path": None}),
