@@ -17,30 +17,16 @@ import time
 import warnings
 
 import numpy as np
-from sklearn.datasets import make_classification
+from _shared import N_CLASSES, problem
+from _shared import seconds as best_seconds
 from sklearn.kernel_ridge import KernelRidge
 
-from surelabel import SURECV, PUREClassifier, SUREClassifier, make_partial
-
-N_FEATURES, N_CLASSES, R = 50, 10, 2
-
-
-def problem(m, p=0.7, dtype=np.float64):
-    X, y = make_classification(
-        m, N_FEATURES, n_informative=30, n_classes=N_CLASSES, class_sep=2.0, random_state=0
-    )
-    return X.astype(dtype), y, make_partial(y, p=p, r=R, random_state=0)
+from surelabel import SURECV, PUREClassifier, SUREClassifier
 
 
 def seconds(*functions, repeat=3):
-    """Best time of each function."""
-    times = np.full((repeat, len(functions)), np.inf)
-    for row in times:
-        for i, function in enumerate(functions):
-            started = time.process_time()
-            function()
-            row[i] = time.process_time() - started
-    return times.min(axis=0)
+    """Best processor time of each function."""
+    return best_seconds(*functions, repeat=repeat, clock=time.process_time)
 
 
 def one_kernel():

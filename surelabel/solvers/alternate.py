@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from .confidence import SortedSets
-from .threads import blas_threads
+from .threads import solving_threads
 
 
 class Model(Protocol):
@@ -100,9 +100,7 @@ def alternate(
     list of Trajectory
         One per λ. Problems end one by one; those that have ended take no further part.
     """
-    # Solves with few right-hand sides are limited by memory: one thread is as fast as several up to
-    # thousands of rows.
-    with blas_threads(sets.n_rows, enough=6000):
+    with solving_threads(sets.n_rows, sets.n_classes * len(lam)):
         return _alternate(model, sets, lam, init, max_iter, tol, callback)
 
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from .alternate import Iteration, Model, Trajectory
 from .confidence import SortedSets
-from .threads import blas_threads
+from .threads import solving_threads
 
 FLOOR = 1e-3  # outputs below this count as this
 SHIFTS = np.arange(11) / 10  # the values of g that are tried
@@ -180,7 +180,7 @@ def alternate_peers(
     certain = np.bincount(sets.clean_columns, sets.weight[: sets.n_clean], sets.n_classes)
     path = PeerTrajectory(p, p)
     shift = 0.0
-    with blas_threads(sets.n_rows, enough=6000):
+    with solving_threads(sets.n_rows, sets.n_classes):
         for number in range(1, max(max_iter, 1) + 1):
             q = without_row(path.p, model.step(path.p[None])[0][0], own)
             moving = np.bincount(sets.columns, path.p * sets.entry_weight, sets.n_classes)

@@ -42,3 +42,19 @@ def one_blas_thread() -> Iterator[int]:
     free = max((library["num_threads"] for library in _libraries().info()), default=1)
     with _libraries().limit(limits=1):
         yield free
+
+
+@contextmanager
+def solving_threads(n_rows: int, n_columns: int) -> Iterator[None]:
+    """Threads for triangular solves: with few right-hand sides they are limited by memory, and one
+    thread is as fast as several up to thousands of rows; with many they are not.
+
+    Parameters
+    ----------
+    n_rows : int
+        Size of the factor.
+    n_columns : int
+        Number of right-hand sides.
+    """
+    with blas_threads(n_rows, enough=6000 if n_columns < 32 else 1500):
+        yield
