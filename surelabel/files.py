@@ -40,7 +40,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """
     path = Path(os.path.realpath(path))
     if path.exists() and not path.is_file():
-        raise FileExistsError(errno.EEXIST, "this is no file that could be replaced", str(path))
+        raise FileExistsError(errno.EEXIST, "this is not a file that can be replaced", str(path))
     # The name is known before the file is there, so that no interruption leaves it behind.
     temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
     _unfinished.add(temporary)

@@ -34,7 +34,7 @@ LabelsColumn = Annotated[
     ),
 ]
 Separator = Annotated[
-    str, typer.Option(help="What stands between the labels of a cell.", rich_help_panel=LABELS)
+    str, typer.Option(help="What separates the labels in a cell.", rich_help_panel=LABELS)
 ]
 Votes = Annotated[
     list[str] | None,
@@ -85,7 +85,7 @@ Decimal = Annotated[
     str | None,
     typer.Option(
         metavar=".|,",
-        help="What stands before decimals; by default a point.",
+        help="The decimal separator; by default a point.",
         rich_help_panel=READING,
     ),
 ]
@@ -144,7 +144,7 @@ class TableOptions:
     missing: Missing = None
     features: Annotated[
         list[str] | None,
-        _columns("Only these: a,b,c or 'x*'; by default all that can tell something."),
+        _columns("Only these: a,b,c or 'x*'; by default all that may be informative."),
     ] = None
     exclude: Annotated[list[str] | None, _columns("Not these.")] = None
     number: Annotated[list[str] | None, _columns("Take these for numbers.")] = None
@@ -171,7 +171,8 @@ class TableOptions:
                 f"not {' and '.join(f'--{name}' for name in given)}" if given else "none is given"
             )
             raise ParameterError(
-                "say in one way where the labels are, by --labels, --votes or --indicator; " + both
+                "say where the labels are in exactly one way: with --labels, --votes or "
+                f"--indicator; {both}"
             )
         reading = ("delimiter", "encoding", "decimal")
         return {  # type: ignore[return-value]
@@ -234,7 +235,7 @@ def check_outputs(inputs: Iterable[Path], *outputs: Path | None) -> None:
                 f"{path}: there is no folder {os.path.dirname(real)}; make it first"
             )
         if os.path.exists(real) and not os.path.isfile(real):
-            raise ParameterError(f"{path}: this is no file; name one")
+            raise ParameterError(f"{path}: this is not a file; name one")
         if not os.access(os.path.dirname(real), os.W_OK):
             raise ParameterError(
                 f"{path}: there is no permission to write into {os.path.dirname(real)}; choose "

@@ -37,7 +37,7 @@ def clean(
         typer.Option(
             metavar="PAGE",
             readable=False,
-            help="Write a page (.html) about it, too.",
+            help="Also write a report page (.html).",
             rich_help_panel=REPORT,
         ),
     ] = None,
@@ -59,7 +59,7 @@ def clean(
     ] = None,
     model: Annotated[
         Path | None,
-        typer.Option(metavar="MODEL", readable=False, help="Write the model (.model), too."),
+        typer.Option(metavar="MODEL", readable=False, help="Also write the model (.model)."),
     ] = None,
     max_error: Annotated[
         float,

@@ -65,7 +65,7 @@ def predict(
     from ..tables import predict
 
     if json and output is None:
-        raise ParameterError("--json says what was written: name a file by --output")
+        raise ParameterError("--json reports what was written: name a file with --output")
     check_table_output(output)
     check_outputs([model, table], output)
     seconds: dict[str, float] = {}

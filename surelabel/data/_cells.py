@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..exceptions import TableError
-from .table_files import is_list
+from .table_files import in_words, is_list
 
 Label = str | int
 #: A list of texts and numbers as Python prints it: nothing within another, no name, no sum.
@@ -52,8 +52,8 @@ def label_cells(table: pa.Table, name: str, separator: str | None, source: str) 
     kind = column.type.value_type if lists else column.type
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or (lists and separator is None):
         raise TableError(
-            f"{source}: column {name!r} holds {column.type}; it should hold labels: text or whole "
-            "numbers"
+            f"{source}: column {name!r} holds {in_words(column.type)}; it should hold labels: "
+            "text or whole numbers"
         )
     if lists:
         rows = np.repeat(
@@ -103,8 +103,8 @@ def check_names(table: pa.Table, name: str, source: str) -> None:
         column.cast(pa.large_string())
     except (pa.ArrowException, ValueError, OverflowError):
         raise TableError(
-            f"{source}: column {name!r} holds {column.type}, which cannot name rows, annotators or "
-            "classes; use text or numbers"
+            f"{source}: column {name!r} holds {in_words(column.type)}, which cannot name rows, "
+            "annotators or classes; use text or numbers"
         ) from None
 
 
@@ -170,10 +170,10 @@ def _label(value: Any) -> Label | None:
 def _problem(error: Exception) -> str:
     match str(error):
         case "fraction":
-            return "is no label: labels are text or whole numbers"
+            return "is not a label: labels are text or whole numbers"
         case "kind":
             return "holds something else than text and whole numbers, which labels are"
-    return 'is no list of labels such as ["cat", "dog"]; mend it'
+    return 'is not a list of labels such as ["cat", "dog"]; correct it'
 
 
 def indicator_cells(table: pa.Table, name: str, source: str) -> Cells:

@@ -56,7 +56,7 @@ class Dialect(NamedTuple):
     decimal: str | None = None
 
 
-def blocks(n_columns: int, n_rows: int) -> Iterator[slice]:
+def column_slices(n_columns: int, n_rows: int) -> Iterator[slice]:
     """Columns to take together: many short ones, or one long one."""
     step = max(1, CELLS_AT_A_TIME // max(1, n_rows))
     return (slice(start, start + step) for start in range(0, n_columns, step))
@@ -336,8 +336,8 @@ def _short(table: pa.Table) -> pa.Table:
 def _lines(batch: pa.RecordBatch, dialect: Dialect) -> memoryview:
     """The cells joined: the bytes of all rows in one piece."""
     m, columns, cells = batch.num_rows, batch.columns, []
-    for block in blocks(len(columns), m):
-        texts = [as_text(column, dialect.decimal or ".") for column in columns[block]]
+    for part in column_slices(len(columns), m):
+        texts = [as_text(column, dialect.decimal or ".") for column in columns[part]]
         quoted = _quote(combined(*texts), dialect.delimiter)
         cells += [quoted.slice(i * m, m) for i in range(len(texts))]
     cells = _with_empty(cells, batch.schema, pa.nulls(m, pa.large_string()))

@@ -125,7 +125,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise _RefusedError(f"the key {twice[:40]!r} is there twice")
+        raise _RefusedError(f"the key {twice[:40]!r} appears twice")
     return found
 
 

@@ -174,14 +174,14 @@ def homogeneous(labels: np.ndarray, owners: np.ndarray | None = None) -> np.ndar
             rare = is_text if is_text.mean() < 0.5 else ~is_text
             where = np.flatnonzero(rare) if owners is None else np.unique(owners[rare])
             raise CandidateError(
-                f"labels mix strings and numbers; the rarer kind stands in row {first_few(where)}"
+                f"labels mix strings and numbers; the rarer kind is in row {first_few(where)}"
             )
         if texts and any(label.endswith("\0") for label in labels.tolist()):
             # which NumPy drops: two labels would be one
             cut = np.array([label.endswith("\0") for label in labels.tolist()])
             places = np.flatnonzero(cut) if owners is None else np.unique(owners[cut])
             raise CandidateError(
-                f"labels must not end in a NUL character; one stands in row {first_few(places)}"
+                f"labels must not end in a NUL character; one does in row {first_few(places)}"
             )
         labels = (
             np.array(labels.tolist(), dtype=str)
@@ -195,7 +195,7 @@ def homogeneous(labels: np.ndarray, owners: np.ndarray | None = None) -> np.ndar
             raise CandidateError(
                 "Unknown label type: continuous. Labels must be strings or whole numbers, without "
                 "NaN or infinity; "
-                f"others stand in row {first_few(where)}"
+                f"see row {first_few(where)}"
             )
     elif labels.dtype.kind not in "biuU":
         raise CandidateError(f"labels must be strings or numbers, not {labels.dtype}")

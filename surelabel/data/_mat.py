@@ -57,7 +57,7 @@ def load_mat(path: Path) -> dict[str, Any]:
         order = {b"\0\1IM": "<", b"\1\0MI": ">"}.get(header[124:])
         if order is None:
             raise DataFileError(
-                f"{path} is damaged, or not a MATLAB file of version 5 or 7: its header is another"
+                f"{path} is damaged, or not a MATLAB file of version 5 or 7: its header differs"
             )
         content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))[128:]
     reader, left, variables = _Reader(order), limit(), {}

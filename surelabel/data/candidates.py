@@ -98,7 +98,7 @@ class CandidateSets:
             rows = np.unique(np.searchsorted(indptr, np.flatnonzero(outside), side="right") - 1)
             raise CandidateError(
                 f"candidate positions must be within 0..{shape[1] - 1} ({shape[1]} classes); "
-                f"others stand in row {first_few(rows)}"
+                f"see row {first_few(rows)}"
             )
         # Copies of our own, in the smallest index type: they are made read-only below.
         index_type = np.int32 if len(indices) < 2**31 else np.int64
@@ -710,8 +710,7 @@ def _check_counts(counts: Any, indptr: np.ndarray) -> np.ndarray:
     if wrong.any():
         rows = np.unique(np.searchsorted(indptr, np.flatnonzero(wrong), side="right") - 1)
         raise CandidateError(
-            "vote counts must be finite numbers of 0 or more; others stand in row "
-            f"{first_few(rows)}"
+            f"vote counts must be finite numbers of 0 or more; see row {first_few(rows)}"
         )
     whole = np.all(counts == np.rint(counts))
     return np.asarray(counts, np.int64 if whole else float)

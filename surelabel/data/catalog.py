@@ -295,7 +295,7 @@ def fetch(
         pooch.HTTPDownloader(timeout=_TIMEOUT, stream=False)(url, temporary, None)
         if not _verified(spec, Path(temporary)):
             raise DownloadError(
-                f"what came from {url} is not {spec.file}: its checksum differs "
+                f"the download from {url} is not {spec.file}: its checksum differs "
                 f"({os.path.getsize(temporary)} bytes); "
                 f"it was not kept. Try again, or put the right file at {path}"
             )

@@ -67,8 +67,8 @@ def to_form(labels: Labels, labelling: Labelling, form: str) -> pa.Table:
         )
     if labels.votes is None:
         raise TableError(
-            f"{source}: the labels are no votes of annotators: they cannot become one column for "
-            "each"
+            f"{source}: it is not known which annotator gave which label, so the labels cannot "
+            "become one column per annotator"
         )
     votes = (
         (name, _taken(labels, column))
@@ -82,7 +82,7 @@ def _append(table: pa.Table, columns: dict[str, pa.Array]) -> pa.Table:
     for name in columns:
         if name in there:
             raise TableError(
-                f"{source_of(table)}: a column {name!r} is there already; rename it first"
+                f"{source_of(table)}: a column {name!r} already exists; rename it first"
             )
     new = [pa.field(name, column.type) for name, column in columns.items()]
     schema = pa.schema([*table.schema, *new], table.schema.metadata)

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ._delimited import HEADER, blocks, combined, is_cell
+from ._delimited import HEADER, column_slices, combined, is_cell
 from .table_files import is_text
 
 #: What spreadsheets look at to tell a formula; plain numbers may begin so, too.
@@ -26,10 +26,10 @@ def find_formula(table: pa.Table) -> tuple[int, str] | None:
         return 0, table.column_names[headers]
     m, columns = table.num_rows, _text_columns(table)
     found = []
-    for block in blocks(len(columns), m):
-        cells = _formulas(combined(*(table.column(i) for i in columns[block])))
+    for part in column_slices(len(columns), m):
+        cells = _formulas(combined(*(table.column(i) for i in columns[part])))
         places = np.flatnonzero(pc.fill_null(cells, False))
-        found += [(place % m + 1, columns[block][place // m]) for place in places.tolist()]
+        found += [(place % m + 1, columns[part][place // m]) for place in places.tolist()]
     row, i = min(found, default=(0, -1))
     return None if i < 0 else (row, table.column_names[i])
 

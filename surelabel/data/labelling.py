@@ -230,7 +230,7 @@ def _check_roles(table: pa.Table, labelling: Labelling, source: str) -> None:
     given = [name for name in ("labels", "votes", "indicator") if getattr(labelling, name)]
     if len(given) != 1:
         raise ParameterError(
-            "say in one way where the labels are: one of labels, votes and indicator, not "
+            "say where the labels are in exactly one way: one of labels, votes and indicator, not "
             f"{' and '.join(given) or 'none'}"
         )
     if not labelling.separator:
@@ -279,7 +279,7 @@ def _instances(table: pa.Table, labelling: Labelling, source: str) -> tuple[np.n
     if ids.null_count:
         missing = np.flatnonzero(ids.is_null().to_numpy(zero_copy_only=False))
         raise TableError(
-            f"{source}: column {labelling.id!r} names no row in row {first_few(missing + 1)}; fill "
+            f"{source}: column {labelling.id!r} is empty in row {first_few(missing + 1)}; fill "
             "it in"
         )
     instance = different_cells(ids).indices.to_numpy()  # numbered as they first appear
@@ -422,7 +422,7 @@ def _check_whole(columns: list[Cells], source: str) -> None:
                 if float(text) % 1 != 0:
                     raise TableError(
                         f"{source}: row {cells.row_of(position)}, column {cells.column!r}: "
-                        f"{text[:40]!r} is no label: labels are text or whole numbers"
+                        f"{text[:40]!r} is not a label: labels are text or whole numbers"
                     )
 
 
@@ -451,8 +451,8 @@ def _annotators(
     if who.null_count:
         row = rows[np.argmax(who.is_null())] + 1
         raise TableError(
-            f"{source}: row {row}, column {labelling.annotator!r}: it is not said who gave the "
-            "label; fill it in"
+            f"{source}: row {row}, column {labelling.annotator!r}: the name of the "
+            "annotator is missing; fill it in"
         )
     encoded = different_cells(who)
     names = encoded.dictionary.to_pylist()
@@ -476,6 +476,6 @@ def _vote_matrix(
         raise TableError(
             f"{source}: {annotators[voter[again[0]]]!r} gives two labels to the id of row "
             f"{first[instance[again[0]]] + 1}; an "
-            "annotator has one vote: mend it, or do not name the column of annotators"
+            "annotator has one vote: correct it, or do not name the column of annotators"
         )
     return votes

@@ -172,7 +172,7 @@ class ParquetRows(Rows):
         ]
         if wrong:
             raise InputError(
-                f"X has columns that are no numbers: {', '.join(wrong)}; choose others by "
+                f"X has columns that are not numbers: {', '.join(wrong)}; choose others by "
                 "ParquetRows(dataset, columns)"
             )
         self.shape = (dataset.count_rows(), len(self.columns))

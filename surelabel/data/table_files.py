@@ -34,7 +34,7 @@ from ._delimited import (
     is_cell,
     read_delimited,
 )
-from ._delimited import blocks as blocks  # these three for the layers above, too
+from ._delimited import column_slices as column_slices  # these three for the layers above, too
 from ._delimited import combined as combined
 from ._delimited import write_delimited as write_delimited
 from ._json_lines import read_json_lines
@@ -182,7 +182,7 @@ def read_table(
         raise no_memory(source) from None
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise TableError(
-            f"{source}: the file is damaged, or no {form} file ({_first_line(error)})"
+            f"{source}: the file is damaged, or not a {form} file ({_first_line(error)})"
         ) from None
 
 
@@ -248,7 +248,7 @@ def _as_utf8(content: Content, source: str, encoding: str | None) -> Content:
     if (nul := content.find(b"\0")) >= 0:
         line = content[:nul].count(b"\n") + 1
         raise TableError(
-            f"{source}: line {line} holds a NUL byte: this is no text (if it is, name its "
+            f"{source}: line {line} holds a NUL byte: this is not text (if it is, name its "
             "encoding: utf-16-le?)"
         )
     _check_utf8(content, source)
@@ -264,7 +264,7 @@ def _text_encoding(encoding: str, source: str) -> str:
     # Python has codecs that make no text (base64, zlib), and some for words within a text.
     if codec is None or not codec._is_text_encoding or codec.name in NOT_OF_FILES:
         raise TableError(
-            f"{source}: there is no encoding of text {encoding!r}; common ones are utf-8, latin-1, "
+            f"{source}: there is no text encoding {encoding!r}; common ones are utf-8, latin-1, "
             "cp1252, utf-16"
         )
     return codec.name
@@ -380,6 +380,31 @@ def is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
+def in_words(kind: pa.DataType) -> str:
+    """What the values of a type are.
+
+    >>> in_words(pa.date32()), in_words(pa.list_(pa.string()))
+    ('dates', 'lists of text')
+    """
+    types = pa.types
+    if types.is_dictionary(kind):
+        return in_words(kind.value_type)
+    if is_list(kind):
+        return f"lists of {in_words(kind.value_type)}"
+    words = {
+        "text": is_text(kind),
+        "truth values": types.is_boolean(kind),
+        "whole numbers": types.is_integer(kind),
+        "numbers": types.is_floating(kind) or types.is_decimal(kind),
+        "dates": types.is_date(kind),
+        "dates with times": types.is_timestamp(kind),
+        "times": types.is_temporal(kind),
+        "objects": types.is_struct(kind) or types.is_map(kind),
+        "nothing": types.is_null(kind),
+    }
+    return next((word for word, fits in words.items() if fits), str(kind))
+
+
 def is_list(kind: pa.DataType) -> bool:
     """Whether a column holds lists."""
     return (
@@ -426,8 +451,8 @@ def write_table(table: pa.Table, path: str | os.PathLike) -> None:
         ) from None
     except OSError as error:
         raise TableError(
-            f"{path}: the file cannot be written ({error.strerror or error}); make room or write "
-            "it to another place; nothing was changed"
+            f"{path}: the file cannot be written ({error.strerror or error}); free some "
+            "space, or write it somewhere else; nothing was changed"
         ) from None
 
 
@@ -493,7 +518,7 @@ def _as_json(value: Any) -> Any:
         try:
             return value.decode()
         except UnicodeDecodeError:
-            raise pa.ArrowInvalid("it holds bytes that are no text") from None
+            raise pa.ArrowInvalid("it holds bytes that are not text") from None
     return str(value)
 
 

@@ -157,7 +157,7 @@ def explained(client: Client) -> Iterator[None]:
         yield
     except KilledWorker as error:
         raise ClusterError(
-            "the workers of the Dask cluster died, perhaps for want of memory "
+            "the workers of the Dask cluster died, perhaps because memory ran out "
             f"({str(error).splitlines()[0]}); "
             "use smaller blocks of rows, or workers with more memory"
         ) from None
@@ -204,7 +204,7 @@ def float_type(X: Any) -> np.dtype:
         ]
         if wrong:
             raise InputError(
-                f"X has columns that are no numbers: {first_few(wrong)}; encode or drop them first"
+                f"X has columns that are not numbers: {first_few(wrong)}; encode or drop them first"
             )
         return np.dtype(
             np.float32 if all(str(kind).lower() == "float32" for kind in kinds) else np.float64

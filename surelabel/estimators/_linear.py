@@ -99,7 +99,7 @@ class LinearPartialLabelClassifier(WeightedPartialLabelClassifier):
         return np.asarray(X @ self.coef_.T + self.intercept_)
 
     def _outputs(self, X: Any) -> np.ndarray:
-        """The linear scores; -inf for a class that was nobody's candidate."""
+        """The linear scores; -inf for a class that is in no candidate set."""
         scores = self._linear_scores(X)
         scores[:, ~self._possible] = -np.inf
         return scores

@@ -87,7 +87,7 @@ def generator(random_state: Any) -> np.random.Generator:
 def draw_rows(
     rows: Rows, count: int, weight: np.ndarray | None, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """So many rows at random, and their positions."""
+    """``count`` rows at random, and their positions."""
     drawn = draw(rows.shape[0], count, weight, rng)
     sample = rows.take(drawn)
     check_finite(sample, drawn)
@@ -97,7 +97,7 @@ def draw_rows(
 def draw(
     n_rows: int, count: int, weight: np.ndarray | None, rng: np.random.Generator
 ) -> np.ndarray:
-    """Positions of so many rows at random (all, if there are not more), ascending; none of weight
+    """Positions of ``count`` rows at random (all, if there are not more), ascending; none of weight
     0.
     """
     allowed = np.arange(n_rows) if weight is None else np.flatnonzero(weight)

@@ -31,8 +31,8 @@ from .persistence import load_model, save_model
 
 __all__ = [
     "check_candidates_respected",
-    "check_class_of_nobody",
     "check_class_order",
+    "check_class_without_rows",
     "check_empty_set_is_refused",
     "check_input_forms",
     "check_partial_label_classifier",
@@ -172,8 +172,8 @@ def check_unlabelled_rows(estimator: Any) -> None:
     assert np.mean(model.predict(X) == y) > 0.8
 
 
-def check_class_of_nobody(estimator: Any) -> None:
-    """A class that is no row's candidate is accepted, and never predicted: folds lose classes."""
+def check_class_without_rows(estimator: Any) -> None:
+    """A class in no candidate set is accepted, and never predicted: folds lose classes."""
     X, y, candidates = _problem()
     more = CandidateSets.from_lists(candidates.to_lists(), classes=["none", *candidates.classes])
     model = _fit(estimator, X, more)
@@ -221,7 +221,7 @@ CHECKS: tuple[Check, ...] = (
     check_input_forms,
     check_empty_set_is_refused,
     check_unlabelled_rows,
-    check_class_of_nobody,
+    check_class_without_rows,
     check_zero_weight,
     check_persistence,
 )

@@ -288,25 +288,25 @@ def warn_of_offset(X: np.ndarray) -> None:
         offset, spread = np.linalg.norm(X.mean(axis=0)), np.sqrt(X.var(axis=0).sum())
     if offset * np.sqrt(np.finfo(X.dtype).eps) > spread > 0:
         warnings.warn(
-            f"the instances are {offset / spread:.1g} times as far from 0 as they spread: "
-            f"{X.dtype} keeps few digits of what tells them apart; subtract the mean of each "
-            "column where the numbers are made",
+            f"the instances are {offset / spread:.1g} times as far from 0 as from their mean: "
+            f"{X.dtype} keeps few of the digits in which they differ; subtract the mean of each "
+            "column before the numbers become this type",
             RuntimeWarning,
             stacklevel=5,
         )
 
 
 def warn_of_rounding(K: np.ndarray, beta: float) -> None:
-    """Warn where rounding errors of the kernel values are not small beside β: they are solved
-    with.
+    """Warn where rounding errors of the kernel values are not small compared with β, as the
+    solution then depends on them.
     """
     largest = float(np.abs(K.diagonal()).max())
     error = np.finfo(K.dtype).eps * np.sqrt(len(K)) * largest
     if error > ROUNDING[K.dtype.type] * beta:
         warnings.warn(
-            f"kernel values as large as {largest:.2g} are exact to {error:.1g} only, which is not "
-            f"small beside beta={beta:g}: labels may change with it; centre and scale the features "
-            "(a precomputed kernel: KernelCenterer), or raise beta",
+            f"kernel values as large as {largest:.2g} are exact only to {error:.1g}, which is not "
+            f"small compared with beta={beta:g}: labels may change with it; centre and scale "
+            "the features (a precomputed kernel: KernelCenterer), or raise beta",
             RuntimeWarning,
             stacklevel=5,
         )

@@ -338,7 +338,7 @@ def row_weights(sample_weight: Any, n_rows: int, dtype: Any = np.float64) -> np.
         )
     if not 0 < total < np.inf:
         raise InputError(
-            f"sample_weight adds up to {total}, and must to a finite number above zero"
+            f"sample_weight adds up to {total}, and the sum must be finite and above zero"
         )
     return weight
 
@@ -385,7 +385,5 @@ def _aligned(y: Any, proba: Any, classes: Any) -> tuple[CandidateSets, np.ndarra
     wrong = ~((proba >= 0) & (proba <= 1 + ROUNDING))
     if wrong.any():
         rows = np.flatnonzero(wrong.any(axis=1))
-        raise InputError(
-            f"proba holds probabilities, from 0 to 1; others stand in row {first_few(rows)}"
-        )
+        raise InputError(f"proba holds probabilities, from 0 to 1; see row {first_few(rows)}")
     return candidates, proba

@@ -27,11 +27,11 @@ from ..files import temporary_folder
 
 T = TypeVar("T")
 
-#: At most so many items are with the Dask scheduler at a time: enough for any cluster, and little
+#: The most items that the Dask scheduler has at a time: enough for any cluster, and little
 #: to send.
 WINDOW = 1000
 
-#: A run goes on after its worker processes died, unless this happens so often without a result.
+#: A run goes on after its worker processes died, unless they die this often without a result.
 DEATHS = 3
 
 
@@ -156,7 +156,7 @@ def run_with_dask(
         except (CancelledError, CommClosedError):
             raise BackendError(
                 f"the Dask scheduler at {address!r} no longer answers, or has cancelled "
-                "the work; what is finished is kept: see that one is running, and run again"
+                "the work; what is finished is kept: make sure that one is running, and run again"
             ) from None
 
 
@@ -210,6 +210,6 @@ def _begin(parent: int, folder: str) -> None:
 def _died(error: Exception) -> BackendError:
     reason = str(error).splitlines()[0]
     return BackendError(
-        f"a worker process died, perhaps for want of memory ({reason}); what is finished is kept: "
-        "run again, with fewer workers"
+        f"a worker process died, perhaps because memory ran out ({reason}); what is finished is "
+        "kept: run again, with fewer workers"
     )

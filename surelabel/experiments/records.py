@@ -192,7 +192,7 @@ def _load_study(path: Path) -> dict[str, Any]:
     study = {"name": None} | load_toml(path)
     for key, fits in STUDIES.items():
         if key in study and not fits(study[key]):
-            raise StudyError(f"{path}: {key} is not what a study has there; run the study again")
+            raise StudyError(f"{path}: {key} has a value that no study has; run the study again")
     check_published(study.get("published", {}), str(path))
     return study
 
@@ -338,8 +338,8 @@ def _earlier(folder: Path) -> list[Record]:
         raise no_memory(path) from None
     except (OSError, EOFError, zlib.error) as error:
         raise StudyError(
-            f"{path}: the compressed records are damaged ({error}); take them from where they came "
-            "again"
+            f"{path}: the compressed records are damaged ({error}); restore the file, or "
+            "remove it and run the study again"
         ) from None
 
 
@@ -359,7 +359,7 @@ def _parse(path: Path, content: bytes) -> list[Record]:
             ) from None
         if wrong:
             raise StudyError(
-                f"{path}: line {number}: {wrong[0]!r} is not what a record has there; remove that "
+                f"{path}: line {number}: {wrong[0]!r} has a value that no record has; remove that "
                 "line and run the study again"
             )
     return list(records.values())

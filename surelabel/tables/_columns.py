@@ -19,7 +19,7 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from ..data.spelling import canonical, flags, missing, parse_numbers
-from ..data.table_files import blocks, combined, is_list, is_text, source_of
+from ..data.table_files import column_slices, combined, in_words, is_list, is_text, source_of
 from ..exceptions import TableError
 
 Kind = Literal["number", "category", "text", "vector"]
@@ -79,9 +79,9 @@ class Reader:
         """The texts of columns, one below the other."""
         return combined(*(self._columns[name] for name in names))
 
-    def blocks(self, names: Sequence[str]) -> Iterator[slice]:
+    def column_slices(self, names: Sequence[str]) -> Iterator[slice]:
         """Columns to read together."""
-        return blocks(len(names), self.n_rows)
+        return column_slices(len(names), self.n_rows)
 
     def numbers(self, names: Sequence[str], truth: np.ndarray | None = None) -> np.ndarray:
         """Numbers, one row for each column, NaN where missing; ``truth`` says which columns may
@@ -89,8 +89,8 @@ class Reader:
         """
         values, wrong = self.parsed(names, truth)
         for bad, problem in (
-            (wrong, "where a number is needed; mend or clear the cell"),
-            (np.abs(values) > HUGE, "cannot be used; clear the cell, or mend the number"),
+            (wrong, "where a number is needed; correct or empty the cell"),
+            (np.abs(values) > HUGE, "cannot be used; empty the cell, or correct the number"),
         ):
             if bad.any():
                 column = int(np.argmax(bad.any(axis=1)))
@@ -135,8 +135,8 @@ class Reader:
             is_plain(held) or pa.types.is_null(held) or pa.types.is_temporal(held)
         ):
             raise TableError(
-                f"{self.source}: column {name!r} holds {held}, which is no {kind}; leave the "
-                "column out"
+                f"{self.source}: column {name!r} holds {in_words(held)}, which cannot be a "
+                f"{kind}; leave the column out"
             )
         return combined(column), True
 
@@ -163,8 +163,8 @@ def is_number(kind: pa.DataType) -> bool:
 def _values(column: pa.ChunkedArray, name: str, source: str) -> np.ndarray:
     if not is_plain(column.type):
         raise TableError(
-            f"{source}: column {name!r} holds {column.type}, which is no number; leave the column "
-            "out"
+            f"{source}: column {name!r} holds {in_words(column.type)}, not numbers; leave the "
+            "column out"
         )
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
@@ -186,7 +186,7 @@ def _checked_vectors(
         is_number(column.type.value_type) or column.null_count == len(column)
     ):
         raise TableError(
-            f"{source}: column {name!r} holds {column.type}, which are no vectors of numbers; "
+            f"{source}: column {name!r} holds {in_words(column.type)}, not vectors of numbers; "
             "leave the column out"
         )
     lengths = pc.list_value_length(column)
@@ -207,7 +207,7 @@ def _checked_vectors(
         row = np.flatnonzero(column.is_valid())[position // length]
         raise TableError(
             f"{source}: row {row + 1}, column {name!r}: a vector with a number missing or "
-            "infinite; mend or clear it"
+            "infinite; correct it or empty the cell"
         )
     return column
 
@@ -225,8 +225,8 @@ def _parsed_vectors(column: pa.ChunkedArray, name: str, source: str) -> pa.Chunk
         bad[pc.list_parent_indices(cells).to_numpy()[wrong]] = True
         if bad.any():
             raise TableError(
-                f"{source}: row {start + np.argmax(bad) + 1}, column {name!r}: no vector such as "
-                "[0.5, 1.2] stands there; mend or clear it"
+                f"{source}: row {start + np.argmax(bad) + 1}, column {name!r}: this is not a "
+                "vector such as [0.5, 1.2]; correct it or empty the cell"
             )
         parts.append(pa.ListArray.from_arrays(cells.offsets, pa.array(values), mask=absent))
         start += len(chunk)
@@ -244,7 +244,7 @@ class NumberColumns:
     def fit(self, reader: Reader, names: Sequence[str]) -> Self:
         """Learn the median, mean and deviation of each column."""
         self.truth = np.array([pa.types.is_boolean(reader.holds(name)) for name in names], bool)
-        learned = [_moments(reader.numbers(names[block])) for block in reader.blocks(names)]
+        learned = [_moments(reader.numbers(names[part])) for part in reader.column_slices(names)]
         self.tells_missing, self.median, self.mean, self.deviation = map(
             np.concatenate, zip(*learned, strict=True)
         )
@@ -261,15 +261,15 @@ class NumberColumns:
 
     def fill(self, reader: Reader, names: Sequence[str], X: np.ndarray, first: np.ndarray) -> None:
         """Write the columns of X."""
-        for block in reader.blocks(names):
-            values = reader.numbers(names[block], self.truth[block])
-            absent, tells = np.isnan(values), self.tells_missing[block]
-            for column, median in zip(values, self.median[block], strict=True):
+        for part in reader.column_slices(names):
+            values = reader.numbers(names[part], self.truth[part])
+            absent, tells = np.isnan(values), self.tells_missing[part]
+            for column, median in zip(values, self.median[part], strict=True):
                 column[np.isnan(column)] = median
-            values -= self.mean[block, None]
-            values /= self.deviation[block, None]
-            X[:, first[block]] = values.T
-            X[:, first[block][tells] + 1] = absent[tells].T
+            values -= self.mean[part, None]
+            values /= self.deviation[part, None]
+            X[:, first[part]] = values.T
+            X[:, first[part][tells] + 1] = absent[tells].T
 
 
 def _moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..data.spelling import NAME_LIKE, NUMBER, missing
-from ..data.table_files import decimal_of, is_list, is_text
+from ..data.table_files import decimal_of, in_words, is_list, is_text
 from ..exceptions import TableError
 from ._columns import UNSPACED, Kind, Reader, is_number, is_plain
 
@@ -55,10 +55,10 @@ def column_kinds(table: pa.Table, names: Sequence[str]) -> list[Found]:
         elif not reader.is_known(name):
             found[name] = (None, "it is empty")
         else:
-            what = "dates or times" if pa.types.is_temporal(held) else str(held)
+            what = "dates or times" if pa.types.is_temporal(held) else in_words(held)
             found[name] = (None, f"it holds {what}")
-    for block in reader.blocks(plain):
-        found |= _plain_kinds(reader, plain[block])
+    for part in reader.column_slices(plain):
+        found |= _plain_kinds(reader, plain[part])
     return [found[name] for name in names]
 
 
@@ -153,6 +153,6 @@ def _refuse_words(reader: Reader, name: str) -> None:
     if len(rows):
         raise TableError(
             f"{reader.source}: row {rows[0] + 1}, column {name!r}: {reader.cell(name, rows[0])!r} "
-            "in a column of numbers; clear the cell, or exclude the column, or say that it is a "
+            "in a column of numbers; empty the cell, or exclude the column, or say that it is a "
             f"category ({len(rows)} such cell(s))"
         )

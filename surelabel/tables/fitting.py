@@ -211,11 +211,12 @@ def predict(model: Any, frame: Any, *, prefix: str = "") -> Any:
 def _warn_of_categories(unknown: dict[str, tuple[np.ndarray, bool]], source: str) -> None:
     for name, (rows, none_known) in list(unknown.items())[:WARNED]:
         warnings.warn(
-            f"{source}: column {name!r} has no category that the model knows, so it tells nothing; "
-            "is it the same column as before?"
+            f"{source}: column {name!r} has no category that the model knows, so it carries no "
+            "information; is it the same column as before?"
             if none_known
             else f"{source}: column {name!r} holds a category that the model does not know in "
-            f"{len(rows)} row(s), the first of them row {rows[0] + 1}: it tells nothing there",
+            f"{len(rows)} row(s), the first of them row {rows[0] + 1}: it carries no information "
+            "there",
             stacklevel=3,
         )
     if len(unknown) > WARNED:

@@ -370,9 +370,9 @@ def _codes(features: Sequence[Feature], table: pa.Table) -> np.ndarray:
     codes = np.empty((table.num_rows, len(features)))
     places = np.array([i for i, feature in enumerate(features) if feature.kind == "number"], int)
     names = [features[i].name for i in places]
-    for block in reader.blocks(names):
-        values, _ = reader.parsed(names[block])
-        codes[:, places[block]] = np.where(np.isnan(values), np.nan, values).T  # one kind of NaN
+    for part in reader.column_slices(names):
+        values, _ = reader.parsed(names[part])
+        codes[:, places[part]] = np.where(np.isnan(values), np.nan, values).T  # one kind of NaN
     for i, feature in enumerate(features):
         if feature.kind != "number":
             if is_list(reader.holds(feature.name)):  # vectors: their text stands for them
@@ -409,7 +409,7 @@ def _class_problems(candidates: CandidateSets, summary: CandidateSummary) -> Ite
         yield Problem(
             "never alone",
             f"the class(es) {first_few(names[never].tolist())} are never the only candidate: they "
-            "are learned from doubtful rows "
+            "are learned from ambiguous rows "
             "alone",
             nothing,
         )
@@ -467,21 +467,21 @@ def _name_problems(labels: Labels) -> Iterator[Problem]:
 def _column_problems(features: Sequence[Feature], table: pa.Table) -> Iterator[Problem]:
     reader = Reader(table, decimal_of(table) or ".")
     numbers = [feature.name for feature in features if feature.kind == "number"]
-    for block in reader.blocks(numbers):
-        values, wrong = reader.parsed(numbers[block])
+    for part in reader.column_slices(numbers):
+        values, wrong = reader.parsed(numbers[part])
         absent = np.isnan(values) & ~wrong
         useless = wrong | (np.abs(values) > HUGE)
         some = np.take_along_axis(values, np.argmin(absent, axis=1)[:, None], axis=1)
         constant = ((values == some) | absent).all(axis=1)
         for i in np.flatnonzero(constant | useless.any(axis=1) | _sparse(absent)):
-            yield from _problems_of(numbers[block][i], absent[i], bool(constant[i]))
+            yield from _problems_of(numbers[part][i], absent[i], bool(constant[i]))
             rows = np.flatnonzero(useless[i])
             if len(rows):
                 yield Problem(
                     "no number",
-                    f"column {numbers[block][i]!r} holds {len(rows)} infinite or huge number(s), "
+                    f"column {numbers[part][i]!r} holds {len(rows)} infinite or huge number(s), "
                     f"or what is none ({_rows(rows)}): nothing can be learned until these cells "
-                    "are mended or cleared",
+                    "are corrected or emptied",
                     rows,
                 )
     for feature in features:

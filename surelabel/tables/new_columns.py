@@ -17,7 +17,7 @@ DECIMALS = 4
 def check_new_columns(table: pa.Table, names: Sequence[str], prefix: str) -> None:
     """Refuse names that the table has already, before anything is computed."""
     if not isinstance(prefix, str):
-        raise ParameterError(f"prefix must be a text, not {shown(prefix)}")
+        raise ParameterError(f"prefix must be a string, not {shown(prefix)}")
     taken = [prefix + name for name in names if prefix + name in table.column_names]
     if taken:
         raise TableError(

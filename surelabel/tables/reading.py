@@ -105,7 +105,7 @@ def _texts(given: Any) -> list[str]:
 
 def _check_text(what: str, text: Any) -> None:
     if not isinstance(text, str):
-        raise ParameterError(f"{what} must be a text, not {shown(text)}")
+        raise ParameterError(f"{what} must be a string, not {shown(text)}")
 
 
 def column_names(given: Names, table: pa.Table) -> tuple[str, ...]:
@@ -241,6 +241,6 @@ def _check_learnable(labels: Labels, labelling: Labelling, source: str) -> None:
         )
     if np.all((candidates.sizes == candidates.shape[1]) & (labels.gold < 0)):
         raise TableError(
-            f"{source}: column {where} lets every label be possible in every row; there is nothing "
-            "to learn from"
+            f"{source}: column {where} has every label as a candidate in every row; there is "
+            "nothing to learn from"
         )

@@ -225,7 +225,7 @@ CASES = {
     ),
     "every label everywhere": (
         CLEAN,
-        "every label be possible in every row",
+        "has every label as a candidate in every row",
         csv_text(replaced("candidates", ["cat|dog"] * M)),
     ),
     "as many labels as rows": (
@@ -235,12 +235,12 @@ CASES = {
     ),
     "no list in JSON": (
         CLEAN,
-        "row 5, column 'candidates': '[\"cat\" \"dog]' is no list of labels",
+        "row 5, column 'candidates': '[\"cat\" \"dog]' is not a list of labels",
         csv_text(replaced("candidates", ['["cat"]'] * 4 + ['["cat" "dog]'] + ['["dog"]'] * 55)),
     ),
     "a fraction as label": (
         CLEAN,
-        "row 7, column 'candidates': '1.5' is no label",
+        "row 7, column 'candidates': '1.5' is not a label",
         csv_text(replaced("candidates", [1.0] * 6 + [1.5] + [2.0] * 53)),
     ),
     "2 in a 0/1 column": (
@@ -269,10 +269,10 @@ CASES = {
     ),
     "two ways to say labels": (
         f"{CLEAN} --votes truth",
-        "say in one way where the labels are, by --labels, --votes or --indicator; not --labels "
-        "and --votes",
+        "say where the labels are in exactly one way: with --labels, --votes or --indicator; not "
+        "--labels and --votes",
     ),
-    "labels not said": ("clean bad.csv -o out.csv", "say in one way where the labels are"),
+    "labels not said": ("clean bad.csv -o out.csv", "say where the labels are in exactly one way"),
     # ---- ids and long form
     "an id twice": (
         f"{CLEAN} --id name",
@@ -291,7 +291,7 @@ CASES = {
     ),
     "an id missing": (
         LONG,
-        "column 'name' names no row in row 3",
+        "column 'name' is empty in row 3",
         long_form(name=["a", "a", None] + ["b"] * 21),
     ),
     "annotators without long form": (
@@ -375,7 +375,7 @@ CASES = {
     ),
     "UTF-16 without its mark": (
         CLEAN,
-        "line 1 holds a NUL byte: this is no text (if it is, name its encoding: utf-16-le?)",
+        "line 1 holds a NUL byte: this is not text (if it is, name its encoding: utf-16-le?)",
         csv_text().encode("utf-16-le"),
     ),
     "NUL byte": (CLEAN, "line 31 holds a NUL byte", with_line(31, lambda line: line + "\0")),
@@ -384,7 +384,7 @@ CASES = {
         "is not ascii",
         with_cell("note", 3, "é"),
     ),
-    "no such encoding": (f"{CLEAN} --encoding klingon", "there is no encoding of text 'klingon'"),
+    "no such encoding": (f"{CLEAN} --encoding klingon", "there is no text encoding 'klingon'"),
     "two delimiters": (
         f"{CLEAN} --delimiter ,;",
         "the delimiter must be one plain character, not ',;'",
@@ -408,12 +408,12 @@ CASES = {
     "two rows": (CLEAN, "2 row(s) are too few", csv_text(make_table().slice(0, 2))),
     "damaged Parquet": (
         "clean bad.parquet -o out.csv --labels candidates",
-        "the file is damaged, or no .parquet file",
+        "the file is damaged, or not a .parquet file",
         parquet(make_table())[:-30] + b"PAR1",
     ),
     "half a Parquet file": (
         "clean bad.parquet -o out.csv --labels candidates",
-        "the file is damaged, or no .parquet file",
+        "the file is damaged, or not a .parquet file",
         parquet(make_table())[:500],
     ),
     "half a compressed file": (
@@ -467,11 +467,11 @@ CASES = {
     "output without ending": (CLEAN.replace("out.csv", "out"), "tables are files ending in .csv"),
     "output is a folder": (
         CLEAN.replace("out.csv", "folder.csv"),
-        "folder.csv: this is no file; name one",
+        "folder.csv: this is not a file; name one",
     ),
     "output is a device": (
         "fit bad.csv -o /dev/null --labels candidates",
-        "/dev/null: this is no file; name one",
+        "/dev/null: this is not a file; name one",
     ),
     # ---- options
     "error out of range": (
@@ -499,7 +499,7 @@ CASES = {
     ),
     "machines to standard output": (
         "predict pets.model new.csv --json",
-        "--json says what was written: name a file by --output",
+        "--json reports what was written: name a file with --output",
     ),
     "unknown verb": ("claen bad.csv", "No such command 'claen'. Did you mean 'clean'?"),
     # ---- models
@@ -651,8 +651,8 @@ def not_utf8():
 
 
 FILES = {
-    "bad.csv --encoding base64": (csv_text(), "there is no encoding of text 'base64'"),
-    "bad.csv --encoding undefined": (csv_text(), "there is no encoding of text 'undefined'"),
+    "bad.csv --encoding base64": (csv_text(), "there is no text encoding 'base64'"),
+    "bad.csv --encoding undefined": (csv_text(), "there is no text encoding 'undefined'"),
     "bad.csv --encoding utf-7": ("a\n+2AA-\n", "line 2 is not utf-7"),
     "null.jsonl": ('{"a": 1}\nnull\n', "line 2 is not a JSON object"),
     "deep.jsonl": ('{"a": ' + "[" * 10**5, "line 1 is not a JSON object"),

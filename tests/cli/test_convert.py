@@ -116,7 +116,7 @@ def test_how_the_text_is_written_can_be_said(call, tmp_path):
             "pets.csv pets.csv",
             "pets.csv: pets.csv is read by the same command; choose another name",
         ),
-        ("pets.csv a.csv --to lists", "say in one way where the labels are"),
+        ("pets.csv a.csv --to lists", "say where the labels are in exactly one way"),
         ("pets.csv a.csv --to list --labels labels", "there is no form 'list'"),
         (
             "pets.csv a.csv --to lists --labels label",
@@ -130,7 +130,7 @@ def test_how_the_text_is_written_can_be_said(call, tmp_path):
             "pets.csv a.csv --exclude sizes",
             "pets.csv: there is no column 'sizes'; did you mean 'size'?",
         ),
-        ("pets.csv a.mat", "say in one way where the labels are"),
+        ("pets.csv a.mat", "say where the labels are in exactly one way"),
         (
             "pets.csv a.mat --labels labels --to lists",
             "a .mat file has one form of labels: leave --to out",

@@ -237,7 +237,7 @@ def test_describe():
         ("cat", {}, "got 'cat'"),
         (3, {}, "got 3"),
         ([["a"], "b"], {}, "row 1 is not"),
-        ([["a"], ["b", 1]], {}, "labels mix strings and numbers; the rarer kind stands in row 1"),
+        ([["a"], ["b", 1]], {}, "labels mix strings and numbers; the rarer kind is in row 1"),
         ([["a"], ["b"]], {"classes": ["a", "c"]}, "unknown class b in row 1; the classes are a, c"),
         ([["a"], ["b"]], {"classes": ["a", "b", "a"]}, "given more than once: a"),
         ([[1], [2]], {"classes": ["1", "2"]}, "use one type for both"),
@@ -262,7 +262,7 @@ def test_bad_input_is_one_clear_sentence(form, options, message):
 
 
 def test_bad_positions_and_counts():
-    with pytest.raises(CandidateError, match=r"within 0..1 \(2 classes\); others stand in row 1"):
+    with pytest.raises(CandidateError, match=r"within 0..1 \(2 classes\); see row 1"):
         CandidateSets([0, 1, 3], [0, 1, 2], ["a", "b"])
     with pytest.raises(CandidateError, match="must rise from 0 to the number of entries"):
         CandidateSets([0, 1], [0, 1], ["a", "b"])
@@ -379,7 +379,7 @@ def test_what_are_no_votes_has_no_counts():
 @pytest.mark.parametrize("counts", [[1, -1, 1], [1, np.nan, 1], [1, np.inf, 1], ["1", "x", "1"]])
 def test_bad_counts_are_named_by_row(counts):
     with pytest.raises(
-        CandidateError, match="vote counts must be finite numbers of 0 or more; others stand in row"
+        CandidateError, match="vote counts must be finite numbers of 0 or more; see row"
     ):
         CandidateSets([0, 1, 3], [0, 0, 1], ["a", "b"], counts)
 

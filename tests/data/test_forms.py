@@ -85,18 +85,18 @@ def test_votes_become_rows_and_rows_become_votes():
             "columns",
             "there is no form 'columns'; there are labels, lists, indicator, votes, long",
         ),
-        (TABLE, NOW, "votes", "table: the labels are no votes of annotators"),
+        (TABLE, NOW, "votes", "table: it is not known which annotator gave which label"),
         (
             TABLE.append_column("dog", pa.array([1] * 4)),
             NOW,
             "indicator",
-            "table: a column 'dog' is there already",
+            "table: a column 'dog' already exists",
         ),
         (
             VOTES.append_column("labels", pa.array([1] * 3)),
             BY_COLUMN,
             "lists",
-            "table: a column 'labels' is there already",
+            "table: a column 'labels' already exists",
         ),
         (TABLE, Labelling(labels="labels", separator="g"), "labels", None),
         (

@@ -115,7 +115,10 @@ def test_any_objects_are_kept_or_refused(rows):
         ([{"a": 1}, "", "null"], "line 3 is not a JSON object on a line of its own (it is null)"),
         (['"x"'], "line 1 is not a JSON object on a line of its own (it is a text)"),
         (['{"a": 1} {"a": 2}'], "line 1 is not a JSON object on a line of its own (Extra data"),
-        (['{"a": 1, "a": 2}'], "line 1 is not a JSON object on a line of its own (the key 'a' is "),
+        (
+            ['{"a": 1, "a": 2}'],
+            "line 1 is not a JSON object on a line of its own (the key 'a' appears ",
+        ),
         (['{"a": NaN}'], "line 1 is not a JSON object on a line of its own (JSON has no NaN; "),
         (['{"a": "\\ud800"}'], "line 1 is not a JSON object on a line of its own ('\\ud800' is ha"),
         (["{}", '{"a": ' + "[" * 10**5], "line 2 is not a JSON object on a line of its own (it is"),

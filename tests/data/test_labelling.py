@@ -205,7 +205,7 @@ def test_ids_name_rows():
         "another id"
     )
     assert refusal({"i": ["x", None], "l": ["a", "b"]}, labels="l", id="i") == (
-        "file: column 'i' names no row in row 2; fill it in"
+        "file: column 'i' is empty in row 2; fill it in"
     )
 
 
@@ -284,12 +284,13 @@ def test_classes_can_be_given():
         (
             {"a": ["x"]},
             {},
-            "say in one way where the labels are: one of labels, votes and indicator, not none",
+            "say where the labels are in exactly one way: one of labels, votes and indicator, "
+            "not none",
         ),
         (
             {"a": ["x"]},
             {"labels": "a", "votes": ("a",)},
-            "say in one way where the labels are: one of labels, votes and indicator, ",
+            "say where the labels are in exactly one way: one of labels, votes and indicator, ",
         ),
         (
             {"a": ["x"]},
@@ -315,17 +316,17 @@ def test_classes_can_be_given():
         (
             {"a": [1.0, 2.5]},
             {"labels": "a"},
-            "file: row 2, column 'a': '2.5' is no label: labels are text or whole numbers",
+            "file: row 2, column 'a': '2.5' is not a label: labels are text or whole numbers",
         ),
         (
             {"a": ["x"] * 3 + ["y"], "b": [1, 2, 3, 0.5]},
             {"votes": ("a", "b")},
-            "file: row 4, column 'b': '0.5' is no label",
+            "file: row 4, column 'b': '0.5' is not a label",
         ),
         (
             {"a": ['["x"]', "[y]"]},
             {"labels": "a"},
-            "file: row 2, column 'a': '[y]' is no list of labels such as",
+            "file: row 2, column 'a': '[y]' is not a list of labels such as",
         ),
         (
             {"a": ['["x"]', '[{"y": 1}]']},
@@ -341,13 +342,13 @@ def test_classes_can_be_given():
         (
             {"a": [{"x": 1}]},
             {"labels": "a"},
-            "file: column 'a' holds struct<x: int64>; it should hold labels",
+            "file: column 'a' holds objects; it should hold labels",
         ),
         ({"a": [b"x"]}, {"labels": "a"}, "file: column 'a' holds binary; it should hold labels"),
         (
             {"a": [["x"], ["y"]]},
             {"votes": ("a",)},
-            "file: column 'a' holds list<item: string>; it should hold labels",
+            "file: column 'a' holds lists of text; it should hold labels",
         ),
         (
             {"a": ["x|y", "x"], "g": ["x|y", "x"]},
@@ -378,7 +379,7 @@ def test_classes_can_be_given():
         (
             {"i": ["p", "p"], "a": ["x", "y"], "w": ["u", None]},
             {"labels": "a", "id": "i", "annotator": "w", "long": True},
-            "file: row 2, column 'w': it is not said who gave the label; fill it in",
+            "file: row 2, column 'w': the name of the annotator is missing; fill it in",
         ),
         (
             {"i": ["p", "p"], "a": ["x", "y"], "w": ["u", "u"]},

@@ -110,7 +110,7 @@ def test_another_encoding_must_be_named(tmp_path):
     )
     assert content_of(tmp_path, content, encoding="latin-1")["b"].to_pylist() == ["y", "café"]
     assert refusal(tmp_path, content, encoding="latin-one").startswith(
-        "there is no encoding of text 'latin-one'; common ones are utf-8"
+        "there is no text encoding 'latin-one'; common ones are utf-8"
     )
     assert refusal(tmp_path, content, encoding="ascii").startswith("line 3 is not ascii")
     assert refusal(tmp_path, "naïve\n1\n".encode("latin-1")).startswith(
@@ -131,7 +131,7 @@ def test_another_encoding_must_be_named(tmp_path):
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
 def test_codecs_that_are_no_encodings_of_files_are_refused(tmp_path, encoding, name):
     message = refusal(tmp_path, '{"a": "\\ud800"}\n', name, encoding=encoding)
-    assert message.startswith(f"there is no encoding of text {encoding!r}")
+    assert message.startswith(f"there is no text encoding {encoding!r}")
 
 
 def test_half_a_character_is_refused_with_its_line(tmp_path):
@@ -269,8 +269,8 @@ def test_header_names_lose_blanks_and_empty_columns_without_name_are_none(tmp_pa
             "the first line holds numbers (5.1, 3.5, 1), not names of columns; put a header line "
             "above it",
         ),
-        ("a,b\n1,\0\n", "line 2 holds a NUL byte: this is no text"),
-        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "line 3 holds a NUL byte: this is no text"),
+        ("a,b\n1,\0\n", "line 2 holds a NUL byte: this is not text"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "line 3 holds a NUL byte: this is not text"),
         (
             b"PK\x03\x04rest",
             "this is an Excel workbook or another zip archive; save the table as CSV (UTF-8) or "
@@ -432,7 +432,7 @@ def test_damaged_cells_are_seen_before_they_are_used(tmp_path):
     with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as writer:
         writer.write_table(table)
     for name in ("a.parquet", "a.arrow"):
-        with pytest.raises(TableError, match=r"the file is damaged, or no .* UTF8"):
+        with pytest.raises(TableError, match=r"the file is damaged, or not a .* UTF8"):
             read_table(tmp_path / name)
     with pytest.raises(TableError, match=r"the data frame cannot be made a table .*UTF8"):
         from_frame(table)

@@ -189,7 +189,7 @@ def test_data_frames(client, data, in_memory):
     np.testing.assert_allclose(proba, in_memory.predict_proba(X), atol=1e-6)
     with pytest.raises(InputError, match="feature names should match"):
         model.predict(frame.drop(columns="y").rename(columns={"x0": "z"}))
-    with pytest.raises(InputError, match=r"columns that are no numbers: y;"):
+    with pytest.raises(InputError, match=r"columns that are not numbers: y;"):
         SUREClassifier().fit(frame, candidates)
 
 
@@ -378,7 +378,7 @@ def test_a_block_that_always_kills_its_worker_is_an_error(client, data):
         lambda block: os.kill(os.getpid(), signal.SIGKILL), blocks(X)[:CHUNK], meta=X[:0]
     )
     with pytest.raises(
-        ClusterError, match="workers of the Dask cluster died, perhaps for want of memory"
+        ClusterError, match="workers of the Dask cluster died, perhaps because memory ran out"
     ):
         SUREClassifier(**FIXED).fit(dying, candidates[:CHUNK])
     client.run_on_scheduler(allow, 3)

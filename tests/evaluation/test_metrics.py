@@ -255,7 +255,7 @@ def test_probabilities_that_are_none(wrong):
     proba = PROBA.copy()
     proba[1, 0] = wrong
     for score in BY_PROBA:
-        with pytest.raises(InputError, match="from 0 to 1; others stand in row 1"):
+        with pytest.raises(InputError, match="from 0 to 1; see row 1"):
             score(LABELS, proba)
 
 

@@ -91,7 +91,7 @@ def test_columns_that_can_tell_something_are_chosen(columns):
         ("constant", "it has one value only"),
         ("empty", "it is empty"),
         ("day", "it holds dates or times"),
-        ("tags", "it holds list<item: string>"),
+        ("tags", "it holds lists of text"),
     ],
 )
 def test_others_are_not_and_the_reason_is_told(columns, name, reason):
@@ -178,7 +178,7 @@ def test_a_word_among_numbers_is_not_passed_over(tmp_path):
     path.write_text("a,b\n" + "".join(f"{i / 7},x\n" for i in range(5000)) + "unknown,y\n")
     with pytest.raises(
         TableError,
-        match=r"a\.csv: row 5001, column 'a': 'unknown' in a column of numbers; clear the cell",
+        match=r"a\.csv: row 5001, column 'a': 'unknown' in a column of numbers; empty the cell",
     ):
         choose_features(read_table(path))
     assert choose_features(read_table(path), kinds={"a": "category"})[0] == Feature("a", "category")
@@ -361,18 +361,18 @@ def test_types_that_mean_the_same_are_taken(columns):
         (
             "number",
             [1.0, float("inf")],
-            "row 2, column 'number': inf cannot be used; clear the cell",
+            "row 2, column 'number': inf cannot be used; empty the cell",
         ),
         ("number", [-1e101, 1.0], r"row 1, column 'number': -1e\+101 cannot be used"),
         (
             "number",
             [[1.0], [2.0]],
-            r"column 'number' holds list<item: double>, which is no number; leave the column out",
+            r"column 'number' holds lists of numbers, not numbers; leave the column out",
         ),
         (
             "category",
             [{"a": 1}] * 2,
-            "column 'category' holds struct<a: int64>, which is no category",
+            "column 'category' holds objects, which cannot be a category",
         ),
         (
             "category",
@@ -399,20 +399,32 @@ def test_types_that_mean_the_same_are_taken(columns):
             [None, [float("nan")] * 5],
             "row 2, column 'vector': a vector with a number missing or infinite",
         ),
-        ("vector", [1.0, 2.0], "column 'vector' holds double, which are no vectors of numbers"),
+        ("vector", [1.0, 2.0], "column 'vector' holds numbers, not vectors of numbers"),
         (
             "vector",
             [["x"] * 5] * 2,
-            "column 'vector' holds list<item: string>, which are no vectors",
+            "column 'vector' holds lists of text, not vectors",
         ),
-        ("vector", ["[1, 2, 3, 4, 5]", "[1, x]"], "row 2, column 'vector': no vector such as"),
+        (
+            "vector",
+            ["[1, 2, 3, 4, 5]", "[1, x]"],
+            "row 2, column 'vector': this is not a vector such as",
+        ),
         (
             "vector",
             ["[1, 2, 3, 4, 5],[1, 2, 3, 4, 5]", "[1, 2, 3, 4, 5]"],
-            "row 1, column 'vector': no vector such as",
+            "row 1, column 'vector': this is not a vector such as",
         ),
-        ("vector", ["[1, 2, 3, 4, 5]", "[]"], "row 2, column 'vector': no vector such as"),
-        ("vector", ["[1, 2, 3, 4, 5]", "hello"], "row 2, column 'vector': no vector such as"),
+        (
+            "vector",
+            ["[1, 2, 3, 4, 5]", "[]"],
+            "row 2, column 'vector': this is not a vector such as",
+        ),
+        (
+            "vector",
+            ["[1, 2, 3, 4, 5]", "hello"],
+            "row 2, column 'vector': this is not a vector such as",
+        ),
     ],
 )
 def test_another_type_is_refused(columns, tmp_path, name, values, message):
