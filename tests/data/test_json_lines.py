@@ -117,7 +117,7 @@ def test_any_objects_are_kept_or_refused(rows):
         (['{"a": 1} {"a": 2}'], "line 1 is not a JSON object on a line of its own (Extra data"),
         (
             ['{"a": 1, "a": 2}'],
-            "line 1 is not a JSON object on a line of its own (the key 'a' appears ",
+            "line 1 is not a JSON object on a line of its own (the key 'a' appe",
         ),
         (['{"a": NaN}'], "line 1 is not a JSON object on a line of its own (JSON has no NaN; "),
         (['{"a": "\\ud800"}'], "line 1 is not a JSON object on a line of its own ('\\ud800' is ha"),
