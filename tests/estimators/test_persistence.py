@@ -9,12 +9,12 @@ import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris
+from sklearn.decomposition import NMF
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
-    IsolationForest,
     RandomForestClassifier,
     RandomForestRegressor,
     VotingClassifier,
@@ -140,7 +140,6 @@ OTHERS = {
     ),
     "votes": lambda: VotingClassifier([("a", LogisticRegression(max_iter=500))]).fit(X, y),
     "calibrated": lambda: CalibratedClassifierCV(SGDClassifier(random_state=0), cv=3).fit(X, y),
-    "isolation": lambda: IsolationForest(n_estimators=5, max_features=2, random_state=0).fit(X),
     "quantiles": lambda: HistGradientBoostingRegressor(
         loss="quantile", quantile=0.3, max_iter=2
     ).fit(X, y),
@@ -282,7 +281,9 @@ def itself():
     [
         (lambda: FunctionTransformer(np.log1p), "refers to"),
         (lambda: FunctionTransformer(lambda rows: rows), "refers to .*lambda"),
-        (lambda: KernelDensity().fit(X), "refers to sklearn.neighbors._kd_tree.KDTree"),
+        (lambda: KernelDensity().fit(X), "refers to sklearn.neighbors._kde.KernelDensity"),
+        (lambda: NMF(), "refers to sklearn.decomposition._nmf.NMF"),
+        (lambda: TfidfVectorizer(token_pattern="(a+)+b"), "cannot be saved: a token_pattern"),
         (lambda: SUREClassifier(callback=io.BytesIO()), "refers to _io.BytesIO"),
         (lambda: SUREClassifier(lam=np.array([1j])), "complex"),
         (lambda: SUREClassifier(lam=np.zeros(2, "i4,f8")), "no plain data"),

@@ -108,7 +108,7 @@ def _read(file: BinaryIO, types: Types) -> Any:
     from ._parts import build, check
 
     content, arrays = read_archive(file)
-    return build(check(content, len(arrays), types), arrays, types)
+    return build(check(content, arrays, types), arrays, types)
 
 
 def _one_line(error: Exception) -> str:

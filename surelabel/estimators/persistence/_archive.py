@@ -34,9 +34,9 @@ def require(holds: Any, what: str) -> None:
 FORMAT = 2
 STAMP = "surelabel.json"
 #: The members together are unpacked to no more than this, or ...
-SMALL = 256 * 2**20
+SMALL = 2**20
 #: ... so many times the size of the file.
-RATIO = 50
+RATIO = 20
 #: The largest surelabel.json.
 MOST_TEXT = 64 * 2**20
 #: Kinds of dtypes that are plain data: truth values, numbers, texts, bytes, times.
@@ -172,7 +172,7 @@ def _array(data: bytes) -> np.ndarray:
     # the largest side of an empty array counts, too: what is computed with it need not be empty
     largest = math.prod(max(side, 1) for side in shape)
     require(
-        math.prod(shape) * dtype.itemsize == len(data) - start and largest <= max(len(data), 2**24),
+        math.prod(shape) * dtype.itemsize == len(data) - start and largest <= max(len(data), 2**20),
         f"an array of shape {shape} in {len(data)} bytes",
     )
     flat = np.frombuffer(data, dtype, offset=start).copy()

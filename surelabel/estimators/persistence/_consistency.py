@@ -6,14 +6,13 @@ matrices do not, and would read elsewhere in memory. Whatever a file holds, it i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.ensemble import IsolationForest
 from sklearn.ensemble._forest import BaseForest
 from sklearn.ensemble._gb import BaseGradientBoosting
 from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
@@ -23,17 +22,23 @@ from sklearn.feature_extraction import DictVectorizer, FeatureHasher
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 from sklearn.neighbors import BallTree, KDTree
 from sklearn.neighbors._base import NeighborsBase
-from sklearn.preprocessing import MultiLabelBinarizer, OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures
 from sklearn.svm._base import BaseLibSVM
 from sklearn.tree._classes import BaseDecisionTree
 from sklearn.tree._tree import NODE_DTYPE, Tree
 
+from .._neighbours import NeighbourClassifier
 from ._archive import require
+from ._types import name_of
 
 #: More features are in no table.
 MOST_FEATURES = 10**8
-#: More threads or processes are not asked for.
-MOST_WORKERS = 1024
+#: Columns that one transformer makes at most.
+MOST_COLUMNS = 10**6
+#: Places of hashed words at most: matrices of them may become dense.
+MOST_PLACES = 2**22
+#: Words or letters that are counted together at most.
+MOST_TOGETHER = 100
 #: Attributes with one column for each feature, which compiled code multiplies with X.
 WIDE = ("cluster_centers_", "_fit_X")
 
@@ -49,28 +54,43 @@ def check_consistent(made: Any) -> None:
     for kinds, checked in (
         (BaseDecisionTree, _check_tree),
         (BaseForest, _check_forest),
-        (IsolationForest, _check_isolation),
         (BaseGradientBoosting, _check_boosting),
         (BaseHistGradientBoosting, _check_hist_boosting),
         (BaseLibSVM, _check_libsvm),
         (NeighborsBase, _check_neighbours),
         ((CountVectorizer, DictVectorizer), _check_vocabulary),
         (OneHotEncoder, _check_one_hot),
-        (MultiLabelBinarizer, _check_cached),
         ((FeatureHasher, HashingVectorizer), _check_hashing),
+        ((CountVectorizer, HashingVectorizer), _check_words),
+        (PolynomialFeatures, _check_polynomials),
+        (DummyClassifier, _check_dummy_classifier),
+        (DummyRegressor, _check_dummy_regressor),
+        (NeighbourClassifier, _check_our_neighbours),
     ):
         if isinstance(made, kinds):
             checked(made)
-    for name in ("n_jobs", "_n_threads"):
-        workers = getattr(made, name, None)
-        require(
-            not isinstance(workers, Real) or abs(float(workers)) <= MOST_WORKERS,
-            f"{name} is {workers}",
-        )
+    if name_of(type(made)) == "surelabel.tables.encoding.TableEncoder" and hasattr(
+        made, "encoders_"
+    ):
+        require(0 < made._ends()[-1] <= MOST_COLUMNS, "too many columns")
     for name in WIDE:
         wide: Any = getattr(made, name, None)
         if isinstance(wide, np.ndarray) or issparse(wide):
-            require(wide.ndim == 2 and wide.shape[1] == _width(made), f"{name} of another width")
+            require(wide.ndim == 2 and wide.shape[0], f"no {name}")
+            require(wide.shape[1] == _width(made), f"{name} of another width")
+    if not isinstance(made, BaseLibSVM):
+        _check_linear(vars(made) if hasattr(made, "__dict__") else {})
+
+
+def _check_linear(of: Mapping[str, Any]) -> None:
+    """NumPy would add a long intercept to every row, whatever the coefficients."""
+    outputs = 1
+    if isinstance(coef := of.get("coef_"), np.ndarray) and coef.ndim == 2:
+        outputs = len(coef)
+    if isinstance(dual := of.get("dual_coef_"), np.ndarray) and dual.ndim == 2:
+        outputs = max(outputs, dual.shape[1])
+    for name in ("intercept_", "origin_output_"):
+        require(np.size(of.get(name, 0)) <= outputs, f"{name} of another length")
 
 
 def _width(made: Any) -> int:
@@ -154,8 +174,12 @@ def _check_children(
 
 def _check_tree(made: BaseDecisionTree) -> None:
     if hasattr(made, "tree_"):
-        require(type(made.tree_) is Tree, "an estimator without its tree")
-        require(made.tree_.n_features == _width(made), "a tree of other features")
+        tree = made.tree_
+        require(type(tree) is Tree, "an estimator without its tree")
+        require(tree.n_features == _width(made), "a tree of other features")
+        require(made.n_outputs_ == tree.n_outputs, "a tree of other outputs")
+        classes = np.atleast_1d(getattr(made, "n_classes_", [1] * made.n_outputs_))
+        require(np.array_equal(classes, tree.n_classes), "a tree of other classes")
 
 
 def _check_trees(trees: Iterable[Any], width: int) -> None:
@@ -166,19 +190,12 @@ def _check_trees(trees: Iterable[Any], width: int) -> None:
 
 def _check_forest(made: BaseForest) -> None:
     if hasattr(made, "estimators_"):
-        require(isinstance(made.estimators_, list), "a forest")
+        require(isinstance(made.estimators_, list) and made.estimators_, "a forest")
         _check_trees(made.estimators_, _width(made))
-
-
-def _check_isolation(made: IsolationForest) -> None:
-    if hasattr(made, "estimators_"):
-        width, used = _width(made), made._max_features
-        require(isinstance(used, int) and 0 < used <= width, "a forest of other features")
-        require(len(made.estimators_) == len(made.estimators_features_), "a forest")
-        _check_trees(made.estimators_, used)
-        for features in made.estimators_features_:
-            require(features.shape == (used,) and features.dtype.kind == "i", "a forest")
-            require(np.all((features >= 0) & (features < width)), "a forest of other features")
+        for tree in made.estimators_:
+            require(made.n_outputs_ == tree.n_outputs_, "trees of other outputs")
+            same = np.array_equal(getattr(made, "n_classes_", 1), getattr(tree, "n_classes_", 1))
+            require(same, "trees of other classes")
 
 
 def _check_boosting(made: BaseGradientBoosting) -> None:
@@ -189,6 +206,7 @@ def _check_boosting(made: BaseGradientBoosting) -> None:
     _check_trees(trees.flat, _width(made))
     for tree in trees.flat:
         require(tree.tree_.value.shape[1:] == (1, 1), "a tree of other values")
+    require(made.n_trees_per_iteration_ == trees.shape[1], "other classes")
     dummies = (DummyClassifier, DummyRegressor)
     require(
         made.init_ == "zero" if isinstance(made.init_, str) else type(made.init_) in dummies,
@@ -207,12 +225,15 @@ def _check_hist_boosting(made: BaseHistGradientBoosting) -> None:
         "histogram boosting with categorical features is not in model files",
     )
     require(isinstance(made._predictors, list), "no trees")
+    # while it is fitted, it does not look at X
+    require(getattr(made, "_in_fit", False) is False, "histogram boosting that is not fitted")
     width = _width(made)
     binned = made._bin_mapper.is_categorical_
     require(isinstance(binned, np.ndarray) and binned.dtype == np.uint8, "other bins")
     require(binned.shape == (width,) and not binned.any(), "other bins")
     for trees in made._predictors:
         require(isinstance(trees, list), "no trees")
+        require(made.n_trees_per_iteration_ == len(trees), "other classes")
         for tree in trees:
             require(isinstance(tree, TreePredictor), "no tree")
             features = tree.nodes["feature_idx"][tree.nodes["is_leaf"] == 0]
@@ -277,6 +298,16 @@ def _check_neighbours(made: NeighborsBase) -> None:
         return
     rows = made._fit_X.shape[0]
     require(made.n_samples_fit_ == rows, "other instances")
+    if hasattr(made, "n_neighbors"):
+        count = made.n_neighbors
+        require(isinstance(count, int | np.integer) and 0 < count <= rows, f"{count} neighbours")
+    metric, options = made.effective_metric_, made.effective_metric_params_
+    require(callable(metric) or isinstance(metric, str), "other distances")
+    require(metric != "precomputed", "neighbours of given distances are not in model files")
+    require(isinstance(options, dict), "other distances")
+    for option in options.values():  # a weight for each feature
+        fits = np.ndim(option) == 0 or {_width(made)} == set(np.shape(option))
+        require(fits, "other distances")
     if hasattr(made, "_y"):
         labels = made._y
         require(isinstance(labels, np.ndarray) and len(labels) == rows, "other labels")
@@ -334,12 +365,59 @@ def _check_one_hot(made: OneHotEncoder) -> None:
     require(list(made._n_features_outs) == columns, "other categories")
 
 
-def _check_cached(made: MultiLabelBinarizer) -> None:
-    positions = getattr(made, "_cached_dict", None) or {}
-    require(
-        all(0 <= position < len(made.classes_) for position in positions.values()), "other classes"
-    )
-
-
 def _check_hashing(made: Any) -> None:
-    require(isinstance(made.n_features, int) and 0 < made.n_features < 2**31, "other features")
+    places = made.n_features
+    require(isinstance(places, int) and 0 < places <= MOST_PLACES, f"{places} hashed features")
+
+
+def _check_words(made: Any) -> None:
+    """A pattern of a file could take hours to match; one repetition without groups does not."""
+    require(made.input == "content", "a vectorizer that opens files is not in model files")
+    low, high = made.ngram_range
+    bounded = all(isinstance(n, int | np.integer) for n in (low, high))
+    require(bounded and 0 < low <= high <= MOST_TOGETHER, f"ngram_range is {low}, {high}")
+    pattern = made.token_pattern
+    if pattern is not None:
+        text = pattern.removeprefix("(?u)")
+        simple = "(" not in text and len(re.findall(r"[*+?{]", text)) <= 1
+        require(
+            simple and len(text) <= 1000,
+            "a token_pattern with a group or several repetitions is not in model files",
+        )
+
+
+def _check_polynomials(made: PolynomialFeatures) -> None:
+    if hasattr(made, "n_output_features_"):
+        require(all(0 <= n <= 20 for n in (made._min_degree, made._max_degree)), "other degrees")
+        columns = made._num_combinations(
+            _width(made),
+            made._min_degree,
+            made._max_degree,
+            made.interaction_only,
+            made.include_bias,
+        )
+        require(columns == made.n_output_features_, "other degrees")
+        require(max(columns, made._n_out_full) <= MOST_COLUMNS, "too many columns")
+
+
+def _check_dummy_classifier(made: DummyClassifier) -> None:
+    if hasattr(made, "classes_"):
+        several = isinstance(made.classes_, list)
+        classes, counts = (
+            (made.classes_, made.n_classes_) if several else ([made.classes_], [made.n_classes_])
+        )
+        require(made.n_outputs_ == len(classes) == len(counts), "other classes")
+        require([len(names) for names in classes] == list(counts), "other classes")
+
+
+def _check_dummy_regressor(made: DummyRegressor) -> None:
+    if hasattr(made, "constant_"):
+        require(made.constant_.shape == (1, made.n_outputs_), "other outputs")
+
+
+def _check_our_neighbours(made: NeighbourClassifier) -> None:
+    if hasattr(made, "X_fit_"):
+        count = made.n_neighbors
+        require(isinstance(made.X_fit_, np.ndarray) and made.X_fit_.ndim == 2, "no instances")
+        known = isinstance(count, int | np.integer) and 0 < count <= len(made.X_fit_)
+        require(known, f"{count} neighbours")

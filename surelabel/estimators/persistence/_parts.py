@@ -8,7 +8,10 @@ is nested. :func:`check` looks at every part before :func:`build` makes the firs
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Sequence
+from numbers import Real
+from types import MemberDescriptorType
 from typing import Any
 
 import numpy as np
@@ -30,6 +33,13 @@ MOST_DEPTH = 100
 #: Values that a part stands for, with all that it refers to, each time it does: NumPy takes lists
 #: that are shared apart.
 MOST_VALUES = 10**7
+#: Objects in the same way: a small file with one estimator in many places works for hours.
+MOST_OBJECTS = 30_000
+#: Numbers of arrays in the same way: so many, and so many times those that are in the file.
+MOST_SHARED, MOST_TIMES = 10**6, 4
+#: Attributes with arrays of more than two dimensions, which nothing is computed with: elsewhere
+#: NumPy would stretch other arrays to fit them.
+PATHS = ("coefs_paths_", "cv_results_", "cv_values_", "mse_path_", "n_iter_", "scores_")
 #: Keys that are no texts, in all mappings and sets together: numbers can be chosen so that looking
 #: one up takes as many steps as there are.
 MOST_KEYS = 10_000
@@ -47,6 +57,10 @@ SPARSE: dict[str, type] = {
 }
 #: Type codes of the numbers and texts that are exact in JSON.
 SCALARS = "?bhilqBHILQefdU"
+#: Attributes that say how many threads or processes work.
+WORKERS = ("n_jobs", "n_threads", "_n_threads")
+#: More are not asked for.
+MOST_WORKERS = 1024
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 #: The fields of each kind of part: "value", "values" (a list of them), "text", "texts", "integer",
 #: "integers" (none below 0).
@@ -253,15 +267,15 @@ def _fields(dtype: np.dtype) -> list[str]:
 # -------------------------------------------------------------------- what a file says
 
 
-def check(content: dict[str, Any], n_arrays: int, types: Types) -> dict[str, Any]:
+def check(content: dict[str, Any], arrays: Sequence[np.ndarray], types: Types) -> dict[str, Any]:
     """Check every part, so that nothing is built from a file that holds something unknown.
 
     Parameters
     ----------
     content : dict
         The content of ``surelabel.json``.
-    n_arrays : int
-        Number of arrays beside it.
+    arrays : sequence of ndarray
+        The arrays beside it.
     types : Types
         What a file may name.
 
@@ -274,7 +288,11 @@ def check(content: dict[str, Any], n_arrays: int, types: Types) -> dict[str, Any
     require(isinstance(parts, list) and len(parts) <= MOST_PARTS, "its parts are no list")
     assert isinstance(parts, list)
     depths: list[int] = []
+    # what each part stands for
     sizes: list[int] = []
+    objects: list[int] = []
+    numbers: list[int] = []
+    most_numbers = MOST_SHARED + MOST_TIMES * sum(array.size for array in arrays)
     members: list[int] = []
     keys = 0
     for number, part in enumerate(parts):
@@ -291,31 +309,35 @@ def check(content: dict[str, Any], n_arrays: int, types: Types) -> dict[str, Any
         below = [value[0] for value in inner if isinstance(value, list)]
         depths.append(1 + max((depths[i] for i in below), default=0))
         require(depths[-1] <= MOST_DEPTH + 2, f"it is nested deeper than {MOST_DEPTH} levels")
-        sizes.append(1 + len(inner) + sum(sizes[i] for i in below))
-        require(sizes[-1] <= MOST_VALUES, f"part {number} stands for too many values")
-        for i in below:
-            if parts[i].get("type") == BIN_MAPPER:
-                named = dict(zip(part.get("names", ()), part.get("values", ()), strict=False))
-                require(named.get("_bin_mapper") == [i], "a binning outside of its model")
         _check_kind(part, types)
         if kind == "array":
             members.append(part["member"])
+            require(part["member"] < len(arrays), "its parts and its arrays differ")
+        sizes.append(1 + len(inner) + sum(sizes[i] for i in below))
+        objects.append((kind == "object") + sum(objects[i] for i in below))
+        own = arrays[part["member"]].size if kind == "array" else 0
+        numbers.append(own + sum(numbers[i] for i in below))
+        require(
+            sizes[-1] <= MOST_VALUES
+            and objects[-1] <= MOST_OBJECTS
+            and numbers[-1] <= most_numbers,
+            f"part {number} stands for too many values",
+        )
+        for i in below:
+            _check_place(i, part, parts, types)
         if kind in ("mapping", "set", "frozenset"):
             keyed = part["keys" if kind == "mapping" else "items"]
             keys += sum(not isinstance(key, str) for key in keyed)
             for key in keyed:
                 require(_can_be_key(key, parts), f"part {number} has a key that cannot be one")
-        _check_trees(part, parts, types)
     require(keys <= MOST_KEYS, f"it has more than {MOST_KEYS} keys that are no texts")
-    require(sorted(members) == list(range(n_arrays)), "its parts and its arrays differ")
+    require(sorted(members) == list(range(len(arrays))), "its parts and its arrays differ")
     require(
         "model" in content and _has_form(content["model"], "value", len(parts)),
         "it says not what the model is",
     )
-    require(_tree_at(content["model"], parts) is None, "a tree is no model")
-    root = content["model"]
-    bare = isinstance(root, list) and parts[root[0]].get("type") == BIN_MAPPER
-    require(not bare, "a binning outside of its model")
+    if isinstance(content["model"], list):
+        _check_place(content["model"][0], {"kind": "model"}, parts, types)
     return content
 
 
@@ -404,27 +426,27 @@ def _check_names(kind: type, part: Part) -> None:
         require(name.isidentifier() and not name.startswith("__"), "a name that is none")
         known = getattr(kind, name, None)
         require(
-            not callable(known) and not isinstance(known, property),
+            known is None or isinstance(known, MemberDescriptorType),
             f"an attribute in the place of {kind.__name__}.{name[:100]}",
         )
 
 
-def _tree_at(value: Any, parts: list[Part]) -> Part | None:
-    part = parts[value[0]] if isinstance(value, list) else None
-    return part if part is not None and part["kind"] == "tree" else None
-
-
-def _check_trees(part: Part, parts: list[Part], types: Types) -> None:
-    """A tree in compiled code does not look at the width of X: only its estimator does, and no one
-    else may hold it.
+def _check_place(number: int, holder: Part, parts: list[Part], types: Types) -> None:
+    """What is known in its place only: trees and binning, in compiled code that does not look at
+    the width of X, in the estimators that do; functions, where they are called with labels.
     """
-    owner = part["kind"] == "object" and issubclass(types.object(part["type"]), BaseDecisionTree)
-    for name, form in KINDS[part["kind"]].items():
-        for at, value in enumerate(
-            part[name] if form == "values" else [part[name]] if form == "value" else []
-        ):
-            if _tree_at(value, parts) is not None:
-                require(owner and part["names"][at] == "tree_", "a tree outside of an estimator")
+    part = parts[number]
+    names, values = holder.get("names", ()), holder.get("values", ())
+    held = {name for name, value in zip(names, values, strict=False) if value == [number]}
+    kind = types.object(holder["type"]) if holder["kind"] == "object" else object
+    if part["kind"] == "tree":
+        owned = issubclass(kind, BaseDecisionTree) and held == {"tree_"}
+        require(owned, "a tree outside of an estimator")
+    if part.get("type") == BIN_MAPPER:
+        owned = issubclass(kind, BaseHistGradientBoosting) and held == {"_bin_mapper"}
+        require(owned, "a binning outside of its model")
+    if part["kind"] == "function" and part["name"] not in types.trusted:
+        require(held and held <= {"score_func", "_score_func"}, "a function in another place")
 
 
 # -------------------------------------------------------------------- parts into a model
@@ -456,8 +478,19 @@ def build(content: dict[str, Any], arrays: Sequence[np.ndarray], types: Types) -
             else part[name]
             for name, form in KINDS[part["kind"]].items()
         }
+        _check_dimensions(part, fields)
         built.append(_built(part["kind"], fields, arrays, types))
     return value(content["model"])
+
+
+def _check_dimensions(part: Part, fields: dict[str, Any]) -> None:
+    if part["kind"] in ("object", *SEQUENCES, "objects"):
+        values = fields["values" if part["kind"] == "object" else "items"]
+        for name, value in zip(part.get("names", [""] * len(values)), values, strict=True):
+            require(
+                name in PATHS or not isinstance(value, np.ndarray) or value.ndim <= 2,
+                "an array of more than two dimensions",
+            )
 
 
 def _built(kind: str, of: dict[str, Any], arrays: Sequence[np.ndarray], types: Types) -> Any:
@@ -528,7 +561,7 @@ def _sparse(type: str, shape: list[int], data: Any, indices: Any, indptr: Any) -
     require(indptr[-1] == len(data) and not np.any(indptr[1:] < indptr[:-1]), "a sparse matrix")
     require(not np.any((indices < 0) | (indices >= along)), "a sparse matrix")
     # what is computed with an empty matrix need not be empty
-    require(along <= 2**31, "a sparse matrix")
+    require(along <= max(2**22, 64 * len(data)), "a sparse matrix that is nearly empty")
     return SPARSE[type]((data, indices, indptr), shape=tuple(shape))
 
 
@@ -536,6 +569,10 @@ def _object(kind: type, state: dict[str, Any]) -> Any:
     """An object of these attributes, made without calling its type."""
     if issubclass(kind, BaseEstimator) and "memory" in state:
         state["memory"] = None  # a folder named by a file must not be written to
+    for name in WORKERS:
+        if isinstance(state.get(name), Real) and state[name] > (os.cpu_count() or 1):
+            require(state[name] <= MOST_WORKERS, f"{name} is {state[name]}")
+            state[name] = os.cpu_count() or 1  # each takes memory, and more do not help
     if issubclass(kind, NeighborsBase) and "_fit_method" in state:
         state["_tree"] = neighbour_tree(state)
     if kind is CandidateSets:  # it checks them itself

@@ -7,20 +7,16 @@ from __future__ import annotations
 import collections
 import pkgutil
 import re
-import types as python_types
 from collections.abc import Iterable
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 
 from ...exceptions import ModelFileError, ParameterError
 
-#: Estimators of scikit-learn's own use that models hold.
-PRIVATE = ("_BinMapper", "_CalibratedClassifier", "_ConstantPredictor", "_SigmoidCalibration")
 #: Compiled code takes what this one says for granted: it is known in its place only, and checked.
 BIN_MAPPER = "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper"
 #: Our types beside the methods of the registry. The layers above are named and not imported.
@@ -35,38 +31,56 @@ OURS = (
     "surelabel.tables.encoding.Feature",
     "surelabel.tables.encoding.TableEncoder",
 )
-#: The folders of scikit-learn whose estimators are built.
-FOLDERS = [
-    "calibration",
-    "cluster",
-    "compose",
-    "covariance",
-    "cross_decomposition",
-    "decomposition",
-    "discriminant_analysis",
-    "dummy",
-    "ensemble",
-    "feature_extraction",
-    "feature_selection",
-    "gaussian_process",
-    "impute",
-    "isotonic",
-    "kernel_approximation",
-    "kernel_ridge",
-    "linear_model",
-    "model_selection",
-    "multiclass",
-    "multioutput",
-    "naive_bayes",
-    "neighbors",
-    "neural_network",
-    "pipeline",
-    "preprocessing",
-    "random_projection",
-    "svm",
-    "tree",
-]
-#: What estimators of scikit-learn hold and is no estimator itself.
+
+
+def _by_module(names: dict[str, str]) -> dict[str, frozenset[str]]:
+    return {module: frozenset(inner.split()) for module, inner in names.items()}
+
+
+#: The estimators of scikit-learn that are built, by the module that users import them from.
+SKLEARN = _by_module(
+    {
+        "calibration": "CalibratedClassifierCV",
+        "cluster": "KMeans MiniBatchKMeans",
+        "compose": "ColumnTransformer",
+        "decomposition": "FastICA IncrementalPCA KernelPCA PCA TruncatedSVD",
+        "discriminant_analysis": "LinearDiscriminantAnalysis QuadraticDiscriminantAnalysis",
+        "dummy": "DummyClassifier DummyRegressor",
+        "ensemble": "AdaBoostClassifier AdaBoostRegressor BaggingClassifier BaggingRegressor "
+        "ExtraTreesClassifier ExtraTreesRegressor GradientBoostingClassifier "
+        "GradientBoostingRegressor HistGradientBoostingClassifier HistGradientBoostingRegressor "
+        "RandomForestClassifier RandomForestRegressor StackingClassifier StackingRegressor "
+        "VotingClassifier VotingRegressor",
+        "feature_extraction": "DictVectorizer FeatureHasher",
+        "feature_extraction.text": "CountVectorizer HashingVectorizer TfidfTransformer "
+        "TfidfVectorizer",
+        "feature_selection": "RFE RFECV SelectFdr SelectFpr SelectFromModel SelectFwe SelectKBest "
+        "SelectPercentile SequentialFeatureSelector VarianceThreshold",
+        "frozen": "FrozenEstimator",
+        "impute": "KNNImputer MissingIndicator SimpleImputer",
+        "isotonic": "IsotonicRegression",
+        "kernel_approximation": "Nystroem RBFSampler",
+        "kernel_ridge": "KernelRidge",
+        "linear_model": "BayesianRidge ElasticNet ElasticNetCV HuberRegressor Lasso LassoCV "
+        "LinearRegression LogisticRegression LogisticRegressionCV Perceptron Ridge RidgeCV "
+        "RidgeClassifier RidgeClassifierCV SGDClassifier SGDRegressor",
+        "model_selection": "GridSearchCV RandomizedSearchCV",
+        "multiclass": "OneVsOneClassifier OneVsRestClassifier",
+        "naive_bayes": "BernoulliNB CategoricalNB ComplementNB GaussianNB MultinomialNB",
+        "neighbors": "KNeighborsClassifier KNeighborsRegressor NearestCentroid",
+        "neural_network": "MLPClassifier MLPRegressor",
+        "pipeline": "FeatureUnion Pipeline",
+        "preprocessing": "Binarizer FunctionTransformer KBinsDiscretizer KernelCenterer "
+        "LabelBinarizer LabelEncoder MaxAbsScaler MinMaxScaler Normalizer OneHotEncoder "
+        "OrdinalEncoder PolynomialFeatures PowerTransformer QuantileTransformer RobustScaler "
+        "StandardScaler TargetEncoder",
+        "random_projection": "GaussianRandomProjection SparseRandomProjection",
+        "svm": "LinearSVC LinearSVR NuSVC NuSVR SVC SVR",
+        "tree": "DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier "
+        "ExtraTreeRegressor",
+    }
+)
+#: What these hold, which users do not import.
 HELPERS = frozenset(
     f"sklearn.{module}.{name}"
     for module, names in {
@@ -74,15 +88,14 @@ HELPERS = frozenset(
         "_loss.loss": "AbsoluteError ExponentialLoss HalfBinomialLoss HalfGammaLoss "
         "HalfMultinomialLoss HalfPoissonLoss HalfSquaredError HalfTweedieLoss "
         "HalfTweedieLossIdentity HuberLoss PinballLoss",
-        "calibration": "_CalibratedClassifier",
-        "gaussian_process.kernels": "CompoundKernel ConstantKernel DotProduct ExpSineSquared "
-        "Exponentiation Matern PairwiseKernel Product RBF RationalQuadratic Sum "
-        "WhiteKernel",
+        "calibration": "_CalibratedClassifier _SigmoidCalibration",
+        "ensemble._hist_gradient_boosting.binning": "_BinMapper",
         "metrics._scorer": "_MultimetricScorer _PassthroughScorer _Scorer",
         "model_selection._split": "GroupKFold GroupShuffleSplit KFold LeaveOneGroupOut LeaveOneOut "
         "LeavePGroupsOut LeavePOut PredefinedSplit RepeatedKFold RepeatedStratifiedKFold "
         "ShuffleSplit StratifiedGroupKFold StratifiedKFold StratifiedShuffleSplit TimeSeriesSplit "
         "_CVIterableWrapper",
+        "multiclass": "_ConstantPredictor",
         "neural_network._stochastic_optimizers": "AdamOptimizer SGDOptimizer",
     }.items()
     for name in names.split()
@@ -116,8 +129,19 @@ VALUES: dict[str, type] = {
         )
     },
 }
-#: What a function of scikit-learn's metrics is called that gives a score for labels.
-SCORE = re.compile(r"\w+_(score|loss|error)")
+#: Functions of scikit-learn that score labels or features, known as ``score_func`` only.
+FUNCTIONS = _by_module(
+    {
+        "feature_selection": "chi2 f_classif f_regression mutual_info_classif "
+        "mutual_info_regression r_regression",
+        "metrics": "accuracy_score average_precision_score balanced_accuracy_score "
+        "brier_score_loss cohen_kappa_score d2_absolute_error_score explained_variance_score "
+        "f1_score jaccard_score log_loss matthews_corrcoef max_error mean_absolute_error "
+        "mean_absolute_percentage_error mean_squared_error mean_squared_log_error "
+        "median_absolute_error precision_score r2_score recall_score roc_auc_score "
+        "root_mean_squared_error root_mean_squared_log_error top_k_accuracy_score",
+    }
+)
 
 
 class Types:
@@ -136,14 +160,13 @@ class Types:
 
     def object(self, name: str) -> type:
         """The type of an object that is built from its attributes."""
-        found = self._trusted(name) if name in self.trusted else _known_object(name)
-        return _type(found, name)
+        return _type(self._vouched(name) or _known_object(name), name)
 
     def value(self, name: str) -> type:
         """A type that stands for itself."""
         if name in VALUES:
             return VALUES[name]
-        return self.object(name)
+        return _type(self._vouched(name) or (_defined(name) if name in HELPERS else None), name)
 
     def loss(self, name: str) -> type:
         """A loss in compiled code."""
@@ -152,13 +175,16 @@ class Types:
         return _type(_defined(name), name)
 
     def function(self, name: str) -> Any:
-        """A function: one of the scores for labels, or one that the caller vouches for."""
-        found = self._trusted(name) if name in self.trusted else _known_function(name)
+        """A function: one of the scores, or one that the caller vouches for."""
+        found = self._vouched(name) or _listed(name, FUNCTIONS)
         if found is None:
             raise untrusted(name)
         return found
 
-    def _trusted(self, name: str) -> Any:
+    def _vouched(self, name: str) -> Any:
+        """What the caller vouches for under a name, or None."""
+        if name not in self.trusted:
+            return None
         try:
             found = pkgutil.resolve_name(name)
         except (ImportError, AttributeError, ValueError) as error:
@@ -172,7 +198,7 @@ def untrusted(name: str) -> ModelFileError:
     """The error for a name that is not known."""
     return ModelFileError(
         f"the model refers to {name[:200]}, which is not among the types that model files hold; "
-        "if it is yours, pass its name as trusted=[...]"
+        "if you trust it, pass its name as trusted=[...]"
     )
 
 
@@ -202,21 +228,17 @@ def _known_object(name: str) -> Any:
         return {name_of(column): column for column in columns}.get(name)
     if name.startswith("surelabel."):
         return _methods().get(name)
-    package, _, rest = name.partition(".")
-    parts = rest.split(".")
-    if package == "sklearn" and parts[0] in FOLDERS and "tests" not in parts:
-        found = _defined(name)
-        private = parts[-1].startswith("_") and parts[-1] not in PRIVATE
-        if isinstance(found, type) and issubclass(found, BaseEstimator) and not private:
-            return found
-    return None
+    return _listed(name, SKLEARN)
 
 
-def _known_function(name: str) -> Any:
-    if name.startswith("sklearn.metrics.") and SCORE.fullmatch(name.rpartition(".")[2]):
-        found = _defined(name)
-        if isinstance(found, python_types.FunctionType):
-            return found
+def _listed(name: str, known: dict[str, frozenset[str]]) -> Any:
+    """What scikit-learn lets users import, if it is listed and this is the name that it has."""
+    for module, names in known.items():
+        inner = name.rpartition(".")[2]
+        if name.startswith(f"sklearn.{module}.") and inner in names:
+            found = vars(import_module(f"sklearn.{module}")).get(inner)
+            if found is not None and name_of(found) == name:
+                return found
     return None
 
 
