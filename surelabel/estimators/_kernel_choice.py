@@ -15,7 +15,7 @@ from ..data.candidates import CandidateSets
 from ..solvers.confidence import SortedSets
 from ..solvers.dual import DualModel
 from ..solvers.kernels import distances, exponentiate, gamma_of
-from ..solvers.peers import alternate_peers, without_row
+from ..solvers.peers import PeerTrajectory, alternate_peers, without_row
 from ..solvers.scalings import SCALINGS, learn_scaling, rescale
 from .kernel import factorise, sort_candidates
 
@@ -64,7 +64,8 @@ def choose_kernels(
     prior: float,
     max_iter: int,
     tol: float,
-) -> tuple[list[Choice], bool]:
+    shift: float | None = None,
+) -> tuple[list[Choice], bool, float | None]:
     """The usual kernel, or up to three that are better by two standard errors, each with its best
     β.
 
@@ -74,6 +75,8 @@ def choose_kernels(
         The rows that choose.
     prior, max_iter, tol
         As in :class:`~surelabel.PUREClassifier`.
+    shift : float, default=None
+        ``g`` where it is known.
 
     Returns
     -------
@@ -82,8 +85,11 @@ def choose_kernels(
     guarded : bool
         Whether the guard fired, and the usual kernel is all that was chosen: the covering rate of
         the best by outputs without the row exceeds that of rows that were truly held out by 0.2.
+    shift : float or None
+        ``g``: as it was known; 0 where the guard fired, or where the criterion of the chosen
+        kernels is better with 0 than with the most likely ``g`` by one standard error; else None.
     """
-    bank = _Bank(X, candidates, weight, prior, max_iter, tol)
+    bank = _Bank(X, candidates, weight, prior, max_iter, tol, shift)
     scores = {
         (scaling, kernel, beta): bank.criterion(scaling, kernel, beta)
         for scaling in SCALINGS
@@ -94,16 +100,16 @@ def choose_kernels(
     share = copies / copies.sum()
     usual = scores[USUAL]
 
-    def better(values: np.ndarray) -> bool:
-        gain = values - usual
+    def better(values: np.ndarray, than: np.ndarray, errors: float) -> bool:
+        gain = values - than
         error = np.sqrt(share @ (gain - share @ gain) ** 2 / copies.sum())
-        return bool(share @ gain > ERRORS * error)
+        return bool(share @ gain > errors * error)
 
     ranked = sorted(scores, key=lambda name: -float(share @ scores[name]))
     # Of each kernel its best β: three that differ make the better average. Scalings of features
     # that are 0 or 1 do not differ.
     chosen: list[tuple[str, str, float]] = []
-    for name in filter(lambda name: better(scores[name]), ranked):
+    for name in filter(lambda name: better(scores[name], usual, ERRORS), ranked):
         seen = (
             other[:2] == name[:2] or share @ np.abs(scores[other] - scores[name]) < SAME
             for other in chosen
@@ -112,12 +118,22 @@ def choose_kernels(
             chosen.append(name)
     chosen = chosen or [USUAL]
     guarded = bank.excess(*chosen[0]) > EXCESS
-    chosen = [USUAL] if guarded else chosen
-    return [Choice(*name, float(share @ scores[name])) for name in chosen], guarded
+    if guarded:
+        chosen, shift = [USUAL], 0.0
+    elif any(bank.shifts[name] for name in chosen) and shift is None:
+        # The likelihood of the candidates can be in favour of a g that makes the model worse.
+        usual = np.mean([scores[name] for name in chosen], axis=0)
+        bank.shift = 0.0
+        plain = {name: bank.criterion(*name) for name in chosen}
+        if better(np.mean(list(plain.values()), axis=0), usual, 1.0):
+            scores, shift = plain, 0.0
+    return [Choice(*name, float(share @ scores[name])) for name in chosen], guarded, shift
 
 
 class _Bank:
-    """Models of the bank on the rows that choose."""
+    """Models of the bank on the rows that choose: ``shift`` is ``g`` where it is known, ``shifts``
+    the ``g`` of each model.
+    """
 
     def __init__(
         self,
@@ -127,7 +143,9 @@ class _Bank:
         prior: float,
         max_iter: int,
         tol: float,
+        shift: float | None,
     ) -> None:
+        self.shift, self.shifts = shift, dict[tuple[str, str, float], float]()
         self._X, self._candidates, self._weight, self._prior = X, candidates, weight, prior
         self._stop: dict[str, Any] = {"max_iter": max_iter, "tol": tol}
         self._inside = candidates.to_indicator().astype(bool)
@@ -141,7 +159,9 @@ class _Bank:
     def _outputs(self, scaling: str, kernel: str, beta: float) -> np.ndarray:
         """Outputs of all rows that left the row out."""
         sets = self._sets
-        model, p, leverage = self._fit(self._kernel(scaling, kernel), beta, sets)
+        model, path, leverage = self._fit(self._kernel(scaling, kernel), beta, sets)
+        self.shifts[scaling, kernel, beta] = path.shift
+        p = path.p
         outputs = np.empty(self._inside.shape, p.dtype)
         outputs[sets.row_order] = without_row(sets.dense(p), model.outputs(p), leverage[:, None])
         return outputs
@@ -158,10 +178,11 @@ class _Bank:
 
     def _fit(
         self, K: np.ndarray, beta: float, sets: SortedSets
-    ) -> tuple[DualModel, np.ndarray, np.ndarray]:
+    ) -> tuple[DualModel, PeerTrajectory, np.ndarray]:
         model = factorise(DualModel, K.copy(), beta, sets)
         leverage = model.leverage()
-        return model, alternate_peers(model, sets, leverage, **self._stop).p, leverage
+        path = alternate_peers(model, sets, leverage, shift=self.shift, **self._stop)
+        return model, path, leverage
 
     def excess(self, scaling: str, kernel: str, beta: float) -> float:
         """Covering rate by outputs that left the row out, less that by models of other folds."""
@@ -175,8 +196,8 @@ class _Bank:
             weight = None if self._weight is None else self._weight[train]
             sets = sort_candidates(self._candidates[train], weight, K.dtype, self._prior)
             rows = place[train[sets.row_order]]
-            model, p, _ = self._fit(K[np.ix_(rows, rows)], beta, sets)
-            (A,), (b,) = model.coefficients(p[None])
+            model, path, _ = self._fit(K[np.ix_(rows, rows)], beta, sets)
+            (A,), (b,) = model.coefficients(path.p[None])
             held[test] = self._covered(K[np.ix_(place[test], rows)] @ A + b, test)
         return float(np.average(covered, weights=self._weight)) - float(
             np.average(held, weights=self._weight)

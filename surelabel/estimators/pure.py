@@ -60,6 +60,10 @@ class PUREClassifier(KernelClassifier):
     gamma, bandwidth, degree, coef0, solver, n_components, landmarks
         As in :class:`SUREClassifier`. With "auto", ``gamma`` and ``bandwidth`` act on the kernels
         that were chosen.
+    prior_shift : "auto" or float, default="auto"
+        ``g`` between 0 and 1, where it is known how false candidates arise (see ``prior_shift_``).
+        "auto" takes the most likely, or 0 where that is more likely by 3 or less; with the kernel
+        "auto" also where the chosen kernels are better with 0 on the sample, by one standard error.
     same_set_groups : bool, default=False
         Take rows with the same candidate set for a group, where ``fit`` gets no ``groups``.
     prior : float, default=1.0
@@ -137,6 +141,7 @@ class PUREClassifier(KernelClassifier):
         "beta": [Interval(Real, 0, None, closed="neither")],
         "kernel": [*KERNEL_CONSTRAINTS["kernel"], StrOptions({"auto"})],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
+        "prior_shift": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
         "same_set_groups": ["boolean"],
         "callback": [callable, None],
         "n_jobs": N_JOBS,
@@ -158,6 +163,7 @@ class PUREClassifier(KernelClassifier):
         solver: str = "auto",
         n_components: int = 1000,
         landmarks: str = "uniform",
+        prior_shift: str | float = "auto",
         same_set_groups: bool = False,
         prior: float = 1.0,
         max_iter: int = 30,
@@ -176,6 +182,7 @@ class PUREClassifier(KernelClassifier):
         self.solver = solver
         self.n_components = n_components
         self.landmarks = landmarks
+        self.prior_shift = prior_shift
         self.same_set_groups = same_set_groups
         self.prior = prior
         self.max_iter = max_iter
@@ -289,7 +296,7 @@ class PUREClassifier(KernelClassifier):
         weight: np.ndarray | None,
         groups: np.ndarray | None = None,
     ) -> np.ndarray:
-        check_learnable(candidates)
+        check_learnable(candidates, votes=self.prior > 0)
         if hasattr(self, "loo_decision_"):  # of an earlier fit
             del self.loo_decision_
         self._groups = groups
@@ -339,6 +346,9 @@ class PUREClassifier(KernelClassifier):
 
     # ---------------------------------------------------------------- one kernel
 
+    def _known_shift(self) -> float | None:
+        return None if isinstance(self.prior_shift, str) else float(self.prior_shift)
+
     def _alternate(self, model: PrimalModel | DualModel, sets: SortedSets) -> PeerTrajectory:
         leverage = model.leverage()
         path = alternate_peers(
@@ -347,6 +357,7 @@ class PUREClassifier(KernelClassifier):
             leverage,
             max_iter=self.max_iter,
             tol=self.tol,
+            shift=self._known_shift(),
             refine=None if self._groups is None else Cover(sets, self._groups),
             callback=self._report,
         )
@@ -367,7 +378,12 @@ class PUREClassifier(KernelClassifier):
                 "out, or use solver='dual'"
             )
         fit = alternate_peer_passes(
-            passes, self.beta, max_iter=self.max_iter, tol=self.tol, callback=self._report
+            passes,
+            self.beta,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            shift=self._known_shift(),
+            callback=self._report,
         )
         self.prior_shift_, self.leverage_ = fit.shift, passes.leverage
         return fit
@@ -378,13 +394,14 @@ class PUREClassifier(KernelClassifier):
         rows = X if isinstance(X, Rows) else ArrayRows(X)
         sample, drawn = draw_rows(rows, SAMPLE, weight, generator(self.random_state))
         own = None if weight is None else weight[drawn]
-        choices, self.guarded_ = choose_kernels(
+        choices, self.guarded_, shift = choose_kernels(
             sample,
             candidates[drawn],
             own,
             prior=self.prior,
             max_iter=max(self.max_iter, 1),
             tol=self.tol,
+            shift=self._known_shift(),
         )
         if self.verbose:
             names = ", ".join(f"{c.scaling} {c.kernel} β={c.beta:g}" for c in choices)
@@ -392,7 +409,8 @@ class PUREClassifier(KernelClassifier):
         self.kernels_ = [asdict(choice) for choice in choices]
         known = (sample, own) if isinstance(X, Rows) else (X, weight)
         self.scalings_ = [learn_scaling(choice.scaling, *known) for choice in choices]
-        changed = {"max_iter": 0} if self.guarded_ else {}
+        changed: dict[str, Any] = {} if shift is None else {"prior_shift": shift}
+        changed |= {"max_iter": 0} if self.guarded_ else {}
         self.members_ = []
         for k, choice in enumerate(choices):
             member = type(self)(

@@ -20,7 +20,7 @@ from sklearn.utils.validation import has_fit_parameter
 from ..data.candidates import CandidateSets
 from ..exceptions import ParameterError
 from ..solvers.confidence import SortedSets
-from ..solvers.peers import choose_shift, peer_confidence, shift_likelihood
+from ..solvers.peers import class_shares, next_shift, peer_confidence, shift_likelihood
 from ._base import WeightedPartialLabelClassifier, check_learnable
 from .kernel import probabilities
 from .sure import check_lam
@@ -159,9 +159,12 @@ class SURERetrainer(WeightedPartialLabelClassifier):
         )
         p = sets.initial("uniform" if self.cross_fit else self.init, 1)[0]
         path: list[float] = []
+        following = 1.0  # g of the next step
         while len(path) < self.max_iter and (not path or path[-1] > self.tol):
             if self.cross_fit:
-                new = self._peer_step(X, candidates, sets, p, weight)
+                self.prior_shift_ = following
+                new, likelihood = self._peer_step(X, candidates, sets, p, weight)
+                following = next_shift(likelihood, following, len(path) + 1)
             else:
                 self.estimator_ = self._fitted(X, candidates, sets.all_entries(p), weight)
                 q = self._at_candidates(self._outputs(X), candidates, sets)
@@ -194,8 +197,10 @@ class SURERetrainer(WeightedPartialLabelClassifier):
         sets: SortedSets,
         p: np.ndarray,
         weight: np.ndarray | None,
-    ) -> np.ndarray:
-        """Confidences by PURE's step, from outputs of models that did not see the row."""
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Confidences by PURE's step, from outputs of models that did not see the row; and the
+        likelihood of every ``g``.
+        """
         confidence = sparse.csr_array(
             (sets.all_entries(p), candidates.indices, candidates.indptr), shape=candidates.shape
         )
@@ -205,10 +210,10 @@ class SURERetrainer(WeightedPartialLabelClassifier):
             model = self._fitted(X[train], known, confidence[train].data, own)
             outputs[test] = self._outputs_of(model, X[test])
         q = self._at_candidates(outputs, candidates, sets)
-        mean = confidence.T @ (np.ones(len(candidates)) if weight is None else weight)
-        mean /= sets.total_weight
-        self.prior_shift_ = choose_shift(shift_likelihood(sets, q, mean))
-        return peer_confidence(sets, q, mean, self.prior_shift_)
+        mass = confidence.T @ (np.ones(len(candidates)) if weight is None else weight)
+        mean = class_shares(mass, sets.total_weight)
+        confidences = peer_confidence(sets, q, mean, self.prior_shift_)
+        return confidences, shift_likelihood(sets, q, mean)
 
     def _at_candidates(
         self, outputs: np.ndarray, candidates: CandidateSets, sets: SortedSets

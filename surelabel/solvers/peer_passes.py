@@ -15,7 +15,14 @@ import numpy as np
 from .alternate import Iteration
 from .confidence import SortedSets
 from .lowrank import LowRankFit, LowRankModel, Moments, Targets, block_outputs, block_targets
-from .peers import SETTLED, choose_shift, gain_of, peer_confidence, shift_likelihood, without_row
+from .peers import (
+    class_shares,
+    gain_of,
+    next_shift,
+    peer_confidence,
+    shift_likelihood,
+    without_row,
+)
 
 
 class PeerPasses(Protocol):
@@ -89,6 +96,7 @@ def alternate_peer_passes(
     *,
     max_iter: int,
     tol: float,
+    shift: float | None = None,
     callback: Callable[[Iteration], bool | None] | None = None,
 ) -> PeerFit:
     """:func:`~surelabel.solvers.peers.alternate_peers` in passes over the rows: three and one for
@@ -100,7 +108,7 @@ def alternate_peer_passes(
         The rows.
     beta : float
         The regularisation β.
-    max_iter, tol, callback
+    max_iter, tol, shift, callback
         As for :func:`~surelabel.solvers.peers.alternate_peers`.
 
     Returns
@@ -113,15 +121,17 @@ def alternate_peer_passes(
     passes.keep_leverage(model)
     certain, moving = passes.start("uniform")
     W, b, _ = model.solve(certain + moving)
-    shift, deltas, objectives, converged = 0.0, [], [], False
+    following = 1.0 if shift is None else shift
+    deltas, objectives, converged = [], [], False
     for number in range(1, max(max_iter, 1) + 1):
-        mean = (certain.mass + moving.mass) / moments.weight
-        moving = passes.advance_peers(W, b, mean, shift)
+        mean = class_shares(certain.mass + moving.mass, moments.weight)
+        used = following
+        moving = passes.advance_peers(W, b, mean, used)
         likelihood = np.asarray(moving.likelihood)
-        used, shift = shift, choose_shift(likelihood) if number < SETTLED else shift
+        following = next_shift(likelihood, used, number, shift)
         deltas.append(float(np.sqrt(moving.change / moments.weight)))
         objectives.append(-gain_of(likelihood, used)[0])
-        converged = (deltas[-1] <= tol and shift == used) or not max_iter
+        converged = (deltas[-1] <= tol and following == used) or not max_iter
         if max_iter:
             W, b, _ = model.solve(certain + moving)
         iteration = Iteration(number, deltas[-1], objectives[-1])

@@ -6,7 +6,8 @@ without row ``i`` is, for all rows at once,
     q_i⁽⁻ⁱ⁾ = (q_i - h_i p_i) / (1 - h_i),    h_i = S_ii (the leverage)
 
 since a model fitted to ``q_i⁽⁻ⁱ⁾`` in the place of ``p_i`` is the model without the row: it meets
-that target already. With ``π`` the mean of ``P`` and ``q = max(q⁽⁻ⁱ⁾, 0.001)``, the step is
+that target already. With ``π`` the mean of ``P`` (one more row counted for every class) and ``q =
+max(q⁽⁻ⁱ⁾, 0.001)``, the step is
 
     p_ij ∝ [j ∈ S_i] q_ij² / π_j^(g/2).
 
@@ -72,7 +73,6 @@ def shift_likelihood(sets: SortedSets, q: np.ndarray, mean: np.ndarray) -> np.nd
     """
     told = sets.row_sums(np.ones((1, len(q))))[0] < sets.n_classes
     weight = sets.weight[sets.n_clean :].astype(np.float64) * told
-    mean = np.maximum(mean, np.finfo(np.float64).tiny)
     ratio = np.maximum(q, FLOOR) / mean[sets.columns]
     likelihood = np.empty(len(SHIFTS))
     for k, shift in enumerate(SHIFTS):
@@ -88,8 +88,33 @@ def choose_shift(likelihood: np.ndarray) -> float:
     return float(SHIFTS[best]) if likelihood[best] - likelihood[0] > SIGNIFICANT else 0.0
 
 
+def class_shares(mass: np.ndarray, total: float) -> np.ndarray:
+    """``π``: the share of the rows that each class has, one more row counted for every class.
+
+    Without it a class that loses all its rows would have a share of 0, and beside that its outputs,
+    0.001 at least, would seem large: ``g`` would be 1 on data with rare classes.
+
+    Parameters
+    ----------
+    mass : ndarray of shape (l,)
+        Sum of the confidences over the rows, by weight.
+    total : float
+        The weight of all rows.
+    """
+    return np.asarray((mass + 1) / (total + len(mass)))
+
+
+def next_shift(
+    likelihood: np.ndarray, used: float, number: int, known: float | None = None
+) -> float:
+    """``g`` of the step after this one: as known, or by likelihood until it settles."""
+    if known is not None:
+        return known
+    return choose_shift(likelihood) if number < SETTLED else used
+
+
 def gain_of(likelihood: np.ndarray, shift: float) -> tuple[float, float]:
-    """The log-likelihood of this ``g``, and by how much it exceeds that of 0."""
+    """The log-likelihood of this ``g`` (the nearest tried), and how far it exceeds that of 0."""
     chosen = likelihood[round(10 * shift)]
     return float(chosen), float(chosen - likelihood[0])
 
@@ -115,8 +140,8 @@ def peer_confidence(sets: SortedSets, q: np.ndarray, mean: np.ndarray, shift: fl
     lifted = np.maximum(q, FLOOR)
     if sets.prior is not None:
         lifted *= np.exp(sets.prior)
-    scale = np.maximum(mean, np.finfo(np.float64).tiny) ** (-shift / 4)
-    return sets.normalise((lifted * scale.astype(q.dtype)[sets.columns])[None] ** 2)[0]
+    scale = (mean ** (-shift / 4)).astype(q.dtype)
+    return sets.normalise((lifted * scale[sets.columns])[None] ** 2)[0]
 
 
 @dataclass
@@ -143,14 +168,16 @@ def alternate_peers(
     *,
     max_iter: int,
     tol: float,
+    shift: float | None = None,
     refine: Callable[[np.ndarray], np.ndarray] | None = None,
     callback: Callable[[Iteration], bool | None] | None = None,
 ) -> PeerTrajectory:
     """Alternate the model step and the confidence step of PURE.
 
-    ``g`` of a step is what the outputs of the step before say: 0 in the first. So one pass over the
-    rows is one iteration also where rows are read in blocks. It settles after 10 iterations, as
-    confidences and ``g`` could else change each other for ever.
+    ``g`` of a step is what the outputs of the step before say; in the first it is 1, since ``P = Y
+    / |S|`` says the same of every candidate. So one pass over the rows is one iteration also where
+    rows are read in blocks. It settles after 10 iterations, as confidences and ``g`` could else
+    change each other for ever.
 
     Parameters
     ----------
@@ -165,6 +192,8 @@ def alternate_peers(
         ``p`` is what one step makes of its outputs.
     tol : float
         It ends when ``‖ΔP‖_F / √m`` falls to this (rows counted by weight).
+    shift : float, default=None
+        A ``g`` that is known.
     refine : callable, default=None
         Changes the confidences of the ambiguous entries after each step.
     callback : callable, default=None
@@ -179,15 +208,15 @@ def alternate_peers(
     own = leverage[sets.n_clean + sets.rows].astype(p.dtype)
     certain = np.bincount(sets.clean_columns, sets.weight[: sets.n_clean], sets.n_classes)
     path = PeerTrajectory(p, p)
-    shift = 0.0
+    following = 1.0 if shift is None else shift
     with solving_threads(sets.n_rows, sets.n_classes):
         for number in range(1, max(max_iter, 1) + 1):
             q = without_row(path.p, model.step(path.p[None])[0][0], own)
             moving = np.bincount(sets.columns, path.p * sets.entry_weight, sets.n_classes)
-            mean = (certain + moving) / sets.total_weight
+            mean = class_shares(certain + moving, sets.total_weight)
             likelihood = shift_likelihood(sets, q, mean)
-            path.shift = shift
-            shift = choose_shift(likelihood) if number < SETTLED else shift
+            path.shift = following
+            following = next_shift(likelihood, path.shift, number, shift)
             chosen, path.gain = gain_of(likelihood, path.shift)
             p = peer_confidence(sets, q, mean, path.shift)
             p = p if refine is None else refine(p)
@@ -195,7 +224,7 @@ def alternate_peers(
             delta = float(np.sqrt(change**2 @ sets.entry_weight / sets.total_weight))
             path.p = p
             path.fitted_p = p if max_iter else path.fitted_p
-            path.converged = (delta <= tol and shift == path.shift) or not max_iter
+            path.converged = (delta <= tol and following == path.shift) or not max_iter
             path.delta_path.append(delta)
             path.objective_path.append(-chosen)
             stop = callback is not None and callback(Iteration(number, delta, -chosen))

@@ -25,7 +25,7 @@ from ..progress import stage, track
 from ..text import count, percent
 from .annotators import AnnotatorAgreement, annotator_agreement
 from .comparison import (
-    chosen_parameters,
+    chosen_kernels,
     convergence_warnings_ignored,
     find_method,
     has_closed_form,
@@ -565,7 +565,7 @@ def _by_closed_form(
             shares = left_out_proba(_even_shares(model).fit(X, known), X, groups)
     return _LeftOut(
         model=model,
-        parameters=parameters | chosen_parameters(model),
+        parameters=parameters | chosen_kernels(model),
         covering_rate=float(np.mean(known.contains(known.classes[proba.argmax(axis=1)]))),
         proba=proba,
         even=shares,

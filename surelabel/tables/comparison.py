@@ -338,7 +338,7 @@ def left_out_proba(model: Any, X: np.ndarray, together: np.ndarray) -> np.ndarra
     return np.asarray(softmax((model.scale_ * outputs).astype(np.float32), axis=1))
 
 
-def chosen_parameters(model: Any) -> dict[str, Any]:
+def chosen_kernels(model: Any) -> dict[str, Any]:
     """What a model with a choice of its own has chosen."""
     return {
         "kernels": [

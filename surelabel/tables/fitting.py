@@ -14,7 +14,7 @@ from ..exceptions import CandidateError, ModelFileError
 from ..progress import stage
 from ..text import count, percent
 from .comparison import (
-    chosen_parameters,
+    chosen_kernels,
     compare_methods,
     find_method,
     has_closed_form,
@@ -144,7 +144,7 @@ def fit(
             with stage("fit", seconds, verbose=verbose):
                 classifier = spec.estimator(**large_parameters(spec, len(X))).fit(X, known)
                 proba = left_out_proba(classifier, X, equal_rows(X))
-            chosen = chosen_parameters(classifier)
+            chosen = chosen_kernels(classifier)
             score = float(np.mean(known.contains(known.classes[proba.argmax(axis=1)])))
         else:
             with stage("choose parameters", seconds, verbose=verbose):

@@ -111,11 +111,12 @@ def test_usual_kernel(monkeypatch, iris):
     """The usual kernel stays unless others are better by so many standard errors."""
     X, _, candidates = iris
     monkeypatch.setattr(_kernel_choice, "ERRORS", 1e9)
-    choices, guarded = _kernel_choice.choose_kernels(
+    choices, guarded, shift = _kernel_choice.choose_kernels(
         X, candidates, None, prior=1.0, max_iter=30, tol=2e-3
     )
     assert [(c.scaling, c.kernel, c.beta) for c in choices] == [_kernel_choice.USUAL]
     assert not guarded
+    assert shift is None
 
 
 def test_scalings_that_do_not_differ_count_once():

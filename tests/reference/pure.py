@@ -54,12 +54,12 @@ def literal_pure(K, Y, beta, n_iter, weight=None, votes=None, kappa=0.0):
     if votes is not None:
         counted = np.where(votes.sum(axis=1, keepdims=True) > 0, votes, Y)
         share = kappa * counted / counted.sum(axis=1, keepdims=True)
-    following = 0.0
+    following = 1.0
     for _ in range(n_iter):
         shift = following
         Q = refitted_without(K, P, beta, weight)
-        mean = weight @ P / weight.sum()
-        totals = likelihoods(Q, Y, np.maximum(mean, 1e-300), weight)
+        mean = (weight @ P + 1) / (weight.sum() + Y.shape[1])
+        totals = likelihoods(Q, Y, mean, weight)
         best = int(totals.argmax())
         following = best / 10 if totals[best] - totals[0] > 3 else 0.0
         for i, row in enumerate(Y):
