@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .estimators import (
         SURECV,
         CLPLClassifier,
+        CrowdClassifier,
         IPALClassifier,
         LSBCMMClassifier,
         PALOCClassifier,
@@ -41,6 +42,7 @@ _HOMES = {
     "estimators": (
         "SURECV",
         "CLPLClassifier",
+        "CrowdClassifier",
         "IPALClassifier",
         "LSBCMMClassifier",
         "PALOCClassifier",
@@ -66,6 +68,7 @@ __all__ = [
     "SURECV",
     "CLPLClassifier",
     "CandidateSets",
+    "CrowdClassifier",
     "IPALClassifier",
     "LSBCMMClassifier",
     "PALOCClassifier",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from itertools import chain, pairwise
 from typing import Any, Literal
@@ -51,6 +52,10 @@ class CandidateSets:
         named twice in a row add up.
     unlabelled : {"error", "all"}, default="error"
         What a row without candidates means: a mistake, or that every label is possible.
+    votes : array-like of shape (m, annotators), default=None
+        Who voted for what: positions in ``classes``, -1 where an annotator did not vote.
+    annotators : sequence of str, default=None
+        The names of the annotators; by default "annotator 1", "annotator 2", ….
 
     Notes
     -----
@@ -69,7 +74,7 @@ class CandidateSets:
     [['cat', 'dog'], ['dog']]
     """
 
-    __slots__ = ("_classes", "_counts", "_matrix")
+    __slots__ = ("_annotators", "_classes", "_counts", "_matrix", "_votes")
 
     def __init__(
         self,
@@ -79,6 +84,8 @@ class CandidateSets:
         counts: Any = None,
         *,
         unlabelled: Unlabelled = "error",
+        votes: Any = None,
+        annotators: Iterable[Any] | None = None,
     ) -> None:
         check_unlabelled(unlabelled)
         self._classes = check_classes(classes)
@@ -124,9 +131,11 @@ class CandidateSets:
             filled = np.zeros(len(voted), self._counts.dtype)
             filled[voted] = self._counts
             self._counts = filled
+        self._votes, self._annotators = _check_votes(votes, annotators, shape)
         for array in (
             self._classes,
             self._counts,
+            self._votes,
             self._matrix.indptr,
             self._matrix.indices,
             self._matrix.data,
@@ -252,13 +261,32 @@ class CandidateSets:
 
     @classmethod
     def from_votes(
-        cls, votes: Any, *, classes: Any = None, unlabelled: Unlabelled = "error"
+        cls,
+        votes: Any,
+        *,
+        classes: Any = None,
+        unlabelled: Unlabelled = "error",
+        annotators: Iterable[Any] | None = None,
     ) -> CandidateSets:
         """A column per annotator, each cell the label that annotator gave; missing cells allowed.
-        ``counts`` counts them.
+        ``counts`` counts them, ``votes`` keeps them; annotators are named as the columns of a
+        DataFrame.
         """
-        indptr, codes, classes = _read_votes(as_table(votes, ndim=2), classes)
-        return cls(indptr, codes, classes, np.ones(len(codes), np.int64), unlabelled=unlabelled)
+        if annotators is None and hasattr(votes, "columns"):
+            annotators = list(votes.columns)
+        cells = as_table(votes, ndim=2)
+        indptr, codes, classes = _read_votes(cells, classes)
+        by_annotator = np.full(cells.shape, -1, np.int32)
+        by_annotator[~missing(cells)] = codes
+        return cls(
+            indptr,
+            codes,
+            classes,
+            np.ones(len(codes), np.int64),
+            unlabelled=unlabelled,
+            votes=by_annotator,
+            annotators=annotators,
+        )
 
     @classmethod
     def from_counts(
@@ -305,6 +333,18 @@ class CandidateSets:
         from votes.
         """
         return self._counts
+
+    @property
+    def votes(self) -> np.ndarray | None:
+        """Position of each annotator's label, rows × annotators, -1 where there is none; None where
+        it is not known who voted.
+        """
+        return self._votes
+
+    @property
+    def annotators(self) -> tuple[str, ...]:
+        """The names of the columns of ``votes``."""
+        return self._annotators
 
     @property
     def sizes(self) -> np.ndarray:
@@ -361,7 +401,14 @@ class CandidateSets:
     def with_classes(self, classes: Any) -> CandidateSets:
         """The same sets over another label space, which must contain every candidate."""
         codes, classes = encode(self._classes[self.indices], self.rows, classes)
-        return type(self)(self.indptr, codes, classes, self._counts)
+        votes = self._votes
+        if votes is not None and len(self.indices):
+            place = np.full(len(self._classes) + 1, -1)  # the last is that of -1
+            place[self.indices] = codes
+            votes = place[votes]
+        return type(self)(
+            self.indptr, codes, classes, self._counts, votes=votes, annotators=self._annotators
+        )
 
     def describe(self) -> CandidateSummary:
         """Count set sizes, class frequencies and which classes are confused with which."""
@@ -409,7 +456,14 @@ class CandidateSets:
             picked = self._matrix[key]
             return type(self)(picked.indptr, picked.indices, self._classes)
         picked = sparse.csr_array((self._counts, self.indices, self.indptr), shape=self.shape)[key]
-        return type(self)(picked.indptr, picked.indices, self._classes, picked.data)
+        return type(self)(
+            picked.indptr,
+            picked.indices,
+            self._classes,
+            picked.data,
+            votes=None if self._votes is None else self._votes[key],
+            annotators=self._annotators,
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CandidateSets):
@@ -421,6 +475,8 @@ class CandidateSets:
             and np.array_equal(
                 np.asarray(self._counts), np.asarray(other._counts)
             )  # None equals None only
+            and np.array_equal(np.asarray(self._votes), np.asarray(other._votes))
+            and self._annotators == other._annotators
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -447,7 +503,8 @@ class CandidateSets:
         return f"<div><p>{escape(repr(self))}</p><table>{head}{''.join(rows)}</table>{more}</div>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.indptr, self.indices, self._classes, self._counts)
+        make = partial(type(self), votes=self._votes, annotators=self._annotators)
+        return make, (self.indptr, self.indices, self._classes, self._counts)
 
 
 @dataclass(frozen=True)
@@ -714,6 +771,36 @@ def _check_counts(counts: Any, indptr: np.ndarray) -> np.ndarray:
         )
     whole = np.all(counts == np.rint(counts))
     return np.asarray(counts, np.int64 if whole else float)
+
+
+def _check_votes(
+    votes: Any, annotators: Iterable[Any] | None, shape: tuple[int, int]
+) -> tuple[np.ndarray | None, tuple[str, ...]]:
+    """Votes as an array of our own, and the names of the annotators."""
+    if votes is None:
+        return None, ()
+    votes = np.array(as_array(votes, "votes"))
+    if votes.ndim != 2 or votes.dtype.kind not in "iu" or len(votes) != shape[0]:
+        raise CandidateError(
+            f"votes must be whole numbers, a row for each of the {shape[0]} rows and a column per "
+            f"annotator, not {votes.dtype} of shape {votes.shape}"
+        )
+    wrong = np.flatnonzero(((votes < -1) | (votes >= shape[1])).any(axis=1))
+    if len(wrong):
+        raise CandidateError(
+            f"votes are positions within 0..{shape[1] - 1}, or -1; others stand in row "
+            f"{first_few(wrong)}"
+        )
+    if annotators is None:
+        names = tuple(f"annotator {a + 1}" for a in range(votes.shape[1]))
+    else:
+        names = tuple(map(str, annotators))
+    if len(names) != votes.shape[1] or len(set(names)) < len(names):
+        raise CandidateError(
+            f"votes have {votes.shape[1]} columns: name each annotator, and each once; got "
+            f"{first_few(map(repr, names))}"
+        )
+    return votes.astype(np.int32), names
 
 
 def _indptr(owners: np.ndarray, n_rows: int) -> np.ndarray:

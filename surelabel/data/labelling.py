@@ -214,6 +214,8 @@ def read_labels(
             classes,
             np.ones(len(codes), np.int64) if counted else None,
             unlabelled="all",
+            votes=votes,
+            annotators=annotators,
         ),
         gold=known[first],
         votes=votes,

@@ -1,6 +1,7 @@
 from ._base import PartialLabelClassifier, WeightedPartialLabelClassifier
 from ._registry import Method, all_methods
 from .clpl import CLPLClassifier
+from .crowd import CrowdClassifier
 from .ipal import IPALClassifier
 from .lsbcmm import LSBCMMClassifier
 from .paloc import PALOCClassifier
@@ -17,6 +18,7 @@ from .weighted_candidates import WeightedCandidatesClassifier
 __all__ = [
     "SURECV",
     "CLPLClassifier",
+    "CrowdClassifier",
     "IPALClassifier",
     "LSBCMMClassifier",
     "Method",

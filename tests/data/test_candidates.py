@@ -329,10 +329,41 @@ def test_votes_are_counted():
     assert not sets.counts.flags.writeable
 
 
+def test_votes_keep_their_annotators():
+    sets = CandidateSets.from_votes(VOTES, unlabelled="all")
+    assert sets.votes.tolist() == [[1, 0, 1], [0, -1, -1], [2, 2, 0], [-1, -1, -1]]
+    assert sets.annotators == ("annotator 1", "annotator 2", "annotator 3")
+    assert not sets.votes.flags.writeable
+    assert sets[[2, 0]].votes.tolist() == [[2, 2, 0], [1, 0, 1]]
+    assert sets[[2, 0]] == CandidateSets.from_votes(VOTES[[2, 0]], classes=["a", "b", "c"])
+    wider = sets.with_classes(["c", "x", "b", "a"])
+    assert wider.votes.tolist() == [[2, 3, 2], [3, -1, -1], [0, 0, 3], [-1, -1, -1]]
+    assert pickle.loads(pickle.dumps(sets)) == sets
+    assert sets != CandidateSets.from_votes(VOTES[:, ::-1], unlabelled="all")
+    framed = CandidateSets.from_votes(pd.DataFrame(VOTES[:2], columns=["Ann", "Bo", "Cy"]))
+    assert framed.annotators == ("Ann", "Bo", "Cy")
+
+
+@pytest.mark.parametrize(
+    ("votes", "names", "message"),
+    [
+        ([[0], [2]], None, "row 1"),
+        ([[0]], None, "a row for each of the 2 rows"),
+        ([[0.5], [1.0]], None, "whole numbers"),
+        ([[0, 0], [1, 1]], ["a", "a"], "each once"),
+        ([[0, 0], [1, 1]], ["a"], "name each annotator"),
+    ],
+)
+def test_bad_votes_are_refused(votes, names, message):
+    with pytest.raises(CandidateError, match=message):
+        CandidateSets([0, 1, 2], [0, 1], ["a", "b"], [1, 1], votes=votes, annotators=names)
+
+
 @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array, pd.DataFrame])
 def test_counts_are_kept(convert):
     matrix = np.array([[1, 2, 0], [1, 0, 0], [1, 0, 2], [0, 0, 0]])
-    expected = CandidateSets.from_votes(VOTES, unlabelled="all")
+    voted = CandidateSets.from_votes(VOTES, unlabelled="all")
+    expected = CandidateSets(voted.indptr, voted.indices, voted.classes, voted.counts)
     sets = CandidateSets.from_counts(convert(matrix), classes=["a", "b", "c"], unlabelled="all")
     assert sets == expected
     with pytest.raises(CandidateError, match="row 3"):

@@ -1,0 +1,153 @@
+"""What is known of each annotator: how often right, what kind of mistakes, whose copy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse.csgraph import connected_components
+from scipy.special import betaincinv
+
+from ..solvers.crowds import CrowdFit
+
+#: Votes below which nothing is said of an annotator's kind.
+FEW_VOTES = 10
+#: Share of votes for one class from which on an annotator is called constant.
+CONSTANT = 0.95
+#: Agreement with the truth beyond chance below which votes are called random.
+RANDOM = 0.2
+#: Dependence from which on two annotators are called copies.
+COPIES = 0.5
+
+
+@dataclass(frozen=True)
+class Annotator:
+    """One annotator, as the votes and features of all rows show them.
+
+    Attributes
+    ----------
+    name : str
+        The annotator.
+    n_votes : int
+        Number of votes.
+    accuracy : float
+        Expected share of right votes (NaN without votes).
+    interval : tuple of (float, float)
+        Where the accuracy is with probability 0.9.
+    agreement : float
+        Share of the votes that are the label chosen (NaN without votes).
+    confusion : ndarray of shape (l, l)
+        Probabilities of a vote (column) given the truth (row).
+    weight : float
+        How much a vote counts beside an independent one: 1/k for each of k copies.
+    kind : {"usual", "few votes", "constant", "random", "inverts", "wrong"}
+        "constant": the same label always; "random": the votes tell next to nothing; "inverts": two
+        labels are named for each other; "wrong": right less often than by chance.
+    labels : tuple
+        The label of a constant annotator; the two labels that are inverted.
+    copies : tuple of str
+        Annotators whose votes are probably copies of these, or these of theirs.
+    """
+
+    name: str
+    n_votes: int
+    accuracy: float
+    interval: tuple[float, float]
+    agreement: float
+    confusion: np.ndarray
+    weight: float
+    kind: str
+    labels: tuple[Any, ...]
+    copies: tuple[str, ...]
+
+    @property
+    def remark(self) -> str:
+        """What is out of the ordinary, in words; empty if nothing is."""
+        about = {
+            "constant": "always says {0}",
+            "random": "answers at random",
+            "inverts": "inverts {0} and {1}",
+            "wrong": "is wrong more often than by chance",
+        }
+        parts = [about[self.kind].format(*self.labels)] if self.kind in about else []
+        parts += [f"same votes as {', '.join(self.copies)}"] if self.copies else []
+        return "; ".join(parts)
+
+
+def describe_annotators(
+    votes: np.ndarray, names: Sequence[str], classes: np.ndarray, fit: CrowdFit
+) -> list[Annotator]:
+    """Every annotator, in the order of the columns.
+
+    Parameters
+    ----------
+    votes : ndarray of shape (m, annotators)
+        Positions of classes, -1 where there is no vote.
+    names : sequence of str
+        The annotators.
+    classes : ndarray of shape (l,)
+        The label space.
+    fit : CrowdFit
+        What was found.
+
+    Returns
+    -------
+    list of Annotator
+    """
+    best = fit.posterior.argmax(axis=1)
+    if fit.dependence.size:
+        _, group = connected_components(fit.dependence > COPIES, directed=False)
+    else:
+        group = np.arange(len(names))
+    found = []
+    for a, name in enumerate(names):
+        rows = np.flatnonzero(votes[:, a] >= 0)
+        vote, n = votes[rows, a], len(rows)
+        right = float(fit.posterior[rows, vote].sum())
+        kind, labels = _kind(vote, fit.posterior[rows], fit.confusion[a])
+        others = [other for b, other in enumerate(names) if group[b] == group[a] and b != a]
+        low, high = betaincinv(right + 0.5, n - right + 0.5, (0.05, 0.95))
+        found.append(
+            Annotator(
+                name=name,
+                n_votes=n,
+                accuracy=right / n if n else float("nan"),
+                interval=(float(low), float(high)),
+                agreement=float(np.mean(vote == best[rows])) if n else float("nan"),
+                confusion=fit.confusion[a],
+                weight=float(fit.weight[a]),
+                kind=kind,
+                labels=tuple(classes[list(labels)].tolist()),
+                copies=tuple(others),
+            )
+        )
+    return found
+
+
+def _kind(
+    vote: np.ndarray, posterior: np.ndarray, confusion: np.ndarray
+) -> tuple[str, tuple[int, ...]]:
+    """The kind, and the positions of the classes that it is about."""
+    n, n_classes = posterior.shape
+    if n < FEW_VOTES:
+        return "few votes", ()
+    votes = np.bincount(vote, minlength=n_classes) / n
+    truths = posterior.mean(axis=0)
+    constant = int(votes.argmax())
+    if votes[constant] >= CONSTANT and truths[constant] < votes[constant] - 0.1:
+        return "constant", (constant,)
+    met = truths * n >= FEW_VOTES / 2
+    swapped = (confusion > 0.5) & (confusion.T > 0.5) & met & met[:, None]
+    swapped &= ~np.eye(n_classes, dtype=bool)
+    if swapped.any():
+        first, second = (int(place[0]) for place in np.nonzero(swapped))
+        return "inverts", (first, second)
+    # Cohen's kappa of the votes and the truth, and its standard error.
+    right, chance = posterior[np.arange(n), vote].mean(), votes @ truths
+    beyond = (right - chance) / max(1 - chance, 1e-6)
+    error = np.sqrt(right * (1 - right) / n) / max(1 - chance, 1e-6)
+    if beyond + 2 * error < 0:
+        return "wrong", ()
+    return ("random", ()) if beyond < RANDOM else ("usual", ())

@@ -1,0 +1,222 @@
+"""Models of the features for soft labels, whose outputs for a training row left that row out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+from sklearn.utils.validation import has_fit_parameter
+
+from ..solvers.confidence import CandidateBlocks
+from ..solvers.crowds import fit_sharpness
+from ..solvers.dual import DualModel
+from ..solvers.features import Landmarks
+from ..solvers.kernels import distances, exponentiate, gamma_of, kernel_matrix
+from ..solvers.peers import without_row
+from ..solvers.primal import PrimalModel
+from ..solvers.scale import softmax
+from ..solvers.scalings import learn_scaling, rescale
+
+#: Scaling and kernel of the models that are averaged.
+BANK = (("standard", "rbf"), ("standard", "laplacian"), ("rank", "laplacian"))
+BETAS = (0.01, 0.1, 1.0)
+LANDMARKS = 500  # of a model of many rows
+FOLDS = 5
+FLOOR = 1e-3  # probabilities of a classifier below this count as this
+
+
+@dataclass(frozen=True)
+class PeerKernel:
+    """One kernel model.
+
+    Attributes
+    ----------
+    scaling, kernel, beta : str, str, float
+        The model.
+    likelihood : float
+        Mean log-likelihood of a row's votes, with its outputs.
+    """
+
+    scaling: str
+    kernel: str
+    beta: float
+    likelihood: float
+
+
+class KernelRidge:
+    """Kernel ridge regression on probabilities of the classes, in closed form without the row.
+
+    Parameters
+    ----------
+    X : ndarray of shape (m, n)
+        The rows, rescaled.
+    kernel : {"rbf", "laplacian"}
+        The kernel; its width is the mean distance.
+    beta : float
+        The regularisation β.
+    n_classes : int
+        Number of classes.
+    landmarks : ndarray of int, default=None
+        Rows that stand for all; by default the model is exact.
+    D : ndarray, default=None
+        ``distances(kernel, X)`` where they are at hand.
+    """
+
+    def __init__(
+        self,
+        X: np.ndarray,
+        kernel: str,
+        beta: float,
+        n_classes: int,
+        landmarks: np.ndarray | None = None,
+        D: np.ndarray | None = None,
+    ) -> None:
+        m = len(X)
+        self._blocks = CandidateBlocks(
+            np.arange(m + 1) * n_classes, np.tile(np.arange(n_classes), m), n_classes, None, X.dtype
+        )
+        self.points = X if landmarks is None else X[landmarks]
+        D = distances(kernel, self.points) if D is None else D
+        self.gamma = gamma_of(kernel, "mean_distance", 1.0, self.points, D, None)
+        self._map = None
+        if landmarks is None:
+            self._model: Any = DualModel(exponentiate(D.copy(), self.gamma), beta, self._blocks)
+        else:
+            self._map = Landmarks(self.points, partial(kernel_matrix, kernel, gamma=self.gamma))
+            self._model = PrimalModel(self._map(X), beta, self._blocks)
+        self._leverage = self._model.leverage()[:, None]
+
+    def __call__(self, posterior: np.ndarray) -> np.ndarray:
+        """Outputs of the rows by the model that was fitted to the probabilities of the others."""
+        P = posterior.astype(self.points.dtype)
+        return without_row(P, self._model.outputs(self._entries(P)), self._leverage)
+
+    def coefficients(self, posterior: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Coefficients of the kernel values with ``points`` (points × l), and the intercept."""
+        entries = self._entries(posterior.astype(self.points.dtype))
+        (A,), (b,) = self._model.coefficients(entries[None])
+        return (A if self._map is None else self._map.dual(A)), b
+
+    def _entries(self, P: np.ndarray) -> np.ndarray:
+        return np.asarray(P[self._blocks.rows, self._blocks.columns])
+
+
+class KernelPeers:
+    """The mean of several kernel models, as ``class_model`` of
+    :func:`~surelabel.solvers.crowds.alternate_crowd`.
+
+    Parameters
+    ----------
+    X : ndarray of shape (m, n)
+        The rows.
+    kernels : iterable of PeerKernel
+        The models.
+    n_classes : int
+        Number of classes.
+    landmarks : ndarray of int, default=None
+        Rows that stand for all; by default the models are exact.
+    """
+
+    def __init__(
+        self,
+        X: np.ndarray,
+        kernels: Iterable[PeerKernel],
+        n_classes: int,
+        landmarks: np.ndarray | None = None,
+    ) -> None:
+        self.kernels = list(kernels)
+        self.scalings = [learn_scaling(k.scaling, X) for k in self.kernels]
+        self.models = [
+            KernelRidge(rescale(k.scaling, learned, X), k.kernel, k.beta, n_classes, landmarks)
+            for k, learned in zip(self.kernels, self.scalings, strict=True)
+        ]
+        self.sharpness = 1.0
+
+    def __call__(self, posterior: np.ndarray, evidence: np.ndarray) -> np.ndarray:
+        """Log-probabilities of the classes."""
+        outputs = np.mean([model(posterior) for model in self.models], axis=0)
+        self.sharpness, _ = fit_sharpness(outputs, evidence)
+        return np.asarray(np.log(softmax(self.sharpness * outputs)))
+
+
+class KernelBank:
+    """All kernels with all β, from which those are taken that make the votes most likely.
+
+    Parameters
+    ----------
+    X : ndarray of shape (m, n)
+        The rows that choose.
+    n_classes : int
+        Number of classes.
+    """
+
+    def __init__(self, X: np.ndarray, n_classes: int) -> None:
+        self._models = {}
+        for scaling, kernel in BANK:
+            Z = rescale(scaling, learn_scaling(scaling, X), X)
+            D = distances(kernel, Z)
+            for beta in BETAS:
+                self._models[scaling, kernel, beta] = KernelRidge(
+                    Z, kernel, beta, n_classes, None, D
+                )
+
+    def choose(self, posterior: np.ndarray, evidence: np.ndarray) -> list[PeerKernel]:
+        """Of every kernel its best β, best first."""
+        found = [
+            PeerKernel(*name, fit_sharpness(model(posterior), evidence)[1] / len(posterior))
+            for name, model in self._models.items()
+        ]
+        best = {(k.scaling, k.kernel): k for k in sorted(found, key=lambda k: k.likelihood)}
+        return sorted(best.values(), key=lambda k: -k.likelihood)
+
+
+class CrossFitted:
+    """A scikit-learn classifier, fitted to the rows of other folds.
+
+    Parameters
+    ----------
+    X : array of shape (m, n)
+        The rows.
+    estimator : classifier
+        Has ``predict_proba``. It gets each row once per class that is possible for it, with the
+        probability as its weight; without ``sample_weight``, once with its most probable class.
+    n_classes : int
+        Number of classes.
+    """
+
+    def __init__(self, X: Any, estimator: Any, n_classes: int) -> None:
+        self._X, self._estimator, self._n_classes = X, estimator, n_classes
+        folds = KFold(min(FOLDS, X.shape[0]), shuffle=True, random_state=0)
+        self._folds = list(folds.split(np.empty(X.shape[0])))
+        self.sharpness = 1.0
+
+    def __call__(self, posterior: np.ndarray, evidence: np.ndarray) -> np.ndarray:
+        """Log-probabilities of the classes."""
+        outputs = np.empty(posterior.shape)
+        for train, test in self._folds:
+            model = self.fit(posterior, train)
+            outputs[test] = class_outputs(model, self._X[test], self._n_classes)
+        self.sharpness, _ = fit_sharpness(outputs, evidence)
+        return np.asarray(np.log(softmax(self.sharpness * outputs)))
+
+    def fit(self, posterior: np.ndarray, rows: np.ndarray | None = None) -> Any:
+        """The classifier fitted to these rows, by default to all."""
+        rows = np.arange(len(posterior)) if rows is None else rows
+        model = clone(self._estimator)
+        if not has_fit_parameter(model, "sample_weight"):
+            return model.fit(self._X[rows], posterior[rows].argmax(axis=1))
+        # What is hardly possible only costs time.
+        which, labels = np.nonzero(posterior[rows] >= min(0.02, 0.5 / self._n_classes))
+        return model.fit(self._X[rows[which]], labels, sample_weight=posterior[rows[which], labels])
+
+
+def class_outputs(model: Any, X: Any, n_classes: int) -> np.ndarray:
+    """Log-probabilities of all classes by a classifier that knows some of them."""
+    proba = np.zeros((X.shape[0], n_classes))
+    proba[:, model.classes_] = model.predict_proba(X)
+    return np.asarray(np.log(np.maximum(proba, FLOOR)))

@@ -1,0 +1,288 @@
+"""Votes of annotators and features together: who is reliable, and which label is right."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+from scipy.special import softmax
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils.validation import check_is_fitted
+
+from ..data.candidates import CandidateSets, as_candidates
+from ..exceptions import CandidateError, InputError
+from ..solvers.crowds import WARM, CrowdFit, Tally, alternate_crowd, more_often_wrong
+from ..solvers.kernels import kernel_matrix
+from ..solvers.scalings import rescale
+from ._annotators import Annotator, describe_annotators
+from ._base import PartialLabelClassifier, check_inner
+from ._peer_models import CrossFitted, KernelBank, KernelPeers, class_outputs
+
+SAMPLE = 800  # rows that choose
+EXACT_ROWS = 3000  # from here on the best kernel alone is used, by landmarks
+LANDMARKS = 500
+CELLS = 2**22  # kernel values at a time
+
+
+class CrowdClassifier(PartialLabelClassifier):
+    """Learns from the votes of annotators and from the features, each telling how far to trust the
+    other.
+
+    Every annotator has a confusion matrix. The probability of a label is what a model of the
+    features, which has not seen the row, says of it, times the probabilities of all votes for the
+    row if the label is the truth; the model is fitted to these probabilities, and so are the
+    matrices, until nothing changes. So votes of somebody who always says the same or anything at
+    all weigh nothing, votes of somebody who is wrong on purpose count against what they say, and
+    copies of each other count as one. The label may be one that nobody voted for.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        The model of the features: any scikit-learn classifier with ``predict_proba``, fitted on
+        five folds to judge the rows of the others. None is the mean of three kernel ridge
+        regressions, whose outputs without the row have a closed form.
+    max_iter : int, default=30
+        Number of iterations at most.
+    tol : float, default=2e-3
+        Stop when ``‖ΔP‖_F / √m`` falls to this.
+    random_state : int, default=0
+        Of the rows that choose β (800), and of the landmarks beyond 3000 rows.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (l,)
+        The label space.
+    confidence_ : csr_array of shape (m, l)
+        Probability of every label of the training rows, given votes and features.
+    transduction_ : ndarray of shape (m,)
+        The most probable label of each training row.
+    loo_proba_ : ndarray of shape (m, l)
+        What the features alone say of each training row, by a model that did not learn from it.
+    annotators_ : list of Annotator
+        Each annotator's accuracy with an interval, confusion matrix, kind and copies.
+    kernels_ : list of dict
+        The kernels that are averaged: ``scaling``, ``kernel``, ``gamma``, ``beta``.
+    scale_ : float
+        ``predict_proba`` is the softmax of ``scale_`` times the outputs: the factor that makes the
+        votes most likely.
+    estimator_ : classifier
+        The fitted ``estimator``, where one was given.
+    n_iter_, converged_
+        Number of iterations, and whether the change fell to ``tol``.
+
+    See Also
+    --------
+    surelabel.solvers.crowds : The equations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from surelabel import CandidateSets, CrowdClassifier
+    >>> X = np.array([[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]])
+    >>> votes = [["a", "a"], ["a", "b"], ["a", "a"], ["b", "b"], ["b", "a"], ["b", "b"]]
+    >>> model = CrowdClassifier().fit(X, CandidateSets.from_votes(votes))
+    >>> model.transduction_.tolist()
+    ['a', 'a', 'a', 'b', 'b', 'b']
+    >>> [annotator.agreement for annotator in model.annotators_][0]
+    1.0
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": [HasMethods(["fit", "predict_proba"]), None],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    annotators_: list[Annotator]
+
+    def __init__(
+        self,
+        estimator: BaseEstimator | None = None,
+        *,
+        max_iter: int = 30,
+        tol: float = 2e-3,
+        random_state: Any = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, known: Any = None) -> Self:
+        """Learn from instances and the votes for their labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, n) or None
+            The instances; None, or without columns, if there are votes alone.
+        y : CandidateSets with votes, or labels
+            The votes, as :meth:`CandidateSets.from_votes` reads them. One label per instance is one
+            annotator.
+        known : array-like of shape (m,), default=None
+            The true label where it is known, a missing value (None, NaN, "") elsewhere.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        check_inner(self.estimator)
+        if y is None:
+            raise CandidateError("CrowdClassifier requires y to be passed, but it is None")
+        candidates = as_candidates(y)
+        X = self._validate_rows(X, candidates)
+        votes, names = _votes_of(candidates)
+        l = candidates.shape[1]
+        if l < 2:
+            raise CandidateError(
+                f"there is one class only ({candidates.classes.tolist()[0]!r}): a classifier needs "
+                "more than one class to tell apart"
+            )
+        self.classes_ = candidates.classes
+        truth = _known_classes(known, candidates)
+        stop: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
+        if X is None:
+            peers: Any = None
+            fit = alternate_crowd(votes, l, known=truth, **stop)
+        else:
+            said = alternate_crowd(votes, l, known=truth, max_iter=WARM)
+            if self.estimator is None:
+                peers, start = self._kernel_peers(X, votes, truth, said)
+            else:
+                peers, start = CrossFitted(X, self.estimator, l), said.posterior
+            fit = alternate_crowd(votes, l, peers, start=start, known=truth, **stop)
+        if more_often_wrong(fit) and not np.any(truth >= 0):
+            turned = fit.posterior[:, ::-1]
+            fit = alternate_crowd(votes, l, peers, start=turned, known=truth, **stop)
+        self.loo_proba_ = np.exp(fit.log_prior)
+        self.n_iter_, self.converged_ = fit.n_iter, fit.converged
+        self.annotators_ = describe_annotators(votes, names, self.classes_, fit)
+        self.confidence_ = sparse.csr_array(fit.posterior)
+        self.transduction_ = self.classes_[fit.posterior.argmax(axis=1)]
+        self._set_model(peers, fit)
+        return self
+
+    def _validate_rows(self, X: Any, candidates: CandidateSets) -> Any:
+        """The features as an array; None where there are none."""
+        if X is None or np.shape(X)[1:] == (0,):
+            self.n_features_in_ = 0
+            rows = len(candidates) if X is None else len(X)
+            X = None
+        else:
+            X = self._validate_X(X, reset=True)
+            rows = X.shape[0]
+        if rows != len(candidates):
+            raise CandidateError(
+                f"X has {rows} rows but y has {len(candidates)}: they must be the same instances"
+            )
+        return X
+
+    def _kernel_peers(
+        self, X: np.ndarray, votes: np.ndarray, truth: np.ndarray, said: CrowdFit
+    ) -> tuple[KernelPeers, np.ndarray]:
+        """The models with their β, and the probabilities of all rows to start from."""
+        m, l = said.posterior.shape
+        rng = np.random.default_rng(self.random_state)
+        drawn = np.sort(rng.permutation(m)[:SAMPLE])
+        sample, ballots, known = X[drawn], votes[drawn], truth[drawn]
+        posterior, evidence = said.posterior[drawn], said.evidence[drawn]
+        bank = KernelBank(sample, l)
+        for _ in range(2):
+            kernels = bank.choose(posterior, evidence)
+            peers = KernelPeers(sample, kernels, l)
+            fit = alternate_crowd(ballots, l, peers, start=posterior, known=known, max_iter=3)
+            posterior, evidence = fit.posterior, fit.evidence
+        kernels = bank.choose(posterior, evidence)
+        if m <= EXACT_ROWS:
+            peers = KernelPeers(X, kernels, l)
+        else:
+            peers = KernelPeers(X, kernels[:1], l, np.sort(rng.permutation(m)[:LANDMARKS]))
+        if m <= SAMPLE:
+            return peers, posterior
+        everywhere = Tally(votes, l).evidence(fit.confusion, fit.weight)
+        return peers, softmax(np.log(posterior.mean(axis=0)) + everywhere, axis=1)
+
+    def _set_model(self, peers: KernelPeers | CrossFitted | None, fit: CrowdFit) -> None:
+        """What predicts: fitted to the probabilities of the training rows."""
+        self.kernels_: list[dict[str, Any]] = []
+        if peers is None:
+            self.scale_ = 1.0
+            self.intercept_ = fit.log_prior[0].copy()
+        elif isinstance(peers, CrossFitted):
+            self.scale_ = peers.sharpness
+            self.estimator_ = peers.fit(fit.posterior)
+        else:
+            self.scale_ = peers.sharpness
+            self.scalings_ = peers.scalings
+            self.points_ = [model.points for model in peers.models]
+            fitted = [model.coefficients(fit.posterior) for model in peers.models]
+            self.dual_coefs_ = [A / len(fitted) for A, _ in fitted]
+            self.intercept_ = np.mean([b for _, b in fitted], axis=0)
+            self.kernels_ = [
+                {
+                    "scaling": kernel.scaling,
+                    "kernel": kernel.kernel,
+                    "gamma": model.gamma,
+                    "beta": kernel.beta,
+                }
+                for kernel, model in zip(peers.kernels, peers.models, strict=True)
+            ]
+
+    def _fit(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        raise NotImplementedError  # fit does it all: votes are no candidate sets
+
+    def _scores(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        if self.n_features_in_ == 0 and np.shape(X)[1:] in ((), (0,)):
+            rows = 0 if X is None else len(X)
+            return np.tile(self.intercept_, (rows, 1))
+        return super()._scores(X)
+
+    def _outputs(self, X: np.ndarray) -> np.ndarray:
+        if not self.kernels_:
+            return class_outputs(self.estimator_, X, len(self.classes_))
+        step = max(1, CELLS // max(len(points) for points in self.points_))
+        parts = [self._block_outputs(X[start : start + step]) for start in range(0, len(X), step)]
+        return np.concatenate(parts)
+
+    def _block_outputs(self, X: np.ndarray) -> np.ndarray:
+        total = np.tile(self.intercept_, (len(X), 1))
+        for kernel, learned, points, coefficients in zip(
+            self.kernels_, self.scalings_, self.points_, self.dual_coefs_, strict=True
+        ):
+            Z = rescale(kernel["scaling"], learned, X)
+            total += (
+                kernel_matrix(kernel["kernel"], Z, points, gamma=kernel["gamma"]) @ coefficients
+            )
+        return total
+
+    def _probabilities(self, scores: np.ndarray) -> np.ndarray:
+        return np.asarray(softmax(self.scale_ * scores, axis=1))
+
+
+def _votes_of(candidates: CandidateSets) -> tuple[np.ndarray, tuple[str, ...]]:
+    """The votes by annotator; certain labels are those of one annotator."""
+    if candidates.votes is not None:
+        if not np.any(candidates.votes >= 0):
+            raise CandidateError("nobody voted: there is nothing to learn from")
+        return candidates.votes, candidates.annotators
+    if np.all(candidates.sizes == 1):
+        return candidates.indices[:, None], ("annotator 1",)
+    raise CandidateError(
+        "CrowdClassifier learns from votes whose annotators are known, and these are candidate "
+        "sets: use CandidateSets.from_votes, or PUREClassifier for sets"
+    )
+
+
+def _known_classes(known: Any, candidates: CandidateSets) -> np.ndarray:
+    """Position of the known class of every row, -1 where it is not known."""
+    if known is None:
+        return np.full(len(candidates), -1)
+    sets = CandidateSets.from_labels(known, classes=candidates.classes, unlabelled="all")
+    if len(sets) != len(candidates):
+        raise InputError(f"known has {len(sets)} labels for {len(candidates)} rows")
+    return np.where(sets.sizes == 1, sets.indices[sets.indptr[:-1]], -1)

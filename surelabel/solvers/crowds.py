@@ -1,0 +1,411 @@
+"""Votes of annotators: who is right how often, who copies whom, and what the votes say of each row.
+
+Votes ``y_ia`` are taken to be drawn from a confusion matrix of the annotator, ``C_a[z, v]``: the
+probability of the vote ``v`` if ``z`` is the truth. With a chance ``f_i(z)`` of every class before
+the votes are seen, the truth of row ``i`` has
+
+    p_i(z) ∝ f_i(z) Π_a C_a[z, y_ia]^(w_a).
+
+Dawid and Skene (1979) alternate this with ``C_a[z, v] ∝ Σ_i p_i(z) [y_ia = v]`` and ``f`` the mean
+of ``p``, all weights 1. Three things are added here.
+
+*Few votes.* ``C_a`` is drawn to a simple matrix of the same annotator, ``α_a I + (1 - α_a) 1π_aᵀ``:
+who knows the truth with probability ``α_a``, and otherwise names a class by the habit ``π_a`` (the
+model of MACE, Hovy et al. 2013). ``α_a`` itself is drawn to that of all annotators. Somebody who
+says the same of every row, or anything, has ``α_a = 0``, and the votes tell nothing. How strongly
+it is drawn, the evidence of the counts decides (Dirichlet-multinomial).
+
+*Copies.* If ``a`` and ``b`` agree on a share ``o`` of their common rows where independent votes
+would on ``e``, their dependence is ``ρ = (o - e) / (1 - e)``: 1 for a copy. Votes weigh
+``w_a = 1 / (1 + Σ_b ρ_ab)``, so that ``k`` copies count as one. At the start, when the truth is not
+known, agreement far beyond chance counts as dependence (Cohen's kappa): so copies cannot outvote
+the others, and who is simply good is found to be so afterwards.
+
+*Features.* ``f_i`` may come from a classifier that did not learn from row ``i``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.special import gammaln, softmax
+
+#: Votes that all annotators together count for in what one of them knows.
+POOLING = 4.0
+#: Votes that the simple matrix may count for in each row of an annotator's matrix.
+STRENGTHS = (2.0, 5.0, 10.0, 20.0, 50.0, 200.0)
+#: Common rows from which on two annotators are compared.
+COMMON_ROWS = 10
+#: Agreement beyond chance that looks like copying before anything is known of the truth.
+LIKE_COPIES = 0.7
+#: Annotators who are compared with each other; the pairs of more would take too long.
+COMPARED = 1000
+#: Iterations after which the weights of the votes stay as they are.
+SETTLED = 10
+#: Iterations from the shares of votes in which the weights are those of the start.
+WARM = 6
+#: Factors of outputs that are tried.
+SHARPNESS = np.geomspace(0.5, 64, 15)
+SMALLEST = 1e-6  # probability in a confusion matrix
+
+
+@dataclass(frozen=True)
+class CrowdFit:
+    """What the votes were found to say.
+
+    Attributes
+    ----------
+    posterior : ndarray of shape (m, l)
+        Probabilities of the classes of every row.
+    confusion : ndarray of shape (annotators, l, l)
+        ``C_a``: a row for each truth, a column for each vote.
+    knows : ndarray of shape (annotators,)
+        ``α_a``.
+    dependence : ndarray of shape (annotators, annotators)
+        ``ρ``, less two standard errors, 0 at least.
+    weight : ndarray of shape (annotators,)
+        ``w_a``.
+    evidence : ndarray of shape (m, l)
+        ``Σ_a w_a log C_a[z, y_ia]``.
+    log_prior : ndarray of shape (m, l)
+        ``log f``.
+    n_iter : int
+        Iterations.
+    converged : bool
+        Whether the change fell to the tolerance.
+    """
+
+    posterior: np.ndarray
+    confusion: np.ndarray
+    knows: np.ndarray
+    dependence: np.ndarray
+    weight: np.ndarray
+    evidence: np.ndarray
+    log_prior: np.ndarray
+    n_iter: int
+    converged: bool
+
+
+class Tally:
+    """Votes, ready to be counted.
+
+    Parameters
+    ----------
+    votes : ndarray of shape (m, annotators)
+        Positions of classes, -1 where there is no vote.
+    n_classes : int
+        Number of classes ``l``.
+    """
+
+    def __init__(self, votes: np.ndarray, n_classes: int) -> None:
+        self.n_rows, self.n_annotators = votes.shape
+        self.n_classes = n_classes
+        rows, who = np.nonzero(votes >= 0)
+        place = (rows, who * n_classes + votes[rows, who])
+        shape = (self.n_rows, self.n_annotators * n_classes)
+        self._cast = sparse.csr_array((np.ones(len(rows)), place), shape=shape)
+        self._voted = sparse.csr_array((np.ones(len(rows)), (rows, who)), shape=votes.shape)
+
+    def counts(self, posterior: np.ndarray) -> np.ndarray:
+        """``Σ_i p_i(z) [y_ia = v]``, annotators × truths × votes."""
+        shape = (self.n_annotators, self.n_classes, self.n_classes)
+        return np.asarray(self._cast.T @ posterior).reshape(shape).transpose(0, 2, 1)
+
+    def evidence(self, confusion: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """``Σ_a w_a log C_a[z, y_ia]``, rows × truths."""
+        logs = weight[:, None, None] * np.log(confusion).transpose(0, 2, 1)
+        return np.asarray(self._cast @ logs.reshape(-1, self.n_classes))
+
+    def shares(self, weight: np.ndarray) -> np.ndarray:
+        """Share of the weighted votes that each class has in each row; even without any."""
+        each = np.kron(weight[:, None], np.eye(self.n_classes))
+        total = np.asarray(self._cast @ each)
+        sums = total.sum(axis=1, keepdims=True)
+        even = np.full_like(total, 1 / self.n_classes)
+        return np.divide(total, sums, out=even, where=sums > 0)
+
+    def common(self, row_weight: np.ndarray | None = None) -> np.ndarray:
+        """Number of rows (or sum of their weights) that two annotators both voted on."""
+        voted = self._voted if row_weight is None else self._voted * row_weight[:, None]
+        return np.asarray((self._voted.T @ voted).toarray())
+
+    def same(self) -> np.ndarray:
+        """Number of rows on which two annotators gave the same vote."""
+        both = np.zeros((self.n_annotators, self.n_annotators))
+        for label in range(self.n_classes):
+            cast = self._cast[:, label :: self.n_classes]
+            both += (cast.T @ cast).toarray()
+        return both
+
+    def frequencies(self) -> np.ndarray:
+        """Share of each class among the votes of each annotator."""
+        counts = np.asarray(self._cast.sum(axis=0)).reshape(self.n_annotators, self.n_classes)
+        return counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+
+
+def majority(votes: np.ndarray, n_classes: int) -> np.ndarray:
+    """Share of the votes that each class has in each row; even where there are none.
+
+    Parameters
+    ----------
+    votes : ndarray of shape (m, annotators)
+        Positions of classes, -1 where there is no vote.
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    ndarray of shape (m, l)
+    """
+    return Tally(votes, n_classes).shares(np.ones(votes.shape[1]))
+
+
+def dawid_skene(
+    votes: np.ndarray, n_classes: int, *, max_iter: int = 100, tol: float = 1e-5
+) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities of the classes and confusion matrices, as Dawid and Skene have them.
+
+    Parameters
+    ----------
+    votes : ndarray of shape (m, annotators)
+        Positions of classes, -1 where there is no vote.
+    n_classes : int
+        Number of classes.
+    max_iter : int, default=100
+        Number of iterations at most.
+    tol : float, default=1e-5
+        It ends when no probability changes by more.
+
+    Returns
+    -------
+    posterior : ndarray of shape (m, l)
+    confusion : ndarray of shape (annotators, l, l)
+        Even rows for classes that an annotator never met.
+
+    References
+    ----------
+    A. P. Dawid and A. M. Skene. Maximum likelihood estimation of observer error-rates using the EM
+    algorithm. Applied Statistics 28(1), 1979.
+    """
+    tally, weight = Tally(votes, n_classes), np.ones(votes.shape[1])
+    posterior = tally.shares(weight)
+    for _ in range(max_iter):
+        counts = tally.counts(posterior)
+        met = counts.sum(axis=2, keepdims=True)
+        confusion = np.full_like(counts, 1 / n_classes)
+        np.divide(counts, met, out=confusion, where=met > 0)
+        with np.errstate(divide="ignore"):
+            prior = np.log(posterior.mean(axis=0))
+        evidence = tally.evidence(np.maximum(confusion, np.finfo(float).tiny), weight)
+        before, posterior = posterior, softmax(prior + evidence, axis=1)
+        if np.abs(posterior - before).max() <= tol:
+            break
+    return posterior, confusion
+
+
+def confusion_matrices(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Each annotator's matrix, drawn to a simple one of the same annotator.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (annotators, l, l)
+        Votes (last axis) by truth.
+
+    Returns
+    -------
+    confusion : ndarray of shape (annotators, l, l)
+    knows : ndarray of shape (annotators,)
+        ``α_a``.
+    """
+    simple, knows = _simple_matrices(counts)
+    met = counts.sum(axis=2)
+    evidence = [
+        np.sum(gammaln(strength) - gammaln(strength + met))
+        + np.sum(gammaln(strength * simple + counts) - gammaln(strength * simple))
+        for strength in STRENGTHS
+    ]
+    strength = STRENGTHS[int(np.argmax(evidence))]
+    return (counts + strength * simple) / (met[:, :, None] + strength), knows
+
+
+def _simple_matrices(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``α_a I + (1 - α_a) 1π_aᵀ`` by expectation-maximisation, and ``α_a``."""
+    n_classes = counts.shape[1]
+    total, votes = counts.sum(axis=(1, 2)), counts.sum(axis=1)
+    right = np.einsum("akk->ak", counts)
+    knows = np.clip(right.sum(axis=1) / np.maximum(total, 1), 0.05, 0.95)
+    usual = (votes.sum(axis=0) + 1) / (votes.sum() + n_classes)
+    habit = np.tile(usual, (len(counts), 1))
+    for _ in range(20):
+        # Of the votes that are right, this share was known and not hit by habit.
+        known = right * (knows / (knows + (1 - knows) * habit.T)).T
+        # Somebody who never errs, or never knows, is not taken for the rule.
+        together = np.clip(knows @ total / max(total.sum(), 1), 0.3, 0.95)
+        knows = (known.sum(axis=1) + POOLING * together) / (total + POOLING)
+        guessed = votes - known
+        habit = (guessed + usual) / (guessed.sum(axis=1, keepdims=True) + 1)
+    simple = knows[:, None, None] * np.eye(n_classes) + (1 - knows)[:, None, None] * habit[:, None]
+    return np.maximum(simple, SMALLEST), knows
+
+
+def chance_dependence(tally: Tally) -> np.ndarray:
+    """Agreement of two annotators beyond chance (Cohen's kappa) where it looks like copying; else
+    0.
+    """
+    frequency = tally.frequencies()
+    found = _dependence(tally, frequency @ frequency.T)
+    return np.where(found > LIKE_COPIES, found, 0)
+
+
+def dependence(tally: Tally, posterior: np.ndarray, confusion: np.ndarray) -> np.ndarray:
+    """``ρ`` of two annotators, less two standard errors: agreement beyond that of independent
+    votes.
+
+    Parameters
+    ----------
+    tally : Tally
+        The votes.
+    posterior : ndarray of shape (m, l)
+        Probabilities of the classes.
+    confusion : ndarray of shape (annotators, l, l)
+        The confusion matrices.
+
+    Returns
+    -------
+    ndarray of shape (annotators, annotators)
+        0 on the diagonal, and where fewer than 10 rows are common.
+    """
+    expected = np.zeros((tally.n_annotators, tally.n_annotators))
+    for truth in range(tally.n_classes):
+        expected += tally.common(posterior[:, truth]) * (
+            confusion[:, truth] @ confusion[:, truth].T
+        )
+    return _dependence(tally, expected / np.maximum(tally.common(), 1))
+
+
+def _dependence(tally: Tally, expected: np.ndarray) -> np.ndarray:
+    """``(o - e - 2 s) / (1 - e)`` of every pair."""
+    common = tally.common()
+    observed = tally.same() / np.maximum(common, 1)
+    likely = (observed * common + 1) / (common + 2)
+    error = np.sqrt(likely * (1 - likely) / np.maximum(common, 1))
+    rest = np.maximum(1 - expected, SMALLEST)
+    found = np.clip((observed - expected - 2 * error) / rest, 0, 1)
+    found[common < COMMON_ROWS] = 0
+    np.fill_diagonal(found, 0)
+    return found
+
+
+def alternate_crowd(
+    votes: np.ndarray,
+    n_classes: int,
+    class_model: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
+    *,
+    start: np.ndarray | None = None,
+    known: np.ndarray | None = None,
+    max_iter: int = 30,
+    tol: float = 2e-3,
+) -> CrowdFit:
+    """Alternate the posterior of the rows with what is known of annotators and classes.
+
+    Parameters
+    ----------
+    votes : ndarray of shape (m, annotators)
+        Positions of classes, -1 where there is no vote.
+    n_classes : int
+        Number of classes.
+    class_model : callable, default=None
+        Called with posterior and evidence; returns ``log f``, for each row without having learned
+        from it. By default the mean of the posterior.
+    start : ndarray of shape (m, l), default=None
+        Probabilities to start from; by default the shares of the votes, copies counted as one.
+    known : ndarray of shape (m,), default=None
+        Position of the true class where it is known, else -1.
+    max_iter : int, default=30
+        Number of iterations at most.
+    tol : float, default=2e-3
+        It ends when ``‖ΔP‖_F / √m`` falls to this.
+
+    Returns
+    -------
+    CrowdFit
+    """
+    tally = Tally(votes, n_classes)
+    compared = tally.n_annotators <= COMPARED
+    related = np.zeros((tally.n_annotators, tally.n_annotators if compared else 0))
+    warm = WARM if start is None else 0
+    if start is None:
+        related = chance_dependence(tally) if compared else related
+        posterior = tally.shares(1 / (1 + related.sum(axis=1)))
+    else:
+        posterior = start
+    posterior = _with_known(posterior, known)
+    for number in range(1, max_iter + 1):
+        confusion, knows = confusion_matrices(tally.counts(posterior))
+        if compared and warm < number <= warm + SETTLED:
+            related = dependence(tally, posterior, confusion)
+        weight = 1 / (1 + related.sum(axis=1))
+        evidence = tally.evidence(confusion, weight)
+        if class_model is None:
+            mean = (posterior.sum(axis=0) + 1) / (len(posterior) + n_classes)
+            log_prior = np.broadcast_to(np.log(mean), posterior.shape)
+        else:
+            log_prior = class_model(posterior, evidence)
+        before, posterior = posterior, _with_known(softmax(log_prior + evidence, axis=1), known)
+        change = np.linalg.norm(posterior - before) / np.sqrt(len(posterior))
+        converged = bool(change <= tol and number > warm)
+        if converged:
+            break
+    return CrowdFit(
+        posterior, confusion, knows, related, weight, evidence, log_prior, number, converged
+    )
+
+
+def _with_known(posterior: np.ndarray, known: np.ndarray | None) -> np.ndarray:
+    """The posterior with certainty where the class is known."""
+    if known is None:
+        return posterior
+    certain = np.eye(posterior.shape[1])[known]
+    return np.where((known >= 0)[:, None], certain, posterior)
+
+
+def more_often_wrong(fit: CrowdFit) -> bool:
+    """Whether, of two classes, most annotators are found to name the other one: then the classes
+    were taken for each other, which the votes alone cannot tell.
+    """
+    if fit.posterior.shape[1] != 2:
+        return False
+    better = fit.confusion[:, 0, 0] + fit.confusion[:, 1, 1] - 1
+    return bool(fit.weight @ np.sign(np.where(np.abs(better) > 0.1, better, 0)) < 0)
+
+
+def fit_sharpness(outputs: np.ndarray, evidence: np.ndarray) -> tuple[float, float]:
+    """The factor ``t`` for which ``f = softmax(t · outputs)`` makes the votes most likely.
+
+    Parameters
+    ----------
+    outputs : ndarray of shape (m, l)
+        Outputs of a model that did not learn from the row.
+    evidence : ndarray of shape (m, l)
+        Log-likelihood of the row's votes for every class.
+
+    Returns
+    -------
+    sharpness : float
+    likelihood : float
+        ``Σ_i log Σ_z f_i(z) exp(evidence_i(z))``.
+    """
+    # Σ_z softmax(t q)_z exp(e_z), with the largest of q and e moved to 0.
+    scores = outputs - outputs.max(axis=1, keepdims=True)
+    highest = evidence.max(axis=1, keepdims=True)
+    likely = np.exp(evidence - highest)
+    values = []
+    for factor in SHARPNESS:
+        share = np.exp(factor * scores)
+        ratio = np.sum(share * likely, axis=1) / np.sum(share, axis=1)
+        values.append(float(np.sum(np.log(np.maximum(ratio, np.finfo(float).tiny)))))
+    best = int(np.argmax(values))
+    return float(SHARPNESS[best]), values[best] + float(highest.sum())
