@@ -8,18 +8,18 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import has_fit_parameter
 
-from ..solvers.confidence import CandidateBlocks
+from ..solvers.confidence import SortedSets
 from ..solvers.crowds import fit_sharpness
 from ..solvers.dual import DualModel
 from ..solvers.features import Landmarks
 from ..solvers.kernels import distances, exponentiate, gamma_of, kernel_matrix
 from ..solvers.peers import without_row
 from ..solvers.primal import PrimalModel
-from ..solvers.scale import softmax
 from ..solvers.scalings import learn_scaling, rescale
 
 #: Scaling and kernel of the models that are averaged.
@@ -77,7 +77,7 @@ class KernelRidge:
         D: np.ndarray | None = None,
     ) -> None:
         m = len(X)
-        self._blocks = CandidateBlocks(
+        self._sets = SortedSets(
             np.arange(m + 1) * n_classes, np.tile(np.arange(n_classes), m), n_classes, None, X.dtype
         )
         self.points = X if landmarks is None else X[landmarks]
@@ -85,10 +85,10 @@ class KernelRidge:
         self.gamma = gamma_of(kernel, "mean_distance", 1.0, self.points, D, None)
         self._map = None
         if landmarks is None:
-            self._model: Any = DualModel(exponentiate(D.copy(), self.gamma), beta, self._blocks)
+            self._model: Any = DualModel(exponentiate(D.copy(), self.gamma), beta, self._sets)
         else:
             self._map = Landmarks(self.points, partial(kernel_matrix, kernel, gamma=self.gamma))
-            self._model = PrimalModel(self._map(X), beta, self._blocks)
+            self._model = PrimalModel(self._map(X), beta, self._sets)
         self._leverage = self._model.leverage()[:, None]
 
     def __call__(self, posterior: np.ndarray) -> np.ndarray:
@@ -103,7 +103,7 @@ class KernelRidge:
         return (A if self._map is None else self._map.dual(A)), b
 
     def _entries(self, P: np.ndarray) -> np.ndarray:
-        return np.asarray(P[self._blocks.rows, self._blocks.columns])
+        return np.asarray(P[self._sets.rows, self._sets.columns])
 
 
 class KernelPeers:
@@ -141,7 +141,7 @@ class KernelPeers:
         """Log-probabilities of the classes."""
         outputs = np.mean([model(posterior) for model in self.models], axis=0)
         self.sharpness, _ = fit_sharpness(outputs, evidence)
-        return np.asarray(np.log(softmax(self.sharpness * outputs)))
+        return np.asarray(np.log(softmax(self.sharpness * outputs, axis=1)))
 
 
 class KernelBank:
@@ -202,7 +202,7 @@ class CrossFitted:
             model = self.fit(posterior, train)
             outputs[test] = class_outputs(model, self._X[test], self._n_classes)
         self.sharpness, _ = fit_sharpness(outputs, evidence)
-        return np.asarray(np.log(softmax(self.sharpness * outputs)))
+        return np.asarray(np.log(softmax(self.sharpness * outputs, axis=1)))
 
     def fit(self, posterior: np.ndarray, rows: np.ndarray | None = None) -> Any:
         """The classifier fitted to these rows, by default to all."""
