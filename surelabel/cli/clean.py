@@ -23,7 +23,7 @@ from ._table_options import (
     write_output,
 )
 
-STYLES = {"certain": "bold green", "likely": "cyan", "look": "bold yellow"}
+STYLES = {"certified": "bold green", "probable": "cyan", "look": "bold yellow"}
 REPORT = "The report"
 
 
@@ -63,8 +63,18 @@ def clean(
     ] = None,
     max_error: Annotated[
         float,
-        typer.Option(metavar="SHARE", help="Labels are certain if their error is below this."),
+        typer.Option(
+            metavar="SHARE", help="Labels are kept if their estimated error is at most this."
+        ),
     ] = 0.02,
+    audit: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="SHEET",
+            readable=False,
+            help="Answers to rows that surelabel audit drew: a promise for the labels kept.",
+        ),
+    ] = None,
     method: Method = "PURE",
     prefix: Prefix = "",
     escape_formulas: Escape = False,
@@ -73,15 +83,17 @@ def clean(
     """Choose a label for every row, say how sure it is, and list the rows that a person should look
     at.
 
-    New columns: label, confidence, margin, second, status (certain, likely, look), outside and
-    suggestion (the true label is probably not among the candidates), duplicate (rows of equal
-    features and other candidates), look (1: look at this first). Ends with code 1 if no label is
-    certain.
+    New columns: label, confidence, margin, second, status (certified, probable, look), best and
+    best_confidence (the most probable label of all), outside (it is not among the candidates),
+    duplicate (rows of equal features and other candidates), look (1: look at this first). Ends with
+    code 1 if no label is probable.
 
     surelabel clean pets.csv -o cleaned.csv --labels candidates --report pets.html
 
     surelabel clean votes.csv -o cleaned.parquet --votes 'annotator_*' --gold checked --max-error
     0.01
+
+    surelabel clean pets.csv -o cleaned.csv --labels candidates --audit audit.csv
 
     surelabel clean faces.csv -o cleaned.csv --labels names --id face --image file --report
     faces.html
@@ -93,7 +105,7 @@ def clean(
     from ..tables import clean
 
     check_table_output(output)
-    check_outputs([table], output, report, model)
+    check_outputs([table, *([] if audit is None else [audit])], output, report, model)
     seconds: dict[str, float] = {}
     with stage("read", seconds, verbose=True):
         rows = options.read(table)
@@ -103,6 +115,7 @@ def clean(
         rows,
         method=method,
         max_error=max_error,
+        audit=audit,
         prefix=prefix,
         verbose=True,
         **options.columns(),

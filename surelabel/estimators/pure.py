@@ -418,6 +418,7 @@ class PUREClassifier(KernelClassifier):
             )
             member.fit(self._rescaled(X, k), candidates, weight, self._groups)
             self.members_.append(member)
+        self.solver_ = self.members_[0].solver_
         self.n_iter_ = max(member.n_iter_ for member in self.members_)
         self.converged_ = all(member.converged_ for member in self.members_)
         self.prior_shift_ = float(np.mean([member.prior_shift_ for member in self.members_]))

@@ -1,5 +1,6 @@
 """Tables in, clean labels out: what the command line does, on files and data frames."""
 
+from .auditing import Audit
 from .cleaning import Cleaned, clean
 from .comparison import Comparison, MethodResult, compare
 from .conversion import convert
@@ -9,6 +10,7 @@ from .inspection import Inspection, Problem, inspect
 from .reading import Columns
 
 __all__ = [
+    "Audit",
     "Cleaned",
     "Columns",
     "Comparison",

@@ -25,7 +25,7 @@ from ..solvers.segments import row_sum
 PARTNERS, MAX_ROWS = 8, 5000
 #: The share of sets that lack the truth begins at 0 of so many, and ends where sets that say
 #: nothing would explain as much.
-PRIOR_ROWS, MOST_LACKING = 20, 0.3
+PRIOR_ROWS, MOST_LACKING = 5, 0.3
 #: Probabilities below this are read as this.
 FLOOR = 1e-12
 

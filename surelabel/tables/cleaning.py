@@ -24,6 +24,7 @@ from ..exceptions import InputError, ParameterError
 from ..progress import stage, track
 from ..text import count, percent
 from .annotators import AnnotatorAgreement, annotator_agreement
+from .auditing import Audit, draw_sheet, with_answers
 from .comparison import (
     chosen_kernels,
     convergence_warnings_ignored,
@@ -40,11 +41,9 @@ from .encoding import Feature
 from .judging import Judgement, judge
 from .new_columns import add_columns, check_new_columns, label_column, rounded
 from .overview import Overview, Result, kinds, known, named, parameters, times
-from .reading import Columns, TableRead
+from .reading import Columns, TableRead, as_frame, as_table
 
-CERTAIN, LIKELY, LOOK = "certain", "likely", "look"
-#: A label of at least this confidence is likely; below, a person should look.
-LIKELY_FROM = 0.75
+CERTIFIED, PROBABLE, LOOK = "certified", "probable", "look"
 #: Rows that parameters are chosen on at most: below 2000, where the search has its threads to
 #: itself.
 CHOOSE_ROWS = 1900
@@ -68,12 +67,14 @@ class ChosenLabels:
     margin : ndarray of float
         Confidence minus that of the second choice.
     status : ndarray of str
-        "certain": among the rows kept; "likely": more likely right than wrong; "look": a person
-        should look.
+        "probable": to be kept, by the estimate of its error; "certified": to be kept, and checks
+        of such rows bound their error, or it was itself checked; "look": a person should look.
     outside : ndarray of bool
         The features contradict all candidates: the true label is probably not in the set.
-    suggestion : ndarray of int
-        Where ``outside``, the label that the features speak for; else -1.
+    best : ndarray of int
+        The most probable label of all: ``label``, or where ``outside`` one that is no candidate.
+    best_confidence : ndarray of float
+        Its probability.
     duplicate : ndarray of int
         Number of the group of rows with equal features but different candidates; -1 for rows in no
         such group.
@@ -88,7 +89,7 @@ class ChosenLabels:
     expected_error : float
         The error that they are expected to have (NaN if none is kept).
     n_kept : int
-        Number of rows kept: those of status "certain".
+        Number of rows kept: those of status "probable" or "certified".
     gold_error : float or None
         Share of gold rows on which the choice among the candidates, made without knowing gold, is
         wrong.
@@ -122,7 +123,8 @@ class ChosenLabels:
     margin: np.ndarray
     status: np.ndarray
     outside: np.ndarray
-    suggestion: np.ndarray
+    best: np.ndarray
+    best_confidence: np.ndarray
     duplicate: np.ndarray
     gain: np.ndarray
     proba: np.ndarray
@@ -164,6 +166,10 @@ class Cleaned(ChosenLabels, Result):
         What they became.
     source : str
         The name of the table: its file, or "table".
+    prefix : str
+        What the names of the new columns begin with.
+    audit : Audit or None
+        What checks of rows drawn at random say, where there were any.
     """
 
     frame: Any
@@ -172,6 +178,8 @@ class Cleaned(ChosenLabels, Result):
     features: list[Feature]
     X: np.ndarray
     source: str
+    prefix: str
+    audit: Audit | None
 
     @property
     def table(self) -> pa.Table:
@@ -181,7 +189,35 @@ class Cleaned(ChosenLabels, Result):
     @property
     def status_counts(self) -> dict[str, int]:
         """Number of rows by status."""
-        return {status: int(np.sum(self.status == status)) for status in (CERTAIN, LIKELY, LOOK)}
+        return {
+            status: int(np.sum(self.status == status)) for status in (CERTIFIED, PROBABLE, LOOK)
+        }
+
+    def audit_sheet(self, n_checks: int = 300, *, random_state: int = 0) -> Any:
+        """Rows drawn at random of those to be kept, for a person to say what they are.
+
+        The column ``answer`` is to hold the true label, row by row from the first one (``?`` where
+        nobody can tell). ``clean(…, audit=sheet)``, with all else as it was, corrects what was
+        wrong and says how many of the rows can still be wrong.
+
+        Parameters
+        ----------
+        n_checks : int, default=300
+            Number of rows at most; any number of the first ones may be answered.
+        random_state : int, default=0
+            Seed of the order.
+
+        Returns
+        -------
+        data frame
+            Of the kind that was given.
+        """
+        if self.audit is not None:
+            raise ParameterError("these labels have been audited; draw from a result without it")
+        sheet = draw_sheet(
+            self, self.table, n_checks=n_checks, random_state=random_state, prefix=self.prefix
+        )
+        return to_frame(sheet, self.frame)
 
     def report(
         self,
@@ -228,6 +264,7 @@ class Cleaned(ChosenLabels, Result):
             "expected_error": self.expected_error,
             "outside": int(self.outside.sum()),
             "duplicate_groups": int(self.duplicate.max() + 1),
+            "audit": self.audit and self.audit.to_dict(),
             "gold_rows": self.n_gold,
             "gold_error": self.gold_error,
             "gold_calibration_error": self.gold_ece,
@@ -254,9 +291,9 @@ class Cleaned(ChosenLabels, Result):
         m, outside = len(self.label), int(self.outside.sum())
         groups = int(self.duplicate.max() + 1)
         meanings = {
-            CERTAIN: f"keep these: expected error {percent(self.expected_error)}, "
-            f"at most {percent(self.max_error)} each",
-            LIKELY: "probably right",
+            CERTIFIED: "checked, or bounded by checks",
+            PROBABLE: f"probably right (the model's estimate: {percent(self.expected_error)} "
+            "wrong; not checked)",
             LOOK: "a person should look at these; the column look says which first",
         }
         width = max(len(f"{n:,}") for n in self.status_counts.values())
@@ -271,6 +308,7 @@ class Cleaned(ChosenLabels, Result):
                         (status, f"{n:>{width},} rows ({percent(n / m):>7})  {meanings[status]}")
                         for status, n in self.status_counts.items()
                     ),
+                    ("audit", self.audit.sentence() if self.audit else None),
                     (
                         "known-true labels",
                         f"{percent(self.gold_error)} wrong of {self.n_gold:,}, judged as if they "
@@ -281,7 +319,7 @@ class Cleaned(ChosenLabels, Result):
                     (
                         "outside",
                         f"{count(outside)} whose features contradict all candidates; see the "
-                        "column suggestion"
+                        "column best"
                         if outside
                         else None,
                     ),
@@ -301,7 +339,7 @@ class Cleaned(ChosenLabels, Result):
             problems=[]
             if self.n_kept
             else [
-                "no label is certain: allow a larger max_error, add known-true labels, or look at "
+                "no label is probable: allow a larger max_error, add known-true labels, or look at "
                 "more rows"
             ],
         )
@@ -313,8 +351,9 @@ NEW_COLUMNS = (
     "margin",
     "second",
     "status",
+    "best",
+    "best_confidence",
     "outside",
-    "suggestion",
     "duplicate",
     "look",
 )
@@ -325,6 +364,7 @@ def clean(
     *,
     method: str = "PURE",
     max_error: float = 0.02,
+    audit: Any = None,
     prefix: str = "",
     random_state: int = 0,
     verbose: bool = False,
@@ -333,11 +373,11 @@ def clean(
     """Choose a label for every row of a table, say how sure it is, and which rows a person should
     look at.
 
-    The columns added are ``label``, ``confidence``, ``margin``, ``second``, ``status`` (certain,
-    likely or look), ``outside`` (the true label is probably not among the candidates),
-    ``suggestion`` (the label that the features then speak for), ``duplicate`` (number of a group of
-    rows with equal features but different candidates) and ``look`` (1 for the row to look at first,
-    2 for the next). In long form the rows of an id become one, with the candidates as a list.
+    The columns added are ``label``, ``confidence``, ``margin``, ``second``, ``status`` (certified,
+    probable or look), ``best`` and ``best_confidence`` (the most probable label of all),
+    ``outside`` (whether it is not among the candidates), ``duplicate`` (number of a group of rows
+    with equal features but different candidates) and ``look`` (1 for the row to look at first, 2
+    for the next). In long form the rows of an id become one, with the candidates as a list.
 
     Parameters
     ----------
@@ -346,7 +386,10 @@ def clean(
     method : str, default="PURE"
         A name in :func:`surelabel.all_methods`.
     max_error : float, default=0.02
-        Labels whose estimated error is at most this are certain.
+        Labels whose estimated error is at most this are probable, and to be kept.
+    audit : data frame, pyarrow.Table or path, default=None
+        A sheet that :meth:`Cleaned.audit_sheet` drew from the same table with the same arguments,
+        with answers.
     prefix : str, default=""
         What the names of the new columns begin with.
     random_state : int, default=0
@@ -385,6 +428,10 @@ def clean(
             random_state=random_state,
             verbose=verbose,
         )
+    checked = None
+    if audit is not None:
+        sheet = as_table(as_frame(audit))
+        found, checked = with_answers(found, read.labels.table, sheet, prefix=prefix)
     # Rows that have become one keep their candidates as a list.
     table = to_form(read.labels, read.labelling, "lists") if read.labelling.long else read.table
     return Cleaned(
@@ -395,6 +442,8 @@ def clean(
         features=read.features,
         X=X,
         source=read.source,
+        prefix=prefix,
+        audit=checked,
     )
 
 
@@ -408,8 +457,9 @@ def _new_columns(found: ChosenLabels) -> dict[str, pa.Array]:
         rounded(found.margin),
         label_column(found.classes, found.second),
         pa.array(found.status),
+        label_column(found.classes, found.best),
+        rounded(found.best_confidence),
         pa.array(found.outside),
-        label_column(found.classes, found.suggestion),
         pa.array(found.duplicate + 1, mask=found.duplicate < 0),
         pa.array(rank, mask=rank == 0),
     )
@@ -640,9 +690,9 @@ def _chosen(found: Judgement, labels: Labels, *, max_error: float, **rest: Any) 
     confidence = np.where(gold, 1.0, found.confidence)
     outside = found.outside & ~gold
     kept = (confidence >= 1 - max_error) & ~outside
-    status = np.full(len(label), LOOK, "U7")
-    status[(confidence >= LIKELY_FROM) & ~outside] = LIKELY
-    status[kept] = CERTAIN
+    status = np.full(len(label), LOOK, "U9")
+    status[kept] = PROBABLE
+    status[gold] = CERTIFIED
     return ChosenLabels(
         classes=labels.candidates.classes,
         label=label,
@@ -651,10 +701,11 @@ def _chosen(found: Judgement, labels: Labels, *, max_error: float, **rest: Any) 
         margin=np.where(gold, 1.0, found.margin),
         status=status,
         outside=outside,
-        suggestion=np.where(gold, -1, found.suggestion),
+        best=np.where(gold, labels.gold, found.best),
+        best_confidence=np.where(gold, 1.0, found.best_confidence),
         gain=_gain(
             label,
-            np.where(outside, found.suggestion, found.second),
+            np.where(outside, found.best, found.second),
             1 - confidence,
             len(labels.candidates.classes),
         ),

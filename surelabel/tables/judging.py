@@ -53,8 +53,10 @@ class Judgement:
         Confidence minus that of the second.
     outside : ndarray of bool
         Whether the true label is probably not among the candidates.
-    suggestion : ndarray of int
-        The most likely label of all where ``outside``, else -1.
+    best : ndarray of int
+        The most probable label of all: where ``outside``, one that is no candidate.
+    best_confidence : ndarray of float
+        Its probability.
     proba : ndarray of shape (m, l)
         Calibrated probabilities from the features alone.
     gold_confidence, gold_right : ndarray of shape (n_gold,)
@@ -67,7 +69,8 @@ class Judgement:
     confidence: np.ndarray
     margin: np.ndarray
     outside: np.ndarray
-    suggestion: np.ndarray
+    best: np.ndarray
+    best_confidence: np.ndarray
     proba: np.ndarray
     gold_confidence: np.ndarray
     gold_right: np.ndarray
@@ -113,6 +116,8 @@ def judge(
     label, first = candidates.indices[best].astype(np.int64), mass[best]
     outside = row_sum(mass, candidates.indptr) < 0.5
     mass[best] = 0
+    posterior[candidates.rows, candidates.indices] -= 2  # the labels beyond the set come first
+    beyond = posterior.argmax(axis=1)
     runner = row_argmax(mass, candidates.indptr)
     single = candidates.sizes == 1
 
@@ -134,7 +139,8 @@ def judge(
         confidence=confidence,
         margin=confidence - rival,
         outside=outside,
-        suggestion=np.where(outside, posterior.argmax(axis=1), -1),
+        best=np.where(outside, beyond, label),
+        best_confidence=np.where(outside, posterior[np.arange(len(label)), beyond], confidence),
         proba=proba,
         gold_confidence=honest,
         gold_right=right,

@@ -13,7 +13,7 @@ from ..data.table_files import find_column
 from ..report import ReportError, write_files
 from ..report.result_tables import Cell, Column, Row, Table, number_cell, text_cell
 from ..text import short_percent
-from .cleaning import CERTAIN, LIKELY, LOOK, Cleaned, rows_to_look_at
+from .cleaning import CERTIFIED, LOOK, PROBABLE, Cleaned, rows_to_look_at
 from .overview import kinds
 
 SHOWN = 200
@@ -64,7 +64,7 @@ def write_page(
             "ambiguity": _pairs(
                 cleaned,
                 page_figures.confusion(cleaned),
-                page_figures.confusion(cleaned, CERTAIN),
+                page_figures.confusion(cleaned, only_kept=True),
             ),
             "annotators": _annotators(cleaned),
         },
@@ -77,8 +77,8 @@ def write_page(
 def _counts(cleaned: Cleaned) -> list[dict[str, Any]]:
     """Number and share of the rows of every status, and what it means."""
     meanings = {
-        CERTAIN: "keep these labels",
-        LIKELY: "probably right",
+        CERTIFIED: "known, checked, or bounded by checks",
+        PROBABLE: "probably right, not checked",
         LOOK: "a person should look at these",
     }
     counts = cleaned.status_counts
@@ -115,7 +115,7 @@ def _facts(cleaned: Cleaned) -> list[tuple[str, str]]:
     return facts + [(f"{n:,}", what) for what, n in odd.items() if n]
 
 
-def _pairs(cleaned: Cleaned, counts: Any, certain: Any) -> Table:
+def _pairs(cleaned: Cleaned, counts: Any, kept: Any) -> Table:
     """The pairs of classes between which most rows were in doubt."""
     both = (counts + counts.T).tocoo()
     upper = both.row < both.col
@@ -123,18 +123,18 @@ def _pairs(cleaned: Cleaned, counts: Any, certain: Any) -> Table:
     rows = []
     for i, j in zip(both.row[upper][order].tolist(), both.col[upper][order].tolist(), strict=True):
         first, second = counts[i, j], counts[j, i]
-        sure = (certain[i, j] + certain[j, i]) / (first + second)
+        sure = (kept[i, j] + kept[j, i]) / (first + second)
         numbers = [number_cell(int(n), "{:,}") for n in (first + second, first, second)]
         names = [text_cell(str(cleaned.classes[place])) for place in (i, j)]
         rows.append(Row([*names, *numbers, _share(float(sure))]))
-    titles = ("Rows in doubt", "First chosen", "Second chosen", "Certain")
+    titles = ("Rows in doubt", "First chosen", "Second chosen", "Kept")
     return Table(
         "pairs",
         "",
         "pairs",
         "Pairs of classes confused",
         "Rows that had both as candidates and got one of them, and the share of these whose label "
-        "is certain.",
+        "is kept.",
         [Column("First", numeric=False), Column("Second", numeric=False), *map(Column, titles)],
         rows,
     )

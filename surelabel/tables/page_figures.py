@@ -30,9 +30,9 @@ from ..report.drawing import (
     short,
 )
 from ..text import short_percent
-from .cleaning import CERTAIN, LIKELY, LOOK, Cleaned
+from .cleaning import CERTIFIED, LOOK, PROBABLE, Cleaned
 
-STATUSES = {CERTAIN: "#0072b2", LIKELY: "#56b4e9", LOOK: "#d55e00"}
+STATUSES = {CERTIFIED: "#0072b2", PROBABLE: "#56b4e9", LOOK: "#d55e00"}
 """Every status in its colour, the same all over the page."""
 OTHER = "#9aa0ac"
 DRAWN = 5000
@@ -417,12 +417,13 @@ def _draw_classes(axes: Axes, cleaned: Cleaned) -> None:
     _legend_above(axes)
 
 
-def confusion(cleaned: Cleaned, status: str | None = None) -> sparse.csr_array:
+def confusion(cleaned: Cleaned, *, only_kept: bool = False) -> sparse.csr_array:
     """Number of rows by label chosen and other candidate, an array of shape (l, l); rows without
     labels do not count.
     """
     labels = cleaned.labels
-    rows = np.flatnonzero(~labels.unlabelled & ((cleaned.status == status) if status else True))
+    shown = (cleaned.status != LOOK) if only_kept else True
+    rows = np.flatnonzero(~labels.unlabelled & shown)
     candidates = labels.candidates.to_sparse()[rows].astype(np.int64)
     places = (cleaned.label[rows], np.arange(len(rows)))
     chosen = sparse.csr_array(
@@ -440,7 +441,7 @@ def _draw_confusion(axes: Axes, cleaned: Cleaned, counts: sparse.csr_array) -> N
     most = np.sort(np.argsort(-involved, kind="stable")[: min(CLASSES, np.count_nonzero(involved))])
     part = counts[most][:, most].toarray()
     colours = np.zeros((*part.shape, 4))
-    colours[:] = to_rgba(STATUSES[CERTAIN])
+    colours[:] = to_rgba(STATUSES[CERTIFIED])
     colours[..., 3] = 0.75 * np.sqrt(part / max(part.max(), 1))
     axes.pcolormesh(
         np.arange(len(most) + 1), np.arange(len(most) + 1), colours, edgecolors=RULE, linewidth=0.5
@@ -494,13 +495,13 @@ def _annotators(cleaned: Cleaned) -> Gallery:
 def _draw_annotators(axes: Axes, people: list[Any]) -> None:
     height = np.arange(len(people))
     axes.hlines(
-        height, 0, [person.agreement for person in people], color=STATUSES[CERTAIN], linewidth=1.4
+        height, 0, [person.agreement for person in people], color=STATUSES[CERTIFIED], linewidth=1.4
     )
     axes.plot(
         [p.agreement for p in people],
         height,
         "o",
-        color=STATUSES[CERTAIN],
+        color=STATUSES[CERTIFIED],
         markersize=7,
         label="with the result",
     )

@@ -1,5 +1,5 @@
 """The rows that a person should look at: what each holds, what speaks for which label, and the
-certain rows nearest to it.
+rows kept that are nearest to it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from ..exceptions import first_few
 from ..solvers.neighbours import nearest
-from .cleaning import CERTAIN, Cleaned
+from .cleaning import LOOK, Cleaned
 from .images import Images
 
 NEIGHBOURS = 3
@@ -84,7 +84,7 @@ class LookedAt:
     reasons : list of Reason
         Why it is here.
     neighbours : list of (Content, str)
-        The nearest certain rows, each with its label.
+        The nearest rows that are kept, each with its label.
     """
 
     row: int
@@ -182,7 +182,7 @@ def look_at(rows: np.ndarray, cleaned: Cleaned, reader: Reader) -> list[LookedAt
     -------
     list of LookedAt
     """
-    near = nearest_certain(cleaned.X, np.flatnonzero(cleaned.status == CERTAIN), rows)
+    near = nearest_kept(cleaned.X, np.flatnonzero(cleaned.status != LOOK), rows)
     contents = reader.read(rows)
     beside = {
         int(row): content
@@ -209,14 +209,14 @@ def look_at(rows: np.ndarray, cleaned: Cleaned, reader: Reader) -> list[LookedAt
     return looked_at
 
 
-def nearest_certain(X: np.ndarray, certain: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The certain rows nearest to each of these rows, nearest first: an array of shape (rows, at
-    most ``NEIGHBOURS``).
+def nearest_kept(X: np.ndarray, kept: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The rows kept that are nearest to each of these rows, nearest first: an array of shape (rows,
+    at most ``NEIGHBOURS``).
     """
     queries = np.asarray(X[rows], float)
     distances, found = np.empty((len(rows), 0)), np.empty((len(rows), 0), int)
-    for start in range(0, len(certain) if len(rows) else 0, ROWS_AT_A_TIME):
-        block = certain[start : start + ROWS_AT_A_TIME]
+    for start in range(0, len(kept) if len(rows) else 0, ROWS_AT_A_TIME):
+        block = kept[start : start + ROWS_AT_A_TIME]
         distance, place = nearest(np.asarray(X[block], float), min(NEIGHBOURS, len(block)), queries)
         distances, found = np.hstack([distances, distance]), np.hstack([found, block[place]])
         best = np.argsort(distances, axis=1, kind="stable")[:, :NEIGHBOURS]
@@ -262,11 +262,8 @@ def _reasons(
     if cleaned.labels.unlabelled[row]:
         reasons.append(Reason("no label", "It came without any label."))
     if cleaned.outside[row]:
-        suggestion = int(cleaned.suggestion[row])
-        label = str(cleaned.classes[suggestion]) if suggestion >= 0 else ""
-        sentence = "Its features contradict every candidate" + (
-            "; they speak for" if label else "."
-        )
+        label = str(cleaned.classes[cleaned.best[row]])
+        sentence = "Its features contradict every candidate; they speak for"
         reasons.append(Reason("label missing", sentence, label))
     if cleaned.duplicate[row] >= 0:
         others = [

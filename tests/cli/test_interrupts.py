@@ -17,6 +17,7 @@ VERBS = {
     "inspect": "inspect pets.csv --labels candidates",
     "clean": "clean pets.csv -o out.csv --labels candidates --report out.html --model out.model "
     "--method PLKNN",
+    "audit": "audit pets.csv -o out.csv --labels candidates --method PLKNN",
     "fit": "fit pets.csv -o out.model --labels candidates --method PLKNN",
     "predict": "predict pets.model new.csv -o out.csv",
     "compare": "compare pets.csv --labels candidates --methods PLKNN",

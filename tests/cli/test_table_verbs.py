@@ -24,8 +24,9 @@ NEW = [
     "margin",
     "second",
     "status",
+    "best",
+    "best_confidence",
     "outside",
-    "suggestion",
     "duplicate",
     "look",
 ]
@@ -36,7 +37,7 @@ def test_help_shows_examples_and_exit_codes():
     text = CliRunner().invoke(app, ["--help"]).output
     assert text.index("Your tables") < text.index("inspect") < text.index("Experiments")
     assert "130 stopped" in text
-    for verb in ("inspect", "clean", "fit", "predict", "compare", "convert"):
+    for verb in ("inspect", "clean", "audit", "fit", "predict", "compare", "convert"):
         result = CliRunner().invoke(app, [verb, "--help"])
         assert result.exit_code == 0
         assert f"surelabel {verb} " in result.output
@@ -105,16 +106,16 @@ def test_clean_adds_columns_and_keeps_the_others(cleaned, tmp_path):
     assert table.select(before.column_names).to_pylist() == before.to_pylist()
     assert table["label"].to_pylist() == TRUTH
     status = np.array(table["status"].to_pylist())
-    assert {name: int(np.sum(status == name)) for name in ("certain", "likely", "look")} == found[
-        "status"
-    ]
+    assert {
+        name: int(np.sum(status == name)) for name in ("certified", "probable", "look")
+    } == found["status"]
     rank = table["look"].drop_null().cast(pa.int64()).to_pylist()
     assert sorted(rank) == list(range(1, found["status"]["look"] + 1))
     confidence, margin = (
         table[name].cast(pa.float64()).to_numpy() for name in ("confidence", "margin")
     )
     assert np.all(
-        (confidence[status == "certain"] >= 0.98) & (margin <= confidence)[status == "certain"]
+        (confidence[status == "probable"] >= 0.98) & (margin <= confidence)[status == "probable"]
     )
     assert found["seconds"].keys() >= {"read", "labels", "encode", "judge rows", "report", "write"}
     assert found["peak_memory"] > 2**20
@@ -134,8 +135,8 @@ def test_clean_says_what_it_found(cli):
     assert result.exit_code == 0
     assert result.output.startswith("60 rows, 3 classes\n")
     for word in (
-        "certain",
-        "likely",
+        "certified",
+        "probable",
         "look",
         "time",
         "peak memory",
@@ -145,7 +146,7 @@ def test_clean_says_what_it_found(cli):
         assert word in result.output
 
 
-def test_clean_ends_with_1_if_no_label_is_certain(cli, tmp_path, monkeypatch):
+def test_clean_ends_with_1_if_no_label_is_probable(cli, tmp_path, monkeypatch):
     judge = cleaning.judge
 
     def doubt(*args):
@@ -158,7 +159,7 @@ def test_clean_ends_with_1_if_no_label_is_certain(cli, tmp_path, monkeypatch):
         "clean pets.csv -o out.csv --labels candidates --exclude note,truth --method PLKNN"
     )
     assert result.exit_code == 1
-    assert "no label is certain" in result.output
+    assert "no label is probable" in result.output
     assert set(read_table(tmp_path / "out.csv")["status"].to_pylist()) == {"look"}
 
 

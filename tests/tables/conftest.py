@@ -139,7 +139,9 @@ def make_cleaned(rng, labels, X, truth, counts, features):
     outside = (
         ~kept & (proba.argmax(axis=1) != label) & (proba.max(axis=1) > 0.9) & (rng.random(m) < 0.3)
     )
-    status = np.where(kept, "certain", np.where((confidence > 0.6) & ~outside, "likely", "look"))
+    status = np.where(
+        kept, "certified", np.where((confidence > 0.6) & ~outside, "probable", "look")
+    )
     duplicate = np.full(m, -1)
     look = np.flatnonzero(status == "look")
     duplicate[look[:2]] = 0
@@ -151,7 +153,8 @@ def make_cleaned(rng, labels, X, truth, counts, features):
         margin=confidence - np.where(second >= 0, inside[rows, order[:, 1]], 0),
         status=status,
         outside=outside,
-        suggestion=np.where(outside, proba.argmax(axis=1), -1),
+        best=np.where(outside, proba.argmax(axis=1), label),
+        best_confidence=confidence,
         duplicate=duplicate,
         gain=1 - confidence + outside,
         proba=proba.astype(np.float32),
@@ -174,6 +177,8 @@ def make_cleaned(rng, labels, X, truth, counts, features):
         features=features,
         X=X,
         source="animals.csv",
+        prefix="",
+        audit=None,
         method="SURE",
         parameters={"lam": 0.05, "beta": 0.01},
         cv_score=0.93,

@@ -377,7 +377,7 @@ def test_types_that_mean_the_same_are_taken(columns):
         (
             "category",
             [pa.MonthDayNano([1, 2, 3])] * 2,
-            "column 'category' holds month_day_nano_interval, which is no category",
+            "column 'category' holds times, which cannot be a category",
         ),
         (
             "vector",

@@ -45,8 +45,9 @@ def test_sets_that_the_features_contradict_are_found(problem, make_labels):
     sets = CandidateSets.from_lists(lists, classes=np.arange(5))
     found = judge(good_model(y, 5), make_labels(sets), sets, np.random.default_rng(0))
     assert np.flatnonzero(found.outside).tolist() == wrong.tolist()
-    assert np.array_equal(found.suggestion[wrong], y[wrong])
-    assert np.all(found.suggestion[30:] == -1)
+    assert np.array_equal(found.best[wrong], y[wrong])
+    assert np.array_equal(found.best[30:], found.label[30:])
+    assert np.all(found.best_confidence[wrong] > 0.5)
     assert found.confidence[wrong].max() < 0.5
 
 

@@ -73,13 +73,10 @@ def text_of(path):
 def test_says_how_many_labels_to_keep_and_how_many_rows_to_look_at(write, cleaned_table):
     cleaned = cleaned_table()
     words = text_of(write())
-    assert (
-        f"You can keep {cleaned.n_kept} of 600 labels : each has an estimated error below 2 %"
-        in words
-    )
-    assert f"and on average {100 * cleaned.expected_error:.1f} %." in words
+    assert f"{cleaned.n_kept} of 600 labels are probably right: the model's estimate" in words
+    assert f"estimate is {100 * cleaned.expected_error:.1f} % wrong." in words
     assert f"Look at {np.sum(cleaned.status == 'look')} rows" in words
-    for status in ("certain", "likely", "look"):
+    for status in ("certified", "probable", "look"):
         assert f"{np.sum(cleaned.status == status)} {status}" in words
     assert "error on 60 gold rows" in words
 
@@ -112,9 +109,7 @@ def test_a_row_shows_what_speaks_for_it(cleaned_table):
         assert ("duplicate" in words) == (cleaned.duplicate[row] >= 0)
         assert ("no label" in words) == labels.unlabelled[row]
         suggested = [reason.label for reason in item.reasons if reason.word == "label missing"]
-        assert suggested == (
-            [cleaned.classes[cleaned.suggestion[row]]] if cleaned.outside[row] else []
-        )
+        assert suggested == ([cleaned.classes[cleaned.best[row]]] if cleaned.outside[row] else [])
 
 
 def test_the_other_row_of_a_duplicate_is_named(cleaned_table):
@@ -130,14 +125,14 @@ def test_neighbours_are_the_nearest_certain_rows(cleaned_table, monkeypatch):
     monkeypatch.setattr(page_rows, "ROWS_AT_A_TIME", 50)
     cleaned = cleaned_table()
     X = cleaned.X
-    certain, rows = np.flatnonzero(cleaned.status == "certain"), rows_to_look_at(cleaned)
-    expected = certain[np.argsort(cdist(X[rows], X[certain]), axis=1)[:, :3]]
-    np.testing.assert_array_equal(page_rows.nearest_certain(X, certain, rows), expected)
+    kept, rows = np.flatnonzero(cleaned.status != "look"), rows_to_look_at(cleaned)
+    expected = kept[np.argsort(cdist(X[rows], X[kept]), axis=1)[:, :3]]
+    np.testing.assert_array_equal(page_rows.nearest_kept(X, kept, rows), expected)
 
 
 def test_at_most_so_many_rows_are_shown_and_the_rest_is_counted(cleaned_table, tmp_path):
     cleaned = cleaned_table(m=1000)
-    cleaned = replace(cleaned, status=np.where(np.arange(1000) < 700, "look", "certain"))
+    cleaned = replace(cleaned, status=np.where(np.arange(1000) < 700, "look", "probable"))
     path = cleaned.report(tmp_path / "page.html")
     assert path.read_text().count('<tr id="row') == SHOWN
     assert f"The {SHOWN} rows where an answer helps most, of 700; the other 500" in text_of(path)
@@ -213,17 +208,17 @@ def bare(cleaned, **changes):
     )
 
 
-@pytest.mark.parametrize("status", ["certain", "likely", "look"])
+@pytest.mark.parametrize("status", ["certified", "probable", "look"])
 def test_a_table_of_one_status_without_annotators_gold_and_paths(cleaned_table, tmp_path, status):
     cleaned = cleaned_table(m=40)
-    none = status != "certain"
+    none = status == "look"
     changes = {"n_kept": 0, "expected_error": float("nan")} if none else {"n_kept": 40}
     cleaned = bare(cleaned, status=np.full(40, status), X=np.zeros_like(cleaned.X), **changes)
     path = cleaned.report(tmp_path / "page.html")
     words = text_of(path)
     assert ("No label is sure enough to keep" in words) == none
     assert ("There is no row that a person should look at" in words) == (status != "look")
-    assert ("no row is certain" in words) == (status == "look")
+    assert ("no row is kept" in words) == (status == "look")
     assert "Annotators" not in words
     assert "nan" not in words
 
@@ -312,7 +307,7 @@ def with_images(cleaned_table, tmp_path, monkeypatch):
         table = cleaned.table.append_column("photo", paths)
         cleaned = replace(
             cleaned,
-            status=np.where(np.arange(60) < len(names), "look", "likely"),
+            status=np.where(np.arange(60) < len(names), "look", "probable"),
             gain=-np.arange(60.0),
             labels=replace(cleaned.labels, table=table),
         )

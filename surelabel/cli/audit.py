@@ -1,0 +1,74 @@
+"""``surelabel audit``: rows to check, which buy a promise for all that are kept."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ..text import count, printable
+from ._table_options import (
+    Escape,
+    Method,
+    Output,
+    Prefix,
+    TableFile,
+    TableOptions,
+    check_outputs,
+    check_table_output,
+    table_options,
+    write_output,
+)
+
+
+@table_options
+def audit(
+    table: TableFile,
+    output: Output,
+    options: TableOptions,
+    checks: Annotated[int, typer.Option(metavar="NUMBER", help="Rows to draw at most.")] = 300,
+    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Seed of the order.")] = 0,
+    max_error: Annotated[
+        float, typer.Option(metavar="SHARE", help="As for surelabel clean.")
+    ] = 0.02,
+    method: Method = "PURE",
+    prefix: Prefix = "",
+    escape_formulas: Escape = False,
+) -> None:
+    """Draw rows at random from those that clean would keep, for a person to check.
+
+    Write the true label of each row into the column answer, from the first row on (? where nobody
+    can tell); stop when you like. Then clean, with the same options and --audit, corrects what was
+    wrong, and says how many of all the labels kept can still be wrong.
+
+    surelabel audit pets.csv -o audit.csv --labels candidates
+
+    surelabel clean pets.csv -o cleaned.csv --labels candidates --audit audit.csv
+    """
+    from ..evaluation.audits import checks_needed
+    from ..progress import stage
+    from ..tables import clean
+    from ..tables.auditing import LEVELS
+
+    check_table_output(output)
+    check_outputs([table], output)
+    with stage("read", {}, verbose=True):
+        rows = options.read(table)
+    found = clean(
+        rows,
+        method=method,
+        max_error=max_error,
+        prefix=prefix,
+        verbose=True,
+        **options.columns(),
+    )
+    sheet = found.audit_sheet(checks, random_state=seed)
+    write_output(sheet, output, escape=escape_formulas)
+    n_rows = found.status_counts["probable"]
+    needed = ", ".join(
+        f"{checks_needed(n_rows, level):,} for {100 * level:g} %" for level in LEVELS
+    )
+    typer.echo(
+        f"{printable(output)}: {count(sheet.num_rows)}, drawn from {count(n_rows)} to be kept\n"
+        f"answers without a mistake that a promise takes: {needed}"
+    )

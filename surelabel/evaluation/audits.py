@@ -1,0 +1,115 @@
+"""How many rows of a set can still be wrong, after some of them were drawn at random and checked.
+
+Of ``N`` rows an unknown number ``E`` is wrong. They are checked in a random order that was fixed
+before; after ``n`` checks ``k`` were found wrong. For each ``E₀``, with the hypergeometric
+likelihood ``L``,
+
+    ``e(E₀) = mean over E ≤ E₀/2 of L(E) / L(E₀)``
+
+is the wealth of a fair bet against ``E₀``: if ``E₀`` is true, it ever reaches ``1/δ`` with a
+probability of at most ``δ`` (Ville's inequality). So ``U``, the largest ``E₀`` with ``e < 1/δ``, is
+at least ``E`` with probability ``1 - δ``, whenever one stops to check (Waudby-Smith & Ramdas 2020).
+Nothing is assumed of annotators or models: only the random order, and that the answers are right.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import gammaln
+from scipy.stats import beta
+
+#: The probability that a bound does not hold.
+RISK = 0.1
+
+
+def most_wrong(n_rows: int, n_checked: int, n_wrong: int, risk: float = RISK) -> int:
+    """The bound ``U`` on how many rows are wrong in all, those found included.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows ``N`` of the set.
+    n_checked, n_wrong : int
+        Number of rows checked, and of those among them that were wrong.
+    risk : float, default=0.1
+        The probability ``δ`` that more are wrong.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> most_wrong(1000, 128, 0)
+    20
+    """
+    wrong = np.arange(n_rows + 1)
+    factorial = _log_factorials(n_rows)
+    # log C(E, k) C(N - E, n - k), but for a constant: E runs from k to N - (n - k).
+    n_right = n_checked - n_wrong
+    likelihood = np.full(n_rows + 1, -np.inf)
+    possible = slice(n_wrong, n_rows - n_right + 1)
+    likelihood[possible] = (
+        factorial[possible]
+        - factorial[: n_rows - n_checked + 1]
+        + factorial[::-1][possible]
+        - factorial[: n_rows - n_checked + 1][::-1]
+    )
+    likelihood -= likelihood.max()
+    with np.errstate(divide="ignore", invalid="ignore"):  # what is impossible, or nearly so
+        up_to = np.log(np.cumsum(np.exp(likelihood)))
+        wealth = up_to[wrong // 2] - np.log(wrong // 2 + 1) - likelihood
+    return int(np.flatnonzero(np.isfinite(likelihood) & ~(wealth >= -np.log(risk)))[-1])
+
+
+def share_still_wrong(n_rows: int, n_checked: int, n_wrong: int, risk: float = RISK) -> float:
+    """Of all rows the share that can still be wrong, once those found are corrected."""
+    return (most_wrong(n_rows, n_checked, n_wrong, risk) - n_wrong) / n_rows
+
+
+def checks_needed(
+    n_rows: int, level: float, n_checked: int = 0, n_wrong: int = 0, risk: float = RISK
+) -> int:
+    """How many checks in all make the share still wrong at most ``level``, if no more mistakes are
+    found.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows of the set.
+    level : float
+        The share of wrong rows.
+    n_checked, n_wrong : int, default=0
+        What was checked so far.
+    risk : float, default=0.1
+        The probability that the bound does not hold.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> [checks_needed(1000, level) for level in (0.1, 0.05, 0.02)]
+    [27, 55, 128]
+    """
+    low, high = n_checked, n_rows
+    while low < high:
+        middle = (low + high) // 2
+        if share_still_wrong(n_rows, middle, n_wrong, risk) <= level:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def out_of_reach(level: float, n_checked: int, n_wrong: int) -> bool:
+    """Whether the checks show that more rows are wrong than ``level`` (at 95 %, Clopper & Pearson
+    1934).
+    """
+    return n_wrong > 0 and bool(beta.ppf(0.05, n_wrong, n_checked - n_wrong + 1) > level)
+
+
+@lru_cache(maxsize=4)
+def _log_factorials(n: int) -> np.ndarray:
+    return np.asarray(gammaln(np.arange(n + 1) + 1))

@@ -1,0 +1,292 @@
+"""Checks of rows drawn at random: what makes a promise of an estimate.
+
+The rows to be kept are drawn in a random order, a person says what their labels are, in that order,
+and an exact bound (:mod:`surelabel.evaluation.audits`) says how many of all of them can still be
+wrong.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..data.table_files import dialect_for, find_column, source_of, write_delimited
+from ..evaluation.audits import RISK, checks_needed, out_of_reach, share_still_wrong
+from ..exceptions import ParameterError, TableError
+from ..text import count, did_you_mean, percent
+from .new_columns import add_columns, check_new_columns, label_column
+
+if TYPE_CHECKING:
+    from .cleaning import ChosenLabels
+
+    Found = TypeVar("Found", bound=ChosenLabels)
+
+#: Shares of wrong labels that are promised.
+LEVELS = (0.1, 0.05, 0.02)
+#: The answer where nobody can tell, or no label is right: it counts as a mistake.
+NOBODY_KNOWS = "?"
+#: What stands before and after the columns of the table in a sheet to be answered.
+BEFORE, AFTER = ("check", "row"), ("label", "answer", "audit")
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What checks of rows drawn at random say of the rows that were to be kept.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows that were to be kept.
+    n_checked, n_wrong : int
+        Number of these that were checked, and whose label was wrong; they are corrected.
+    still_wrong : float
+        At most this share of the rows is still wrong, with a probability of 90 %.
+    """
+
+    n_rows: int
+    n_checked: int
+    n_wrong: int
+
+    @property
+    def still_wrong(self) -> float:
+        """The bound that holds whenever one stops to check."""
+        return share_still_wrong(self.n_rows, self.n_checked, self.n_wrong)
+
+    @property
+    def level(self) -> float | None:
+        """The smallest level (10, 5 or 2 %) that is certified, or None."""
+        return min((level for level in LEVELS if self.still_wrong <= level), default=None)
+
+    @property
+    def more_checks(self) -> dict[float, int | None]:
+        """For each level not reached: how many more checks without a mistake certify it; None where
+        it is out of reach.
+        """
+        checked = (self.n_checked, self.n_wrong)
+        return {
+            level: None
+            if out_of_reach(level, *checked)
+            else checks_needed(self.n_rows, level, *checked) - self.n_checked
+            for level in LEVELS
+            if self.still_wrong > level
+        }
+
+    def sentence(self) -> str:
+        """All of it in one line."""
+        wrong = f", {self.n_wrong:,} wrong" if self.n_wrong else ""
+        parts = [
+            f"{self.n_checked:,} of {count(self.n_rows)} checked{wrong}: at most "
+            f"{percent(self.still_wrong)} are wrong ({_short(1 - RISK)} sure)"
+        ]
+        if self.level is not None:
+            parts.append(f"{self.level:.0%} certified")
+        parts += [
+            f"{_short(level)} is out of reach for these rows"
+            if more is None
+            else f"{_short(level)} takes {more:,} more without a mistake"
+            for level, more in self.more_checks.items()
+        ]
+        return "; ".join(parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain names and values, for machines."""
+        return {
+            "rows": self.n_rows,
+            "checked": self.n_checked,
+            "wrong": self.n_wrong,
+            "still_wrong": self.still_wrong,
+            "level": self.level,
+            "more_checks": {f"{level:g}": more for level, more in self.more_checks.items()},
+        }
+
+
+def draw_sheet(
+    found: ChosenLabels, table: pa.Table, *, n_checks: int, random_state: int, prefix: str
+) -> pa.Table:
+    """The first rows, in a random order, of those to be kept, with a column for the answers.
+
+    Parameters
+    ----------
+    found : ChosenLabels
+        The labels.
+    table : pyarrow.Table
+        The rows.
+    n_checks : int
+        Number of rows at most.
+    random_state : int
+        Seed of the order.
+    prefix : str
+        What the names of the new columns begin with.
+
+    Returns
+    -------
+    pyarrow.Table
+        The columns of the table between ``check``, ``row`` and ``label``, ``answer``, ``audit``.
+    """
+    for what, value, least in (("n_checks", n_checks, 1), ("random_state", random_state, 0)):
+        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
+            raise ParameterError(f"{what} is a whole number from {least} on; got {value!r}")
+    check_new_columns(table, BEFORE + AFTER, prefix)
+    order = _order(found, random_state)[:n_checks]
+    if not len(order):
+        raise TableError(
+            f"{source_of(table)}: no label is probable, so there is nothing to check; allow a "
+            "larger max_error"
+        )
+    columns = {
+        f"{prefix}check": pa.array(np.arange(1, len(order) + 1)),
+        f"{prefix}row": pa.array(order + 1),
+    }
+    taken = table.take(pa.array(order))
+    for place, (name, column) in enumerate(columns.items()):
+        taken = taken.add_column(place, name, column)
+    added = {
+        "label": label_column(found.classes, found.label[order]),
+        "answer": pa.nulls(len(order), pa.string()),
+        "audit": pa.array([_code(found, table, random_state)] * len(order)),
+    }
+    return add_columns(taken, added, prefix)
+
+
+def with_answers(
+    found: Found, table: pa.Table, sheet: pa.Table, *, prefix: str
+) -> tuple[Found, Audit]:
+    """Correct what was found wrong, and say what the checks promise of the rest.
+
+    Parameters
+    ----------
+    found : ChosenLabels
+        The labels, made as when the sheet was drawn.
+    table : pyarrow.Table
+        The rows.
+    sheet : pyarrow.Table
+        As :func:`draw_sheet` made it, with answers.
+    prefix : str
+        What the names of the new columns begin with.
+
+    Returns
+    -------
+    found : ChosenLabels
+        With the answers, and the status "certified" where it is due.
+    audit : Audit
+    """
+    from .cleaning import CERTIFIED, LOOK, PROBABLE
+
+    order, answers = _read(found, table, sheet, prefix)
+    rows = order[: len(answers)]
+    known = {str(label): i for i, label in enumerate(found.classes.tolist())}
+    codes = np.array([known.get(answer, -1) for answer in answers], np.int64)
+    audit = Audit(len(order), len(rows), int(np.sum(codes != found.label[rows])))
+    status, told = found.status.copy(), codes >= 0
+    if audit.level is not None:
+        status[found.status == PROBABLE] = CERTIFIED
+    status[rows] = np.where(told, CERTIFIED, LOOK)
+    changed = {
+        "label": codes,
+        "best": codes,
+        "second": np.full(len(rows), -1),
+        "confidence": np.ones(len(rows)),
+        "best_confidence": np.ones(len(rows)),
+        "margin": np.ones(len(rows)),
+    }
+    arrays = {name: getattr(found, name).copy() for name in changed}
+    for name, values in changed.items():
+        arrays[name][rows[told]] = values[told]
+    n_kept = int(np.sum(status != LOOK))
+    return replace(found, **arrays, status=status, n_kept=n_kept), audit
+
+
+def _read(
+    found: ChosenLabels, table: pa.Table, sheet: pa.Table, prefix: str
+) -> tuple[np.ndarray, list[str]]:
+    """All rows to be kept in the order of their draw, and the answers for the first of them."""
+    source = source_of(sheet)
+    cells = {
+        name: [
+            "" if text is None else text.strip()
+            for text in _texts(find_column(sheet, f"{prefix}{name}", source))
+        ]
+        for name in ("check", "row", "answer", "audit")
+    }
+    codes = set(cells["audit"])
+    if len(codes) != 1:
+        raise TableError(
+            f"{source}: column {prefix + 'audit'!r} holds {len(codes)} different texts, but the "
+            "rows of one audit have the same; keep the sheet as it was drawn, with answers"
+        )
+    code = codes.pop()
+    seed = code.partition("-")[0]
+    if not seed.isdecimal() or code != _code(found, table, int(seed)):
+        raise TableError(
+            f"{source}: the rows to keep are not those that this audit was drawn from: the table, "
+            "an option or the version of surelabel has changed since; draw a new one (surelabel "
+            "audit)"
+        )
+    order = _order(found, int(seed))
+    answers: dict[int, str] = {}
+    for line, (check, row, answer) in enumerate(
+        zip(cells["check"], cells["row"], cells["answer"], strict=True), start=1
+    ):
+        number = int(check) if check.isdecimal() and len(check) < 10 else 0
+        if not 0 < number <= len(order) or row != str(order[number - 1] + 1) or number in answers:
+            raise TableError(
+                f"{source}: row {line}: check {check!r} of row {row!r} was not drawn so; keep the "
+                "columns check and row as they were"
+            )
+        answers[number] = answer
+    given = [answers.get(number, "") for number in range(1, max(answers, default=0) + 1)]
+    while given and not given[-1]:
+        given.pop()
+    if "" in given:
+        raise TableError(
+            f"{source}: check {given.index('') + 1} has no answer, but later ones have; answer in "
+            f"the order of the checks ({NOBODY_KNOWS} where nobody can tell): rows that are left "
+            "out would make the promise too good"
+        )
+    known = [*map(str, found.classes.tolist()), NOBODY_KNOWS]
+    for number, answer in enumerate(given, start=1):
+        if answer not in known:
+            raise TableError(
+                f"{source}: check {number}: {answer!r} is none of the labels; "
+                f"{did_you_mean(answer, known)}Write {NOBODY_KNOWS} if none of them is right"
+            )
+    return order, given
+
+
+def _short(share: float) -> str:
+    return f"{100 * share:g} %"
+
+
+def _texts(column: pa.ChunkedArray) -> list[str | None]:
+    if pa.types.is_floating(column.type):  # as spreadsheets and pandas make of whole numbers
+        whole = pc.cast(column, pa.int64(), safe=False)
+        if pc.all(pc.equal(column, whole.cast(column.type))).as_py() is not False:
+            column = whole
+    return column.cast(pa.string()).to_pylist()
+
+
+def _order(found: ChosenLabels, random_state: int) -> np.ndarray:
+    """The rows to be kept by the estimate alone, in the order of their draw."""
+    from .cleaning import PROBABLE
+
+    rows = np.flatnonzero(found.status == PROBABLE)
+    return np.random.default_rng(random_state).permutation(rows)
+
+
+def _code(found: ChosenLabels, table: pa.Table, random_state: int) -> str:
+    """The seed, and what tells these rows with these labels from all others."""
+    from .cleaning import PROBABLE
+
+    rows = np.flatnonzero(found.status == PROBABLE)
+    labels = label_column(found.classes, found.label[rows])
+    content = table.take(pa.array(rows)).append_column(" label", labels)
+    digest = hashlib.sha256(rows.astype("<i8").tobytes())
+    file = cast("BinaryIO", SimpleNamespace(write=digest.update))
+    write_delimited(content, file, dialect_for(content, ".csv"))
+    return f"{random_state}-{digest.hexdigest()[:16]}"
