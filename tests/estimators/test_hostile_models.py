@@ -19,21 +19,30 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris
-from sklearn.dummy import DummyClassifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import (
+    BaggingClassifier,
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
+from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC
 
 import surelabel.tables
-from surelabel import CandidateSets, SUREClassifier, load_model, make_partial, save_model
+from surelabel import (
+    CandidateSets,
+    PLKNNClassifier,
+    SUREClassifier,
+    load_model,
+    make_partial,
+    save_model,
+)
 from surelabel.estimators.persistence._archive import write_archive
 from surelabel.estimators.persistence._parts import KINDS, take_apart
 from surelabel.estimators.persistence._types import Types
@@ -633,6 +642,14 @@ def replaced(name, value):
     return change
 
 
+def added(name, value):
+    def change(part, array_of, parts):
+        part["names"].append(name)
+        part["values"].append(value)
+
+    return change
+
+
 def in_nodes(field, value, node=0):
     """Change a field (offset, form) of a record of a tree."""
 
@@ -686,7 +703,8 @@ TAMPERED = {
     "forest: no width": (FOREST, "RandomForestClassifier", replaced("n_features_in_", None)),
     "forest: of nothing": (FOREST, "RandomForestClassifier", replaced("estimators_", "tree")),
     "tree: another width": (FOREST, "DecisionTreeClassifier", replaced("n_features_in_", 9)),
-    "forest: workers": (FOREST, "RandomForestClassifier", replaced("n_jobs", 10**6)),
+    "forest: other classes": (FOREST, "RandomForestClassifier", replaced("n_classes_", 10**7)),
+    "forest: other outputs": (FOREST, "RandomForestClassifier", replaced("n_outputs_", 10**7)),
     "boosting: feature": (BOOSTED, "tree", in_nodes(FEATURE, 77)),
     "boosting: classes": (BOOSTED, "DummyClassifier", in_part("type", "sklearn.svm._classes.SVC")),
     "boosting: start": (
@@ -701,6 +719,12 @@ TAMPERED = {
     "histograms: feature": (HIST, "tree_predictor", in_nodes(HIST_FEATURE, 4)),
     "histograms: child": (HIST, "tree_predictor", in_nodes(HIST_LEFT, 10**6)),
     "histograms: circle": (HIST, "tree_predictor", in_nodes(HIST_LEFT, 0)),
+    "histograms: in fit": (HIST, "HistGradientBoostingClassifier", added("_in_fit", True)),
+    "histograms: classes": (
+        HIST,
+        "HistGradientBoostingClassifier",
+        replaced("n_trees_per_iteration_", 10**7),
+    ),
     "histograms: category": (HIST, "tree_predictor", in_nodes(HIST_CATEGORY, 1)),
     "machine: counts": (SVC(), "SVC", in_attribute("_n_support", 0, 10**6)),
     "machine: negative": (SVC(), "SVC", in_attribute("_n_support", slice(0, 2), [-1, 30])),
@@ -731,7 +755,59 @@ TAMPERED = {
         replaced("effective_metric_", "pyfunc"),
     ),
     "means: width": (KMeans(2, n_init=1), "KMeans", replaced("n_features_in_", 9)),
-    "means: threads": (KMeans(2, n_init=1), "KMeans", replaced("_n_threads", 10**9)),
+    "bagging: classes": (
+        BaggingClassifier(n_estimators=2),
+        "BaggingClassifier",
+        replaced("n_classes_", 10**7),
+    ),
+    "linear: intercept": (
+        LogisticRegression(max_iter=500),
+        "LogisticRegression",
+        lambda part, array_of, parts: replaced("intercept_", attribute(part, "coef_"))(
+            part, array_of, parts
+        ),
+    ),
+    "machine: another kind": (SVC(), "SVC", added("_impl", "epsilon_svr")),
+    "selection: a function elsewhere": (
+        SelectKBest(k=2),
+        "SelectKBest",
+        lambda part, array_of, parts: replaced("k", attribute(part, "score_func"))(
+            part, array_of, parts
+        ),
+    ),
+    "polynomials: degree": (
+        PolynomialFeatures(),
+        "PolynomialFeatures",
+        replaced("_max_degree", 10**6),
+    ),
+    "polynomials: columns": (
+        PolynomialFeatures(),
+        "PolynomialFeatures",
+        replaced("n_output_features_", 10**7),
+    ),
+    "neighbours: many": (
+        KNeighborsClassifier(),
+        "KNeighborsClassifier",
+        replaced("n_neighbors", 10**9),
+    ),
+    "our neighbours: many": (
+        PLKNNClassifier(),
+        "PLKNNClassifier",
+        replaced("n_neighbors", 10**9),
+    ),
+    "dummy: outputs": (DummyRegressor(), "DummyRegressor", replaced("n_outputs_", 10**7)),
+    "dummy: classes": (DummyClassifier(), "DummyClassifier", replaced("n_classes_", 10**7)),
+    "texts: pattern": (TEXTS, "TfidfVectorizer", replaced("token_pattern", "(a+)+b")),
+    "texts: repetitions": (TEXTS, "TfidfVectorizer", replaced("token_pattern", "a*a*a*b")),
+    "texts: files": (TEXTS, "TfidfVectorizer", replaced("input", "filename")),
+    "texts: together": (
+        TEXTS,
+        "TfidfVectorizer",
+        lambda part, array_of, parts: parts[attribute(part, "ngram_range")[0]].update(
+            items=[1, 10**9]
+        ),
+    ),
+    "hashes: many": (HashingVectorizer(), "HashingVectorizer", replaced("n_features", 2**31)),
     "one hot: outputs": (
         ENCODER,
         "OneHotEncoder",
@@ -923,9 +999,36 @@ def test_a_sparse_machine_without_coefficients(tmp_path):
         load_model(path)
 
 
-def test_workers_are_bounded_whatever_number_says_so(tmp_path):
-    model = DummyClassifier()
-    model.n_jobs = np.int64(30_000)
+def test_a_file_does_not_say_how_many_work(start, tmp_path):
+    model = KMeans(2, n_init=1).fit(X)
+    content, arrays = take_apart(model, Types(()))
+    for part in content["parts"]:
+        if part.get("type", "").endswith("KMeans"):
+            part["names"].append("n_jobs")
+            part["values"].append(10**6)
+            replaced("_n_threads", 10**6)(part, None, None)
+    with open(tmp_path / "model", "wb") as file:
+        write_archive(file, content, arrays)
+    loaded = load_model(tmp_path / "model")
+    assert (loaded.n_jobs, loaded._n_threads) == (None, 1)
+
+
+@pytest.mark.parametrize(
+    "many",
+    [
+        lambda one: Pipeline([("scale", one)] * 40_000),
+        lambda one: [[[one] * 40] * 40] * 40,
+    ],
+)
+def test_one_estimator_in_many_places(many, tmp_path):
+    path = unchecked_file(many(StandardScaler().fit(X)), tmp_path)
+    with pytest.raises(ModelFileError, match="stands for too many values"):
+        load_model(path)
+
+
+def test_arrays_that_stretch_others(tmp_path):
+    model = StandardScaler().fit(X)
+    model.mean_ = np.zeros((50_000, 1, 1))
     path = unchecked_file(model, tmp_path)
-    with pytest.raises(ModelFileError, match="n_jobs is 30000"):
+    with pytest.raises(ModelFileError, match="more than two dimensions"):
         load_model(path)

@@ -1,3 +1,5 @@
+import importlib
+import inspect
 import io
 import json
 import pickle
@@ -40,6 +42,7 @@ from surelabel import (
     save_model,
 )
 from surelabel.estimators import all_methods
+from surelabel.estimators.persistence._types import SKLEARN
 from surelabel.exceptions import ModelFileError, ParameterError
 
 X, y = load_iris(return_X_y=True)
@@ -159,6 +162,23 @@ def test_other_models(name, tmp_path):
         rows = SUREClassifier().fit(X, y).confidence_
     method = "predict" if hasattr(model, "predict") else "transform"
     np.testing.assert_array_equal(getattr(loaded, method)(rows), getattr(model, method)(rows))
+
+
+@pytest.mark.parametrize("module", SKLEARN)
+def test_every_type_of_the_list(module, tmp_path):
+    """Each is where the list says, and comes back with what it was made with."""
+    for name in SKLEARN[module]:
+        kind = getattr(importlib.import_module(f"sklearn.{module}"), name)
+        needed = [
+            [("scale", StandardScaler())] if name.endswith("s") else LogisticRegression()
+            for name, of in inspect.signature(kind).parameters.items()
+            if of.default is of.empty
+        ]
+        if name.endswith("SearchCV"):
+            needed[1] = {"C": [1.0, 2.0]}
+        loaded = again(kind(*needed), tmp_path)
+        assert type(loaded) is kind
+        assert repr(loaded) == repr(kind(*needed))
 
 
 def test_texts(tmp_path):

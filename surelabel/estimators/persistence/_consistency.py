@@ -73,6 +73,9 @@ def check_consistent(made: Any) -> None:
         made, "encoders_"
     ):
         require(0 < made._ends()[-1] <= MOST_COLUMNS, "too many columns")
+    count = getattr(made, "n_classes_", None)
+    if isinstance(count, int | np.integer) and isinstance(made.classes_, np.ndarray):
+        require(count == len(made.classes_), "other classes")
     for name in WIDE:
         wide: Any = getattr(made, name, None)
         if isinstance(wide, np.ndarray) or issparse(wide):

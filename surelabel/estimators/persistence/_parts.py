@@ -8,9 +8,7 @@ is nested. :func:`check` looks at every part before :func:`build` makes the firs
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
-from numbers import Real
 from types import MemberDescriptorType
 from typing import Any
 
@@ -57,10 +55,6 @@ SPARSE: dict[str, type] = {
 }
 #: Type codes of the numbers and texts that are exact in JSON.
 SCALARS = "?bhilqBHILQefdU"
-#: Attributes that say how many threads or processes work.
-WORKERS = ("n_jobs", "n_threads", "_n_threads")
-#: More are not asked for.
-MOST_WORKERS = 1024
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 #: The fields of each kind of part: "value", "values" (a list of them), "text", "texts", "integer",
 #: "integers" (none below 0).
@@ -246,8 +240,8 @@ class _TakingApart:
         if isinstance(state, tuple):  # attributes in __dict__ and in slots
             state = {**(state[0] or {}), **state[1]}
         state = dict(state or {})
-        if isinstance(thing, BaseEstimator) and "memory" in state:
-            state["memory"] = None
+        if isinstance(thing, BaseEstimator):
+            forget(state)
         if isinstance(thing, NeighborsBase) and "_tree" in state:
             state["_tree"] = None  # is made again from the instances
         return {
@@ -256,6 +250,15 @@ class _TakingApart:
             "names": list(state),
             "values": [value(of) for of in state.values()],
         }
+
+
+def forget(state: dict[str, Any]) -> None:
+    """Take out of an estimator's attributes what a file does not decide: a folder that is written
+    to, and how many processes and threads work.
+    """
+    for name, value in (("memory", None), ("n_jobs", None), ("_n_threads", 1), ("n_threads", 1)):
+        if name in state:
+            state[name] = value
 
 
 def _fields(dtype: np.dtype) -> list[str]:
@@ -561,18 +564,14 @@ def _sparse(type: str, shape: list[int], data: Any, indices: Any, indptr: Any) -
     require(indptr[-1] == len(data) and not np.any(indptr[1:] < indptr[:-1]), "a sparse matrix")
     require(not np.any((indices < 0) | (indices >= along)), "a sparse matrix")
     # what is computed with an empty matrix need not be empty
-    require(along <= max(2**22, 64 * len(data)), "a sparse matrix that is nearly empty")
+    require(along <= max(2**20, 64 * len(data)), "a sparse matrix that is nearly empty")
     return SPARSE[type]((data, indices, indptr), shape=tuple(shape))
 
 
 def _object(kind: type, state: dict[str, Any]) -> Any:
     """An object of these attributes, made without calling its type."""
-    if issubclass(kind, BaseEstimator) and "memory" in state:
-        state["memory"] = None  # a folder named by a file must not be written to
-    for name in WORKERS:
-        if isinstance(state.get(name), Real) and state[name] > (os.cpu_count() or 1):
-            require(state[name] <= MOST_WORKERS, f"{name} is {state[name]}")
-            state[name] = os.cpu_count() or 1  # each takes memory, and more do not help
+    if issubclass(kind, BaseEstimator):
+        forget(state)
     if issubclass(kind, NeighborsBase) and "_fit_method" in state:
         state["_tree"] = neighbour_tree(state)
     if kind is CandidateSets:  # it checks them itself
