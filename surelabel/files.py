@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import BinaryIO
 
+from .exceptions import ParameterError, shown
 from .interrupts import SIGNALS
 
 #: Errors of a disk that is full, or of a limit to what may be written.
@@ -20,6 +21,18 @@ _unfinished: set[Path] = set()
 """Temporary files and folders that are in use."""
 finished = False
 """Whether an output took its place, and none is being written."""
+
+
+def checked_path(path: object) -> Path:
+    """A path, if it can be one: no number, no bytes, no character that no name of a file has."""
+    if not isinstance(path, str | os.PathLike) or isinstance(os.fspath(path), bytes):
+        raise ParameterError(f"{shown(path)} is no path of a file; pass a text or a Path")
+    try:
+        if "\0" not in os.fspath(path) and os.fsencode(path):
+            return Path(path)
+    except UnicodeEncodeError:
+        pass
+    raise ParameterError(f"{ascii(os.fspath(path))[:200]} cannot be the name of a file")
 
 
 @contextmanager

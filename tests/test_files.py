@@ -7,14 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from surelabel.exceptions import TableError
+from surelabel import load_model, save_model
+from surelabel.exceptions import ParameterError, TableError
+from surelabel.experiments import read_study
 from surelabel.files import (
+    checked_path,
     making_folders,
     remove_unfinished,
     replacing,
     replacing_all,
     temporary_folder,
 )
+from surelabel.report import write_report
 
 
 def test_a_new_file_has_the_usual_permissions(tmp_path):
@@ -171,3 +175,24 @@ def test_several_files_fail_together(tmp_path):
         fail()
     assert [path.read_text() for path in paths] == ["old", "old"]
     assert len(os.listdir(tmp_path)) == 2
+
+
+@pytest.mark.parametrize("path", ["a\0b", "\ud800", 5, None, b"x", 1.5, [], True], ids=ascii)
+def test_what_is_no_path(path):
+    with pytest.raises(ParameterError, match=r"no path|cannot be the name") as caught:
+        checked_path(path)
+    assert str(caught.value).isprintable()
+    for function in (load_model, lambda path: save_model(None, path), read_study):
+        with pytest.raises(ParameterError):
+            function(path)
+    with pytest.raises(ParameterError):
+        write_report("results", path)
+
+
+@pytest.mark.parametrize("path", [".", "nowhere/model", "file/model", "m" * 300, "/dev/full"])
+def test_places_where_no_model_can_be_written(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ParameterError, match=r"cannot be written there .*name another file"):
+        save_model(None, path)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]

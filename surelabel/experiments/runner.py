@@ -16,7 +16,7 @@ import joblib
 
 from ..data import catalog
 from ..exceptions import DataMissingError
-from ..files import naming
+from ..files import checked_path, naming
 from ..progress import track
 from ..text import count
 from .backends import run_with_dask, run_with_joblib
@@ -89,6 +89,7 @@ def run_study(
     """
     wanted = list(trials_of(study) if trials is None else trials)
     workers = workers or joblib.cpu_count()
+    folder = checked_path(folder)
     with RecordWriter(folder, study) as writer:
         todo = [trial for trial in wanted if trial.id not in writer.finished]
         absent = _absent_data(todo, tell)

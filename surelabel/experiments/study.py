@@ -18,7 +18,8 @@ from typing import Any
 from ..data import catalog
 from ..estimators import all_methods
 from ..evaluation.protocol import SELECTIONS
-from ..exceptions import SurelabelError
+from ..exceptions import ParameterError, SurelabelError
+from ..files import checked_path
 from ..text import did_you_mean
 
 #: accuracy: choose parameters, fit, score. sensitivity: score every point of the grid. convergence:
@@ -246,9 +247,11 @@ def read_study(path: str | Path) -> Study:
 def load_toml(path: str | Path) -> dict[str, Any]:
     """The tables of a study file, unchecked."""
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        return tomllib.loads(checked_path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise StudyError(f"{path}: the study cannot be read ({error.strerror})") from None
+    except ParameterError:
+        raise
     except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, nested too deeply
         raise StudyError(f"{path}: this is not a TOML file ({error})") from None
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..exceptions import SurelabelError
 from ..experiments.records import read_all
-from ..files import making_folders, naming, replacing_all
+from ..files import checked_path, making_folders, naming, replacing_all
 
 __all__ = ["ReportError", "write_report"]
 
@@ -51,10 +51,15 @@ def write_report(results: str | Path | Iterable[str | Path], output: str | Path)
     """
     from .summary import summarize
 
-    given = [results] if isinstance(results, str | Path) else list(results)
-    runs = [run for path in given for run in read_all(path)]
+    given: list[Any] = (
+        list(results)
+        if isinstance(results, Iterable) and not isinstance(results, str | bytes)
+        else [results]
+    )
+    output = checked_path(output)
+    runs = [run for path in given for run in read_all(checked_path(path))]
     # everything is drawn before anything is written
-    return write_files(_files(summarize(runs)), Path(output))
+    return write_files(_files(summarize(runs)), output)
 
 
 def _files(summary: dict[str, Any]) -> dict[str, str]:

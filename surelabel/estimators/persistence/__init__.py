@@ -12,11 +12,10 @@ import os
 import stat
 from collections.abc import Sequence
 from io import BytesIO
-from pathlib import Path
 from typing import Any, BinaryIO
 
-from ...exceptions import ModelFileError
-from ...files import replacing
+from ...exceptions import ModelFileError, ParameterError
+from ...files import FULL, checked_path, replacing
 from ._archive import Damaged, read_archive, write_archive
 from ._types import Types
 
@@ -45,9 +44,14 @@ def save_model(model: Any, path: str | os.PathLike[str], *, trusted: Sequence[st
     ------
     ModelFileError
         If the model holds something that is not written to model files.
+    ParameterError
+        If there can be no file at ``path``.
+    OSError
+        If the disk is full.
     """
     from ._parts import take_apart
 
+    path = checked_path(path)
     content = BytesIO()
     types = Types(trusted)
     try:
@@ -57,15 +61,23 @@ def save_model(model: Any, path: str | os.PathLike[str], *, trusted: Sequence[st
         raise
     except Exception as error:
         raise ModelFileError(f"{path}: the model cannot be saved: {_one_line(error)}") from error
-    with replacing(path) as file:
-        file.write(content.getbuffer())
+    try:
+        with replacing(path) as file:
+            file.write(content.getbuffer())
+    except OSError as error:
+        if error.errno in FULL:  # a matter of the disk, not of the path
+            raise
+        raise ParameterError(
+            f"{path}: the model cannot be written there ({error.strerror}); name another file"
+        ) from None
 
 
 def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
     """Read a model that :func:`save_model` wrote. Nothing in the file is run.
 
-    Built are only estimators and encoders of surelabel, estimators of scikit-learn, arrays, sparse
-    matrices and Python's own containers; everything is checked before the first is built.
+    Built are only estimators and encoders of surelabel, those of scikit-learn that the guide lists,
+    arrays, sparse matrices and Python's own containers; everything is checked before the first is
+    built. ``memory`` and ``n_jobs`` of estimators are not taken from a file.
 
     Parameters
     ----------
@@ -85,7 +97,7 @@ def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> 
         If the file cannot be read, is damaged or of another version, or refers to something that
         is not trusted.
     """
-    path = Path(path)
+    path = checked_path(path)
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise ModelFileError("the model file cannot be read (it is no file)")

@@ -27,6 +27,7 @@ from sklearn.svm._base import BaseLibSVM
 from sklearn.tree._classes import BaseDecisionTree
 from sklearn.tree._tree import NODE_DTYPE, Tree
 
+from .._base import PartialLabelClassifier
 from .._neighbours import NeighbourClassifier
 from ._archive import require
 from ._types import name_of
@@ -66,6 +67,7 @@ def check_consistent(made: Any) -> None:
         (DummyClassifier, _check_dummy_classifier),
         (DummyRegressor, _check_dummy_regressor),
         (NeighbourClassifier, _check_our_neighbours),
+        (PartialLabelClassifier, _check_our_classes),
     ):
         if isinstance(made, kinds):
             checked(made)
@@ -416,6 +418,12 @@ def _check_dummy_classifier(made: DummyClassifier) -> None:
 def _check_dummy_regressor(made: DummyRegressor) -> None:
     if hasattr(made, "constant_"):
         require(made.constant_.shape == (1, made.n_outputs_), "other outputs")
+
+
+def _check_our_classes(made: PartialLabelClassifier) -> None:
+    """Scores are made for every row and class: a long list of classes is that of many rows."""
+    classes = np.size(getattr(made, "classes_", ()))
+    require(classes <= 10_000 or classes <= made.confidence_.nnz, "other classes")
 
 
 def _check_our_neighbours(made: NeighbourClassifier) -> None:
