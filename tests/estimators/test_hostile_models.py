@@ -25,10 +25,12 @@ from sklearn.ensemble import (
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
+    VotingClassifier,
 )
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
 from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
@@ -794,6 +796,16 @@ TAMPERED = {
         PLKNNClassifier(),
         "PLKNNClassifier",
         replaced("n_neighbors", 10**9),
+    ),
+    "votes: another class": (
+        VotingClassifier([("a", GaussianNB())]),
+        "GaussianNB",
+        in_attribute("classes_", 1, 10**9),
+    ),
+    "dummy: another class": (
+        DummyClassifier(strategy="constant", constant=1),
+        "DummyClassifier",
+        replaced("constant", 10**9),
     ),
     "dummy: outputs": (DummyRegressor(), "DummyRegressor", replaced("n_outputs_", 10**7)),
     "dummy: classes": (DummyClassifier(), "DummyClassifier", replaced("n_classes_", 10**7)),

@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.base import is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import VotingClassifier
 from sklearn.ensemble._forest import BaseForest
 from sklearn.ensemble._gb import BaseGradientBoosting
 from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
@@ -57,6 +59,7 @@ def check_consistent(made: Any) -> None:
         (BaseForest, _check_forest),
         (BaseGradientBoosting, _check_boosting),
         (BaseHistGradientBoosting, _check_hist_boosting),
+        (VotingClassifier, _check_votes),
         (BaseLibSVM, _check_libsvm),
         (NeighborsBase, _check_neighbours),
         ((CountVectorizer, DictVectorizer), _check_vocabulary),
@@ -245,6 +248,15 @@ def _check_hist_boosting(made: BaseHistGradientBoosting) -> None:
             require(np.all(features < width), "a tree of other features")
 
 
+def _check_votes(made: VotingClassifier) -> None:
+    """Votes are counted in an array as long as the largest."""
+    for voter in getattr(made, "estimators_", ()):
+        require(is_classifier(voter), "a voter that is no classifier")
+        votes = np.asarray(voter.classes_)
+        possible = votes.dtype.kind in "iu" and np.all((votes >= 0) & (votes < len(made.classes_)))
+        require(possible, "votes for other classes")
+
+
 # -------------------------------------------------------------------- libsvm, neighbours
 
 
@@ -413,6 +425,11 @@ def _check_dummy_classifier(made: DummyClassifier) -> None:
         )
         require(made.n_outputs_ == len(classes) == len(counts), "other classes")
         require([len(names) for names in classes] == list(counts), "other classes")
+        if made.strategy == "constant":
+            given = np.reshape(made.constant, -1)
+            require(len(given) == len(classes), "other classes")
+            for label, names in zip(given, classes, strict=True):
+                require(label in names, "another class")
 
 
 def _check_dummy_regressor(made: DummyRegressor) -> None:
