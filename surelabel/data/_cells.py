@@ -115,7 +115,7 @@ def different_cells(column: pa.Array) -> pa.DictionaryArray:
     return column.dictionary_encode()
 
 
-def _reader(contents: list, separator: str | None) -> Callable[[Any], list]:
+def _reader(contents: list[Any], separator: str | None) -> Callable[[Any], list[Any]]:
     """How a cell is read: as a list in JSON or as Python prints it if all cells look so, else as
     labels with a separator.
     """
@@ -129,15 +129,15 @@ def _reader(contents: list, separator: str | None) -> Callable[[Any], list]:
     return lambda content: content.split(separator) if isinstance(content, str) else [content]
 
 
-def _parse_list(text: str) -> list:
+def _parse_list(text: str) -> list[Any]:
     if not text.strip():
         return []
     try:
-        return json.loads(text)
+        return list(json.loads(text))
     except ValueError:
         if not PRINTED_LIST.fullmatch(text.strip()):
             raise
-        return ast.literal_eval(text.strip())
+        return list(ast.literal_eval(text.strip()))
 
 
 def _label(value: Any) -> Label | None:

@@ -282,7 +282,7 @@ def _check_header(names: list[str], source: str) -> None:
 
 def _is_number(text: str) -> bool:
     try:
-        return np.isfinite(float(text))
+        return bool(np.isfinite(float(text)))
     except ValueError:
         return False
 

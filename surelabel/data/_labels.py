@@ -50,7 +50,7 @@ def check_classes(classes: Any) -> np.ndarray:
             "class names must differ; given more than once: "
             f"{first_few(labels[counts > 1].tolist())}"
         )
-    return classes
+    return np.asarray(classes)
 
 
 def encode(labels: np.ndarray, owners: np.ndarray, classes: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -96,7 +96,7 @@ def _as_type(labels: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarra
     return converted, same
 
 
-def as_list(values: Any, what: str) -> list:
+def as_list(values: Any, what: str) -> list[Any]:
     """The items of any iterable."""
     try:
         return list(values)
@@ -131,15 +131,15 @@ def as_table(values: Any, *, ndim: int) -> np.ndarray:
         raise CandidateError(
             f"expected {ndim} dimension(s) of labels, got an array of shape {array.shape}"
         )
-    return array.copy()
+    return np.asarray(array.copy())
 
 
 def missing(array: np.ndarray) -> np.ndarray:
     """Where a label is absent: ``None``, NaN or the empty string."""
     if array.dtype.kind in "US":
-        return array == array.dtype.type("")
+        return np.asarray(array == array.dtype.type(""))
     if array.dtype.kind == "f":
-        return np.isnan(array)
+        return np.asarray(np.isnan(array))
     if array.dtype == object:
         # NaN is the only label that differs from itself; pandas' NA is neither equal nor different.
         absent = [
@@ -202,7 +202,7 @@ def homogeneous(labels: np.ndarray, owners: np.ndarray | None = None) -> np.ndar
     return labels
 
 
-def _exact_numbers(labels: list, owners: np.ndarray | None) -> np.ndarray:
+def _exact_numbers(labels: list[Any], owners: np.ndarray | None) -> np.ndarray:
     """Numbers as an array of one type that holds each of them exactly."""
     labels = [label.item() if isinstance(label, np.generic) else label for label in labels]
     for dtype in (None, np.int64, np.uint64):  # NumPy's common type of large integers is a float

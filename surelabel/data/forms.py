@@ -151,7 +151,7 @@ LABEL_NAMES, FEATURE_NAMES = "label_names", "feature_names"
 MAT_LABELLING = Labelling(labels="labels", gold="gold")
 
 
-def mat_to_table(path: str | os.PathLike) -> pa.Table:
+def mat_to_table(path: str | os.PathLike[str]) -> pa.Table:
     """A .mat file of partial-label data as a table with columns of numbers, ``labels`` (lists) and
     ``gold``.
 
@@ -190,7 +190,7 @@ def _names(found: Any, expected: int) -> list[str]:
     return names if len(set(names)) == expected == len(names) else []
 
 
-def labels_to_mat(labels: Labels, labelling: Labelling, path: str | os.PathLike) -> None:
+def labels_to_mat(labels: Labels, labelling: Labelling, path: str | os.PathLike[str]) -> None:
     """Write a .mat file: numbers, candidates and true labels, as published partial-label data has
     them.
 
@@ -249,7 +249,7 @@ def _numbers(column: pa.ChunkedArray, name: str, source: str, decimal: str) -> n
         )
     try:
         flat = pc.list_flatten(column) if is_list(column.type) else column
-        return flat.cast(pa.float64()).to_numpy().reshape(len(column), -1)
+        return np.asarray(flat.cast(pa.float64()).to_numpy().reshape(len(column), -1))
     except (pa.ArrowException, ValueError):
         raise TableError(
             f"{source}: column {name!r} holds no numbers, which a .mat file needs; exclude it"

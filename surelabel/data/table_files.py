@@ -45,7 +45,7 @@ TEXT_FORMS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 JSON_FORMS = (".jsonl", ".ndjson")
 BINARY_FORMS = (".parquet", ".feather", ".arrow")
 FORMS = (*TEXT_FORMS, *JSON_FORMS, *BINARY_FORMS)
-COMPRESSIONS: dict[str, Callable] = {
+COMPRESSIONS: dict[str, Callable[..., Any]] = {
     ".gz": gzip.open,
     ".bz2": bz2.open,
     ".xz": lzma.open,
@@ -84,10 +84,10 @@ SOURCE = b"surelabel.source"
 
 def source_of(table: pa.Table) -> str:
     """The file that a table was read from, or "table"."""
-    return (table.schema.metadata or {}).get(SOURCE, b"table").decode("utf-8", "surrogatepass")
+    return str((table.schema.metadata or {}).get(SOURCE, b"table").decode("utf-8", "surrogatepass"))
 
 
-def file_name(path: str | os.PathLike) -> str:
+def file_name(path: str | os.PathLike[str]) -> str:
     """A path as text."""
     try:
         return os.fsdecode(path)
@@ -129,7 +129,7 @@ def suggest(name: str, known: list[str], what: str) -> str:
 
 
 def read_table(
-    path: str | os.PathLike,
+    path: str | os.PathLike[str],
     *,
     delimiter: str | None = None,
     encoding: str | None = None,
@@ -186,7 +186,7 @@ def read_table(
         ) from None
 
 
-def form_of(path: str | os.PathLike) -> tuple[str, str]:
+def form_of(path: str | os.PathLike[str]) -> tuple[str, str]:
     """The form of a file and its compression, by its endings."""
     endings = [ending.lower() for ending in Path(file_name(path)).suffixes]
     compression = endings.pop() if endings and endings[-1] in COMPRESSIONS else ""
@@ -377,7 +377,7 @@ def is_text(kind: pa.DataType) -> bool:
     """Whether a column holds text, also if each different one is stored once."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def in_words(kind: pa.DataType) -> str:
@@ -407,7 +407,7 @@ def in_words(kind: pa.DataType) -> str:
 
 def is_list(kind: pa.DataType) -> bool:
     """Whether a column holds lists."""
-    return (
+    return bool(
         pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
     )
 
@@ -415,7 +415,7 @@ def is_list(kind: pa.DataType) -> bool:
 # -------------------------------------------------------------------- writing
 
 
-def write_table(table: pa.Table, path: str | os.PathLike) -> None:
+def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
     """Write a table to a file, whole or not at all; a file that is there stays as it was until the
     new one is complete.
 

@@ -73,7 +73,7 @@ class OnCluster(KernelClassifier):
     with the same index.
     """
 
-    _in_memory: ClassVar[type]
+    _in_memory: ClassVar[type[KernelClassifier]]
 
     # ---------------------------------------------------------------- fit
 
@@ -255,7 +255,7 @@ def _serve(
     if not len(X):
         return empty
     try:
-        return getattr(model, method)(X)
+        return np.asarray(getattr(model, method)(X))
     except InputError as error:
         raise InputError(
             f"in block {block_id[0]} of X: {error}" if block_id else str(error)

@@ -63,15 +63,16 @@ class Step:
 
 
 Block: TypeAlias = list[Piece]
-Features: TypeAlias = (
-    Callable[[np.ndarray], np.ndarray] | None
-)  # None where the values are features already
+#: None where the values are features already.
+Features: TypeAlias = Callable[[np.ndarray], np.ndarray] | None
 
 
-@sizeof.register((Piece, Step, SortedSets, Moments, Targets))
 def _size(value: Any) -> int:
     """Bytes, by which the scheduler knows that blocks are expensive to move."""
     return sum(sizeof(part) for part in vars(value).values())
+
+
+sizeof.register((Piece, Step, SortedSets, Moments, Targets), _size)
 
 
 def _make_block(
@@ -219,8 +220,8 @@ class DaskPasses:
                 for X, own, part in zip(rows.blocks_of_X, held, parts, strict=True)
             ]
         )
-        self._steps: list[Future] = []
-        self._leverages: list[Future] = []
+        self._steps: list[Future[Any]] = []
+        self._leverages: list[Future[Any]] = []
 
     def __enter__(self) -> DaskPasses:
         return self
@@ -230,6 +231,7 @@ class DaskPasses:
 
     def moments(self) -> Moments:
         """Sums over the features of all rows."""
+        moments: Moments
         (moments,) = self._total(self._map(_moments, self._blocks, features=self._features))
         return moments
 
@@ -243,6 +245,7 @@ class DaskPasses:
         """Confidence step of all rows."""
         model = _carry(self._client, (W.astype(self._dtype), b.astype(self._dtype)))
         steps = self._map(_step, self._blocks, features=self._features, model=model, lam=lam)
+        targets: Targets
         (targets,) = self._total(self._map(_change, self._blocks, self._steps, steps))
         self._steps = steps
         return targets
@@ -265,6 +268,7 @@ class DaskPasses:
             features=self._features,
             model=model,
         )
+        targets: Targets
         (targets,) = self._total(self._map(_sums, self._steps))
         return targets
 
@@ -278,10 +282,12 @@ class DaskPasses:
         """Confidences of all candidates, gathered."""
         return np.concatenate(gather(self._client, self._map(_entries, self._blocks, self._steps)))
 
-    def _map(self, function: Callable, *futures: Sequence[Any], **arguments: Any) -> list[Future]:
+    def _map(
+        self, function: Callable[..., Any], *futures: Sequence[Any], **arguments: Any
+    ) -> list[Future[Any]]:
         return self._client.map(function, *futures, pure=False, **arguments)
 
-    def _total(self, sums: list[Future]) -> tuple[Any, ...]:
+    def _total(self, sums: list[Future[Any]]) -> tuple[Any, ...]:
         """Add up by a tree, whose shape depends on the number of blocks only: the order of sums is
         always the same.
         """
@@ -289,10 +295,11 @@ class DaskPasses:
             sums = self._map(
                 _add, [sums[start : start + FAN_IN] for start in range(0, len(sums), FAN_IN)]
             )
-        return gather(self._client, sums)[0]
+        total: tuple[Any, ...] = gather(self._client, sums)[0]
+        return total
 
 
-def _carry(client: Client, value: Any) -> Future:
+def _carry(client: Client, value: Any) -> Future[Any]:
     """A value as the result of a task: unlike scattered data, the scheduler can make it again when
     its worker is lost.
     """

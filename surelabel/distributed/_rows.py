@@ -66,7 +66,7 @@ class DaskRows(Rows):
         self.bounds = np.concatenate(
             [[0], np.cumsum([length for length in self._lengths if length])]
         ).astype(np.intp)
-        self.candidates: list[Future] = []
+        self.candidates: list[Future[Any]] = []
 
     def blocks(self, step: int) -> Iterator[np.ndarray]:
         """All rows in order, at most ``step`` at a time; the blocks come here one after
@@ -140,10 +140,10 @@ def find_client() -> Client:
         ) from None
 
 
-def gather(client: Client, futures: Sequence[Future]) -> list[Any]:
+def gather(client: Client, futures: Sequence[Future[Any]]) -> list[Any]:
     """Results, or an error that says what to do when no worker or no scheduler survives."""
     with explained(client):
-        return client.gather(futures)
+        return list(client.gather(futures))
 
 
 @contextmanager
@@ -169,7 +169,7 @@ def explained(client: Client) -> Iterator[None]:
 
 
 def _take(block: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    return block[rows]
+    return np.asarray(block[rows])
 
 
 def _as_floats(part: Any, dtype: np.dtype) -> np.ndarray:
@@ -237,7 +237,7 @@ def _partitions(collection: Any) -> list[Delayed]:
     if isinstance(collection, list | Delayed):
         return collection if isinstance(collection, list) else [collection]
     if isinstance(collection, da.Array):
-        return whole_rows(collection).to_delayed().ravel().tolist()
+        return list(whole_rows(collection).to_delayed().ravel())
     if hasattr(collection, "simplify"):
         # Only the columns that are needed are read. Further optimisation would put small partitions
         # together, those of X in another way than those of y.

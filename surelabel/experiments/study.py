@@ -70,7 +70,7 @@ class Configuration:
     r: int | None = None
     eps: float | None = None
     q: float | None = None
-    matrix: tuple | None = None
+    matrix: tuple[Any, ...] | None = None
     rate: float | None = None
     missing: float | None = None
 
@@ -119,7 +119,7 @@ class Plan:
     name: str
     estimator: str
     parameters: dict[str, Any]
-    grid: dict[str, list]
+    grid: dict[str, list[Any]]
     scaling: str = ""
 
 
@@ -305,7 +305,7 @@ def _configurations(table: _Table) -> tuple[Configuration, ...]:
         part = _Table(entry, table.source, f"configurations[{i}].")
         kind = part.choice("kind", SOURCES)
         name = part.text("name", "confusion" if kind == "confusion" else "")
-        ranges: dict[str, list] = {}
+        ranges: dict[str, list[Any]] = {}
         if kind == "controlled":
             ranges = {"p": part.numbers("p", 0, 1), "r": part.numbers("r", 0, whole=True)}
             ranges["eps"] = part.numbers("eps", 0, 1, default=[None])
@@ -435,7 +435,8 @@ class _Table:
             raise self.error(
                 key, f"must be one of {', '.join(options)}, not {value!r}{_meant(value, options)}"
             )
-        return value
+        chosen: str = value
+        return chosen
 
     def names(self, key: str, options: Any) -> list[str]:
         values = self.take(key)
@@ -465,11 +466,12 @@ class _Table:
         *,
         whole: bool = False,
         default: Any = _REQUIRED,
-    ) -> list:
+    ) -> list[Any]:
         """One number or a list of them."""
-        value = self.take(key, default)
+        value: Any = self.take(key, default)
         if value is default:
-            return value
+            values: list[Any] = value
+            return values
         values = value if isinstance(value, list) else [value]
         kinds = (int,) if whole else (int, float)
         if not values or not all(type(v) in kinds and low <= v <= high for v in values):
@@ -479,7 +481,7 @@ class _Table:
         return values if whole else [float(v) for v in values]
 
     def mapping(
-        self, key: str, allowed: Any = None, default: Mapping | None = None
+        self, key: str, allowed: Any = None, default: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
         value = self.take(key, default or {})
         if not isinstance(value, dict):

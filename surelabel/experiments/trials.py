@@ -79,7 +79,7 @@ class Trial:
             if method.grid
             else None,
         }
-        return _digest(identity).hexdigest()[:16]
+        return str(_digest(identity).hexdigest()[:16])
 
     def seed(self, *purpose: Any) -> int:
         """A seed for this purpose, the same for all methods: they see the same candidates and the
@@ -88,7 +88,7 @@ class Trial:
         return int.from_bytes(_digest([self._data, *purpose]).digest()[:4], "big")
 
     @property
-    def _data(self) -> list:
+    def _data(self) -> list[Any]:
         """The data set as corrupted; the name of a configuration is only a name."""
         return [
             self.study.seed,
@@ -183,7 +183,7 @@ def defaults_of(estimator: str, given: Collection[str] = ()) -> dict[str, Any]:
 @cache
 def _all_defaults(estimator: str) -> dict[str, Any]:
     found = all_methods()[estimator].estimator().get_params(deep=False)
-    return json.loads(json.dumps(found, default=repr))  # as a record has them
+    return dict(json.loads(json.dumps(found, default=repr)))  # as a record has them
 
 
 def _digest(identity: Any) -> Any:

@@ -262,7 +262,7 @@ def _cases(records: list[Record], datasets: list[str]) -> list[dict[str, Any]]:
         for (dataset, _), by_method in groups.items()
     ]
 
-    def place(case: dict[str, Any]) -> tuple:
+    def place(case: dict[str, Any]) -> tuple[Any, ...]:
         family, running = _family(case["configuration"])
         level = case["configuration"][running] if running else 0
         return family != "real-world", family, datasets.index(case["dataset"]), level

@@ -17,7 +17,7 @@ KERNELS = ("rbf", "laplacian", "polynomial", "linear", "cosine", "precomputed")
 
 
 def kernel_matrix(
-    kernel: str | Callable,
+    kernel: str | Callable[..., Any],
     X: Any,
     Z: Any = None,
     *,
@@ -100,7 +100,7 @@ def exponentiate(D: np.ndarray, gamma: float | None) -> np.ndarray:
 
 
 def gamma_of(
-    kernel: str | Callable,
+    kernel: str | Callable[..., Any],
     gamma: str | float,
     bandwidth: float,
     X: Any,

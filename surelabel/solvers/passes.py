@@ -23,6 +23,7 @@ from .threads import one_blas_thread
 
 T = TypeVar("T")
 R = TypeVar("R")
+Sum = TypeVar("Sum", Moments, Targets)
 
 Keep = Literal["memory", "disk", "recompute"]
 
@@ -196,7 +197,7 @@ class LocalPasses:
         return self.confidence[self._indptr[rows.start] : self._indptr[rows.stop]]
 
 
-def _total(parts: Iterable[Any]) -> Any:
+def _total(parts: Iterable[Sum]) -> Sum:
     iterator = iter(parts)
     total = next(iterator)
     for part in iterator:
@@ -212,11 +213,11 @@ class _Store:
 
     def __init__(self, shape: tuple[int, int], dtype: Any) -> None: ...
 
-    def put(self, rows: slice, features: Callable, X: np.ndarray) -> np.ndarray:
+    def put(self, rows: slice, features: Callable[..., Any], X: np.ndarray) -> np.ndarray:
         """Make the features of a block."""
         return features(X)
 
-    def get(self, rows: slice, X: Any, features: Callable) -> np.ndarray:
+    def get(self, rows: slice, X: Any, features: Callable[..., Any]) -> np.ndarray:
         """The features of a block again."""
         return features(X)
 
@@ -230,11 +231,11 @@ class _Memory(_Store):
     def __init__(self, shape: tuple[int, int], dtype: Any) -> None:
         self._kept = np.empty(shape, dtype)
 
-    def put(self, rows: slice, features: Callable, X: np.ndarray) -> np.ndarray:
+    def put(self, rows: slice, features: Callable[..., Any], X: np.ndarray) -> np.ndarray:
         self._kept[rows] = features(X)
         return self._kept[rows]
 
-    def get(self, rows: slice, X: Any, features: Callable) -> np.ndarray:
+    def get(self, rows: slice, X: Any, features: Callable[..., Any]) -> np.ndarray:
         return self._kept[rows]
 
     def close(self) -> None:
@@ -252,7 +253,7 @@ class _Disk(_Store):
         self._descriptor = descriptor
         Path(name).unlink()
 
-    def put(self, rows: slice, features: Callable, X: np.ndarray) -> np.ndarray:
+    def put(self, rows: slice, features: Callable[..., Any], X: np.ndarray) -> np.ndarray:
         Z = features(X)
         content, at = np.ascontiguousarray(Z).data.cast("B"), self._offset(rows.start)
         while content:
@@ -260,7 +261,7 @@ class _Disk(_Store):
             content, at = content[written:], at + written
         return Z
 
-    def get(self, rows: slice, X: Any, features: Callable) -> np.ndarray:
+    def get(self, rows: slice, X: Any, features: Callable[..., Any]) -> np.ndarray:
         Z = np.empty((rows.stop - rows.start, self._width), self._dtype)
         content, at = Z.data.cast("B"), self._offset(rows.start)
         while content:

@@ -61,7 +61,7 @@ class Reader:
 
     def is_known(self, name: str) -> bool:
         """Whether a column holds anything."""
-        return self._columns[name].null_count < self.n_rows
+        return bool(self._columns[name].null_count < self.n_rows)
 
     def cell(self, name: str, row: int) -> Any:
         """What stands in a cell, or the beginning of it."""
@@ -157,7 +157,9 @@ def is_plain(kind: pa.DataType) -> bool:
 
 def is_number(kind: pa.DataType) -> bool:
     """Whether a column holds numbers."""
-    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    )
 
 
 def _values(column: pa.ChunkedArray, name: str, source: str) -> np.ndarray:
@@ -168,7 +170,7 @@ def _values(column: pa.ChunkedArray, name: str, source: str) -> np.ndarray:
         )
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
-    return pc.fill_null(column.cast(pa.float64(), safe=False), np.nan).to_numpy()
+    return np.asarray(pc.fill_null(column.cast(pa.float64(), safe=False), np.nan).to_numpy())
 
 
 def _as_digits(texts: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -430,7 +432,7 @@ class VectorColumn:
 def _vectors(chunk: pa.Array) -> np.ndarray:
     """The vectors that are there, one per row."""
     chunk = chunk.drop_null()
-    return chunk.flatten().to_numpy(zero_copy_only=False).reshape(len(chunk), -1)
+    return np.asarray(chunk.flatten().to_numpy(zero_copy_only=False).reshape(len(chunk), -1))
 
 
 ENCODERS: dict[Kind, Any] = {

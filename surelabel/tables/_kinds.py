@@ -108,7 +108,7 @@ def _text_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
 
     def mean(cells: pa.Array) -> np.ndarray:
         weights = cells.cast(pa.float64()).to_numpy()
-        return np.bincount(owner, weights, len(names)) / n_chosen
+        return np.asarray(np.bincount(owner, weights, len(names)) / n_chosen)
 
     def share(pattern: str) -> np.ndarray:
         return mean(pc.match_substring_regex(looked_at, pattern))

@@ -149,7 +149,7 @@ def _confusions(votes: np.ndarray, posterior: np.ndarray) -> np.ndarray:
     simple = np.full((n_classes, n_classes), (1 - right) / max(n_classes - 1, 1))
     np.fill_diagonal(simple, right)
     pooled = (together + POOLING * simple) / (together.sum(axis=1, keepdims=True) + POOLING)
-    return (counts + POOLING * pooled) / (counts.sum(axis=2, keepdims=True) + POOLING)
+    return np.asarray((counts + POOLING * pooled) / (counts.sum(axis=2, keepdims=True) + POOLING))
 
 
 def _log_likelihood(votes: np.ndarray, matrices: np.ndarray) -> np.ndarray:

@@ -52,7 +52,9 @@ class Calibration:
     def __call__(self, proba: np.ndarray) -> np.ndarray:
         """Calibrated probabilities of all classes."""
         scores = self.sharpness * np.log(np.maximum(proba, FLOOR)) + self.bias.astype(proba.dtype)
-        return (1 - self.failure) * softmax(scores, axis=1) + self.failure / proba.shape[1]
+        return np.asarray(
+            (1 - self.failure) * softmax(scores, axis=1) + self.failure / proba.shape[1]
+        )
 
 
 def fit_calibration(
@@ -177,7 +179,7 @@ def _partners(candidates: CandidateSets, rows: np.ndarray, rng: np.random.Genera
     label = candidates.indices[candidates.indptr[rows] + rng.integers(candidates.sizes[rows])]
     by_label = candidates.to_sparse().tocsc()
     first, count = by_label.indptr[label], np.diff(by_label.indptr)[label]
-    return by_label.indices[first + rng.integers(count)]
+    return np.asarray(by_label.indices[first + rng.integers(count)])
 
 
 def separable(learned: CandidateSets, candidates: CandidateSets, label: np.ndarray) -> np.ndarray:
@@ -206,8 +208,10 @@ def separable(learned: CandidateSets, candidates: CandidateSets, label: np.ndarr
     together = (ones.T @ ones).toarray()
     doubt = 0.5 / (together.diagonal()[:, None] - together + 1)  # doubt[k, j]: k may hide behind j
     np.fill_diagonal(doubt, 0)
-    return np.exp(
-        row_sum(np.log1p(-doubt[candidates.indices, label[candidates.rows]]), candidates.indptr)
+    return np.asarray(
+        np.exp(
+            row_sum(np.log1p(-doubt[candidates.indices, label[candidates.rows]]), candidates.indptr)
+        )
     )
 
 
@@ -222,7 +226,7 @@ class GoldCorrection:
 
     def __call__(self, confidence: np.ndarray) -> np.ndarray:
         """Corrected confidences."""
-        return expit(self.slope * _safe_logit(confidence) + self.shift)
+        return np.asarray(expit(self.slope * _safe_logit(confidence) + self.shift))
 
 
 def fit_gold(confidence: np.ndarray, right: np.ndarray) -> GoldCorrection:
@@ -265,4 +269,4 @@ def fit_gold(confidence: np.ndarray, right: np.ndarray) -> GoldCorrection:
 
 
 def _safe_logit(confidence: np.ndarray) -> np.ndarray:
-    return logit(np.clip(confidence, 1e-6, 1 - 1e-6))
+    return np.asarray(logit(np.clip(confidence, 1e-6, 1 - 1e-6)))

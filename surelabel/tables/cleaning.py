@@ -737,7 +737,7 @@ def _gain(label: np.ndarray, rival: np.ndarray, doubt: np.ndarray, n_classes: in
     """
     first, second = np.minimum(label, rival) + 1, np.maximum(label, rival) + 1
     total = np.bincount(first * (n_classes + 1) + second, doubt)
-    return doubt * np.sqrt(total[first * (n_classes + 1) + second])
+    return np.asarray(doubt * np.sqrt(total[first * (n_classes + 1) + second]))
 
 
 def _calibration_error(found: Judgement) -> float:

@@ -52,7 +52,7 @@ def conflicts(groups: np.ndarray, candidates: CandidateSets) -> np.ndarray:
     different = np.unique(groups[sets != sets[first][groups]])
     number = np.full(len(first), -1)
     number[different] = np.arange(len(different))
-    return number[groups]
+    return np.asarray(number[groups])
 
 
 def _number(keys: Iterable[bytes]) -> np.ndarray:

@@ -214,8 +214,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         )
         totals = np.add.reduceat(variance, [0, *self._ends()[:-1]])
         weight = max(1.0, totals[plain].sum())
-        return np.sqrt(
-            np.divide(weight, totals, out=np.ones(len(plain)), where=~plain & (totals > 0))
+        return np.asarray(
+            np.sqrt(np.divide(weight, totals, out=np.ones(len(plain)), where=~plain & (totals > 0)))
         )
 
     def transform(self, table: pa.Table) -> np.ndarray:

@@ -300,7 +300,7 @@ def _gold_inside(labels: Labels, gold: np.ndarray) -> np.ndarray:
     inside = np.zeros(len(labels.gold), bool)
     candidates = labels.candidates
     inside[candidates.rows[candidates.indices == labels.gold[candidates.rows]]] = True
-    return inside[gold]
+    return np.asarray(inside[gold])
 
 
 def _votes(labels: Labels) -> tuple[float | None, float | None]:
@@ -517,7 +517,7 @@ def _problems_of(name: str, absent: np.ndarray, constant: bool) -> Iterator[Prob
 
 def _sparse(absent: np.ndarray) -> np.ndarray:
     """Whether most cells are missing."""
-    return absent.mean(axis=-1) > 1 - PRESENT
+    return np.asarray(absent.mean(axis=-1) > 1 - PRESENT)
 
 
 def _rows(rows: np.ndarray) -> str:

@@ -154,7 +154,7 @@ def _posterior(
     if labels.votes is not None:
         scores = np.log(proba)
         scores += VOTE_WEIGHT * vote_likelihood(labels.votes, proba, labels.gold, rng)
-        return softmax(scores, axis=1)
+        return np.asarray(softmax(scores, axis=1))
     inside = labels.candidates.to_indicator().astype(bool)
     posterior = np.empty_like(proba)
     for part, share in ((inside, 1 - lacks), (~inside, lacks)):
@@ -169,7 +169,7 @@ def _confirmed(even: np.ndarray, candidates: CandidateSets, best: np.ndarray) ->
     candidates of the row.
     """
     scores = EVEN_SHARPNESS * np.log(np.maximum(even[candidates.rows, candidates.indices], FLOOR))
-    return row_softmax(scores, candidates.indptr)[best]
+    return np.asarray(row_softmax(scores, candidates.indptr)[best])
 
 
 def _corrected_by_others(
