@@ -34,7 +34,7 @@ class InputError(SurelabelError):
 
 
 class InputTypeError(InputError, TypeError):
-    """The instances ``X`` are no numbers at all; also a ``TypeError``, which scikit-learn asks
+    """The instances ``X`` are not numbers at all; also a ``TypeError``, which scikit-learn asks
     for.
     """
 

@@ -8,7 +8,7 @@ from ..files import FULL
 from ..interrupts import RESUMED
 
 UNEXPECTED = 70
-"""Exit code of an error that nobody foresaw; EX_SOFTWARE of sysexits.h."""
+"""Exit code of an unexpected error; EX_SOFTWARE of sysexits.h."""
 
 
 LEAST = 1 << 30

@@ -30,7 +30,7 @@ PRINTED_LIST = re.compile(rf"\[\s*+(?:{_ITEM}\s*+,\s*+)*+(?:{_ITEM}\s*+)?+\]")
 
 @dataclass(frozen=True)
 class Cells:
-    """The labels of one column: in ``rows[k]`` of the table stands ``values[which[k]]``."""
+    """The labels of one column: row ``rows[k]`` of the table has ``values[which[k]]``."""
 
     column: str
     rows: np.ndarray
@@ -38,7 +38,7 @@ class Cells:
     values: list[Label]
 
     def row_of(self, position: int) -> int:
-        """The first row, counted from 1, in which a value stands."""
+        """The first row, counted from 1, that has a value."""
         return int(self.rows[np.argmax(self.which == position)]) + 1
 
 

@@ -81,7 +81,7 @@ def _chunks(columns: Iterable[pa.Array | pa.ChunkedArray]) -> list[pa.Array]:
 
 
 def dialect_of(table: pa.Table) -> Dialect | None:
-    """How the text was written that a table was read from; None if it was no text."""
+    """How the text that a table was read from was written; None if it was not text."""
     kept = (table.schema.metadata or {}).get(DIALECT)
     return Dialect(*json.loads(kept)) if kept else None
 

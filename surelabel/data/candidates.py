@@ -15,6 +15,7 @@ from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
 from ..exceptions import CandidateError, ParameterError, first_few, shown
+from ..text import count
 from ._labels import (
     as_array,
     as_list,
@@ -548,15 +549,15 @@ class CandidateSummary:
             "on average"
         ]
         lines += [
-            f"  {count} rows with {size} candidate(s)" for size, count in self.set_sizes.items()
+            f"  {count(n)} with {count(size, 'candidate', 'candidates')}"
+            for size, n in self.set_sizes.items()
         ]
         lines += ["candidate in rows:"]
         lines += [
-            f"  {label}: {count}"
-            for label, count in zip(self.classes, self.class_frequency, strict=True)
+            f"  {label}: {n}" for label, n in zip(self.classes, self.class_frequency, strict=True)
         ]
         lines += ["most often together:"] if self.most_confused() else []
-        lines += [f"  {a} and {b}: {count} rows" for a, b, count in self.most_confused()]
+        lines += [f"  {a} and {b}: {count(n)}" for a, b, n in self.most_confused()]
         return "\n".join(lines)
 
 

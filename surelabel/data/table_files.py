@@ -100,7 +100,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def decimal_of(table: pa.Table) -> str | None:
-    """What stands before decimals in the text that a table was read from; None if nobody said."""
+    """The decimal separator of the text that a table was read from; None if it was not given."""
     dialect = dialect_of(table)
     return dialect.decimal if dialect else None
 

@@ -58,5 +58,5 @@ class NeighbourClassifier(PartialLabelClassifier):
         return index.nearest(k, queries)
 
     def __getstate__(self) -> dict[str, Any]:
-        """An index is no data: it is made again from the instances when it is needed."""
+        """An index is not data: it is made again from the instances when it is needed."""
         return {name: value for name, value in super().__getstate__().items() if name != "_index"}

@@ -16,8 +16,8 @@ EXACT_ROWS = 25_000
 
 
 def exact_need(n_rows: int, n_classes: int, itemsize: int) -> int:
-    """Bytes that an exact kernel fit takes: the kernel matrix, factorised in place, and what stands
-    beside it; some m × l.
+    """Bytes that an exact kernel fit takes: the kernel matrix, factorised in place, and what is
+    needed beside it; some m × l.
     """
     return int(itemsize * n_rows * (2.2 * n_rows + 3 * n_classes))
 
@@ -25,7 +25,7 @@ def exact_need(n_rows: int, n_classes: int, itemsize: int) -> int:
 def choose_solver(
     kernel: str | Callable[..., Any], shape: tuple[int, int], n_classes: int, itemsize: int
 ) -> str:
-    """What ``solver="auto"`` stands for: exact where it fits into memory and takes less than
+    """What ``solver="auto"`` means: exact where it fits into memory and takes less than
     minutes, else landmarks.
 
     Parameters

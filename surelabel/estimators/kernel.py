@@ -326,7 +326,7 @@ def probabilities(outputs: np.ndarray) -> np.ndarray:
 def sort_candidates(
     candidates: CandidateSets, weight: np.ndarray | None, dtype: Any, prior: float
 ) -> SortedSets:
-    """The candidates as the solvers take them, with the votes that stand behind them."""
+    """The candidates as the solvers take them, with their votes."""
     votes = votes_of(candidates, prior)
     return SortedSets(
         candidates.indptr, candidates.indices, candidates.shape[1], weight, dtype, votes

@@ -239,7 +239,7 @@ class SUREClassifier(KernelClassifier):
             )
 
     def compress(self, n_components: int, X: Any = None, y: Any = None) -> SUREClassifier:
-        """A model with few landmarks that stands for this one: for serving, as small and fast as
+        """A model with few landmarks in the place of this one: for serving, as small and fast as
         one wants.
 
         Landmarks are chosen as in ``fit`` (``landmarks``, ``random_state``), and their coefficients

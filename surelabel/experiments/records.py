@@ -37,7 +37,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_configuration(value: Any) -> bool:
-    """A kind, and settings that are numbers, if they are no name and no matrix."""
+    """A kind, and settings, all of which are numbers but for a name and a matrix."""
     return (
         isinstance(value, dict)
         and _is_text(value.get("kind"))

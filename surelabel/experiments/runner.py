@@ -112,7 +112,7 @@ def run_study(
 
 
 def _absent_data(trials: list[Trial], tell: Callable[[str], Any]) -> set[str]:
-    """The data sets that are not there, each told once with the place where its file belongs."""
+    """The data sets that are missing, each reported once with the place where its file belongs."""
     absent = set()
     for dataset in dict.fromkeys(trial.dataset for trial in trials):
         try:

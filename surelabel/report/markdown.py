@@ -122,7 +122,7 @@ def markdown_text(text: str) -> str:
 
 
 def to_markdown(table: Table) -> str:
-    """A pipe table; the published number stands below ours."""
+    """A pipe table; the published number is below ours."""
 
     def show(cell: Cell) -> str:
         ours = markdown_text(cell.text)

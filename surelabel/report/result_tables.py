@@ -514,7 +514,7 @@ def latex_text(text: str) -> str:
 
 
 def to_latex(table: Table) -> str:
-    """A table environment that needs no package; the published numbers stand on a line of their own
+    """A table environment that needs no package; the published numbers are on a line of their own
     below ours.
     """
 

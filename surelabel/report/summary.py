@@ -143,7 +143,7 @@ def _new_name(name: str, taken: Sequence[str]) -> str:
 
 
 def chosen_by(section: Mapping[str, Any]) -> str:
-    """The sentence that stands under every table and figure."""
+    """The sentence under every table and figure."""
     return f"Selection criterion: {section['criterion']}."
 
 

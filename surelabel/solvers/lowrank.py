@@ -24,7 +24,7 @@ from .confidence import SortedSets
 from .triangular import cholesky, solve, squared_norms
 
 # Computing all outputs of a block by one matrix product, instead of those of the candidates class
-# by class, pays while there are at most so many classes for each candidate of a row.
+# by class, pays while there are at most this many classes for each candidate of a row.
 DENSE = 60
 
 
@@ -98,7 +98,7 @@ class Passes(Protocol):
 
 
 def block_moments(Z: np.ndarray, weight: np.ndarray | None) -> Moments:
-    """Sums over the features of one block; ``weight`` None stands for ones."""
+    """Sums over the features of one block; ``weight`` None means ones."""
     root = Z if weight is None else Z * np.sqrt(weight)[:, None]
     total = Z.sum(axis=0, dtype=np.float64) if weight is None else weight.astype(np.float64) @ Z
     return Moments(

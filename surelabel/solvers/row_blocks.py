@@ -58,8 +58,8 @@ class _Transposed:
 
 
 def row_blocks(X: Any, width: int) -> Iterator[tuple[slice, Any]]:
-    """Rows of an array, a CSR matrix or :class:`RowBlocks`, so many that ``width`` numbers for each
-    of them are a block.
+    """Rows of an array, a CSR matrix or :class:`RowBlocks`, a block at a time, if ``width`` numbers
+    are made of each row.
     """
     step = block_rows(max(width, X.shape[1]))
     if not isinstance(X, RowBlocks):

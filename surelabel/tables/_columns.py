@@ -40,7 +40,7 @@ UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]{4}"
 
 
 class Reader:
-    """The columns of a table, as encoders need them: a cell means the same whatever stands in the
+    """The columns of a table, as encoders need them: a cell means the same whatever is in the
     others.
 
     Parameters
@@ -64,7 +64,7 @@ class Reader:
         return bool(self._columns[name].null_count < self.n_rows)
 
     def cell(self, name: str, row: int) -> Any:
-        """What stands in a cell, or the beginning of it."""
+        """The content of a cell, or the beginning of it."""
         cell = self._columns[name][int(row)].as_py()
         return cell[:40] if isinstance(cell, str) else cell
 

@@ -50,7 +50,7 @@ def choose_features(
     exclude: Collection[str] = (),
     kinds: Mapping[str, Kind] | None = None,
 ) -> list[Feature]:
-    """Choose what to learn from: by default all columns that can tell something, but those that
+    """Choose what to learn from: by default all columns that may be informative, but those that
     hold labels.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Image files named in a table → small copies that stand inside the page."""
+"""Image files named in a table → small copies inside the page."""
 
 from __future__ import annotations
 
