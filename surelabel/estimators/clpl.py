@@ -81,7 +81,7 @@ class CLPLClassifier(LinearPartialLabelClassifier):
     Examples
     --------
     >>> from surelabel import CandidateSets
-    >>> from surelabel.estimators.clpl import CLPLClassifier
+    >>> from surelabel.estimators import CLPLClassifier
     >>> X = [[0.0, 1.0], [0.1, 0.9], [0.2, 1.1], [1.0, 0.0], [1.1, 0.1], [1.2, 0.2]]
     >>> y = CandidateSets.from_strings(["cat|dog", "cat", "cat|cow", "cow|dog", "cow", "cow|cat"])
     >>> model = CLPLClassifier().fit(X, y)

@@ -98,7 +98,7 @@ class IPALClassifier(NeighbourClassifier):
     Examples
     --------
     >>> from surelabel import CandidateSets
-    >>> from surelabel.estimators.ipal import IPALClassifier
+    >>> from surelabel.estimators import IPALClassifier
     >>> X = [[0.1, 1.0], [0.2, 1.1], [0.0, 1.2], [1.0, 0.1], [1.1, 0.0], [1.2, 0.2]]
     >>> y = CandidateSets.from_strings(["cat|dog", "cat", "cat|cow", "cow|dog", "cow", "cow|cat"])
     >>> model = IPALClassifier(n_neighbors=2).fit(X, y)

@@ -82,7 +82,7 @@ class LSBCMMClassifier(WeightedPartialLabelClassifier):
 
     Examples
     --------
-    >>> from surelabel.estimators.lsbcmm import LSBCMMClassifier
+    >>> from surelabel.estimators import LSBCMMClassifier
     >>> X = [[-1.0], [-0.8], [1.0], [1.2]]
     >>> LSBCMMClassifier().fit(X, [{"a"}, {"a", "b"}, {"b"}, {"a", "b"}]).predict([[-0.9], [1.1]])
     array(['a', 'b'], dtype='<U1')

@@ -80,7 +80,7 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
 
     Examples
     --------
-    >>> from surelabel.estimators.paloc import PALOCClassifier
+    >>> from surelabel.estimators import PALOCClassifier
     >>> X = [[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]]
     >>> sets = [{"a"}, {"a", "b"}, {"a"}, {"b"}, {"a", "b"}, {"b"}]
     >>> PALOCClassifier().fit(X, sets).transduction_

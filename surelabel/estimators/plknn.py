@@ -70,7 +70,7 @@ class PLKNNClassifier(NeighbourClassifier):
     Examples
     --------
     >>> from surelabel import CandidateSets
-    >>> from surelabel.estimators.plknn import PLKNNClassifier
+    >>> from surelabel.estimators import PLKNNClassifier
     >>> X = [[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]]
     >>> y = CandidateSets.from_strings(["cat|dog", "cat", "cat|cow", "cow|dog", "cow", "cow|cat"])
     >>> model = PLKNNClassifier(n_neighbors=3).fit(X, y)

@@ -95,7 +95,7 @@ class PLSVMClassifier(LinearPartialLabelClassifier):
     Examples
     --------
     >>> from surelabel import CandidateSets
-    >>> from surelabel.estimators.plsvm import PLSVMClassifier
+    >>> from surelabel.estimators import PLSVMClassifier
     >>> X = [[0.0, 1.0], [0.1, 0.9], [0.2, 1.1], [1.0, 0.0], [1.1, 0.1], [1.2, 0.2]]
     >>> y = CandidateSets.from_strings(["cat|dog", "cat", "cat|cow", "cow|dog", "cow", "cow|cat"])
     >>> model = PLSVMClassifier().fit(X, y)

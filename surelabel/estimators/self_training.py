@@ -66,7 +66,7 @@ class SelfTrainingPLClassifier(WeightedPartialLabelClassifier):
 
     Examples
     --------
-    >>> from surelabel.estimators.self_training import SelfTrainingPLClassifier
+    >>> from surelabel.estimators import SelfTrainingPLClassifier
     >>> X = [[0.0], [0.2], [1.0], [1.2]]
     >>> candidates = [{"a"}, {"a", "b"}, {"b"}, {"a", "b"}]
     >>> SelfTrainingPLClassifier(alpha=0.1).fit(X, candidates).transduction_

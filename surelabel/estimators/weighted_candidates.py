@@ -66,7 +66,7 @@ class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClass
 
     Examples
     --------
-    >>> from surelabel.estimators.weighted_candidates import WeightedCandidatesClassifier
+    >>> from surelabel.estimators import WeightedCandidatesClassifier
     >>> X = [[0.0], [0.2], [1.0], [1.2]]
     >>> candidates = [{"a"}, {"a", "b"}, {"b"}, {"a", "b"}]
     >>> WeightedCandidatesClassifier().fit(X, candidates).predict([[0.1], [1.1]])
