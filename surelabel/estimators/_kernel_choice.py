@@ -15,7 +15,7 @@ from ..data.candidates import CandidateSets
 from ..solvers.confidence import SortedSets
 from ..solvers.dual import DualModel
 from ..solvers.kernels import distances, exponentiate, gamma_of
-from ..solvers.peers import PeerTrajectory, alternate_peers, without_row
+from ..solvers.peers import alternate_peers, without_row
 from ..solvers.scalings import SCALINGS, learn_scaling, rescale
 from .kernel import factorise, sort_candidates
 
@@ -65,7 +65,7 @@ def choose_kernels(
     max_iter: int,
     tol: float,
     shift: float | None = None,
-) -> tuple[list[Choice], bool, float | None]:
+) -> tuple[list[Choice], bool]:
     """The usual kernel, or up to three that are better by two standard errors, each with its best
     β.
 
@@ -85,9 +85,6 @@ def choose_kernels(
     guarded : bool
         Whether the guard fired, and the usual kernel is all that was chosen: the covering rate of
         the best by outputs without the row exceeds that of rows that were truly held out by 0.2.
-    shift : float or None
-        ``g``: as it was known; 0 where the guard fired, or where the criterion of the chosen
-        kernels is better with 0 than with the most likely ``g`` by one standard error; else None.
     """
     bank = _Bank(X, candidates, weight, prior, max_iter, tol, shift)
     scores = {
@@ -100,16 +97,16 @@ def choose_kernels(
     share = copies / copies.sum()
     usual = scores[USUAL]
 
-    def better(values: np.ndarray, than: np.ndarray, errors: float) -> bool:
-        gain = values - than
+    def better(values: np.ndarray) -> bool:
+        gain = values - usual
         error = np.sqrt(share @ (gain - share @ gain) ** 2 / copies.sum())
-        return bool(share @ gain > errors * error)
+        return bool(share @ gain > ERRORS * error)
 
     ranked = sorted(scores, key=lambda name: -float(share @ scores[name]))
     # Of each kernel its best β: three that differ make the better average. Scalings of features
     # that are 0 or 1 do not differ.
     chosen: list[tuple[str, str, float]] = []
-    for name in filter(lambda name: better(scores[name], usual, ERRORS), ranked):
+    for name in filter(lambda name: better(scores[name]), ranked):
         seen = (
             other[:2] == name[:2] or share @ np.abs(scores[other] - scores[name]) < SAME
             for other in chosen
@@ -118,22 +115,12 @@ def choose_kernels(
             chosen.append(name)
     chosen = chosen or [USUAL]
     guarded = bank.excess(*chosen[0]) > EXCESS
-    if guarded:
-        chosen, shift = [USUAL], 0.0
-    elif any(bank.shifts[name] for name in chosen) and shift is None:
-        # The likelihood of the candidates can be in favour of a g that makes the model worse.
-        usual = np.mean([scores[name] for name in chosen], axis=0)
-        bank.shift = 0.0
-        plain = {name: bank.criterion(*name) for name in chosen}
-        if better(np.mean(list(plain.values()), axis=0), usual, 1.0):
-            scores, shift = plain, 0.0
-    return [Choice(*name, float(share @ scores[name])) for name in chosen], guarded, shift
+    chosen = [USUAL] if guarded else chosen
+    return [Choice(*name, float(share @ scores[name])) for name in chosen], guarded
 
 
 class _Bank:
-    """Models of the bank on the rows that choose: ``shift`` is ``g`` where it is known, ``shifts``
-    the ``g`` of each model.
-    """
+    """Models of the bank on the rows that choose."""
 
     def __init__(
         self,
@@ -145,9 +132,8 @@ class _Bank:
         tol: float,
         shift: float | None,
     ) -> None:
-        self.shift, self.shifts = shift, dict[tuple[str, str, float], float]()
         self._X, self._candidates, self._weight, self._prior = X, candidates, weight, prior
-        self._stop: dict[str, Any] = {"max_iter": max_iter, "tol": tol}
+        self._stop: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "shift": shift}
         self._inside = candidates.to_indicator().astype(bool)
         self._sets = sort_candidates(candidates, weight, X.dtype, prior)
         self._at: tuple[str, str] | None = None
@@ -159,9 +145,7 @@ class _Bank:
     def _outputs(self, scaling: str, kernel: str, beta: float) -> np.ndarray:
         """Outputs of all rows that left the row out."""
         sets = self._sets
-        model, path, leverage = self._fit(self._kernel(scaling, kernel), beta, sets)
-        self.shifts[scaling, kernel, beta] = path.shift
-        p = path.p
+        model, p, leverage = self._fit(self._kernel(scaling, kernel), beta, sets)
         outputs = np.empty(self._inside.shape, p.dtype)
         outputs[sets.row_order] = without_row(sets.dense(p), model.outputs(p), leverage[:, None])
         return outputs
@@ -178,11 +162,10 @@ class _Bank:
 
     def _fit(
         self, K: np.ndarray, beta: float, sets: SortedSets
-    ) -> tuple[DualModel, PeerTrajectory, np.ndarray]:
+    ) -> tuple[DualModel, np.ndarray, np.ndarray]:
         model = factorise(DualModel, K.copy(), beta, sets)
         leverage = model.leverage()
-        path = alternate_peers(model, sets, leverage, shift=self.shift, **self._stop)
-        return model, path, leverage
+        return model, alternate_peers(model, sets, leverage, **self._stop).p, leverage
 
     def excess(self, scaling: str, kernel: str, beta: float) -> float:
         """Covering rate by outputs that left the row out, less that by models of other folds."""
@@ -196,8 +179,8 @@ class _Bank:
             weight = None if self._weight is None else self._weight[train]
             sets = sort_candidates(self._candidates[train], weight, K.dtype, self._prior)
             rows = place[train[sets.row_order]]
-            model, path, _ = self._fit(K[np.ix_(rows, rows)], beta, sets)
-            (A,), (b,) = model.coefficients(path.p[None])
+            model, p, _ = self._fit(K[np.ix_(rows, rows)], beta, sets)
+            (A,), (b,) = model.coefficients(p[None])
             held[test] = self._covered(K[np.ix_(place[test], rows)] @ A + b, test)
         return float(np.average(covered, weights=self._weight)) - float(
             np.average(held, weights=self._weight)

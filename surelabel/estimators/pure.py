@@ -62,8 +62,8 @@ class PUREClassifier(KernelClassifier):
         that were chosen.
     prior_shift : "auto" or float, default="auto"
         ``g`` between 0 and 1, where it is known how false candidates arise (see ``prior_shift_``).
-        "auto" takes the most likely, or 0 where that is more likely by 3 or less; with the kernel
-        "auto" also where the chosen kernels are better with 0 on the sample, by one standard error.
+        "auto" takes the most likely, or 0 unless that is more likely than 0 by more than 3 (a
+        difference of log-likelihoods).
     same_set_groups : bool, default=False
         Take rows with the same candidate set for a group, where ``fit`` gets no ``groups``.
     prior : float, default=1.0
@@ -394,7 +394,7 @@ class PUREClassifier(KernelClassifier):
         rows = X if isinstance(X, Rows) else ArrayRows(X)
         sample, drawn = draw_rows(rows, SAMPLE, weight, generator(self.random_state))
         own = None if weight is None else weight[drawn]
-        choices, self.guarded_, shift = choose_kernels(
+        choices, self.guarded_ = choose_kernels(
             sample,
             candidates[drawn],
             own,
@@ -409,8 +409,7 @@ class PUREClassifier(KernelClassifier):
         self.kernels_ = [asdict(choice) for choice in choices]
         known = (sample, own) if isinstance(X, Rows) else (X, weight)
         self.scalings_ = [learn_scaling(choice.scaling, *known) for choice in choices]
-        changed: dict[str, Any] = {} if shift is None else {"prior_shift": shift}
-        changed |= {"max_iter": 0} if self.guarded_ else {}
+        changed = {"max_iter": 0, "prior_shift": 0.0} if self.guarded_ else {}
         self.members_ = []
         for k, choice in enumerate(choices):
             member = type(self)(

@@ -38,7 +38,9 @@ class SURERetrainer(WeightedPartialLabelClassifier):
     ----------
     estimator : scikit-learn regressor or classifier, default=None
         The model. A regressor of one output is fitted once per class; a classifier needs
-        ``predict_proba`` and a ``fit`` that takes ``sample_weight``. By default ridge regression,
+        ``predict_proba`` and a ``fit`` that takes ``sample_weight``. A model that does not say what
+        it is, such as a network with ``fit(X, P)`` and ``predict(X)``, is taken for a regressor
+        with one output per class; ``P`` has the precision of ``X``. By default ridge regression,
         which makes it the linear SURE.
     lam : float, default=0.3
         The weight λ of the infinity norm; without effect where ``cross_fit`` is given.
@@ -126,19 +128,17 @@ class SURERetrainer(WeightedPartialLabelClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = get_tags(self._model()).input_tags.sparse
+        model = self._model()
+        tags.input_tags.sparse = _has_tags(model) and get_tags(model).input_tags.sparse
         return tags
 
     def _model(self) -> Any:
-        model = Ridge() if self.estimator is None else self.estimator
-        if is_classifier(model) or get_tags(model).target_tags.multi_output:
-            return model
-        return MultiOutputRegressor(model)
+        return Ridge() if self.estimator is None else self.estimator
 
     def _fit(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
         check_learnable(candidates)
         model = self._model()
-        if is_classifier(model) and not (
+        if _classifies(model) and not (
             hasattr(model, "predict_proba") and has_fit_parameter(model, "sample_weight")
         ):
             raise ParameterError(
@@ -147,7 +147,7 @@ class SURERetrainer(WeightedPartialLabelClassifier):
             )
         if (
             weight is not None
-            and not is_classifier(model)
+            and not _classifies(model)
             and not has_fit_parameter(model, "sample_weight")
         ):
             raise ParameterError(
@@ -226,8 +226,8 @@ class SURERetrainer(WeightedPartialLabelClassifier):
         self, X: Any, candidates: CandidateSets, confidence: np.ndarray, weight: np.ndarray | None
     ) -> Any:
         """The model, fitted to the confidences."""
-        model = clone(self._model())
-        if is_classifier(model):
+        model = clone(self._model(), safe=False)  # a model without get_params is copied
+        if _classifies(model):
             taken = np.flatnonzero(confidence)
             rows = candidates.rows[taken]
             strength = confidence[taken] if weight is None else confidence[taken] * weight[rows]
@@ -235,13 +235,21 @@ class SURERetrainer(WeightedPartialLabelClassifier):
         P = sparse.csr_array(
             (confidence, candidates.indices, candidates.indptr), shape=candidates.shape
         ).toarray()
-        return model.fit(X, P, **({} if weight is None else {"sample_weight": weight}))
+        given = {} if weight is None else {"sample_weight": weight}
+        several = not _has_tags(model) or get_tags(model).target_tags.multi_output
+        try:
+            return model.fit(X, P, **given)
+        except (TypeError, ValueError):
+            # Networks take a matrix without saying so; other models of one output refuse it.
+            if several:
+                raise
+        return MultiOutputRegressor(clone(self._model())).fit(X, P, **given)
 
     def _outputs(self, X: Any) -> np.ndarray:
         return self._outputs_of(self.estimator_, X)
 
     def _outputs_of(self, model: Any, X: Any) -> np.ndarray:
-        if not is_classifier(model):
+        if not _classifies(model):
             return np.asarray(model.predict(X))
         outputs = np.zeros((X.shape[0], len(self.classes_)))
         outputs[:, model.classes_] = model.predict_proba(X)
@@ -250,6 +258,15 @@ class SURERetrainer(WeightedPartialLabelClassifier):
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
         return (
             super()._probabilities(scores)
-            if is_classifier(self.estimator_)
+            if _classifies(self.estimator_)
             else probabilities(scores)
         )
+
+
+def _has_tags(model: Any) -> bool:
+    """Whether a model says what it is, as those of scikit-learn do."""
+    return hasattr(model, "__sklearn_tags__")
+
+
+def _classifies(model: Any) -> bool:
+    return _has_tags(model) and is_classifier(model)

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from surelabel import CandidateSets, PUREClassifier, SUREClassifier, make_partial
 from surelabel.estimators import _kernel_choice
-from surelabel.exceptions import InputError, ParameterError
+from surelabel.exceptions import CandidateError, InputError, ParameterError
 from tests.reference.pure import literal_pure
 
 
@@ -111,12 +111,11 @@ def test_usual_kernel(monkeypatch, iris):
     """The usual kernel stays unless others are better by so many standard errors."""
     X, _, candidates = iris
     monkeypatch.setattr(_kernel_choice, "ERRORS", 1e9)
-    choices, guarded, shift = _kernel_choice.choose_kernels(
+    choices, guarded = _kernel_choice.choose_kernels(
         X, candidates, None, prior=1.0, max_iter=30, tol=2e-3
     )
     assert [(c.scaling, c.kernel, c.beta) for c in choices] == [_kernel_choice.USUAL]
     assert not guarded
-    assert shift is None
 
 
 def test_scalings_that_do_not_differ_count_once():
@@ -290,3 +289,38 @@ def test_better_than_sure_where_false_candidates_are_the_frequent_ones(images):
     ours = PUREClassifier(kernel="rbf").fit(X[:300], candidates[:300]).score(X[300:], y[300:])
     sure = SUREClassifier().fit(X[:300], candidates[:300]).score(X[300:], y[300:])
     assert ours > sure
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "auto"])
+def test_soft_labels_for_every_class(iris, kernel):
+    """Probabilities for every class are votes; without them nothing could be learned."""
+    X, y, _ = iris
+    soft = np.random.default_rng(0).dirichlet(np.ones(3), len(y)) + 0.7 * np.eye(3)[y]
+    candidates = CandidateSets.from_counts(soft, classes=[0, 1, 2])
+    assert np.all(candidates.sizes == 3)
+    model = PUREClassifier(kernel=kernel).fit(X, candidates)
+    assert np.mean(model.transduction_ == y) > np.mean(soft.argmax(axis=1) == y)
+    with pytest.raises(CandidateError, match="nothing to learn from"):
+        PUREClassifier(kernel=kernel, prior=0).fit(X, candidates)
+
+
+def test_rare_classes_do_not_decide_how_false_candidates_arise():
+    """A class that loses all its rows has outputs of 0.001 at least, which are large beside a share
+    of 0: g was 1 for it on every data set with rare classes.
+    """
+    rng = np.random.default_rng(0)
+    y = np.concatenate([rng.integers(0, 3, 240), [3, 3, 4, 4]])
+    X = rng.standard_normal((5, 6))[y] * 1.5 + rng.standard_normal((len(y), 6))
+    candidates = make_partial(y, p=0.7, r=2, random_state=0)
+    model = PUREClassifier(kernel="rbf").fit(X, candidates)
+    assert model.prior_shift_ == 0
+
+
+def test_known_shift(images):
+    """``prior_shift`` is taken as given, by one kernel, by low rank and by all of the bank."""
+    X, _, candidates, _ = images
+    X, candidates = X[:150], candidates[:150]
+    exact = PUREClassifier(kernel="rbf", prior_shift=0.35)
+    low_rank = PUREClassifier(kernel="rbf", solver="nystroem", n_components=50, prior_shift=0.35)
+    for model in (exact, low_rank, PUREClassifier(prior_shift=0.35)):
+        assert model.fit(X, candidates).prior_shift_ == pytest.approx(0.35)

@@ -5,6 +5,7 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier, Rando
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPRegressor
 from sklearn.svm import SVR
 
 from surelabel import PUREClassifier, SUREClassifier, SURERetrainer, make_partial
@@ -89,4 +90,44 @@ def test_cross_fitted_forest(iris, weighted):
     weight = np.random.default_rng(0).integers(0, 3, len(X)) if weighted else None
     model = SURERetrainer(ExtraTreesClassifier(20, random_state=0), cross_fit=3, max_iter=4)
     model.fit(X, candidates, sample_weight=weight)
+    assert np.mean(model.transduction_ == y) > 0.9
+
+
+class Net:
+    """A network of nobody's library: it has ``fit`` and ``predict``, and says nothing of itself."""
+
+    def __init__(self):
+        self.types = set()
+
+    def fit(self, X, P):
+        self.types |= {X.dtype, P.dtype}
+        self.model = Ridge(alpha=0.3).fit(X, P)
+        return self
+
+    def predict(self, X):
+        return self.model.predict(X)
+
+
+@pytest.mark.parametrize("cross_fit", [None, 3])
+def test_a_model_that_says_nothing_of_itself(iris, cross_fit):
+    """It is fitted to the matrix of confidences, in the precision of the features, as ridge is."""
+    X, _, candidates = iris
+    options = {"cross_fit": cross_fit, "max_iter": 60}
+    net = SURERetrainer(Net(), **options).fit(X.astype(np.float32), candidates)
+    ridge = SURERetrainer(Ridge(alpha=0.3), **options).fit(X.astype(np.float32), candidates)
+    assert net.estimator_.types == {np.dtype(np.float32)}
+    np.testing.assert_array_equal(net.transduction_, ridge.transduction_)
+    np.testing.assert_allclose(net.predict_proba(X), ridge.predict_proba(X), atol=1e-5)
+    with pytest.raises(ParameterError, match="Net does not take sample_weight"):
+        SURERetrainer(Net()).fit(X, candidates, sample_weight=np.full(len(X), 2.0))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_network_is_fitted_as_it_is(iris):
+    X, y, candidates = iris
+    net = MLPRegressor(
+        hidden_layer_sizes=(10,), max_iter=30, solver="lbfgs", alpha=0.1, random_state=0
+    )
+    model = SURERetrainer(net, cross_fit=3, max_iter=4).fit(X, candidates)
+    assert isinstance(model.estimator_, MLPRegressor)
     assert np.mean(model.transduction_ == y) > 0.9
