@@ -1,5 +1,5 @@
 """What PURE costs: one kernel over one supervised kernel ridge fit, the choice of kernels over
-SURECV, low rank over SURE, and its memory.
+SURECV, low rank over SURE (in memory, from a file, on a cluster), and its memory.
 
 Run on a machine that does nothing else: ``python benchmarks/pure.py``. One thread; times are of the
 processor, the functions take turns, and all ratios are of times from this run.
@@ -13,6 +13,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 
@@ -56,18 +57,83 @@ def choice():
         print(f"m = {m}: {ours:.1f} s over {theirs:.1f} s: {ours / theirs:.2f}")
 
 
-def low_rank(m=100_000, n_components=500):
-    print("\nLow rank over SURE with as many landmarks (at most 1.3)")
-    X, _, candidates = problem(m, dtype=np.float32)
-    options = {"kernel": "rbf", "solver": "nystroem", "n_components": n_components}
-    pure, sure = PUREClassifier(**options), SUREClassifier(**options)
+OPTIONS = {"kernel": "rbf", "solver": "nystroem"}
+
+
+def compare(what, pure, sure, X, candidates, repeat=2):
+    """The ratio of two fits, by time of the processor."""
     ours, theirs = seconds(
-        lambda: pure.fit(X, candidates), lambda: sure.fit(X, candidates), repeat=2
+        lambda: pure.fit(X, candidates), lambda: sure.fit(X, candidates), repeat=repeat
     )
     print(
-        f"m = {m}, D = {n_components}: {ours:.1f} s ({pure.n_iter_} iterations) over {theirs:.1f} "
-        f"s ({sure.n_iter_}): {ours / theirs:.2f}"
+        f"{what}: {ours:.1f} s ({pure.n_iter_} iterations) over {theirs:.1f} s ({sure.n_iter_}): "
+        f"{ours / theirs:.2f}"
     )
+
+
+def low_rank(sizes=((100_000, 500), (1_000_000, 500))):
+    print("\nLow rank over SURE with as many landmarks (at most 1.3)")
+    for m, n_components in sizes:
+        X, _, candidates = problem(m, dtype=np.float32)
+        options = OPTIONS | {"n_components": n_components}
+        compare(
+            f"m = {m}, D = {n_components}, in memory",
+            PUREClassifier(**options),
+            SUREClassifier(**options),
+            X,
+            candidates,
+            repeat=2 if m < 500_000 else 1,
+        )
+
+
+def out_of_core(m=300_000, n_components=500):
+    print("\nThe same from a file that is read in blocks (at most 1.3)")
+    X, _, candidates = problem(m, dtype=np.float32)
+    options = OPTIONS | {"n_components": n_components}
+    with tempfile.NamedTemporaryFile(suffix=".f32") as file:
+        X.tofile(file)
+        file.flush()
+        rows = np.memmap(file.name, np.float32, "r", shape=X.shape)
+        compare(
+            f"m = {m}, D = {n_components}, out of core",
+            PUREClassifier(**options),
+            SUREClassifier(**options),
+            rows,
+            candidates,
+            repeat=1,
+        )
+
+
+def cluster(m=200_000, n_components=500, n_blocks=20):
+    """Times of the clock here, as the workers are other processes."""
+    import dask.array as da
+    from dask.distributed import Client, LocalCluster
+
+    from surelabel import distributed
+
+    print(
+        "\nOn a Dask cluster over SURE there (at most 1.3), and the same answer by 1 and 2 workers"
+    )
+    X, _, candidates = problem(m, dtype=np.float32)
+    options = OPTIONS | {"n_components": n_components}
+    coefficients = []
+    for n_workers in (1, 2):
+        quiet = {"dashboard_address": None, "silence_logs": 40, "threads_per_worker": 1}
+        with LocalCluster(n_workers=n_workers, **quiet) as workers, Client(workers) as client:
+            blocks = da.from_array(X, chunks=(m // n_blocks, X.shape[1])).persist()
+            client.run(__import__, "surelabel.distributed")
+            times = {}
+            for name in ("SUREClassifier", "PUREClassifier"):
+                model = getattr(distributed, name)(**options)
+                started = time.perf_counter()
+                model.fit(blocks, candidates)
+                times[name] = time.perf_counter() - started
+        coefficients.append(model.dual_coef_)
+        theirs, ours = times.values()
+        print(
+            f"m = {m}, {n_workers} workers: {ours:.1f} s over {theirs:.1f} s: {ours / theirs:.2f}"
+        )
+    print("the same bits:", np.array_equal(*coefficients))
 
 
 def memory(m=4000):
@@ -90,6 +156,13 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["memory"]:
         memory_of_one_fit(int(sys.argv[2]), float(sys.argv[3]))
     else:
-        parts = {"one": one_kernel, "choice": choice, "lowrank": low_rank, "peak": memory}
+        parts = {
+            "one": one_kernel,
+            "peak": memory,
+            "choice": choice,
+            "lowrank": low_rank,
+            "file": out_of_core,
+            "cluster": cluster,
+        }
         for name in sys.argv[1:] or parts:
             parts[name]()
