@@ -1,3 +1,4 @@
+from ._annotators import Annotator
 from ._base import PartialLabelClassifier, WeightedPartialLabelClassifier
 from ._registry import Method, all_methods
 from .clpl import CLPLClassifier
@@ -17,6 +18,7 @@ from .weighted_candidates import WeightedCandidatesClassifier
 
 __all__ = [
     "SURECV",
+    "Annotator",
     "CLPLClassifier",
     "CrowdClassifier",
     "IPALClassifier",

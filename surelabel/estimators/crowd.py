@@ -17,6 +17,7 @@ from ..exceptions import CandidateError, InputError
 from ..solvers.crowds import WARM, CrowdFit, Tally, alternate_crowd, more_often_wrong
 from ..solvers.kernels import kernel_matrix
 from ..solvers.scalings import rescale
+from ..solvers.threads import blas_threads
 from ._annotators import Annotator, describe_annotators
 from ._base import PartialLabelClassifier, check_inner
 from ._peer_models import CrossFitted, KernelBank, KernelPeers, class_outputs
@@ -118,7 +119,7 @@ class CrowdClassifier(PartialLabelClassifier):
         Parameters
         ----------
         X : array-like of shape (m, n) or None
-            The instances; None, or without columns, if there are votes alone.
+            The instances; None if there are votes alone.
         y : CandidateSets with votes, or labels
             The votes, as :meth:`CandidateSets.from_votes` reads them. One label per instance is one
             annotator.
@@ -131,10 +132,11 @@ class CrowdClassifier(PartialLabelClassifier):
         """
         self._check_parameters()
         check_inner(self.estimator)
-        if y is None:
-            raise CandidateError("CrowdClassifier requires y to be passed, but it is None")
-        candidates = as_candidates(y)
-        X = self._validate_rows(X, candidates)
+        if X is not None:
+            X, candidates = self._validate_fit(X, y)
+        else:
+            candidates = as_candidates(y)
+            self.n_features_in_ = 0
         votes, names = _votes_of(candidates)
         l = candidates.shape[1]
         if l < 2:
@@ -144,6 +146,20 @@ class CrowdClassifier(PartialLabelClassifier):
             )
         self.classes_ = candidates.classes
         truth = _known_classes(known, candidates)
+        with blas_threads(len(candidates), enough=1500):
+            peers, fit = self._alternate(X, votes, truth, l)
+        self.loo_proba_ = np.exp(fit.log_prior)
+        self.n_iter_, self.converged_ = fit.n_iter, fit.converged
+        self.annotators_ = describe_annotators(votes, names, self.classes_, fit)
+        self.confidence_ = sparse.csr_array(fit.posterior)
+        self.transduction_ = self.classes_[fit.posterior.argmax(axis=1)]
+        self._set_model(peers, fit)
+        return self
+
+    def _alternate(
+        self, X: Any, votes: np.ndarray, truth: np.ndarray, l: int
+    ) -> tuple[KernelPeers | CrossFitted | None, CrowdFit]:
+        """The model of the features (None without features), and what was found."""
         stop: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
         if X is None:
             peers: Any = None
@@ -158,28 +174,7 @@ class CrowdClassifier(PartialLabelClassifier):
         if more_often_wrong(fit) and not np.any(truth >= 0):
             turned = fit.posterior[:, ::-1]
             fit = alternate_crowd(votes, l, peers, start=turned, known=truth, **stop)
-        self.loo_proba_ = np.exp(fit.log_prior)
-        self.n_iter_, self.converged_ = fit.n_iter, fit.converged
-        self.annotators_ = describe_annotators(votes, names, self.classes_, fit)
-        self.confidence_ = sparse.csr_array(fit.posterior)
-        self.transduction_ = self.classes_[fit.posterior.argmax(axis=1)]
-        self._set_model(peers, fit)
-        return self
-
-    def _validate_rows(self, X: Any, candidates: CandidateSets) -> Any:
-        """The features as an array; None where there are none."""
-        if X is None or np.shape(X)[1:] == (0,):
-            self.n_features_in_ = 0
-            rows = len(candidates) if X is None else len(X)
-            X = None
-        else:
-            X = self._validate_X(X, reset=True)
-            rows = X.shape[0]
-        if rows != len(candidates):
-            raise CandidateError(
-                f"X has {rows} rows but y has {len(candidates)}: they must be the same instances"
-            )
-        return X
+        return peers, fit
 
     def _kernel_peers(
         self, X: np.ndarray, votes: np.ndarray, truth: np.ndarray, said: CrowdFit
@@ -210,9 +205,8 @@ class CrowdClassifier(PartialLabelClassifier):
         """What predicts: fitted to the probabilities of the training rows."""
         self.kernels_: list[dict[str, Any]] = []
         if peers is None:
-            self.scale_ = 1.0
-            self.intercept_ = fit.log_prior[0].copy()
-        elif isinstance(peers, CrossFitted):
+            return
+        if isinstance(peers, CrossFitted):
             self.scale_ = peers.sharpness
             self.estimator_ = peers.fit(fit.posterior)
         else:
@@ -237,9 +231,11 @@ class CrowdClassifier(PartialLabelClassifier):
 
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        if self.n_features_in_ == 0 and np.shape(X)[1:] in ((), (0,)):
-            rows = 0 if X is None else len(X)
-            return np.tile(self.intercept_, (rows, 1))
+        if self.n_features_in_ == 0:
+            raise InputError(
+                "CrowdClassifier learned from votes alone and cannot predict: the labels of its rows "
+                "are in transduction_"
+            )
         return super()._scores(X)
 
     def _outputs(self, X: np.ndarray) -> np.ndarray:

@@ -47,6 +47,8 @@ COMPARED = 1000
 SETTLED = 10
 #: Iterations from the shares of votes in which the weights are those of the start.
 WARM = 6
+#: Iterations with features in which an annotator is judged by the features and the others alone.
+BY_OTHERS = 3
 #: Factors of outputs that are tried.
 SHARPNESS = np.geomspace(0.5, 64, 15)
 SMALLEST = 1e-6  # probability in a confusion matrix
@@ -113,6 +115,20 @@ class Tally:
         """``Σ_i p_i(z) [y_ia = v]``, annotators × truths × votes."""
         shape = (self.n_annotators, self.n_classes, self.n_classes)
         return np.asarray(self._cast.T @ posterior).reshape(shape).transpose(0, 2, 1)
+
+    def counts_of_others(
+        self, posterior: np.ndarray, confusion: np.ndarray, weight: np.ndarray
+    ) -> np.ndarray:
+        """As :meth:`counts`, each vote by what the features and the other votes of the row say: the
+        posterior without that vote.
+        """
+        votes = self._cast.tocoo()
+        who, vote = np.divmod(votes.col, self.n_classes)
+        own = weight[who, None] * np.log(confusion)[who, :, vote]
+        scores = np.log(np.maximum(posterior, np.finfo(float).tiny))
+        total = np.zeros((self.n_annotators * self.n_classes, self.n_classes))
+        np.add.at(total, votes.col, softmax(scores[votes.row] - own, axis=1))
+        return total.reshape(-1, self.n_classes, self.n_classes).transpose(0, 2, 1)
 
     def evidence(self, confusion: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """``Σ_a w_a log C_a[z, y_ia]``, rows × truths."""
@@ -197,9 +213,9 @@ def dawid_skene(
         met = counts.sum(axis=2, keepdims=True)
         confusion = np.full_like(counts, 1 / n_classes)
         np.divide(counts, met, out=confusion, where=met > 0)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore"):  # a class that was possible before still is
             prior = np.log(posterior.mean(axis=0))
-        evidence = tally.evidence(np.maximum(confusion, np.finfo(float).tiny), weight)
+            evidence = tally.evidence(confusion, weight)
         before, posterior = posterior, softmax(prior + evidence, axis=1)
         if np.abs(posterior - before).max() <= tol:
             break
@@ -343,8 +359,9 @@ def alternate_crowd(
     else:
         posterior = start
     posterior = _with_known(posterior, known)
+    counts = tally.counts(posterior)
     for number in range(1, max_iter + 1):
-        confusion, knows = confusion_matrices(tally.counts(posterior))
+        confusion, knows = confusion_matrices(counts)
         if compared and warm < number <= warm + SETTLED:
             related = dependence(tally, posterior, confusion)
         weight = 1 / (1 + related.sum(axis=1))
@@ -355,8 +372,16 @@ def alternate_crowd(
         else:
             log_prior = class_model(posterior, evidence)
         before, posterior = posterior, _with_known(softmax(log_prior + evidence, axis=1), known)
+        # At first nobody is judged by what they said themselves, or the votes of one annotator
+        # would stay right in their own eyes.
+        by_others = class_model is not None and number <= BY_OTHERS
+        counts = (
+            tally.counts_of_others(posterior, confusion, weight)
+            if by_others
+            else tally.counts(posterior)
+        )
         change = np.linalg.norm(posterior - before) / np.sqrt(len(posterior))
-        converged = bool(change <= tol and number > warm)
+        converged = bool(change <= tol and number > warm and not by_others)
         if converged:
             break
     return CrowdFit(

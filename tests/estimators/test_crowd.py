@@ -1,0 +1,215 @@
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits, load_iris, make_blobs
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.model_selection import cross_validate
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from surelabel import CandidateSets, CrowdClassifier
+from surelabel.estimators._peer_models import KernelRidge
+from surelabel.exceptions import CandidateError, InputError
+from surelabel.solvers.crowds import majority
+from surelabel.solvers.kernels import kernel_matrix
+from tests.reference.pure import refitted_without
+from tests.solvers.test_crowds import draw_votes
+
+
+@parametrize_with_checks([CrowdClassifier()])
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def crowd(y, *columns):
+    """Columns of votes as candidate sets; -1 is a missing vote."""
+    votes = np.column_stack(columns)
+    classes = np.arange(y.max() + 1)
+    return CandidateSets.from_votes(
+        np.where(votes < 0, None, votes), classes=classes, unlabelled="all"
+    )
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """Three annotators of 70 to 80 %, one who always says 3, one at random."""
+    X, y = (part[:500] for part in load_digits(return_X_y=True))
+    rng = np.random.default_rng(0)
+    votes = draw_votes(y, [0.7, 0.75, 0.8], 10, rng)
+    return X, y, crowd(y, votes, np.full(500, 3), rng.integers(0, 10, 500))
+
+
+@pytest.fixture(scope="module")
+def fitted(digits):
+    X, _, sets = digits
+    return CrowdClassifier().fit(X, sets)
+
+
+def test_spammers_are_found_and_do_no_harm(digits, fitted):
+    X, y, sets = digits
+    assert np.mean(majority(sets.votes, 10).argmax(axis=1) == y) < 0.88
+    assert np.mean(fitted.transduction_ == y) >= 0.95
+    assert [annotator.kind for annotator in fitted.annotators_] == [
+        "usual",
+        "usual",
+        "usual",
+        "constant",
+        "random",
+    ]
+    assert fitted.annotators_[3].remark == "always says 3"
+    for annotator, vote in zip(fitted.annotators_, sets.votes.T, strict=True):
+        assert annotator.interval[0] <= np.mean(vote == y) <= annotator.interval[1]
+        assert annotator.n_votes == 500
+        assert not annotator.copies
+    assert np.mean(fitted.predict(X) == y) >= 0.95
+
+
+def test_probabilities(digits, fitted):
+    X, _, _ = digits
+    for proba in (fitted.predict_proba(X), fitted.loo_proba_, fitted.confidence_.toarray()):
+        np.testing.assert_allclose(proba.sum(axis=1), 1)
+    assert np.array_equal(fitted.predict_proba(X).argmax(axis=1), fitted.predict(X))
+
+
+def test_the_same_answer_again(digits, fitted):
+    X, _, sets = digits
+    again = pickle.loads(pickle.dumps(CrowdClassifier().fit(X, sets)))
+    assert np.array_equal(again.confidence_.toarray(), fitted.confidence_.toarray())
+    assert np.array_equal(again.predict_proba(X[:9]), fitted.predict_proba(X[:9]))
+
+
+def test_votes_alone(digits):
+    _, y, sets = digits
+    alone = CrowdClassifier().fit(None, sets)
+    assert np.mean(alone.transduction_ == y) > 0.87
+    assert alone.n_features_in_ == 0
+    with pytest.raises(InputError, match="votes alone"):
+        alone.predict(np.ones((3, 2)))
+
+
+def test_labels_may_leave_the_votes():
+    X, y = load_iris(return_X_y=True)
+    votes = draw_votes(y, [0.6], 3, np.random.default_rng(0))
+    model = CrowdClassifier().fit(X, crowd(y, votes))
+    assert np.mean(model.transduction_ == y) > 0.9 > 0.65 > np.mean(votes[:, 0] == y)
+
+
+def test_two_classes_that_every_row_has():
+    X, y = make_blobs(200, centers=2, cluster_std=3, random_state=0)
+    rng = np.random.default_rng(0)
+    votes = draw_votes(y, [0.8, 0.7, 0.7], 2, rng)
+    disputed = (votes.min(axis=1) == 0) & (votes.max(axis=1) == 1)
+    sets = crowd(y, votes)[disputed]
+    assert np.all(sets.sizes == 2)
+    model = CrowdClassifier().fit(X[disputed], sets)
+    right = np.mean(model.transduction_ == y[disputed])
+    assert right > np.mean(majority(sets.votes, 2).argmax(axis=1) == y[disputed])
+
+
+def test_liars_count_against_what_they_say():
+    X, y = load_iris(return_X_y=True)
+    rng = np.random.default_rng(0)
+    swapped = np.array([1, 0, 2])[y]
+    model = CrowdClassifier().fit(X, crowd(y, draw_votes(y, [0.7, 0.7, 0.0], 3, rng), swapped))
+    assert np.mean(model.transduction_ == y) > 0.95
+    liar, inverter = model.annotators_[2:]
+    assert liar.kind == "wrong"
+    assert inverter.remark == "inverts 0 and 1"
+
+
+def test_two_liars_among_five_of_two_classes():
+    # Taken for each other, the two classes would make the votes as likely.
+    X, y = make_blobs(300, centers=2, cluster_std=2.5, random_state=1)
+    votes = draw_votes(y, [0.75, 0.75, 0.75, 0.05, 0.1], 2, np.random.default_rng(0))
+    model = CrowdClassifier().fit(X, crowd(y, votes))
+    assert np.mean(model.transduction_ == y) > 0.9
+
+
+def test_copies_are_named():
+    X, y = load_iris(return_X_y=True)
+    votes = draw_votes(y, [0.7, 0.7, 0.7, 0.6], 3, np.random.default_rng(0))
+    model = CrowdClassifier().fit(X, crowd(y, votes, votes[:, 3], votes[:, 3]))
+    assert np.mean(model.transduction_ == y) > 0.9
+    assert [bool(annotator.copies) for annotator in model.annotators_] == [False] * 3 + [True] * 3
+    assert model.annotators_[3].copies == ("annotator 5", "annotator 6")
+
+
+def test_missing_votes_and_rows_without_any():
+    X, y = load_iris(return_X_y=True)
+    rng = np.random.default_rng(0)
+    votes = draw_votes(y, [0.8, 0.8, 0.7, 0.7], 3, rng)
+    votes[rng.random(votes.shape) < 0.6] = -1
+    votes[:10] = -1
+    model = CrowdClassifier().fit(X, crowd(y, votes, np.full(150, -1)))
+    assert np.mean(model.transduction_ == y) > 0.93
+    assert np.mean(model.transduction_[:10] == y[:10]) > 0.8
+    assert model.annotators_[4].n_votes == 0
+    assert model.annotators_[4].kind == "few votes"
+
+
+def test_known_labels():
+    X, y = load_iris(return_X_y=True)
+    votes = draw_votes(y, [0.2, 0.2, 0.4], 3, np.random.default_rng(0))
+    known = [y[i] if i % 5 == 0 else None for i in range(150)]
+    model = CrowdClassifier().fit(X, crowd(y, votes), known=known)
+    assert np.array_equal(model.transduction_[::5], y[::5])
+    assert np.mean(model.transduction_ == y) > 0.9
+    with pytest.raises(InputError, match="3 labels for 150 rows"):
+        CrowdClassifier().fit(X, crowd(y, votes), known=known[:3])
+
+
+@pytest.mark.parametrize(
+    "estimator", [RandomForestClassifier(20, random_state=0), KNeighborsClassifier()]
+)
+def test_other_models_of_the_features(estimator):
+    X, y = load_iris(return_X_y=True)
+    votes = draw_votes(y, [0.7, 0.7, 0.4], 3, np.random.default_rng(0))
+    model = CrowdClassifier(estimator).fit(X, crowd(y, votes))
+    assert np.mean(model.transduction_ == y) > 0.9
+    assert np.mean(model.predict(X) == y) > 0.9
+
+
+def test_cross_validation_carries_the_votes():
+    order = np.random.default_rng(0).permutation(150)
+    X, y = (part[order] for part in load_iris(return_X_y=True))
+    sets = crowd(y, draw_votes(y, [0.8, 0.8, 0.7], 3, np.random.default_rng(0)))
+    scores = cross_validate(CrowdClassifier(), X, sets, cv=3, error_score="raise")
+    assert scores["test_score"].min() > 0.8
+
+
+def test_many_rows_by_landmarks():
+    X, y = make_blobs(3300, centers=4, cluster_std=1, random_state=0)
+    votes = draw_votes(y, [0.6, 0.5], 4, np.random.default_rng(0))
+    model = CrowdClassifier().fit(X, crowd(y, votes))
+    assert len(model.kernels_) == 1
+    assert len(model.points_[0]) == 500
+    # The kernel model on the truth itself is right on as many.
+    assert np.mean(model.predict(X) == y) > 0.88
+
+
+@pytest.mark.parametrize("landmarks", [None, np.arange(30)])
+def test_outputs_are_those_of_a_refit_without_the_row(landmarks):
+    rng = np.random.default_rng(0)
+    X, P = rng.normal(size=(30, 3)), rng.dirichlet(np.ones(4), 30)
+    model = KernelRidge(X, "rbf", 0.1, 4, landmarks)
+    K = kernel_matrix("rbf", X, gamma=model.gamma)
+    np.testing.assert_allclose(model(P), refitted_without(K, P, 0.1, np.ones(30)), atol=1e-6)
+    A, b = model.coefficients(P)
+    inside = K @ A + b
+    leverage = (inside - model(P)) / (P - model(P))
+    np.testing.assert_allclose(leverage, leverage[:, :1] * np.ones(4), atol=1e-4)
+
+
+def test_sets_without_annotators_are_refused():
+    with pytest.raises(CandidateError, match="from_votes"):
+        CrowdClassifier().fit(np.eye(2), [{"a", "b"}, {"a"}])
+    with pytest.raises(CandidateError, match="nobody voted"):
+        CrowdClassifier().fit(
+            np.eye(2),
+            CandidateSets.from_votes([["", ""]] * 2, classes=["a", "b"], unlabelled="all"),
+        )
+    with pytest.raises(CandidateError, match="one class only"):
+        CrowdClassifier().fit(np.eye(2), CandidateSets.from_votes([["a"], ["a"]]))
+    with pytest.raises(CandidateError, match="X has 3 rows but y has 2"):
+        CrowdClassifier().fit(np.eye(3), CandidateSets.from_votes([["a"], ["b"]]))
