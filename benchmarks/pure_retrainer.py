@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+from surelabel.experiments.cells import cells_of
 
 from surelabel import SURERetrainer
 from surelabel.data import catalog
 from surelabel.evaluation.metrics import accuracy_within
 from surelabel.evaluation.protocol import make_folds
-from surelabel.experiments.cells import cells_of
 from surelabel.experiments.study import paper_study
 
 OUTPUT = Path(__file__).parent.parent / "docs" / "pure" / "retrainer.jsonl"

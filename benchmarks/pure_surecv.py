@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.model_selection import KFold
+from surelabel.experiments.cells import cells_of
 
 from surelabel import SURECV
 from surelabel.experiments import evaluate
-from surelabel.experiments.cells import cells_of
 from surelabel.experiments.records import read
 from surelabel.experiments.study import paper_study
 

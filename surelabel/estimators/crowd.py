@@ -233,8 +233,8 @@ class CrowdClassifier(PartialLabelClassifier):
         check_is_fitted(self)
         if self.n_features_in_ == 0:
             raise InputError(
-                "CrowdClassifier learned from votes alone and cannot predict: the labels of its rows "
-                "are in transduction_"
+                "CrowdClassifier learned from votes alone and cannot predict: the labels of its "
+                "rows are in transduction_"
             )
         return super()._scores(X)
 

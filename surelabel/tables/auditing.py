@@ -268,7 +268,7 @@ def _texts(column: pa.ChunkedArray) -> list[str | None]:
         whole = pc.cast(column, pa.int64(), safe=False)
         if pc.all(pc.equal(column, whole.cast(column.type))).as_py() is not False:
             column = whole
-    return column.cast(pa.string()).to_pylist()
+    return list(column.cast(pa.string()).to_pylist())
 
 
 def _order(found: ChosenLabels, random_state: int) -> np.ndarray:

@@ -143,7 +143,8 @@ def without_truth(
     def mass(log_sharpness: float, rows: np.ndarray) -> np.ndarray:
         scores = np.exp(log_sharpness) * np.log(np.maximum(proba[rows].astype(float), FLOOR))
         inside = candidates[rows].to_indicator().astype(bool)
-        return np.clip(np.sum(softmax(scores, axis=1), axis=1, where=inside), FLOOR, 1 - FLOOR)
+        total = np.sum(softmax(scores, axis=1), axis=1, where=inside)
+        return np.asarray(np.clip(total, FLOOR, 1 - FLOOR))
 
     known = np.flatnonzero(gold >= 0)
     lacking = int(np.sum(~candidates[known].contains(candidates.classes[gold[known]])))
