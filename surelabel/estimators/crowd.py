@@ -25,7 +25,6 @@ from ._peer_models import CrossFitted, KernelBank, KernelPeers, class_outputs
 SAMPLE = 800  # rows that choose
 EXACT_ROWS = 3000  # from here on the best kernel alone is used, by landmarks
 LANDMARKS = 500
-CELLS = 2**22  # kernel values at a time
 
 
 class CrowdClassifier(PartialLabelClassifier):
@@ -229,23 +228,21 @@ class CrowdClassifier(PartialLabelClassifier):
     def _fit(self, *args: Any, **kwargs: Any) -> np.ndarray:
         raise NotImplementedError  # fit does it all: votes are no candidate sets
 
-    def _scores(self, X: Any) -> np.ndarray:
+    def _checked(self, X: Any) -> Any:
         check_is_fitted(self)
         if self.n_features_in_ == 0:
             raise InputError(
-                "CrowdClassifier learned from votes alone and cannot predict: the labels of its "
-                "rows are in transduction_"
+                "CrowdClassifier learned from votes alone and cannot predict: transduction_ has "
+                "the labels of its rows"
             )
-        return super()._scores(X)
+        return super()._checked(X)
+
+    def _width(self) -> int:
+        return max(super()._width(), *map(len, self.points_)) if self.kernels_ else super()._width()
 
     def _outputs(self, X: np.ndarray) -> np.ndarray:
         if not self.kernels_:
             return class_outputs(self.estimator_, X, len(self.classes_))
-        step = max(1, CELLS // max(len(points) for points in self.points_))
-        parts = [self._block_outputs(X[start : start + step]) for start in range(0, len(X), step)]
-        return np.concatenate(parts)
-
-    def _block_outputs(self, X: np.ndarray) -> np.ndarray:
         total = np.tile(self.intercept_, (len(X), 1))
         for kernel, learned, points, coefficients in zip(
             self.kernels_, self.scalings_, self.points_, self.dual_coefs_, strict=True

@@ -21,7 +21,9 @@ would on ``e``, their dependence is ``ρ = (o - e) / (1 - e)``: 1 for a copy. Vo
 known, agreement far beyond chance counts as dependence (Cohen's kappa): so copies cannot outvote
 the others, and who is simply good is found to be so afterwards.
 
-*Features.* ``f_i`` may come from a classifier that did not learn from row ``i``.
+*Features.* ``f_i`` may come from a classifier that did not learn from row ``i``. It also shows
+whether mistakes are shared: if annotators disagree more where the features are in doubt, some rows
+are hard for all of them, and every vote counts for 0.35 of one.
 """
 
 from __future__ import annotations
@@ -49,6 +51,10 @@ SETTLED = 10
 WARM = 6
 #: Iterations with features in which an annotator is judged by the features and the others alone.
 BY_OTHERS = 3
+#: What a vote counts for where mistakes are found to be shared.
+SHARED = 0.35
+#: Standard errors of a correlation from which on it is believed.
+ERRORS = 2.0
 #: Factors of outputs that are tried.
 SHARPNESS = np.geomspace(0.5, 64, 15)
 SMALLEST = 1e-6  # probability in a confusion matrix
@@ -155,6 +161,14 @@ class Tally:
             cast = self._cast[:, label :: self.n_classes]
             both += (cast.T @ cast).toarray()
         return both
+
+    def disagreement(self) -> tuple[np.ndarray, np.ndarray]:
+        """The rows with several votes, and the share of pairs of their votes that differ."""
+        by_class = np.asarray(self._cast @ np.tile(np.eye(self.n_classes), (self.n_annotators, 1)))
+        total = by_class.sum(axis=1)
+        rows = np.flatnonzero(total > 1)
+        same = np.sum(by_class * (by_class - 1), axis=1)[rows]
+        return rows, 1 - same / (total * (total - 1))[rows]
 
     def frequencies(self) -> np.ndarray:
         """Share of each class among the votes of each annotator."""
@@ -315,6 +329,40 @@ def _dependence(tally: Tally, expected: np.ndarray) -> np.ndarray:
     return found
 
 
+def mistakes_are_shared(tally: Tally, log_prior: np.ndarray) -> bool:
+    """Whether annotators disagree more on rows that the features leave in doubt.
+
+    Independent mistakes do not depend on the row but for its class. Where they do, rows are hard for
+    all annotators alike, and those who agree may be wrong together.
+
+    Parameters
+    ----------
+    tally : Tally
+        The votes.
+    log_prior : ndarray of shape (m, l)
+        Log-probabilities of the classes by the features, without the row.
+
+    Returns
+    -------
+    bool
+        Whether the correlation of disagreement and doubt within the classes that the features name
+        exceeds two standard errors.
+    """
+    rows, disagreement = tally.disagreement()
+    if len(rows) < COMMON_ROWS:
+        return False
+    best = log_prior[rows].argmax(axis=1)
+    doubt = 1 - np.exp(log_prior[rows].max(axis=1))
+    size = np.maximum(np.bincount(best, minlength=tally.n_classes), 1)
+
+    def within(values: np.ndarray) -> np.ndarray:
+        return values - (np.bincount(best, values, tally.n_classes) / size)[best]
+
+    x, y = within(disagreement), within(doubt)
+    spread = np.sqrt((x @ x) * (y @ y))
+    return bool(spread > 0 and x @ y > ERRORS / np.sqrt(len(rows)) * spread)
+
+
 def alternate_crowd(
     votes: np.ndarray,
     n_classes: int,
@@ -359,18 +407,20 @@ def alternate_crowd(
     else:
         posterior = start
     posterior = _with_known(posterior, known)
-    counts = tally.counts(posterior)
+    counts, shared = tally.counts(posterior), False
     for number in range(1, max_iter + 1):
         confusion, knows = confusion_matrices(counts)
         if compared and warm < number <= warm + SETTLED:
             related = dependence(tally, posterior, confusion)
         weight = 1 / (1 + related.sum(axis=1))
+        weight *= SHARED if shared else 1.0
         evidence = tally.evidence(confusion, weight)
         if class_model is None:
             mean = (posterior.sum(axis=0) + 1) / (len(posterior) + n_classes)
             log_prior = np.broadcast_to(np.log(mean), posterior.shape)
         else:
             log_prior = class_model(posterior, evidence)
+            shared = shared or (number <= SETTLED and mistakes_are_shared(tally, log_prior))
         before, posterior = posterior, _with_known(softmax(log_prior + evidence, axis=1), known)
         # At first nobody is judged by what they said themselves, or the votes of one annotator
         # would stay right in their own eyes.
