@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ..exceptions import ParameterError
 from ._screen import memory_fact, peak_memory, print_json, show
 from ._table_options import (
     Escape,
@@ -128,6 +129,8 @@ def clean(
             with stage("report", seconds, verbose=True):
                 found.report(beside[report], text=text_column, image=image)
         if model is not None:
+            if found.model is None:
+                raise ParameterError("there are no features, so there is no model to write")
             save_model(found.model, beside[model])
         with stage("write", seconds, verbose=True):
             write_output(found.frame, beside[output], escape=escape_formulas, name=output)

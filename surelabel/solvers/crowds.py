@@ -332,8 +332,8 @@ def _dependence(tally: Tally, expected: np.ndarray) -> np.ndarray:
 def mistakes_are_shared(tally: Tally, log_prior: np.ndarray) -> bool:
     """Whether annotators disagree more on rows that the features leave in doubt.
 
-    Independent mistakes do not depend on the row but for its class. Where they do, rows are hard for
-    all annotators alike, and those who agree may be wrong together.
+    Independent mistakes do not depend on the row but for its class. Where they do, rows are hard
+    for all annotators alike, and those who agree may be wrong together.
 
     Parameters
     ----------

@@ -10,6 +10,7 @@ from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline
@@ -18,10 +19,11 @@ from ..data.candidates import CandidateSets
 from ..data.forms import to_form
 from ..data.labelling import Labels
 from ..data.table_files import to_frame
-from ..estimators import Method, SUREClassifier
+from ..estimators import CrowdClassifier, Method, SUREClassifier
 from ..evaluation.metrics import expected_calibration_error
 from ..exceptions import InputError, ParameterError
 from ..progress import stage, track
+from ..solvers.crowds import Tally
 from ..text import count, percent
 from .annotators import AnnotatorAgreement, annotator_agreement
 from .auditing import Audit, draw_sheet, with_answers
@@ -38,12 +40,14 @@ from .comparison import (
 )
 from .duplicates import conflicts, equal_rows
 from .encoding import Feature
-from .judging import Judgement, judge
+from .judging import Judgement, judge, judge_votes
 from .new_columns import add_columns, check_new_columns, label_column, rounded
 from .overview import Overview, Result, kinds, known, named, parameters, times
 from .reading import Columns, TableRead, as_frame, as_table
 
 CERTIFIED, PROBABLE, LOOK = "certified", "probable", "look"
+#: The name of what learns from votes and features together.
+CROWD = "Crowd"
 #: Rows that parameters are chosen on at most: below 2000, where the search has its threads to
 #: itself.
 CHOOSE_ROWS = 1900
@@ -156,8 +160,9 @@ class Cleaned(ChosenLabels, Result):
     ----------
     frame : data frame
         The rows as they were, with the columns of :func:`clean` added; of the kind that was given.
-    model : Pipeline
-        The encoder and the final classifier, as :func:`~surelabel.fit` gives them.
+    model : Pipeline or None
+        The encoder and the final classifier, as :func:`~surelabel.fit` gives them; None where there
+        are votes but no features.
     labels : Labels
         The labels as they were read.
     features : list of Feature
@@ -173,7 +178,7 @@ class Cleaned(ChosenLabels, Result):
     """
 
     frame: Any
-    model: Pipeline
+    model: Pipeline | None
     labels: Labels
     features: list[Feature]
     X: np.ndarray
@@ -275,6 +280,7 @@ class Cleaned(ChosenLabels, Result):
                     "agreement": person.agreement,
                     "gold_votes": person.n_gold,
                     "gold_agreement": person.gold_agreement,
+                    "remark": person.remark,
                 }
                 for person in self.annotators
             ],
@@ -299,7 +305,11 @@ class Cleaned(ChosenLabels, Result):
         width = max(len(f"{n:,}") for n in self.status_counts.values())
         solver = getattr(self.classifier, "solver_", None)
         with_solver = f", solver {solver}" if solver else ""
-        agreement = (f"{person.name} {percent(person.agreement)}" for person in self.annotators)
+        agreement = (
+            f"{person.name} {percent(person.agreement)}"
+            + (f" ({person.remark})" if person.remark else "")
+            for person in self.annotators
+        )
         return Overview(
             title=f"{count(m)}, {count(len(self.classes), 'class', 'classes')}",
             facts=known(
@@ -412,10 +422,9 @@ def clean(
     >>> surelabel.clean(table, labels="labels").frame["label"].to_pylist()
     ['cat', 'cat', 'cat', 'cat', 'cow', 'cow', 'cow', 'cow']
     """
-    find_method(method)
     seconds: dict[str, float] = {}
     with stage("labels", seconds, verbose=verbose):
-        read = TableRead(frame, columns)
+        read = TableRead(frame, columns, votes_suffice=has_closed_form(find_method(method)))
         check_new_columns(read.table, NEW_COLUMNS, prefix)
     with read.named():
         with stage("encode", seconds, verbose=verbose):
@@ -437,7 +446,9 @@ def clean(
     return Cleaned(
         **vars(found) | {"seconds": seconds | found.seconds},
         frame=to_frame(add_columns(table, _new_columns(found), prefix), read.frame),
-        model=Pipeline([("encoder", encoder), ("classifier", found.classifier)]),
+        model=Pipeline([("encoder", encoder), ("classifier", found.classifier)])
+        if read.features
+        else None,
         labels=read.labels,
         features=read.features,
         X=X,
@@ -503,24 +514,32 @@ def choose_labels(
     """
     X, spec = _check(X, labels, max_error), find_method(method)
     seconds: dict[str, float] = {}
-    known, groups = with_gold(labels), equal_rows(X)
-    judged = _by_closed_form if has_closed_form(spec) else _by_folds
-    left_out = judged(
-        spec,
-        X,
-        known,
-        groups,
-        even=labels.votes is None,
-        random_state=random_state,
-        seconds=seconds,
-        verbose=verbose,
-    )
-    with stage("calibrate", seconds, verbose=verbose):
-        rng = np.random.default_rng(random_state)
-        found = judge(left_out.proba, labels, known, rng, left_out.even)
+    known, rng = with_gold(labels), np.random.default_rng(random_state)
+    groups = equal_rows(X) if X.shape[1] else np.arange(len(X))
+    remarks: dict[str, str] = {}
+    if labels.votes is not None and has_closed_form(spec):
+        method = CROWD
+        with stage("fit", seconds, verbose=verbose):
+            left_out, found = by_crowd(X, labels, known, rng, random_state)
+        remarks = {person.name: person.remark for person in left_out.model.annotators_}
+    else:
+        judged = _by_closed_form if has_closed_form(spec) else _by_folds
+        left_out = judged(
+            spec,
+            X,
+            known,
+            groups,
+            even=labels.votes is None,
+            random_state=random_state,
+            seconds=seconds,
+            verbose=verbose,
+        )
+        with stage("calibrate", seconds, verbose=verbose):
+            found = judge(left_out.proba, labels, known, rng, left_out.even)
     return _chosen(
         found,
         labels,
+        remarks=remarks,
         max_error=max_error,
         duplicate=conflicts(groups, labels.candidates),
         objective_path=getattr(left_out.model, "objective_path_", np.empty(0)),
@@ -589,6 +608,45 @@ class _LeftOut:
     covering_rate: float
     proba: np.ndarray
     even: np.ndarray | None
+
+
+def by_crowd(
+    X: np.ndarray,
+    labels: Labels,
+    known: CandidateSets,
+    rng: np.random.Generator,
+    random_state: int,
+) -> tuple[_LeftOut, Judgement]:
+    """By votes and features together, or by votes alone where there are no features."""
+    classes = labels.candidates.classes.tolist()
+    gold = [None if code < 0 else classes[code] for code in labels.gold.tolist()]
+    model = CrowdClassifier(random_state=random_state)
+    given = labels.candidates
+    ballots = CandidateSets(
+        given.indptr,
+        given.indices,
+        given.classes,
+        given.counts,
+        votes=labels.votes,
+        annotators=labels.annotators,
+    )
+    model.fit(X if X.shape[1] else None, ballots, known=gold)
+    # The known truth of a row is not to decide what is said of it.
+    assert labels.votes is not None
+    votes = Tally(labels.votes, len(classes))
+    confusion = np.stack([person.confusion for person in model.annotators_])
+    weight = np.array([person.weight for person in model.annotators_])
+    scores = np.log(model.loo_proba_) + votes.evidence(confusion, weight)
+    found = judge_votes(softmax(scores, axis=1), model.loo_proba_, labels, rng)
+    covered = known.contains(known.classes[model.loo_proba_.argmax(axis=1)])
+    left_out = _LeftOut(
+        model=model,
+        parameters=chosen_kernels(model),
+        covering_rate=float(np.mean(covered)),
+        proba=model.loo_proba_,
+        even=None,
+    )
+    return left_out, found
 
 
 def _by_closed_form(
@@ -681,7 +739,9 @@ def _left_out(
     return proba
 
 
-def _chosen(found: Judgement, labels: Labels, *, max_error: float, **rest: Any) -> ChosenLabels:
+def _chosen(
+    found: Judgement, labels: Labels, *, remarks: dict[str, str], max_error: float, **rest: Any
+) -> ChosenLabels:
     """Put the judgement beside what is known: gold rows are certain, and of the others those above
     the threshold.
     """
@@ -689,7 +749,7 @@ def _chosen(found: Judgement, labels: Labels, *, max_error: float, **rest: Any) 
     label = np.where(gold, labels.gold, found.label)
     confidence = np.where(gold, 1.0, found.confidence)
     outside = found.outside & ~gold
-    kept = (confidence >= 1 - max_error) & ~outside
+    kept = (confidence >= 1 - max_error) & (gold | (found.best == found.label))
     status = np.full(len(label), LOOK, "U9")
     status[kept] = PROBABLE
     status[gold] = CERTIFIED
@@ -721,7 +781,12 @@ def _chosen(found: Judgement, labels: Labels, *, max_error: float, **rest: Any) 
         annotators=[]
         if labels.votes is None
         else annotator_agreement(
-            labels.votes, labels.annotators, label, labels.gold, len(labels.candidates.classes)
+            labels.votes,
+            labels.annotators,
+            label,
+            labels.gold,
+            len(labels.candidates.classes),
+            remarks,
         ),
         **rest,
     )

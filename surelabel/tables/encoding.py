@@ -49,6 +49,7 @@ def choose_features(
     features: Sequence[str] | None = None,
     exclude: Collection[str] = (),
     kinds: Mapping[str, Kind] | None = None,
+    may_be_none: bool = False,
 ) -> list[Feature]:
     """Choose what to learn from: by default all columns that may be informative, but those that
     hold labels.
@@ -66,6 +67,8 @@ def choose_features(
     kinds : mapping of str to {"number", "category", "text", "vector"}, default=None
         Columns that are to be used as something else than what they look like, or although they
         would not be used.
+    may_be_none : bool, default=False
+        Whether there need not be any.
 
     Returns
     -------
@@ -97,7 +100,7 @@ def choose_features(
             f"{source}: column {useless[0]!r} cannot be learned from: {found[useless[0]][1]}"
         )
     chosen = [Feature(name, kind) for name in names if (kind := found[name][0]) is not None]
-    if not chosen:
+    if not chosen and not may_be_none:
         raise TableError(
             f"{source}: no column is left to learn from; the others hold labels, names, dates or "
             "one value only"

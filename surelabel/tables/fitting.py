@@ -13,6 +13,7 @@ from ..data.table_files import source_of, to_frame
 from ..exceptions import CandidateError, ModelFileError
 from ..progress import stage
 from ..text import count, percent
+from .cleaning import CROWD, by_crowd
 from .comparison import (
     chosen_kernels,
     compare_methods,
@@ -140,7 +141,12 @@ def fit(
         with stage("encode", seconds, verbose=verbose):
             encoder, X = read.encoded()
         known = with_gold(read.labels)
-        if has_closed_form(spec):
+        if has_closed_form(spec) and read.labels.votes is not None:
+            with stage("fit", seconds, verbose=verbose):
+                found, _ = by_crowd(X, read.labels, known, np.random.default_rng(0), random_state)
+            method, classifier = CROWD, found.model
+            chosen, score = found.parameters, found.covering_rate
+        elif has_closed_form(spec):
             with stage("fit", seconds, verbose=verbose):
                 classifier = spec.estimator(**large_parameters(spec, len(X))).fit(X, known)
                 proba = left_out_proba(classifier, X, equal_rows(X))

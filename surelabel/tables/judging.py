@@ -3,7 +3,8 @@
 The probabilities of a model that did not learn from the row (what the features say) are combined by
 Bayes' rule with the row's own candidates or votes (what people said). A set of candidates is taken
 to be equally likely whichever of them is the truth; it may also lack the truth, about as often as
-features contradict sets altogether. Votes are weighed by annotator.
+features contradict sets altogether. Votes are weighed by annotator
+(:mod:`surelabel.solvers.crowds`).
 
 A model that learns which candidate is right is sure of it in the end, also where nothing spoke for
 one or the other: in a corner of the feature space where two labels always stand together it settles
@@ -18,22 +19,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import log_softmax, softmax
 from sklearn.model_selection import KFold
 
 from ..data.candidates import CandidateSets
+from ..solvers.crowds import alternate_crowd, fit_sharpness
 from ..solvers.scale import row_softmax
 from ..solvers.segments import row_argmax, row_sum
-from .annotators import vote_likelihood
 from .calibration import FLOOR, fit_calibration, fit_gold, separable, without_truth
 
 if TYPE_CHECKING:
     from ..data.labelling import Labels
 
-#: Annotators share mistakes, so their votes count for less than independent ones would. With half
-#: of all mistakes shared, 0.7 keeps the promised error on more problems than 1, and keeps more rows
-#: than 0.5 (``benchmarks/cleaning.py --crowds``).
-VOTE_WEIGHT = 0.7
 #: Even shares keep the probabilities of that model close together: they are taken at this power.
 #: Over 38 problems, at 2 a sixth fewer rows are kept; at 6 one more promise breaks.
 EVEN_SHARPNESS = 4.0
@@ -103,14 +100,14 @@ def judge(
     -------
     Judgement
     """
+    if labels.votes is not None:
+        return judge_votes(_with_votes(proba, labels), proba, labels, rng)
     candidates = labels.candidates
-    lacks = np.zeros(len(proba))
-    if labels.votes is None:
-        lacks = without_truth(proba, candidates, labels.gold, rng)
+    lacks = without_truth(proba, candidates, labels.gold, rng)
     trusted = (lacks < 0.5) | (labels.gold >= 0)
     # Sets without the truth say nothing of how well the labels of a set are told apart.
     proba = fit_calibration(proba[trusted], known[np.flatnonzero(trusted)], rng)(proba)
-    posterior = _posterior(proba, labels, lacks, rng)
+    posterior = _posterior(proba, candidates, lacks)
     mass = posterior[candidates.rows, candidates.indices].astype(float)
     best = row_argmax(mass, candidates.indptr)
     label, first = candidates.indices[best].astype(np.int64), mass[best]
@@ -124,10 +121,7 @@ def judge(
     confidence = first * separable(known, candidates, label)
     if even is not None:
         confidence *= (1 + _confirmed(even, candidates, best)) / 2
-    gold = np.flatnonzero(labels.gold >= 0)
-    right = label[gold] == labels.gold[gold]
-    honest = _corrected_by_others(confidence[gold], right, rng)
-    confidence = fit_gold(confidence[gold], right)(confidence) if len(gold) else confidence
+    confidence, gold_confidence, gold_right = _corrected(confidence, label, labels.gold, rng)
     # A choice that loses confidence loses it to nobody we know; one that gains takes from its
     # rivals, in their proportion.
     rival = mass[runner] * np.minimum(
@@ -142,20 +136,81 @@ def judge(
         best=np.where(outside, beyond, label),
         best_confidence=np.where(outside, posterior[np.arange(len(label)), beyond], confidence),
         proba=proba,
-        gold_confidence=honest,
-        gold_right=right,
+        gold_confidence=gold_confidence,
+        gold_right=gold_right,
     )
 
 
-def _posterior(
-    proba: np.ndarray, labels: Labels, lacks: np.ndarray, rng: np.random.Generator
-) -> np.ndarray:
-    """Probabilities of all classes, given features and candidates or votes."""
-    if labels.votes is not None:
-        scores = np.log(proba)
-        scores += VOTE_WEIGHT * vote_likelihood(labels.votes, proba, labels.gold, rng)
-        return np.asarray(softmax(scores, axis=1))
-    inside = labels.candidates.to_indicator().astype(bool)
+def judge_votes(
+    posterior: np.ndarray, proba: np.ndarray, labels: Labels, rng: np.random.Generator
+) -> Judgement:
+    """Judge every row by its votes and its features; the label may be one that nobody voted for.
+
+    Parameters
+    ----------
+    posterior : ndarray of shape (m, l)
+        Probabilities of all classes, given votes and features.
+    proba : ndarray of shape (m, l)
+        What the features alone say, by models that did not learn from the row.
+    labels : Labels
+        Votes and gold labels as given.
+    rng : numpy Generator
+        Draws samples of rows.
+
+    Returns
+    -------
+    Judgement
+    """
+    rows = np.arange(len(posterior))
+    label = posterior.argmax(axis=1)
+    others = posterior.copy()
+    others[rows, label] = -1
+    second = others.argmax(axis=1)
+    first, rival = posterior[rows, label].astype(float), posterior[rows, second].astype(float)
+    confidence, gold_confidence, gold_right = _corrected(first, label, labels.gold, rng)
+    return Judgement(
+        label=label,
+        second=second,
+        confidence=confidence,
+        margin=np.maximum(confidence - rival, 0),
+        outside=~labels.candidates.contains(labels.candidates.classes[label]),
+        best=label,
+        best_confidence=confidence,
+        proba=proba.astype(np.float32),
+        gold_confidence=gold_confidence,
+        gold_right=gold_right,
+    )
+
+
+def _with_votes(proba: np.ndarray, labels: Labels) -> np.ndarray:
+    """Probabilities of all classes, given votes and what a model says of the features."""
+    scores = np.log(np.maximum(proba, FLOOR)).astype(float)
+
+    def features(_: np.ndarray, evidence: np.ndarray) -> np.ndarray:
+        return np.asarray(log_softmax(fit_sharpness(scores, evidence)[0] * scores, axis=1))
+
+    assert labels.votes is not None
+    fit = alternate_crowd(labels.votes, proba.shape[1], features, known=labels.gold)
+    return np.asarray(softmax(fit.log_prior + fit.evidence, axis=1))
+
+
+def _corrected(
+    confidence: np.ndarray, label: np.ndarray, gold: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Confidences corrected by the gold rows; for these, confidences corrected by other gold rows
+    only, and whether the choice was right.
+    """
+    known = np.flatnonzero(gold >= 0)
+    right = label[known] == gold[known]
+    honest = _corrected_by_others(confidence[known], right, rng)
+    if len(known):
+        confidence = fit_gold(confidence[known], right)(confidence)
+    return confidence, honest, right
+
+
+def _posterior(proba: np.ndarray, candidates: CandidateSets, lacks: np.ndarray) -> np.ndarray:
+    """Probabilities of all classes, given features and candidates."""
+    inside = candidates.to_indicator().astype(bool)
     posterior = np.empty_like(proba)
     for part, share in ((inside, 1 - lacks), (~inside, lacks)):
         total = np.sum(proba, axis=1, where=part)

@@ -162,6 +162,7 @@ def _annotators(cleaned: Cleaned) -> Table:
                 number_cell(person.n_gold, "{:,}"),
                 _share(person.gold_agreement),
                 text_cell(confused(person.most_confused)),
+                text_cell(person.remark or "–"),
             ]
         )
         for person in cleaned.annotators
@@ -177,6 +178,7 @@ def _annotators(cleaned: Cleaned) -> Table:
             Column("Annotator", numeric=False),
             *map(Column, titles),
             Column("Most frequent mistake", numeric=False),
+            Column("Remark", numeric=False),
         ],
         rows,
     )

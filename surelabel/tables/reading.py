@@ -160,7 +160,9 @@ class TableRead:
         The columns that were left out by name.
     """
 
-    def __init__(self, frame: Any, columns: Columns, *, warn: bool = True) -> None:
+    def __init__(
+        self, frame: Any, columns: Columns, *, warn: bool = True, votes_suffice: bool = False
+    ) -> None:
         self.frame = as_frame(frame)
         table = as_table(self.frame)
         self.source = source_of(table)
@@ -189,11 +191,15 @@ class TableRead:
             features=column_names(features, table) if self.chosen else None,
             exclude=() if self.labelling.long else self.excluded,
             kinds=kinds,
+            may_be_none=votes_suffice and self.labels.votes is not None,
         )
 
     def encoded(self) -> tuple[TableEncoder, np.ndarray]:
         """The fitted encoder, and the matrix that it makes of the table."""
-        encoder = TableEncoder(self.features).fit(self.table)
+        encoder = TableEncoder(self.features)
+        if not self.features:
+            return encoder, np.empty((self.table.num_rows, 0))
+        encoder.fit(self.table)
         return encoder, encoder.transform(self.table)
 
     @contextmanager
@@ -239,7 +245,8 @@ def _check_learnable(labels: Labels, labelling: Labelling, source: str) -> None:
             "be two to tell apart (is the "
             f"separator {labelling.separator!r} right?)"
         )
-    if np.all((candidates.sizes == candidates.shape[1]) & (labels.gold < 0)):
+    full = (candidates.sizes == candidates.shape[1]) & (labels.gold < 0)
+    if labels.votes is None and np.all(full):
         raise TableError(
             f"{source}: column {where} has every label as a candidate in every row; there is "
             "nothing to learn from"

@@ -1,15 +1,19 @@
 import numpy as np
-import pytest
-from scipy.special import softmax
 
-from surelabel.tables.annotators import annotator_agreement, vote_likelihood
+from surelabel import CandidateSets
+from surelabel.tables.annotators import annotator_agreement
+from surelabel.tables.judging import _with_votes
+from tests.tables.conftest import as_labels
 
 
 def test_agreement_counts_votes():
     votes = np.array([[0, 1, -1], [1, 1, -1], [2, 0, -1], [2, 0, -1], [-1, 2, -1]])
     label = np.array([0, 1, 2, 2, 2])
     gold = np.array([-1, 1, 0, -1, -1])
-    ann, bob, eve = annotator_agreement(votes, ("ann", "bob", "eve"), label, gold, 3)
+    names = ("ann", "bob", "eve")
+    found = annotator_agreement(votes, names, label, gold, 3, {"bob": "copies"})
+    bob, ann, eve = found  # the worst first
+    assert (ann.remark, bob.remark) == ("", "copies")
     assert (ann.name, ann.n_votes, ann.agreement, ann.n_gold, ann.gold_agreement) == (
         "ann",
         4,
@@ -35,9 +39,13 @@ def crowd(m=600, seed=0):
 
 
 def accuracy(votes, y, proba, gold=None):
-    gold = np.full(len(y), -1) if gold is None else gold
-    likelihood = vote_likelihood(votes, proba, gold, np.random.default_rng(0))
-    return np.mean(softmax(np.log(proba) + likelihood, axis=1).argmax(axis=1) == y)
+    return np.mean(posterior(votes, proba, gold).argmax(axis=1) == y)
+
+
+def posterior(votes, proba, gold=None):
+    sets = CandidateSets.from_lists([[0, 1, 2]] * len(votes))
+    names = [f"annotator {a}" for a in range(votes.shape[1])]
+    return _with_votes(proba, as_labels(sets, votes=votes, names=names, gold=gold))
 
 
 def test_votes_are_weighed_by_annotator():
@@ -51,16 +59,10 @@ def test_votes_are_weighed_by_annotator():
 
 
 def test_features_are_a_prior():
-    """Two who copy each other outvote the one who knows, unless the features speak for the one."""
+    """Two who copy each other count as one, and the features speak for who knows."""
     y, votes = crowd()
-    nobody = np.full(len(y), -1)
     flat, clear = np.full((len(y), 3), 1 / 3), np.where(np.arange(3) == y[:, None], 0.9, 0.05)
-    alone, backed = (
-        vote_likelihood(votes[:, 2:5], p, nobody, np.random.default_rng(0)).argmax(axis=1)
-        for p in (flat, clear)
-    )
-    assert np.mean(alone == y) < 0.5
-    assert np.mean(backed == y) > 0.75
+    assert accuracy(votes[:, 2:5], y, clear) > max(0.85, accuracy(votes[:, 2:5], y, flat))
 
 
 def test_gold_tells_who_is_right_where_votes_cannot():
@@ -76,10 +78,9 @@ def test_gold_tells_who_is_right_where_votes_cannot():
 
 
 def test_no_votes_say_nothing():
-    votes = np.array([[0, 1], [-1, -1], [1, 1], [0, 0]])
-    likelihood = vote_likelihood(
-        votes, np.full((4, 2), 0.5), np.full(4, -1), np.random.default_rng(0)
-    )
-    assert likelihood[1].tolist() == [0, 0]
-    assert likelihood[2, 1] > likelihood[2, 0]
-    assert likelihood[0] == pytest.approx(likelihood[0, ::-1], abs=2), "a split vote decides little"
+    y, votes = crowd()
+    votes[:5] = -1
+    proba = np.tile([0.5, 0.3, 0.2], (len(y), 1))
+    found = posterior(votes, proba)
+    np.testing.assert_allclose(found[:5], np.tile(found[0], (5, 1)))
+    assert found[0].argmax() == 0

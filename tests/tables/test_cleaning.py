@@ -179,11 +179,47 @@ def test_votes(crowd, make_labels):
     result = choose_labels(X, make_labels(sets, votes=votes, names=("ann", "bob", "eve")))
     majority = np.stack([(votes == k).sum(axis=1) for k in range(3)], axis=1).argmax(axis=1)
     assert np.mean(result.label == y) > np.mean(majority == y) + 0.05
-    ann, bob, eve = result.annotators
+    eve, bob, ann = result.annotators
     assert ann.agreement > bob.agreement > eve.agreement
     assert ann.agreement == pytest.approx(
         np.mean(votes[votes[:, 0] >= 0, 0] == result.label[votes[:, 0] >= 0])
     )
+
+
+def test_a_constant_and_a_random_annotator_do_no_harm(make_labels):
+    """The constant label is in every row's set, and predicting it would cover all of them."""
+    X, y = load_digits(return_X_y=True)
+    X, y = scale(X[:500]), y[:500]
+    rng = np.random.default_rng(0)
+
+    def somebody(right):
+        return np.where(rng.random(500) < right, y, rng.integers(0, 10, 500))
+
+    votes = np.stack(
+        [*map(somebody, (0.7, 0.75, 0.8)), np.full(500, 3), rng.integers(0, 10, 500)], axis=1
+    )
+    sets = CandidateSets.from_votes(votes)
+    names = ("a", "b", "c", "constant", "random")
+    result = choose_labels(X, make_labels(sets, votes=votes, names=names))
+    majority = np.stack([(votes == k).sum(axis=1) for k in range(10)], axis=1).argmax(axis=1)
+    assert np.mean(majority == y) < 0.9
+    assert np.mean(result.label == y) > 0.97
+    assert result.method == "Crowd"
+    remarks = {person.name: person.remark for person in result.annotators}
+    assert remarks["constant"] == "always says 3"
+    assert remarks["random"] == "answers at random"
+    # Labels that nobody voted for are found, too.
+    assert np.mean(result.label[result.outside] == y[result.outside]) > 0.8
+    kept = result.status == PROBABLE
+    assert np.mean(result.label[kept] == y[kept]) > 0.98
+
+
+def test_votes_without_features(crowd, make_labels):
+    _, y, votes, sets = crowd
+    names = ("ann", "bob", "eve")
+    result = choose_labels(np.empty((150, 0)), make_labels(sets, votes=votes, names=names))
+    assert np.mean(result.label == y) > 0.85
+    assert np.all(result.duplicate == -1)
 
 
 def test_another_method(iris, make_labels):

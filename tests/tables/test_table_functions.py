@@ -230,3 +230,21 @@ def test_a_frame_has_the_same_kinds_of_columns_as_its_file(tmp_path):
 def test_arguments_of_other_kinds_are_refused_in_a_sentence(wrong):
     with pytest.raises(SurelabelError):
         surelabel.clean(make_table(), **{"labels": "candidates"} | wrong)
+
+
+def test_votes_without_features_are_cleaned_and_two_classes_that_all_rows_have(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 80)
+    good = [np.where(rng.random(80) < 0.9, y, 1 - y) for _ in range(3)]
+    table = pd.DataFrame({"a": good[0], "b": good[1], "c": good[2], "d": 1 - good[0]})
+    found = surelabel.clean(table, votes=["a", "b", "c", "d"])
+    assert np.mean(np.array(found.frame["label"]) == y) > 0.75
+    assert found.model is None
+    assert found.report(tmp_path / "page.html").exists()
+    with pytest.raises(TableError, match="no column is left to learn from"):
+        surelabel.fit(table, votes=["a", "b", "c", "d"])
+    table["size"] = y + 0.3 * rng.standard_normal(80)
+    fitted = surelabel.fit(table, votes=["a", "b", "c", "d"])
+    surelabel.save_model(fitted.model, tmp_path / "votes.model")
+    again = surelabel.predict(surelabel.load_model(tmp_path / "votes.model"), table)
+    assert np.mean(again["label"] == y) > 0.85

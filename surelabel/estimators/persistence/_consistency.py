@@ -31,6 +31,8 @@ from sklearn.tree._tree import NODE_DTYPE, Tree
 
 from .._base import PartialLabelClassifier
 from .._neighbours import NeighbourClassifier
+from .._peer_models import BANK
+from ..crowd import CrowdClassifier
 from ._archive import require
 from ._types import name_of
 
@@ -71,6 +73,7 @@ def check_consistent(made: Any) -> None:
         (DummyRegressor, _check_dummy_regressor),
         (NeighbourClassifier, _check_our_neighbours),
         (PartialLabelClassifier, _check_our_classes),
+        (CrowdClassifier, _check_crowd),
     ):
         if isinstance(made, kinds):
             checked(made)
@@ -97,8 +100,25 @@ def _check_linear(of: Mapping[str, Any]) -> None:
         outputs = len(coef)
     if isinstance(dual := of.get("dual_coef_"), np.ndarray) and dual.ndim == 2:
         outputs = max(outputs, dual.shape[1])
+    if isinstance(duals := of.get("dual_coefs_"), list):  # each is checked with its points
+        outputs = max([outputs, *(dual.shape[1] for dual in duals)])
     for name in ("intercept_", "origin_output_"):
         require(np.size(of.get(name, 0)) <= outputs, f"{name} of another length")
+
+
+def _check_crowd(made: Any) -> None:
+    kernels = getattr(made, "kernels_", None) or []
+    parts = [getattr(made, name, []) for name in ("scalings_", "points_", "dual_coefs_")]
+    require(all(isinstance(part, list) for part in (kernels, *parts)), "a model of votes")
+    require(all(len(part) == len(kernels) for part in parts), "a model of votes")
+    for kernel, points, dual in zip(kernels, *parts[1:], strict=True):
+        require(isinstance(kernel, dict), "a kernel")
+        require((kernel.get("scaling"), kernel.get("kernel")) in BANK, "a kernel")
+        require(isinstance(points, np.ndarray) and points.ndim == 2, "no points")
+        require(points.shape[1] == _width(made), "points of another width")
+        require(
+            np.shape(dual) == (len(points), len(made.classes_)), "coefficients of another shape"
+        )
 
 
 def _width(made: Any) -> int:

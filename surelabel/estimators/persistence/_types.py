@@ -24,6 +24,8 @@ OURS = (
     "surelabel.data.candidates.CandidateSets",
     "surelabel.distributed.PUREClassifier",
     "surelabel.distributed.SUREClassifier",
+    "surelabel.estimators._annotators.Annotator",
+    "surelabel.estimators.crowd.CrowdClassifier",
     "surelabel.estimators.paloc._GaussianMachines",
     "surelabel.estimators.paloc._Machines",
     "surelabel.estimators.sure_cv.SURECV",
