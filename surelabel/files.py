@@ -65,7 +65,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         _take_places({temporary: path})
     except BaseException as error:
         if isinstance(error, OSError) and error.errno in FULL:
-            error.strerror = f"{error.strerror}; {_size_so_far(temporary)}"
+            error.strerror = f"{error.strerror}; {_size_so_far([temporary])}"
         _remove([temporary])
         if isinstance(error, OSError) and error.filename in (None, str(temporary)):
             # A full disk does not say whose, a missing folder names the temporary file.
@@ -100,6 +100,8 @@ def replacing_all(paths: Sequence[str | os.PathLike[str]]) -> Iterator[list[Path
         yield list(beside)
         _take_places({new: Path(os.path.realpath(path)) for new, path in beside.items()})
     except BaseException as error:
+        if isinstance(error, OSError) and error.errno in FULL:
+            error.strerror = f"{error.strerror}; {_size_so_far(beside)}"
         _remove(beside)
         for temporary, path in beside.items():
             error.args = tuple(_renamed(part, temporary, path) for part in error.args)
@@ -177,12 +179,13 @@ def _take_places(files: dict[Path, Path]) -> None:
         finished = not any(path.is_file() for path in _unfinished)
 
 
-def _size_so_far(temporary: Path) -> str:
-    """What is known of the size that a file needs, once it cannot be written to its end."""
+def _size_so_far(temporaries: Iterable[Path]) -> str:
+    """What is known of the size that files need, once they cannot be written to their end."""
     try:
-        return f"it needs more than {temporary.stat().st_size / 1e6:,.1f} MB"
+        size = sum(path.stat().st_size for path in temporaries if path.exists())
     except OSError:
         return "not even its beginning could be written"
+    return f"it needs more than {f'{size / 1e6:,.1f} MB' if size >= 1e5 else f'{size:,} bytes'}"
 
 
 def _remove(temporaries: Iterable[Path]) -> None:

@@ -150,6 +150,34 @@ def test_a_full_disk(cli, tmp_path, verb):
         assert sorted(os.listdir()) == before
 
 
+MIDDLE = {
+    "clean": "surelabel.tables.clean",
+    "fit": "surelabel.tables.fit",
+    "predict": "surelabel.tables.predict",
+    "convert": "surelabel.data.table_files.write_table",
+    "run": "surelabel.experiments.runner.run_study",
+    "report": "surelabel.report.write_files",
+}
+
+
+@pytest.mark.parametrize("verb", MIDDLE)
+def test_memory_that_runs_out_in_each_verb(cli, tmp_path, monkeypatch, verb):
+    from tests.cli.test_cli import STUDY
+
+    (tmp_path / "tiny.toml").write_text(STUDY)
+    if verb == "report":
+        words = "run tiny.toml --workers 1 --folds 1 --datasets glass --results done"
+        assert cli(words).exit_code == 0
+    before = sorted(os.listdir())
+    monkeypatch.setattr(MIDDLE[verb], raising(MemoryError("for 9 GiB")))
+    result = cli(WRITERS[verb])
+    assert result.exit_code == 2, result.stderr
+    assert result.stderr.startswith("error: memory ran out (for 9 GiB)")
+    assert result.stderr.count("\n") == 1
+    assert ("what is finished is kept" if verb == "run" else "nothing was wr") in result.stderr
+    assert sorted(os.listdir()) == before
+
+
 def test_a_closed_pipe_ends_quietly(cli):
     reading, writing = os.pipe()
     os.close(reading)
