@@ -1011,6 +1011,15 @@ def test_a_sparse_machine_without_coefficients(tmp_path):
         load_model(path)
 
 
+@pytest.mark.parametrize("name", ["probability", "_effective_probability"])
+def test_a_sparse_machine_without_its_probabilities(name, tmp_path):
+    machine = SVC().fit(sparse.csr_matrix(X), y)
+    setattr(machine, name, True)
+    path = unchecked_file(machine, tmp_path)
+    with pytest.raises(ModelFileError, match="other probabilities"):
+        load_model(path)
+
+
 def test_a_file_does_not_say_how_many_work(start, tmp_path):
     model = KMeans(2, n_init=1).fit(X)
     content, arrays = take_apart(model, Types(()))

@@ -304,6 +304,9 @@ def _check_libsvm(made: BaseLibSVM) -> None:
     for chances in (made._probA, made._probB):
         require(chances.shape in ((0,), (pairs,)), "other probabilities")
     require(len(made._probA) == len(made._probB), "other probabilities")
+    # where it is told that there are some, libsvm reads them
+    promised = {made.probability, getattr(made, "_effective_probability", False)}
+    require(promised <= {False, "deprecated"} or len(made._probA) == pairs, "other probabilities")
     fitted = made.shape_fit_[0]
     require(isinstance(fitted, int) and rows <= fitted, "other support vectors")
     require(np.all((support >= 0) & (support < fitted)), "other support vectors")
