@@ -3,7 +3,8 @@ MACE, GLAD (crowd-kit) and CROWDLAB (cleanlab, with a random forest).
 
 Crowds are simulated on seven data sets whose truth is known; the figure is the share of rows whose
 label is found. The parameters of ``CrowdClassifier`` were chosen on the data sets of ``CHOSEN_ON``
-with the seeds 10 and 11; what is shown has other seeds, and the other data sets are apart.
+with the seeds 10 and 11 (docs/crowds.md says what else was looked at); the other data sets are
+apart.
 
     pip install --no-deps crowd-kit cleanlab && pip install nltk tqdm termcolor attrs
     python benchmarks/crowds.py            # runs what is not there yet
@@ -31,6 +32,8 @@ from surelabel.data import catalog
 from surelabel.solvers import crowds
 
 RECORDS = Path(__file__).parents[1] / "docs" / "crowds" / "records.jsonl"
+PAGE = Path(__file__).parents[1] / "docs" / "crowds.md"
+BEGIN, END = "<!-- tables -->", "<!-- end of tables -->"
 ROWS = 500
 SETS = ("digits", "wine", "breast_cancer", "ecoli", "iris", "dermatology", "glass")
 CHOSEN_ON = SETS[:4]
@@ -285,10 +288,45 @@ def run(methods, seeds):
                         file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
+def page():
+    """The tables of docs/crowds.md, from the records."""
+    records = read()
+    methods = [method for method in METHODS if any(key[0] == method for key in records)]
+
+    def mean(method, kinds, sets):
+        for seeds, mark in ((SEEDS, ""), (SEEDS[:1], " (one seed)")):
+            keys = [(method, kind, name, seed) for kind in kinds for name in sets for seed in seeds]
+            if all(key in records for key in keys):
+                return f"{np.mean([records[key] for key in keys]):.3f}{mark}"
+        return "–"
+
+    def table(first, rows):
+        lines = [f"| {first} | {' | '.join(methods)} |", "|---" * (len(methods) + 1) + "|"]
+        for name, kinds, sets in rows:
+            cells = " | ".join(mean(method, kinds, sets) for method in methods)
+            lines.append(f"| {name} | {cells} |")
+        return "\n".join(lines)
+
+    chosen, others = CHOSEN_ON, SETS[len(CHOSEN_ON) :]
+    by_kind = [(kind, [kind], SETS) for kind in KINDS] + [("**all**", list(KINDS), SETS)]
+    by_set = [(name, list(KINDS), [name]) for name in SETS]
+    by_set += [
+        (f"chosen on: {', '.join(chosen)}", list(KINDS), chosen),
+        (f"not chosen on: {', '.join(others)}", list(KINDS), others),
+    ]
+    text = PAGE.read_text()
+    start, end = text.index(BEGIN) + len(BEGIN), text.index(END)
+    tables = f"\n\n{table('crowd', by_kind)}\n\n{table('data set', by_set)}\n\n"
+    PAGE.write_text(text[:start] + tables + text[end:])
+
+
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
     parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS)
+    parser.add_argument("--page", action="store_true", help="write the tables of the page only")
     arguments = parser.parse_args()
-    run(arguments.methods, arguments.seeds)
+    if not arguments.page:
+        run(arguments.methods, arguments.seeds)
+    page()
