@@ -12,6 +12,7 @@ from surelabel.solvers.crowds import (
     dependence,
     fit_sharpness,
     majority,
+    mistakes_are_shared,
 )
 from tests.reference.crowds import (
     literal_dawid_skene,
@@ -140,3 +141,17 @@ def test_sharpness_makes_the_votes_most_likely(seed, spread):
     values = [literal_likelihood(outputs, evidence, t) for t in SHARPNESS]
     assert likelihood == pytest.approx(max(values))
     assert literal_likelihood(outputs, evidence, sharpness) == pytest.approx(max(values))
+
+
+def test_shared_mistakes_show_where_features_are_in_doubt():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 400)
+    doubt = rng.uniform(0.02, 0.5, 400)
+    features = np.repeat(doubt[:, None] / 2, 3, axis=1)
+    features[np.arange(400), y] = 1 - doubt
+    independent = draw_votes(y, [0.75] * 5, 3, rng)
+    assert not mistakes_are_shared(Tally(independent, 3), np.log(features))
+    wrong = rng.random((400, 5)) < doubt[:, None]
+    hard = np.where(wrong, ((y + 1) % 3)[:, None], y[:, None])
+    assert mistakes_are_shared(Tally(hard, 3), np.log(features))
+    assert not mistakes_are_shared(Tally(hard[:, :1], 3), np.log(features))
