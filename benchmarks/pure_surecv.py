@@ -86,7 +86,8 @@ def show():
             pure[key] = record["scores"]["accuracy"]
     theirs = known(output(0))
     compare("PURE less SURECV()", pure, theirs)
-    compare("SURECV() with other inner folds less SURECV(): chance", known(output(1)), theirs)
+    if output(1).exists():
+        compare("SURECV() with other inner folds less SURECV(): chance", known(output(1)), theirs)
 
 
 if __name__ == "__main__":
