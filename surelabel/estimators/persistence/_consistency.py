@@ -472,3 +472,4 @@ def _check_our_neighbours(made: NeighbourClassifier) -> None:
         require(isinstance(made.X_fit_, np.ndarray) and made.X_fit_.ndim == 2, "no instances")
         known = isinstance(count, int | np.integer) and 0 < count <= len(made.X_fit_)
         require(known, f"{count} neighbours")
+        require(made.search in ("exact", "approximate"), "another search")
