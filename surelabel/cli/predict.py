@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ..exceptions import ModelFileError, ParameterError, SurelabelError
+from ..exceptions import ModelFileError, ParameterError
 from ..text import count, printable
 from ._screen import print_json
 from ._table_options import (
@@ -72,7 +71,7 @@ def predict(
     with stage("read", seconds, verbose=True):
         loaded = load_model(model)
         rows = read_table(table, delimiter=delimiter, encoding=encoding, decimal=decimal)
-    with stage("predict", seconds, verbose=True), _usable(model):
+    with stage("predict", seconds, verbose=True), _named(model):
         found = predict(loaded, rows, prefix=prefix)
     write_output(found, output, escape=escape_formulas)
     if json:
@@ -86,15 +85,9 @@ def predict(
 
 
 @contextmanager
-def _usable(model: Path) -> Iterator[None]:
-    """Whatever a model that was read stumbles over in itself, its file is to blame."""
+def _named(model: Path) -> Iterator[None]:
+    """Say which file holds a model that cannot be used."""
     try:
         yield
-    except (SurelabelError, MemoryError, OSError, Warning):
-        raise
-    except Exception as error:
-        if os.environ.get("SURELABEL_TRACEBACK"):
-            raise
-        raise ModelFileError(
-            f"{model}: the model cannot be used ({type(error).__name__}: {error}); fit it again"
-        ) from error
+    except ModelFileError as error:
+        raise ModelFileError(f"{model}: {error}") from error

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Unpack
 
@@ -10,7 +12,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from ..data.table_files import source_of, to_frame
-from ..exceptions import CandidateError, ModelFileError
+from ..exceptions import CandidateError, ModelFileError, SurelabelError
 from ..progress import stage
 from ..text import count, percent
 from .cleaning import CROWD, by_crowd
@@ -201,17 +203,30 @@ def predict(model: Any, frame: Any, *, prefix: str = "") -> Any:
     frame = as_frame(frame)
     table = as_table(frame)
     check_new_columns(table, ("label", "confidence", "second"), prefix)
-    _warn_of_categories(model[0].unknown_categories(table), source_of(table))
-    proba = model.predict_proba(table)
-    first, rows = proba.argmax(axis=1), np.arange(len(proba))
-    confidence = proba[rows, first]
-    proba[rows, first] = -1
-    found = {
-        "label": label_column(model.classes_, first),
-        "confidence": rounded(confidence),
-        "second": label_column(model.classes_, proba.argmax(axis=1)),
-    }
+    with _usable():
+        _warn_of_categories(model[0].unknown_categories(table), source_of(table))
+        proba = model.predict_proba(table)
+        first, rows = proba.argmax(axis=1), np.arange(len(proba))
+        confidence = proba[rows, first]
+        proba[rows, first] = -1
+        found = {
+            "label": label_column(model.classes_, first),
+            "confidence": rounded(confidence),
+            "second": label_column(model.classes_, proba.argmax(axis=1)),
+        }
     return to_frame(add_columns(table, found, prefix), frame)
+
+
+@contextmanager
+def _usable() -> Iterator[None]:
+    """Whatever a model stumbles over in itself, the one who made it is to blame."""
+    try:
+        yield
+    except (SurelabelError, MemoryError, OSError, Warning):
+        raise
+    except Exception as error:
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ModelFileError(f"the model cannot be used ({why}); fit it again") from error
 
 
 def _warn_of_categories(unknown: dict[str, tuple[np.ndarray, bool]], source: str) -> None:

@@ -248,3 +248,11 @@ def test_votes_without_features_are_cleaned_and_two_classes_that_all_rows_have(t
     surelabel.save_model(fitted.model, tmp_path / "votes.model")
     again = surelabel.predict(surelabel.load_model(tmp_path / "votes.model"), table)
     assert np.mean(again["label"] == y) > 0.85
+
+
+def test_a_model_that_does_not_fit_itself_is_refused_in_a_sentence():
+    table = pa.table({"size": [1.0, 1.2, 1.4, 8.0, 8.2, 8.4], "labels": list("aaabbb")})
+    model = surelabel.fit(table, labels="labels", method="PLKNN").model
+    model[0].scales_ = "x"
+    with pytest.raises(ModelFileError, match=r"the model cannot be used \(.*\); fit it again"):
+        surelabel.predict(model, table)
