@@ -227,7 +227,7 @@ def test_describe():
     assert np.array_equal(summary.co_occurrence, MATRIX.T @ MATRIX)
     assert summary.most_confused() == [("cat", "cow", 1), ("cat", "dog", 1)]
     assert "1 row with 1 candidate" in str(summary)
-    assert "cat and dog: 1 rows" in str(summary)
+    assert "cat and dog: 1 row" in str(summary)
 
 
 @pytest.mark.parametrize(
