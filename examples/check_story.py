@@ -64,18 +64,14 @@ def main() -> None:
 
     show("naive choice", [naive_share(row, true) for row, true in cleaned])
     show("cleaned label", [row["label"] == true for row, true in cleaned])
-    for status in ("certain", "likely", "look"):
+    for status in ("certified", "probable", "look"):
         show(
             f"  of these {status}",
             [row["label"] == true for row, true in cleaned if row["status"] == status],
         )
     show(
-        "suggestion where outside",
-        [
-            row["suggestion"] == true
-            for row, true in cleaned
-            if str(row["outside"]).lower() == "true"
-        ],
+        "best where outside",
+        [row["best"] == true for row, true in cleaned if str(row["outside"]).lower() == "true"],
     )
     show("new rows, predicted", [row["label"] == true for row, true in predicted])
 

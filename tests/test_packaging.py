@@ -61,7 +61,7 @@ def test_the_demo_runs_from_the_wheel_alone(archives, tmp_path):
     assert version == PROJECT["project"]["version"]
     assert Path(file.strip()).is_relative_to(tmp_path / "empty")
     shown = run(Path(paths["scripts"]) / "surelabel", "demo", cwd=tmp_path)
-    assert "SURE, tuned without true labels" in shown
+    assert "PURE, tuned without true labels" in shown
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(archives):

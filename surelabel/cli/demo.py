@@ -4,7 +4,7 @@ import time
 
 
 def demo() -> None:
-    """Disambiguate handwritten digits with SURE and with the plain alternatives, and compare."""
+    """Disambiguate handwritten digits with PURE, SURE and the plain alternatives, and compare."""
     import numpy as np
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
@@ -14,7 +14,7 @@ def demo() -> None:
     from sklearn.svm import SVC
 
     from ..data.corruption import make_partial
-    from ..estimators import SURECV, WeightedCandidatesClassifier
+    from ..estimators import SURECV, PUREClassifier, WeightedCandidatesClassifier
 
     console = Console()
     X, y = load_digits(return_X_y=True)
@@ -28,13 +28,14 @@ def demo() -> None:
         console.print(f"  image {row + 1}: one of {', '.join(map(str, candidates[row]))}")
     console.print()
     methods = {
+        "PURE, tuned without true labels": (PUREClassifier(), candidates),
         "SURE, tuned without true labels": (SURECV(), candidates),
         "SVM, every candidate, weighted": (WeightedCandidatesClassifier(SVC()), candidates),
         "SVM, only the unambiguous rows": (
             WeightedCandidatesClassifier(SVC(), "unambiguous"),
             candidates,
         ),
-        "SVM, true labels: the ceiling": (
+        "SVM, with all true labels": (
             WeightedCandidatesClassifier(SVC(), "unambiguous"),
             y_train,
         ),
@@ -57,7 +58,7 @@ def demo() -> None:
             model.fit(X_train, known)
             seconds = time.perf_counter() - started
             found = "–" if known is y_train else f"{np.mean(model.transduction_ == y_train):.1%}"
-            style = "bold" if name.startswith("SURE") else ""
+            style = "bold" if name.startswith("PURE") else ""
             table.add_row(
                 name, found, f"{model.score(X_test, y_test):.1%}", f"{seconds:.1f}", style=style
             )
@@ -66,9 +67,9 @@ def demo() -> None:
     console.print("labels found: in the training images; new images: accuracy on the 540 others\n")
     console.print(
         "[bold]Next:[/] your own labels (strings, lists, 0/1 matrix, annotator columns):\n\n"
-        "  from surelabel import CandidateSets, SURECV\n"
+        "  from surelabel import CandidateSets, PUREClassifier\n"
         '  candidates = CandidateSets.from_strings(["cat|dog", "dog", ...])\n'
-        "  model = SURECV().fit(X, candidates)\n"
+        "  model = PUREClassifier().fit(X, candidates)\n"
         "  model.transduction_      # the label found for each row\n"
         "  model.predict(X_new)     # and for new ones\n\n"
         "The README and docs/guide.md have the rest."

@@ -10,7 +10,6 @@ from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
-from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline
@@ -23,7 +22,6 @@ from ..estimators import CrowdClassifier, Method, SUREClassifier
 from ..evaluation.metrics import expected_calibration_error
 from ..exceptions import InputError, ParameterError
 from ..progress import stage, track
-from ..solvers.crowds import Tally
 from ..text import count, percent
 from .annotators import AnnotatorAgreement, annotator_agreement
 from .auditing import Audit, draw_sheet, with_answers
@@ -297,7 +295,7 @@ class Cleaned(ChosenLabels, Result):
         m, outside = len(self.label), int(self.outside.sum())
         groups = int(self.duplicate.max() + 1)
         meanings = {
-            CERTIFIED: "checked, or bounded by checks",
+            CERTIFIED: "known, checked, or bounded by checks",
             PROBABLE: f"probably right (the model's estimate: {percent(self.expected_error)} "
             "wrong; not checked)",
             LOOK: "a person should look at these; the column look says which first",
@@ -317,6 +315,7 @@ class Cleaned(ChosenLabels, Result):
                     *(
                         (status, f"{n:>{width},} rows ({percent(n / m):>7})  {meanings[status]}")
                         for status, n in self.status_counts.items()
+                        if n or status != CERTIFIED
                     ),
                     ("audit", self.audit.sentence() if self.audit else None),
                     (
@@ -632,12 +631,9 @@ def by_crowd(
     )
     model.fit(X if X.shape[1] else None, ballots, known=gold)
     # The known truth of a row is not to decide what is said of it.
-    assert labels.votes is not None
-    votes = Tally(labels.votes, len(classes))
     confusion = np.stack([person.confusion for person in model.annotators_])
     weight = np.array([person.weight for person in model.annotators_])
-    scores = np.log(model.loo_proba_) + votes.evidence(confusion, weight)
-    found = judge_votes(softmax(scores, axis=1), model.loo_proba_, labels, rng)
+    found = judge_votes(model.loo_proba_, labels, confusion, weight, rng)
     covered = known.contains(known.classes[model.loo_proba_.argmax(axis=1)])
     left_out = _LeftOut(
         model=model,
@@ -749,7 +745,7 @@ def _chosen(
     label = np.where(gold, labels.gold, found.label)
     confidence = np.where(gold, 1.0, found.confidence)
     outside = found.outside & ~gold
-    kept = (confidence >= 1 - max_error) & (gold | (found.best == found.label))
+    kept = (confidence >= 1 - max_error) & ~outside
     status = np.full(len(label), LOOK, "U9")
     status[kept] = PROBABLE
     status[gold] = CERTIFIED

@@ -2,7 +2,7 @@ import numpy as np
 
 from surelabel import CandidateSets
 from surelabel.tables.annotators import annotator_agreement
-from surelabel.tables.judging import _with_votes
+from surelabel.tables.judging import judge
 from tests.tables.conftest import as_labels
 
 
@@ -39,13 +39,14 @@ def crowd(m=600, seed=0):
 
 
 def accuracy(votes, y, proba, gold=None):
-    return np.mean(posterior(votes, proba, gold).argmax(axis=1) == y)
+    return np.mean(judged(votes, proba, gold).label == y)
 
 
-def posterior(votes, proba, gold=None):
+def judged(votes, proba, gold=None):
     sets = CandidateSets.from_lists([[0, 1, 2]] * len(votes))
     names = [f"annotator {a}" for a in range(votes.shape[1])]
-    return _with_votes(proba, as_labels(sets, votes=votes, names=names, gold=gold))
+    labels = as_labels(sets, votes=votes, names=names, gold=gold)
+    return judge(proba, labels, sets, np.random.default_rng(0))
 
 
 def test_votes_are_weighed_by_annotator():
@@ -81,6 +82,6 @@ def test_no_votes_say_nothing():
     y, votes = crowd()
     votes[:5] = -1
     proba = np.tile([0.5, 0.3, 0.2], (len(y), 1))
-    found = posterior(votes, proba)
-    np.testing.assert_allclose(found[:5], np.tile(found[0], (5, 1)))
-    assert found[0].argmax() == 0
+    found = judged(votes, proba)
+    assert np.all(found.label[:5] == 0)
+    assert np.all(found.confidence[:5] < 0.7)
