@@ -110,7 +110,7 @@ def test_links_are_followed(tmp_path):
 def test_folders_and_devices_are_not_replaced(tmp_path):
     for path in (tmp_path, "/dev/null"):
         with (
-            pytest.raises(FileExistsError, match="no file that could be replaced"),
+            pytest.raises(FileExistsError, match="not a file that can be replaced"),
             replacing(path),
         ):
             pytest.fail("it was opened")

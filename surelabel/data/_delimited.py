@@ -24,6 +24,9 @@ DELIMITERS = ",;\t|"
 #: Rows may be this long. Smaller blocks are read by several threads at a time.
 BYTES_AT_A_TIME = 8 << 20
 SAMPLE = 1 << 16
+#: Bytes from which on a file is read by several threads: for less they are not worth starting, and
+#: a process that ends while Arrow starts them would be aborted.
+THREADS_FROM = BYTES_AT_A_TIME
 #: Rows that are written together at most.
 ROWS = 1 << 15
 #: Cells of the columns that are taken together at most.
@@ -197,7 +200,7 @@ class _Options:
             pa.BufferReader(pa.py_buffer(self.content)),
             read_options=pa_csv.ReadOptions(
                 block_size=BYTES_AT_A_TIME,
-                use_threads=on_bad_row is None,
+                use_threads=on_bad_row is None and len(self.content) >= THREADS_FROM,
                 autogenerate_column_names=True,
             ),
             parse_options=pa_csv.ParseOptions(

@@ -28,6 +28,7 @@ from ..files import replacing
 from ..text import did_you_mean
 from ._delimited import (
     DIALECT,
+    THREADS_FROM,
     Content,
     Dialect,
     dialect_of,
@@ -308,7 +309,7 @@ def _read_binary(content: Content, source: str, form: str) -> pa.Table:
     file = pa.BufferReader(pa.py_buffer(content))
     if form == ".parquet":
         with pq.ParquetFile(file) as parquet:
-            return parquet.read()
+            return parquet.read(use_threads=len(content) >= THREADS_FROM)
     try:
         return pa.ipc.open_file(file).read_all()
     except pa.ArrowInvalid:  # Arrow has a second form, without the table of contents at the end

@@ -220,8 +220,8 @@ class SUREClassifier(OnCluster, _SURE):
     >>> blocks = da.from_array(X, chunks=(50, -1))
     >>> candidates = make_partial(y, p=0.8, r=1, random_state=0)
     >>> with Client(processes=False, dashboard_address=None):
-    ...     model = SUREClassifier(n_components=50).fit(sets, candidates)
-    ...     predicted = model.predict(sets).compute()
+    ...     model = SUREClassifier(n_components=50).fit(blocks, candidates)
+    ...     predicted = model.predict(blocks).compute()
     >>> bool((model.transduction_ == y).mean() > 0.9)
     True
     """

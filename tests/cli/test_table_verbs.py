@@ -206,9 +206,9 @@ def test_votes_by_pattern(cli, tmp_path):
     )
     assert result.exit_code == 0, result.output
     assert [person["name"] for person in json.loads(result.stdout)["annotators"]] == [
-        "who_a",
-        "who_b",
+        "who_b",  # the one first who agrees least
         "who_c",
+        "who_a",
     ]
     assert (
         np.mean(np.array(read_table(tmp_path / "out.jsonl")["label"].to_pylist()) == TRUTH) > 0.95
