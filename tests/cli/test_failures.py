@@ -116,11 +116,13 @@ main()
 WRITERS = {
     "clean": "clean pets.csv -o out.csv --labels candidates --report out.html --model out.model "
     "--method PLKNN",
+    "audit": "audit pets.csv -o out.csv --labels candidates --method PLKNN --max-error 0.3",
     "fit": "fit pets.csv -o out.model --labels candidates --method PLKNN",
     "predict": "predict pets.model new.csv -o out.csv",
     "convert": "convert pets.csv out.csv",
     "run": "run tiny.toml --workers 1",
     "report": "report done --output page",
+    "reproduce": "reproduce figure1 --datasets glass --methods PLKNN --workers 1",
 }
 
 
@@ -139,24 +141,27 @@ def test_a_full_disk(cli, tmp_path, verb):
     assert result.returncode == 2, result.stderr
     assert result.stderr.count("\n") == 1
     assert "File too large" in result.stderr
-    named = {"run": "results/tiny/records.jsonl", "report": "page/"}.get(verb, "out.")
+    named = {"run": "results/tiny/", "reproduce": "results/", "report": "page/"}.get(verb, "out.")
     assert named in result.stderr
     assert (tmp_path / "out.csv").read_text() == "old"
     assert not list(tmp_path.rglob(".*"))
-    if verb == "run":  # finished records stay, and the one that found no room is not there
+    if verb in ("run", "reproduce"):  # finished records stay, a part of one does not
         assert "what is finished is kept" in result.stderr
-        assert (tmp_path / "results/tiny/records.jsonl").read_bytes()[-1:] in (b"", b"\n")
+        for records in tmp_path.glob("results/*/records.jsonl"):
+            assert records.read_bytes()[-1:] in (b"", b"\n")
     else:
         assert sorted(os.listdir()) == before
 
 
 MIDDLE = {
     "clean": "surelabel.tables.clean",
+    "audit": "surelabel.tables.clean",
     "fit": "surelabel.tables.fit",
     "predict": "surelabel.tables.predict",
     "convert": "surelabel.data.table_files.write_table",
     "run": "surelabel.experiments.runner.run_study",
     "report": "surelabel.report.write_files",
+    "reproduce": "surelabel.experiments.runner.run_study",
 }
 
 
@@ -174,7 +179,8 @@ def test_memory_that_runs_out_in_each_verb(cli, tmp_path, monkeypatch, verb):
     assert result.exit_code == 2, result.stderr
     assert result.stderr.startswith("error: memory ran out (for 9 GiB)")
     assert result.stderr.count("\n") == 1
-    assert ("what is finished is kept" if verb == "run" else "nothing was wr") in result.stderr
+    resumed = verb in ("run", "reproduce")
+    assert ("what is finished is kept" if resumed else "nothing was wr") in result.stderr
     assert sorted(os.listdir()) == before
 
 

@@ -65,6 +65,8 @@ def test_answers_correct_and_certify(cleaned, table, tmp_path):
     }
     assert "checked" in str(found)
     assert found.to_dict()["audit"]["checked"] == 60
+    page = found.report(tmp_path / "page.html").read_text()
+    assert f"60 of {n_rows} rows checked" in page
     with pytest.raises(ParameterError, match="have been audited"):
         found.audit_sheet()
 
