@@ -11,6 +11,7 @@ import signal
 import tempfile
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
@@ -31,8 +32,9 @@ T = TypeVar("T")
 #: to send.
 WINDOW = 1000
 
-#: A run goes on after its worker processes died, unless they die this often without a result.
-DEATHS = 3
+#: A run goes on after its worker processes died; an item whose worker dies this often while it runs
+#: alone is given up.
+DEATHS = 2
 
 
 class BackendError(SurelabelError):
@@ -60,21 +62,29 @@ def run_with_joblib(
     if workers == 1:
         yield from map(function, items)
         return
-    waiting, deaths = dict(enumerate(items)), 0
+    waiting, alone, failure = dict(enumerate(items)), False, None
+    deaths: Counter[int] = Counter()
     with temporary_folder() as folder:
         while waiting:
+            batch = dict(islice(waiting.items(), 1 if alone else None))
             try:
-                for number, result in _in_processes(function, waiting, workers, folder):
+                for number, result in _in_processes(function, batch, workers, folder):
                     del waiting[number]
-                    deaths = 0
+                    alone = False
                     yield result
             except BrokenProcessPool as error:
-                deaths += 1
-                if deaths == DEATHS:
-                    raise _died(error) from None
                 # Items begin in order: these were with the workers, and one may have killed its.
-                for number in list(waiting)[:workers]:
+                begun = [number for number in batch if number in waiting][:workers]
+                for number in begun:
                     waiting[number] = waiting.pop(number)
+                if alone:
+                    deaths[begun[0]] += 1
+                    if deaths[begun[0]] == DEATHS:
+                        failure = error
+                        del waiting[begun[0]]
+                alone = True  # so that it takes no other with it
+    if failure is not None:
+        raise _died(failure) from None
 
 
 def _in_processes(
