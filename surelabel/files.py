@@ -100,7 +100,11 @@ def replacing_all(paths: Sequence[str | os.PathLike[str]]) -> Iterator[list[Path
         yield list(beside)
         _take_places({new: Path(os.path.realpath(path)) for new, path in beside.items()})
     except BaseException as error:
-        if isinstance(error, OSError) and error.errno in FULL:
+        if (
+            isinstance(error, OSError)
+            and error.errno in FULL
+            and "; it needs" not in str(error.strerror)  # a file within may have said it
+        ):
             error.strerror = f"{error.strerror}; {_size_so_far(beside)}"
         _remove(beside)
         for temporary, path in beside.items():
