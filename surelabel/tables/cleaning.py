@@ -28,6 +28,7 @@ from .auditing import Audit, draw_sheet, with_answers
 from .comparison import (
     chosen_kernels,
     convergence_warnings_ignored,
+    covered_share,
     find_method,
     has_closed_form,
     large_parameters,
@@ -519,7 +520,7 @@ def choose_labels(
     if labels.votes is not None and has_closed_form(spec):
         method = CROWD
         with stage("fit", seconds, verbose=verbose):
-            left_out, found = by_crowd(X, labels, known, rng, random_state)
+            left_out, found = _by_crowd(X, labels, known, rng, random_state)
         remarks = {person.name: person.remark for person in left_out.model.annotators_}
     else:
         judged = _by_closed_form if has_closed_form(spec) else _by_folds
@@ -609,14 +610,8 @@ class _LeftOut:
     even: np.ndarray | None
 
 
-def by_crowd(
-    X: np.ndarray,
-    labels: Labels,
-    known: CandidateSets,
-    rng: np.random.Generator,
-    random_state: int,
-) -> tuple[_LeftOut, Judgement]:
-    """By votes and features together, or by votes alone where there are no features."""
+def fit_crowd(X: np.ndarray, labels: Labels, random_state: int) -> CrowdClassifier:
+    """Learn from votes and features together, or from votes alone where there are no features."""
     classes = labels.candidates.classes.tolist()
     gold = [None if code < 0 else classes[code] for code in labels.gold.tolist()]
     model = CrowdClassifier(random_state=random_state)
@@ -629,16 +624,26 @@ def by_crowd(
         votes=labels.votes,
         annotators=labels.annotators,
     )
-    model.fit(X if X.shape[1] else None, ballots, known=gold)
+    return model.fit(X if X.shape[1] else None, ballots, known=gold)
+
+
+def _by_crowd(
+    X: np.ndarray,
+    labels: Labels,
+    known: CandidateSets,
+    rng: np.random.Generator,
+    random_state: int,
+) -> tuple[_LeftOut, Judgement]:
+    """By votes, and features where there are any."""
+    model = fit_crowd(X, labels, random_state)
     # The known truth of a row is not to decide what is said of it.
     confusion = np.stack([person.confusion for person in model.annotators_])
     weight = np.array([person.weight for person in model.annotators_])
     found = judge_votes(model.loo_proba_, labels, confusion, weight, rng)
-    covered = known.contains(known.classes[model.loo_proba_.argmax(axis=1)])
     left_out = _LeftOut(
         model=model,
         parameters=chosen_kernels(model),
-        covering_rate=float(np.mean(covered)),
+        covering_rate=covered_share(model.loo_proba_, known),
         proba=model.loo_proba_,
         even=None,
     )
@@ -670,7 +675,7 @@ def _by_closed_form(
     return _LeftOut(
         model=model,
         parameters=parameters | chosen_kernels(model),
-        covering_rate=float(np.mean(known.contains(known.classes[proba.argmax(axis=1)]))),
+        covering_rate=covered_share(proba, known),
         proba=proba,
         even=shares,
     )

@@ -338,6 +338,11 @@ def left_out_proba(model: Any, X: np.ndarray, together: np.ndarray) -> np.ndarra
     return np.asarray(softmax((model.scale_ * outputs).astype(np.float32), axis=1))
 
 
+def covered_share(proba: np.ndarray, known: CandidateSets) -> float:
+    """Share of rows whose most probable label is a candidate."""
+    return float(np.mean(known.contains(known.classes[proba.argmax(axis=1)])))
+
+
 def chosen_kernels(model: Any) -> dict[str, Any]:
     """What a model with a choice of its own has chosen."""
     return {

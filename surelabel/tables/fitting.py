@@ -15,10 +15,11 @@ from ..data.table_files import source_of, to_frame
 from ..exceptions import CandidateError, ModelFileError, SurelabelError
 from ..progress import stage
 from ..text import count, percent
-from .cleaning import CROWD, by_crowd
+from .cleaning import CROWD, fit_crowd
 from .comparison import (
     chosen_kernels,
     compare_methods,
+    covered_share,
     find_method,
     has_closed_form,
     large_parameters,
@@ -145,15 +146,15 @@ def fit(
         known = with_gold(read.labels)
         if has_closed_form(spec) and read.labels.votes is not None:
             with stage("fit", seconds, verbose=verbose):
-                found, _ = by_crowd(X, read.labels, known, np.random.default_rng(0), random_state)
-            method, classifier = CROWD, found.model
-            chosen, score = found.parameters, found.covering_rate
+                classifier = fit_crowd(X, read.labels, random_state)
+            method, chosen = CROWD, chosen_kernels(classifier)
+            score = covered_share(classifier.loo_proba_, known)
         elif has_closed_form(spec):
             with stage("fit", seconds, verbose=verbose):
                 classifier = spec.estimator(**large_parameters(spec, len(X))).fit(X, known)
                 proba = left_out_proba(classifier, X, equal_rows(X))
             chosen = chosen_kernels(classifier)
-            score = float(np.mean(known.contains(known.classes[proba.argmax(axis=1)])))
+            score = covered_share(proba, known)
         else:
             with stage("choose parameters", seconds, verbose=verbose):
                 result = compare_methods(
