@@ -35,7 +35,7 @@ from ..solvers.lowrank import LowRankFit
 from ..solvers.passes import ordered_map
 from ..solvers.primal import PrimalModel
 from ..solvers.segments import row_normalise
-from ..solvers.threads import blas_threads, solving_threads
+from ..solvers.threads import blas_threads
 from ._base import (
     WeightedPartialLabelClassifier,
     check_learnable,
@@ -220,8 +220,7 @@ class KernelClassifier(WeightedPartialLabelClassifier):
     def _set_coefficients(
         self, model: Any, path: Trajectory, X: Any, X_ordered: Any, order: np.ndarray
     ) -> None:
-        with solving_threads(X.shape[0], len(self.classes_)):
-            (coefficients,), (self.intercept_,) = model.coefficients(path.fitted_p[None])
+        (coefficients,), (self.intercept_,) = model.coefficients(path.fitted_p[None])
         if self.kernel == "linear":
             W = coefficients if isinstance(model, PrimalModel) else X_ordered.T @ coefficients
             self._set_linear(W.T, self.origin_, self.intercept_)

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from .confidence import SortedSets
-from .threads import solving_threads
+from .threads import blas_threads
 
 
 class Model(Protocol):
@@ -100,7 +100,7 @@ def alternate(
     list of Trajectory
         One per λ. Problems end one by one; those that have ended take no further part.
     """
-    with solving_threads(sets.n_rows, sets.n_classes * len(lam)):
+    with blas_threads(sets.n_rows, enough=1500):
         return _alternate(model, sets, lam, init, max_iter, tol, callback)
 
 
@@ -126,10 +126,10 @@ def _alternate(
         # candidates: ‖new - q‖² - ‖p - q‖² = (new - p)ᵀ(new + p - 2q).
         change = new - p
         objective = (
-            loss + (change * (new + p - 2 * q)) @ sets.entry_weight - lam[active] * sets.peak(new)
+            loss + sets.weighted_sum(change * (new + p - 2 * q)) - lam[active] * sets.peak(new)
         )
         objective -= sets.agreement(new)
-        delta = np.sqrt(change**2 @ sets.entry_weight / sets.total_weight)
+        delta = np.sqrt(sets.weighted_sum(change**2) / sets.total_weight)
         done = delta <= tol
         for i, problem in enumerate(active):
             path = paths[problem]

@@ -138,19 +138,27 @@ class SortedSets:
         """Divide the positive ``values`` of each ambiguous row by their sum."""
         return values / self.row_sums(values)[:, self.rows]
 
+    def weighted_sum(self, values: np.ndarray) -> np.ndarray:
+        """``Σ w_i v`` over the ambiguous entries, for every problem.
+
+        Not by BLAS: the threads of NumPy's wait for more work in a loop, and would take half of the
+        cores from SciPy's, which solves the next model step.
+        """
+        return np.einsum("ke,e->k", values, self.entry_weight)
+
     def peak(self, p: np.ndarray) -> np.ndarray:
         """``Σ_i w_i ‖p_i‖_∞`` over all rows, for every problem."""
         total = np.full(len(p), self.weight[: self.n_clean].sum())
         for part, weight in zip(
             self._by_size(p), self._by_size(self.entry_weight[None]), strict=True
         ):
-            total += part.max(axis=1) @ weight[0, 0]
+            total += np.einsum("kn,n->k", part.max(axis=1), weight[0, 0])
         return total
 
     def agreement(self, p: np.ndarray) -> np.ndarray | float:
         """``κ Σ_i w_i π_iᵀp_i`` over all rows, for every problem; 0 without votes."""
         return (
-            0.0 if self.prior is None else self._clean_prior + (p * self.prior) @ self.entry_weight
+            0.0 if self.prior is None else self._clean_prior + self.weighted_sum(p * self.prior)
         )
 
     def ambiguous_entries(self, values: np.ndarray) -> np.ndarray:

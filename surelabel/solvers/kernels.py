@@ -12,6 +12,8 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import safe_sparse_dot
 
+from .threads import by_stripes
+
 #: The kernels by name. ``gamma`` and ``bandwidth`` act on the first three.
 KERNELS = ("rbf", "laplacian", "polynomial", "linear", "cosine", "precomputed")
 
@@ -67,10 +69,16 @@ def distances(kernel: str, X: np.ndarray, Z: np.ndarray | None = None) -> np.nda
     X = X - origin
     Z = X if Z is None else Z - origin
     D = _gram(X) if Z is X else X @ Z.T
-    D *= -2
-    D += np.einsum("ij,ij->i", X, X)[:, None]
-    D += np.einsum("ij,ij->i", Z, Z)
-    np.maximum(D, 0, out=D)
+    of_rows, of_columns = np.einsum("ij,ij->i", X, X)[:, None], np.einsum("ij,ij->i", Z, Z)
+
+    def from_products(rows: slice) -> None:
+        part = D[rows]
+        part *= -2
+        part += of_rows[rows]
+        part += of_columns
+        np.maximum(part, 0, out=part)
+
+    by_stripes(from_products, D)
     if Z is X:
         np.fill_diagonal(D, 0)
     return D
@@ -95,8 +103,14 @@ def _gram(X: Any, step: int = 2048) -> np.ndarray:
 
 def exponentiate(D: np.ndarray, gamma: float | None) -> np.ndarray:
     """``exp(-γ D)`` in place."""
-    D *= -gamma  # type: ignore[operator]
-    return np.exp(D, out=D)
+
+    def exponentials(rows: slice) -> None:
+        part = D[rows]
+        part *= -gamma  # type: ignore[operator]
+        np.exp(part, out=part)
+
+    by_stripes(exponentials, D)
+    return D
 
 
 def gamma_of(

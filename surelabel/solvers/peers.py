@@ -27,7 +27,7 @@ import numpy as np
 
 from .alternate import Iteration, Model, Trajectory
 from .confidence import SortedSets
-from .threads import solving_threads
+from .threads import blas_threads
 
 FLOOR = 1e-3  # outputs below this count as this
 SHIFTS = np.arange(11) / 10  # the values of g that are tried
@@ -78,7 +78,7 @@ def shift_likelihood(sets: SortedSets, q: np.ndarray, mean: np.ndarray) -> np.nd
     for k, shift in enumerate(SHIFTS):
         theta = (mean ** (1 - shift))[sets.columns]
         above, below = sets.row_sums(np.stack([theta * ratio, theta]))
-        likelihood[k] = weight @ np.log(above / below)
+        likelihood[k] = (weight * np.log(above / below)).sum()
     return likelihood
 
 
@@ -209,7 +209,7 @@ def alternate_peers(
     certain = np.bincount(sets.clean_columns, sets.weight[: sets.n_clean], sets.n_classes)
     path = PeerTrajectory(p, p)
     following = 1.0 if shift is None else shift
-    with solving_threads(sets.n_rows, sets.n_classes):
+    with blas_threads(sets.n_rows, enough=1500):
         for number in range(1, max(max_iter, 1) + 1):
             q = without_row(path.p, model.step(path.p[None])[0][0], own)
             moving = np.bincount(sets.columns, path.p * sets.entry_weight, sets.n_classes)
@@ -221,7 +221,7 @@ def alternate_peers(
             p = peer_confidence(sets, q, mean, path.shift)
             p = p if refine is None else refine(p)
             change = p - path.p
-            delta = float(np.sqrt(change**2 @ sets.entry_weight / sets.total_weight))
+            delta = float(np.sqrt(sets.weighted_sum(change[None] ** 2)[0] / sets.total_weight))
             path.p = p
             path.fitted_p = p if max_iter else path.fitted_p
             path.converged = (delta <= tol and following == path.shift) or not max_iter

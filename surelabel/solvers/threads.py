@@ -1,10 +1,17 @@
-"""How many threads BLAS may use: more than one only get into each other's way on small matrices."""
+"""How many threads BLAS may use: more than one only get into each other's way on small matrices.
+And the same number of threads for work on the numbers of a matrix.
+"""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 
+import numpy as np
 from threadpoolctl import ThreadpoolController
+
+STRIPE = 2**17  # numbers of a matrix that stay in a core's cache while they are worked on
+MANY = 2**20  # numbers from which on several threads pay
 
 
 @cache
@@ -39,22 +46,32 @@ def blas_threads(n_rows: int, *, enough: int) -> Iterator[int]:
 @contextmanager
 def one_blas_thread() -> Iterator[int]:
     """Leave BLAS one thread; yields the number of threads that it had."""
-    free = max((library["num_threads"] for library in _libraries().info()), default=1)
+    free = _threads_of_blas()
     with _libraries().limit(limits=1):
         yield free
 
 
-@contextmanager
-def solving_threads(n_rows: int, n_columns: int) -> Iterator[None]:
-    """Threads for triangular solves: with few right-hand sides they are limited by memory, and one
-    thread is as fast as several up to thousands of rows; with many they are not.
+def by_stripes(function: Callable[[slice], None], matrix: np.ndarray) -> None:
+    """Call ``function`` with the rows of one stripe of a matrix after the other, in the threads
+    that BLAS has. It must write nothing but these rows.
 
     Parameters
     ----------
-    n_rows : int
-        Size of the factor.
-    n_columns : int
-        Number of right-hand sides.
+    function : callable
+        Gets a slice of rows.
+    matrix : ndarray of shape (m, k)
+        What is worked on.
     """
-    with blas_threads(n_rows, enough=6000 if n_columns < 32 else 1500):
-        yield
+    step = max(STRIPE // max(matrix.shape[1], 1), 1)
+    stripes = [slice(start, start + step) for start in range(0, len(matrix), step)]
+    n_threads = _threads_of_blas() if matrix.size >= MANY else 1
+    if n_threads == 1:
+        for stripe in stripes:
+            function(stripe)
+    else:
+        with ThreadPoolExecutor(n_threads) as pool:
+            list(pool.map(function, stripes))
+
+
+def _threads_of_blas() -> int:
+    return max((library["num_threads"] for library in _libraries().info()), default=1)
