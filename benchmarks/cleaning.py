@@ -22,7 +22,7 @@ from surelabel.data import catalog
 from surelabel.data.corruption import drop_truth, make_partial_instance
 from surelabel.data.labelling import Labels
 from surelabel.exceptions import DataMissingError
-from surelabel.tables.cleaning import choose_labels
+from surelabel.tables.choosing import choose_labels
 
 PROMISES = (0.02, 0.05, 0.10)
 KINDS = {

@@ -21,7 +21,7 @@ from sklearn.svm import SVC
 from surelabel import SURECV, CandidateSets
 from surelabel.data import catalog
 from surelabel.data.labelling import Labels
-from surelabel.tables.cleaning import choose_labels
+from surelabel.tables.choosing import choose_labels
 
 PRIORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 # accuracy of each annotator, share of rows each is shown, share of errors that go to the nearest

@@ -157,9 +157,7 @@ class SortedSets:
 
     def agreement(self, p: np.ndarray) -> np.ndarray | float:
         """``κ Σ_i w_i π_iᵀp_i`` over all rows, for every problem; 0 without votes."""
-        return (
-            0.0 if self.prior is None else self._clean_prior + self.weighted_sum(p * self.prior)
-        )
+        return 0.0 if self.prior is None else self._clean_prior + self.weighted_sum(p * self.prior)
 
     def ambiguous_entries(self, values: np.ndarray) -> np.ndarray:
         """Of values aligned with ``indices``, those of the ambiguous rows, sorted by set size."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -20,12 +20,10 @@ from ..data.table_files import dialect_for, find_column, source_of, write_delimi
 from ..evaluation.audits import RISK, checks_needed, out_of_reach, share_still_wrong
 from ..exceptions import ParameterError, TableError
 from ..text import count, did_you_mean, percent
+from .choosing import CERTIFIED, LOOK, PROBABLE, ChosenLabels
 from .new_columns import add_columns, check_new_columns, label_column
 
-if TYPE_CHECKING:
-    from .cleaning import ChosenLabels
-
-    Found = TypeVar("Found", bound=ChosenLabels)
+Found = TypeVar("Found", bound=ChosenLabels)
 
 #: Shares of wrong labels that are promised.
 LEVELS = (0.1, 0.05, 0.02)
@@ -176,8 +174,6 @@ def with_answers(
         With the answers, and the status "certified" where it is due.
     audit : Audit
     """
-    from .cleaning import CERTIFIED, LOOK, PROBABLE
-
     order, answers = _read(found, table, sheet, prefix)
     rows = order[: len(answers)]
     known = {str(label): i for i, label in enumerate(found.classes.tolist())}
@@ -273,16 +269,12 @@ def _texts(column: pa.ChunkedArray) -> list[str | None]:
 
 def _order(found: ChosenLabels, random_state: int) -> np.ndarray:
     """The rows to be kept by the estimate alone, in the order of their draw."""
-    from .cleaning import PROBABLE
-
     rows = np.flatnonzero(found.status == PROBABLE)
     return np.random.default_rng(random_state).permutation(rows)
 
 
 def _code(found: ChosenLabels, table: pa.Table, random_state: int) -> str:
     """The seed, and what tells these rows with these labels from all others."""
-    from .cleaning import PROBABLE
-
     rows = np.flatnonzero(found.status == PROBABLE)
     labels = label_column(found.classes, found.label[rows])
     content = table.take(pa.array(rows)).append_column(" label", labels)

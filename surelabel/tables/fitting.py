@@ -15,7 +15,7 @@ from ..data.table_files import source_of, to_frame
 from ..exceptions import CandidateError, ModelFileError, SurelabelError
 from ..progress import stage
 from ..text import count, percent
-from .cleaning import CROWD, fit_crowd
+from .choosing import CROWD, fit_crowd
 from .comparison import (
     chosen_kernels,
     compare_methods,

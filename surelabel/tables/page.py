@@ -13,7 +13,8 @@ from ..data.table_files import find_column
 from ..report import ReportError, write_files
 from ..report.result_tables import Cell, Column, Row, Table, number_cell, text_cell
 from ..text import short_percent
-from .cleaning import CERTIFIED, LOOK, PROBABLE, Cleaned, rows_to_look_at
+from .choosing import CERTIFIED, LOOK, PROBABLE, rows_to_look_at
+from .cleaning import Cleaned
 from .overview import kinds
 
 SHOWN = 200

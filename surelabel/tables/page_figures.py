@@ -30,7 +30,8 @@ from ..report.drawing import (
     short,
 )
 from ..text import short_percent
-from .cleaning import CERTIFIED, LOOK, PROBABLE, Cleaned
+from .choosing import CERTIFIED, LOOK, PROBABLE
+from .cleaning import Cleaned
 
 STATUSES = {CERTIFIED: "#0072b2", PROBABLE: "#56b4e9", LOOK: "#d55e00"}
 """Every status in its colour, the same all over the page."""

@@ -12,7 +12,8 @@ import numpy as np
 
 from ..exceptions import first_few
 from ..solvers.neighbours import nearest
-from .cleaning import LOOK, Cleaned
+from .choosing import LOOK
+from .cleaning import Cleaned
 from .images import Images
 
 NEIGHBOURS = 3

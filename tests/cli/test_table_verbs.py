@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from surelabel import load_model
 from surelabel.cli import app
 from surelabel.data.table_files import read_table, write_table
-from surelabel.tables import cleaning
+from surelabel.tables import choosing
 from tests.cli.pets import CLASSES, make_table, without_labels
 
 LABELS = "--labels candidates --gold truth --id name --exclude note"
@@ -147,14 +147,14 @@ def test_clean_says_what_it_found(cli):
 
 
 def test_clean_ends_with_1_if_no_label_is_probable(cli, tmp_path, monkeypatch):
-    judge = cleaning.judge
+    judge = choosing.judge
 
     def doubt(*args):
         found = judge(*args)
         found.confidence[:] = 0.5
         return found
 
-    monkeypatch.setattr(cleaning, "judge", doubt)
+    monkeypatch.setattr(choosing, "judge", doubt)
     result = cli(
         "clean pets.csv -o out.csv --labels candidates --exclude note,truth --method PLKNN"
     )

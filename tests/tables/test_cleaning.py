@@ -7,8 +7,8 @@ from sklearn.preprocessing import scale
 
 from surelabel import CandidateSets, make_partial
 from surelabel.exceptions import CandidateError, InputError, ParameterError
-from surelabel.tables import cleaning, comparison, judging
-from surelabel.tables.cleaning import CERTIFIED, LOOK, PROBABLE, choose_labels
+from surelabel.tables import choosing, comparison, judging
+from surelabel.tables.choosing import CERTIFIED, LOOK, PROBABLE, choose_labels
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +131,7 @@ def test_rows_that_nothing_decides_are_not_certain(make_labels, monkeypatch):
     """
     settling = {"lam": 0.5, "beta": 0.3}
     monkeypatch.setattr(
-        cleaning, "search", lambda *args: replace(comparison.search(*args), parameters=settling)
+        choosing, "search", lambda *args: replace(comparison.search(*args), parameters=settling)
     )
     rng = np.random.default_rng(0)
     corner = rng.choice(5, 300, p=[0.15, 0.15, 0.15, 0.15, 0.4])
@@ -233,7 +233,7 @@ def test_another_method(iris, make_labels):
 
 def test_equal_rows_are_left_out_together():
     groups = np.repeat(np.arange(40), 3)
-    folds = cleaning._folds(groups, 0)
+    folds = choosing._folds(groups, 0)
     assert len(folds) == 10
     assert np.array_equal(np.sort(np.concatenate([test for _, test in folds])), np.arange(120))
     for train, test in folds:
@@ -262,7 +262,7 @@ def test_many_rows_are_fitted_by_landmarks(iris, make_labels, monkeypatch):
 
 def test_an_answer_helps_most_where_doubts_are_alike():
     doubt = np.array([0.4, 0.4, 0.4, 0.4, 0.0])
-    gain = cleaning._gain(np.array([0, 1, 0, 2, 0]), np.array([1, 0, 1, 3, -1]), doubt, 4)
+    gain = choosing._gain(np.array([0, 1, 0, 2, 0]), np.array([1, 0, 1, 3, -1]), doubt, 4)
     assert gain[0] == gain[1] == gain[2] == pytest.approx(0.4 * np.sqrt(1.2))
     assert gain[3] == pytest.approx(0.4 * np.sqrt(0.4))
     assert gain[4] == 0

@@ -18,7 +18,7 @@ from scipy.spatial.distance import cdist
 
 from surelabel.exceptions import TableError
 from surelabel.tables import page_figures, page_rows
-from surelabel.tables.cleaning import rows_to_look_at
+from surelabel.tables.choosing import rows_to_look_at
 from surelabel.tables.images import Images
 from surelabel.tables.page import SHOWN
 

@@ -1,0 +1,474 @@
+"""Choose a label for every row: by a model that did not learn from it, and what is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+
+from ..data.candidates import CandidateSets
+from ..data.labelling import Labels
+from ..estimators import CrowdClassifier, Method, SUREClassifier
+from ..evaluation.metrics import expected_calibration_error
+from ..exceptions import InputError, ParameterError
+from ..progress import stage, track
+from .annotators import AnnotatorAgreement, annotator_agreement
+from .comparison import (
+    chosen_kernels,
+    convergence_warnings_ignored,
+    covered_share,
+    find_method,
+    has_closed_form,
+    large_parameters,
+    left_out_proba,
+    sample_rows,
+    search,
+    with_gold,
+)
+from .duplicates import conflicts, equal_rows
+from .judging import Judgement, judge, judge_votes
+
+CERTIFIED, PROBABLE, LOOK = "certified", "probable", "look"
+#: The name of what learns from votes and features together.
+CROWD = "Crowd"
+#: Rows that parameters are chosen on at most: below 2000, where the search has its threads to
+#: itself.
+CHOOSE_ROWS = 1900
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ChosenLabels:
+    """The labels of all rows, and how sure they are; arrays have one entry per row.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (l,)
+        The label space.
+    label : ndarray of int
+        The label chosen, as a position in ``classes``: the gold label where it is known.
+    confidence : ndarray of float
+        Estimated probability that ``label`` is right, by models that did not learn from the row; 1
+        where gold is known.
+    second : ndarray of int
+        The second choice, -1 where there is none.
+    margin : ndarray of float
+        Confidence minus that of the second choice.
+    status : ndarray of str
+        "probable": to be kept, by the estimate of its error; "certified": to be kept, and checks
+        of such rows bound their error, or it was itself checked; "look": a person should look.
+    outside : ndarray of bool
+        The features contradict all candidates: the true label is probably not in the set.
+    best : ndarray of int
+        The most probable label of all: ``label``, or where ``outside`` one that is no candidate.
+    best_confidence : ndarray of float
+        Its probability.
+    duplicate : ndarray of int
+        Number of the group of rows with equal features but different candidates; -1 for rows in no
+        such group.
+    gain : ndarray of float
+        How much an answer by a person would help, 0 for gold rows; the rows to look at are sorted
+        by it, descending.
+    proba : ndarray of shape (m, l), float32
+        Calibrated probabilities of all classes from the features alone, by models that did not
+        learn from the row.
+    max_error : float
+        The error that the rows kept may have.
+    expected_error : float
+        The error that they are expected to have (NaN if none is kept).
+    n_kept : int
+        Number of rows kept: those of status "probable" or "certified".
+    gold_error : float or None
+        Share of gold rows on which the choice among the candidates, made without knowing gold, is
+        wrong.
+    gold_ece : float or None
+        Expected calibration error of the confidence on the gold rows, likewise.
+    n_gold : int
+        Number of gold rows.
+    gold_confidence, gold_right : ndarray of shape (n_gold,)
+        For the gold rows, in their order: the confidence that the choice had, and whether it was
+        right (for calibration plots).
+    annotators : list of AnnotatorAgreement
+        Empty where the labels are not votes.
+    objective_path, delta_path : ndarray
+        Convergence of the final model; empty for methods that have none.
+    seconds : dict of str to float
+        Time by stage.
+    classifier : estimator
+        The fitted classifier, on ``X``.
+    method : str
+        Its name.
+    parameters : dict
+        The parameters chosen.
+    cv_score : float
+        Covering rate of the left-out rows at these parameters.
+    """
+
+    classes: np.ndarray
+    label: np.ndarray
+    confidence: np.ndarray
+    second: np.ndarray
+    margin: np.ndarray
+    status: np.ndarray
+    outside: np.ndarray
+    best: np.ndarray
+    best_confidence: np.ndarray
+    duplicate: np.ndarray
+    gain: np.ndarray
+    proba: np.ndarray
+    max_error: float
+    expected_error: float
+    n_kept: int
+    gold_error: float | None
+    gold_ece: float | None
+    n_gold: int
+    gold_confidence: np.ndarray
+    gold_right: np.ndarray
+    annotators: list[AnnotatorAgreement]
+    objective_path: np.ndarray
+    delta_path: np.ndarray
+    seconds: dict[str, float]
+    classifier: Any
+    method: str
+    parameters: dict[str, Any]
+    cv_score: float
+
+
+def choose_labels(
+    X: Any,
+    labels: Labels,
+    *,
+    method: str = "PURE",
+    max_error: float = 0.02,
+    random_state: int = 0,
+    verbose: bool = False,
+) -> ChosenLabels:
+    """Choose a label for every row, and say how sure it is.
+
+    Every row is judged by a model that did not learn from it (:mod:`surelabel.tables.judging`);
+    rows with equal features are always left out together. PURE has such models in closed form; for
+    other methods parameters are chosen by cross-validation on candidates, and folds are left out.
+    The final model learns from all.
+
+    Parameters
+    ----------
+    X : array-like of shape (m, n)
+        The instances.
+    labels : Labels
+        What is known of their labels.
+    method : str, default="PURE"
+        A name in :func:`surelabel.all_methods`.
+    max_error : float, default=0.02
+        Keep labels whose estimated error is at most this.
+    random_state : int, default=0
+        Seed.
+    verbose : bool, default=False
+        Show a progress bar.
+
+    Returns
+    -------
+    ChosenLabels
+    """
+    X, spec = _check(X, labels, max_error), find_method(method)
+    seconds: dict[str, float] = {}
+    known, rng = with_gold(labels), np.random.default_rng(random_state)
+    groups = equal_rows(X) if X.shape[1] else np.arange(len(X))
+    remarks: dict[str, str] = {}
+    if labels.votes is not None and has_closed_form(spec):
+        method = CROWD
+        with stage("fit", seconds, verbose=verbose):
+            left_out, found = _by_crowd(X, labels, known, rng, random_state)
+        remarks = {person.name: person.remark for person in left_out.model.annotators_}
+    else:
+        judged = _by_closed_form if has_closed_form(spec) else _by_folds
+        left_out = judged(
+            spec,
+            X,
+            known,
+            groups,
+            even=labels.votes is None,
+            random_state=random_state,
+            seconds=seconds,
+            verbose=verbose,
+        )
+        with stage("calibrate", seconds, verbose=verbose):
+            found = judge(left_out.proba, labels, known, rng, left_out.even)
+    return _chosen(
+        found,
+        labels,
+        remarks=remarks,
+        max_error=max_error,
+        duplicate=conflicts(groups, labels.candidates),
+        objective_path=getattr(left_out.model, "objective_path_", np.empty(0)),
+        delta_path=getattr(left_out.model, "delta_path_", np.empty(0)),
+        seconds=seconds,
+        classifier=left_out.model,
+        method=method,
+        parameters=left_out.parameters,
+        cv_score=left_out.covering_rate,
+    )
+
+
+def rows_to_look_at(cleaned: ChosenLabels) -> np.ndarray:
+    """The rows of status "look", those first where an answer helps most; of equals the
+    upper one.
+    """
+    rows = np.flatnonzero(cleaned.status == LOOK)
+    return rows[np.argsort(-cleaned.gain[rows], kind="stable")]
+
+
+def _check(X: Any, labels: Labels, max_error: float) -> np.ndarray:
+    X = np.asarray(X)
+    if X.ndim != 2 or len(X) != len(labels.candidates):
+        raise InputError(
+            f"X has shape {X.shape} but there are labels for {len(labels.candidates)} rows: one "
+            "row of X for each"
+        )
+    if not isinstance(max_error, Real) or not 0 < max_error < 1:
+        raise ParameterError(
+            f"max_error is a share of wrong labels, above 0 and below 1; got {max_error}"
+        )
+    return X
+
+
+def _check_different(groups: np.ndarray) -> None:
+    n_different = len(np.unique(groups))
+    if n_different < 4:
+        raise InputError(
+            f"there are {n_different} different row(s) of features: too few to learn from some and "
+            "judge others"
+        )
+
+
+def _folds(groups: np.ndarray, random_state: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Folds that never part a group of equal rows: ten of few groups, three of very many."""
+    _check_different(groups)
+    names, numbers = np.unique(groups, return_inverse=True)
+    n_folds = min(10 if len(names) < 200 else 5 if len(names) < 50_000 else 3, len(names))
+    fold = np.empty(len(names), np.int64)
+    for f, (_, left_out) in enumerate(
+        KFold(n_folds, shuffle=True, random_state=random_state).split(names)
+    ):
+        fold[left_out] = f
+    return [
+        (np.flatnonzero(fold[numbers] != f), np.flatnonzero(fold[numbers] == f))
+        for f in range(n_folds)
+    ]
+
+
+@dataclass(frozen=True)
+class _LeftOut:
+    """A model of all rows, and what is said of each by models that did not learn from it."""
+
+    model: Any
+    parameters: dict[str, Any]
+    covering_rate: float
+    proba: np.ndarray
+    even: np.ndarray | None
+
+
+def fit_crowd(X: np.ndarray, labels: Labels, random_state: int) -> CrowdClassifier:
+    """Learn from votes and features together, or from votes alone where there are no features."""
+    classes = labels.candidates.classes.tolist()
+    gold = [None if code < 0 else classes[code] for code in labels.gold.tolist()]
+    model = CrowdClassifier(random_state=random_state)
+    given = labels.candidates
+    ballots = CandidateSets(
+        given.indptr,
+        given.indices,
+        given.classes,
+        given.counts,
+        votes=labels.votes,
+        annotators=labels.annotators,
+    )
+    return model.fit(X if X.shape[1] else None, ballots, known=gold)
+
+
+def _by_crowd(
+    X: np.ndarray,
+    labels: Labels,
+    known: CandidateSets,
+    rng: np.random.Generator,
+    random_state: int,
+) -> tuple[_LeftOut, Judgement]:
+    """By votes, and features where there are any."""
+    model = fit_crowd(X, labels, random_state)
+    # The known truth of a row is not to decide what is said of it.
+    confusion = np.stack([person.confusion for person in model.annotators_])
+    weight = np.array([person.weight for person in model.annotators_])
+    found = judge_votes(model.loo_proba_, labels, confusion, weight, rng)
+    left_out = _LeftOut(
+        model=model,
+        parameters=chosen_kernels(model),
+        covering_rate=covered_share(model.loo_proba_, known),
+        proba=model.loo_proba_,
+        even=None,
+    )
+    return left_out, found
+
+
+def _by_closed_form(
+    method: Method,
+    X: np.ndarray,
+    known: CandidateSets,
+    groups: np.ndarray,
+    *,
+    even: bool,
+    random_state: int,
+    seconds: dict[str, float],
+    verbose: bool,
+) -> _LeftOut:
+    """By a method that has the outputs without a row in closed form."""
+    _check_different(groups)
+    parameters = large_parameters(method, len(X))
+    model = method.estimator(**parameters)
+    with stage("fit", seconds, verbose=verbose):
+        model.fit(X, known)
+    with stage("judge rows", seconds, verbose=verbose):
+        proba = left_out_proba(model, X, groups)
+        shares = None
+        if even:
+            shares = left_out_proba(_even_shares(model).fit(X, known), X, groups)
+    return _LeftOut(
+        model=model,
+        parameters=parameters | chosen_kernels(model),
+        covering_rate=covered_share(proba, known),
+        proba=proba,
+        even=shares,
+    )
+
+
+def _by_folds(
+    method: Method,
+    X: np.ndarray,
+    known: CandidateSets,
+    groups: np.ndarray,
+    *,
+    even: bool,
+    random_state: int,
+    seconds: dict[str, float],
+    verbose: bool,
+) -> _LeftOut:
+    """By models of the other folds, with parameters found on a part of the rows."""
+    with stage("choose parameters", seconds, verbose=verbose):
+        rows = sample_rows(known, CHOOSE_ROWS, random_state)
+        chosen = search(method, X[rows], known[rows], _folds(groups[rows], random_state))
+    parameters = chosen.parameters | large_parameters(method, len(X))
+    model = method.estimator(**parameters)
+    with stage("judge rows", seconds, verbose=False):
+        models = [model, _even_shares(model)] if even else [model]
+        proba, *shares = _left_out(models, X, known, _folds(groups, random_state), verbose)
+    with stage("fit", seconds, verbose=verbose):
+        model.fit(X, known)
+    return _LeftOut(
+        model=model,
+        parameters=parameters,
+        covering_rate=chosen.covering_rate,
+        proba=proba,
+        even=shares[0] if even else None,
+    )
+
+
+def _even_shares(model: Any) -> Any:
+    """The first step of a model alone, fitted to even shares of the candidates, or that of SURE
+    where the method has no such start: a model that never prefers one candidate.
+    """
+    if hasattr(model, "leave_one_out"):
+        return clone(model).set_params(max_iter=0)
+    base = clone(model) if "init" in model.get_params() else SUREClassifier()
+    return base.set_params(init="uniform", max_iter=1)
+
+
+def _left_out(
+    models: list[Any],
+    X: np.ndarray,
+    candidates: CandidateSets,
+    folds: list[tuple[np.ndarray, np.ndarray]],
+    verbose: bool,
+) -> np.ndarray:
+    """Probabilities of every row by each of the models, learned from other folds."""
+    proba = np.empty((len(models), *candidates.shape), np.float32)
+    steps = list(product(range(len(models)), folds))
+    with convergence_warnings_ignored():
+        for i, (train, test) in track(steps, "judge rows", len(steps), verbose=verbose):
+            proba[i, test] = (
+                clone(models[i]).fit(X[train], candidates[train]).predict_proba(X[test])
+            )
+    return proba
+
+
+def _chosen(
+    found: Judgement, labels: Labels, *, remarks: dict[str, str], max_error: float, **rest: Any
+) -> ChosenLabels:
+    """Put the judgement beside what is known: gold rows are certain, and of the others those above
+    the threshold.
+    """
+    gold = labels.gold >= 0
+    label = np.where(gold, labels.gold, found.label)
+    confidence = np.where(gold, 1.0, found.confidence)
+    outside = found.outside & ~gold
+    kept = (confidence >= 1 - max_error) & ~outside
+    status = np.full(len(label), LOOK, "U9")
+    status[kept] = PROBABLE
+    status[gold] = CERTIFIED
+    return ChosenLabels(
+        classes=labels.candidates.classes,
+        label=label,
+        confidence=confidence,
+        second=np.where(gold, -1, found.second),
+        margin=np.where(gold, 1.0, found.margin),
+        status=status,
+        outside=outside,
+        best=np.where(gold, labels.gold, found.best),
+        best_confidence=np.where(gold, 1.0, found.best_confidence),
+        gain=_gain(
+            label,
+            np.where(outside, found.best, found.second),
+            1 - confidence,
+            len(labels.candidates.classes),
+        ),
+        proba=found.proba,
+        max_error=max_error,
+        expected_error=float(np.mean(1 - confidence[kept])) if kept.any() else float("nan"),
+        n_kept=int(kept.sum()),
+        gold_error=float(1 - found.gold_right.mean()) if gold.any() else None,
+        gold_ece=_calibration_error(found) if gold.any() else None,
+        n_gold=int(gold.sum()),
+        gold_confidence=found.gold_confidence,
+        gold_right=found.gold_right,
+        annotators=[]
+        if labels.votes is None
+        else annotator_agreement(
+            labels.votes,
+            labels.annotators,
+            label,
+            labels.gold,
+            len(labels.candidates.classes),
+            remarks,
+        ),
+        **rest,
+    )
+
+
+def _gain(label: np.ndarray, rival: np.ndarray, doubt: np.ndarray, n_classes: int) -> np.ndarray:
+    """A row's doubt, times the root of all doubt between the same two labels: an answer also
+    teaches to tell these apart.
+
+    Asking for 6 % of the rows in this order left 76 % of the mistakes over twelve problems (ecoli
+    and glass, three kinds of false candidates); in the order of doubt alone 78 %, of the margin 83
+    %, in random order 91 %.
+    """
+    first, second = np.minimum(label, rival) + 1, np.maximum(label, rival) + 1
+    total = np.bincount(first * (n_classes + 1) + second, doubt)
+    return np.asarray(doubt * np.sqrt(total[first * (n_classes + 1) + second]))
+
+
+def _calibration_error(found: Judgement) -> float:
+    sure = found.gold_confidence
+    return expected_calibration_error(
+        found.gold_right.astype(int), np.stack([1 - sure, sure], axis=1), classes=[0, 1]
+    )
