@@ -293,7 +293,7 @@ def _draw(truth: CandidateSets, probability: np.ndarray, random_state: Any) -> C
 def _generator(random_state: Any) -> np.random.RandomState:
     try:
         generator: np.random.RandomState = check_random_state(random_state)
-    except ValueError:
+    except (ValueError, TypeError):
         raise ParameterError(
             f"random_state must be a whole number from 0 to 2**32 - 1, a RandomState or None; got "
             f"{shown(random_state)}"

@@ -19,7 +19,7 @@ from ._delimited import combined
 from ._mat import load_mat
 from .labelling import Labelling, Labels
 from .readers import read_mat
-from .spelling import parse_numbers
+from .spelling import blanked, parse_numbers
 from .table_files import decimal_of, is_list, is_text, source_of
 
 FORMS = ("labels", "lists", "indicator", "votes", "long")
@@ -114,7 +114,7 @@ def _joined(labels: Labels, separator: str, source: str) -> pa.Array:
     lists = _lists(labels)
     lists = pa.ListArray.from_arrays(lists.offsets, lists.values.cast(pa.string()))
     joined = pc.binary_join(lists, separator)
-    return pc.if_else(pc.equal(joined, ""), None, joined)
+    return blanked(joined, pc.equal(joined, ""))
 
 
 def _long(table: pa.Table, labels: Labels, labelling: Labelling) -> pa.Table:

@@ -16,7 +16,7 @@ from ._cells import Cells, Label, check_names, different_cells, indicator_cells,
 from ._delimited import is_cell
 from ._labels import check_classes
 from .candidates import CandidateSets, Unlabelled
-from .spelling import DOUBTFUL, NUMBER
+from .spelling import DOUBTFUL, NUMBER, blanked
 from .table_files import find_column, is_list, is_text, source_of, suggest
 
 #: Texts that are whole numbers, but no names such as 007.
@@ -303,7 +303,7 @@ def _filled(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if not is_text(column.type):
         return column
     texts = column.cast(pa.large_string())
-    return pc.if_else(pc.equal(texts, ""), None, texts)
+    return blanked(texts, pc.equal(texts, ""))
 
 
 def _one_row_each(

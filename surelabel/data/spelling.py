@@ -5,6 +5,7 @@ time, whatever the others of its column are.
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -80,10 +81,19 @@ def parse_numbers(texts: pa.Array, decimal: str = ".") -> tuple[np.ndarray, np.n
                 return values, np.zeros(len(values), bool)
     trimmed = pc.utf8_trim_whitespace(texts)
     good = pc.fill_null(pc.match_substring_regex(trimmed, NUMBER[decimal]), False)
-    plain = pc.if_else(good, trimmed, None)
+    plain = blanked(trimmed, pc.invert(good))
     if decimal == ",":
         plain = pc.replace_substring(plain, ",", ".")
     return _floats(plain), ~flags(pc.or_(good, missing(texts)))
+
+
+def blanked(texts: pa.Array | pa.ChunkedArray, absent: Any) -> pa.Array | pa.ChunkedArray:
+    """Texts, null where ``absent``.
+
+    Not ``if_else(absent, None, texts)``: up to Arrow 23 that makes wrong texts of a part of an
+    array.
+    """
+    return pc.if_else(absent, pa.nulls(len(texts), texts.type), texts)
 
 
 def canonical(texts: pa.Array, decimal: str = ".") -> pa.Array:
@@ -157,7 +167,7 @@ def typed(texts: pa.Array, decimal: str = ".", *, dates: bool) -> pa.Array:
         return _dates(texts) if dates and wrong.any() else texts
     if wrong.any():
         return _dates(texts) if dates else texts
-    plain = pc.if_else(pa.array(absent), None, pc.utf8_trim_whitespace(texts))
+    plain = blanked(pc.utf8_trim_whitespace(texts), pa.array(absent))
     if decimal == ",":
         plain = pc.replace_substring(plain, ",", ".")
     if integers := _same_again(plain, pa.int64()):
@@ -176,7 +186,7 @@ def typed(texts: pa.Array, decimal: str = ".", *, dates: bool) -> pa.Array:
 
 
 def _dates(texts: pa.Array) -> pa.Array:
-    plain = pc.if_else(pc.equal(texts, ""), None, texts)
+    plain = blanked(texts, pc.equal(texts, ""))
     if not _all(pc.match_substring_regex(plain, r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9:]{8})?$")):
         return texts
     return _same_again(plain, pa.date32()) or _same_again(plain, pa.timestamp("s")) or texts

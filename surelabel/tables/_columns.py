@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from ..data.spelling import canonical, flags, missing, parse_numbers
+from ..data.spelling import blanked, canonical, flags, missing, parse_numbers
 from ..data.table_files import column_slices, combined, in_words, is_list, is_text, source_of
 from ..exceptions import TableError
 
@@ -128,7 +128,7 @@ class Reader:
         if is_text(held):
             texts = combined(column)
             absent = missing(texts)
-            return (pc.if_else(absent, None, texts) if pc.any(absent).as_py() else texts), False
+            return (blanked(texts, absent) if pc.any(absent).as_py() else texts), False
         if pa.types.is_floating(held):
             column = pc.if_else(pc.is_nan(column), None, column)
         elif pa.types.is_interval(held) or not (
@@ -219,7 +219,7 @@ def _parsed_vectors(column: pa.ChunkedArray, name: str, source: str) -> pa.Chunk
     start, parts = 0, []
     for chunk in column.cast(pa.large_string()).chunks:
         absent = missing(chunk)
-        texts = pc.if_else(absent, None, pc.utf8_trim_whitespace(chunk))
+        texts = blanked(pc.utf8_trim_whitespace(chunk), absent)
         listed = pc.fill_null(pc.match_substring_regex(texts, r"^\[[^\[\]]*[0-9][^\[\]]*\]$"), True)
         cells = pc.split_pattern(pc.utf8_slice_codeunits(texts, 1, -1), ",")
         values, wrong = parse_numbers(cells.flatten())

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..data.spelling import NAME_LIKE, NUMBER, missing
+from ..data.spelling import NAME_LIKE, NUMBER, blanked, missing
 from ..data.table_files import decimal_of, in_words, is_list, is_text
 from ..exceptions import TableError
 from ._columns import UNSPACED, Kind, Reader, is_number, is_plain
@@ -94,7 +94,7 @@ def _plain_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
 def _text_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
     """Kinds of columns that hold words."""
     texts = reader.flat(names)
-    texts = pc.if_else(missing(texts), None, texts)
+    texts = blanked(texts, missing(texts))
     codes = pc.fill_null(texts.dictionary_encode().indices, -1).to_numpy().reshape(len(names), -1)
     known = codes >= 0
     n_known = known.sum(axis=1)

@@ -99,6 +99,7 @@ HELPERS = frozenset(
         "_CVIterableWrapper",
         "multiclass": "_ConstantPredictor",
         "neural_network._stochastic_optimizers": "AdamOptimizer SGDOptimizer",
+        "utils._metadata_requests": "MetadataRequest MethodMetadataRequest",
     }.items()
     for name in names.split()
 )
@@ -206,7 +207,9 @@ def untrusted(name: str) -> ModelFileError:
 
 def name_of(thing: Any) -> str:
     """The name under which a type or function is found."""
-    return f"{thing.__module__}.{thing.__qualname__}"
+    # Compiled parts of scikit-learn up to 1.8 leave out their package.
+    module = "sklearn._loss._loss" if thing.__module__ == "_loss" else thing.__module__
+    return f"{module}.{thing.__qualname__}"
 
 
 def _type(found: Any, name: str) -> type:
@@ -253,5 +256,4 @@ def _defined(name: str) -> Any:
         found = vars(import_module(module)).get(inner)
     except ImportError:
         return None
-    own = (getattr(found, "__module__", None), getattr(found, "__qualname__", None))
-    return found if own == (module, inner) else None
+    return found if hasattr(found, "__qualname__") and name_of(found) == name else None
