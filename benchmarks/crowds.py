@@ -120,16 +120,24 @@ def shared_confusion(X, y, rng):
     return np.stack([draw(matrix, y, rng) for _ in range(5)], axis=1)
 
 
-def hard_rows(X, y, rng):
-    """Mistakes on rows that lie close to another class, which is what everybody takes them for."""
+def nearest_classes(X, y):
+    """How hard each row is by its distances to the centres of the classes (0 the easiest, 1 the
+    hardest), and the nearest other class.
+    """
     Z = scale(X)
     centres = np.array([Z[y == label].mean(axis=0) for label in range(y.max() + 1)])
     away = pairwise_distances(Z, centres)
     own = away[np.arange(len(y)), y].copy()
     away[np.arange(len(y)), y] = np.inf
-    hard = (own / away.min(axis=1)).argsort().argsort() / len(y)  # 0 the easiest row, 1 the hardest
+    hard = (own / away.min(axis=1)).argsort().argsort() / len(y)
+    return hard, away.argmin(axis=1)
+
+
+def hard_rows(X, y, rng):
+    """Mistakes on rows that lie close to another class, which is what everybody takes them for."""
+    hard, nearest = nearest_classes(X, y)
     wrong = rng.random((len(y), 5)) < np.clip(0.6 * hard**2 + 0.05, 0, 1)[:, None] * 1.2
-    return np.where(wrong, away.argmin(axis=1)[:, None], y[:, None])
+    return np.where(wrong, nearest[:, None], y[:, None])
 
 
 def spammers(X, y, rng):

@@ -64,6 +64,12 @@ Annotator = Annotated[
     str | None,
     typer.Option(metavar="COLUMN", help="With --long: who gave the label.", rich_help_panel=LABELS),
 ]
+Noisy = Annotated[
+    bool,
+    typer.Option(
+        "--noisy", help="Each row has one label, and some are wrong.", rich_help_panel=LABELS
+    ),
+]
 Missing = Annotated[
     str | None,
     typer.Option(
@@ -141,6 +147,7 @@ class TableOptions:
     id: Id = None
     long: Long = False
     annotator: Annotator = None
+    noisy: Noisy = False
     missing: Missing = None
     features: Annotated[
         list[str] | None,

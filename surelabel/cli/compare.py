@@ -31,8 +31,9 @@ def compare(
 
     surelabel compare pets.csv --labels candidates
 
-    surelabel compare votes.csv --votes 'annotator_*' --methods SURE,PLKNN,IPAL --folds 10
+    surelabel compare votes.csv --votes 'annotator_*' --methods Crowd,majority,SURE --folds 10
     """
+    from ..estimators import all_methods
     from ..tables import compare
 
     found = compare(
@@ -47,7 +48,7 @@ def compare(
         print_json(found.to_dict())
     else:
         overview = found.overview()
-        if found.best:
+        if found.best and found.best.method in all_methods():
             best = f"--method {shlex.quote(found.best.method)}"
             overview.notes.append(f"clean with the best: surelabel clean {table} {best} ...")
         show(replace(overview, title=f"{table}: {overview.title}"))

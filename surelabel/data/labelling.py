@@ -46,6 +46,8 @@ class Labelling:
         One row per (id, label): the rows of an id are one instance.
     annotator : str or None
         In long form, the column that says who gave the label: the labels are then votes.
+    noisy : bool, default=False
+        Every row has one label, which may be wrong: it is taken for the vote of one annotator.
     unlabelled : {"all", "error"}, default="all"
         What a row without any label means: that every label is possible, or a mistake.
     missing : tuple of str or None, default=None
@@ -62,6 +64,7 @@ class Labelling:
     id: str | None = None
     long: bool = False
     annotator: str | None = None
+    noisy: bool = False
     unlabelled: Unlabelled = "all"
     missing: tuple[str, ...] | None = None
 
@@ -244,6 +247,11 @@ def _check_roles(table: pa.Table, labelling: Labelling, source: str) -> None:
     if labelling.annotator is not None and not labelling.long:
         raise ParameterError(
             "a column of annotators belongs to long form; for one column per annotator, use votes"
+        )
+    if labelling.noisy and (labelling.labels is None or labelling.long):
+        raise ParameterError(
+            "noisy is for one column of labels, one in each row: name it as labels, and without "
+            "long form"
         )
     for name in labelling.columns:
         find_column(table, name, source)
@@ -442,6 +450,15 @@ def _annotators(
     table: pa.Table, labelling: Labelling, rows: np.ndarray, column: np.ndarray, source: str
 ) -> tuple[tuple[str, ...], np.ndarray]:
     """Names of the annotators, and which of them gave every label."""
+    if labelling.noisy:
+        assert labelling.labels is not None
+        again = np.flatnonzero(np.bincount(rows) > 1)
+        if len(again):
+            raise TableError(
+                f"{source}: row {again[0] + 1}, column {labelling.labels!r}: several labels; "
+                "noisy is for one label in each row, some of them wrong"
+            )
+        return (labelling.labels,), column
     if labelling.annotator is None:
         return labelling.votes, column
     who = (

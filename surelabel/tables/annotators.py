@@ -84,6 +84,39 @@ def annotator_agreement(
     return sorted(found, key=lambda person: (person.n_votes == 0, person.agreement))
 
 
+def krippendorff_alpha(votes: np.ndarray, n_classes: int) -> float | None:
+    """Agreement beyond chance: 1 if all annotators always agree, 0 if they agree as often as votes
+    drawn from one urn would.
+
+    Parameters
+    ----------
+    votes : ndarray of shape (m, annotators)
+        Positions in the classes, -1 where there is no vote.
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    float or None
+        None where no two votes for a row, or no two labels, can be compared.
+
+    References
+    ----------
+    K. Krippendorff. Content analysis: an introduction to its methodology. Sage, 1980 (nominal
+    data).
+    """
+    m = len(votes)
+    rows, who = np.nonzero(votes >= 0)
+    counts = np.bincount(rows * n_classes + votes[rows, who], minlength=m * n_classes)
+    counts = counts.reshape(m, n_classes)[np.bincount(rows, minlength=m) > 1]
+    total = counts.sum(axis=1, keepdims=True)
+    # pairs of different votes for the same row, and among all votes
+    observed = np.sum(counts * (total - counts) / np.maximum(total - 1, 1))
+    frequency = counts.sum(axis=0)
+    expected = np.sum(frequency * (frequency.sum() - frequency)) / max(frequency.sum() - 1, 1)
+    return float(1 - observed / expected) if expected else None
+
+
 def _agreement(
     vote: np.ndarray, name: str, label: np.ndarray, gold: np.ndarray, n_classes: int
 ) -> AnnotatorAgreement:

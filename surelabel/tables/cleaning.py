@@ -21,7 +21,7 @@ from .choosing import CERTIFIED, LOOK, PROBABLE, ChosenLabels, choose_labels, ro
 from .comparison import find_method, has_closed_form
 from .encoding import Feature
 from .new_columns import add_columns, check_new_columns, label_column, rounded
-from .overview import Overview, Result, kinds, known, named, parameters, times
+from .overview import ONE_LABEL, Overview, Result, kinds, known, named, parameters, times
 from .reading import Columns, TableRead, as_frame, as_table
 
 
@@ -169,7 +169,7 @@ class Cleaned(ChosenLabels, Result):
 
     def overview(self) -> Overview:
         """The result in short."""
-        m, outside = len(self.label), int(self.outside.sum())
+        m = len(self.label)
         groups = int(self.duplicate.max() + 1)
         meanings = {
             CERTIFIED: "known, checked, or bounded by checks",
@@ -202,13 +202,7 @@ class Cleaned(ChosenLabels, Result):
                         if self.n_gold
                         else None,
                     ),
-                    (
-                        "outside",
-                        f"{count(outside)} whose features contradict all candidates; see the "
-                        "column best"
-                        if outside
-                        else None,
-                    ),
+                    *_contradicted(int(self.outside.sum()), len(self.labels.annotators)),
                     (
                         "duplicates",
                         f"{count(groups, 'group', 'groups')} of rows with equal features but "
@@ -228,6 +222,9 @@ class Cleaned(ChosenLabels, Result):
                 "no label is probable: allow a larger max_error, add known-true labels, or look at "
                 "more rows"
             ],
+            notes=[ONE_LABEL]
+            if self.labels.votes is None and np.all(self.labels.candidates.sizes == 1)
+            else [],
         )
 
 
@@ -332,6 +329,20 @@ def clean(
         prefix=prefix,
         audit=checked,
     )
+
+
+def _contradicted(n_rows: int, n_annotators: int) -> list[tuple[str, str]]:
+    """What is said of rows whose label is not among those given."""
+    if not n_rows:
+        return []
+    if n_annotators == 1:
+        return [("probably wrong", f"the labels of {count(n_rows)}; see the column label")]
+    return [
+        (
+            "outside",
+            f"{count(n_rows)} whose features contradict all candidates; see the column best",
+        )
+    ]
 
 
 def _new_columns(found: ChosenLabels) -> dict[str, pa.Array]:

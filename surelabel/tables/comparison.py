@@ -44,9 +44,10 @@ class MethodResult:
     covering_rate, covering_sd : float
         Share of left-out rows whose prediction is among their candidates: mean and standard
         deviation over the folds. It chose the parameters, so it is a little too good, the more so
-        the larger the grid.
+        the larger the grid. With votes: share of left-out votes that are the label found.
     approximated_accuracy, approximated_sd : float
-        Accuracy expected from candidates alone, mean and standard deviation over the folds.
+        Accuracy expected from candidates alone, mean and standard deviation over the folds; NaN
+        with votes.
     seconds : float
         Time for the whole search.
     n_rows : int
@@ -78,6 +79,8 @@ class Comparison(Result):
         Number of rows compared on.
     n_table : int
         Number of rows of the table.
+    by_votes : bool
+        Whether methods are compared by votes that were left out, not by rows.
     frame : data frame
         The results as a table of the kind that was given.
     """
@@ -85,6 +88,7 @@ class Comparison(Result):
     results: list[MethodResult]
     n_rows: int
     n_table: int
+    by_votes: bool
     frame: Any
 
     @property
@@ -116,15 +120,24 @@ class Comparison(Result):
 
     def overview(self) -> Overview:
         """The result in short."""
-        numbers = {"in candidates": True, "accuracy": True, "seconds": True}
+        estimates = (
+            {"left-out votes": True} if self.by_votes else {"in candidates": True, "accuracy": True}
+        )
         listing = Listing(
             "",
-            {"method": False} | numbers | {"parameters": False},
+            {"method": False} | estimates | {"seconds": True, "parameters": False},
             [
                 (
                     result.method,
                     f"{percent(result.covering_rate)} ± {100 * result.covering_sd:.1f}",
-                    f"{percent(result.approximated_accuracy)} ± {100 * result.approximated_sd:.1f}",
+                    *(
+                        ()
+                        if self.by_votes
+                        else (
+                            f"{percent(result.approximated_accuracy)} ± "
+                            f"{100 * result.approximated_sd:.1f}",
+                        )
+                    ),
                     f"{result.seconds:.1f}",
                     parameters(result.parameters),
                 )
@@ -136,7 +149,10 @@ class Comparison(Result):
         if self.n_rows < self.n_table:
             rows += f" of {self.n_table:,}: a random sample of those whose candidates say something"
         notes = [
-            "in candidates: predictions for left-out rows that are among their candidates; "
+            "left-out votes: those that are the label found from all the others; annotators err, "
+            "so no method reaches 100 %"
+            if self.by_votes
+            else "in candidates: predictions for left-out rows that are among their candidates; "
             "accuracy: an estimate from the candidates alone"
         ]
         if best := self.best:
@@ -177,7 +193,8 @@ def compare(
     frame : data frame, pyarrow.Table or path
         The table.
     methods : str or sequence of str, default=None
-        Names in :func:`surelabel.all_methods`, also as ``"SURE,PLKNN"``; None for all of them.
+        Names in :func:`surelabel.all_methods`, also as ``"SURE,PLKNN"``; with votes also "Crowd",
+        "majority" and "Dawid-Skene"; None for all of them.
     folds : int, default=5
         Number of folds.
     max_rows : int, default=2000
@@ -193,25 +210,31 @@ def compare(
     -------
     Comparison
     """
+    from .vote_comparison import compare_on_votes  # it fits models as choosing does, with this
+
     names = separate_names(methods) if methods is not None else None
-    for name in names or ():
-        find_method(name)
-    read = TableRead(frame, columns)
+    read = TableRead(frame, columns, votes_suffice=True)
+    by_votes = read.labels.votes is not None
     with read.named():
-        found = compare_methods(
-            read.encoded()[1],
-            with_gold(read.labels),
-            methods=names,
-            folds=folds,
-            max_rows=max_rows,
-            random_state=random_state,
-            verbose=verbose,
+        X = read.encoded()[1]
+        how: dict[str, Any] = {
+            "methods": names,
+            "folds": folds,
+            "max_rows": max_rows,
+            "random_state": random_state,
+            "verbose": verbose,
+        }
+        found = (
+            compare_on_votes(X, read.labels, **how)
+            if by_votes
+            else compare_methods(X, with_gold(read.labels), **how)
         )
     rows = [asdict(result) | {"parameters": parameters(result.parameters)} for result in found]
     return Comparison(
         results=found,
         n_rows=found[0].n_rows,
         n_table=read.table.num_rows,
+        by_votes=by_votes,
         frame=to_frame(pa.Table.from_pylist(rows), read.frame),
     )
 
@@ -268,6 +291,11 @@ def compare_methods(
         _try(method, X[rows], candidates[rows], splits)
         for method in track(chosen, "compare", len(chosen), verbose=verbose)
     ]
+    return best_first(found)
+
+
+def best_first(found: list[MethodResult]) -> list[MethodResult]:
+    """By covering rate; methods that could not be run last."""
     return sorted(
         found,
         key=lambda result: (
@@ -357,13 +385,16 @@ def large_parameters(method: Method, n_rows: int) -> dict[str, Any]:
     return dict(method.many_rows) if n_rows > EXACT_ROWS else {}
 
 
-def find_method(name: str) -> Method:
-    """The method of this name, or an error that suggests the nearest one."""
+def find_method(name: str, besides: Sequence[str] = ()) -> Method:
+    """The method of this name, or an error that suggests the nearest one, also of names
+    ``besides``.
+    """
     known = all_methods()
     if not isinstance(name, str) or name not in known:
-        hint = did_you_mean(name, known)
+        names = [*besides, *known]
+        hint = did_you_mean(name, names)
         raise ParameterError(
-            f"there is no method {name!r}; {hint}The methods are {', '.join(known)}"
+            f"there is no method {name!r}; {hint}The methods are {', '.join(names)}"
         )
     return known[name]
 

@@ -18,9 +18,10 @@ from ..exceptions import TableError, first_few
 from ..text import count, percent
 from ._columns import HUGE, Reader
 from ._kinds import column_kinds
+from .annotators import krippendorff_alpha
 from .duplicates import conflicts, equal_rows
 from .encoding import Feature
-from .overview import LISTED, Listing, Overview, Result, kinds, known, named
+from .overview import LISTED, ONE_LABEL, Listing, Overview, Result, kinds, known, named
 from .reading import Columns, TableRead
 
 #: A class in fewer rows than this is rare; a column with less than this share of values is mostly
@@ -98,6 +99,8 @@ class Inspection(Result):
         Average number of votes of a row.
     unanimous : float or None
         Share of the rows with two votes or more on which all agree.
+    alpha : float or None
+        Krippendorff's alpha: 1 if annotators always agree, 0 if as often as by chance.
     features : list of Feature
         The columns that will be learned from.
     confused : list of ConfusedPair
@@ -117,6 +120,7 @@ class Inspection(Result):
     annotators: tuple[str, ...]
     votes_per_row: float | None
     unanimous: float | None
+    alpha: float | None
     features: list[Feature]
     confused: list[ConfusedPair]
     problems: list[Problem]
@@ -152,6 +156,7 @@ class Inspection(Result):
             "annotators": self.annotators,
             "votes_per_row": self.votes_per_row,
             "unanimous": self.unanimous,
+            "krippendorff_alpha": self.alpha,
             "features": {feature.name: feature.kind for feature in self.features},
             "not_used": self.unused,
             "problems": [
@@ -212,7 +217,10 @@ class Inspection(Result):
             ),
             listings=listings,
             problems=[problem.message for problem in self.problems],
-            notes=[] if self.problems else ["No problems found"],
+            notes=[
+                *([] if self.problems else ["No problems found"]),
+                *([ONE_LABEL] if self.certain == summary.n_rows and not self.annotators else []),
+            ],
         )
 
     def _annotators(self) -> str | None:
@@ -221,6 +229,8 @@ class Inspection(Result):
         text = f"{named(self.annotators)}; {self.votes_per_row:.1f} votes per row"
         if self.unanimous is not None:
             text += f", unanimous in {percent(self.unanimous)} of the rows"
+        if self.alpha is not None:
+            text += f", Krippendorff's alpha {self.alpha:.2f}"
         return text
 
 
@@ -238,7 +248,7 @@ def inspect(frame: Any, **columns: Unpack[Columns]) -> Inspection:
     -------
     Inspection
     """
-    read = TableRead(frame, columns, warn=False)
+    read = TableRead(frame, columns, warn=False, votes_suffice=True)
     used = {*read.labelling.columns, *(feature.name for feature in read.features)}
     left = [name for name in read.table.column_names if name not in used]
     unused = dict.fromkeys(left, "it was left out")
@@ -282,6 +292,9 @@ def inspect_labels(labels: Labels, features: Sequence[Feature], table: pa.Table)
         annotators=labels.annotators,
         votes_per_row=votes_per_row,
         unanimous=unanimous,
+        alpha=None
+        if labels.votes is None
+        else krippendorff_alpha(labels.votes, len(labels.candidates.classes)),
         features=list(features),
         confused=_confused(summary),
         problems=[

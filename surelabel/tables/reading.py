@@ -55,6 +55,8 @@ class Columns(TypedDict, total=False):
         One row per id and label: the rows of an id are one instance.
     annotator : str
         In long form, the column that says who gave the label: the labels are then votes.
+    noisy : bool, default=False
+        Every row has one label, and some of them are wrong: find these, and what they should be.
     unlabelled : {"all", "error"}, default="all"
         What a row without any label means: that every label is possible, or a mistake.
     missing : str or list of str
@@ -75,6 +77,7 @@ class Columns(TypedDict, total=False):
     id: str | None
     long: bool
     annotator: str | None
+    noisy: bool
     unlabelled: Unlabelled
     missing: Names
     features: Names
