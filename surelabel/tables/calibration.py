@@ -26,6 +26,10 @@ PARTNERS, MAX_ROWS = 8, 5000
 #: The share of sets that lack the truth begins at 0 of so many, and ends where sets that say
 #: nothing would explain as much.
 PRIOR_ROWS, MOST_LACKING = 5, 0.3
+#: Sets alone cannot tell a set without the truth from features that mislead, and the likelihood may
+#: find no such set: this share is reckoned with all the same, so that no label is kept that the
+#: features contradict.
+LEAST_LACKING = 0.01
 #: Probabilities below this are read as this.
 FLOOR = 1e-12
 
@@ -118,7 +122,7 @@ def without_truth(
     With ``p = softmax(sharpness · log q)``, a set ``S`` of s labels that holds the truth has the
     likelihood ``(1 - share) p(S)``, one that lacks it ``share (1 - p(S)) s / (l - s)``: given the
     truth, the former is one of C(l-1, s-1) sets, the latter one of C(l-1, s). Sharpness and share
-    are those of the highest likelihood over all rows. Where the truth is known, it says whether the
+    are those of the highest likelihood over all rows, the share at least ``LEAST_LACKING``. Where the truth is known, it says whether the
     set lacks it.
 
     Parameters
@@ -164,7 +168,7 @@ def without_truth(
         for start in (0.0, 1.5)
     ]
     log_sharpness, logit_share = min(tried, key=lambda result: float(result.fun)).x
-    share, found = float(expit(logit_share)), np.empty(m)
+    share, found = max(float(expit(logit_share)), LEAST_LACKING), np.empty(m)
     for start in range(0, m, MAX_ROWS):
         rows = np.arange(start, min(start + MAX_ROWS, m))
         inside = mass(log_sharpness, rows)
