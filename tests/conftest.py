@@ -1,10 +1,15 @@
-"""A real browser, and what is asked of every page."""
+"""A real browser, and what is asked of every page; random problems without a stopwatch."""
 
 import re
 import shutil
 from html.parser import HTMLParser
 
 import pytest
+from hypothesis import settings
+
+# A machine that does other things, too, is no reason to fail.
+settings.register_profile("patient")
+settings.load_profile("patient")
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None

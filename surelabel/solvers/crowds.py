@@ -23,7 +23,8 @@ the others, and who is simply good is found to be so afterwards.
 
 *Features.* ``f_i`` may come from a classifier that did not learn from row ``i``. It also shows
 whether mistakes are shared: if annotators disagree more where the features are in doubt, some rows
-are hard for all of them, and every vote counts for 0.35 of one.
+are hard for all of them, and every vote counts for 0.35 of one; that of an annotator who is alone
+for 0.7.
 """
 
 from __future__ import annotations
@@ -53,6 +54,10 @@ WARM = 6
 BY_OTHERS = 3
 #: What a vote counts for where mistakes are found to be shared.
 SHARED = 0.35
+#: What a vote counts for where there is one annotator only. Over three kinds of wrong labels on six
+#: data sets, at 1 three more labels of a thousand are wrong, and those of hard rows are found half
+#: as well again with 0.7.
+ALONE = 0.7
 #: Standard errors of a correlation from which on it is believed.
 ERRORS = 2.0
 #: Factors of outputs that are tried.
@@ -407,13 +412,16 @@ def alternate_crowd(
     else:
         posterior = start
     posterior = _with_known(posterior, known)
-    counts, shared = tally.counts(posterior), False
+    counts = tally.counts(posterior)
+    # Whether a single annotator errs where it is hard cannot be seen: nobody disagrees.
+    most = ALONE if class_model is not None and tally.n_annotators == 1 else 1.0
+    shared = False
     for number in range(1, max_iter + 1):
         confusion, knows = confusion_matrices(counts)
         if compared and warm < number <= warm + SETTLED:
             related = dependence(tally, posterior, confusion)
         weight = 1 / (1 + related.sum(axis=1))
-        weight *= SHARED if shared else 1.0
+        weight *= SHARED if shared else most
         evidence = tally.evidence(confusion, weight)
         if class_model is None:
             mean = (posterior.sum(axis=0) + 1) / (len(posterior) + n_classes)

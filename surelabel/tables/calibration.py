@@ -122,8 +122,8 @@ def without_truth(
     With ``p = softmax(sharpness · log q)``, a set ``S`` of s labels that holds the truth has the
     likelihood ``(1 - share) p(S)``, one that lacks it ``share (1 - p(S)) s / (l - s)``: given the
     truth, the former is one of C(l-1, s-1) sets, the latter one of C(l-1, s). Sharpness and share
-    are those of the highest likelihood over all rows, the share at least ``LEAST_LACKING``. Where the truth is known, it says whether the
-    set lacks it.
+    are those of the highest likelihood over all rows, the share at least ``LEAST_LACKING``. Where
+    the truth is known, it says whether the set lacks it.
 
     Parameters
     ----------

@@ -92,7 +92,7 @@ def test_delimiter_line_ends_and_mark_stay_with_the_ending(call, tmp_path):
 CELL = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=6)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.integers(1, 3).flatmap(
         lambda width: st.lists(
@@ -119,7 +119,7 @@ def test_any_table_comes_back(tmp_path_factory, rows, newline, quoting):
     assert rows_of(folder / "b.csv") == [header, *rows]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(st.sampled_from('ab,"\\\n '), max_size=30))
 def test_quotation_marks_are_read_as_a_spreadsheet_does(tmp_path_factory, text):
     text = f'x,y\n1,"c\\"at"\n{text}\n'

@@ -500,7 +500,7 @@ def test_large_whole_numbers_are_kept_apart(make):
         CandidateSets.from_labels([2**53 + 1], classes=np.array([2.0**53, 0]))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=5), min_size=1, max_size=8))
 def test_a_label_named_again_is_a_vote(rows):
     votes = np.array([[row.count(label) for label in "abc"] for row in rows])
@@ -512,7 +512,7 @@ def test_a_label_named_again_is_a_vote(rows):
     assert CandidateSets.from_lists(map(set, rows), classes=list("abc")).counts is None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.sets(st.integers(0, 4), min_size=1), st.integers(-1, 6)), min_size=1))
 def test_contains_is_membership(rows):
     sets = CandidateSets.from_lists([row for row, _ in rows], classes=[3, 1, 0, 4, 2])

@@ -37,7 +37,7 @@ def truth_inside(sets, y):
 # ---------------------------------------------------------------- make_partial
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(labels(), SHARE, st.data())
 def test_counts_of_the_controlled_protocol_are_exact(problem, p, data):
     y, classes = problem
@@ -49,7 +49,7 @@ def test_counts_of_the_controlled_protocol_are_exact(problem, p, data):
     assert sets.classes.tolist() == classes.tolist()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(labels(min_classes=3), SHARE, SHARE, st.integers(0, 9))
 def test_with_eps_there_is_one_false_candidate_per_ambiguous_row(problem, p, eps, seed):
     y, classes = problem
@@ -106,7 +106,7 @@ def test_eps_has_no_meaning_for_two_classes():
 # ---------------------------------------------------------------- realistic processes
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(labels(), SHARE, st.integers(0, 9))
 def test_flipping_keeps_the_truth_at_any_probability(problem, q, seed):
     y, classes = problem
@@ -115,7 +115,7 @@ def test_flipping_keeps_the_truth_at_any_probability(problem, q, seed):
     assert sets == make_partial_flipping(y, q, classes=classes, random_state=seed)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(labels())
 def test_flipping_by_0_adds_nothing_and_by_1_everything(problem):
     y, classes = problem
@@ -134,7 +134,7 @@ def test_each_label_flips_with_its_own_probability():
     np.testing.assert_allclose(rates, q, atol=0.015)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(labels(), st.data())
 def test_confusion_keeps_the_truth_and_certain_entries(problem, data):
     y, classes = problem
@@ -154,7 +154,7 @@ def test_confusion_rates_depend_on_the_true_class():
     np.testing.assert_allclose(rates, np.maximum(confusion, np.eye(3)), atol=0.02)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(labels(), SHARE, st.integers(0, 9))
 def test_instance_dependent_candidates_keep_the_truth(problem, rate, seed):
     y, classes = problem
@@ -202,7 +202,7 @@ def test_a_model_that_is_certain_of_the_truth_confuses_evenly():
     np.testing.assert_allclose(share, 0.3, atol=0.03)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(labels(), SHARE, SHARE, st.integers(0, 9))
 def test_noise_takes_the_truth_from_exactly_so_many_rows_and_changes_no_other(
     problem, q, rate, seed

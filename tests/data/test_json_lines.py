@@ -88,7 +88,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.dictionaries(st.text("xy", max_size=2), json_values, max_size=3), min_size=1))
 def test_any_objects_are_kept_or_refused(rows):
     try:

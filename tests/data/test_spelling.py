@@ -16,7 +16,7 @@ WORDS = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(NUMBERISH | WORDS | st.floats().map(repr), min_size=1, max_size=12))
 def test_a_cell_means_the_same_alone_and_among_others(texts):
     values, wrong = parse_numbers(pa.array(texts))
@@ -28,7 +28,7 @@ def test_a_cell_means_the_same_alone_and_among_others(texts):
         assert not (bad and text.strip() in MISSING)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.floats(allow_nan=False))
 def test_a_decimal_comma_is_a_decimal_comma(number):
     text = repr(number).replace(".", ",")
@@ -42,7 +42,7 @@ def test_missing_is_blank_or_a_word_for_it():
     assert missing(pa.array(texts)).to_pylist() == [True] * 6 + [False] * 4
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.lists(
         NUMBERISH

@@ -311,7 +311,7 @@ def test_numbered_columns_are_a_header(tmp_path):
     assert content_of(tmp_path, "0,1,2\n5,6,7\n").column_names == ["0", "1", "2"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(
         st.tuples(

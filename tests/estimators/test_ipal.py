@@ -33,7 +33,7 @@ def problem(seed, m, n, n_classes, kind="plain"):
     return X, Y, truth
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.integers(0, 10**6),
     st.integers(3, 40),

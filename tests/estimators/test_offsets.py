@@ -47,7 +47,7 @@ def test_the_linear_model_agrees_with_fifty_digits(m, n, offset):
     np.testing.assert_allclose(rows.decision_function(X), Q, atol=1e-8)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from([10.0, 1e3, 1e5]),

@@ -41,7 +41,7 @@ def problem(seed, m=40, n=3, labels=4, rate=0.3):
 
 
 @example(seed=25987, labels=5, rate=0.0, C=0.3, gamma="auto", mu=0)  # a class is nobody's
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 10**6),
     labels=st.integers(2, 6),

@@ -28,7 +28,7 @@ def problem(seed, m, n_classes, discrete):
     return X, Y
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.integers(0, 10**6),
     st.integers(2, 40),

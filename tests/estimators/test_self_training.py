@@ -18,7 +18,7 @@ def problem(seed, m=40, n=3, labels=4, rate=0.3):
     return X, y, Y.astype(int)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 10**6),
     threshold=st.floats(0.35, 0.99),

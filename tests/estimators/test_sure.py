@@ -85,7 +85,7 @@ def test_sparse_equals_dense(iris):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_singletons_are_kernel_ridge_and_ridge(seed):
     """The supervised model of scikit-learn, which nobody here wrote."""
     rng = np.random.default_rng(seed)
@@ -112,7 +112,7 @@ def test_singletons_are_kernel_ridge_and_ridge(seed):
     st.sampled_from(["rbf", "linear"]),
     st.sampled_from([0.0, 0.1, 0.5, 2.0]),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_properties(seed, kernel, lam):
     rng = np.random.default_rng(seed)
     X, y = rng.standard_normal((40, 3)), rng.permutation(np.arange(40) % 4)

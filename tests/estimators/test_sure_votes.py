@@ -69,7 +69,7 @@ def test_even_votes_change_nothing(asked):
     st.sampled_from(["rbf", "linear"]),
     st.booleans(),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_objective_never_rises(seed, prior, kernel, weighted):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((30, 3))

@@ -25,7 +25,7 @@ def problem(seed, m=60, n=3, labels=4, rate=0.3):
     return X, y, Y
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 10**6))
 def test_weighted_is_each_candidate_with_weight_one_over_its_set(seed):
     X, _, Y = problem(seed)

@@ -30,7 +30,7 @@ def literal(n_rows, n_checked, n_wrong, risk):
     return max(allowed)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_the_bound_is_the_literal_one(data):
     n_rows = data.draw(st.integers(1, 80))

@@ -39,7 +39,7 @@ def outputs(draw, max_classes=5):
     return sets, counts / counts.sum(axis=1, keepdims=True), weight, np.arange(l)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(outputs())
 def test_metrics_of_candidates_are_their_definitions(problem):
     sets, proba, weight, classes = problem
@@ -60,7 +60,7 @@ def test_metrics_of_candidates_are_their_definitions(problem):
     assert best_candidate(candidates, proba).tolist() == best
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(outputs(), st.integers(1, 20))
 def test_calibration_error_is_its_definition(problem, n_bins):
     sets, proba, weight, classes = problem
@@ -99,7 +99,7 @@ def test_columns_of_probabilities_are_matched_by_class_not_by_place():
     assert best_candidate([["a", "b"], ["b"]], proba, classes=["b", "a"]).tolist() == ["b", "b"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.integers(0, 80), st.integers(0, 80)), min_size=1, max_size=20),
     st.integers(0, 10),

@@ -19,7 +19,7 @@ from surelabel.evaluation.protocol import (
 from surelabel.exceptions import ParameterError
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.integers(20, 60),
     st.integers(2, 10),

@@ -17,7 +17,7 @@ from surelabel.exceptions import ParameterError
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(SEEDS, st.floats(-0.1, 0.1), st.sampled_from([0.01, 0.05, 0.2]))
 def test_the_two_sample_test_is_that_of_scipy(seed, shift, alpha):
     rng = np.random.default_rng(seed)
@@ -46,7 +46,7 @@ def test_verdicts_of_table_4_follow_from_its_means_and_deviations(ours, theirs, 
     assert two_sample_t(a, b) == ("win" if marked else "tie")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(SEEDS)
 def test_without_correction_the_paired_test_is_that_of_scipy(seed):
     rng = np.random.default_rng(seed)
@@ -57,7 +57,7 @@ def test_without_correction_the_paired_test_is_that_of_scipy(seed):
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(SEEDS)
 def test_the_correction_is_that_of_nadeau_and_bengio(seed):
     rng = np.random.default_rng(seed)
@@ -97,7 +97,7 @@ def test_what_makes_no_sense_is_refused(call, message):
         call()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(SEEDS, st.integers(3, 8), st.integers(2, 15), st.sampled_from([1, 2]))
 def test_friedman_is_that_of_scipy_with_and_without_ties(seed, k, n, digits):
     scores = np.random.default_rng(seed).random((n, k)).round(digits)

@@ -27,7 +27,7 @@ def solve(X, Y, cost, tol=1e-10, max_iter=5000):
 sizes = st.tuples(st.integers(0, 10**6), st.integers(2, 30), st.integers(1, 6), st.integers(2, 5))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(sizes, st.sampled_from([0.01, 1.0, 10.0]))
 def test_weights_are_those_of_liblinear_on_the_binary_problem(size, C):
     X, Y, _ = problem(*size)
@@ -47,7 +47,7 @@ def test_weights_are_those_of_liblinear_on_the_binary_problem(size, C):
     ) * (1 + 1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(sizes)
 def test_weighted_objective_is_at_its_minimum(size):
     X, Y, weight = problem(*size)

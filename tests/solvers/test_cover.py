@@ -23,7 +23,7 @@ def by_labellings(P):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.integers(1, 4))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_posterior(seed, n, u):
     rng = np.random.default_rng(seed)
     P = rng.dirichlet(np.full(u, 0.3), n)

@@ -38,7 +38,7 @@ def ballots(draw):
 
 
 @given(ballots())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_majority_is_the_share_of_the_votes(problem):
     votes, n_classes = problem
     expected = literal_dawid_skene(votes, n_classes, 0)[0]
@@ -46,7 +46,7 @@ def test_majority_is_the_share_of_the_votes(problem):
 
 
 @given(ballots())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_dawid_skene_is_the_literal_one(problem):
     votes, n_classes = problem
     P, C = dawid_skene(votes, n_classes, max_iter=5, tol=0)
@@ -72,7 +72,7 @@ def test_dawid_skene_is_that_of_crowd_kit():
 
 
 @given(ballots())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_matrices_are_probabilities_however_few_votes_there_are(problem):
     votes, n_classes = problem
     tally = Tally(votes, n_classes)
@@ -85,7 +85,7 @@ def test_matrices_are_probabilities_however_few_votes_there_are(problem):
 
 
 @given(ballots())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_dependence_is_the_literal_one(problem):
     votes, n_classes = problem
     tally, P = Tally(votes, n_classes), majority(votes, n_classes)
@@ -133,7 +133,7 @@ def test_known_classes_stay():
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(0.01, 10))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_sharpness_makes_the_votes_most_likely(seed, spread):
     rng = np.random.default_rng(seed)
     outputs, evidence = rng.normal(0, spread, (8, 3)), rng.normal(-2, 1, (8, 3))

@@ -26,7 +26,7 @@ def instances(m=80, n=3, seed=0):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 40))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_landmarks_give_scikit_learns_approximation(seed, count):
     X = instances(seed=seed)
     nystroem = Nystroem(gamma=0.4, n_components=count, random_state=seed).fit(X)

@@ -83,7 +83,7 @@ def problem(m=60, D=5, l=4, seed=0, clean=0.3):
 
 @pytest.mark.parametrize("dense", [0, 10**9], ids=["by class", "one product"])
 @given(problems(), st.integers(1, 30))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_equals_the_literal_algorithm(dense, given_problem, step):
     Z, Y, weight, lam, beta, init, votes, kappa = given_problem
     prior = (
@@ -129,7 +129,7 @@ def test_rows_of_weight_zero_are_not_learned_from():
 
 
 @given(st.integers(0, 2**32 - 1), st.booleans())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_certain_rows_give_scikit_learns_ridge(seed, weighted):
     rng = np.random.default_rng(seed)
     Z, y = rng.standard_normal((50, 4)) + 3, rng.integers(0, 3, 50)

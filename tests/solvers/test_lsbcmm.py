@@ -22,7 +22,7 @@ def problem(seed, m=None, weighted=False):
     return rng, X, Y, weight
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10**6))
 def test_e_step_is_the_literal_one(seed):
     rng, X, Y, weight = problem(seed, weighted=True)
@@ -49,7 +49,7 @@ def test_e_step_is_the_literal_one(seed):
     np.testing.assert_allclose(confidence, dense.sum(axis=1)[Y], rtol=1e-10, atol=1e-14)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 10**6))
 def test_lower_bound_never_falls_and_is_the_literal_one(seed):
     rng, X, Y, weight = problem(seed, weighted=True)
@@ -95,7 +95,7 @@ def test_a_stick_is_a_logistic_regression(seed):
     np.testing.assert_allclose(intercept, model.intercept_, rtol=1e-5, atol=1e-7)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 10**6))
 def test_no_stick_is_lowered_by_a_step(seed):
     rng, X, _, weight = problem(seed, weighted=True)

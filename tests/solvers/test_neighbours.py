@@ -16,7 +16,7 @@ def brute(instances, k, queries=None):
     return np.take_along_axis(distances, rows, axis=1), rows
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 60),

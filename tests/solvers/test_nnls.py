@@ -25,7 +25,7 @@ def problems(seed, q, k, n, kind):
     return targets, instances, neighbours
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 12),

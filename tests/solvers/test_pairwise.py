@@ -15,7 +15,7 @@ def candidates(seed, labels):
     return rng, Y, sparse.csr_array(Y)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(seed=st.integers(0, 10**6), labels=st.integers(2, 7))
 def test_pairs_hold_the_rows_with_exactly_one_of_two(seed, labels):
     _, Y, sets = candidates(seed, labels)
@@ -26,7 +26,7 @@ def test_pairs_hold_the_rows_with_exactly_one_of_two(seed, labels):
         np.testing.assert_array_equal(is_first, Y[rows, j])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(seed=st.integers(0, 10**6), labels=st.integers(2, 7))
 def test_votes_and_election(seed, labels):
     rng, Y, sets = candidates(seed, labels)

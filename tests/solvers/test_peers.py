@@ -92,7 +92,7 @@ def assert_near(fast, theirs, atol):
 
 
 @given(problems())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_kernel_model(problem):
     X, Y, weight, beta = problem
     w = np.ones(len(X)) if weight is None else weight
@@ -102,7 +102,7 @@ def test_kernel_model(problem):
 
 
 @given(problems())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_linear_model(problem):
     X, Y, weight, beta = problem
     w = np.ones(len(X)) if weight is None else weight
@@ -114,7 +114,7 @@ def test_linear_model(problem):
 
 
 @given(problems())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_single_precision(problem):
     X, Y, weight, beta = problem
     beta = max(beta, 0.1)
@@ -149,7 +149,7 @@ def run(model_type, matrix, Y, weight, beta, votes, kappa, n_iter):
 
 
 @given(problems(), st.sampled_from([0.0, 1.0]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_iterations(problem, kappa):
     X, Y, weight, beta = problem
     X[0] = np.clip(X[0], -5, 5)

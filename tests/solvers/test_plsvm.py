@@ -23,7 +23,7 @@ sizes = st.tuples(st.integers(0, 10**6), st.integers(2, 30), st.integers(1, 6), 
 penalties = st.sampled_from([1e-3, 1e-1, 1.0, 1e2])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(sizes, penalties)
 def test_single_labels_give_the_objective_of_crammer_and_singer(size, lam):
     X, Y, _ = problem(*size)
@@ -51,7 +51,7 @@ def test_single_labels_give_the_objective_of_crammer_and_singer(size, lam):
         )  # LIBLINEAR may stop short of the minimum
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(sizes, penalties, st.sampled_from([1e-2, 1e-5]))
 def test_no_round_raises_the_objective(size, lam, tol):
     X, Y, weight = problem(*size)
@@ -110,7 +110,7 @@ def test_too_few_rounds_are_told():
     assert not solve(X, Y, 0.01, max_iter=1).converged
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(0, 10**6), st.integers(1, 8), st.sampled_from([0.1, 1.0, 1e3]))
 def test_projection_equals_bisection(seed, width, size):
     rng = np.random.default_rng(seed)

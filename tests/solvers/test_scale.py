@@ -19,7 +19,7 @@ def loss(t, scores, Y, weight):
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.sampled_from([1e-3, 1.0, 50.0]))
 def test_scale_makes_the_candidates_most_likely(seed, size):
     _, Y, weight = problem(seed, 40, 1, 4)

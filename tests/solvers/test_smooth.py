@@ -20,7 +20,7 @@ def logistic(seed, m, n, scale):
     return function
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 40),

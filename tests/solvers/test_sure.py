@@ -74,7 +74,7 @@ def assert_same(fast, literal, Y):
 
 
 @given(problems())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @pytest.mark.parametrize("blocks", [False, True], ids=["solves", "blocks"])
 def test_kernel_model(blocks, problem):
     X, Y, weight, lam, beta, init, votes, kappa = problem
@@ -91,7 +91,7 @@ def test_kernel_model(blocks, problem):
 
 
 @given(problems())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_linear_model(problem):
     X, Y, weight, lam, beta, init, votes, kappa = problem
     fast = solve(PrimalModel, X, Y, weight, lam, beta, init, votes, kappa)

@@ -100,7 +100,7 @@ def test_probabilities_of_zero_are_read_as_small():
 
 
 @given(st.lists(st.sets(st.integers(0, 4), min_size=1), min_size=1, max_size=12), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_rows_in_which_labels_are_apart_are_counted(rows, data):
     sets = CandidateSets.from_lists([sorted(row) for row in rows], classes=range(5))
     label = np.array([data.draw(st.sampled_from(sorted(row))) for row in rows])
