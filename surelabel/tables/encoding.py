@@ -49,6 +49,7 @@ def choose_features(
     features: Sequence[str] | None = None,
     exclude: Collection[str] = (),
     kinds: Mapping[str, Kind] | None = None,
+    asked: Collection[str] | None = None,
     may_be_none: bool = False,
 ) -> list[Feature]:
     """Choose what to learn from: by default all columns that may be informative, but those that
@@ -67,6 +68,9 @@ def choose_features(
     kinds : mapping of str to {"number", "category", "text", "vector"}, default=None
         Columns that are to be used as something else than what they look like, or although they
         would not be used.
+    asked : collection of str, default=None
+        Those of ``features`` that must be used; others are only used if they can be. By default
+        all.
     may_be_none : bool, default=False
         Whether there need not be any.
 
@@ -84,7 +88,8 @@ def choose_features(
             f"there is no kind of column {wrong[0]!r}; there are {', '.join(get_args(Kind))}"
         )
     labels = set(labelling.columns) if labelling else set()
-    if clash := [name for name in (*(features or ()), *kinds) if name in labels]:
+    asked = set(features or ()) if asked is None else set(asked)
+    if clash := [name for name in (*(features or ()), *kinds) if name in labels & {*asked, *kinds}]:
         raise ParameterError(
             f"{source}: column {clash[0]!r} holds labels or names of rows: it cannot be learned "
             "from"
@@ -94,8 +99,8 @@ def choose_features(
     unsaid = [name for name in names if name not in kinds]
     found = dict(zip(unsaid, column_kinds(table, unsaid), strict=True))
     found |= {name: (kind, "") for name, kind in kinds.items()}
-    useless = [name for name in names if found[name][0] is None]
-    if useless and features is not None:
+    useless = [name for name in names if found[name][0] is None and name in asked]
+    if useless:
         raise TableError(
             f"{source}: column {useless[0]!r} cannot be learned from: {found[useless[0]][1]}"
         )

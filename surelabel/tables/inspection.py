@@ -21,7 +21,7 @@ from ._kinds import column_kinds
 from .duplicates import conflicts, equal_rows
 from .encoding import Feature
 from .overview import LISTED, Listing, Overview, Result, kinds, known, named
-from .reading import Columns, TableRead
+from .reading import Columns, TableRead, leak_sentence
 
 #: A class in fewer rows than this is rare; a column with less than this share of values is mostly
 #: missing.
@@ -41,7 +41,8 @@ class Problem:
     kind : str
         A short name that scripts can rely on: "unlabelled", "gold outside", "duplicates", "unused
         class", "rare class", "never alone", "never apart", "always agrees", "never agrees", "always
-        the same", "doubtful name", "constant column", "missing values", "no number", "no vector".
+        the same", "doubtful name", "leak", "constant column", "missing values", "no number", "no
+        vector".
     message : str
         One sentence: what was found, where, and what it means.
     rows : ndarray of int
@@ -247,7 +248,10 @@ def inspect(frame: Any, **columns: Unpack[Columns]) -> Inspection:
         unasked = [name for name in left if name not in excluded]
         found = column_kinds(read.table, unasked)
         unused |= {name: reason for name, (_, reason) in zip(unasked, found, strict=True)}
-    return replace(inspect_labels(read.labels, read.features, read.table), unused=unused)
+    inspection = inspect_labels(read.labels, read.features, read.table)
+    nothing = np.empty(0, np.int64)
+    leaks = [Problem("leak", leak_sentence(*leak), nothing) for leak in read.leaks.items()]
+    return replace(inspection, unused=unused | read.leaks, problems=[*leaks, *inspection.problems])
 
 
 def inspect_labels(labels: Labels, features: Sequence[Feature], table: pa.Table) -> Inspection:

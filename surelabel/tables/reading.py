@@ -25,6 +25,7 @@ from ..exceptions import (
 )
 from ._columns import Kind
 from .encoding import TableEncoder, choose_features
+from .leaks import find_leaks
 
 #: One name, several as ``"a,b"`` or as a list, or a pattern such as ``"rater_*"``.
 Names = str | Sequence[str] | None
@@ -60,7 +61,9 @@ class Columns(TypedDict, total=False):
     missing : str or list of str
         Names that mean "no label", such as ``"NA,null"``; an empty cell always does.
     features : names of columns
-        What to learn from; by default all columns that can tell something.
+        What to learn from; by default all columns that can tell something. Columns that hold the
+        answer (an earlier result, a forgotten annotator) are left out with a warning, unless they
+        are named here one by one: ``"*,checked"`` is all columns and that one, too.
     exclude : names of columns
         What not to learn from.
     number, category, text, vector : names of columns
@@ -125,6 +128,25 @@ def column_names(given: Names, table: pa.Table) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+def named_columns(given: Names, table: pa.Table) -> tuple[str, ...]:
+    """Those of :func:`column_names` that were named, and not found by a pattern."""
+    there = set(table.column_names)
+    return tuple(
+        part
+        for text in _texts(given)
+        for part in ([text] if text in there else separate_names(text))
+        if part in there or column_names(part, table) == (part,)
+    )
+
+
+def leak_sentence(name: str, reason: str) -> str:
+    """What to say of a column that holds the answer."""
+    return (
+        f"column {name!r} is not learned from: {reason} (--exclude {name} leaves it out without "
+        f"this sentence, --features '*,{name}' learns from it)"
+    )
+
+
 def make_labelling(table: pa.Table, **columns: Any) -> Labelling:
     """Which columns of a table say what of labels, names and patterns resolved."""
     for name in ("labels", "separator", "gold", "id", "annotator"):
@@ -158,6 +180,8 @@ class TableRead:
         Whether the features were named.
     excluded : tuple of str
         The columns that were left out by name.
+    leaks : dict of str to str
+        The columns that are left out because they hold the answer, and how that was seen.
     """
 
     def __init__(
@@ -167,12 +191,14 @@ class TableRead:
         table = as_table(self.frame)
         self.source = source_of(table)
         given: dict[str, Any] = dict(columns)
+        of_kind = {kind: given.pop(kind, None) for kind in get_args(Kind)}
         kinds = {
-            name: kind
-            for kind in get_args(Kind)
-            for name in column_names(given.pop(kind, None), table)
+            name: kind for kind, named in of_kind.items() for name in column_names(named, table)
         }
         features, exclude = given.pop("features", None), given.pop("exclude", None)
+        asked = {
+            name for named in (features, *of_kind.values()) for name in named_columns(named, table)
+        }
         self.chosen, self.excluded = features is not None, column_names(exclude, table)
         self.labelling = make_labelling(table, **given)
         for name in self.excluded:
@@ -185,12 +211,25 @@ class TableRead:
             for doubt in self.labels.doubtful:
                 warnings.warn(f"{self.source}: {doubt}", stacklevel=4)
         self.table = self.labels.table
+        exclude = () if self.labelling.long else self.excluded
+        wanted = column_names(features, table) if self.chosen else self.table.column_names
+        known = {*self.labelling.columns, *exclude, *asked}
+        self.leaks = find_leaks(
+            self.table,
+            self.labels,
+            self.labelling,
+            [name for name in wanted if name not in known and name in self.table.column_names],
+        )
+        if warn:
+            for name, reason in self.leaks.items():
+                warnings.warn(f"{self.source}: {leak_sentence(name, reason)}", stacklevel=4)
         self.features = choose_features(
             self.table,
             labelling=self.labelling,
-            features=column_names(features, table) if self.chosen else None,
-            exclude=() if self.labelling.long else self.excluded,
+            features=wanted if self.chosen else None,
+            exclude=(*exclude, *self.leaks),
             kinds=kinds,
+            asked=asked,
             may_be_none=votes_suffice and self.labels.votes is not None,
         )
 
