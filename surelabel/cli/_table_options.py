@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 LABELS = "Where the labels are"
 FEATURES = "What to learn from"
 READING = "How the file is written"
+#: The options that say so.
+HOW = ("delimiter", "encoding", "decimal", "sheet")
 
 LabelsColumn = Annotated[
     str | None,
@@ -89,6 +91,14 @@ Decimal = Annotated[
         rich_help_panel=READING,
     ),
 ]
+Sheet = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The sheet of a workbook; by default the only one.",
+        rich_help_panel=READING,
+    ),
+]
 Exclude = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMNS", help="Leave these columns out: a,b,c or 'old_*'."),
@@ -104,7 +114,8 @@ TableFile = Annotated[
     typer.Argument(
         metavar="TABLE",
         readable=False,
-        help="A table: .csv, .tsv, .jsonl (also .gz), .parquet, .arrow.",
+        help="A table: .csv, .tsv, .json, .jsonl (also .gz, .zip), .xlsx, .parquet, .arrow; "
+        "'part-*.csv' for several, - for standard input.",
     ),
 ]
 Output = Annotated[
@@ -154,14 +165,13 @@ class TableOptions:
     delimiter: Delimiter = None
     encoding: Encoding = None
     decimal: Decimal = None
+    sheet: Sheet = None
 
     def read(self, path: Path) -> pa.Table:
         """The table of a file."""
         from ..data.table_files import read_table
 
-        return read_table(
-            path, delimiter=self.delimiter, encoding=self.encoding, decimal=self.decimal
-        )
+        return read_table(path, **{name: getattr(self, name) for name in HOW})
 
     def columns(self) -> Columns:
         """Which columns say what, as the table functions take them."""
@@ -174,11 +184,10 @@ class TableOptions:
                 "say where the labels are in exactly one way: with --labels, --votes or "
                 f"--indicator; {both}"
             )
-        reading = ("delimiter", "encoding", "decimal")
         return {  # type: ignore[return-value]
             field.name: getattr(self, field.name)
             for field in fields(self)
-            if field.name not in reading and getattr(self, field.name) is not None
+            if field.name not in HOW and getattr(self, field.name) is not None
         }
 
 
@@ -224,7 +233,11 @@ def check_outputs(inputs: Iterable[Path], *outputs: Path | None) -> None:
     """Refuse, before anything is computed, places where nothing can be written, or where it would
     replace what is read.
     """
-    taken = {os.path.realpath(path): f"{path} is read" for path in inputs}
+    from ..data.table_files import files_of
+
+    taken = {
+        os.path.realpath(file): f"{file} is read" for path in inputs for file in files_of(path)
+    }
     for path in filter(None, outputs):
         real = os.path.realpath(path)
         if real in taken:

@@ -26,6 +26,7 @@ from ._table_options import (
     Long,
     Missing,
     Separator,
+    Sheet,
     Votes,
     check_outputs,
     check_table_output,
@@ -42,7 +43,8 @@ def convert(
     source: Annotated[
         Path,
         typer.Argument(
-            metavar="IN", help="A table (.csv, .tsv, .jsonl, .parquet, .arrow) or a .mat file."
+            metavar="IN",
+            help="A table (.csv, .tsv, .json, .jsonl, .xlsx, .parquet, .arrow) or a .mat file.",
         ),
     ],
     target: Annotated[
@@ -69,6 +71,7 @@ def convert(
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     decimal: Decimal = None,
+    sheet: Sheet = None,
     escape_formulas: Escape = False,
     json: Json = False,
 ) -> None:
@@ -95,7 +98,9 @@ def convert(
             to or "labels",
         )
     else:
-        table = read_table(source, delimiter=delimiter, encoding=encoding, decimal=decimal)
+        table = read_table(
+            source, delimiter=delimiter, encoding=encoding, decimal=decimal, sheet=sheet
+        )
     excluded = column_names(exclude, table)
     for name in excluded:
         find_column(table, name)

@@ -19,6 +19,7 @@ from ._table_options import (
     Escape,
     Json,
     Prefix,
+    Sheet,
     TableFile,
     check_outputs,
     check_table_output,
@@ -49,6 +50,7 @@ def predict(
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     decimal: Decimal = None,
+    sheet: Sheet = None,
     json: Json = False,
 ) -> None:
     """Add label, confidence and second choice to the rows of a table; all its columns stay as they
@@ -70,7 +72,9 @@ def predict(
     seconds: dict[str, float] = {}
     with stage("read", seconds, verbose=True):
         loaded = load_model(model)
-        rows = read_table(table, delimiter=delimiter, encoding=encoding, decimal=decimal)
+        rows = read_table(
+            table, delimiter=delimiter, encoding=encoding, decimal=decimal, sheet=sheet
+        )
     with stage("predict", seconds, verbose=True), _named(model):
         found = predict(loaded, rows, prefix=prefix)
     write_output(found, output, escape=escape_formulas)
