@@ -25,6 +25,7 @@ from ._table_options import (
     LabelsColumn,
     Long,
     Missing,
+    Prefix,
     Separator,
     Sheet,
     Votes,
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..data.labelling import Labelling, Labels
+
+
+TOOL_PANEL = "Annotation tools"
 
 
 def convert(
@@ -54,10 +58,37 @@ def convert(
     to: Annotated[
         str | None,
         typer.Option(
-            metavar="labels|lists|indicator|votes|long",
-            help="The form of the labels; by default as it is.",
+            metavar="labels|lists|indicator|votes|long|TOOL",
+            help="The form of the labels, by default as it is; or tasks with suggestions for an "
+            "annotation tool: label-studio, argilla, doccano, prodigy.",
         ),
     ] = None,
+    tool: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="TOOL",
+            help="IN is an export of label-studio, argilla, doccano or prodigy.",
+            rich_help_panel=TOOL_PANEL,
+        ),
+    ] = None,
+    question: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The tool's question, where there are several.",
+            rich_help_panel=TOOL_PANEL,
+        ),
+    ] = None,
+    shown: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="What tasks show; by default the first column of text.",
+            rich_help_panel=TOOL_PANEL,
+        ),
+    ] = None,
+    prefix: Prefix = "",
     labels: LabelsColumn = None,
     separator: Separator = "|",
     votes: Votes = None,
@@ -82,15 +113,23 @@ def convert(
     surelabel convert pets.csv pets.parquet --labels candidates --to lists
 
     surelabel convert votes.csv long.csv --votes 'annotator_*' --to long
+
+    surelabel convert export.json votes.csv --from label-studio
+
+    surelabel convert cleaned.csv tasks.json --to label-studio --question sentiment
     """
     from ..data.forms import MAT_LABELLING, labels_to_mat, mat_to_table, to_form
-    from ..data.table_files import find_column, read_table
+    from ..data.table_files import find_column, read_records, read_table
+    from ..tables.annotation_tools import TOOLS, read_tool, to_tasks
     from ..tables.reading import column_names, make_labelling
 
     if target.suffix != ".mat":
         check_table_output(target)
     check_outputs([source], target)
-    if source.suffix == ".mat":
+    labelling = None
+    if tool is not None:
+        table, labelling = read_tool(read_records(source), tool, question, str(source))
+    elif source.suffix == ".mat":
         table = mat_to_table(source)
         labels, gold, to = (
             labels or MAT_LABELLING.labels,
@@ -105,7 +144,7 @@ def convert(
     for name in excluded:
         find_column(table, name)
     table = table.drop_columns(list(excluded))
-    labelling = make_labelling(
+    labelling = labelling or make_labelling(
         table,
         labels=labels,
         separator=separator,
@@ -124,7 +163,10 @@ def convert(
         labels_to_mat(found, labelling, target)
         table = found.table
     else:
-        if to is not None:
+        if to in TOOLS:
+            _check_json(target)
+            table = to_tasks(table, to, question=question, shown=shown, prefix=prefix)
+        elif to is not None:
             table = to_form(_read(table, labelling), labelling, to)
         write_output(table, target, escape=escape_formulas)
     if json:
@@ -134,6 +176,13 @@ def convert(
         f"{printable(target)}: {count(table.num_rows)}, "
         f"{count(table.num_columns, 'column', 'columns')}"
     )
+
+
+def _check_json(target: Path) -> None:
+    from ..data.table_files import JSON_FORMS, form_of
+
+    if form_of(target)[0] not in JSON_FORMS:
+        raise ParameterError(f"{target}: tasks are JSON; name it .json, or .jsonl for JSON lines")
 
 
 def _read(table: pa.Table, labelling: Labelling) -> Labels:

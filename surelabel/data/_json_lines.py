@@ -8,7 +8,7 @@ import json
 import math
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from itertools import chain
 from math import inf
@@ -51,9 +51,14 @@ def read_json(content: Content, source: str) -> pa.Table:
     Whole numbers are int64, or decimals where one has more than 64 bits; beside numbers with
     fractions they are floats. Null and a key that is not there are missing.
     """
+    return rows_to_table(json_rows(content, source), source)
+
+
+def rows_to_table(pieces: Iterable[list[dict[str, Any]]], source: str) -> pa.Table:
+    """A table of rows that JSON holds, some of them at a time."""
     columns: dict[str, _Column] = {}
     n_rows = n_values = 0
-    for rows in _pieces(content, source):
+    for rows in pieces:
         for key in dict.fromkeys(chain.from_iterable(rows)):
             if key not in columns:
                 columns[key] = _Column(key, source, n_rows)
@@ -72,8 +77,8 @@ def read_json(content: Content, source: str) -> pa.Table:
 # -------------------------------------------------------------------- rows
 
 
-def _pieces(content: Content, source: str) -> Iterator[list[dict[str, Any]]]:
-    """The rows, some at a time."""
+def json_rows(content: Content, source: str) -> Iterator[list[dict[str, Any]]]:
+    """The objects of a text, some at a time."""
     rounded: list[str] = []
 
     def parse_float(text: str) -> float:

@@ -41,9 +41,10 @@ from ._delimited import (
 from ._delimited import column_slices as column_slices  # these three for the layers above, too
 from ._delimited import combined as combined
 from ._delimited import write_delimited as write_delimited
-from ._json_lines import read_json
+from ._json_lines import json_rows, read_json
+from ._json_lines import rows_to_table as rows_to_table
 from ._workbook import read_workbook, write_workbook
-from .sizes import no_memory, unpacked
+from .sizes import limit, no_memory, too_large, unpacked
 from .spelling import typed
 
 TEXT_FORMS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
@@ -61,6 +62,8 @@ COMPRESSIONS: dict[str, Callable[..., Any]] = {
     ),
 }
 ZIP = ".zip"
+#: Files of an archive that are read at most.
+MOST_ENTRIES = 1000
 #: First bytes of files that people take for text tables, and what to do with them.
 SIGNATURES = {
     b"PAR1": "this is a Parquet file; name it .parquet",
@@ -232,6 +235,41 @@ def _read_one(
         ) from None
 
 
+def read_records(path: str | os.PathLike[str]) -> dict[str, list[dict[str, Any]]]:
+    """The objects of JSON files, or the rows of other tables, by the names of the files.
+
+    Parameters
+    ----------
+    path : path-like
+        A file, a pattern, or a zip archive of several files.
+
+    Returns
+    -------
+    dict of str to list of dict
+        The name without its folder and endings; for a single file, too.
+    """
+    found: dict[str, list[dict[str, Any]]] = {}
+    for source in files_of(path):
+        try:
+            form, compression = form_of(source, reading=True)
+            content = _read_bytes(source, compression)
+            files = (
+                _all_unzipped(content, source)
+                if compression == ZIP
+                else {Path(source).name: (content, form)}
+            )
+            for name, (part, form) in files.items():
+                if form in JSON_FORMS:
+                    text = _as_utf8(part, source, None)
+                    rows = [row for piece in json_rows(text, source) for row in piece]
+                else:
+                    rows = read_table(source).to_pylist()
+                found[name.partition(".")[0]] = rows
+        except MemoryError:
+            raise no_memory(source) from None
+    return found
+
+
 def _one_below_the_other(
     files: list[str], read: Callable[[str], pa.Table], pattern: str
 ) -> pa.Table:
@@ -320,26 +358,41 @@ def _standard_input() -> tuple[Content, str]:
 
 def _unzipped(content: Content, source: str) -> tuple[bytes, str]:
     """The only table of a zip archive, and its form."""
+    files = _all_unzipped(content, source)
+    if len(files) != 1:
+        raise TableError(
+            f"{source}: the archive holds {first_few(files) or 'nothing'}, where one table is "
+            "expected; unpack it, and name the table"
+        )
+    return next(iter(files.values()))
+
+
+def _all_unzipped(content: Content, source: str) -> dict[str, tuple[bytes, str]]:
+    """The tables of a zip archive, and their forms."""
     try:
         with zipfile.ZipFile(io.BytesIO(content[:])) as archive:
-            entries = [
-                entry
+            names = [
+                entry.filename
                 for entry in archive.infolist()
                 if not entry.is_dir()
                 and not entry.filename.startswith("__MACOSX/")
                 and not Path(entry.filename).name.startswith(".")
             ]
-            if len(entries) != 1:
-                names = first_few([entry.filename for entry in entries]) or "nothing"
-                raise TableError(
-                    f"{source}: the archive holds {names}, where one table is expected; unpack it, "
-                    "and name the table"
-                )
-            form, compression = form_of(entries[0].filename, reading=True)
-            if compression:
-                raise TableError(f"{source}: what is in the archive is compressed again; unpack it")
-            with archive.open(entries[0]) as stream:
-                return unpacked(stream, source, TableError), form
+            if len(names) > MOST_ENTRIES:
+                raise TableError(f"{source}: the archive holds {len(names):,} files; unpack it")
+            found, left = {}, limit()
+            for name in names:
+                form, compression = form_of(name, reading=True)
+                if compression:
+                    raise TableError(
+                        f"{source}: what is in the archive is compressed again; unpack it"
+                    )
+                with archive.open(name) as stream:
+                    found[name] = unpacked(stream, source, TableError), form
+                left -= len(found[name][0])
+                if left < 0:
+                    raise too_large(source, TableError)
+            return {Path(name).name: part for name, part in found.items()}
     except (SurelabelError, MemoryError):
         raise
     except (RuntimeError, NotImplementedError) as error:  # a password, or a rare compression
