@@ -74,6 +74,22 @@ Missing = Annotated[
         rich_help_panel=LABELS,
     ),
 ]
+Normalise = Annotated[
+    bool,
+    typer.Option(
+        "--normalise",
+        help="Games, GAMES and ' games.' are one label, called as most rows call it.",
+        rich_help_panel=LABELS,
+    ),
+]
+Map = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="OLD=NEW",
+        help="Call a label otherwise (none if NEW is empty); or a table of two columns.",
+        rich_help_panel=LABELS,
+    ),
+]
 Delimiter = Annotated[
     str | None,
     typer.Option(
@@ -153,6 +169,8 @@ class TableOptions:
     long: Long = False
     annotator: Annotator = None
     missing: Missing = None
+    normalise: Normalise = False
+    map: Map = None
     features: Annotated[
         list[str] | None,
         _columns("Only these: a,b,c or 'x*'; by default all that may be informative."),

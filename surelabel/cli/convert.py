@@ -24,7 +24,9 @@ from ._table_options import (
     Json,
     LabelsColumn,
     Long,
+    Map,
     Missing,
+    Normalise,
     Prefix,
     Separator,
     Sheet,
@@ -98,6 +100,8 @@ def convert(
     long: Long = False,
     annotator: Annotator = None,
     missing: Missing = None,
+    normalise: Normalise = False,
+    map: Map = None,
     exclude: Exclude = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
@@ -155,6 +159,8 @@ def convert(
         long=long,
         annotator=annotator,
         missing=missing,
+        normalise=normalise,
+        map=map,
     )
     if target.suffix == ".mat":
         if to is not None and source.suffix != ".mat":

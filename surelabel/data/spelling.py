@@ -4,6 +4,8 @@ time, whatever the others of its column are.
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from decimal import Decimal
 
 import numpy as np
@@ -14,7 +16,21 @@ import pyarrow.compute as pc
 #: because people use it as a category.
 MISSING = ["", "NA", "N/A", "#N/A", "n/a", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null"]
 #: Names of labels that often mean "there is no label"; only people know which it is.
-DOUBTFUL = frozenset(MISSING[1:]) | {"None", "none"}
+DOUBTFUL = frozenset(word.casefold() for word in MISSING[1:]) | {
+    *(
+        "none",
+        "unknown",
+        "?",
+        "-",
+        "--",
+        "none of these",
+        "none of the above",
+        "not sure",
+        "unsure",
+    ),
+    *("don't know", "dont know", "do not know", "idk", "can't tell", "cannot tell", "undecided"),
+    *("unclear", "no label", "unlabelled", "unlabeled", "missing"),
+}
 #: Numbers that are names: leading zeros, or more digits than an integer holds.
 NAME_LIKE = r"^\s*[-+]?(0[0-9]|[0-9]{19})"
 _NUMBER = r"^[-+]?(([0-9]+{0}?[0-9]*|{0}[0-9]+)([eE][-+]?[0-9]+)?|(?i:inf(inity)?))$"
@@ -23,6 +39,22 @@ NUMBER = {".": _NUMBER.format(r"\."), ",": _NUMBER.format(",")}
 _PLAIN = r"^-?(0|[1-9][0-9]*)?(\.[0-9]*)?([eE][-+]?[0-9]+)?$"
 #: Every decimal number of 15 digits survives in 64 bits.
 _FEW_DIGITS = r"^-?[0.]{0,50}([0-9]\.?){0,15}$"
+
+
+def spelling_key(label: str) -> str:
+    """What spellings of one label have in common: letters and digits, whatever their case, the
+    blanks and hyphens between them, and the signs around them.
+
+    Examples
+    --------
+    >>> {spelling_key(label) for label in ("Games", "GAMES", " games.", "‘games’")}
+    {'games'}
+    >>> [spelling_key(label) for label in ("Living_room", "living  room", "C++", "?")]
+    ['living room', 'living room', 'c++', '?']
+    """
+    text = " ".join(unicodedata.normalize("NFKC", label).casefold().split())
+    spaced = re.sub(r"(?<=\w)[\s_\-]+(?=\w)", " ", text)
+    return re.sub(r"^[\s'\"‘’“”`*]+|[\s'\"‘’“”`*.,;:!]+$", "", spaced) or text
 
 
 def missing(texts: pa.Array) -> pa.Array:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..data.candidates import CandidateSets, CandidateSummary
-from ..data.labelling import Labels
+from ..data.labelling import Labels, SeveralLabels, Spellings
 from ..data.spelling import flags
 from ..data.table_files import decimal_of, is_list
 from ..exceptions import TableError, first_few
@@ -41,8 +41,8 @@ class Problem:
     kind : str
         A short name that scripts can rely on: "unlabelled", "gold outside", "duplicates", "unused
         class", "rare class", "never alone", "never apart", "always agrees", "never agrees", "always
-        the same", "doubtful name", "leak", "constant column", "missing values", "no number", "no
-        vector".
+        the same", "doubtful name", "spellings", "several labels", "leak", "constant column",
+        "missing values", "no number", "no vector".
     message : str
         One sentence: what was found, where, and what it means.
     rows : ndarray of int
@@ -464,8 +464,9 @@ def _annotator_problems(labels: Labels) -> Iterator[Problem]:
 
 
 def _name_problems(labels: Labels) -> Iterator[Problem]:
+    kinds = {Spellings: "spellings", SeveralLabels: "several labels"}
     for name in labels.doubtful:
-        yield Problem("doubtful name", f"{name}", name.rows)
+        yield Problem(kinds.get(type(name), "doubtful name"), f"{name}", name.rows)
 
 
 def _column_problems(features: Sequence[Feature], table: pa.Table) -> Iterator[Problem]:

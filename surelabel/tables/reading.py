@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from typing import Any, TypedDict, get_args
@@ -60,6 +60,12 @@ class Columns(TypedDict, total=False):
         What a row without any label means: that every label is possible, or a mistake.
     missing : str or list of str
         Names that mean "no label", such as ``"NA,null"``; an empty cell always does.
+    normalise : bool, default=False
+        Labels that differ in case, in blanks and hyphens, or in signs around them only are one,
+        called as most rows call it: ``Games``, ``GAMES`` and ``" games."``.
+    map : mapping, list of str, or path
+        Labels that are called otherwise: ``{"GAMES": "games"}``, ``["GAMES=games"]``, or a table of
+        two columns, the old and the new name. An empty new name means that there is no label.
     features : names of columns
         What to learn from; by default all columns that can tell something. Columns that hold the
         answer (an earlier result, a forgotten annotator) are left out with a warning, unless they
@@ -80,6 +86,8 @@ class Columns(TypedDict, total=False):
     annotator: str | None
     unlabelled: Unlabelled
     missing: Names
+    normalise: bool
+    map: Mapping[str, str] | Sequence[str] | str | os.PathLike[str] | None
     features: Names
     exclude: Names
     number: Names
@@ -156,7 +164,46 @@ def make_labelling(table: pa.Table, **columns: Any) -> Labelling:
         columns[name] = column_names(columns.get(name), table)
     if columns.get("missing") is not None:
         columns["missing"] = tuple(filter(None, separate_names(columns["missing"])))
+    columns["map"] = _label_map(columns.get("map"))
+    columns["normalise"] = bool(columns.get("normalise"))
     return Labelling(**columns)
+
+
+def _label_map(given: Any) -> tuple[tuple[str, str], ...]:
+    """Labels and their new names, given as a mapping, as ``"old=new"``, or as a table."""
+    if given is None:
+        return ()
+    if isinstance(given, Mapping):
+        pairs = list(given.items())
+    else:
+        several = not isinstance(given, str | os.PathLike) and isinstance(given, Iterable)
+        pairs = [pair for part in (given if several else [given]) for pair in _pairs(part)]
+    for pair in pairs:
+        for name in pair:
+            _check_text("the name of a label", name)
+    again = [old for old, _ in pairs]
+    for old, new in dict(pairs).items():
+        if again.count(old) > 1 and {n for o, n in pairs if o == old} != {new}:
+            raise ParameterError(f"the label {old!r} is mapped to two names; choose one")
+    return tuple(pairs)
+
+
+def _pairs(given: Any) -> list[tuple[str, str]]:
+    if isinstance(given, str) and "=" in given and not os.path.isfile(given):
+        old, _, new = given.partition("=")
+        return [(old, new)]
+    if not isinstance(given, str | os.PathLike):
+        raise ParameterError(f"expected old=new or the name of a file, not {shown(given)}")
+    if isinstance(given, str) and not os.path.isfile(given):
+        raise ParameterError(f"{given!r} is neither old=new nor a file of two columns")
+    table = read_table(given)
+    if table.num_columns != 2:
+        raise TableError(
+            f"{source_of(table)}: it has {table.num_columns} columns, and a map of labels has two: "
+            "the old and the new name"
+        )
+    old, new = (column.cast(pa.string()).to_pylist() for column in table.columns)
+    return [(a, b or "") for a, b in zip(old, new, strict=True) if a is not None]
 
 
 class TableRead:
