@@ -180,6 +180,7 @@ class TableOptions:
     category: Annotated[list[str] | None, _columns("Take these for categories.")] = None
     text: Annotated[list[str] | None, _columns("Take these for text: the words count.")] = None
     vector: Annotated[list[str] | None, _columns("Take these for vectors (embeddings).")] = None
+    time: Annotated[list[str] | None, _columns("Take these for dates or times.")] = None
     delimiter: Delimiter = None
     encoding: Encoding = None
     decimal: Decimal = None

@@ -35,6 +35,18 @@ DOUBTFUL = frozenset(word.casefold() for word in MISSING[1:]) | {
 NAME_LIKE = r"^\s*[-+]?(0[0-9]|[0-9]{19})"
 _NUMBER = r"^[-+]?(([0-9]+{0}?[0-9]*|{0}[0-9]+)([eE][-+]?[0-9]+)?|(?i:inf(inity)?))$"
 NUMBER = {".": _NUMBER.format(r"\."), ",": _NUMBER.format(",")}
+_GROUPS = (
+    r"[-+]?[0-9]{{1,3}}(?:[{0}\s'’_][0-9]{{3}})+(?:{1}[0-9]+)?"
+    r"|[-+]?(?:0|[1-9][0-9]*)(?:{1}[0-9]+)?"
+)
+#: Currencies and units: signs, or short words such as kg or km/h.
+_UNIT = r"[\p{Sc}%‰°]|[\p{L}°µ²³/]{1,6}"
+#: A number with a unit before or behind it, and with marks between thousands.
+AMOUNT = {
+    decimal: rf"^(?P<before>\p{{Sc}}?)\s*(?P<n>{_GROUPS.format(thousands, mark)})"
+    rf"\s*(?P<after>{_UNIT}|)$"
+    for decimal, thousands, mark in ((".", ",", r"\."), (",", r"\.", ","))
+}
 #: Numbers that typed files hold: nothing of them is lost, such as a sign or zeros before them.
 _PLAIN = r"^-?(0|[1-9][0-9]*)?(\.[0-9]*)?([eE][-+]?[0-9]+)?$"
 #: Every decimal number of 15 digits survives in 64 bits.
@@ -116,6 +128,44 @@ def parse_numbers(texts: pa.Array, decimal: str = ".") -> tuple[np.ndarray, np.n
     if decimal == ",":
         plain = pc.replace_substring(plain, ",", ".")
     return _floats(plain), ~flags(pc.or_(good, missing(texts)))
+
+
+def parse_amounts(texts: pa.Array, decimal: str = ".") -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """Numbers with a unit or currency, and with marks between thousands.
+
+    Parameters
+    ----------
+    texts : pyarrow.Array
+        The texts.
+    decimal : {".", ","}, default="."
+        What stands before decimals; the other one may stand between thousands.
+
+    Returns
+    -------
+    values : ndarray of float
+        NaN where there is none.
+    wrong : ndarray of bool
+        Where the text is neither such a number nor missing.
+    units : list of str
+        The different units, without those that are empty.
+
+    Examples
+    --------
+    >>> values, wrong, units = parse_amounts(pa.array(["1,234 €", "€ 5.50", "7", "NA", "a lot"]))
+    >>> values.tolist(), wrong.tolist(), units
+    ([1234.0, 5.5, 7.0, nan, nan], [False, False, False, False, True], ['€'])
+    """
+    trimmed = pc.utf8_trim_whitespace(texts)
+    found = pc.extract_regex(trimmed, AMOUNT[decimal])
+    number = pc.struct_field(found, "n")
+    plain = pc.replace_substring_regex(number, r"[\s'’_]" if decimal == "." else r"[\s'’_.]", "")
+    plain = pc.replace_substring(plain, ",", "" if decimal == "." else ".")
+    good = ~flags(found.is_null())
+    units = pc.binary_join_element_wise(
+        pc.struct_field(found, "before"), pc.struct_field(found, "after"), pa.scalar("", texts.type)
+    )
+    different = [unit for unit in pc.unique(pc.drop_null(units)).to_pylist() if unit]
+    return _floats(plain), ~(good | flags(missing(texts))), different
 
 
 def canonical(texts: pa.Array, decimal: str = ".") -> pa.Array:

@@ -18,11 +18,12 @@ import pyarrow.compute as pc
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from ..data.spelling import canonical, flags, missing, parse_numbers
+from ..data.spelling import canonical, flags, missing, parse_amounts, parse_numbers
 from ..data.table_files import column_slices, combined, in_words, is_list, is_text, source_of
-from ..exceptions import TableError
+from ..exceptions import TableError, first_few
+from ._times import TimeColumn
 
-Kind = Literal["number", "category", "text", "vector"]
+Kind = Literal["number", "category", "text", "vector", "time"]
 
 #: Categories beyond these are one: "another".
 MOST_CATEGORIES = 50
@@ -59,6 +60,10 @@ class Reader:
         """The type of a column."""
         return self._columns[name].type
 
+    def column(self, name: str) -> pa.ChunkedArray:
+        """A column as it is."""
+        return self._columns[name]
+
     def is_known(self, name: str) -> bool:
         """Whether a column holds anything."""
         return bool(self._columns[name].null_count < self.n_rows)
@@ -83,11 +88,19 @@ class Reader:
         """Columns to read together."""
         return column_slices(len(names), self.n_rows)
 
-    def numbers(self, names: Sequence[str], truth: np.ndarray | None = None) -> np.ndarray:
+    def numbers(
+        self,
+        names: Sequence[str],
+        truth: np.ndarray | None = None,
+        units: Sequence[str] | None = None,
+    ) -> np.ndarray:
         """Numbers, one row for each column, NaN where missing; ``truth`` says which columns may
-        hold "true" and "false" for 1 and 0.
+        hold "true" and "false" for 1 and 0, and ``units`` what may stand beside numbers.
         """
         values, wrong = self.parsed(names, truth)
+        for i, unit in enumerate(units or ()):
+            if unit and wrong[i].any():
+                values[i], wrong[i], _ = self.amounts(names[i])
         for bad, problem in (
             (wrong, "where a number is needed; correct or empty the cell"),
             (np.abs(values) > HUGE, "cannot be used; empty the cell, or correct the number"),
@@ -102,6 +115,10 @@ class Reader:
                     f"{cell!r} {problem}{more}"
                 )
         return values
+
+    def amounts(self, name: str) -> tuple[np.ndarray, np.ndarray, list[str]]:
+        """Numbers with units, where there is something else, and the units."""
+        return parse_amounts(combined(self._columns[name]), self.decimal)
 
     def parsed(
         self, names: Sequence[str], truth: np.ndarray | None = None
@@ -152,7 +169,7 @@ class Reader:
 
 def is_plain(kind: pa.DataType) -> bool:
     """Whether a column holds numbers or truth values."""
-    return is_number(kind) or pa.types.is_boolean(kind)
+    return is_number(kind) or bool(pa.types.is_boolean(kind))
 
 
 def is_number(kind: pa.DataType) -> bool:
@@ -163,13 +180,15 @@ def is_number(kind: pa.DataType) -> bool:
 
 
 def _values(column: pa.ChunkedArray, name: str, source: str) -> np.ndarray:
-    if not is_plain(column.type):
+    if not (is_plain(column.type) or pa.types.is_duration(column.type)):
         raise TableError(
             f"{source}: column {name!r} holds {in_words(column.type)}, not numbers; leave the "
             "column out"
         )
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
+    elif pa.types.is_duration(column.type):
+        column = column.cast(pa.int64())
     return np.asarray(pc.fill_null(column.cast(pa.float64(), safe=False), np.nan).to_numpy())
 
 
@@ -246,7 +265,11 @@ class NumberColumns:
     def fit(self, reader: Reader, names: Sequence[str]) -> Self:
         """Learn the median, mean and deviation of each column."""
         self.truth = np.array([pa.types.is_boolean(reader.holds(name)) for name in names], bool)
-        learned = [_moments(reader.numbers(names[part])) for part in reader.column_slices(names)]
+        self.units = [_unit(reader, name) for name in names]
+        learned = [
+            _moments(reader.numbers(names[part], units=self.units[part]))
+            for part in reader.column_slices(names)
+        ]
         self.tells_missing, self.median, self.mean, self.deviation = map(
             np.concatenate, zip(*learned, strict=True)
         )
@@ -264,7 +287,7 @@ class NumberColumns:
     def fill(self, reader: Reader, names: Sequence[str], X: np.ndarray, first: np.ndarray) -> None:
         """Write the columns of X."""
         for part in reader.column_slices(names):
-            values = reader.numbers(names[part], self.truth[part])
+            values = reader.numbers(names[part], self.truth[part], self.units[part])
             absent, tells = np.isnan(values), self.tells_missing[part]
             for column, median in zip(values, self.median[part], strict=True):
                 column[np.isnan(column)] = median
@@ -272,6 +295,23 @@ class NumberColumns:
             values /= self.deviation[part, None]
             X[:, first[part]] = values.T
             X[:, first[part][tells] + 1] = absent[tells].T
+
+
+def _unit(reader: Reader, name: str) -> str:
+    """What stands beside the numbers of a column, a blank where that is marks between thousands
+    only; nothing for plain numbers.
+    """
+    if not is_text(reader.holds(name)) or not reader.parsed([name])[1].any():
+        return ""
+    _, wrong, units = reader.amounts(name)
+    if wrong.any():
+        return ""
+    if len(units) > 1:
+        raise TableError(
+            f"{reader.source}: column {name!r} holds numbers of different units "
+            f"({first_few(units)}); use one"
+        )
+    return units[0] if units else " "
 
 
 def _moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -440,4 +480,5 @@ ENCODERS: dict[Kind, Any] = {
     "category": CategoryColumn,
     "text": TextColumn,
     "vector": VectorColumn,
+    "time": TimeColumn,
 }

@@ -31,7 +31,7 @@ class Feature:
     ----------
     name : str
         The column.
-    kind : {"number", "category", "text", "vector"}
+    kind : {"number", "category", "text", "vector", "time"}
         What it is learned from as.
     """
 
@@ -65,7 +65,7 @@ def choose_features(
         Only these columns, whatever they are.
     exclude : collection of str, default=()
         Not these columns.
-    kinds : mapping of str to {"number", "category", "text", "vector"}, default=None
+    kinds : mapping of str to {"number", "category", "text", "vector", "time"}, default=None
         Columns that are to be used as something else than what they look like, or although they
         would not be used.
     asked : collection of str, default=None
@@ -107,8 +107,8 @@ def choose_features(
     chosen = [Feature(name, kind) for name in names if (kind := found[name][0]) is not None]
     if not chosen and not may_be_none:
         raise TableError(
-            f"{source}: no column is left to learn from; the others hold labels, names, dates or "
-            "one value only"
+            f"{source}: no column is left to learn from; the others hold labels, names or one "
+            "value only"
         )
     return chosen
 
@@ -120,8 +120,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     """A table as the matrix X: a scikit-learn transformer, part of the model.
 
     Numbers are standardised, missing ones replaced by the median and told by a column of their own;
-    categories become 0/1 columns; texts become at most 100 directions of their TF-IDF; vectors stay
-    as they are. A text or a vector is scaled so that it varies as much as all numbers and
+    categories become 0/1 columns; dates and times become the days that have passed and points on
+    the circles of year, week and day; texts become at most 100 directions of their TF-IDF; vectors
+    stay as they are. A text or a vector is scaled so that it varies as much as all numbers and
     categories together: no kind drowns the others.
 
     Parameters
@@ -213,7 +214,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Scales that let every text and every vector vary as much as all plain columns
         together.
         """
-        plain = np.array([feature.kind in ("number", "category") for feature in self.features_])
+        plain = np.array(
+            [feature.kind not in ("text", "vector") for feature in self.features_], bool
+        )
         if plain.all():
             return np.ones(len(plain))
         every = -(-table.num_rows // WEIGHED)

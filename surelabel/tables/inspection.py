@@ -17,7 +17,7 @@ from ..data.table_files import decimal_of, is_list
 from ..exceptions import TableError, first_few
 from ..text import count, percent
 from ._columns import HUGE, Reader
-from ._kinds import column_kinds
+from ._kinds import AMOUNTS, column_kinds
 from .duplicates import conflicts, equal_rows
 from .encoding import Feature
 from .overview import LISTED, Listing, Overview, Result, kinds, known, named
@@ -41,8 +41,8 @@ class Problem:
     kind : str
         A short name that scripts can rely on: "unlabelled", "gold outside", "duplicates", "unused
         class", "rare class", "never alone", "never apart", "always agrees", "never agrees", "always
-        the same", "doubtful name", "spellings", "several labels", "leak", "constant column",
-        "missing values", "no number", "no vector".
+        the same", "doubtful name", "spellings", "several labels", "leak", "numbers in text",
+        "constant column", "missing values", "no number", "no vector".
     message : str
         One sentence: what was found, where, and what it means.
     rows : ndarray of int
@@ -251,7 +251,13 @@ def inspect(frame: Any, **columns: Unpack[Columns]) -> Inspection:
     inspection = inspect_labels(read.labels, read.features, read.table)
     nothing = np.empty(0, np.int64)
     leaks = [Problem("leak", leak_sentence(*leak), nothing) for leak in read.leaks.items()]
-    return replace(inspection, unused=unused | read.leaks, problems=[*leaks, *inspection.problems])
+    hints = [
+        Problem("numbers in text", f"column {name!r} is not learned from: {reason}", nothing)
+        for name, reason in unused.items()
+        if AMOUNTS in reason and name not in read.leaks
+    ]
+    problems = [*leaks, *hints, *inspection.problems]
+    return replace(inspection, unused=unused | read.leaks, problems=problems)
 
 
 def inspect_labels(labels: Labels, features: Sequence[Feature], table: pa.Table) -> Inspection:

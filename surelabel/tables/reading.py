@@ -72,7 +72,7 @@ class Columns(TypedDict, total=False):
         are named here one by one: ``"*,checked"`` is all columns and that one, too.
     exclude : names of columns
         What not to learn from.
-    number, category, text, vector : names of columns
+    number, category, text, vector, time : names of columns
         Columns to take for this kind, whatever they look like.
     """
 
@@ -94,6 +94,7 @@ class Columns(TypedDict, total=False):
     category: Names
     text: Names
     vector: Names
+    time: Names
 
 
 def separate_names(given: Names) -> list[str]:
