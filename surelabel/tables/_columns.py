@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.preprocessing import normalize
 
 from ..data.spelling import canonical, flags, missing, parse_amounts, parse_numbers
 from ..data.table_files import column_slices, combined, in_words, is_list, is_text, source_of
@@ -381,8 +382,10 @@ class CategoryColumn:
 
 
 class TextColumn:
-    """TF-IDF of words (of one and two letters in scripts without blanks), reduced to the directions
-    of most variance.
+    """TF-IDF of two to four letters within words (of one and two in scripts without blanks).
+
+    It is reduced to the directions of most variance and scaled to one length: else a text of rare
+    words is near the middle, and near to all others.
     """
 
     def fit(self, reader: Reader, names: Sequence[str]) -> Self:
@@ -394,7 +397,7 @@ class TextColumn:
         self.by_letters = unspaced > 0.5
         try:
             vectorizer = self._vectorizer(
-                min_df=2 if len(texts) >= 1000 else 1, max_features=MOST_WORDS
+                min_df=2 if len(texts) >= 100 else 1, max_features=MOST_WORDS
             )
             weights = vectorizer.fit_transform(pc.fill_null(texts, "").to_pylist())
         except ValueError:  # no word in any text: a column of zeros
@@ -406,12 +409,13 @@ class TextColumn:
             self.directions = TruncatedSVD(size, random_state=0).fit(weights).components_.T
         else:
             self.directions = np.eye(size, dtype=np.float32)
-        self.mean = np.asarray(weights.mean(axis=0)).ravel() @ self.directions
+        self.mean = normalize(weights @ self.directions, copy=False).mean(axis=0)
         return self
 
     def _vectorizer(self, **options: object) -> TfidfVectorizer:
-        letters = {"analyzer": "char", "ngram_range": (1, 2)} if self.by_letters else {}
-        return TfidfVectorizer(sublinear_tf=True, dtype=np.float32, **letters, **options)
+        letters = ("char", (1, 2)) if self.by_letters else ("char_wb", (2, 4))
+        options |= dict(zip(("analyzer", "ngram_range"), letters, strict=True))
+        return TfidfVectorizer(sublinear_tf=True, dtype=np.float32, **options)
 
     @property
     def widths(self) -> list[int]:
@@ -430,7 +434,8 @@ class TextColumn:
         vectorizer.idf_ = self.idf
         for start in range(0, len(column), BATCH):
             texts = pc.fill_null(column.slice(start, BATCH), "").to_pylist()
-            out[start : start + BATCH] = vectorizer.transform(texts) @ self.directions - self.mean
+            found = normalize(vectorizer.transform(texts) @ self.directions, copy=False)
+            out[start : start + BATCH] = found - self.mean
 
 
 class VectorColumn:

@@ -303,6 +303,7 @@ def clean(
             max_error=max_error,
             random_state=random_state,
             verbose=verbose,
+            groups=read.equal_texts(),
         )
     checked = None
     if audit is not None:

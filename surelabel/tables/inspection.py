@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 from ..data.candidates import CandidateSets, CandidateSummary
 from ..data.labelling import Labels, SeveralLabels, Spellings
 from ..data.spelling import flags
-from ..data.table_files import decimal_of, is_list
+from ..data.table_files import decimal_of
 from ..exceptions import TableError, first_few
 from ..text import count, percent
 from ._columns import HUGE, Reader
 from ._kinds import AMOUNTS, column_kinds
-from .duplicates import conflicts, equal_rows
+from .duplicates import conflicts, equal_cells
 from .encoding import Feature
 from .overview import LISTED, Listing, Overview, Result, kinds, known, named
 from .reading import Columns, TableRead, leak_sentence
@@ -360,7 +360,7 @@ def _row_problems(
             lacking,
         )
     group = (
-        conflicts(equal_rows(_codes(features, table)), labels.candidates)
+        conflicts(equal_cells(features, table), labels.candidates)
         if features
         else np.full(table.num_rows, -1)
     )
@@ -372,25 +372,6 @@ def _row_problems(
             f"candidates ({_rows(rows)})",
             rows,
         )
-
-
-def _codes(features: Sequence[Feature], table: pa.Table) -> np.ndarray:
-    """Columns as numbers: equal ones for equal values, NaN or -1 for missing ones."""
-    reader = Reader(table, decimal_of(table) or ".")
-    codes = np.empty((table.num_rows, len(features)))
-    places = np.array([i for i, feature in enumerate(features) if feature.kind == "number"], int)
-    names = [features[i].name for i in places]
-    for part in reader.column_slices(names):
-        values, _ = reader.parsed(names[part])
-        codes[:, places[part]] = np.where(np.isnan(values), np.nan, values).T  # one kind of NaN
-    for i, feature in enumerate(features):
-        if feature.kind != "number":
-            if is_list(reader.holds(feature.name)):  # vectors: their text stands for them
-                texts = pa.array([str(value) for value in table[feature.name]])
-            else:
-                texts, _ = reader.texts(feature.name, feature.kind)
-            codes[:, i] = pc.fill_null(texts.dictionary_encode().indices, -1)
-    return codes
 
 
 def _class_problems(candidates: CandidateSets, summary: CandidateSummary) -> Iterator[Problem]:

@@ -24,6 +24,7 @@ from ..exceptions import (
     shown,
 )
 from ._columns import Kind
+from .duplicates import equal_cells
 from .encoding import TableEncoder, choose_features
 from .leaks import find_leaks
 
@@ -288,6 +289,14 @@ class TableRead:
             return encoder, np.empty((self.table.num_rows, 0))
         encoder.fit(self.table)
         return encoder, encoder.transform(self.table)
+
+    def equal_texts(self) -> np.ndarray | None:
+        """Groups of rows with equal cells, where texts are learned from: these may be equal in the
+        matrix and differ in some letters.
+        """
+        if all(feature.kind != "text" for feature in self.features):
+            return None
+        return equal_cells(self.features, self.table)
 
     @contextmanager
     def named(self) -> Iterator[None]:
