@@ -125,6 +125,14 @@ def _columns(text: str) -> Any:
     return typer.Option(metavar="COLUMNS", help=text, rich_help_panel=FEATURES)
 
 
+Embed = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN=MODULE:NAME",
+        help="Learn from the vectors that this Python function makes of a column.",
+        rich_help_panel=FEATURES,
+    ),
+]
 TableFile = Annotated[
     Path,
     typer.Argument(
@@ -181,6 +189,11 @@ class TableOptions:
     text: Annotated[list[str] | None, _columns("Take these for text: the words count.")] = None
     vector: Annotated[list[str] | None, _columns("Take these for vectors (embeddings).")] = None
     time: Annotated[list[str] | None, _columns("Take these for dates or times.")] = None
+    images: Annotated[
+        list[str] | None,
+        _columns("Take these for paths of images, relative to the table."),
+    ] = None
+    embed: Embed = None
     delimiter: Delimiter = None
     encoding: Encoding = None
     decimal: Decimal = None
@@ -204,7 +217,7 @@ class TableOptions:
                 f"--indicator; {both}"
             )
         return {  # type: ignore[return-value]
-            field.name: getattr(self, field.name)
+            {"images": "image"}.get(field.name, field.name): getattr(self, field.name)
             for field in fields(self)
             if field.name not in HOW and getattr(self, field.name) is not None
         }

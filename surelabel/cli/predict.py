@@ -15,6 +15,7 @@ from ._screen import print_json
 from ._table_options import (
     Decimal,
     Delimiter,
+    Embed,
     Encoding,
     Escape,
     Json,
@@ -46,6 +47,7 @@ def predict(
         ),
     ] = None,
     prefix: Prefix = "",
+    embed: Embed = None,
     escape_formulas: Escape = False,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
@@ -76,7 +78,7 @@ def predict(
             table, delimiter=delimiter, encoding=encoding, decimal=decimal, sheet=sheet
         )
     with stage("predict", seconds, verbose=True), _named(model):
-        found = predict(loaded, rows, prefix=prefix)
+        found = predict(loaded, rows, prefix=prefix, embed=embed)
     write_output(found, output, escape=escape_formulas)
     if json:
         labels = found[f"{prefix}label"].value_counts().to_pylist()

@@ -22,9 +22,10 @@ from sklearn.preprocessing import normalize
 from ..data.spelling import canonical, flags, missing, parse_amounts, parse_numbers
 from ..data.table_files import column_slices, combined, in_words, is_list, is_text, source_of
 from ..exceptions import TableError, first_few
+from ._pictures import ImageColumn
 from ._times import TimeColumn
 
-Kind = Literal["number", "category", "text", "vector", "time"]
+Kind = Literal["number", "category", "text", "vector", "time", "image"]
 
 #: Categories beyond these are one: "another".
 MOST_CATEGORIES = 50
@@ -486,4 +487,5 @@ ENCODERS: dict[Kind, Any] = {
     "text": TextColumn,
     "vector": VectorColumn,
     "time": TimeColumn,
+    "image": ImageColumn,
 }

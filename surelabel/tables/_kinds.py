@@ -13,12 +13,17 @@ from ..data.spelling import AMOUNT, NAME_LIKE, NUMBER, missing, parse_amounts
 from ..data.table_files import decimal_of, in_words, is_list, is_text
 from ..exceptions import TableError
 from ._columns import UNSPACED, Kind, Reader, is_number, is_plain
+from ._pictures import ENDINGS, are_images
 from ._times import find_order, is_time
 
 #: Texts of which a column has no more different ones are categories.
 FEW = 50
 #: Texts that are looked at to see what a column holds.
 LOOKED_AT = 1000
+#: Why images are not learned from where there are vectors: these are mostly made of them.
+BESIDE = "it holds images beside vectors; --images learns from them, too"
+#: Images that are read to see whether they can be.
+TRIED = 3
 VECTOR = r"^\[[-+0-9.eE,\s]*\]$"
 DATE = (
     r"^(([0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{4})"
@@ -72,6 +77,8 @@ def column_kinds(table: pa.Table, names: Sequence[str]) -> list[Found]:
             found[name] = (None, f"it holds {in_words(held)}")
     for part in reader.column_slices(plain):
         found |= _plain_kinds(reader, plain[part])
+    if any(kind == "vector" for kind, _ in found.values()):
+        found |= {name: (None, BESIDE) for name, (kind, _) in found.items() if kind == "image"}
     return [found[name] for name in names]
 
 
@@ -133,9 +140,11 @@ def _text_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
         return mean(pc.match_substring_regex(looked_at, pattern))
 
     foreign, mark, sign = FOREIGN[reader.decimal]
-    of_foreign, of_vectors, of_dates, of_numbers, of_unspaced, of_amounts, of_codes = map(
-        share,
-        (foreign, VECTOR, DATE, NUMBER[reader.decimal], UNSPACED, AMOUNT[reader.decimal], CODE),
+    of_foreign, of_vectors, of_dates, of_numbers = map(
+        share, (foreign, VECTOR, DATE, NUMBER[reader.decimal])
+    )
+    of_unspaced, of_amounts, of_codes, of_images = map(
+        share, (UNSPACED, AMOUNT[reader.decimal], CODE, ENDINGS)
     )
     n_words = mean(pc.count_substring_regex(looked_at, r"\S+"))
     found: dict[str, Found] = {}
@@ -153,6 +162,10 @@ def _text_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
         elif of_dates[i] == 1:
             texts_of = looked_at.filter(pa.array(owner == i))
             found[name] = _time_kind(texts_of)
+        elif of_images[i] == 1 and are_images(
+            looked_at.filter(pa.array(owner == i)).slice(0, TRIED).to_pylist(), reader.source
+        ):
+            found[name] = "image", ""
         elif different[i] <= min(FEW, n_known[i] / 2):
             found[name] = "category", ""
         else:

@@ -16,6 +16,7 @@ from ..data.table_files import decimal_of, find_column, source_of, suggest
 from ..exceptions import ParameterError, TableError
 from ._columns import ENCODERS, Kind, Reader
 from ._kinds import column_kinds
+from .embedding import EMBEDDED
 
 #: Rows above which X is float32.
 LARGE = 100_000
@@ -31,7 +32,7 @@ class Feature:
     ----------
     name : str
         The column.
-    kind : {"number", "category", "text", "vector", "time"}
+    kind : {"number", "category", "text", "vector", "time", "image"}
         What it is learned from as.
     """
 
@@ -65,7 +66,7 @@ def choose_features(
         Only these columns, whatever they are.
     exclude : collection of str, default=()
         Not these columns.
-    kinds : mapping of str to {"number", "category", "text", "vector", "time"}, default=None
+    kinds : mapping of str to str, default=None
         Columns that are to be used as something else than what they look like, or although they
         would not be used.
     asked : collection of str, default=None
@@ -188,6 +189,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         there = set(table.column_names)
         missing = [feature.name for feature in self.features_ if feature.name not in there]
         if missing:
+            column = missing[0].removesuffix(EMBEDDED)
+            if column != missing[0] and column in there:
+                raise TableError(
+                    f"{source_of(table)}: the model learned from vectors of column {column!r}; "
+                    f"say again what makes them (--embed {column}=MODULE:NAME)"
+                )
             raise TableError(
                 f"{source_of(table)}: the model needs a column {missing[0]!r}, which is not there; "
                 f"{suggest(missing[0], table.column_names, 'columns')}"
@@ -215,7 +222,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         together.
         """
         plain = np.array(
-            [feature.kind not in ("text", "vector") for feature in self.features_], bool
+            [feature.kind not in ("text", "vector", "image") for feature in self.features_], bool
         )
         if plain.all():
             return np.ones(len(plain))

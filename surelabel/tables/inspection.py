@@ -17,7 +17,7 @@ from ..data.table_files import decimal_of
 from ..exceptions import TableError, first_few
 from ..text import count, percent
 from ._columns import HUGE, Reader
-from ._kinds import AMOUNTS, column_kinds
+from ._kinds import AMOUNTS, BESIDE, column_kinds
 from .duplicates import conflicts, equal_cells
 from .encoding import Feature
 from .overview import LISTED, Listing, Overview, Result, kinds, known, named
@@ -247,8 +247,8 @@ def inspect(frame: Any, **columns: Unpack[Columns]) -> Inspection:
         excluded = set(read.excluded)
         unasked = [name for name in left if name not in excluded]
         found = column_kinds(read.table, unasked)
-        unused |= {name: reason for name, (_, reason) in zip(unasked, found, strict=True)}
-    inspection = inspect_labels(read.labels, read.features, read.table)
+        unused |= {name: reason or BESIDE for name, (_, reason) in zip(unasked, found, strict=True)}
+    inspection = inspect_labels(read.labels, read.features, read.embedded)
     nothing = np.empty(0, np.int64)
     leaks = [Problem("leak", leak_sentence(*leak), nothing) for leak in read.leaks.items()]
     hints = [

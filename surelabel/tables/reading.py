@@ -25,6 +25,7 @@ from ..exceptions import (
 )
 from ._columns import Kind
 from .duplicates import equal_cells
+from .embedding import embed_columns
 from .encoding import TableEncoder, choose_features
 from .leaks import find_leaks
 
@@ -73,8 +74,12 @@ class Columns(TypedDict, total=False):
         are named here one by one: ``"*,checked"`` is all columns and that one, too.
     exclude : names of columns
         What not to learn from.
-    number, category, text, vector, time : names of columns
-        Columns to take for this kind, whatever they look like.
+    number, category, text, vector, time, image : names of columns
+        Columns to take for this kind, whatever they look like. Images are paths relative to the
+        table's file (or to where Python runs, for frames in memory).
+    embed : mapping of str to callable, transformer or "module:name"
+        Columns that are learned from as the vectors that a function makes of their cells; see
+        :func:`surelabel.tables.embedding.embed_columns`.
     """
 
     labels: str | None
@@ -96,6 +101,8 @@ class Columns(TypedDict, total=False):
     text: Names
     vector: Names
     time: Names
+    image: Names
+    embed: Any
 
 
 def separate_names(given: Names) -> list[str]:
@@ -223,6 +230,8 @@ class TableRead:
         What they say.
     table : pyarrow.Table
         The rows; in long form, one for each id.
+    embedded : pyarrow.Table
+        The rows, and the vectors that were made of some columns.
     features : list of Feature
         What is learned from.
     chosen : bool
@@ -245,6 +254,7 @@ class TableRead:
             name: kind for kind, named in of_kind.items() for name in column_names(named, table)
         }
         features, exclude = given.pop("features", None), given.pop("exclude", None)
+        embed = given.pop("embed", None)
         asked = {
             name for named in (features, *of_kind.values()) for name in named_columns(named, table)
         }
@@ -272,11 +282,12 @@ class TableRead:
         if warn:
             for name, reason in self.leaks.items():
                 warnings.warn(f"{self.source}: {leak_sentence(name, reason)}", stacklevel=4)
+        self.embedded, vectors = embed_columns(self.table, embed)
         self.features = choose_features(
-            self.table,
+            self.embedded,
             labelling=self.labelling,
-            features=wanted if self.chosen else None,
-            exclude=(*exclude, *self.leaks),
+            features=(*wanted, *vectors.values()) if self.chosen else None,
+            exclude=(*exclude, *self.leaks, *vectors),
             kinds=kinds,
             asked=asked,
             may_be_none=votes_suffice and self.labels.votes is not None,
@@ -287,8 +298,8 @@ class TableRead:
         encoder = TableEncoder(self.features)
         if not self.features:
             return encoder, np.empty((self.table.num_rows, 0))
-        encoder.fit(self.table)
-        return encoder, encoder.transform(self.table)
+        encoder.fit(self.embedded)
+        return encoder, encoder.transform(self.embedded)
 
     def equal_texts(self) -> np.ndarray | None:
         """Groups of rows with equal cells, where texts are learned from: these may be equal in the
@@ -296,7 +307,7 @@ class TableRead:
         """
         if all(feature.kind != "text" for feature in self.features):
             return None
-        return equal_cells(self.features, self.table)
+        return equal_cells(self.features, self.embedded)
 
     @contextmanager
     def named(self) -> Iterator[None]:
