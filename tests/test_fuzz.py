@@ -16,6 +16,7 @@ import sys
 import tempfile
 import traceback
 import warnings
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
@@ -29,6 +30,8 @@ MUTATIONS = 130
 #: Seconds for one file, and bytes for all.
 PATIENCE, MEMORY = 30, 12 << 30
 M = 24
+#: A workbook of which the sheet is damaged, and that sheet in it.
+SHEET, SHEET_PART = "sheet.xlsx", "xl/worksheets/sheet1.xml"
 
 
 # -------------------------------------------------------------------- good files
@@ -149,10 +152,21 @@ def good_files(kinds=None):
         ]
         return "".join(json.dumps(one) + "\n" for one in found).encode()
 
+    def book():
+        from surelabel.data._workbook import write_workbook
+
+        file = io.BytesIO()
+        write_workbook(table, file)
+        return file.getvalue()
+
     makers = {
         "a.csv": csv,
         "a.csv.gz": lambda: gzip.compress(csv(), mtime=0),
         "a.csv.zst": lambda: pa.compress(csv(), "zstd", asbytes=True),
+        "a.csv.zip": lambda: zipped({"a.csv": csv()}),
+        "a.json": lambda: json.dumps(table.to_pylist()).encode(),
+        "a.xlsx": book,
+        SHEET: lambda: zipfile.ZipFile(io.BytesIO(book())).read(SHEET_PART),
         "a.jsonl": lines,
         "lists.jsonl": lists,
         "snappy.parquet": parquet,
@@ -172,8 +186,29 @@ def good_files(kinds=None):
     return {name: make() for name, make in makers.items() if kinds is None or name in kinds}
 
 
+def zipped(members):
+    """A zip archive."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
+def as_file(name, content, good):
+    """The bytes of a file: of a workbook the sheet is damaged, and then packed as if it were not,
+    because damage to the archive is found by its checksums.
+    """
+    if name != SHEET:
+        return content
+    with zipfile.ZipFile(io.BytesIO(good["a.xlsx"])) as archive:
+        members = {part: archive.read(part) for part in archive.namelist()}
+    return zipped(members | {SHEET_PART: content})
+
+
 KINDS = {
     *("a.csv", "a.csv.gz", "a.csv.zst", "a.jsonl", "lists.jsonl"),
+    *("a.csv.zip", "a.json", "a.xlsx", SHEET),
     *("snappy.parquet", "plain.parquet", "file.arrow", "stream.arrow", "lz4.arrow"),
     *("plain.mat", "packed.mat", "a.npz", "a.model"),
     *("records.jsonl", "records.jsonl.gz", "study.toml", "run.toml"),
@@ -276,7 +311,7 @@ def work(kinds, seed, start, stop):
         for i in range(start, stop):
             name = kinds[i % len(kinds)]
             path = Path(folder) / name
-            path.write_bytes(damaged(good[name], f"{name} {seed} {i}"))
+            path.write_bytes(as_file(name, damaged(good[name], f"{name} {seed} {i}"), good))
             print(json.dumps([i, name]), flush=True)
             faulthandler.dump_traceback_later(PATIENCE, exit=True)
             try:

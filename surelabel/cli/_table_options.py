@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 LABELS = "Where the labels are"
 FEATURES = "What to learn from"
 READING = "How the file is written"
+#: The options that say so.
+HOW = ("delimiter", "encoding", "decimal", "sheet")
 
 LabelsColumn = Annotated[
     str | None,
@@ -78,6 +80,22 @@ Missing = Annotated[
         rich_help_panel=LABELS,
     ),
 ]
+Normalise = Annotated[
+    bool,
+    typer.Option(
+        "--normalise",
+        help="Games, GAMES and ' games.' are one label, called as most rows call it.",
+        rich_help_panel=LABELS,
+    ),
+]
+Map = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="OLD=NEW",
+        help="Call a label otherwise (none if NEW is empty); or a table of two columns.",
+        rich_help_panel=LABELS,
+    ),
+]
 Delimiter = Annotated[
     str | None,
     typer.Option(
@@ -95,6 +113,14 @@ Decimal = Annotated[
         rich_help_panel=READING,
     ),
 ]
+Sheet = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The sheet of a workbook; by default the only one.",
+        rich_help_panel=READING,
+    ),
+]
 Exclude = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMNS", help="Leave these columns out: a,b,c or 'old_*'."),
@@ -105,12 +131,21 @@ def _columns(text: str) -> Any:
     return typer.Option(metavar="COLUMNS", help=text, rich_help_panel=FEATURES)
 
 
+Embed = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN=MODULE:NAME",
+        help="Learn from the vectors that this Python function makes of a column.",
+        rich_help_panel=FEATURES,
+    ),
+]
 TableFile = Annotated[
     Path,
     typer.Argument(
         metavar="TABLE",
         readable=False,
-        help="A table: .csv, .tsv, .jsonl (also .gz), .parquet, .arrow.",
+        help="A table: .csv, .tsv, .json, .jsonl (also .gz, .zip), .xlsx, .parquet, .arrow; "
+        "'part-*.csv' for several, - for standard input.",
     ),
 ]
 Output = Annotated[
@@ -149,6 +184,8 @@ class TableOptions:
     annotator: Annotator = None
     noisy: Noisy = False
     missing: Missing = None
+    normalise: Normalise = False
+    map: Map = None
     features: Annotated[
         list[str] | None,
         _columns("Only these: a,b,c or 'x*'; by default all that may be informative."),
@@ -158,17 +195,22 @@ class TableOptions:
     category: Annotated[list[str] | None, _columns("Take these for categories.")] = None
     text: Annotated[list[str] | None, _columns("Take these for text: the words count.")] = None
     vector: Annotated[list[str] | None, _columns("Take these for vectors (embeddings).")] = None
+    time: Annotated[list[str] | None, _columns("Take these for dates or times.")] = None
+    images: Annotated[
+        list[str] | None,
+        _columns("Take these for paths of images, relative to the table."),
+    ] = None
+    embed: Embed = None
     delimiter: Delimiter = None
     encoding: Encoding = None
     decimal: Decimal = None
+    sheet: Sheet = None
 
     def read(self, path: Path) -> pa.Table:
         """The table of a file."""
         from ..data.table_files import read_table
 
-        return read_table(
-            path, delimiter=self.delimiter, encoding=self.encoding, decimal=self.decimal
-        )
+        return read_table(path, **{name: getattr(self, name) for name in HOW})
 
     def columns(self) -> Columns:
         """Which columns say what, as the table functions take them."""
@@ -181,11 +223,10 @@ class TableOptions:
                 "say where the labels are in exactly one way: with --labels, --votes or "
                 f"--indicator; {both}"
             )
-        reading = ("delimiter", "encoding", "decimal")
         return {  # type: ignore[return-value]
-            field.name: getattr(self, field.name)
+            {"images": "image"}.get(field.name, field.name): getattr(self, field.name)
             for field in fields(self)
-            if field.name not in reading and getattr(self, field.name) is not None
+            if field.name not in HOW and getattr(self, field.name) is not None
         }
 
 
@@ -231,7 +272,11 @@ def check_outputs(inputs: Iterable[Path], *outputs: Path | None) -> None:
     """Refuse, before anything is computed, places where nothing can be written, or where it would
     replace what is read.
     """
-    taken = {os.path.realpath(path): f"{path} is read" for path in inputs}
+    from ..data.table_files import files_of
+
+    taken = {
+        os.path.realpath(file): f"{file} is read" for path in inputs for file in files_of(path)
+    }
     for path in filter(None, outputs):
         real = os.path.realpath(path)
         if real in taken:

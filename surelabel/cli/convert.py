@@ -24,8 +24,12 @@ from ._table_options import (
     Json,
     LabelsColumn,
     Long,
+    Map,
     Missing,
+    Normalise,
+    Prefix,
     Separator,
+    Sheet,
     Votes,
     check_outputs,
     check_table_output,
@@ -38,11 +42,15 @@ if TYPE_CHECKING:
     from ..data.labelling import Labelling, Labels
 
 
+TOOL_PANEL = "Annotation tools"
+
+
 def convert(
     source: Annotated[
         Path,
         typer.Argument(
-            metavar="IN", help="A table (.csv, .tsv, .jsonl, .parquet, .arrow) or a .mat file."
+            metavar="IN",
+            help="A table (.csv, .tsv, .json, .jsonl, .xlsx, .parquet, .arrow) or a .mat file.",
         ),
     ],
     target: Annotated[
@@ -52,10 +60,37 @@ def convert(
     to: Annotated[
         str | None,
         typer.Option(
-            metavar="labels|lists|indicator|votes|long",
-            help="The form of the labels; by default as it is.",
+            metavar="labels|lists|indicator|votes|long|TOOL",
+            help="The form of the labels, by default as it is; or tasks with suggestions for an "
+            "annotation tool: label-studio, argilla, doccano, prodigy.",
         ),
     ] = None,
+    tool: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="TOOL",
+            help="IN is an export of label-studio, argilla, doccano or prodigy.",
+            rich_help_panel=TOOL_PANEL,
+        ),
+    ] = None,
+    question: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The tool's question, where there are several.",
+            rich_help_panel=TOOL_PANEL,
+        ),
+    ] = None,
+    shown: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="What tasks show; by default the first column of text.",
+            rich_help_panel=TOOL_PANEL,
+        ),
+    ] = None,
+    prefix: Prefix = "",
     labels: LabelsColumn = None,
     separator: Separator = "|",
     votes: Votes = None,
@@ -65,10 +100,13 @@ def convert(
     long: Long = False,
     annotator: Annotator = None,
     missing: Missing = None,
+    normalise: Normalise = False,
+    map: Map = None,
     exclude: Exclude = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     decimal: Decimal = None,
+    sheet: Sheet = None,
     escape_formulas: Escape = False,
     json: Json = False,
 ) -> None:
@@ -79,15 +117,23 @@ def convert(
     surelabel convert pets.csv pets.parquet --labels candidates --to lists
 
     surelabel convert votes.csv long.csv --votes 'annotator_*' --to long
+
+    surelabel convert export.json votes.csv --from label-studio
+
+    surelabel convert cleaned.csv tasks.json --to label-studio --question sentiment
     """
     from ..data.forms import MAT_LABELLING, labels_to_mat, mat_to_table, to_form
-    from ..data.table_files import find_column, read_table
+    from ..data.table_files import find_column, read_records, read_table
+    from ..tables.annotation_tools import TOOLS, read_tool, to_tasks
     from ..tables.reading import column_names, make_labelling
 
     if target.suffix != ".mat":
         check_table_output(target)
     check_outputs([source], target)
-    if source.suffix == ".mat":
+    labelling = None
+    if tool is not None:
+        table, labelling = read_tool(read_records(source), tool, question, str(source))
+    elif source.suffix == ".mat":
         table = mat_to_table(source)
         labels, gold, to = (
             labels or MAT_LABELLING.labels,
@@ -95,12 +141,14 @@ def convert(
             to or "labels",
         )
     else:
-        table = read_table(source, delimiter=delimiter, encoding=encoding, decimal=decimal)
+        table = read_table(
+            source, delimiter=delimiter, encoding=encoding, decimal=decimal, sheet=sheet
+        )
     excluded = column_names(exclude, table)
     for name in excluded:
         find_column(table, name)
     table = table.drop_columns(list(excluded))
-    labelling = make_labelling(
+    labelling = labelling or make_labelling(
         table,
         labels=labels,
         separator=separator,
@@ -111,6 +159,8 @@ def convert(
         long=long,
         annotator=annotator,
         missing=missing,
+        normalise=normalise,
+        map=map,
     )
     if target.suffix == ".mat":
         if to is not None and source.suffix != ".mat":
@@ -119,7 +169,10 @@ def convert(
         labels_to_mat(found, labelling, target)
         table = found.table
     else:
-        if to is not None:
+        if to in TOOLS:
+            _check_json(target)
+            table = to_tasks(table, to, question=question, shown=shown, prefix=prefix)
+        elif to is not None:
             table = to_form(_read(table, labelling), labelling, to)
         write_output(table, target, escape=escape_formulas)
     if json:
@@ -129,6 +182,13 @@ def convert(
         f"{printable(target)}: {count(table.num_rows)}, "
         f"{count(table.num_columns, 'column', 'columns')}"
     )
+
+
+def _check_json(target: Path) -> None:
+    from ..data.table_files import JSON_FORMS, form_of
+
+    if form_of(target)[0] not in JSON_FORMS:
+        raise ParameterError(f"{target}: tasks are JSON; name it .json, or .jsonl for JSON lines")
 
 
 def _read(table: pa.Table, labelling: Labelling) -> Labels:

@@ -15,10 +15,12 @@ from ._screen import print_json
 from ._table_options import (
     Decimal,
     Delimiter,
+    Embed,
     Encoding,
     Escape,
     Json,
     Prefix,
+    Sheet,
     TableFile,
     check_outputs,
     check_table_output,
@@ -45,10 +47,12 @@ def predict(
         ),
     ] = None,
     prefix: Prefix = "",
+    embed: Embed = None,
     escape_formulas: Escape = False,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     decimal: Decimal = None,
+    sheet: Sheet = None,
     json: Json = False,
 ) -> None:
     """Add label, confidence and second choice to the rows of a table; all its columns stay as they
@@ -70,9 +74,11 @@ def predict(
     seconds: dict[str, float] = {}
     with stage("read", seconds, verbose=True):
         loaded = load_model(model)
-        rows = read_table(table, delimiter=delimiter, encoding=encoding, decimal=decimal)
+        rows = read_table(
+            table, delimiter=delimiter, encoding=encoding, decimal=decimal, sheet=sheet
+        )
     with stage("predict", seconds, verbose=True), _named(model):
-        found = predict(loaded, rows, prefix=prefix)
+        found = predict(loaded, rows, prefix=prefix, embed=embed)
     write_output(found, output, escape=escape_formulas)
     if json:
         labels = found[f"{prefix}label"].value_counts().to_pylist()

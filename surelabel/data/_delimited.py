@@ -114,7 +114,7 @@ def read_delimited(
         if name.strip() or column.null_count < len(column)
     ]
     names = [header[i].strip() for i in kept]
-    _check_header(names, source)
+    check_header(names, source)
     before = np.diff([-1, *kept]) - 1
     after = np.zeros_like(before)
     after[:-1], before[1:], after[-1] = before[1:], 0, len(header) - 1 - kept[-1]
@@ -261,7 +261,8 @@ def _broken_row(options: _Options) -> int | None:
     return None
 
 
-def _check_header(names: list[str], source: str) -> None:
+def check_header(names: list[str], source: str) -> None:
+    """Refuse a first row that does not name every column differently."""
     if not any(names):
         raise TableError(
             f"{source}: the first line names no column; put a header line above the rows"

@@ -1,4 +1,4 @@
-"""JSON lines → :class:`pyarrow.Table` without a loss: a text stays a text, whatever it looks like,
+"""JSON → :class:`pyarrow.Table` without a loss: a text stays a text, whatever it looks like,
 and a whole number keeps all its digits.
 """
 
@@ -8,7 +8,7 @@ import json
 import math
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from itertools import chain
 from math import inf
@@ -29,6 +29,7 @@ FREE_CELLS, SPARSEST = 10_000_000, 1000
 MOST_DIGITS = 76
 LONG, LONGER = pa.decimal128(38, 0), pa.decimal256(MOST_DIGITS, 0)
 SIMPLE = {bool: pa.bool_(), float: pa.float64(), str: pa.string()}
+BLANKS = re.compile(r"[ \t\r\n]*")
 #: An escape that may be half a character.
 HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -43,15 +44,21 @@ SHORT_NUMBER = 16
 LONG_NUMBER = rb"[0-9][.eE0-9]{16}"
 
 
-def read_json_lines(content: Content, source: str) -> pa.Table:
-    """Read the text, which is UTF-8: an object on every line, its keys the columns.
+def read_json(content: Content, source: str) -> pa.Table:
+    """Read the text, which is UTF-8: an object on every line, or a list of objects; their keys are
+    the columns.
 
     Whole numbers are int64, or decimals where one has more than 64 bits; beside numbers with
     fractions they are floats. Null and a key that is not there are missing.
     """
+    return rows_to_table(json_rows(content, source), source)
+
+
+def rows_to_table(pieces: Iterable[list[dict[str, Any]]], source: str) -> pa.Table:
+    """A table of rows that JSON holds, some of them at a time."""
     columns: dict[str, _Column] = {}
     n_rows = n_values = 0
-    for rows in _pieces(content, source):
+    for rows in pieces:
         for key in dict.fromkeys(chain.from_iterable(rows)):
             if key not in columns:
                 columns[key] = _Column(key, source, n_rows)
@@ -67,11 +74,11 @@ def read_json_lines(content: Content, source: str) -> pa.Table:
     return pa.table({key: column.finish() for key, column in columns.items()})
 
 
-# -------------------------------------------------------------------- lines
+# -------------------------------------------------------------------- rows
 
 
-def _pieces(content: Content, source: str) -> Iterator[list[dict[str, Any]]]:
-    """The rows, some at a time."""
+def json_rows(content: Content, source: str) -> Iterator[list[dict[str, Any]]]:
+    """The objects of a text, some at a time."""
     rounded: list[str] = []
 
     def parse_float(text: str) -> float:
@@ -86,9 +93,23 @@ def _pieces(content: Content, source: str) -> Iterator[list[dict[str, Any]]]:
 
     # every number is looked at only where one may have more digits than a float holds
     watch = parse_float if re.search(LONG_NUMBER, content) else None
-    decode = json.JSONDecoder(
+    decoder = json.JSONDecoder(
         object_pairs_hook=_object, parse_constant=_no_number, parse_float=watch
-    ).decode
+    )
+    read = _listed if re.match(rb"(\xef\xbb\xbf)?\s*\[", content) else _lines
+    yield from read(content, source, decoder)
+    if rounded:
+        warnings.warn(
+            f"{source}: {len(rounded)} number(s), such as {rounded[0][:40]}, have more digits than "
+            "a float holds, and are rounded; write them as text to keep them",
+            stacklevel=5,
+        )
+
+
+def _lines(
+    content: Content, source: str, decoder: json.JSONDecoder
+) -> Iterator[list[dict[str, Any]]]:
+    """Objects, each on a line of its own."""
     start = number = 0
     while start < len(content):
         end = content.find(b"\n", start + PIECE) + 1 or len(content)
@@ -99,25 +120,60 @@ def _pieces(content: Content, source: str) -> Iterator[list[dict[str, Any]]]:
             if not line or line.isspace():
                 continue
             try:
-                row = decode(line)
-                if type(row) is not dict:
-                    raise _RefusedError(f"it is {_name(row)}")
-                if HALF.search(line):
-                    json.dumps(row, ensure_ascii=False).encode()
-                rows.append(row)
+                rows.append(_checked(decoder.decode(line), line))
             except (ValueError, RecursionError) as error:
                 raise TableError(
                     f"{source}: line {number} is not a JSON object on a line of its own "
-                    f"({_reason(error)})"
+                    f"({_reason(error)}); a JSON file holds one object per row, each on its line "
+                    "or all in a list"
                 ) from None
         if rows:
             yield rows
-    if rounded:
-        warnings.warn(
-            f"{source}: {len(rounded)} number(s), such as {rounded[0][:40]}, have more digits than "
-            "a float holds, and are rounded; write them as text to keep them",
-            stacklevel=5,
-        )
+
+
+def _listed(
+    content: Content, source: str, decoder: json.JSONDecoder
+) -> Iterator[list[dict[str, Any]]]:
+    """Objects in a list."""
+    text = content[:].decode("utf-8-sig")
+    place, number, start = BLANKS.match(text).end() + 1, 0, 0  # type: ignore[union-attr]
+    rows: list[dict[str, Any]] = []
+    while True:
+        place = BLANKS.match(text, place).end()  # type: ignore[union-attr]
+        if text[place : place + 1] == "]" and not number:
+            break
+        number += 1
+        try:
+            row, end = decoder.raw_decode(text, place)
+            rows.append(_checked(row, text[place:end]))
+        except (ValueError, RecursionError) as error:
+            raise TableError(
+                f"{source}: entry {number} of the list is not a JSON object ({_reason(error)})"
+            ) from None
+        place = BLANKS.match(text, end).end()  # type: ignore[union-attr]
+        if text[place : place + 1] == "]":
+            break
+        if text[place : place + 1] != ",":
+            raise TableError(
+                f"{source}: the list of objects does not go on after entry {number} with a comma "
+                "or its end; is the file whole?"
+            )
+        place += 1
+        if place - start > PIECE:
+            yield rows
+            rows, start = [], place
+    if text[place + 1 :].strip():
+        raise TableError(f"{source}: something stands behind the list of objects; remove it")
+    if rows:
+        yield rows
+
+
+def _checked(row: Any, text: str) -> dict[str, Any]:
+    if type(row) is not dict:
+        raise _RefusedError(f"it is {_name(row)}")
+    if HALF.search(text):
+        json.dumps(row, ensure_ascii=False).encode()
+    return row
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

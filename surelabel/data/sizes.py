@@ -49,7 +49,7 @@ def too_large(source: str | os.PathLike[str], error: type[SurelabelError]) -> Su
 
 def no_memory(source: str | os.PathLike[str]) -> MemoryNeedError:
     """The error for a file that does not fit into memory."""
+    size = f" of {os.path.getsize(source) / 1e6:,.1f} MB" if os.path.isfile(source) else ""
     return MemoryNeedError(
-        f"{source}: memory ran out while the file of {os.path.getsize(source) / 1e6:,.1f} MB was "
-        "read; free some, or split the file"
+        f"{source}: memory ran out while the file{size} was read; free some, or split the file"
     )

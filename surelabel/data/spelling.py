@@ -4,6 +4,8 @@ time, whatever the others of its column are.
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from decimal import Decimal
 from typing import Any
 
@@ -15,15 +17,57 @@ import pyarrow.compute as pc
 #: because people use it as a category.
 MISSING = ["", "NA", "N/A", "#N/A", "n/a", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null"]
 #: Names of labels that often mean "there is no label"; only people know which it is.
-DOUBTFUL = frozenset(MISSING[1:]) | {"None", "none"}
+DOUBTFUL = frozenset(word.casefold() for word in MISSING[1:]) | {
+    *(
+        "none",
+        "unknown",
+        "?",
+        "-",
+        "--",
+        "none of these",
+        "none of the above",
+        "not sure",
+        "unsure",
+    ),
+    *("don't know", "dont know", "do not know", "idk", "can't tell", "cannot tell", "undecided"),
+    *("unclear", "no label", "unlabelled", "unlabeled", "missing"),
+}
 #: Numbers that are names: leading zeros, or more digits than an integer holds.
 NAME_LIKE = r"^\s*[-+]?(0[0-9]|[0-9]{19})"
 _NUMBER = r"^[-+]?(([0-9]+{0}?[0-9]*|{0}[0-9]+)([eE][-+]?[0-9]+)?|(?i:inf(inity)?))$"
 NUMBER = {".": _NUMBER.format(r"\."), ",": _NUMBER.format(",")}
+_GROUPS = (
+    r"[-+]?[0-9]{{1,3}}(?:[{0}\s'’_][0-9]{{3}})+(?:{1}[0-9]+)?"
+    r"|[-+]?(?:0|[1-9][0-9]*)(?:{1}[0-9]+)?"
+)
+#: Currencies and units: signs, or short words such as kg or km/h.
+_UNIT = r"[\p{Sc}%‰°]|[\p{L}°µ²³/]{1,6}"
+#: A number with a unit before or behind it, and with marks between thousands.
+AMOUNT = {
+    decimal: rf"^(?P<before>\p{{Sc}}?)\s*(?P<n>{_GROUPS.format(thousands, mark)})"
+    rf"\s*(?P<after>{_UNIT}|)$"
+    for decimal, thousands, mark in ((".", ",", r"\."), (",", r"\.", ","))
+}
 #: Numbers that typed files hold: nothing of them is lost, such as a sign or zeros before them.
 _PLAIN = r"^-?(0|[1-9][0-9]*)?(\.[0-9]*)?([eE][-+]?[0-9]+)?$"
 #: Every decimal number of 15 digits survives in 64 bits.
 _FEW_DIGITS = r"^-?[0.]{0,50}([0-9]\.?){0,15}$"
+
+
+def spelling_key(label: str) -> str:
+    """What spellings of one label have in common: letters and digits, whatever their case, the
+    blanks and hyphens between them, and the signs around them.
+
+    Examples
+    --------
+    >>> {spelling_key(label) for label in ("Games", "GAMES", " games.", "‘games’")}
+    {'games'}
+    >>> [spelling_key(label) for label in ("Living_room", "living  room", "C++", "?")]
+    ['living room', 'living room', 'c++', '?']
+    """
+    text = " ".join(unicodedata.normalize("NFKC", label).casefold().split())
+    spaced = re.sub(r"(?<=\w)[\s_\-]+(?=\w)", " ", text)
+    return re.sub(r"^[\s'\"‘’“”`*]+|[\s'\"‘’“”`*.,;:!]+$", "", spaced) or text
 
 
 def missing(texts: pa.Array) -> pa.Array:
@@ -94,6 +138,44 @@ def blanked(texts: pa.Array | pa.ChunkedArray, absent: Any) -> pa.Array | pa.Chu
     array.
     """
     return pc.if_else(absent, pa.nulls(len(texts), texts.type), texts)
+
+
+def parse_amounts(texts: pa.Array, decimal: str = ".") -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """Numbers with a unit or currency, and with marks between thousands.
+
+    Parameters
+    ----------
+    texts : pyarrow.Array
+        The texts.
+    decimal : {".", ","}, default="."
+        What stands before decimals; the other one may stand between thousands.
+
+    Returns
+    -------
+    values : ndarray of float
+        NaN where there is none.
+    wrong : ndarray of bool
+        Where the text is neither such a number nor missing.
+    units : list of str
+        The different units, without those that are empty.
+
+    Examples
+    --------
+    >>> values, wrong, units = parse_amounts(pa.array(["1,234 €", "€ 5.50", "7", "NA", "a lot"]))
+    >>> values.tolist(), wrong.tolist(), units
+    ([1234.0, 5.5, 7.0, nan, nan], [False, False, False, False, True], ['€'])
+    """
+    trimmed = pc.utf8_trim_whitespace(texts)
+    found = pc.extract_regex(trimmed, AMOUNT[decimal])
+    number = pc.struct_field(found, "n")
+    plain = pc.replace_substring_regex(number, r"[\s'’_]" if decimal == "." else r"[\s'’_.]", "")
+    plain = pc.replace_substring(plain, ",", "" if decimal == "." else ".")
+    good = ~flags(found.is_null())
+    units = pc.binary_join_element_wise(
+        pc.struct_field(found, "before"), pc.struct_field(found, "after"), pa.scalar("", texts.type)
+    )
+    different = [unit for unit in pc.unique(pc.drop_null(units)).to_pylist() if unit]
+    return _floats(plain), ~(good | flags(missing(texts))), different
 
 
 def canonical(texts: pa.Array, decimal: str = ".") -> pa.Array:

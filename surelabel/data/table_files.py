@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import bz2
 import codecs
+import glob
 import gzip
 import io
 import json
 import lzma
 import mmap
 import os
+import sys
 import warnings
+import zipfile
 import zlib
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -38,13 +41,15 @@ from ._delimited import (
 from ._delimited import column_slices as column_slices  # these three for the layers above, too
 from ._delimited import combined as combined
 from ._delimited import write_delimited as write_delimited
-from ._json_lines import read_json_lines
-from .sizes import no_memory, unpacked
+from ._json_lines import json_rows, read_json
+from ._json_lines import rows_to_table as rows_to_table
+from ._workbook import read_workbook, write_workbook
+from .sizes import limit, no_memory, too_large, unpacked
 from .spelling import typed
 
 TEXT_FORMS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
-JSON_FORMS = (".jsonl", ".ndjson")
-BINARY_FORMS = (".parquet", ".feather", ".arrow")
+JSON_FORMS = (".json", ".jsonl", ".ndjson", ".jsonlines")
+BINARY_FORMS = (".parquet", ".feather", ".arrow", ".xlsx")
 FORMS = (*TEXT_FORMS, *JSON_FORMS, *BINARY_FORMS)
 COMPRESSIONS: dict[str, Callable[..., Any]] = {
     ".gz": gzip.open,
@@ -56,14 +61,15 @@ COMPRESSIONS: dict[str, Callable[..., Any]] = {
         else pa.CompressedOutputStream(_KeptOpen(file), "zstd")
     ),
 }
+ZIP = ".zip"
+#: Files of an archive that are read at most.
+MOST_ENTRIES = 1000
 #: First bytes of files that people take for text tables, and what to do with them.
 SIGNATURES = {
     b"PAR1": "this is a Parquet file; name it .parquet",
     b"ARROW1": "this is an Arrow file; name it .arrow",
-    b"PK\x03\x04": (
-        "this is an Excel workbook or another zip archive; save the table as CSV (UTF-8) or Parquet"
-    ),
-    b"\xd0\xcf\x11\xe0": "this is an old Excel workbook; save the table as CSV (UTF-8) or Parquet",
+    b"PK\x03\x04": "this is an Excel workbook or a zip archive; name it .xlsx or .zip",
+    b"\xd0\xcf\x11\xe0": "this is an old Excel workbook; save it as .xlsx",
     b"\x1f\x8b": "this is compressed by gzip; name it .csv.gz",
     b"BZh": "this is compressed by bzip2; name it .csv.bz2",
     b"\xfd7zXZ": "this is compressed by xz; name it .csv.xz",
@@ -77,7 +83,8 @@ BOMS = {
 }
 #: Text encodings of Python's own, for words in names and programs.
 NOT_OF_FILES = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
-SOURCE = b"surelabel.source"
+SOURCE, FORM = b"surelabel.source", b"surelabel.form"
+STANDARD_INPUT = "standard input"
 
 
 # -------------------------------------------------------------------- names of things, for messages
@@ -135,8 +142,9 @@ def read_table(
     delimiter: str | None = None,
     encoding: str | None = None,
     decimal: str | None = None,
+    sheet: str | None = None,
 ) -> pa.Table:
-    """Read a table from a file: CSV, TSV, JSON lines (also compressed), Parquet, Feather or Arrow.
+    """Read a table from a file: CSV, TSV, JSON (also compressed), Excel, Parquet, Feather or Arrow.
 
     The cells of delimited text stay text, as they are written; those without text and quotation
     marks are missing.
@@ -144,8 +152,11 @@ def read_table(
     Parameters
     ----------
     path : path-like
-        Its ending says what it is: ``.csv``, ``.tsv``, ``.txt``, ``.jsonl``, ``.ndjson`` (each also
-        with ``.gz``, ``.bz2``, ``.xz``, ``.zst``), ``.parquet``, ``.feather``, ``.arrow``.
+        Its ending says what it is: ``.csv``, ``.tsv``, ``.txt``, ``.json``, ``.jsonl``,
+        ``.ndjson``, ``.jsonlines`` (each also with ``.gz``, ``.bz2``, ``.xz``, ``.zst``),
+        ``.xlsx``, ``.parquet``, ``.feather``, ``.arrow``, or ``.zip`` of one of these. A pattern
+        such as ``"part-*.csv"`` is all these files, one below the other in the order of their
+        names; ``"-"`` is standard input, whose content says what it is.
     delimiter : str, default=None
         By default found: comma, semicolon, tab or ``|``.
     encoding : str, default=None
@@ -153,6 +164,8 @@ def read_table(
     decimal : {".", ","}, default=None
         What stands before the decimals of numbers in delimited text; None for a point, or for what
         a model learned.
+    sheet : str, default=None
+        Which sheet of a workbook; by default the only one.
 
     Returns
     -------
@@ -160,7 +173,7 @@ def read_table(
         It has rows, and columns of different names; row 1 of messages is the first one below the
         header.
     """
-    source, (form, compression) = file_name(path), form_of(path)
+    source = file_name(path)
     delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
     if delimiter is not None and (
         len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0'
@@ -168,17 +181,52 @@ def read_table(
         raise TableError(f"{source}: the delimiter must be one plain character, not {delimiter!r}")
     if decimal not in (None, ".", ","):
         raise TableError(f"{source}: decimals follow a point or a comma, not {decimal!r}")
+
+    def read(name: str) -> pa.Table:
+        return _read_one(name, delimiter, encoding, decimal, sheet)
+
+    files = files_of(source)
+    return read(source) if files == [source] else _one_below_the_other(files, read, source)
+
+
+def files_of(path: str | os.PathLike[str]) -> list[str]:
+    """The files of a path: itself, or those that match if it is a pattern, sorted."""
+    source = file_name(path)
+    if not any(sign in source for sign in "*?[") or os.path.exists(source):
+        return [source]
+    if "\0" in source or not (found := sorted(filter(os.path.isfile, glob.glob(source)))):
+        raise TableError(f"{source}: no file has a name of this pattern")
+    return found
+
+
+def _read_one(
+    source: str,
+    delimiter: str | None,
+    encoding: str | None,
+    decimal: str | None,
+    sheet: str | None,
+) -> pa.Table:
+    form = ""
     try:
-        content = _read_bytes(source, compression)
+        if source == "-":
+            source = STANDARD_INPUT
+            content, form = _standard_input()
+        else:
+            form, compression = form_of(source, reading=True)
+            content = _read_bytes(source, compression)
+            if compression == ZIP:
+                content, form = _unzipped(content, source)
+        if sheet is not None and form != ".xlsx":
+            raise TableError(f"{source}: only workbooks (.xlsx) have sheets; leave the sheet out")
         if form in BINARY_FORMS:
-            table = _read_binary(content, source, form)
+            table = _read_binary(content, source, form, sheet)
         else:
             content = _as_utf8(content, source, encoding)
             if form in JSON_FORMS:
-                table = read_json_lines(content, source)
+                table = read_json(content, source)
             else:
                 table = read_delimited(content, source, delimiter=delimiter, decimal=decimal)
-        return _checked(table, source)
+        return _checked(table, source, form)
     except MemoryError:  # Arrow's, too
         raise no_memory(source) from None
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
@@ -187,29 +235,177 @@ def read_table(
         ) from None
 
 
-def form_of(path: str | os.PathLike[str]) -> tuple[str, str]:
-    """The form of a file and its compression, by its endings."""
-    endings = [ending.lower() for ending in Path(file_name(path)).suffixes]
-    compression = endings.pop() if endings and endings[-1] in COMPRESSIONS else ""
-    form = endings[-1] if endings else ""
-    if form not in FORMS or (compression and form in BINARY_FORMS):
-        if form in (".xlsx", ".xls", ".ods"):
-            raise TableError(
-                f"{path}: workbooks are not read; save the table as CSV (UTF-8) or Parquet"
+def read_records(path: str | os.PathLike[str]) -> dict[str, list[dict[str, Any]]]:
+    """The objects of JSON files, or the rows of other tables, by the names of the files.
+
+    Parameters
+    ----------
+    path : path-like
+        A file, a pattern, or a zip archive of several files.
+
+    Returns
+    -------
+    dict of str to list of dict
+        The name without its folder and endings; for a single file, too.
+    """
+    found: dict[str, list[dict[str, Any]]] = {}
+    for source in files_of(path):
+        try:
+            form, compression = form_of(source, reading=True)
+            content = _read_bytes(source, compression)
+            files = (
+                _all_unzipped(content, source)
+                if compression == ZIP
+                else {Path(source).name: (content, form)}
             )
+            for name, (part, form) in files.items():
+                if form in JSON_FORMS:
+                    text = _as_utf8(part, source, None)
+                    rows = [row for piece in json_rows(text, source) for row in piece]
+                else:
+                    rows = read_table(source).to_pylist()
+                found[name.partition(".")[0]] = rows
+        except MemoryError:
+            raise no_memory(source) from None
+    return found
+
+
+def _one_below_the_other(
+    files: list[str], read: Callable[[str], pa.Table], pattern: str
+) -> pa.Table:
+    """The rows of several files; they have the same columns, in any order."""
+    tables: list[pa.Table] = []
+    for name in files:
+        table = read(name)
+        first = tables[0] if tables else table
+        if set(first.column_names) != set(table.column_names):
+            other = min(set(first.column_names) ^ set(table.column_names))
+            has, lacks = (name, files[0]) if other in table.column_names else (files[0], name)
+            raise TableError(
+                f"{pattern}: {has} has a column {other!r}, and {lacks} has none; read files of the "
+                "same columns together"
+            )
+        tables.append(table.select(first.column_names))
+    fields = []
+    for i, field in enumerate(tables[0].schema):
+        kinds = [pa.schema([(field.name, table.schema[i].type)]) for table in tables]
+        try:
+            kind = pa.unify_schemas(kinds, promote_options="permissive")[0].type
+        except pa.ArrowException:
+            other = next(k for k in range(len(files)) if kinds[k] != kinds[0])
+            raise TableError(
+                f"{pattern}: column {field.name!r} holds {in_words(field.type)} in {files[0]} and "
+                f"{in_words(tables[other].schema[i].type)} in {files[other]}; use one type"
+            ) from None
+        fields.append(pa.field(field.name, kind, metadata=field.metadata))
+    schema = pa.schema(fields, tables[0].schema.metadata)
+    joined = pa.concat_tables(
+        [table.replace_schema_metadata(schema.metadata).cast(schema) for table in tables]
+    )
+    form = (schema.metadata or {}).get(FORM, b"").decode()
+    return _checked(joined, pattern, form)
+
+
+def form_of(path: str | os.PathLike[str], *, reading: bool = False) -> tuple[str, str]:
+    """The form of a file and its compression, by its endings; for reading, the form of what is in
+    a zip archive need not be known.
+    """
+    endings = [ending.lower() for ending in Path(file_name(path)).suffixes]
+    packed = (*COMPRESSIONS, ZIP)
+    compression = endings.pop() if endings and endings[-1] in packed else ""
+    form = endings[-1] if endings else ""
+    if compression == ZIP and reading:
+        return "", ZIP
+    if compression == ZIP and form not in FORMS:
+        raise TableError(f"{path}: say what is in the archive: name it .csv.zip, for example")
+    if form not in FORMS or (compression and form in BINARY_FORMS):
+        if form in (".xls", ".ods", ".xlsb", ".xlsm"):
+            raise TableError(f"{path}: {form} files are not read; save the workbook as .xlsx")
         raise TableError(
             f"{path}: tables are files ending in {', '.join(FORMS)} (text also with "
-            f"{', '.join(COMPRESSIONS)}), not in "
+            f"{', '.join(packed)}), not in "
             f"{form + compression or 'nothing'!r}"
         )
     return form, compression
+
+
+def _standard_input() -> tuple[Content, str]:
+    """All of standard input, unpacked, and what it is."""
+    if sys.stdin is None or sys.stdin.isatty():
+        raise TableError(
+            f"{STANDARD_INPUT}: there is nothing to read; send a table through a pipe, or name a "
+            "file"
+        )
+    content: Content = unpacked(sys.stdin.buffer, STANDARD_INPUT, TableError)
+    packed = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
+    for start, compression in packed.items():
+        if content[: len(start)] == start:
+            content = _unpacked(io.BytesIO(content[:]), STANDARD_INPUT, compression)
+            break
+    if content[:4] == b"PK\x03\x04":
+        if b"[Content_Types].xml" in content[:]:
+            return content, ".xlsx"
+        return _unzipped(content, STANDARD_INPUT)
+    for start, form in (
+        (b"PAR1", ".parquet"),
+        (b"ARROW1", ".arrow"),
+        (b"\xff\xff\xff\xff", ".arrow"),
+    ):
+        if content[: len(start)] == start:
+            return content, form
+    return content, ".json" if content[:1000].lstrip()[:1] in (b"{", b"[") else ".csv"
+
+
+def _unzipped(content: Content, source: str) -> tuple[bytes, str]:
+    """The only table of a zip archive, and its form."""
+    files = _all_unzipped(content, source)
+    if len(files) != 1:
+        raise TableError(
+            f"{source}: the archive holds {first_few(files) or 'nothing'}, where one table is "
+            "expected; unpack it, and name the table"
+        )
+    return next(iter(files.values()))
+
+
+def _all_unzipped(content: Content, source: str) -> dict[str, tuple[bytes, str]]:
+    """The tables of a zip archive, and their forms."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content[:])) as archive:
+            names = [
+                entry.filename
+                for entry in archive.infolist()
+                if not entry.is_dir()
+                and not entry.filename.startswith("__MACOSX/")
+                and not Path(entry.filename).name.startswith(".")
+            ]
+            if len(names) > MOST_ENTRIES:
+                raise TableError(f"{source}: the archive holds {len(names):,} files; unpack it")
+            found, left = {}, limit()
+            for name in names:
+                form, compression = form_of(name, reading=True)
+                if compression:
+                    raise TableError(
+                        f"{source}: what is in the archive is compressed again; unpack it"
+                    )
+                with archive.open(name) as stream:
+                    found[name] = unpacked(stream, source, TableError), form
+                left -= len(found[name][0])
+                if left < 0:
+                    raise too_large(source, TableError)
+            return {Path(name).name: part for name, part in found.items()}
+    except (SurelabelError, MemoryError):
+        raise
+    except (RuntimeError, NotImplementedError) as error:  # a password, or a rare compression
+        raise TableError(f"{source}: the archive cannot be unpacked ({error})") from None
+    except Exception as error:  # zipfile has many errors for what is damaged
+        raise TableError(f"{source}: the archive is damaged ({_first_line(error)})") from None
 
 
 def _read_bytes(source: str, compression: str) -> Content:
     """All bytes of a text file: mapped into memory, not copied, where they are not compressed."""
     try:
         with open(source, "rb") as file:
-            if compression:
+            if compression in COMPRESSIONS:
                 return _unpacked(file, source, compression)
             regular = os.fstat(file.fileno()).st_size
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if regular else file.read()
@@ -303,9 +499,11 @@ def _check_utf8(content: Content, source: str) -> None:
             ) from None
 
 
-def _read_binary(content: Content, source: str, form: str) -> pa.Table:
+def _read_binary(content: Content, source: str, form: str, sheet: str | None) -> pa.Table:
     if not len(content):
         raise TableError(f"{source}: the file is empty")
+    if form == ".xlsx":
+        return read_workbook(content, source, sheet)
     file = pa.BufferReader(pa.py_buffer(content))
     if form == ".parquet":
         with pq.ParquetFile(file) as parquet:
@@ -317,7 +515,7 @@ def _read_binary(content: Content, source: str, form: str) -> pa.Table:
         return pa.ipc.open_stream(file).read_all()
 
 
-def _checked(table: pa.Table, source: str) -> pa.Table:
+def _checked(table: pa.Table, source: str, form: str = "") -> pa.Table:
     """The table with its name, in plain types; refused without rows and with two columns of one
     name.
     """
@@ -342,7 +540,8 @@ def _checked(table: pa.Table, source: str) -> pa.Table:
             table = table.set_column(i, field.name, table.column(i).cast(plain))
     dialect = (table.schema.metadata or {}).get(DIALECT)
     return table.replace_schema_metadata(
-        {SOURCE: source.encode("utf-8", "surrogatepass")} | ({DIALECT: dialect} if dialect else {})
+        {SOURCE: source.encode("utf-8", "surrogatepass"), FORM: form.encode()}
+        | ({DIALECT: dialect} if dialect else {})
     )
 
 
@@ -435,10 +634,7 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
     if form not in TEXT_FORMS:
         table = _with_types(table, dates=form in BINARY_FORMS)
     try:
-        with (
-            replacing(path) as file,
-            COMPRESSIONS[compression](file, "wb") if compression else nullcontext(file) as stream,
-        ):
+        with replacing(path) as file, _packing(file, Path(file_name(path)), compression) as stream:
             if form in TEXT_FORMS:
                 write_delimited(table, stream, dialect_for(table, form))
             else:
@@ -457,10 +653,28 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
         ) from None
 
 
+@contextmanager
+def _packing(file: BinaryIO, path: Path, compression: str) -> Iterator[Any]:
+    """What to write to, so that the file is compressed."""
+    if compression == ZIP:
+        entry = zipfile.ZipInfo(path.stem)  # of a fixed date: equal tables are equal bytes
+        entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+        with (
+            zipfile.ZipFile(file, "w") as archive,
+            archive.open(entry, "w", force_zip64=True) as stream,
+        ):
+            yield stream
+    elif compression:
+        with COMPRESSIONS[compression](file, "wb") as stream:
+            yield stream
+    else:
+        yield file
+
+
 def dialect_for(table: pa.Table, form: str) -> Dialect:
     """How a table is written as text: as it was, if it was read from text of this form."""
     dialect = dialect_of(table)
-    if dialect is not None and form_of(source_of(table))[0] == form:
+    if dialect is not None and table.schema.metadata.get(FORM, b"").decode() == form:
         return dialect
     return Dialect(TEXT_FORMS[form])
 
@@ -478,7 +692,7 @@ def _with_types(table: pa.Table, *, dates: bool) -> pa.Table:
     metadata = {
         key: value
         for key, value in (table.schema.metadata or {}).items()
-        if key not in (SOURCE, DIALECT)
+        if key not in (SOURCE, FORM, DIALECT)
     }
     return pa.table(columns, schema=pa.schema(fields, metadata))
 
@@ -486,16 +700,22 @@ def _with_types(table: pa.Table, *, dates: bool) -> pa.Table:
 def _write(table: pa.Table, file: BinaryIO, form: str) -> None:
     if form == ".parquet":
         pq.write_table(table, file)
+    elif form == ".xlsx":
+        write_workbook(table, file)
     elif form in BINARY_FORMS:
         with pa.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table)
     else:
+        before, between, after = ("[\n", ",\n", "\n]\n") if form == ".json" else ("", "\n", "\n")
         for batch in table.to_batches(max_chunksize=1 << 14):
             lines = (
                 json.dumps(_without_nan(row), ensure_ascii=False, default=_as_json)
                 for row in batch.to_pylist()
             )
-            file.write("".join(f"{line}\n" for line in lines).encode())
+            if batch.num_rows:
+                file.write((before + between.join(lines)).encode())
+                before = between
+        file.write(after.encode())
         if lost := sum(_infinities(column) for column in table.columns):
             warnings.warn(
                 f"{lost} infinite number(s) became null: JSON has no form for them; use .parquet",

@@ -17,12 +17,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.preprocessing import normalize
 
-from ..data.spelling import blanked, canonical, flags, missing, parse_numbers
+from ..data.spelling import blanked, canonical, flags, missing, parse_amounts, parse_numbers
 from ..data.table_files import column_slices, combined, in_words, is_list, is_text, source_of
-from ..exceptions import TableError
+from ..exceptions import TableError, first_few
+from ._pictures import ImageColumn
+from ._times import TimeColumn
 
-Kind = Literal["number", "category", "text", "vector"]
+Kind = Literal["number", "category", "text", "vector", "time", "image"]
 
 #: Categories beyond these are one: "another".
 MOST_CATEGORIES = 50
@@ -59,6 +62,10 @@ class Reader:
         """The type of a column."""
         return self._columns[name].type
 
+    def column(self, name: str) -> pa.ChunkedArray:
+        """A column as it is."""
+        return self._columns[name]
+
     def is_known(self, name: str) -> bool:
         """Whether a column holds anything."""
         return bool(self._columns[name].null_count < self.n_rows)
@@ -83,11 +90,19 @@ class Reader:
         """Columns to read together."""
         return column_slices(len(names), self.n_rows)
 
-    def numbers(self, names: Sequence[str], truth: np.ndarray | None = None) -> np.ndarray:
+    def numbers(
+        self,
+        names: Sequence[str],
+        truth: np.ndarray | None = None,
+        units: Sequence[str] | None = None,
+    ) -> np.ndarray:
         """Numbers, one row for each column, NaN where missing; ``truth`` says which columns may
-        hold "true" and "false" for 1 and 0.
+        hold "true" and "false" for 1 and 0, and ``units`` what may stand beside numbers.
         """
         values, wrong = self.parsed(names, truth)
+        for i, unit in enumerate(units or ()):
+            if unit and wrong[i].any():
+                values[i], wrong[i], _ = self.amounts(names[i])
         for bad, problem in (
             (wrong, "where a number is needed; correct or empty the cell"),
             (np.abs(values) > HUGE, "cannot be used; empty the cell, or correct the number"),
@@ -102,6 +117,10 @@ class Reader:
                     f"{cell!r} {problem}{more}"
                 )
         return values
+
+    def amounts(self, name: str) -> tuple[np.ndarray, np.ndarray, list[str]]:
+        """Numbers with units, where there is something else, and the units."""
+        return parse_amounts(combined(self._columns[name]), self.decimal)
 
     def parsed(
         self, names: Sequence[str], truth: np.ndarray | None = None
@@ -152,7 +171,7 @@ class Reader:
 
 def is_plain(kind: pa.DataType) -> bool:
     """Whether a column holds numbers or truth values."""
-    return is_number(kind) or pa.types.is_boolean(kind)
+    return is_number(kind) or bool(pa.types.is_boolean(kind))
 
 
 def is_number(kind: pa.DataType) -> bool:
@@ -163,13 +182,15 @@ def is_number(kind: pa.DataType) -> bool:
 
 
 def _values(column: pa.ChunkedArray, name: str, source: str) -> np.ndarray:
-    if not is_plain(column.type):
+    if not (is_plain(column.type) or pa.types.is_duration(column.type)):
         raise TableError(
             f"{source}: column {name!r} holds {in_words(column.type)}, not numbers; leave the "
             "column out"
         )
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
+    elif pa.types.is_duration(column.type):
+        column = column.cast(pa.int64())
     return np.asarray(pc.fill_null(column.cast(pa.float64(), safe=False), np.nan).to_numpy())
 
 
@@ -246,7 +267,11 @@ class NumberColumns:
     def fit(self, reader: Reader, names: Sequence[str]) -> Self:
         """Learn the median, mean and deviation of each column."""
         self.truth = np.array([pa.types.is_boolean(reader.holds(name)) for name in names], bool)
-        learned = [_moments(reader.numbers(names[part])) for part in reader.column_slices(names)]
+        self.units = [_unit(reader, name) for name in names]
+        learned = [
+            _moments(reader.numbers(names[part], units=self.units[part]))
+            for part in reader.column_slices(names)
+        ]
         self.tells_missing, self.median, self.mean, self.deviation = map(
             np.concatenate, zip(*learned, strict=True)
         )
@@ -264,7 +289,7 @@ class NumberColumns:
     def fill(self, reader: Reader, names: Sequence[str], X: np.ndarray, first: np.ndarray) -> None:
         """Write the columns of X."""
         for part in reader.column_slices(names):
-            values = reader.numbers(names[part], self.truth[part])
+            values = reader.numbers(names[part], self.truth[part], self.units[part])
             absent, tells = np.isnan(values), self.tells_missing[part]
             for column, median in zip(values, self.median[part], strict=True):
                 column[np.isnan(column)] = median
@@ -272,6 +297,23 @@ class NumberColumns:
             values /= self.deviation[part, None]
             X[:, first[part]] = values.T
             X[:, first[part][tells] + 1] = absent[tells].T
+
+
+def _unit(reader: Reader, name: str) -> str:
+    """What stands beside the numbers of a column, a blank where that is marks between thousands
+    only; nothing for plain numbers.
+    """
+    if not is_text(reader.holds(name)) or not reader.parsed([name])[1].any():
+        return ""
+    _, wrong, units = reader.amounts(name)
+    if wrong.any():
+        return ""
+    if len(units) > 1:
+        raise TableError(
+            f"{reader.source}: column {name!r} holds numbers of different units "
+            f"({first_few(units)}); use one"
+        )
+    return units[0] if units else " "
 
 
 def _moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -341,8 +383,10 @@ class CategoryColumn:
 
 
 class TextColumn:
-    """TF-IDF of words (of one and two letters in scripts without blanks), reduced to the directions
-    of most variance.
+    """TF-IDF of two to four letters within words (of one and two in scripts without blanks).
+
+    It is reduced to the directions of most variance and scaled to one length: else a text of rare
+    words is near the middle, and near to all others.
     """
 
     def fit(self, reader: Reader, names: Sequence[str]) -> Self:
@@ -354,7 +398,7 @@ class TextColumn:
         self.by_letters = unspaced > 0.5
         try:
             vectorizer = self._vectorizer(
-                min_df=2 if len(texts) >= 1000 else 1, max_features=MOST_WORDS
+                min_df=2 if len(texts) >= 100 else 1, max_features=MOST_WORDS
             )
             weights = vectorizer.fit_transform(pc.fill_null(texts, "").to_pylist())
         except ValueError:  # no word in any text: a column of zeros
@@ -366,12 +410,13 @@ class TextColumn:
             self.directions = TruncatedSVD(size, random_state=0).fit(weights).components_.T
         else:
             self.directions = np.eye(size, dtype=np.float32)
-        self.mean = np.asarray(weights.mean(axis=0)).ravel() @ self.directions
+        self.mean = normalize(weights @ self.directions, copy=False).mean(axis=0)
         return self
 
     def _vectorizer(self, **options: object) -> TfidfVectorizer:
-        letters = {"analyzer": "char", "ngram_range": (1, 2)} if self.by_letters else {}
-        return TfidfVectorizer(sublinear_tf=True, dtype=np.float32, **letters, **options)
+        letters = ("char", (1, 2)) if self.by_letters else ("char_wb", (2, 4))
+        options |= dict(zip(("analyzer", "ngram_range"), letters, strict=True))
+        return TfidfVectorizer(sublinear_tf=True, dtype=np.float32, **options)
 
     @property
     def widths(self) -> list[int]:
@@ -390,7 +435,8 @@ class TextColumn:
         vectorizer.idf_ = self.idf
         for start in range(0, len(column), BATCH):
             texts = pc.fill_null(column.slice(start, BATCH), "").to_pylist()
-            out[start : start + BATCH] = vectorizer.transform(texts) @ self.directions - self.mean
+            found = normalize(vectorizer.transform(texts) @ self.directions, copy=False)
+            out[start : start + BATCH] = found - self.mean
 
 
 class VectorColumn:
@@ -440,4 +486,6 @@ ENCODERS: dict[Kind, Any] = {
     "category": CategoryColumn,
     "text": TextColumn,
     "vector": VectorColumn,
+    "time": TimeColumn,
+    "image": ImageColumn,
 }

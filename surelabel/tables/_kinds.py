@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..data.spelling import NAME_LIKE, NUMBER, blanked, missing
+from ..data.spelling import AMOUNT, NAME_LIKE, NUMBER, blanked, missing, parse_amounts
 from ..data.table_files import decimal_of, in_words, is_list, is_text
 from ..exceptions import TableError
 from ._columns import UNSPACED, Kind, Reader, is_number, is_plain
+from ._pictures import ENDINGS, are_images
+from ._times import find_order, is_time
 
 #: Texts of which a column has no more different ones are categories.
 FEW = 50
 #: Texts that are looked at to see what a column holds.
 LOOKED_AT = 1000
+#: Why images are not learned from where there are vectors: these are mostly made of them.
+BESIDE = "it holds images beside vectors; --images learns from them, too"
+#: Images that are read to see whether they can be.
+TRIED = 3
 VECTOR = r"^\[[-+0-9.eE,\s]*\]$"
-DATE = r"^([0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}.*)?|[0-9]{1,2}:[0-9]{2}(:[0-9.]+)?)$"
+DATE = (
+    r"^(([0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{4})"
+    r"([T ][0-9]{1,2}:[0-9]{2}.*)?|[0-9]{1,2}:[0-9]{2}(:[0-9.]+)?)$"
+)
+#: Names of things: a number behind letters, or long ones of both; and names of columns that hold
+#: such names.
+CODE = r"^([\p{L}]{1,6}[-_#]?[0-9]{2,}|(?i:[0-9a-f]{8,}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]+))$"
+ID_NAME = re.compile(r"(?i:(^|[_\W])(id|uuid|guid|key|index|nr|no))$|[a-z]I[Dd]$")
+#: What numbers with units are called.
+AMOUNTS = "numbers with units or marks between thousands"
 #: Numbers with another decimal mark than the one said.
 FOREIGN = {
     ".": (r"^[-+]?[0-9]+,[0-9]+$", "comma", ","),
@@ -48,17 +64,21 @@ def column_kinds(table: pa.Table, names: Sequence[str]) -> list[Found]:
     plain = []
     for name in names:
         held = reader.holds(name)
-        if is_text(held) or is_plain(held):
+        if is_text(held) or is_plain(held) or pa.types.is_duration(held):
             plain.append(name)
         elif is_list(held) and is_number(held.value_type):
             found[name] = ("vector", "") if reader.is_known(name) else (None, "it is empty")
         elif not reader.is_known(name):
             found[name] = (None, "it is empty")
+        elif is_time(held):
+            once = len(pc.unique(reader.column(name))) == 1
+            found[name] = (None, "it has one value only") if once else ("time", "")
         else:
-            what = "dates or times" if pa.types.is_temporal(held) else in_words(held)
-            found[name] = (None, f"it holds {what}")
+            found[name] = (None, f"it holds {in_words(held)}")
     for part in reader.column_slices(plain):
         found |= _plain_kinds(reader, plain[part])
+    if any(kind == "vector" for kind, _ in found.values()):
+        found |= {name: (None, BESIDE) for name, (kind, _) in found.items() if kind == "image"}
     return [found[name] for name in names]
 
 
@@ -84,11 +104,17 @@ def _plain_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
             found[name] = (None, "it has one value only")
         elif counting[i] and reader.n_rows > 2:
             found[name] = (None, "it counts the rows")
+        elif whole[i] and ID_NAME.search(name) and _all_differ(values[i], known[i]):
+            found[name] = (None, "it names the rows: its numbers all differ")
         else:
             # as the same column of a text file, in which True and False are words
             truth = pa.types.is_boolean(reader.holds(name))
             found[name] = ("category" if truth else "number", "")
     return found | (_text_kinds(reader, words) if words else {})
+
+
+def _all_differ(values: np.ndarray, known: np.ndarray) -> bool:
+    return bool(len(np.unique(values[known])) == known.sum() > 2)
 
 
 def _text_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
@@ -114,8 +140,11 @@ def _text_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
         return mean(pc.match_substring_regex(looked_at, pattern))
 
     foreign, mark, sign = FOREIGN[reader.decimal]
-    of_foreign, of_vectors, of_dates, of_numbers, of_unspaced = map(
-        share, (foreign, VECTOR, DATE, NUMBER[reader.decimal], UNSPACED)
+    of_foreign, of_vectors, of_dates, of_numbers = map(
+        share, (foreign, VECTOR, DATE, NUMBER[reader.decimal])
+    )
+    of_unspaced, of_amounts, of_codes, of_images = map(
+        share, (UNSPACED, AMOUNT[reader.decimal], CODE, ENDINGS)
     )
     n_words = mean(pc.count_substring_regex(looked_at, r"\S+"))
     found: dict[str, Found] = {}
@@ -131,19 +160,37 @@ def _text_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
         elif of_vectors[i] == 1:
             found[name] = "vector", ""
         elif of_dates[i] == 1:
-            found[name] = None, "it holds dates or times"
+            texts_of = looked_at.filter(pa.array(owner == i))
+            found[name] = _time_kind(texts_of)
+        elif of_images[i] == 1 and are_images(
+            looked_at.filter(pa.array(owner == i)).slice(0, TRIED).to_pylist(), reader.source
+        ):
+            found[name] = "image", ""
         elif different[i] <= min(FEW, n_known[i] / 2):
             found[name] = "category", ""
         else:
             if of_numbers[i] > 0.9:
                 _refuse_words(reader, name)
-            if n_words[i] >= 3 or of_unspaced[i] > 0.5:
+            mine = looked_at.filter(pa.array(owner == i))
+            if of_amounts[i] == 1 and len(parse_amounts(mine, reader.decimal)[2]) < 2:
+                cell = mine[0].as_py()
+                found[name] = None, f"it holds {AMOUNTS} ({cell!r}); --number {name} reads them"
+            elif n_words[i] >= 3 or of_unspaced[i] > 0.5:
                 found[name] = "text", ""
+            elif of_codes[i] > 0.9:
+                found[name] = None, "its values look like names of things (identifiers)"
             elif different[i] > 0.9 * n_known[i]:
                 found[name] = None, "nearly all its values differ"
             else:
                 found[name] = "category", ""
     return found
+
+
+def _time_kind(texts: pa.Array) -> Found:
+    """Whether dates or times can be read."""
+    if find_order(texts) is not None:
+        return "time", ""
+    return None, "it holds dates in which day and month could change places, or of different forms"
 
 
 def _refuse_words(reader: Reader, name: str) -> None:

@@ -146,6 +146,7 @@ def choose_labels(
     max_error: float = 0.02,
     random_state: int = 0,
     verbose: bool = False,
+    groups: np.ndarray | None = None,
 ) -> ChosenLabels:
     """Choose a label for every row, and say how sure it is.
 
@@ -168,6 +169,8 @@ def choose_labels(
         Seed.
     verbose : bool, default=False
         Show a progress bar.
+    groups : ndarray of shape (m,), default=None
+        Equal numbers for instances that are equal; by default those of equal rows of X.
 
     Returns
     -------
@@ -176,7 +179,8 @@ def choose_labels(
     X, spec = _check(X, labels, max_error), find_method(method)
     seconds: dict[str, float] = {}
     known, rng = with_gold(labels), np.random.default_rng(random_state)
-    groups = equal_rows(X) if X.shape[1] else np.arange(len(X))
+    if groups is None:
+        groups = equal_rows(X) if X.shape[1] else np.arange(len(X))
     remarks: dict[str, str] = {}
     if labels.votes is not None and has_closed_form(spec):
         method = CROWD

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -20,7 +20,7 @@ from .auditing import Audit, draw_sheet, with_answers
 from .choosing import CERTIFIED, LOOK, PROBABLE, ChosenLabels, choose_labels, rows_to_look_at
 from .comparison import find_method, has_closed_form
 from .encoding import Feature
-from .new_columns import add_columns, check_new_columns, label_column, rounded
+from .new_columns import NEW_COLUMNS, add_columns, check_new_columns, label_column, rounded
 from .overview import ONE_LABEL, Overview, Result, kinds, known, named, parameters, times
 from .reading import Columns, TableRead, as_frame, as_table
 
@@ -50,6 +50,8 @@ class Cleaned(ChosenLabels, Result):
         What the names of the new columns begin with.
     audit : Audit or None
         What checks of rows drawn at random say, where there were any.
+    left_out : dict of str to str
+        Columns that were not learned from because they hold the answer, and how that was seen.
     """
 
     frame: Any
@@ -60,6 +62,7 @@ class Cleaned(ChosenLabels, Result):
     source: str
     prefix: str
     audit: Audit | None
+    left_out: dict[str, str] = field(default_factory=dict)
 
     @property
     def table(self) -> pa.Table:
@@ -160,6 +163,7 @@ class Cleaned(ChosenLabels, Result):
                 for person in self.annotators
             ],
             "features": {feature.name: feature.kind for feature in self.features},
+            "left_out": self.left_out,
             "method": self.method,
             "parameters": self.parameters,
             "solver": getattr(self.classifier, "solver_", None),
@@ -212,6 +216,7 @@ class Cleaned(ChosenLabels, Result):
                     ),
                     ("agree with result", named(agreement) or None),
                     ("learned from", kinds(self.features)),
+                    ("left out", named(self.left_out) or None),
                     ("method", f"{self.method} ({parameters(self.parameters)}{with_solver})"),
                     ("time", times(self.seconds)),
                 ]
@@ -226,20 +231,6 @@ class Cleaned(ChosenLabels, Result):
             if self.labels.votes is None and np.all(self.labels.candidates.sizes == 1)
             else [],
         )
-
-
-NEW_COLUMNS = (
-    "label",
-    "confidence",
-    "margin",
-    "second",
-    "status",
-    "best",
-    "best_confidence",
-    "outside",
-    "duplicate",
-    "look",
-)
 
 
 def clean(
@@ -309,6 +300,7 @@ def clean(
             max_error=max_error,
             random_state=random_state,
             verbose=verbose,
+            groups=read.equal_texts(),
         )
     checked = None
     if audit is not None:
@@ -328,6 +320,7 @@ def clean(
         source=read.source,
         prefix=prefix,
         audit=checked,
+        left_out=read.leaks,
     )
 
 

@@ -6,22 +6,57 @@ from typing import Any, Literal, Unpack
 
 from ..data.forms import to_form
 from ..data.labelling import read_labels
-from ..data.table_files import find_column, to_frame
+from ..data.table_files import file_name, find_column, read_records, to_frame
+from ..exceptions import ParameterError
+from .annotation_tools import TOOLS, read_tool, to_tasks
 from .reading import Columns, as_frame, as_table, column_names, make_labelling
 
-Form = Literal["labels", "lists", "indicator", "votes", "long"]
+Form = Literal[
+    "labels",
+    "lists",
+    "indicator",
+    "votes",
+    "long",
+    "label-studio",
+    "argilla",
+    "doccano",
+    "prodigy",
+]
+Tool = Literal["label-studio", "argilla", "doccano", "prodigy"]
 
 
-def convert(frame: Any, to: Form, **columns: Unpack[Columns]) -> Any:
-    """Write the labels of a table in another form; all other columns stay as they are.
+def convert(
+    frame: Any,
+    to: Form | None = None,
+    *,
+    tool: Tool | None = None,
+    question: str | None = None,
+    shown: str | None = None,
+    prefix: str = "",
+    **columns: Unpack[Columns],
+) -> Any:
+    """Write the labels of a table in another form, all other columns as they are; read the answers
+    of an annotation tool; or make tasks with suggestions for one.
 
     Parameters
     ----------
     frame : data frame, pyarrow.Table or path
         The table.
-    to : {"labels", "lists", "indicator", "votes", "long"}
+    to : {"labels", "lists", "indicator", "votes", "long"} or a tool, default=None
         One text with the separator, or one list per row; one 0/1 column per class; one column per
-        annotator; one row per label (and annotator, if the labels are votes).
+        annotator; one row per label (and annotator, if the labels are votes). Or tasks for
+        "label-studio", "argilla", "doccano" or "prodigy", with the column ``label`` of
+        :func:`clean` or :func:`predict` as the suggestion, the rows to look at first. None is for
+        ``tool`` only: votes where each annotator gave one label at most, else lists.
+    tool : {"label-studio", "argilla", "doccano", "prodigy"}, default=None
+        The frame is the path of an export of this tool (JSON, JSON lines, for Label Studio also
+        JSON-MIN and CSV; a pattern or an archive where each annotator has a file).
+    question : str, default=None
+        The tool's question; needed where an export has several. In tasks, by default "label".
+    shown : str, default=None
+        In tasks, the column that is shown; by default the first of text.
+    prefix : str, default=""
+        In tasks, what the names of the columns of :func:`clean` begin with.
     **columns
         Which columns say what of labels, and which to leave out; see
         :class:`~surelabel.tables.Columns`.
@@ -41,12 +76,23 @@ def convert(frame: Any, to: Form, **columns: Unpack[Columns]) -> Any:
     0     1    1    1
     1     2    0    1
     """
-    frame = as_frame(frame)
-    table = as_table(frame)
     given: dict[str, Any] = dict(columns)
-    for name in column_names(given.pop("exclude", None), table):
+    exclude = given.pop("exclude", None)
+    if tool is not None:
+        source = file_name(frame)
+        table, labelling = read_tool(read_records(source), tool, question, source)
+        frame = table
+    else:
+        frame = as_frame(frame)
+        table, labelling = as_table(frame), None
+    for name in column_names(exclude, table):
         find_column(table, name)
         table = table.drop_columns(name)
-    labelling = make_labelling(table, **given)
-    converted = to_form(read_labels(table, labelling), labelling, to)
-    return to_frame(converted, frame)
+    if to in TOOLS:
+        return to_frame(to_tasks(table, to, question=question, shown=shown, prefix=prefix), frame)
+    if to is None:
+        if labelling is None:
+            raise ParameterError("say which form the labels should have")
+        return table
+    labelling = labelling or make_labelling(table, **given)
+    return to_frame(to_form(read_labels(table, labelling), labelling, to), frame)

@@ -4,12 +4,17 @@ should agree.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..data.candidates import CandidateSets
+from ..data.table_files import decimal_of, is_list
+from ._columns import Reader
+from .encoding import Feature
 
 
 def equal_rows(X: np.ndarray) -> np.ndarray:
@@ -27,6 +32,43 @@ def equal_rows(X: np.ndarray) -> np.ndarray:
     """
     blocks = (X[start : start + 4096] + 0 for start in range(0, len(X), 4096))  # -0.0 + 0 is 0.0
     return _number(row.tobytes() for block in blocks for row in block)
+
+
+def equal_cells(features: Sequence[Feature], table: pa.Table) -> np.ndarray:
+    """Number the groups of rows whose cells are equal: texts are equal if all their letters are.
+
+    Parameters
+    ----------
+    features : sequence of Feature
+        The columns to compare.
+    table : pyarrow.Table
+        The rows.
+
+    Returns
+    -------
+    ndarray of shape (m,)
+        As :func:`equal_rows` gives them.
+    """
+    return equal_rows(_codes(features, table))
+
+
+def _codes(features: Sequence[Feature], table: pa.Table) -> np.ndarray:
+    """Columns as numbers: equal ones for equal values, NaN or -1 for missing ones."""
+    reader = Reader(table, decimal_of(table) or ".")
+    codes = np.empty((table.num_rows, len(features)))
+    places = np.array([i for i, feature in enumerate(features) if feature.kind == "number"], int)
+    names = [features[i].name for i in places]
+    for part in reader.column_slices(names):
+        values, _ = reader.parsed(names[part])
+        codes[:, places[part]] = np.where(np.isnan(values), np.nan, values).T  # one kind of NaN
+    for i, feature in enumerate(features):
+        if feature.kind != "number":
+            if is_list(reader.holds(feature.name)):  # vectors: their text stands for them
+                texts = pa.array([str(value) for value in table[feature.name]])
+            else:
+                texts, _ = reader.texts(feature.name, feature.kind)
+            codes[:, i] = pc.fill_null(texts.dictionary_encode().indices, -1)
+    return codes
 
 
 def conflicts(groups: np.ndarray, candidates: CandidateSets) -> np.ndarray:

@@ -16,6 +16,7 @@ from ..data.table_files import decimal_of, find_column, source_of, suggest
 from ..exceptions import ParameterError, TableError
 from ._columns import ENCODERS, Kind, Reader
 from ._kinds import column_kinds
+from .embedding import EMBEDDED
 
 #: Rows above which X is float32.
 LARGE = 100_000
@@ -31,7 +32,7 @@ class Feature:
     ----------
     name : str
         The column.
-    kind : {"number", "category", "text", "vector"}
+    kind : {"number", "category", "text", "vector", "time", "image"}
         What it is learned from as.
     """
 
@@ -49,6 +50,7 @@ def choose_features(
     features: Sequence[str] | None = None,
     exclude: Collection[str] = (),
     kinds: Mapping[str, Kind] | None = None,
+    asked: Collection[str] | None = None,
     may_be_none: bool = False,
 ) -> list[Feature]:
     """Choose what to learn from: by default all columns that may be informative, but those that
@@ -64,9 +66,12 @@ def choose_features(
         Only these columns, whatever they are.
     exclude : collection of str, default=()
         Not these columns.
-    kinds : mapping of str to {"number", "category", "text", "vector"}, default=None
+    kinds : mapping of str to str, default=None
         Columns that are to be used as something else than what they look like, or although they
         would not be used.
+    asked : collection of str, default=None
+        Those of ``features`` that must be used; others are only used if they can be. By default
+        all.
     may_be_none : bool, default=False
         Whether there need not be any.
 
@@ -84,7 +89,8 @@ def choose_features(
             f"there is no kind of column {wrong[0]!r}; there are {', '.join(get_args(Kind))}"
         )
     labels = set(labelling.columns) if labelling else set()
-    if clash := [name for name in (*(features or ()), *kinds) if name in labels]:
+    asked = set(features or ()) if asked is None else set(asked)
+    if clash := [name for name in (*(features or ()), *kinds) if name in labels & {*asked, *kinds}]:
         raise ParameterError(
             f"{source}: column {clash[0]!r} holds labels or names of rows: it cannot be learned "
             "from"
@@ -94,16 +100,16 @@ def choose_features(
     unsaid = [name for name in names if name not in kinds]
     found = dict(zip(unsaid, column_kinds(table, unsaid), strict=True))
     found |= {name: (kind, "") for name, kind in kinds.items()}
-    useless = [name for name in names if found[name][0] is None]
-    if useless and features is not None:
+    useless = [name for name in names if found[name][0] is None and name in asked]
+    if useless:
         raise TableError(
             f"{source}: column {useless[0]!r} cannot be learned from: {found[useless[0]][1]}"
         )
     chosen = [Feature(name, kind) for name in names if (kind := found[name][0]) is not None]
     if not chosen and not may_be_none:
         raise TableError(
-            f"{source}: no column is left to learn from; the others hold labels, names, dates or "
-            "one value only"
+            f"{source}: no column is left to learn from; the others hold labels, names or one "
+            "value only"
         )
     return chosen
 
@@ -115,8 +121,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     """A table as the matrix X: a scikit-learn transformer, part of the model.
 
     Numbers are standardised, missing ones replaced by the median and told by a column of their own;
-    categories become 0/1 columns; texts become at most 100 directions of their TF-IDF; vectors stay
-    as they are. A text or a vector is scaled so that it varies as much as all numbers and
+    categories become 0/1 columns; dates and times become the days that have passed and points on
+    the circles of year, week and day; texts become at most 100 directions of their TF-IDF; vectors
+    stay as they are. A text or a vector is scaled so that it varies as much as all numbers and
     categories together: no kind drowns the others.
 
     Parameters
@@ -182,6 +189,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         there = set(table.column_names)
         missing = [feature.name for feature in self.features_ if feature.name not in there]
         if missing:
+            column = missing[0].removesuffix(EMBEDDED)
+            if column != missing[0] and column in there:
+                raise TableError(
+                    f"{source_of(table)}: the model learned from vectors of column {column!r}; "
+                    f"say again what makes them (--embed {column}=MODULE:NAME)"
+                )
             raise TableError(
                 f"{source_of(table)}: the model needs a column {missing[0]!r}, which is not there; "
                 f"{suggest(missing[0], table.column_names, 'columns')}"
@@ -208,7 +221,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Scales that let every text and every vector vary as much as all plain columns
         together.
         """
-        plain = np.array([feature.kind in ("number", "category") for feature in self.features_])
+        plain = np.array(
+            [feature.kind not in ("text", "vector", "image") for feature in self.features_], bool
+        )
         if plain.all():
             return np.ones(len(plain))
         every = -(-table.num_rows // WEIGHED)

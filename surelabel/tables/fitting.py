@@ -27,6 +27,7 @@ from .comparison import (
     with_gold,
 )
 from .duplicates import equal_rows
+from .embedding import embed_columns
 from .encoding import Feature, TableEncoder
 from .new_columns import add_columns, check_new_columns, label_column, rounded
 from .overview import Overview, Result, kinds, named, parameters, times
@@ -177,7 +178,7 @@ def fit(
     )
 
 
-def predict(model: Any, frame: Any, *, prefix: str = "") -> Any:
+def predict(model: Any, frame: Any, *, prefix: str = "", embed: Any = None) -> Any:
     """Label the rows of a table.
 
     Parameters
@@ -188,6 +189,8 @@ def predict(model: Any, frame: Any, *, prefix: str = "") -> Any:
         The table; it has the columns that the model learned from, and any others.
     prefix : str, default=""
         What the names of the new columns begin with.
+    embed : mapping of str to callable, transformer or "module:name", default=None
+        The same as in :func:`fit`: model files hold no code.
 
     Returns
     -------
@@ -204,9 +207,10 @@ def predict(model: Any, frame: Any, *, prefix: str = "") -> Any:
     frame = as_frame(frame)
     table = as_table(frame)
     check_new_columns(table, ("label", "confidence", "second"), prefix)
+    embedded, _ = embed_columns(table, embed)
     with _usable():
-        _warn_of_categories(model[0].unknown_categories(table), source_of(table))
-        proba = model.predict_proba(table)
+        _warn_of_categories(model[0].unknown_categories(embedded), source_of(table))
+        proba = model.predict_proba(embedded)
         first, rows = proba.argmax(axis=1), np.arange(len(proba))
         confidence = proba[rows, first]
         proba[rows, first] = -1

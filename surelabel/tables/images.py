@@ -42,7 +42,7 @@ class Images:
         """
         if not name:
             return None
-        path = self._inside(name)
+        path = self.inside(name)
         small = _reduce(path, edge) if path else None
         if small is None or len(small) > self.room:
             self.left_out += 1
@@ -50,7 +50,7 @@ class Images:
         self.room -= len(small)
         return small
 
-    def _inside(self, name: str) -> Path | None:
+    def inside(self, name: str) -> Path | None:
         """The file of this name, if it is one and lies in the folder, also when links are
         followed.
         """
@@ -70,9 +70,8 @@ class Images:
         return path if readable else None
 
 
-@lru_cache(maxsize=1024)
-def _reduce(path: Path, edge: int) -> str | None:
-    """Decode, turn upright, shrink and encode anew: nothing but pixels gets through."""
+def open_image(path: Path, edge: int) -> Image.Image | None:
+    """An image, turned upright, shrunk and on white; None if it cannot be read or is too large."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # on damaged metadata
@@ -92,6 +91,15 @@ def _reduce(path: Path, edge: int) -> str | None:
         return None
     paper = Image.new("RGB", picture.size, "white")
     paper.paste(picture, mask=picture)
+    return paper
+
+
+@lru_cache(maxsize=1024)
+def _reduce(path: Path, edge: int) -> str | None:
+    """Decode and encode anew: nothing but pixels gets through."""
+    paper = open_image(path, edge)
+    if paper is None:
+        return None
     data = io.BytesIO()
     paper.save(data, "JPEG", quality=80)
     return f"data:image/jpeg;base64,{base64.b64encode(data.getvalue()).decode()}"

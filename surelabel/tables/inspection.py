@@ -11,18 +11,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..data.candidates import CandidateSets, CandidateSummary
-from ..data.labelling import Labels
+from ..data.labelling import Labels, SeveralLabels, Spellings
 from ..data.spelling import flags
-from ..data.table_files import decimal_of, is_list
+from ..data.table_files import decimal_of
 from ..exceptions import TableError, first_few
 from ..text import count, percent
 from ._columns import HUGE, Reader
-from ._kinds import column_kinds
+from ._kinds import AMOUNTS, BESIDE, column_kinds
 from .annotators import krippendorff_alpha
-from .duplicates import conflicts, equal_rows
+from .duplicates import conflicts, equal_cells
 from .encoding import Feature
 from .overview import LISTED, ONE_LABEL, Listing, Overview, Result, kinds, known, named
-from .reading import Columns, TableRead
+from .reading import Columns, TableRead, leak_sentence
 
 #: A class in fewer rows than this is rare; a column with less than this share of values is mostly
 #: missing.
@@ -42,7 +42,8 @@ class Problem:
     kind : str
         A short name that scripts can rely on: "unlabelled", "gold outside", "duplicates", "unused
         class", "rare class", "never alone", "never apart", "always agrees", "never agrees", "always
-        the same", "doubtful name", "constant column", "missing values", "no number", "no vector".
+        the same", "doubtful name", "spellings", "several labels", "leak", "numbers in text",
+        "constant column", "missing values", "no number", "no vector".
     message : str
         One sentence: what was found, where, and what it means.
     rows : ndarray of int
@@ -256,8 +257,17 @@ def inspect(frame: Any, **columns: Unpack[Columns]) -> Inspection:
         excluded = set(read.excluded)
         unasked = [name for name in left if name not in excluded]
         found = column_kinds(read.table, unasked)
-        unused |= {name: reason for name, (_, reason) in zip(unasked, found, strict=True)}
-    return replace(inspect_labels(read.labels, read.features, read.table), unused=unused)
+        unused |= {name: reason or BESIDE for name, (_, reason) in zip(unasked, found, strict=True)}
+    inspection = inspect_labels(read.labels, read.features, read.embedded)
+    nothing = np.empty(0, np.int64)
+    leaks = [Problem("leak", leak_sentence(*leak), nothing) for leak in read.leaks.items()]
+    hints = [
+        Problem("numbers in text", f"column {name!r} is not learned from: {reason}", nothing)
+        for name, reason in unused.items()
+        if AMOUNTS in reason and name not in read.leaks
+    ]
+    problems = [*leaks, *hints, *inspection.problems]
+    return replace(inspection, unused=unused | read.leaks, problems=problems)
 
 
 def inspect_labels(labels: Labels, features: Sequence[Feature], table: pa.Table) -> Inspection:
@@ -363,7 +373,7 @@ def _row_problems(
             lacking,
         )
     group = (
-        conflicts(equal_rows(_codes(features, table)), labels.candidates)
+        conflicts(equal_cells(features, table), labels.candidates)
         if features
         else np.full(table.num_rows, -1)
     )
@@ -375,25 +385,6 @@ def _row_problems(
             f"candidates ({_rows(rows)})",
             rows,
         )
-
-
-def _codes(features: Sequence[Feature], table: pa.Table) -> np.ndarray:
-    """Columns as numbers: equal ones for equal values, NaN or -1 for missing ones."""
-    reader = Reader(table, decimal_of(table) or ".")
-    codes = np.empty((table.num_rows, len(features)))
-    places = np.array([i for i, feature in enumerate(features) if feature.kind == "number"], int)
-    names = [features[i].name for i in places]
-    for part in reader.column_slices(names):
-        values, _ = reader.parsed(names[part])
-        codes[:, places[part]] = np.where(np.isnan(values), np.nan, values).T  # one kind of NaN
-    for i, feature in enumerate(features):
-        if feature.kind != "number":
-            if is_list(reader.holds(feature.name)):  # vectors: their text stands for them
-                texts = pa.array([str(value) for value in table[feature.name]])
-            else:
-                texts, _ = reader.texts(feature.name, feature.kind)
-            codes[:, i] = pc.fill_null(texts.dictionary_encode().indices, -1)
-    return codes
 
 
 def _class_problems(candidates: CandidateSets, summary: CandidateSummary) -> Iterator[Problem]:
@@ -473,8 +464,9 @@ def _annotator_problems(labels: Labels) -> Iterator[Problem]:
 
 
 def _name_problems(labels: Labels) -> Iterator[Problem]:
+    kinds = {Spellings: "spellings", SeveralLabels: "several labels"}
     for name in labels.doubtful:
-        yield Problem("doubtful name", f"{name}", name.rows)
+        yield Problem(kinds.get(type(name), "doubtful name"), f"{name}", name.rows)
 
 
 def _column_problems(features: Sequence[Feature], table: pa.Table) -> Iterator[Problem]:

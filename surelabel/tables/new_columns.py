@@ -12,6 +12,23 @@ from ..exceptions import ParameterError, TableError, shown
 
 #: Decimals of confidences.
 DECIMALS = 4
+#: What ``clean`` adds; ``predict`` adds some of these.
+NEW_COLUMNS = (
+    "label",
+    "confidence",
+    "margin",
+    "second",
+    "status",
+    "best",
+    "best_confidence",
+    "outside",
+    "duplicate",
+    "look",
+)
+#: The values of ``status``.
+STATUSES = ("certified", "probable", "look")
+#: Key of a column that we added, in files that have types: it is not learned from later.
+ADDED = b"surelabel.added"
 
 
 def check_new_columns(table: pa.Table, names: Sequence[str], prefix: str) -> None:
@@ -29,7 +46,8 @@ def check_new_columns(table: pa.Table, names: Sequence[str], prefix: str) -> Non
 def add_columns(table: pa.Table, columns: Mapping[str, pa.Array], prefix: str) -> pa.Table:
     """The table with these columns after its own."""
     for name, column in columns.items():
-        table = table.append_column(prefix + name, column)
+        field = pa.field(prefix + name, column.type, metadata={ADDED: name.encode()})
+        table = table.append_column(field, column)
     return table
 
 

@@ -41,7 +41,8 @@ def write_page(
     for column in filter(None, (text, image)):
         find_column(cleaned.table, column)
     if text is None:
-        text = next((feature.name for feature in cleaned.features if feature.kind == "text"), None)
+        text = _first(cleaned, "text")
+    image = image or _first(cleaned, "image")
     if folder is None and os.path.isfile(cleaned.source):
         folder = Path(cleaned.source).resolve().parent
     found = rows_to_look_at(cleaned)
@@ -205,3 +206,8 @@ def _how_it_was_done(cleaned: Cleaned) -> list[tuple[str, str]]:
         ),
         ("Version", f"surelabel {version('surelabel')}"),
     ]
+
+
+def _first(cleaned: Cleaned, kind: str) -> str | None:
+    """The first column of a kind that was learned from."""
+    return next((feature.name for feature in cleaned.features if feature.kind == kind), None)

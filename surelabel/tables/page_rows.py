@@ -123,7 +123,7 @@ class Reader:
         plain = [
             feature.name
             for feature in cleaned.features
-            if feature.kind != "vector" and feature.name not in (text, image)
+            if feature.kind not in ("vector", "image") and feature.name not in (text, image)
         ]
         self.columns = plain[:COLUMNS]
         wanted = dict.fromkeys([*self.columns, *filter(None, (text, image))])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from typing import Any, TypedDict, get_args
@@ -24,7 +24,10 @@ from ..exceptions import (
     shown,
 )
 from ._columns import Kind
+from .duplicates import equal_cells
+from .embedding import embed_columns
 from .encoding import TableEncoder, choose_features
+from .leaks import find_leaks
 
 #: One name, several as ``"a,b"`` or as a list, or a pattern such as ``"rater_*"``.
 Names = str | Sequence[str] | None
@@ -61,12 +64,24 @@ class Columns(TypedDict, total=False):
         What a row without any label means: that every label is possible, or a mistake.
     missing : str or list of str
         Names that mean "no label", such as ``"NA,null"``; an empty cell always does.
+    normalise : bool, default=False
+        Labels that differ in case, in blanks and hyphens, or in signs around them only are one,
+        called as most rows call it: ``Games``, ``GAMES`` and ``" games."``.
+    map : mapping, list of str, or path
+        Labels that are called otherwise: ``{"GAMES": "games"}``, ``["GAMES=games"]``, or a table of
+        two columns, the old and the new name. An empty new name means that there is no label.
     features : names of columns
-        What to learn from; by default all columns that can tell something.
+        What to learn from; by default all columns that can tell something. Columns that hold the
+        answer (an earlier result, a forgotten annotator) are left out with a warning, unless they
+        are named here one by one: ``"*,checked"`` is all columns and that one, too.
     exclude : names of columns
         What not to learn from.
-    number, category, text, vector : names of columns
-        Columns to take for this kind, whatever they look like.
+    number, category, text, vector, time, image : names of columns
+        Columns to take for this kind, whatever they look like. Images are paths relative to the
+        table's file (or to where Python runs, for frames in memory).
+    embed : mapping of str to callable, transformer or "module:name"
+        Columns that are learned from as the vectors that a function makes of their cells; see
+        :func:`surelabel.tables.embedding.embed_columns`.
     """
 
     labels: str | None
@@ -80,12 +95,17 @@ class Columns(TypedDict, total=False):
     noisy: bool
     unlabelled: Unlabelled
     missing: Names
+    normalise: bool
+    map: Mapping[str, str] | Sequence[str] | str | os.PathLike[str] | None
     features: Names
     exclude: Names
     number: Names
     category: Names
     text: Names
     vector: Names
+    time: Names
+    image: Names
+    embed: Any
 
 
 def separate_names(given: Names) -> list[str]:
@@ -128,6 +148,25 @@ def column_names(given: Names, table: pa.Table) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+def named_columns(given: Names, table: pa.Table) -> tuple[str, ...]:
+    """Those of :func:`column_names` that were named, and not found by a pattern."""
+    there = set(table.column_names)
+    return tuple(
+        part
+        for text in _texts(given)
+        for part in ([text] if text in there else separate_names(text))
+        if part in there or column_names(part, table) == (part,)
+    )
+
+
+def leak_sentence(name: str, reason: str) -> str:
+    """What to say of a column that holds the answer."""
+    return (
+        f"column {name!r} is not learned from: {reason} (--exclude {name} leaves it out without "
+        f"this sentence, --features '*,{name}' learns from it)"
+    )
+
+
 def make_labelling(table: pa.Table, **columns: Any) -> Labelling:
     """Which columns of a table say what of labels, names and patterns resolved."""
     for name in ("labels", "separator", "gold", "id", "annotator"):
@@ -137,7 +176,46 @@ def make_labelling(table: pa.Table, **columns: Any) -> Labelling:
         columns[name] = column_names(columns.get(name), table)
     if columns.get("missing") is not None:
         columns["missing"] = tuple(filter(None, separate_names(columns["missing"])))
+    columns["map"] = _label_map(columns.get("map"))
+    columns["normalise"] = bool(columns.get("normalise"))
     return Labelling(**columns)
+
+
+def _label_map(given: Any) -> tuple[tuple[str, str], ...]:
+    """Labels and their new names, given as a mapping, as ``"old=new"``, or as a table."""
+    if given is None:
+        return ()
+    if isinstance(given, Mapping):
+        pairs = list(given.items())
+    else:
+        several = not isinstance(given, str | os.PathLike) and isinstance(given, Iterable)
+        pairs = [pair for part in (given if several else [given]) for pair in _pairs(part)]
+    for pair in pairs:
+        for name in pair:
+            _check_text("the name of a label", name)
+    again = [old for old, _ in pairs]
+    for old, new in dict(pairs).items():
+        if again.count(old) > 1 and {n for o, n in pairs if o == old} != {new}:
+            raise ParameterError(f"the label {old!r} is mapped to two names; choose one")
+    return tuple(pairs)
+
+
+def _pairs(given: Any) -> list[tuple[str, str]]:
+    if isinstance(given, str) and "=" in given and not os.path.isfile(given):
+        old, _, new = given.partition("=")
+        return [(old, new)]
+    if not isinstance(given, str | os.PathLike):
+        raise ParameterError(f"expected old=new or the name of a file, not {shown(given)}")
+    if isinstance(given, str) and not os.path.isfile(given):
+        raise ParameterError(f"{given!r} is neither old=new nor a file of two columns")
+    table = read_table(given)
+    if table.num_columns != 2:
+        raise TableError(
+            f"{source_of(table)}: it has {table.num_columns} columns, and a map of labels has two: "
+            "the old and the new name"
+        )
+    old, new = (column.cast(pa.string()).to_pylist() for column in table.columns)
+    return [(a, b or "") for a, b in zip(old, new, strict=True) if a is not None]
 
 
 class TableRead:
@@ -155,12 +233,16 @@ class TableRead:
         What they say.
     table : pyarrow.Table
         The rows; in long form, one for each id.
+    embedded : pyarrow.Table
+        The rows, and the vectors that were made of some columns.
     features : list of Feature
         What is learned from.
     chosen : bool
         Whether the features were named.
     excluded : tuple of str
         The columns that were left out by name.
+    leaks : dict of str to str
+        The columns that are left out because they hold the answer, and how that was seen.
     """
 
     def __init__(
@@ -170,12 +252,15 @@ class TableRead:
         table = as_table(self.frame)
         self.source = source_of(table)
         given: dict[str, Any] = dict(columns)
+        of_kind = {kind: given.pop(kind, None) for kind in get_args(Kind)}
         kinds = {
-            name: kind
-            for kind in get_args(Kind)
-            for name in column_names(given.pop(kind, None), table)
+            name: kind for kind, named in of_kind.items() for name in column_names(named, table)
         }
         features, exclude = given.pop("features", None), given.pop("exclude", None)
+        embed = given.pop("embed", None)
+        asked = {
+            name for named in (features, *of_kind.values()) for name in named_columns(named, table)
+        }
         self.chosen, self.excluded = features is not None, column_names(exclude, table)
         self.labelling = make_labelling(table, **given)
         for name in self.excluded:
@@ -188,12 +273,26 @@ class TableRead:
             for doubt in self.labels.doubtful:
                 warnings.warn(f"{self.source}: {doubt}", stacklevel=4)
         self.table = self.labels.table
-        self.features = choose_features(
+        exclude = () if self.labelling.long else self.excluded
+        wanted = column_names(features, table) if self.chosen else self.table.column_names
+        known = {*self.labelling.columns, *exclude, *asked}
+        self.leaks = find_leaks(
             self.table,
+            self.labels,
+            self.labelling,
+            [name for name in wanted if name not in known and name in self.table.column_names],
+        )
+        if warn:
+            for name, reason in self.leaks.items():
+                warnings.warn(f"{self.source}: {leak_sentence(name, reason)}", stacklevel=4)
+        self.embedded, vectors = embed_columns(self.table, embed)
+        self.features = choose_features(
+            self.embedded,
             labelling=self.labelling,
-            features=column_names(features, table) if self.chosen else None,
-            exclude=() if self.labelling.long else self.excluded,
+            features=(*wanted, *vectors.values()) if self.chosen else None,
+            exclude=(*exclude, *self.leaks, *vectors),
             kinds=kinds,
+            asked=asked,
             may_be_none=votes_suffice and self.labels.votes is not None,
         )
 
@@ -202,8 +301,16 @@ class TableRead:
         encoder = TableEncoder(self.features)
         if not self.features:
             return encoder, np.empty((self.table.num_rows, 0))
-        encoder.fit(self.table)
-        return encoder, encoder.transform(self.table)
+        encoder.fit(self.embedded)
+        return encoder, encoder.transform(self.embedded)
+
+    def equal_texts(self) -> np.ndarray | None:
+        """Groups of rows with equal cells, where texts are learned from: these may be equal in the
+        matrix and differ in some letters.
+        """
+        if all(feature.kind != "text" for feature in self.features):
+            return None
+        return equal_cells(self.features, self.embedded)
 
     @contextmanager
     def named(self) -> Iterator[None]:

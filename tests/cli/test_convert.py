@@ -110,7 +110,7 @@ def test_how_the_text_is_written_can_be_said(call, tmp_path):
     [
         ("none.csv a.csv", "none.csv: the file cannot be read (No such file or directory)"),
         ("none.mat a.csv", "none.mat: No such file or directory"),
-        ("pets.csv a.xlsx", "a.xlsx: workbooks are not read"),
+        ("pets.csv a.xls", "a.xls: .xls files are not read; save"),
         ("pets.csv none/a.csv", "none/a.csv: there is no folder "),
         (
             "pets.csv pets.csv",
@@ -166,3 +166,17 @@ def test_a_name_with_a_comma_or_a_star_is_a_name():
     assert column_names(["x*"], table) == ("x*",)
     assert column_names(["?1,y"], table) == ("x1", "y")
     assert column_names(None, table) == ()
+
+
+def test_workbooks_patterns_and_standard_input(cli, tmp_path):
+    for words in ("pets.csv a.xlsx", "a.xlsx a.json", "a.json part-1.csv.zip", "p*.csv b.csv"):
+        result = cli(f"convert {words}")
+        assert result.exit_code == 0, result.output
+    assert read_table("b.csv").to_pydict() == read_table("pets.csv").to_pydict()
+    result = cli("convert p*.csv pets.csv")
+    assert result.exit_code == 2
+    assert "pets.csv is read by the same command" in result.stderr
+    words = ["inspect", "-", "--labels", "candidates", "--exclude", "truth"]
+    result = CliRunner().invoke(app, words, input=(tmp_path / "pets.csv").read_bytes())
+    assert result.exit_code == 0, result.output
+    assert "60 rows" in result.output

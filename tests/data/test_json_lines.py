@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surelabel.data import _json_lines
-from surelabel.data._json_lines import read_json_lines
+from surelabel.data._json_lines import read_json
 from surelabel.data.labelling import Labelling, read_labels
 from surelabel.data.table_files import read_table, write_table
 from surelabel.exceptions import TableError
@@ -21,7 +21,7 @@ def lines(*rows):
 
 
 def read(*rows):
-    return read_json_lines(lines(*rows), "a")
+    return read_json(lines(*rows), "a")
 
 
 def refusal(*rows):

@@ -273,8 +273,7 @@ def test_header_names_lose_blanks_and_empty_columns_without_name_are_none(tmp_pa
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "line 3 holds a NUL byte: this is not text"),
         (
             b"PK\x03\x04rest",
-            "this is an Excel workbook or another zip archive; save the table as CSV (UTF-8) or "
-            "Parquet",
+            "this is an Excel workbook or a zip archive; name it .xlsx or .zip",
         ),
         (b"PAR1rest", "this is a Parquet file; name it .parquet"),
         (gzip.compress(b"a\n1\n", mtime=0), "this is compressed by gzip; name it .csv.gz"),
@@ -495,7 +494,7 @@ def test_rare_types_become_common_ones(tmp_path):
             "row 2, column 'a': a text where earlier rows have a number; use one type",
         ),
         ('{"a": 1}\n{"a": \n', "line 2 is not a JSON object on a line of its own"),
-        ("[1, 2]\n", "line 1 is not a JSON object on a line of its own (it is a list)"),
+        ("[1, 2]\n", "entry 1 of the list is not a JSON object (it is a number)"),
         ("", "the file is empty"),
     ],
 )
@@ -506,8 +505,8 @@ def test_bad_json_lines_are_refused_with_their_row(tmp_path, content, message):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("a.xlsx", "workbooks are not read; save the table as CSV (UTF-8) or Parquet"),
-        ("a.json", "tables are files ending in .csv, .tsv, .txt, .jsonl"),
+        ("a.xls", ".xls files are not read; save the workbook as .xlsx"),
+        ("a.yaml", "tables are files ending in .csv, .tsv, .txt, .json, .jsonl"),
         ("a", "tables are files ending in"),
         ("a.parquet.gz", "tables are files ending in"),
     ],

@@ -1,4 +1,5 @@
 import numpy as np
+import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,3 +33,11 @@ def test_only_groups_with_different_candidates_conflict():
     sets = CandidateSets.from_lists([["a"], ["a", "b"], ["b"], ["b"], ["c"], ["a"]])
     assert conflicts(np.array([0, 1, 0, 2, 3, 1]), sets).tolist() == [0, 1, 0, -1, -1, 1]
     assert conflicts(np.arange(6), sets).tolist() == [-1] * 6
+
+
+def test_rows_are_equal_if_their_texts_are():
+    from surelabel.tables.duplicates import equal_cells
+    from surelabel.tables.encoding import Feature
+
+    table = pa.table({"text": ["tesseract deu", "tesseract fra", "tesseract deu", None]})
+    assert equal_cells([Feature("text", "text")], table).tolist() == [0, 1, 0, 2]

@@ -229,7 +229,7 @@ def test_a_frame_has_the_same_kinds_of_columns_as_its_file(tmp_path):
 )
 def test_arguments_of_other_kinds_are_refused_in_a_sentence(wrong):
     with pytest.raises(SurelabelError):
-        surelabel.clean(make_table(), **{"labels": "candidates"} | wrong)
+        surelabel.clean(make_table(), **{"labels": "candidates", "exclude": "truth"} | wrong)
 
 
 def test_votes_without_features_are_cleaned_and_two_classes_that_all_rows_have(tmp_path):

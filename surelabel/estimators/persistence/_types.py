@@ -228,7 +228,7 @@ def _methods() -> dict[str, type]:
 def _known_object(name: str) -> Any:
     if name in OURS or name in HELPERS:
         return _defined(name)
-    if name.startswith("surelabel.tables._columns."):
+    if re.match(r"surelabel\.tables\._(columns|times|pictures)\.", name):
         columns = import_module("surelabel.tables._columns").ENCODERS.values()
         return {name_of(column): column for column in columns}.get(name)
     if name.startswith("surelabel."):

@@ -1,0 +1,255 @@
+"""Excel workbooks (.xlsx) ↔ :class:`pyarrow.Table`: a sheet with names of columns in its first row.
+
+A workbook is a zip archive of XML, read by python-calamine and written by XlsxWriter. The reader
+holds a sheet as a full rectangle, and a text as often as cells refer to it: what that takes is
+counted before.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import zipfile
+from collections.abc import Iterator
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+
+from ..exceptions import SurelabelError, TableError, first_few
+from ..text import did_you_mean
+from ._delimited import Content, check_header
+from ._json_lines import FREE_CELLS, SPARSEST
+from .sizes import limit, too_large, unpacked
+
+ROWS, COLUMNS, LETTERS = 1_048_576, 16_384, 32_767
+#: Whole numbers beyond this are not exact in a workbook, which has floats alone.
+EXACT = 2**53
+#: Where a cell is, and which of the shared texts it holds.
+_PLACE = re.compile(rb"""\sr\s*=\s*["']([A-Z]{0,3})([0-9]{1,9})["']""")
+_SHARED = re.compile(rb"""\st\s*=\s*["']s["'][^>]*>\s*<(?:\w+:)?v>\s*([0-9]{1,9})""")
+#: Text, a number, a truth value, a date, a time, both, or a duration.
+Cell = Any
+
+
+# -------------------------------------------------------------------- reading
+
+
+def read_workbook(content: Content, source: str, sheet: str | None) -> pa.Table:
+    """Read a sheet: numbers, truth values, dates, times and durations keep their types, if all of
+    a column have the same; else the column is text. Rows without any content are none.
+    """
+    import python_calamine
+
+    data = bytes(content)
+    _check_size(data, source)
+    try:
+        with python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(data)) as book:
+            rows = _rows(book, sheet, source)
+    except (SurelabelError, MemoryError):
+        raise
+    except python_calamine.PasswordError:
+        raise TableError(
+            f"{source}: the workbook is protected by a password; save it without one"
+        ) from None
+    except Exception as error:
+        raise _damaged(source, error) from None
+    except BaseException as error:
+        # a panic of the reader, which is not an Exception
+        if type(error).__name__ != "PanicException":
+            raise
+        raise _damaged(source, error) from None
+    width = max(map(len, rows), default=0)
+    rows = [[*row, *[""] * (width - len(row))] for row in rows if any(cell != "" for cell in row)]
+    if not rows:
+        raise TableError(f"{source}: the sheet is empty; a table has a header line and rows")
+    header = [_as_text(cell).strip() for cell in rows[0]]
+    columns = list(zip(*rows[1:], strict=True)) or [()] * width
+    kept = [i for i in range(width) if header[i] or any(cell != "" for cell in columns[i])]
+    check_header([header[i] for i in kept], source)
+    if len(rows) == 1:
+        raise TableError(f"{source}: there is a header line, but no row below it")
+    return pa.table([_column(columns[i]) for i in kept], names=[header[i] for i in kept])
+
+
+def _damaged(source: str, error: BaseException) -> TableError:
+    why = next(iter(str(error).splitlines()), type(error).__name__)
+    return TableError(f"{source}: the file is damaged, or not a workbook ({why})")
+
+
+def _rows(book: Any, sheet: str | None, source: str) -> list[list[Cell]]:
+    from python_calamine import SheetTypeEnum
+
+    names = [part.name for part in book.sheets_metadata if part.typ == SheetTypeEnum.WorkSheet]
+    if sheet is not None:
+        if sheet not in names:
+            raise TableError(
+                f"{source}: there is no sheet {sheet!r}; {did_you_mean(sheet, names)}the sheets "
+                f"are {first_few(names, 12)}"
+            )
+        return list(book.get_sheet_by_name(sheet).to_python())
+    full = {name: rows for name in names if (rows := book.get_sheet_by_name(name).to_python())}
+    if len(full) > 1:
+        raise TableError(
+            f"{source}: the workbook has the sheets {first_few(full, 12)}; say which one "
+            f"(--sheet {next(iter(full))!r})"
+        )
+    return next(iter(full.values()), [])
+
+
+def _check_size(data: bytes, source: str) -> None:
+    """Refuse a workbook that would take more memory than its cells do."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            left, lengths, cells = limit(), np.zeros(0, np.int64), []
+            for entry in archive.infolist():
+                with archive.open(entry) as stream:
+                    part = unpacked(stream, source, TableError)
+                left -= len(part)
+                if left < 0:
+                    raise too_large(source, TableError)
+                if b"</si>" in part or b":si>" in part:
+                    ends = (found.end() for found in re.finditer(rb"</(?:\w+:)?si>", part))
+                    lengths = np.diff([0, *ends])
+                if b"sheetData" in part:
+                    _check_rectangle(part, source)
+                    cells.append(np.array(_SHARED.findall(part), np.int64))
+    except (SurelabelError, MemoryError):
+        raise
+    except Exception as error:  # zipfile has many errors for what is damaged
+        raise _damaged(source, error) from None
+    used = np.concatenate([np.zeros(0, np.int64), *cells])
+    if lengths[used[used < len(lengths)]].sum() > limit():
+        raise too_large(source, TableError)
+
+
+def _check_rectangle(part: bytes, source: str) -> None:
+    """Refuse a sheet that has few cells far apart."""
+    width = height = count = 0
+    for match in _PLACE.finditer(part):
+        letters, row = match.groups()
+        column = 0
+        for letter in letters:
+            column = 26 * column + letter - 64
+        width, height, count = max(width, column), max(height, int(row)), count + 1
+    if width * height > FREE_CELLS + SPARSEST * count:
+        raise TableError(
+            f"{source}: a sheet has {count:,} cells in {height:,} rows and {width:,} columns; "
+            "remove those that are far from the table"
+        )
+
+
+def _column(cells: tuple[Cell, ...]) -> pa.Array:
+    """Cells as one type, if they have one; empty ones are missing."""
+    given = [None if cell == "" else cell for cell in cells]
+    kinds = {type(cell) for cell in given} - {type(None)}
+    if kinds <= {int, float}:
+        whole = all(cell is None or (cell % 1 == 0 and abs(cell) < EXACT) for cell in given)
+        return pa.array(given, pa.int64() if whole and kinds else pa.float64(), from_pandas=True)
+    if len(kinds) == 1 or kinds == {date, datetime}:
+        times = {date: pa.date32(), datetime: pa.timestamp("us"), time: pa.time64("us")}
+        types = times | {timedelta: pa.duration("us"), bool: pa.bool_(), str: pa.string()}
+        kind = datetime if len(kinds) > 1 else kinds.pop()
+        if kind is datetime:
+            given = [_with_time(cell) if isinstance(cell, date) else cell for cell in given]
+        return pa.array(given, types[kind])
+    return pa.array([None if cell is None else _as_text(cell) for cell in given], pa.string())
+
+
+def _with_time(day: date) -> datetime:
+    return day if isinstance(day, datetime) else datetime(day.year, day.month, day.day)
+
+
+def _as_text(cell: Cell) -> str:
+    """A cell as people see it: 2, not 2.0."""
+    return str(int(cell)) if isinstance(cell, float) and cell % 1 == 0 else str(cell)
+
+
+# -------------------------------------------------------------------- writing
+
+
+def write_workbook(table: pa.Table, file: BinaryIO) -> None:
+    """Write a table as the only sheet: texts as texts, also where they look like a formula or a
+    link; what a sheet has no type for as text.
+    """
+    import xlsxwriter
+
+    if table.num_rows >= ROWS or table.num_columns > COLUMNS:
+        raise pa.ArrowInvalid(f"a sheet has at most {ROWS - 1:,} rows and {COLUMNS:,} columns")
+    content = io.BytesIO()
+    book = xlsxwriter.Workbook(content, {"in_memory": True})
+    # the same table gives the same bytes
+    book.set_properties({"created": datetime(2000, 1, 1)})
+    sheet = book.add_worksheet("table")
+    formats = {
+        kind: book.add_format({"num_format": text})
+        for kind, text in {
+            date: "yyyy-mm-dd",
+            datetime: "yyyy-mm-dd hh:mm:ss",
+            time: "hh:mm:ss",
+            timedelta: "[h]:mm:ss",
+        }.items()
+    }
+    for column, name in enumerate(table.column_names):
+        _check_text(name, 0, name)
+        sheet.write_string(0, column, name)
+    sheet.freeze_panes(1, 0)
+    for column, cells in enumerate(table.columns):
+        name = table.column_names[column]
+        for row, cell in enumerate(_cells(cells), start=1):
+            if cell is None:
+                continue
+            if isinstance(cell, str):
+                _check_text(cell, row, name)
+                sheet.write_string(row, column, cell)
+            elif isinstance(cell, bool):
+                sheet.write_boolean(row, column, cell)
+            elif isinstance(cell, int | float):
+                sheet.write_number(row, column, cell)
+            else:
+                sheet.write_datetime(row, column, cell, formats[type(cell)])
+    book.close()
+    file.write(content.getvalue())
+
+
+def _check_text(text: str, row: int, name: str) -> None:
+    if len(text) > LETTERS:
+        raise pa.ArrowInvalid(
+            f"row {row}, column {name[:40]!r}: a cell holds at most {LETTERS:,} letters"
+        )
+
+
+def _cells(column: pa.ChunkedArray) -> Iterator[Cell | None]:
+    """The values of a column that a sheet can hold."""
+    for cell in column.to_pylist():
+        match cell:
+            case None | "":
+                yield None
+            case bool() | str():
+                yield cell
+            case int():
+                yield cell if abs(cell) < EXACT else str(cell)
+            case float():
+                yield None if cell != cell else cell if np.isfinite(cell) else str(cell)
+            case Decimal():
+                yield float(cell) if Decimal(repr(float(cell))) == cell else str(cell)
+            case datetime():
+                plain = cell.tzinfo is None and cell.year >= 1900 and not cell.microsecond
+                yield cell if plain else cell.isoformat()
+            case date():
+                yield cell if cell.year >= 1900 else cell.isoformat()
+            case time():
+                yield cell if not cell.microsecond else cell.isoformat()
+            case timedelta():
+                plain = timedelta(0) <= cell < timedelta(days=1_000_000) and not cell.microseconds
+                yield cell if plain else str(cell)
+            case bytes():
+                try:
+                    yield cell.decode()
+                except UnicodeDecodeError:
+                    raise pa.ArrowInvalid("it holds bytes that are not text") from None
+            case _:
+                yield json.dumps(cell, ensure_ascii=False, default=str)

@@ -1,0 +1,193 @@
+"""Dates and times → columns of X: how far along they are, and where in the year, the week and the
+day.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..data.spelling import blanked, flags, missing
+from ..data.table_files import in_words, is_text
+from ..exceptions import TableError
+
+_CLOCK = r"(?P<H>[0-9]{1,2}):(?P<M>[0-9]{2})(?::(?P<S>[0-9]{2})(?:[.,][0-9]+)?)?"
+_REST = rf"(?:[T ]+{_CLOCK} ?(?:Z|UTC|[-+][0-9]{{2}}:?[0-9]{{2}})?)?$"
+#: How dates and times are written. The clock is the local one: a zone behind it is not counted.
+ORDERS = {
+    "year-month-day": r"^(?P<y>[0-9]{4})[-/.](?P<m>[0-9]{1,2})[-/.](?P<d>[0-9]{1,2})" + _REST,
+    "day.month.year": r"^(?P<d>[0-9]{1,2})[-/.](?P<m>[0-9]{1,2})[-/.](?P<y>[0-9]{4})" + _REST,
+    "month/day/year": r"^(?P<m>[0-9]{1,2})[-/.](?P<d>[0-9]{1,2})[-/.](?P<y>[0-9]{4})" + _REST,
+    "clock": rf"^{_CLOCK}$",
+}
+DAY = 86_400.0
+YEAR, WEEK = 365.2425, 7.0
+#: Days from the first of 1970, a Thursday, to a Monday.
+MONDAY = 4
+
+
+def is_time(kind: pa.DataType) -> bool:
+    """Whether a column holds dates or times, and not durations."""
+    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_time(kind))
+
+
+def find_order(texts: pa.Array, *, all_of_them: bool = True) -> str | None:
+    """How texts are written, all of them or most; None if they are no dates or times, or if day and
+    month could change places.
+    """
+    wrong = {order: int(parse_times(texts, order)[2].sum()) for order in ORDERS}
+    least = min(wrong.values())
+    fitting = [order for order, n in wrong.items() if n == least]
+    if len(fitting) > 1 or least > (0 if all_of_them else len(texts) / 2):
+        return None
+    return fitting[0]
+
+
+def parse_times(texts: pa.Array, order: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Dates and times that are written as text.
+
+    Parameters
+    ----------
+    texts : pyarrow.Array
+        The texts.
+    order : str
+        A key of ``ORDERS``.
+
+    Returns
+    -------
+    days, seconds : ndarray of float
+        Days since 1970 and seconds since midnight; NaN where there is none.
+    wrong : ndarray of bool
+        Where the text is neither so written nor missing.
+
+    Examples
+    --------
+    >>> parse_times(pa.array(["1970-01-03 10:00", "NA", "1970-02-31"]), "year-month-day")
+    (array([ 2., nan, nan]), array([36000.,    nan,    nan]), array([False, False,  True]))
+    """
+    found = pc.extract_regex(pc.utf8_trim_whitespace(texts), ORDERS[order])
+    there = flags(found.is_valid())
+
+    def numbers(name: str) -> np.ndarray:
+        part = pc.struct_field(found, name)
+        part = pc.if_else(pc.equal(part, ""), "0", part).cast(pa.int64())
+        return np.asarray(pc.fill_null(part, 0).to_numpy(zero_copy_only=False))
+
+    hour, minute, second = numbers("H"), numbers("M"), numbers("S")
+    good = there & (hour < 24) & (minute < 60) & (second < 61)
+    days = np.zeros(len(there))
+    if order != "clock":
+        year, month, day = numbers("y"), numbers("m"), numbers("d")
+        good &= (month >= 1) & (month <= 12) & (day >= 1)
+        months = (year - 1970).astype("M8[Y]").astype("M8[M]") + np.where(good, month - 1, 0)
+        dates = months.astype("M8[D]") + np.where(good, day - 1, 0)
+        good &= dates.astype("M8[M]") == months  # no 31st of February
+        days = dates.astype(np.float64)
+    seconds = 3600.0 * hour + 60 * minute + second
+    days[~good], seconds[~good] = np.nan, np.nan
+    return days, seconds, ~good & ~flags(missing(texts))
+
+
+def read_times(
+    column: pa.ChunkedArray, order: str | None, name: str, source: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Days since 1970 and seconds since midnight, NaN where missing."""
+    kind = column.type
+    if is_text(kind):
+        texts = blanked(text := column.cast(pa.large_string()), missing(text))
+        texts = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+        if order is None:
+            raise TableError(
+                f"{source}: column {name!r} holds text that is no date or time, or in which day "
+                "and month could change places; write dates as 2020-01-31"
+            )
+        days, seconds, wrong = parse_times(texts, order)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise TableError(
+                f"{source}: row {row + 1}, column {name!r}: {str(column[row].as_py())[:40]!r} "
+                f"where a date or time is needed ({order}); correct or empty the cell"
+            )
+        return days, seconds
+    if pa.types.is_null(kind):
+        return np.full(len(column), np.nan), np.full(len(column), np.nan)
+    if not is_time(kind):
+        raise TableError(
+            f"{source}: column {name!r} holds {in_words(kind)}, not dates or times; leave the "
+            "column out"
+        )
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        column = pc.local_timestamp(column)
+    per_second = {"s": 1, "ms": 1000, "us": 10**6, "ns": 10**9}
+    scale = {pa.date32(): 1 / DAY, pa.date64(): 1000.0}.get(kind) or per_second[kind.unit]
+    width = pa.int32() if column.type.bit_width == 32 else pa.int64()
+    values = column.cast(width).cast(pa.float64(), safe=False)
+    total = np.asarray(pc.fill_null(values, np.nan).to_numpy()) / scale
+    days = np.floor(total / DAY)
+    return days, total - days * DAY
+
+
+class TimeColumn:
+    """A date as the days that have passed (less their mean, divided by their deviation) and its
+    place in the year and the week; a time as its place in the day. A place is two numbers, those of
+    a point on a circle: 23:59 is near 00:01. What is the same in all rows is left out.
+    """
+
+    def fit(self, reader: Any, names: Sequence[str]) -> Self:
+        """Learn how the column is written, what of it varies, its mean and deviation."""
+        column = reader.column(names[0])
+        self.order = ""
+        if is_text(column.type):
+            texts = pc.unique(column.cast(pa.large_string()))
+            self.order = find_order(texts, all_of_them=False) or ""
+        days, seconds = read_times(column, self.order or None, names[0], reader.source)
+        known = ~np.isnan(days)
+        dated = known.any() and self.order != "clock" and not pa.types.is_time(column.type)
+        self.mean, self.deviation = 0.0, 1.0
+        self.parts = []
+        if dated and np.ptp(days[known]) > 0:
+            self.mean, self.deviation = float(days[known].mean()), float(days[known].std())
+            self.parts += ["days", "season", "weekday"]
+        if known.any() and np.ptp(seconds[known]) > 0:
+            self.parts.append("hour")
+        self.parts = self.parts or ["days"]  # which is zero in all rows
+        self.tells_missing = not known.all() and bool(known.any())
+        return self
+
+    @property
+    def widths(self) -> list[int]:
+        """Number of columns of X."""
+        return [sum(1 if part == "days" else 2 for part in self.parts) + self.tells_missing]
+
+    def names(self, name: str, _: int) -> list[str]:
+        """Names of the columns of X."""
+        found = []
+        for part in self.parts:
+            found += [name] if part == "days" else [f"{name} {part} sine", f"{name} {part} cosine"]
+        return found + [f"{name} is missing"] * self.tells_missing
+
+    def fill(self, reader: Any, names: Sequence[str], X: np.ndarray, first: np.ndarray) -> None:
+        """Write the columns of X."""
+        order = self.order or "year-month-day"
+        days, seconds = read_times(reader.column(names[0]), order, names[0], reader.source)
+        absent = np.isnan(days)
+        turns = {
+            "season": (days + seconds / DAY) / YEAR,
+            "weekday": (np.floor(days) - MONDAY) / WEEK,
+            "hour": seconds / DAY,
+        }
+        columns = []
+        for part in self.parts:
+            if part == "days":
+                columns.append((days - self.mean) / self.deviation)
+            else:
+                angle = 2 * np.pi * turns[part]
+                columns += [np.sin(angle), np.cos(angle)]
+        for i, values in enumerate(columns):
+            X[:, first[0] + i] = np.where(absent, 0, values)
+        if self.tells_missing:
+            X[:, first[0] + len(columns)] = absent

@@ -1,0 +1,431 @@
+"""Files of annotation tools ↔ tables: who gave which label, and tasks with suggestions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from ..data.labelling import Labelling
+from ..data.table_files import find_column, is_text, rows_to_table, suggest
+from ..exceptions import ParameterError, TableError, first_few
+from ..text import did_you_mean
+from .new_columns import NEW_COLUMNS
+
+TOOLS = ("label-studio", "argilla", "doccano", "prodigy")
+#: Columns of Label Studio that belong to one annotation, not to the task.
+OF_ANNOTATION = ("annotation_id", "annotator", "created_at", "updated_at", "lead_time")
+#: What votes are called, and the other columns.
+VOTE, CANDIDATES, GOLD = "vote_", "candidates", "gold"
+
+
+@dataclass
+class _Answer:
+    """What somebody said of a task; a task that nobody has answered has one without labels."""
+
+    key: Any
+    data: dict[str, Any]
+    who: str = ""
+    labels: list[str] = field(default_factory=list)
+    rejected: list[str] = field(default_factory=list)
+    gold: bool = False
+
+
+# -------------------------------------------------------------------- reading
+
+
+def read_tool(
+    files: Mapping[str, list[dict[str, Any]]], tool: str, question: str | None, source: str
+) -> tuple[pa.Table, Labelling]:
+    """The export of a tool as a table: one row per task.
+
+    Parameters
+    ----------
+    files : mapping of str to list of dict
+        The objects of each file.
+    tool : {"label-studio", "argilla", "doccano", "prodigy"}
+        Whose files these are.
+    question : str or None
+        The question whose answers are the labels; needed where there are several.
+    source : str
+        The name in messages.
+
+    Returns
+    -------
+    table : pyarrow.Table
+        What the task shows, without what belongs to single answers or suggestions. One column
+        ``vote_NAME`` per annotator, where all gave one label at most; else ``candidates``: all
+        labels given, or where some were rejected and none given, all others. ``gold`` where an
+        answer is marked as the truth.
+    labelling : Labelling
+        Which columns say what.
+    """
+    parse = {
+        "label-studio": _label_studio,
+        "argilla": _argilla,
+        "doccano": _doccano,
+        "prodigy": _prodigy,
+    }.get(tool)
+    if parse is None:
+        raise ParameterError(
+            f"there is no tool {tool!r}; {did_you_mean(tool, TOOLS)}there are {', '.join(TOOLS)}"
+        )
+    answers = []
+    for name, records in files.items():
+        try:
+            answers += list(parse(records, name if len(files) > 1 else "", question))
+        except _UnexpectedError as error:
+            raise TableError(f"{source}: {error}") from None
+        except (KeyError, TypeError, AttributeError, IndexError, ValueError):
+            raise TableError(
+                f"{source}: this is not an export of {tool}, or one of a kind that is not known"
+            ) from None
+    if not any(answer.labels or answer.rejected for answer in answers):
+        raise TableError(f"{source}: there is no answer in this export of {tool}")
+    return _as_table(answers, source)
+
+
+class _UnexpectedError(Exception):
+    """What is wrong with an export."""
+
+
+def _as_table(answers: list[_Answer], source: str) -> tuple[pa.Table, Labelling]:
+    tasks: dict[str, list[_Answer]] = {}
+    for answer in answers:
+        tasks.setdefault(json.dumps(answer.key, sort_keys=True, default=str), []).append(answer)
+    people = sorted({answer.who for answer in answers if answer.labels and not answer.gold})
+    classes = sorted({label for answer in answers for label in answer.labels + answer.rejected})
+    one_each = (
+        people not in ([], [""])
+        and not any(answer.rejected for answer in answers)
+        and all(
+            len({label for given in mine for label in given.labels}) < 2
+            for task in tasks.values()
+            for mine in ([a for a in task if a.who == who and not a.gold] for who in people)
+        )
+    )
+    rows = []
+    for task in tasks.values():
+        row = dict(task[0].data)
+        given = [answer for answer in task if not answer.gold]
+        truth = {label for answer in task if answer.gold for label in answer.labels}
+        new: dict[str, Any] = {}
+        if one_each:
+            new = {
+                f"{VOTE}{who}": next(
+                    (a.labels[0] for a in given if a.who == who and a.labels), None
+                )
+                for who in people
+            }
+        else:
+            accepted = list(dict.fromkeys(label for answer in given for label in answer.labels))
+            rejected = {label for answer in given for label in answer.rejected}
+            open_ = [label for label in classes if label not in rejected] if rejected else []
+            kept = [label for label in accepted if label not in rejected] or accepted
+            new[CANDIDATES] = kept or open_ or None
+        if any(answer.gold for answer in answers):
+            new[GOLD] = truth.pop() if len(truth) == 1 else None
+        if clash := [name for name in new if name in row]:
+            raise TableError(
+                f"{source}: the tasks have a field {clash[0]!r}, as the answers would be called; "
+                "rename it"
+            )
+        rows.append(row | new)
+    names = tuple(f"{VOTE}{who}" for who in people) if one_each else ()
+    table = rows_to_table([rows], source)
+    # a field that is empty in all tasks has no type of its own
+    columns = [
+        column.cast(pa.string()) if pa.types.is_null(column.type) else column
+        for column in table.columns
+    ]
+    table = pa.table(columns, names=table.column_names)
+    return table, Labelling(
+        labels=None if names else CANDIDATES,
+        votes=names,
+        gold=GOLD if GOLD in table.column_names else None,
+    )
+
+
+def _texts(value: Any) -> list[str]:
+    """One label or several, as texts."""
+    if isinstance(value, dict) and "choices" in value:
+        value = value["choices"]
+    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
+        return _texts(json.loads(value))
+    values = value if isinstance(value, list) else [] if value in (None, "") else [value]
+    if any(isinstance(one, dict | list) for one in values):
+        raise _UnexpectedError(
+            f"an answer is {json.dumps(values[0])[:60]}, where the label of a whole task is "
+            "expected; export the answers to a question with choices"
+        )
+    return [str(one) for one in values]
+
+
+def _one_question(found: dict[str, None], question: str | None) -> str:
+    """The question that was asked for, or the only one."""
+    if question is not None:
+        if question not in found:
+            raise _UnexpectedError(
+                f"there is no question {question!r}; {suggest(question, list(found), 'questions')}"
+            )
+        return question
+    if len(found) != 1:
+        raise _UnexpectedError(
+            f"there are the questions {first_few(found, 12)}; say which one (--question NAME)"
+            if found
+            else "there is no question with choices"
+        )
+    return next(iter(found))
+
+
+def _label_studio(records: list[dict[str, Any]], _: str, question: str | None) -> Iterator[_Answer]:
+    """JSON (tasks with annotations), JSON-MIN and CSV (one entry per annotation)."""
+    if all("data" in record for record in records):
+        wanted = _one_question(
+            {
+                result["from_name"]: None
+                for record in records
+                for annotation in record.get("annotations", [])
+                for result in annotation["result"]
+                if result.get("type") == "choices"
+            },
+            question,
+        )
+        for record in records:
+            yield _Answer(record.get("id", record["data"]), record["data"])
+            for annotation in record.get("annotations", []):
+                who = annotation.get("completed_by", "")
+                who = who.get("email") or who.get("id") if isinstance(who, dict) else who
+                labels = [
+                    label
+                    for result in annotation["result"]
+                    if result.get("from_name") == wanted
+                    for label in _texts(result["value"])
+                ]
+                if not annotation.get("was_cancelled"):
+                    gold = bool(annotation.get("ground_truth"))
+                    key = record.get("id", record["data"])
+                    yield _Answer(key, record["data"], str(who), labels, gold=gold)
+        return
+    if not all("annotation_id" in record for record in records):
+        raise _UnexpectedError(
+            "the entries have neither 'data' nor 'annotation_id', as those of label-studio have"
+        )
+    others = dict.fromkeys(
+        name for record in records for name in record if name not in (*OF_ANNOTATION, "id")
+    )
+    if question is None:
+        # the question's answers differ between annotations of a task, or are objects with choices
+        seen: dict[Any, dict[str, Any]] = {}
+        differing = {
+            name: None
+            for name in others
+            for record in records
+            if seen.setdefault(record["id"], record).get(name) != record.get(name)
+            or (isinstance(record.get(name), dict) and "choices" in record[name])
+        }
+        question = _one_question(differing or others, None)
+    _one_question(others, question)
+    for record in records:
+        data = {name: record.get(name) for name in others if name != question}
+        labels = _texts(record.get(question))
+        yield _Answer(record["id"], {"id": record["id"]} | data, str(record["annotator"]), labels)
+
+
+def _argilla(records: list[dict[str, Any]], _: str, question: str | None) -> Iterator[_Answer]:
+    """Records as they are, or flat; drafts and discarded responses are none."""
+    end = ".responses"
+    flat = not all("fields" in record for record in records)
+    if flat:
+        found = {key.removesuffix(end): None for row in records for key in row if key.endswith(end)}
+        asked = {*found, *(k.removesuffix(".suggestion") for row in records for k in row)}
+    else:
+        found = {name: None for record in records for name in _by_question(record)}
+    wanted = _one_question(found, question)
+    for record in records:
+        if flat:
+            data = {
+                key: value
+                for key, value in record.items()
+                if key not in ("status", "_server_id", "inserted_at", "updated_at")
+                and not (
+                    (key.partition(".responses")[0] in asked and key.partition(".responses")[1])
+                    or key.partition(".suggestion")[1]
+                )
+            }
+            values = record.get(wanted + end) or []
+            users = record.get(f"{wanted}{end}.users") or [""] * len(values)
+            states = record.get(f"{wanted}{end}.status") or [None] * len(values)
+            given = list(zip(values, users, states, strict=True))
+        else:
+            data = {"id": record.get("id")} | record["fields"] | (record.get("metadata") or {})
+            given = _by_question(record).get(wanted, [])
+        key = record.get("id") or data
+        yield _Answer(key, data)
+        for value, user, status in given:
+            if status in (None, "submitted"):
+                yield _Answer(key, data, str(user or ""), _texts(value))
+
+
+def _by_question(record: dict[str, Any]) -> dict[str, list[tuple[Any, Any, Any]]]:
+    """The responses of a record of Argilla 2 (by question) or 1 (by user)."""
+    found: dict[str, list[tuple[Any, Any, Any]]] = {}
+    responses = record.get("responses") or {}
+    if isinstance(responses, dict):
+        for name, given in responses.items():
+            found[name] = [(one["value"], one.get("user_id"), one.get("status")) for one in given]
+        return found
+    for response in responses:
+        for name, value in (response.get("values") or {}).items():
+            one = (value["value"], response.get("user_id"), response.get("status"))
+            found.setdefault(name, []).append(one)
+    return found
+
+
+def _doccano(records: list[dict[str, Any]], file: str, _: str | None) -> Iterator[_Answer]:
+    """Lines with ``label`` or ``labels``; each annotator has a file, or is named in the line."""
+    for record in records:
+        name = next((name for name in ("label", "labels", "annotations") if name in record), None)
+        if name is None:
+            raise _UnexpectedError("an entry has neither 'label' nor 'labels', as doccano has them")
+        given = record[name] or []
+        not_data = (name, "Comments", "username", "meta", "annotation_approver")
+        data = {key: value for key, value in record.items() if key not in not_data}
+        key = next((record[key] for key in ("id", "doc_id", "text") if key in record), data)
+        yield _Answer(key, data)
+        if name == "annotations":
+            for one in given:
+                yield _Answer(key, data, str(one.get("user", "")), _texts(one["label"]))
+        else:
+            yield _Answer(key, data, str(record.get("username") or file), _texts(given))
+
+
+def _prodigy(records: list[dict[str, Any]], file: str, _: str | None) -> Iterator[_Answer]:
+    """A label that was accepted or rejected, or options of which some were; ignored ones are no
+    answers.
+    """
+    for record in records:
+        if "answer" not in record:
+            raise _UnexpectedError("an entry has no 'answer', as prodigy has them")
+        data = {
+            key: value
+            for key, value in record.items()
+            if key not in ("label", "options", "accept", "answer", "meta", "config", "tokens")
+            and not key.startswith("_")
+        }
+        key = record.get("_input_hash", data)
+        who = str(record.get("_annotator_id") or record.get("_session_id") or file)
+        yield _Answer(key, data)
+        options = "accept" in record or "options" in record
+        labels = _texts(record.get("accept") if options else record.get("label"))
+        if record["answer"] == "accept":
+            yield _Answer(key, data, who, labels)
+        elif record["answer"] == "reject" and not options:
+            yield _Answer(key, data, who, rejected=labels)
+
+
+# -------------------------------------------------------------------- writing
+
+
+def to_tasks(
+    table: pa.Table, tool: str, *, question: str | None, shown: str | None, prefix: str
+) -> pa.Table:
+    """Tasks with suggestions for an annotation tool, of a table that ``clean`` or ``predict`` made:
+    the rows to look at come first.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        It has a column ``label``, and perhaps ``confidence`` and ``look``.
+    tool : {"label-studio", "argilla", "doccano", "prodigy"}
+        Who is to read them.
+    question : str or None
+        The name of the question; by default "label".
+    shown : str or None
+        The column that is shown; by default the first of text.
+    prefix : str
+        What the names of the new columns begin with.
+
+    Returns
+    -------
+    pyarrow.Table
+        To be written as JSON, or as JSON lines for doccano and prodigy.
+    """
+    find_column(table, f"{prefix}label")
+    ours = {prefix + name for name in NEW_COLUMNS}
+    names = [name for name in table.column_names if name not in ours]
+    if shown is None:
+        texts = [name for name in names if is_text(table.schema.field(name).type)]
+        shown = "text" if "text" in names else next(iter(texts), "")
+    find_column(table, shown)
+    rows = table.to_pylist()
+    look = f"{prefix}look"
+    rows.sort(key=lambda row: (row.get(look) is None, int(row.get(look) or 0)))
+    labels = {
+        str(row[prefix + name])
+        for row in rows
+        for name in ("label", "second", "best")
+        if row.get(prefix + name) is not None
+    }
+    tasks = []
+    for row in rows:
+        data = {name: row[name] for name in names}
+        label, score = row[f"{prefix}label"], row.get(f"{prefix}confidence")
+        label = None if label is None else str(label)
+        score = None if score in (None, "") else float(score)
+        tasks.append(_TASKS[tool](data, label, score, question or "label", shown, sorted(labels)))
+    return pa.Table.from_pylist(tasks)
+
+
+def _label_studio_task(
+    data: dict[str, Any], label: str | None, score: float | None, question: str, shown: str, _: Any
+) -> dict[str, Any]:
+    result = {"from_name": question, "to_name": shown, "type": "choices"}
+    result |= {"value": {"choices": [label]}}  # type: ignore[dict-item]
+    prediction = {"model_version": "surelabel", "score": score, "result": [result]}
+    return {"data": data, "predictions": [prediction] if label is not None else []}
+
+
+def _argilla_task(
+    data: dict[str, Any], label: str | None, score: float | None, question: str, shown: str, _: Any
+) -> dict[str, Any]:
+    suggestion = {"value": label, "score": score, "agent": "surelabel"}
+    task = {"fields": {shown: data[shown]}, "suggestions": {question: suggestion}}
+    if data.get("id") is not None:
+        task["id"] = str(data["id"])  # type: ignore[assignment]
+    rest = {name: value for name, value in data.items() if name not in (shown, "id")}
+    return task | {"metadata": rest, "responses": {}, "vectors": {}} if rest else task
+
+
+def _doccano_task(
+    data: dict[str, Any], label: str | None, score: float | None, _: str, shown: str, __: Any
+) -> dict[str, Any]:
+    rest = {name: value for name, value in data.items() if name != shown}
+    labels = [] if label is None else [label]
+    return {"text": data[shown], "label": labels, "confidence": score} | rest
+
+
+def _prodigy_task(
+    data: dict[str, Any],
+    label: str | None,
+    score: float | None,
+    _: str,
+    shown: str,
+    labels: list[str],
+) -> dict[str, Any]:
+    rest = {name: value for name, value in data.items() if name != shown}
+    options = [{"id": name, "text": name} for name in labels]
+    accept = [] if label is None else [label]
+    meta = {"confidence": score} | rest
+    return {"text": data[shown], "options": options, "accept": accept, "meta": meta}
+
+
+_TASKS: dict[str, Callable[..., dict[str, Any]]] = {
+    "label-studio": _label_studio_task,
+    "argilla": _argilla_task,
+    "doccano": _doccano_task,
+    "prodigy": _prodigy_task,
+}

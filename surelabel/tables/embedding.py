@@ -1,0 +1,126 @@
+"""Vectors that a function of somebody else makes of the cells of a column."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..data.table_files import find_column, source_of
+from ..exceptions import ParameterError, TableError, shown
+from ._pictures import folder_of
+
+#: What the name of the column of vectors ends in.
+EMBEDDED = " embedded"
+
+
+def embed_columns(table: pa.Table, given: Any) -> tuple[pa.Table, dict[str, str]]:
+    """The table with a column of vectors for each column that is to be embedded.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The table.
+    given : mapping of str to callable, transformer or str, or list of str
+        By column: what is called with the list of its cells as texts ("" where missing; paths of
+        files below the table's folder are made absolute), and gives as many vectors; an object with
+        ``transform``; or ``"module:name"`` of one. On the command line, ``COLUMN=MODULE:NAME``.
+
+    Returns
+    -------
+    table : pyarrow.Table
+        With columns called ``NAME embedded``.
+    names : dict of str to str
+        The name of the new column by that of the old one.
+    """
+    names = {}
+    for column, function in _pairs(given).items():
+        find_column(table, column)
+        source = source_of(table)
+        folder = folder_of(source)
+        cells = [
+            "" if cell is None else _absolute(str(cell), folder)
+            for cell in table[column].to_pylist()
+        ]
+        vectors = _vectors(_found(function), cells, f"{source}: column {column!r}")
+        new = column + EMBEDDED
+        if new in table.column_names:
+            raise TableError(f"{source}: the table has a column {new!r} already; rename it")
+        table = table.append_column(new, _as_lists(vectors))
+        names[column] = new
+    return table, names
+
+
+def _absolute(cell: str, folder: Any) -> str:
+    path = os.path.join(folder, cell)
+    return path if len(cell) < 1000 and "\0" not in cell and os.path.isfile(path) else cell
+
+
+def _pairs(given: Any) -> dict[str, Any]:
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        return dict(given)
+    found = {}
+    for text in [given] if isinstance(given, str) else given:
+        column, sign, function = str(text).rpartition("=")
+        if not sign or ":" not in function:
+            raise ParameterError(f"embed is COLUMN=MODULE:NAME, not {text!r}")
+        found[column] = function
+    return found
+
+
+def _found(function: Any) -> Callable[[list[str]], Any]:
+    """What makes vectors of texts."""
+    name = function if isinstance(function, str) else shown(function)
+    if isinstance(function, str):
+        module, sign, attribute = function.partition(":")
+        if not sign:
+            raise ParameterError(f"embed is module:name, not {function!r}")
+        if "" not in sys.path:
+            sys.path.insert(0, "")  # a module beside the table, as python -m would find it
+        try:
+            function = import_module(module)
+            for part in attribute.split("."):
+                function = getattr(function, part)
+        except (ImportError, AttributeError) as error:
+            raise ParameterError(f"embed {name!r} cannot be found ({error})") from None
+    if isinstance(function, type):
+        function = function()
+    found = getattr(function, "transform", function)
+    if not callable(found):
+        raise ParameterError(f"embed {name!r} is neither a function nor a transformer")
+    return found  # type: ignore[no-any-return]
+
+
+def _vectors(function: Callable[[list[str]], Any], cells: list[str], where: str) -> np.ndarray:
+    try:
+        found = function(cells)
+    except (MemoryError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        raise TableError(f"{where}: the function that embeds it failed ({why})") from error
+    found = found.toarray() if hasattr(found, "toarray") else found
+    try:
+        vectors = np.asarray(found, np.float64)
+    except (TypeError, ValueError):
+        vectors = np.empty(0)
+    if vectors.ndim != 2 or len(vectors) != len(cells) or not vectors.shape[1]:
+        raise TableError(
+            f"{where}: the function that embeds it should give {len(cells)} vectors of equal "
+            f"length, not an array of shape {vectors.shape}"
+        )
+    if not np.isfinite(vectors).all():
+        raise TableError(f"{where}: the function that embeds it gives NaN or infinite numbers")
+    return vectors
+
+
+def _as_lists(vectors: np.ndarray) -> pa.Array:
+    flat = pa.array(vectors.ravel())
+    return pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1]).cast(pa.list_(pa.float64()))

@@ -1,0 +1,228 @@
+"""Columns that hold the answer: what an earlier run added, forgotten annotators, the truth in
+another spelling. To learn from them is to learn nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from scipy import sparse
+from scipy.optimize import linear_sum_assignment
+
+from ..data.labelling import Labelling, Labels
+from ..data.spelling import NUMBER, blanked, canonical
+from ..data.table_files import decimal_of, is_text
+from ._columns import Reader, is_plain
+from .new_columns import ADDED, NEW_COLUMNS, STATUSES
+
+#: Columns that hold labels, and shares, among the new ones.
+LABEL_LIKE, SHARES = ("label", "second", "best"), ("confidence", "margin", "best_confidence")
+#: Columns of an earlier run that must be there, by name and shape, to be taken for one.
+ENOUGH = 3
+#: Share of cells that are class names in a column of labels; cells that it has at least.
+MOSTLY, FEWEST = 0.9, 4
+#: Answers of so many kinds that equal ones say little.
+WORDS = """
+yes no y n true false t f positive negative none some all
+low medium high small large big good bad left right a b c d e
+"""
+COMMON_WORDS = frozenset(WORDS.split())
+#: Names of columns that hold answers of people.
+TELLING = re.compile(
+    r"(?i)(^|[_\W])(labels?|truth|true|gold|target|class|answers?|checked|verified|reviewed|votes?"
+    r"|annotat\w*|raters?|labell?ers?)([_\W\d]|$)"
+)
+#: Agreement beyond chance (Cohen's κ) from which on numbers and common words are labels: where the
+#: name of the column says so, with three classes or more, with two.
+KAPPA_NAMED, KAPPA_MANY, KAPPA_TWO = 0.2, 0.5, 0.9
+#: A column determines the label if this share of the sets agrees, and chance would need 2**BITS
+#: tables for it.
+DETERMINED, BITS = 0.99, 20
+#: Rows that are looked at first to see whether a column has few values.
+FIRST_ROWS = 1000
+
+
+def find_leaks(
+    table: pa.Table, labels: Labels, labelling: Labelling, names: Sequence[str]
+) -> dict[str, str]:
+    """Columns that should not be learned from, because they hold the answer, and why.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The instances, aligned with ``labels``.
+    labels : Labels
+        What the columns of labels say.
+    labelling : Labelling
+        Which columns these are.
+    names : sequence of str
+        The columns that could be learned from.
+
+    Returns
+    -------
+    dict of str to str
+        In the order of ``names``.
+    """
+    ours = _earlier_output(table, labels, labelling)
+    found = {}
+    judge = _Judge(table, labels, labelling)
+    for name in names:
+        if name in ours:
+            found[name] = "an earlier run of surelabel added it"
+        elif reason := judge.reason(name):
+            found[name] = reason
+    return found
+
+
+# -------------------------------------------------------------------- our own columns
+
+
+def _earlier_output(table: pa.Table, labels: Labels, labelling: Labelling) -> set[str]:
+    """Columns that ``clean`` or ``predict`` added: by what the file says, else by name and
+    shape.
+    """
+    ours = {field.name for field in table.schema if ADDED in (field.metadata or {})}
+    there = set(table.column_names) | set(labelling.columns)  # long form has dropped the labels
+    prefixes = {
+        name.removesuffix(end)
+        for name in there
+        for end in (*LABEL_LIKE, "status")
+        if name.endswith(end)
+    }
+    for prefix in prefixes:
+        fitting = [
+            new
+            for new in NEW_COLUMNS
+            if prefix + new in there and _fits(table, prefix + new, new, labels)
+        ]
+        if len(fitting) >= ENOUGH or (len(fitting) > 1 and "status" in fitting):
+            ours |= {prefix + new for new in fitting}
+    return ours
+
+
+def _fits(table: pa.Table, name: str, new: str, labels: Labels) -> bool:
+    """Whether a column looks like one of the new ones."""
+    if name not in table.column_names:  # it holds the labels themselves
+        return new in LABEL_LIKE
+    if new in LABEL_LIKE or new == "status":
+        known = STATUSES if new == "status" else map(str, labels.candidates.classes.tolist())
+        texts = _texts(table[name])
+        return texts is not None and set(texts) <= {*map(_folded, known)}
+    reader = Reader(table, decimal_of(table) or ".")
+    if not (is_text(reader.holds(name)) or is_plain(reader.holds(name))):
+        return bool(pa.types.is_null(reader.holds(name)))
+    values, wrong = reader.parsed([name], np.array([True]))
+    values = values[~np.isnan(values)]
+    if wrong.any():
+        return False
+    if new in SHARES:
+        return bool(np.all((values >= 0) & (values <= 1)))
+    if new == "outside":
+        return bool(np.all(np.isin(values, (0, 1))))
+    return bool(np.all((values >= 1) & (values == np.floor(values))))
+
+
+def _texts(column: pa.ChunkedArray) -> list[str] | None:
+    """The different texts of a column, as they are compared; None if it holds something else."""
+    if not (is_text(column.type) or is_plain(column.type)):
+        return None
+    different = pc.unique(column.cast(pa.large_string())).drop_null()
+    return [_folded(text) for text in canonical(different).to_pylist() if text.strip()]
+
+
+def _folded(text: str) -> str:
+    return text.strip().casefold()
+
+
+# -------------------------------------------------------------------- other people's answers
+
+
+class _Judge:
+    """What a column says of the candidates."""
+
+    def __init__(self, table: pa.Table, labels: Labels, labelling: Labelling) -> None:
+        self.table, self.separator = table, labelling.separator
+        candidates = labels.candidates
+        self.n_classes = candidates.shape[1]
+        self.sets = candidates.to_sparse()
+        self.classes = {_folded(str(name)): i for i, name in enumerate(candidates.classes.tolist())}
+        #: Rows whose sets say something.
+        self.telling = (candidates.sizes < self.n_classes) & ~labels.unlabelled
+        self.bits = np.log2(self.n_classes / np.maximum(candidates.sizes, 1))
+        #: Class names that other columns have for other reasons.
+        self.common = all(
+            name in COMMON_WORDS or re.match(NUMBER["."], name) for name in self.classes
+        )
+        self.stems = {_stem(name) for name in labelling.votes}
+
+    def reason(self, name: str) -> str | None:
+        """Why a column should not be learned from; None if it may."""
+        column = self.table[name]
+        if not (is_text(column.type) or is_plain(column.type)):
+            return None
+        most = 4 * self.n_classes + 50
+        if len(pc.unique(column.slice(0, FIRST_ROWS))) > most:
+            return None
+        texts = pc.utf8_trim_whitespace(column.cast(pa.large_string()).combine_chunks())
+        encoded = blanked(texts, pc.equal(texts, "")).dictionary_encode()
+        values = canonical(encoded.dictionary, decimal_of(self.table) or ".").to_pylist()
+        if len(values) > most or len(values) < 2:
+            return None
+        codes = pc.fill_null(encoded.indices, -1).to_numpy()
+        return self._class_names(name, codes, values) or self._determines(codes, len(values))
+
+    def _class_names(self, name: str, codes: np.ndarray, values: list[str]) -> str | None:
+        """Whether the values are class names, alone or several with the separator."""
+        parts = [
+            [self.classes.get(_folded(part), -1) for part in value.split(self.separator)]
+            for value in values
+        ]
+        counts = np.bincount(codes[codes >= 0], minlength=len(values))
+        good = np.array([-1 not in part for part in parts])
+        share = counts[good].sum() / counts.sum()
+        different = {code for part, fits in zip(parts, good, strict=True) if fits for code in part}
+        if counts.sum() < FEWEST or share < MOSTLY or len(different) < 2:
+            return None
+        if self.common:
+            least = KAPPA_TWO if self.n_classes == 2 else KAPPA_MANY
+            if TELLING.search(name) or _stem(name) in self.stems:
+                least = KAPPA_NAMED
+            first = np.array([part[0] for part in parts])
+            if self._kappa(np.where(codes >= 0, first[codes], -1)) < least:
+                return None
+        return "its values are class names: is it an annotator, or the truth?"
+
+    def _kappa(self, labels: np.ndarray) -> float:
+        """How often the labels are among the candidates, beyond what chance gives."""
+        rows = np.flatnonzero((labels >= 0) & self.telling)
+        if len(rows) < FEWEST:
+            return 0.0
+        agreement = float(np.mean(self.sets[rows, labels[rows]]))
+        frequency = np.asarray(self.sets[rows].mean(axis=0)).ravel()
+        chance = float(frequency[labels[rows]].mean())
+        return (agreement - chance) / (1 - chance) if chance < 1 else 0.0
+
+    def _determines(self, codes: np.ndarray, n_values: int) -> str | None:
+        """Whether each value stands for a class of its own."""
+        if not self.n_classes / 2 < n_values <= self.n_classes:
+            return None
+        rows = np.flatnonzero((codes >= 0) & self.telling)
+        if self.bits[rows].sum() - n_values * np.log2(self.n_classes) < BITS:
+            return None
+        one = sparse.csr_array(
+            (np.ones(len(rows)), (codes[rows], np.arange(len(rows)))), (n_values, len(rows))
+        )
+        together = (one @ self.sets[rows]).toarray()
+        value, label = linear_sum_assignment(together, maximize=True)
+        if together[value, label].sum() < DETERMINED * len(rows):
+            return None
+        return "each of its values stands for one class: it says the label in other words"
+
+
+def _stem(name: str) -> str:
+    """A name without its number: annotators are numbered."""
+    return re.sub(r"\d+", "#", name)

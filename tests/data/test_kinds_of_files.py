@@ -1,0 +1,307 @@
+"""Workbooks, JSON, archives, several files at a time and standard input."""
+
+import datetime as dt
+import gzip
+import io
+import json
+import sys
+import zipfile
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import xlsxwriter
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from surelabel.data import _workbook
+from surelabel.data.table_files import read_table, write_table
+from surelabel.exceptions import TableError
+
+ROWS = pa.table(
+    {
+        "name": ["007", "=1+1", None, " b_x0041_\n"],
+        "n": [1, 2, None, 2**40],
+        "x": [0.5, None, 1e300, -0.0],
+        "yes": [True, None, False, True],
+        "day": [dt.date(2020, 1, 5), None, dt.date(1999, 12, 31), dt.date(1900, 3, 1)],
+        "at": pa.array([dt.datetime(2020, 1, 5, 3, 4, 5), None] * 2, pa.timestamp("us")),
+        "for": pa.array([dt.timedelta(hours=30), None] * 2, pa.duration("us")),
+    }
+)
+
+
+def refusal(path, **options):
+    with pytest.raises(TableError) as error:
+        read_table(path, **options)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+# -------------------------------------------------------------------- workbooks
+
+
+def workbook(path, **sheets):
+    with xlsxwriter.Workbook(path) as book:
+        for name, rows in sheets.items():
+            sheet = book.add_worksheet(name)
+            for number, row in enumerate(rows):
+                sheet.write_row(number, 0, row)
+    return path
+
+
+def test_a_workbook_gives_back_what_was_written(tmp_path):
+    write_table(ROWS, tmp_path / "a.xlsx")
+    back = read_table(tmp_path / "a.xlsx")
+    assert back.to_pydict() == ROWS.to_pydict()
+    assert back.schema.types == ROWS.schema.types
+    first = (tmp_path / "a.xlsx").read_bytes()
+    write_table(ROWS, tmp_path / "a.xlsx")
+    assert (tmp_path / "a.xlsx").read_bytes() == first
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=9)
+        | st.none(),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_texts_survive_in_a_workbook(tmp_path_factory, texts):
+    path = tmp_path_factory.mktemp("books") / "a.xlsx"
+    table = pa.table({"n": range(len(texts)), "a": pa.array(texts, pa.string())})
+    write_table(table, path)
+    expected = [text or None for text in texts]
+    assert read_table(path)["a"].to_pylist() == expected
+
+
+def test_sheets_are_chosen_by_name(tmp_path):
+    path = workbook(tmp_path / "a.xlsx", one=[["a"], [1]], two=[["b"], ["x"]], empty=[])
+    assert read_table(path, sheet="two").to_pydict() == {"b": ["x"]}
+    assert "the workbook has the sheets one, two; say which one (--sheet 'one')" in refusal(path)
+    assert "no sheet 'tow'; did you mean 'two'?" in refusal(path, sheet="tow")
+    path = workbook(tmp_path / "b.xlsx", one=[["a"], [1]], empty=[])
+    assert read_table(path).to_pydict() == {"a": [1]}
+    write_table(ROWS, tmp_path / "a.csv")
+    assert "only workbooks (.xlsx) have sheets" in refusal(tmp_path / "a.csv", sheet="one")
+
+
+def test_cells_of_different_types_are_text_and_empty_rows_are_none(tmp_path):
+    rows = [["a", "", "b"], [1, None, "x"], [None, None, None], ["y", None, 2.5], [True, None, 3]]
+    path = workbook(tmp_path / "a.xlsx", one=rows)
+    assert read_table(path).to_pydict() == {"a": ["1", "y", "True"], "b": ["x", "2.5", "3"]}
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([], "the sheet is empty"),
+        ([["a", "b"]], "there is a header line, but no row below it"),
+        ([["a", "a"], [1, 2]], "columns 1 and 2 are both named 'a'"),
+        ([[1.5, 2], [1, 2]], "the first line holds numbers (1.5, 2)"),
+    ],
+)
+def test_bad_sheets_are_refused(tmp_path, rows, message):
+    assert message in refusal(workbook(tmp_path / "a.xlsx", one=rows))
+
+
+def replaced(path, name, change):
+    """The workbook with another content of one of its parts."""
+    with zipfile.ZipFile(path) as old:
+        parts = {entry: old.read(entry) for entry in old.namelist()}
+    parts[name] = change(parts[name])
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+        for entry, content in parts.items():
+            new.writestr(entry, content)
+    return path
+
+
+def test_workbooks_that_would_fill_the_memory_are_refused(tmp_path, monkeypatch):
+    path = workbook(tmp_path / "a.xlsx", one=[["a"], [1], ["text"]])
+    sheet = "xl/worksheets/sheet1.xml"
+    far = replaced(path, sheet, lambda xml: xml.replace(b'r="A2"', b'r="XFD1048576"'))
+    assert "remove those that are far from the table" in refusal(far)
+    path = workbook(tmp_path / "b.xlsx", one=[["a"], *[["long text" * 500]] * 300])
+    monkeypatch.setenv("SURELABEL_MAX_UNPACKED", "0.001")
+    assert "unpacked, the file has more than 0.001 GB" in refusal(path)
+    path = workbook(tmp_path / "c.xlsx", one=[["a"], *[[i] for i in range(30_000)]])
+    assert "unpacked, the file has more than 0.001 GB" in refusal(path)
+
+
+def test_what_a_sheet_cannot_hold_is_said(tmp_path, monkeypatch):
+    with pytest.raises(TableError, match=r"a cell holds at most 32,767 letters"):
+        write_table(pa.table({"a": ["x" * 40_000]}), tmp_path / "a.xlsx")
+    monkeypatch.setattr(_workbook, "ROWS", 3)
+    with pytest.raises(TableError, match=r"a sheet has at most 2 rows"):
+        write_table(ROWS, tmp_path / "a.xlsx")
+    assert not list(tmp_path.iterdir())
+
+
+def test_text_that_looks_like_numbers_becomes_numbers_and_types_without_a_cell_text(tmp_path):
+    (tmp_path / "a.csv").write_text("a,b\n1,007\n2,8\n")
+    write_table(read_table(tmp_path / "a.csv"), tmp_path / "a.xlsx")
+    assert read_table(tmp_path / "a.xlsx").to_pydict() == {"a": [1, 2], "b": ["007", "8"]}
+    odd = pa.table({"a": [[1, 2], None], "b": [2**60, 1], "c": [np.inf, np.nan], "d": [b"x", None]})
+    write_table(odd, tmp_path / "b.xlsx")
+    assert read_table(tmp_path / "b.xlsx").to_pydict() == {
+        "a": ["[1, 2]", None],
+        "b": [str(2**60), "1"],
+        "c": ["inf", None],
+        "d": ["x", None],
+    }
+
+
+# -------------------------------------------------------------------- JSON
+
+
+def test_json_is_a_list_of_objects_or_one_on_each_line(tmp_path):
+    rows = [{"a": 1, "b": "x"}, {"a": 2, "b": None}]
+    path = tmp_path / "a.json"
+    for text in (
+        json.dumps(rows),
+        json.dumps(rows, indent=2),
+        "\ufeff \n" + json.dumps(rows),
+        "\n".join(map(json.dumps, rows)),
+    ):
+        path.write_text(text, encoding="utf-8")
+        assert read_table(path).to_pylist() == rows
+    write_table(read_table(path), path)
+    assert json.loads(path.read_text()) == rows
+    write_table(read_table(path), tmp_path / "a.jsonlines")
+    lines = (tmp_path / "a.jsonlines").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == rows
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[{"a": 1}', "does not go on after entry 1 with a comma or its end; is the file whole?"),
+        ('[{"a": 1},', "entry 2 of the list is not a JSON object"),
+        ('[{"a": 1}, 2]', "entry 2 of the list is not a JSON object (it is a number)"),
+        ('[{"a": 1}] x', "something stands behind the list of objects"),
+        ("[]", "the table has no columns"),
+        ('{"a": [1, 2],\n"b": [2]}', "line 1 is not a JSON object on a line of its own"),
+        ("[" * 10**5, "entry 1 of the list is not a JSON object"),
+    ],
+)
+def test_bad_json_is_refused(tmp_path, text, message):
+    (tmp_path / "a.json").write_text(text)
+    assert message in refusal(tmp_path / "a.json")
+
+
+def test_a_long_list_is_read_in_pieces(tmp_path, monkeypatch):
+    from surelabel.data import _json_lines
+
+    monkeypatch.setattr(_json_lines, "PIECE", 50)
+    rows = [{"a": i, "b": f"{i}"} for i in range(100)]
+    (tmp_path / "a.json").write_text(json.dumps(rows))
+    assert read_table(tmp_path / "a.json").to_pylist() == rows
+
+
+# -------------------------------------------------------------------- archives
+
+
+def archive(path, **members):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in members.items():
+            file.writestr(name.replace("__", "/").replace("_", "."), content)
+    return path
+
+
+def test_the_only_table_of_an_archive_is_read(tmp_path):
+    path = archive(tmp_path / "a.zip", folder__a_csv="a;b\n1;2\n")
+    assert read_table(path).to_pydict() == {"a": ["1"], "b": ["2"]}
+    write_table(read_table(path), tmp_path / "b.csv.zip")
+    assert read_table(tmp_path / "b.csv.zip").to_pydict() == {"a": ["1"], "b": ["2"]}
+    with zipfile.ZipFile(tmp_path / "b.csv.zip") as written:
+        assert {name: written.read(name) for name in written.namelist()} == {"b.csv": b"a;b\n1;2\n"}
+    buffer = io.BytesIO()
+    pa.parquet.write_table(ROWS, buffer)
+    path = archive(tmp_path / "c.zip", a_parquet=buffer.getvalue())
+    assert read_table(path).to_pydict() == ROWS.to_pydict()
+
+
+def test_other_archives_are_refused(tmp_path, monkeypatch):
+    path = archive(tmp_path / "a.zip", a_csv="a\n1\n", b_csv="a\n1\n")
+    assert "the archive holds a.csv, b.csv, where one table is expected" in refusal(path)
+    assert "the archive holds nothing" in refusal(archive(tmp_path / "a.zip"))
+    assert "compressed again" in refusal(archive(tmp_path / "a.zip", a_csv_gz=b""))
+    assert "tables are files ending in" in refusal(archive(tmp_path / "a.zip", a_exe=b""))
+    (tmp_path / "b.zip").write_bytes(b"PK\x03\x04 and so on")
+    assert "the archive is damaged" in refusal(tmp_path / "b.zip")
+    with pytest.raises(TableError, match=r"name it \.csv\.zip"):
+        write_table(ROWS, tmp_path / "c.zip")
+    monkeypatch.setenv("SURELABEL_MAX_UNPACKED", "0.001")
+    assert "has more than 0.001 GB" in refusal(archive(tmp_path / "a.zip", a_csv="0" * 10**7))
+
+
+# -------------------------------------------------------------------- several files
+
+
+def test_files_of_a_pattern_are_one_table(tmp_path):
+    (tmp_path / "part-2.csv").write_text("b,a\n3,4\n")
+    (tmp_path / "part-1.csv").write_text("a,b\n1,2\n")
+    table = read_table(tmp_path / "part-*.csv")
+    assert table.to_pydict() == {"a": ["1", "4"], "b": ["2", "3"]}
+    write_table(table, tmp_path / "all.csv")
+    assert (tmp_path / "all.csv").read_text() == "a,b\n1,2\n4,3\n"
+    write_table(pa.table({"a": [1]}), tmp_path / "p1.parquet")
+    write_table(pa.table({"a": [1.5]}), tmp_path / "p2.parquet")
+    assert read_table(tmp_path / "p?.parquet").to_pydict() == {"a": [1, 1.5]}
+
+
+def test_a_file_may_be_called_like_a_pattern(tmp_path):
+    (tmp_path / "a[1].csv").write_text("a\n1\n")
+    assert read_table(tmp_path / "a[1].csv").num_rows == 1
+
+
+def test_files_that_do_not_fit_are_refused(tmp_path):
+    assert "no file has a name of this pattern" in refusal(tmp_path / "*.csv")
+    write_table(pa.table({"a": [1]}), tmp_path / "p1.parquet")
+    write_table(pa.table({"b": [1]}), tmp_path / "p2.parquet")
+    message = refusal(tmp_path / "p*.parquet")
+    assert "p1.parquet has a column 'a', and" in message
+    write_table(pa.table({"a": ["x"]}), tmp_path / "p2.parquet")
+    message = refusal(tmp_path / "p*.parquet")
+    assert "column 'a' holds whole numbers in" in message
+    assert "text in" in message
+
+
+# -------------------------------------------------------------------- standard input
+
+
+def as_parquet():
+    file = io.BytesIO()
+    pa.parquet.write_table(pa.table({"a": ["1"]}), file)
+    return file.getvalue()
+
+
+def as_archive(tmp_path):
+    return archive(tmp_path / "a.zip", a_csv="a\n1\n").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda _: b"a\n1\n",
+        lambda _: b"a\tb\n1\t2\n",
+        lambda _: gzip.compress(b"a\n1\n"),
+        lambda _: b'{"a": "1"}\n',
+        lambda _: b'[{"a": "1"}]',
+        lambda _: as_parquet(),
+        as_archive,
+        lambda path: workbook(path / "a.xlsx", one=[["a"], ["1"]]).read_bytes(),
+    ],
+)
+def test_standard_input_says_what_it_is(tmp_path, monkeypatch, make):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(make(tmp_path))))
+    table = read_table("-")
+    assert table["a"].to_pylist() == ["1"]
+    write_table(table, tmp_path / "b.csv")
+
+
+def test_an_empty_standard_input_is_refused(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    assert "standard input: the file is empty" in refusal("-")

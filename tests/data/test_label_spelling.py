@@ -1,0 +1,132 @@
+"""One label in several spellings, several labels in one cell, and names that mean no label."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import surelabel
+from surelabel.data.labelling import Labelling, SeveralLabels, Spellings, read_labels
+from surelabel.data.spelling import spelling_key
+from surelabel.exceptions import ParameterError, TableError
+
+MESSY = ["games", "Games", "games", " games.", "GAMES", "films", "films", "“Films”"]
+
+
+def read(labels, **options):
+    return read_labels(pa.table({"labels": labels}), Labelling(labels="labels", **options))
+
+
+def test_spellings_are_found_and_made_one_if_asked():
+    found = read(MESSY)
+    assert len(found.candidates.classes) == 6
+    games, films = found.doubtful
+    assert isinstance(games, Spellings)
+    assert games.names == ("games", "GAMES", "Games", "games.")
+    assert games.rows.tolist() == [1, 3, 4]
+    assert "the labels 'games' and 'GAMES', 'Games', 'games.' are taken for different" in str(games)
+    assert films.names == ("films", "“Films”")
+    found = read(MESSY, normalise=True)
+    assert found.candidates.classes.tolist() == ["films", "games"]
+    assert not found.doubtful
+    assert found.candidates.to_lists() == [["games"]] * 5 + [["films"]] * 3
+
+
+def test_spellings_within_a_cell_and_in_votes_and_gold():
+    assert read(["a|A|b", "a", "b"], normalise=True).candidates.to_lists() == [
+        ["a", "b"],
+        ["a"],
+        ["b"],
+    ]
+    table = pa.table({"x": ["a", "a", "B"], "y": ["A.", None, "b"], "gold": [None, "A", "b"]})
+    found = read_labels(table, Labelling(votes=("x", "y"), gold="gold", normalise=True))
+    assert found.candidates.classes.tolist() == ["a", "b"]
+    assert found.votes.tolist() == [[0, 0], [0, -1], [1, 1]]
+    assert found.gold.tolist() == [-1, 0, 1]
+
+
+def test_outer_blanks_are_never_part_of_a_label():
+    assert read([" a", "a\xa0", "a", "b"]).candidates.classes.tolist() == ["a", "b"]
+
+
+def test_labels_are_mapped():
+    found = read(["dog", "hound", "cat", "n/a"], map=(("hound", "dog"), ("n/a", "")), missing=())
+    assert found.candidates.classes.tolist() == ["cat", "dog"]
+    assert found.unlabelled.tolist() == [False, False, False, True]
+    found = read(["dog", "Hound!", "cat", "DOG"], map=(("hound", "Dog"),), normalise=True)
+    assert found.candidates.to_lists() == [["DOG"], ["DOG"], ["cat"], ["DOG"]]
+
+
+def test_numbers_are_mapped_and_keep_their_kind():
+    assert read([1, 2, 3], map=(("3", "2"),)).candidates.classes.tolist() == ["1", "2"]
+    assert read([1, 2, 3], normalise=True).candidates.classes.tolist() == [1, 2, 3]
+
+
+def test_a_label_of_several_asks_for_the_separator():
+    (several,) = read(["a", "b", "a, b", "c"]).doubtful
+    assert isinstance(several, SeveralLabels)
+    assert "(--separator ',')" in str(several)
+    assert read(["a", "b", "a, b", "c"], separator=",").doubtful == ()
+    assert read(["rock", "rock, pop", "pop music"]).doubtful == ()
+    table = pa.table({"x": ["a", "b", "a"], "y": ["a", "b", "a/b"]})
+    (several,) = read_labels(table, Labelling(votes=("x", "y"))).doubtful
+    assert "a vote is for one label" in str(several)
+
+
+@pytest.mark.parametrize("name", ["Unknown", "n/a", "None of these", "?", "Not sure", "NULL"])
+def test_names_that_may_mean_no_label_are_told(name):
+    (told,) = read(["a", "b", name, "a"]).doubtful
+    assert f"--missing {name}" in str(told)
+    assert read(["a", "b", name, "a"], missing=(name,)).unlabelled.tolist()[2]
+
+
+@given(st.text(max_size=12))
+def test_the_key_of_a_key_is_itself_and_ignores_case_and_blanks(text):
+    key = spelling_key(text)
+    assert spelling_key(f"  {text}\t") == key
+    assert spelling_key(text.casefold()) == key
+    assert (key == "") == (not text.strip())
+
+
+def test_maps_come_as_pairs_mappings_and_files(tmp_path):
+    frame = pd.DataFrame(
+        {"x": np.r_[np.zeros(10), np.ones(10)], "labels": ["a"] * 9 + ["A"] + ["b"] * 9 + ["bee"]}
+    )
+    (tmp_path / "map.csv").write_text("old,new\nA,a\nbee,b\n")
+    for given_map in ({"A": "a", "bee": "b"}, ["A=a", "bee=b"], tmp_path / "map.csv"):
+        found = surelabel.inspect(frame, labels="labels", map=given_map)
+        assert found.summary.classes.tolist() == ["a", "b"]
+        assert not [p for p in found.problems if p.kind == "spellings"]
+    kinds = [problem.kind for problem in surelabel.inspect(frame, labels="labels").problems]
+    assert "spellings" in kinds
+    with pytest.raises(ParameterError, match="neither old=new nor a file"):
+        surelabel.inspect(frame, labels="labels", map="A")
+    with pytest.raises(ParameterError, match="mapped to two names"):
+        surelabel.inspect(frame, labels="labels", map=["A=a", "A=b"])
+    (tmp_path / "map.csv").write_text("a,b,c\n1,2,3\n")
+    with pytest.raises(TableError, match="has 3 columns"):
+        surelabel.inspect(frame, labels="labels", map=tmp_path / "map.csv")
+
+
+def test_messy_votes_give_the_labels_of_clean_ones():
+    rng = np.random.default_rng(0)
+    classes = np.array(["games", "films", "live music"])
+    y = rng.integers(0, 3, 240)
+    votes = {
+        f"rater_{i}": classes[np.where(rng.random(240) < 0.7, y, rng.integers(0, 3, 240))]
+        for i in range(3)
+    }
+    clean = pd.DataFrame({"x": y + rng.normal(0, 0.4, 240), **votes})
+    ways = (str, str.upper, str.title, lambda t: f" {t}.", lambda t: t.replace(" ", "_"))
+    messy = clean.copy()
+    for name in votes:
+        spelled = [ways[w](t) for t, w in zip(clean[name], rng.integers(0, 5, 240), strict=True)]
+        messy[name] = spelled
+    expected = surelabel.clean(clean, votes="rater_*").label
+    found = surelabel.clean(messy, votes="rater_*", normalise=True)
+    assert len(found.classes) == 3
+    keys = [spelling_key(name) for name in found.classes]
+    names = np.array(sorted(classes))[expected]
+    assert np.mean(np.array(keys)[found.label] == names) > 0.99

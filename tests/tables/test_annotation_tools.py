@@ -1,0 +1,322 @@
+"""Exports of annotation tools are read, and tasks are written for them."""
+
+import json
+import zipfile
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+import surelabel
+from surelabel.cli import app
+from surelabel.data.table_files import read_table
+from surelabel.exceptions import ParameterError, TableError
+from surelabel.tables.annotation_tools import TOOLS
+
+TEXTS = ["good", "bad", "so so"]
+
+
+def studio_task(i, answers, **more):
+    annotations = [
+        {
+            "id": 100 * i + n,
+            "completed_by": who,
+            "was_cancelled": False,
+            "ground_truth": False,
+            "lead_time": 4.2 + n,
+            "result": [
+                {
+                    "from_name": "sentiment",
+                    "to_name": "text",
+                    "type": "choices",
+                    "value": {"choices": labels},
+                }
+            ],
+        }
+        | more
+        for n, (who, labels) in enumerate(answers)
+    ]
+    data = {"text": TEXTS[i % 3], "size": i}
+    prediction = {"model_version": "m", "result": annotations[0]["result"]} if annotations else {}
+    return {"id": i, "data": data, "annotations": annotations, "predictions": [prediction]}
+
+
+ANSWERS = [[(1, ["pos"]), (2, ["pos"])], [(1, ["neg"])], []]
+STUDIO = [studio_task(i, answers) for i, answers in enumerate(ANSWERS)]
+MIN = [
+    {
+        "id": i,
+        "text": TEXTS[i],
+        "size": i,
+        "sentiment": labels[0],
+        "annotator": who,
+        "annotation_id": 10 * i + who,
+        "created_at": f"2020-01-0{who}",
+        "updated_at": "2020-01-01",
+        "lead_time": who / 7,
+    }
+    for i, answers in enumerate(ANSWERS)
+    for who, labels in answers
+]
+MIN[1]["sentiment"] = "neg"
+FLAT = [
+    {
+        "id": f"r{i}",
+        "status": "completed",
+        "_server_id": "x",
+        "text": TEXTS[i],
+        "size": i,
+        "label.responses": [labels[0] for _, labels in answers] + ["neg"],
+        "label.responses.users": [f"u{who}" for who, _ in answers] + ["u9"],
+        "label.responses.status": ["submitted"] * len(answers) + ["discarded"],
+        "label.suggestion": "pos",
+        "label.suggestion.score": 0.5,
+        "label.suggestion.agent": None,
+    }
+    for i, answers in enumerate(ANSWERS)
+]
+NESTED = [
+    {
+        "id": row["id"],
+        "fields": {"text": row["text"]},
+        "metadata": {"size": row["size"]},
+        "suggestions": {"label": {"value": "pos", "score": None, "agent": None}},
+        "responses": {
+            "label": [
+                {"value": value, "user_id": user, "status": status}
+                for value, user, status in zip(
+                    row["label.responses"],
+                    row["label.responses.users"],
+                    row["label.responses.status"],
+                    strict=True,
+                )
+            ]
+        },
+    }
+    for row in FLAT
+]
+OLD = [
+    row
+    | {
+        "responses": [
+            {
+                "user_id": one["user_id"],
+                "status": one["status"],
+                "values": {"label": {"value": one["value"]}},
+            }
+            for one in row["responses"]["label"]
+        ],
+        "suggestions": [],
+    }
+    for row in NESTED
+]
+
+
+def written(path, content):
+    lines = path.suffix == ".jsonl"
+    text = "\n".join(map(json.dumps, content)) if lines else json.dumps(content)
+    path.write_text(text)
+    return path
+
+
+def test_label_studio(tmp_path):
+    table = surelabel.convert(written(tmp_path / "a.json", STUDIO), tool="label-studio")
+    assert table.to_pydict() == {
+        "text": TEXTS,
+        "size": [0, 1, 2],
+        "vote_1": ["pos", "neg", None],
+        "vote_2": ["pos", None, None],
+    }
+
+
+def test_label_studio_marks_the_truth_and_skipped_tasks(tmp_path):
+    tasks = [
+        *STUDIO,
+        studio_task(3, [(5, ["neg"])], ground_truth=True),
+        studio_task(4, [(1, ["neg"])], was_cancelled=True),
+    ]
+    tasks[0]["annotations"][0]["completed_by"] = {"id": 1, "email": "a@b.c"}
+    table = surelabel.convert(written(tmp_path / "a.json", tasks), tool="label-studio")
+    tasks[0]["annotations"][0]["completed_by"] = 1
+    assert table["gold"].to_pylist() == [None, None, None, "neg", None]
+    assert set(table.column_names) == {"text", "size", "gold", "vote_1", "vote_2", "vote_a@b.c"}
+
+
+def test_label_studio_with_one_entry_per_annotation(tmp_path):
+    expected = {
+        "id": [0, 1],
+        "text": TEXTS[:2],
+        "size": [0, 1],
+        "vote_1": ["pos", "neg"],
+        "vote_2": ["neg", None],
+    }
+    path = written(tmp_path / "min.json", MIN)
+    assert surelabel.convert(path, tool="label-studio").to_pydict() == expected
+    pd.DataFrame(MIN).to_csv(tmp_path / "long.csv", index=False)
+    table = surelabel.convert(tmp_path / "long.csv", tool="label-studio", question="sentiment")
+    assert table.to_pandas().astype(str).equals(pa.table(expected).to_pandas().astype(str))
+
+
+@pytest.mark.parametrize("records", [FLAT, NESTED, OLD], ids=["flat", "nested", "old"])
+def test_argilla(tmp_path, records):
+    table = surelabel.convert(written(tmp_path / "a.json", records), tool="argilla")
+    assert table.to_pydict() == {
+        "id": ["r0", "r1", "r2"],
+        "text": TEXTS,
+        "size": [0, 1, 2],
+        "vote_u1": ["pos", "neg", None],
+        "vote_u2": ["pos", None, None],
+    }
+
+
+def test_several_labels_of_one_annotator_are_candidates(tmp_path):
+    tasks = [studio_task(0, [(1, ["pos", "neg"]), (2, ["pos"])]), studio_task(1, [(1, ["pos"])])]
+    path = written(tmp_path / "a.json", tasks)
+    table = surelabel.convert(path, tool="label-studio")
+    assert table["candidates"].to_pylist() == [["pos", "neg"], ["pos"]]
+    table = surelabel.convert(path, "labels", tool="label-studio")
+    assert table["candidates"].to_pylist() == ["neg|pos", "pos"]
+
+
+def test_doccano_has_one_file_for_each_annotator(tmp_path):
+    lines = [{"id": i, "text": text, "label": ["x"], "Comments": []} for i, text in enumerate("ab")]
+    other = [{"id": 1, "text": "b", "label": ["y"]}, {"id": 2, "text": "c", "label": []}]
+    written(tmp_path / "ann.jsonl", lines)
+    written(tmp_path / "bob.jsonl", other)
+    expected = {
+        "id": [0, 1, 2],
+        "text": ["a", "b", "c"],
+        "vote_ann": ["x", "x", None],
+        "vote_bob": [None, "y", None],
+    }
+    assert surelabel.convert(tmp_path / "*.jsonl", tool="doccano").to_pydict() == expected
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        for name in ("ann.jsonl", "bob.jsonl"):
+            archive.write(tmp_path / name, name)
+    assert surelabel.convert(tmp_path / "all.zip", tool="doccano").to_pydict() == expected
+    table = surelabel.convert(tmp_path / "ann.jsonl", tool="doccano")
+    assert table["candidates"].to_pylist() == [["x"], ["x"]]
+    users = [{"doc_id": 1, "text": "a", "labels": [n], "username": n} for n in "pq"]
+    table = surelabel.convert(written(tmp_path / "old.jsonl", users), tool="doccano")
+    assert table["vote_p"].to_pylist() == ["p"]
+
+
+def test_prodigy_accepts_rejects_and_ignores(tmp_path):
+    def line(text, label, answer, **more):
+        return {"text": text, "label": label, "answer": answer, "_input_hash": hash(text)} | more
+
+    lines = [
+        line("a", "SPORT", "accept"),
+        line("b", "SPORT", "reject"),
+        line("b", "NEWS", "ignore"),
+        line("c", "NEWS", "accept"),
+        line("d", "ART", "ignore"),
+    ]
+    path = written(tmp_path / "a.jsonl", lines)
+    table = surelabel.convert(path, tool="prodigy")
+    assert table["candidates"].to_pylist() == [["SPORT"], ["NEWS"], ["NEWS"], None]
+    options = [{"id": "x", "text": "X"}, {"id": "y", "text": "Y"}]
+    lines = [
+        {"text": text, "options": options, "accept": [label], "answer": answer, "_annotator_id": a}
+        for text, label, answer, a in (
+            ("a", "x", "accept", "p"),
+            ("a", "y", "accept", "q"),
+            ("b", "y", "reject", "p"),
+        )
+    ]
+    table = surelabel.convert(written(tmp_path / "b.jsonl", lines), tool="prodigy")
+    assert table.to_pydict() == {"text": ["a", "b"], "vote_p": ["x", None], "vote_q": ["y", None]}
+
+
+@pytest.mark.parametrize(
+    ("tool", "records", "message"),
+    [
+        ("label-studio", [{"a": 1}], "neither 'data' nor 'annotation_id'"),
+        ("label-studio", [{"data": 1, "annotations": 3}], "not an export of label-studio"),
+        ("label-studio", [studio_task(0, [])], "there is no question with choices"),
+        ("argilla", [{"fields": {"text": "a"}}], "there is no question with choices"),
+        ("argilla", [FLAT[0] | {"other.responses": []}], "the questions label, other; say which"),
+        ("doccano", [{"text": "a"}], "neither 'label' nor 'labels'"),
+        ("doccano", [{"text": "a", "label": [[0, 2, "ORG"]]}], "the label of a whole task"),
+        ("doccano", [{"text": "a", "label": []}], "there is no answer in this export"),
+        ("prodigy", [{"text": "a"}], "an entry has no 'answer'"),
+    ],
+)
+def test_other_files_are_refused(tmp_path, tool, records, message):
+    with pytest.raises(TableError, match=message):
+        surelabel.convert(written(tmp_path / "a.json", records), tool=tool)
+
+
+def test_an_unknown_tool_or_question_is_named(tmp_path):
+    path = written(tmp_path / "a.json", STUDIO)
+    with pytest.raises(ParameterError, match="did you mean 'argilla'"):
+        surelabel.convert(path, tool="argila")
+    with pytest.raises(TableError, match="did you mean 'sentiment'"):
+        surelabel.convert(path, tool="label-studio", question="sentimnet")
+
+
+CLEANED = pa.table(
+    {
+        "id": [7, 8, 9],
+        "text": TEXTS,
+        "label": ["pos", "neg", None],
+        "confidence": [0.9, 0.6, 0.4],
+        "second": ["neg", "pos", "pos"],
+        "look": [None, 2, 1],
+    }
+)
+
+
+def test_tasks_have_suggestions_and_rows_to_look_at_come_first():
+    tasks = surelabel.convert(CLEANED, "label-studio", question="sentiment").to_pylist()
+    assert [task["data"]["id"] for task in tasks] == [9, 8, 7]
+    assert tasks[0]["predictions"] == []
+    assert tasks[1] == {
+        "data": {"id": 8, "text": "bad"},
+        "predictions": [
+            {
+                "model_version": "surelabel",
+                "score": 0.6,
+                "result": [
+                    {
+                        "from_name": "sentiment",
+                        "to_name": "text",
+                        "type": "choices",
+                        "value": {"choices": ["neg"]},
+                    }
+                ],
+            }
+        ],
+    }
+    (_, task, _) = surelabel.convert(CLEANED, "argilla").to_pylist()
+    assert task["fields"] == {"text": "bad"}
+    assert task["suggestions"] == {"label": {"value": "neg", "score": 0.6, "agent": "surelabel"}}
+    (_, task, _) = surelabel.convert(CLEANED, "doccano").to_pylist()
+    assert task == {"text": "bad", "label": ["neg"], "confidence": 0.6, "id": 8}
+    (_, task, _) = surelabel.convert(CLEANED, "prodigy").to_pylist()
+    assert [option["id"] for option in task["options"]] == ["neg", "pos"]
+    assert task["accept"] == ["neg"]
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_answers_go_through_the_command_line_and_back_as_tasks(tmp_path, monkeypatch, tool):
+    monkeypatch.chdir(tmp_path)
+    from surelabel.data.table_files import write_table
+
+    write_table(CLEANED, "cleaned.csv")
+
+    def run(words):
+        result = CliRunner().invoke(app, words.split())
+        assert result.exit_code == 0, result.output
+
+    run(f"convert cleaned.csv tasks.json --to {tool} --shown text")
+    assert len(json.loads((tmp_path / "tasks.json").read_text())) == 3
+    result = CliRunner().invoke(app, f"convert cleaned.csv tasks.csv --to {tool}".split())
+    assert result.exit_code == 2
+    assert "tasks are JSON" in result.stderr
+    export = {"label-studio": STUDIO, "argilla": FLAT}.get(tool)
+    if export:
+        written(tmp_path / "export.json", export)
+        run(f"convert export.json votes.xlsx --from {tool}")
+        assert read_table("votes.xlsx").num_rows == 3

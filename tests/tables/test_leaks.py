@@ -1,0 +1,156 @@
+"""Columns that hold the answer are named and left out."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import surelabel
+from surelabel.cli import app
+from surelabel.data.table_files import read_table, write_table
+from surelabel.tables import choosing
+from surelabel.tables.new_columns import NEW_COLUMNS, STATUSES
+from tests.cli.pets import make_table
+
+COLUMNS = {"labels": "candidates"}
+
+
+@pytest.fixture(scope="module")
+def pets():
+    return make_table(90).drop_columns(["note", "truth"]).to_pandas()
+
+
+@pytest.fixture(scope="module")
+def cleaned(pets):
+    return surelabel.clean(pets, **COLUMNS, exclude="name")
+
+
+def learned_from(frame, **columns):
+    found = surelabel.inspect(frame, **(COLUMNS | columns))
+    return {feature.name for feature in found.features}, found
+
+
+def with_column(pets, values):
+    return pets.assign(extra=list(values))
+
+
+def truth(m=90):
+    return np.array(["cat", "cow", "dog"])[np.arange(m) % 3]
+
+
+def test_the_statuses_are_those_that_are_given():
+    assert STATUSES == (choosing.CERTIFIED, choosing.PROBABLE, choosing.LOOK)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".jsonl"])
+@pytest.mark.parametrize("prefix", ["", "first_"])
+def test_our_own_columns_are_not_learned_from(tmp_path, pets, ending, prefix):
+    first = surelabel.clean(
+        read(pets, tmp_path / f"pets{ending}"), **COLUMNS, exclude="name", prefix=prefix
+    )
+    write_table(first.frame, tmp_path / f"cleaned{ending}")
+    with pytest.warns(UserWarning, match="an earlier run of surelabel added it"):
+        again = surelabel.clean(tmp_path / f"cleaned{ending}", **COLUMNS, prefix="again_")
+    assert {feature.name for feature in again.features} == {"size", "weight", "colour"}
+    assert set(again.left_out) == {prefix + name for name in NEW_COLUMNS}
+    np.testing.assert_array_equal(again.label, first.label)
+    np.testing.assert_allclose(again.confidence, first.confidence)
+
+
+def read(frame, path):
+    import pyarrow as pa
+
+    write_table(pa.Table.from_pandas(frame), path)
+    return path
+
+
+def test_columns_of_predict_are_recognised_by_name_and_shape(pets, cleaned):
+    named, found = learned_from(surelabel.predict(cleaned, pets, prefix="old_"))
+    assert named == {"size", "weight", "colour"}
+    assert [problem.kind for problem in found.problems][:3] == ["leak"] * 3
+
+
+def test_a_renamed_column_of_a_typed_file_says_what_it_is(tmp_path, pets):
+    path = read(pets, tmp_path / "pets.parquet")
+    table = surelabel.clean(path, **COLUMNS, exclude="name").frame
+    table = table.rename_columns({"margin": "distance"}).select(
+        [*pets.columns[:4], "candidates", "distance"]
+    )
+    write_table(table, tmp_path / "one.parquet")
+    assert "distance" in learned_from(tmp_path / "one.parquet")[1].unused
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        (truth(), "class names"),
+        ([f" {name.upper()}" for name in truth()], "class names"),
+        ([name if i % 10 == 0 else None for i, name in enumerate(truth())], "class names"),
+        ([f"{name}|dog" for name in truth()], "class names"),
+        (np.roll(truth(), 1), "class names"),  # an annotator who is always wrong
+        (np.arange(90) % 3, "stands for one class"),
+        ([("chat", "vache", "chien")[i % 3] for i in range(90)], "stands for one class"),
+    ],
+)
+def test_answers_are_not_learned_from(pets, values, reason):
+    named, found = learned_from(with_column(pets, values))
+    assert "extra" not in named
+    assert reason in found.unused["extra"]
+    named, _ = learned_from(with_column(pets, values), features="size,extra")
+    assert named == {"size", "extra"}
+    named, _ = learned_from(with_column(pets, values), features="*,extra", exclude="name")
+    assert named == {"size", "weight", "colour", "extra"}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.arange(90) % 2,
+        np.arange(90) % 5,
+        ["red", "green", "blue"] * 30,  # determines the label: see the next test
+        np.arange(90) % 30,
+        [f"cat number {i % 9}" for i in range(90)],
+    ],
+)
+def test_other_columns_are_learned_from(pets, values):
+    shuffled = np.random.default_rng(0).permutation(np.asarray(values))
+    assert "extra" in learned_from(with_column(pets, shuffled))[0]
+
+
+def test_numbers_that_are_also_classes_must_agree_with_the_labels():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(1, 6, 300)
+    table = pd.DataFrame({"x": labels + rng.normal(size=300), "labels": labels})
+    rooms = np.clip(labels + rng.integers(-2, 3, 300), 1, 5)
+    often = np.where(rng.random(300) < 0.8, labels, rng.integers(1, 6, 300))
+    rarely = np.where(rng.random(300) < 0.4, labels, rng.integers(1, 6, 300))
+    table = table.assign(rooms=rooms, someone=often, rater_2=rarely)
+    found = surelabel.inspect(table, labels="labels")
+    assert set(found.unused) == {"someone", "rater_2"}
+
+
+def test_common_words_and_truth_values_are_not_taken_for_answers():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    flipped = np.where(rng.random(200) < 0.8, y, 1 - y)
+    words = np.array(["no", "yes"])
+    table = pd.DataFrame({"smokes": words[flipped], "labels": words[y], "x": rng.normal(size=200)})
+    assert {f.name for f in surelabel.inspect(table, labels="labels").features} == {"smokes", "x"}
+    table = table.assign(rater_b=words[flipped]).drop(columns="smokes")
+    assert {f.name for f in surelabel.inspect(table, labels="labels").features} == {"x"}
+
+
+@pytest.mark.filterwarnings("always:.*class names")
+def test_a_forgotten_annotator_is_named_on_the_command_line(tmp_path, pets):
+    rng = np.random.default_rng(0)
+    votes = {
+        f"rater_{i}": np.where(rng.random(90) < 0.8, truth(), rng.permutation(truth()))
+        for i in range(4)
+    }
+    table = pets.drop(columns=["candidates", "name"]).assign(**votes)
+    path = read(table, tmp_path / "votes.csv")
+    words = ["clean", str(path), "-o", str(tmp_path / "out.csv"), "--votes", "rater_0,rater_1"]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    assert result.stderr.count("its values are class names") == 2
+    assert "rater_3" in read_table(tmp_path / "out.csv").column_names
