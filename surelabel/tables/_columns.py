@@ -267,11 +267,15 @@ class NumberColumns:
     def fit(self, reader: Reader, names: Sequence[str]) -> Self:
         """Learn the median, mean and deviation of each column."""
         self.truth = np.array([pa.types.is_boolean(reader.holds(name)) for name in names], bool)
-        self.units = [_unit(reader, name) for name in names]
-        learned = [
-            _moments(reader.numbers(names[part], units=self.units[part]))
-            for part in reader.column_slices(names)
-        ]
+        self.units = [""] * len(names)
+        learned = []
+        for part in reader.column_slices(names):
+            try:
+                values = reader.numbers(names[part])
+            except TableError:  # there may be units
+                self.units[part] = [_unit(reader, name) for name in names[part]]
+                values = reader.numbers(names[part], units=self.units[part])
+            learned.append(_moments(values))
         self.tells_missing, self.median, self.mean, self.deviation = map(
             np.concatenate, zip(*learned, strict=True)
         )

@@ -90,7 +90,8 @@ def choose_features(
         )
     labels = set(labelling.columns) if labelling else set()
     asked = set(features or ()) if asked is None else set(asked)
-    if clash := [name for name in (*(features or ()), *kinds) if name in labels & {*asked, *kinds}]:
+    named = labels & {*asked, *kinds}
+    if clash := [name for name in (*(features or ()), *kinds) if name in named]:
         raise ParameterError(
             f"{source}: column {clash[0]!r} holds labels or names of rows: it cannot be learned "
             "from"

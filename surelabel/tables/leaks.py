@@ -146,6 +146,7 @@ class _Judge:
 
     def __init__(self, table: pa.Table, labels: Labels, labelling: Labelling) -> None:
         self.table, self.separator = table, labelling.separator
+        self.decimal = decimal_of(table) or "."
         candidates = labels.candidates
         self.n_classes = candidates.shape[1]
         self.sets = candidates.to_sparse()
@@ -164,12 +165,13 @@ class _Judge:
         column = self.table[name]
         if not (is_text(column.type) or is_plain(column.type)):
             return None
-        most = 4 * self.n_classes + 50
-        if len(pc.unique(column.slice(0, FIRST_ROWS))) > most:
+        # labels repeat, and a table may have very many columns of numbers that do not
+        most = min(4 * self.n_classes + 50, max(FEWEST, self.table.num_rows / 2))
+        if len(pc.unique(column.slice(0, FIRST_ROWS))) > most + 1:  # one may be null
             return None
         texts = pc.utf8_trim_whitespace(column.cast(pa.large_string()).combine_chunks())
         encoded = blanked(texts, pc.equal(texts, "")).dictionary_encode()
-        values = canonical(encoded.dictionary, decimal_of(self.table) or ".").to_pylist()
+        values = canonical(encoded.dictionary, self.decimal).to_pylist()
         if len(values) > most or len(values) < 2:
             return None
         codes = pc.fill_null(encoded.indices, -1).to_numpy()

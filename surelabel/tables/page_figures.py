@@ -38,6 +38,8 @@ STATUSES = {CERTIFIED: "#0072b2", PROBABLE: "#56b4e9", LOOK: "#d55e00"}
 OTHER = "#9aa0ac"
 DRAWN = 5000
 """Rows on the map."""
+PEOPLE = 100
+"""Annotators that are drawn."""
 CLASSES = 14
 """Classes that a figure names; the rest are drawn together."""
 PERCENT = FuncFormatter(lambda share, _: f"{100 * share:g} %")
@@ -478,12 +480,15 @@ def _annotators(cleaned: Cleaned) -> Gallery:
     people = [person for person in cleaned.annotators if person.n_votes]
     if not people:
         return Gallery("annotators", "", "", [])
-    people = sorted(people, key=lambda person: -person.agreement)[:25]
-    draw = partial(_draw_annotators, people=people)
     caption = (
         "How often each annotator's vote is the label chosen, and how often it is right where the "
-        "true label is known."
+        "true label is known; those first who agree least."
     )
+    people = sorted(people, key=lambda person: person.agreement)
+    if len(people) > PEOPLE:
+        caption += f" The {PEOPLE} who agree least of {len(people):,}; the table has all."
+        people = people[:PEOPLE]
+    draw = partial(_draw_annotators, people=people)
     size = (6.6, 1.2 + 0.24 * len(people))
     return Gallery(
         "annotators",

@@ -35,13 +35,14 @@ ROWS_AT_A_TIME = 2**16
 @dataclass(frozen=True)
 class Content:
     """What a row shows of itself: its name, its text, its image as a data URI, some of
-    its columns.
+    its columns, and its numbers.
     """
 
     name: str
     text: str | None
     image: str | None
     values: list[tuple[str, str]]
+    numbers: list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -120,13 +121,18 @@ class Reader:
     ) -> None:
         self.ids, self.text, self.image = cleaned.labels.ids, text, image
         self.images = Images(folder, ROOM) if folder is not None else None
-        plain = [
-            feature.name
+        there = set(cleaned.table.column_names)
+        plain = {
+            feature.name: feature.kind
             for feature in cleaned.features
-            if feature.kind not in ("vector", "image") and feature.name not in (text, image)
-        ]
-        self.columns = plain[:COLUMNS]
-        wanted = dict.fromkeys([*self.columns, *filter(None, (text, image))])
+            if feature.kind not in ("vector", "image")
+            and feature.name not in (text, image)
+            and feature.name in there
+        }
+        self.numbers = [name for name, kind in plain.items() if kind == "number"][:COLUMNS]
+        self.columns = [name for name, kind in plain.items() if kind != "number"][:COLUMNS]
+        shown = (*self.columns, *self.numbers, *filter(None, (text, image)))
+        wanted = dict.fromkeys(shown)
         self.table = cleaned.table.select(list(wanted))
 
     def name(self, row: int) -> str:
@@ -139,16 +145,22 @@ class Reader:
         blank = [None] * len(rows)
         texts = part.column(self.text).to_pylist() if self.text else blank
         paths = part.column(self.image).to_pylist() if self.image else blank
-        columns = {} if brief else {name: part.column(name).to_pylist() for name in self.columns}
+        columns, numbers = (
+            {} if brief else {name: part.column(name).to_pylist() for name in names}
+            for names in (self.columns, self.numbers)
+        )
         return [
             Content(
                 self.name(row),
                 None if texts[i] is None else cut(texts[i], NEIGHBOUR_TEXT if brief else TEXT),
                 self._embed(paths[i], NEIGHBOUR_EDGE if brief else EDGE),
-                [
-                    (name, "–" if values[i] is None else cut(values[i], VALUE))
-                    for name, values in columns.items()
-                ],
+                *(
+                    [
+                        (name, "–" if values[i] is None else cut(values[i], VALUE))
+                        for name, values in part.items()
+                    ]
+                    for part in (columns, numbers)
+                ),
             )
             for i, row in enumerate(rows)
         ]
@@ -200,7 +212,7 @@ def look_at(rows: np.ndarray, cleaned: Cleaned, reader: Reader) -> list[LookedAt
                 choices[:CANDIDATES],
                 max(0, len(choices) - CANDIDATES),
                 len(choices) > 1 and choices[1].probability is not None,
-                _reasons(row, cleaned, groups, reader),
+                _reasons(row, cleaned, groups, reader, cleaned.label[neighbours]),
                 [
                     (beside[other], str(cleaned.classes[cleaned.label[other]]))
                     for other in neighbours
@@ -256,15 +268,25 @@ def _groups(duplicate: np.ndarray, rows: np.ndarray) -> dict[int, np.ndarray]:
 
 
 def _reasons(
-    row: int, cleaned: Cleaned, groups: dict[int, np.ndarray], reader: Reader
+    row: int,
+    cleaned: Cleaned,
+    groups: dict[int, np.ndarray],
+    reader: Reader,
+    near: np.ndarray,
 ) -> list[Reason]:
-    """Why a row should be looked at."""
+    """Why a row should be looked at; ``near`` are the labels of the rows shown beside it."""
     reasons = []
     if cleaned.labels.unlabelled[row]:
         reasons.append(Reason("no label", "It came without any label."))
     if cleaned.outside[row]:
         label = str(cleaned.classes[cleaned.best[row]])
-        sentence = "Its features contradict every candidate; they speak for"
+        alike = 2 * np.sum(near == cleaned.best[row]) > len(near)
+        sentence = (
+            "Its features, as those of the rows beside it, contradict every candidate and speak for"
+            if alike
+            else "All rows together, though not those beside it, contradict every candidate and "
+            "speak for"
+        )
         reasons.append(Reason("label missing", sentence, label))
     if cleaned.duplicate[row] >= 0:
         others = [

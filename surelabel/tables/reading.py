@@ -276,11 +276,12 @@ class TableRead:
         exclude = () if self.labelling.long else self.excluded
         wanted = column_names(features, table) if self.chosen else self.table.column_names
         known = {*self.labelling.columns, *exclude, *asked}
+        there = set(self.table.column_names) - known
         self.leaks = find_leaks(
             self.table,
             self.labels,
             self.labelling,
-            [name for name in wanted if name not in known and name in self.table.column_names],
+            [name for name in wanted if name in there],
         )
         if warn:
             for name, reason in self.leaks.items():

@@ -439,6 +439,9 @@ def test_filters(write, visit, cleaned_table):
     look = np.flatnonzero(cleaned.status == "look")
     page = visit(write("text"))
     rows, count = page.locator("#rows tbody tr:visible"), page.locator("#filters output")
+    assert rows.count() == 20
+    page.locator("#more").click()
+    assert not page.locator("#more").is_visible()
     assert rows.count() == len(look)
 
     page.locator("input[name=words]").fill(f"TEXT of row {look[3]}")
@@ -456,6 +459,23 @@ def test_filters(write, visit, cleaned_table):
     assert rows.count() == 2
     page.locator("select[name=reason]").select_option("any reason")
     assert rows.count() == len(look)
+
+
+def test_rows_come_some_at_a_time_and_a_link_shows_its_row(write, visit, cleaned_table):
+    look = np.flatnonzero(cleaned_table().status == "look")
+    page = visit(write())
+    hidden = page.locator("#rows tbody tr:not(:visible)").first.get_attribute("id")
+    assert len(look) > 20
+    page.evaluate(f"location.hash = '{hidden}'")
+    page.locator(f"#{hidden}").wait_for(state="visible")
+
+
+def test_all_annotators_are_drawn_and_numbers_are_folded(write, visit, cleaned_table):
+    page = visit(write(m=700, annotators=30))
+    assert page.locator("#annotators figure svg").count() == 1
+    assert page.locator("#annotators tbody tr").count() == 30
+    folded = page.locator("#rows details").first
+    assert folded.get_attribute("open") is None
 
 
 def test_shows_every_figure(write, visit):

@@ -15,11 +15,45 @@ function filter() {
       has(row, ".word", (word) => word.textContent, reason);
     row.classList.toggle("off", !on);
   }
-  filters.querySelector("output").value = `${rows.filter((row) => !row.classList.contains("off")).length} of ${rows.length}`;
+  const found = rows.filter((row) => !row.classList.contains("off"));
+  filters.querySelector("output").value = `${found.length} of ${rows.length}`;
+  page();
+}
+
+// Rows are shown some at a time, in the order they have just now.
+const more = document.getElementById("more");
+const step = 20;
+let shown = step;
+
+function page() {
+  const found = [...document.querySelectorAll("#rows tbody tr:not(.off)")];
+  found.forEach((row, place) => row.classList.toggle("later", place >= shown));
+  more.hidden = found.length <= shown;
+  more.textContent = `Show more rows (${Math.max(0, found.length - shown)} left)`;
+}
+
+// A link to a row, as from the map, shows all rows up to it.
+function reveal() {
+  const found = [...document.querySelectorAll("#rows tbody tr:not(.off)")];
+  const place = found.findIndex((row) => `#${row.id}` === location.hash);
+  if (place >= shown) {
+    shown = place + 1;
+    page();
+    found[place].scrollIntoView();
+  }
 }
 
 if (filters) {
   filters.hidden = false;
   filters.addEventListener("input", filter);
   filters.addEventListener("submit", (event) => event.preventDefault());
+  more.addEventListener("click", () => {
+    shown += step;
+    page();
+  });
+  document.querySelector("#rows thead").addEventListener("click", () => setTimeout(page));
+  document.querySelector("#rows thead").addEventListener("keydown", () => setTimeout(page));
+  addEventListener("hashchange", reveal);
+  page();
+  reveal();
 }
