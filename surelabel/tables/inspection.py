@@ -22,7 +22,7 @@ from .annotators import krippendorff_alpha
 from .duplicates import conflicts, equal_cells
 from .encoding import Feature
 from .overview import LISTED, ONE_LABEL, Listing, Overview, Result, kinds, known, named
-from .reading import Columns, TableRead, leak_sentence
+from .reading import Columns, TableRead, leak_sentences
 
 #: A class in fewer rows than this is rare; a column with less than this share of values is mostly
 #: missing.
@@ -260,7 +260,7 @@ def inspect(frame: Any, **columns: Unpack[Columns]) -> Inspection:
         unused |= {name: reason or BESIDE for name, (_, reason) in zip(unasked, found, strict=True)}
     inspection = inspect_labels(read.labels, read.features, read.embedded)
     nothing = np.empty(0, np.int64)
-    leaks = [Problem("leak", leak_sentence(*leak), nothing) for leak in read.leaks.items()]
+    leaks = [Problem("leak", sentence, nothing) for sentence in leak_sentences(read.leaks)]
     hints = [
         Problem("numbers in text", f"column {name!r} is not learned from: {reason}", nothing)
         for name, reason in unused.items()

@@ -159,12 +159,16 @@ def named_columns(given: Names, table: pa.Table) -> tuple[str, ...]:
     )
 
 
-def leak_sentence(name: str, reason: str) -> str:
-    """What to say of a column that holds the answer."""
-    return (
-        f"column {name!r} is not learned from: {reason} (--exclude {name} leaves it out without "
-        f"this sentence, --features '*,{name}' learns from it)"
-    )
+def leak_sentences(leaks: dict[str, str]) -> list[str]:
+    """What to say of columns that hold the answer, one sentence for each reason."""
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in leaks.items():
+        by_reason.setdefault(reason, []).append(name)
+    return [
+        f"column {first_few(map(repr, names), 10)} is not learned from: {reason} (--exclude "
+        f"{names[0]} leaves it out without this sentence, --features '*,{names[0]}' learns from it)"
+        for reason, names in by_reason.items()
+    ]
 
 
 def make_labelling(table: pa.Table, **columns: Any) -> Labelling:
@@ -284,8 +288,8 @@ class TableRead:
             [name for name in wanted if name in there],
         )
         if warn:
-            for name, reason in self.leaks.items():
-                warnings.warn(f"{self.source}: {leak_sentence(name, reason)}", stacklevel=4)
+            for sentence in leak_sentences(self.leaks):
+                warnings.warn(f"{self.source}: {sentence}", stacklevel=4)
         self.embedded, vectors = embed_columns(self.table, embed)
         self.features = choose_features(
             self.embedded,
