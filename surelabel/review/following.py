@@ -1,9 +1,10 @@
 """The model follows the answers: kernels and factors stay, so a refit is the alternation alone.
 
 Two refits are there. :meth:`Follower.follow` starts from the last confidences and takes a few
-products, before the next row is shown. :meth:`Follower.settle` starts where a fit starts, from even
-shares, and ends where a fit from scratch with the same kernels ends; it runs while the person
-reads, and gives way as soon as there is another answer.
+products, before the next row is shown; how false candidates arise (``g``) is not asked anew.
+:meth:`Follower.settle` starts where a fit starts, from even shares, and ends where a fit from
+scratch with the same kernels ends; it runs while the person reads, and gives way as soon as there
+is another answer.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ from ..tables.judging import Judgement, judge, judge_votes
 
 #: Rows that find the scale of the probabilities.
 SCALE_ROWS = 2000
+#: Iterations of candidates before the next row is shown, at most.
+STEPS = 5
 #: Iterations of votes and features before the next row is shown.
 QUICK = 2
 
@@ -55,6 +58,12 @@ class Follower(Protocol):
 
     def judge(self, labels: Labels, rng: np.random.Generator) -> Judgement:
         """What is said of each row without learning from it, calibrated."""
+
+
+def resized(shares: np.ndarray, n_classes: int) -> np.ndarray:
+    """Shares of so many labels: new ones come last, and go again when they are taken back."""
+    more = n_classes - shares.shape[1]
+    return np.pad(shares, ((0, 0), (0, more))) if more > 0 else shares[:, :n_classes]
 
 
 def make_smoother(
@@ -153,20 +162,19 @@ class PeerFollower:
         sets = sort_candidates(known, None, np.float32, self._prior)
         members = []
         for member in self._members:
-            model, start = SetsModel(member.outputs, sets), None
+            model, start, shift = SetsModel(member.outputs, sets), None, self._shift
             if changed is not None and len(member.P):
-                more = known.shape[1] - member.P.shape[1]  # labels that were new
-                before = np.pad(member.P, ((0, 0), (0, more))) if more else member.P
-                start = model.start(before, changed), member.shift
+                before = resized(member.P, known.shape[1])
+                start, shift = model.start(before, changed), member.shift
             path = alternate_peers(
                 model,
                 sets,
                 member.smoother.leverage[sets.row_order],
                 max_iter=self._max_iter,
                 tol=self._tol,
-                shift=self._shift,
+                shift=shift,
                 start=start,
-                callback=partial(_interrupt, stop),
+                callback=_no_longer_nearer() if start is not None else partial(_interrupt, stop),
             )
             members.append(replace(member, P=model.dense(path.fitted_p), shift=path.shift))
         self._members, self._known = members, known
@@ -221,6 +229,18 @@ def _interrupt(stop: Callable[[], bool], _: Iteration) -> None:
         raise Interrupted
 
 
+def _no_longer_nearer() -> Callable[[Iteration], bool]:
+    """Ends an alternation that goes in a circle, as it can, or takes its time."""
+    before = [np.inf]
+
+    def stop(iteration: Iteration) -> bool:
+        enough = iteration.delta > 0.9 * before[0] or iteration.number >= STEPS
+        before[0] = iteration.delta
+        return enough
+
+    return stop
+
+
 class CrowdFollower:
     """Follows with the kernels of a :class:`~surelabel.CrowdClassifier`, by votes and features.
 
@@ -265,7 +285,7 @@ class CrowdFollower:
         assert labels.votes is not None
         l = labels.candidates.shape[1]
         start = self._start if self._fit is None else self._fit.posterior
-        start = np.pad(start, ((0, 0), (0, l - start.shape[1])))
+        start = resized(start, l)
         self._fit = alternate_crowd(
             labels.votes,
             l,

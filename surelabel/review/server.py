@@ -203,6 +203,7 @@ def listen(port: int = 0) -> socket.socket:
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((HOST, port))
+        found.listen()
     except OSError as error:
         found.close()
         error.filename = f"port {port}"

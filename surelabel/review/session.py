@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.labelling import Labels
 from ..exceptions import SurelabelError, TableError
 from ..progress import stage
 from ..tables.answers import (
@@ -32,6 +33,7 @@ from ..tables.answers import (
     labels_with,
     place_answers,
     remarks,
+    told_labels,
     with_classes,
 )
 from ..tables.auditing import Audit
@@ -39,7 +41,7 @@ from ..tables.choosing import LOOK, PROBABLE, choose_labels
 from ..tables.duplicates import equal_rows
 from ..tables.reading import TableRead
 from ..text import count, did_you_mean, percent
-from .following import CrowdFollower, Follower, Interrupted, PeerFollower
+from .following import CrowdFollower, Follower, Interrupted, PeerFollower, resized
 from .queues import CHECK, HELP, Standing, Variety, gains, judged, moved, next_help
 from .showing import Shower, choices, reasons
 from .store import AnswersFile
@@ -141,7 +143,7 @@ class Review:
             self._shower = Shower(read.labels, hidden, read.features, X, image, folder)
             self._place()
             self._follower = self._follower.settle(self._labels, lambda: False)
-            self._standing = self._judge(self._follower, self._labels)
+            self._standing = self._judge(self._follower, self._labels, self._told)
         self._shown: dict[str, Shown] = {}
         self._open: dict[str, str] = {}
         self._history: dict[str, list[str]] = {}
@@ -166,25 +168,26 @@ class Review:
     def _place(self) -> None:
         self._placed: PlacedAnswers = place_answers(self.file.log, self._keys)
         self._labels = labels_with(self._given, self._placed)
+        self._told = told_labels(self._labels, self._placed)
 
-    def _judge(self, follower: Follower, labels: Any) -> Standing:
+    def _judge(self, follower: Follower, labels: Labels, told: np.ndarray) -> Standing:
         found = follower.judge(labels, np.random.default_rng(self._seed))
         classes = labels.candidates.classes
-        return judged(found, follower.shares(), labels.gold, classes, self._max_error)
+        return judged(found, follower.shares(), told, classes, self._max_error)
+
+    def _moved(self, standing: Standing, shares: np.ndarray) -> Standing:
+        classes = self._labels.candidates.classes
+        return moved(standing, resized(shares, len(classes)), self._told, classes, self._max_error)
 
     def _take_in(self, changed: np.ndarray) -> None:
         """Let the model follow answers that are in the file."""
         self._place()
-        labels, start = self._labels, time.perf_counter()
+        shares, start = self._standing.shares, time.perf_counter()
         if self._follow_seconds < SLOW:
-            self._follower.follow(labels, changed)
+            self._follower.follow(self._labels, changed)
             self._follow_seconds = time.perf_counter() - start
             shares = self._follower.shares()
-        else:
-            more = labels.candidates.shape[1] - self._standing.shares.shape[1]
-            shares = np.pad(self._standing.shares, ((0, 0), (0, more)))
-        classes = labels.candidates.classes
-        self._standing = moved(self._standing, shares, labels.gold, classes, self._max_error)
+        self._standing = self._moved(self._standing, shares)
         self._serial += 1
         self._settled.clear()
         self._wake.set()
@@ -211,6 +214,7 @@ class Review:
                 continue  # the next answer is there already
             with self.lock:
                 labels, serial, follower = self._labels, self._serial, self._follower
+                told = self._told
 
             def stop(serial: int = serial, overdue: bool = overdue) -> bool:
                 return self._closing or (self._serial != serial and not overdue)
@@ -218,7 +222,7 @@ class Review:
             try:
                 start = time.perf_counter()
                 settled = follower.settle(labels, stop)
-                standing = self._judge(settled, labels)
+                standing = self._judge(settled, labels, told)
                 seconds = time.perf_counter() - start
             except Interrupted:
                 self._wake.set()
@@ -234,13 +238,7 @@ class Review:
                     self._follow_seconds = min(self._follow_seconds, seconds)
                     self._settled.set()
                 else:
-                    now = self._labels
-                    shares = np.pad(
-                        self._standing.shares,
-                        ((0, 0), (0, now.candidates.shape[1] - self._standing.shares.shape[1])),
-                    )
-                    classes = now.candidates.classes
-                    self._standing = moved(standing, shares, now.gold, classes, self._max_error)
+                    self._standing = self._moved(standing, self._standing.shares)
                     self._wake.set()
 
     def wait(self, seconds: float = 60.0) -> bool:
@@ -481,7 +479,7 @@ class Review:
     # ---------------------------------------------------------------- how far it is
 
     def _audit(self) -> tuple[Standing, Audit | None]:
-        return checked(self._standing, self._placed)
+        return checked(self._standing, self._labels, self._placed)
 
     def progress(self) -> dict[str, Any]:
         """How far the review is, and what the next answers buy."""

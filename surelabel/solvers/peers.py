@@ -197,7 +197,7 @@ def alternate_peers(
     max_iter: int,
     tol: float,
     shift: float | None = None,
-    start: tuple[np.ndarray, float] | None = None,
+    start: np.ndarray | None = None,
     refine: Callable[[np.ndarray], np.ndarray] | None = None,
     callback: Callable[[Iteration], bool | None] | None = None,
 ) -> PeerTrajectory:
@@ -223,8 +223,8 @@ def alternate_peers(
         It ends when ``‖ΔP‖_F / √m`` falls to this (rows counted by weight).
     shift : float, default=None
         A ``g`` that is known.
-    start : (ndarray of shape (n_entries,), float), default=None
-        Confidences of the ambiguous entries and ``g`` to start from.
+    start : ndarray of shape (n_entries,), default=None
+        Confidences of the ambiguous entries to start from.
     refine : callable, default=None
         Changes the confidences of the ambiguous entries after each step.
     callback : callable, default=None
@@ -235,11 +235,11 @@ def alternate_peers(
     -------
     PeerTrajectory
     """
-    p, first = (sets.initial("uniform", 1)[0], 1.0) if start is None else start
+    p = sets.initial("uniform", 1)[0] if start is None else start
     own = leverage[sets.n_clean + sets.rows].astype(p.dtype)
     certain = np.bincount(sets.clean_columns, sets.weight[: sets.n_clean], sets.n_classes)
     path = PeerTrajectory(p, p)
-    following = first if shift is None else shift
+    following = 1.0 if shift is None else shift
     with blas_threads(sets.n_rows, enough=1500):
         for number in range(1, max(max_iter, 1) + 1):
             q = without_row(path.p, model.step(path.p[None])[0][0], own)

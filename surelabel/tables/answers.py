@@ -370,8 +370,12 @@ def place_answers(log: AnswerLog, keys: RowKeys) -> PlacedAnswers:
 
 
 def labels_with(labels: Labels, placed: PlacedAnswers) -> Labels:
-    """Labels in which what was answered is known: the label is gold, and where none of the
-    candidates is right, all others are candidates. A label that is new becomes a class.
+    """Labels that know what was answered.
+
+    An answer to a row that was drawn at random is gold: it also says how far confidences can be
+    trusted. Answers to rows that were asked because they are in doubt say nothing of the others:
+    there the label becomes the only candidate. (Votes leave no choice: it is gold.) Where none of
+    the candidates is right, all others are candidates. A label that is new becomes a class.
 
     Parameters
     ----------
@@ -385,17 +389,47 @@ def labels_with(labels: Labels, placed: PlacedAnswers) -> Labels:
     Labels
     """
     labels = with_classes(labels, [a.label for a in placed.rows.values() if a.label is not None])
-    code_of = {str(label): code for code, label in enumerate(labels.candidates.classes.tolist())}
-    gold = labels.gold.copy()
-    others = []
+    told, gold, changed = told_labels(labels, placed), labels.gold.copy(), {}
     for row, answer in placed.rows.items():
-        if answer.verdict == LABEL:
-            gold[row] = code_of[str(answer.label)]
+        if answer.verdict == LABEL and (answer.draw is not None or labels.votes is not None):
+            gold[row] = told[row]
+        elif answer.verdict == LABEL:
+            changed[row] = told[row : row + 1]
         elif answer.verdict == NONE:
-            others.append(row)
-    candidates = labels.candidates if labels.votes is not None else without(labels, others)
-    unlabelled = labels.unlabelled & (gold < 0)
+            start, stop = labels.candidates.indptr[row : row + 2]
+            every = np.arange(labels.candidates.shape[1])
+            others = np.setdiff1d(every, labels.candidates.indices[start:stop])
+            changed |= {row: others} if len(others) else {}
+    unlabelled = labels.unlabelled & (told < 0)
+    candidates = labels.candidates if labels.votes is not None else _with_sets(labels, changed)
     return replace(labels, candidates=candidates, gold=gold, unlabelled=unlabelled)
+
+
+def told_labels(labels: Labels, placed: PlacedAnswers) -> np.ndarray:
+    """Position of the label that is gold in the table or was answered, -1 where there is none."""
+    code_of = {str(label): code for code, label in enumerate(labels.candidates.classes.tolist())}
+    told = labels.gold.copy()
+    for row, answer in placed.rows.items():
+        told[row] = code_of[str(answer.label)] if answer.verdict == LABEL else -1
+    return told
+
+
+def _with_sets(labels: Labels, changed: dict[int, np.ndarray]) -> CandidateSets:
+    """The candidates, other ones in some rows."""
+    given = labels.candidates
+    if not changed:
+        return given
+    kept = ~np.isin(given.rows, list(changed))
+    rows = np.concatenate([given.rows[kept], *(np.full(len(s), r) for r, s in changed.items())])
+    order = np.argsort(rows, kind="stable")
+    indices = np.concatenate([given.indices[kept], *changed.values()])[order]
+    counts = None
+    if given.counts is not None:
+        n_new = len(rows) - int(kept.sum())
+        counts = np.concatenate([given.counts[kept], np.ones(n_new, given.counts.dtype)])[order]
+    return CandidateSets(
+        np.concatenate([[0], np.cumsum(np.bincount(rows))]), indices, given.classes, counts
+    )
 
 
 def with_classes(labels: Labels, names: Iterable[str]) -> Labels:
@@ -430,22 +464,8 @@ def _is_whole(text: str) -> bool:
     return text.removeprefix("-").isdecimal() and len(text) < 18
 
 
-def without(labels: Labels, rows: Sequence[int]) -> CandidateSets:
-    """The candidates, in these rows all labels but them (where there are others)."""
-    given = labels.candidates
-    rows = [row for row in rows if given.sizes[row] < given.shape[1]]
-    if not rows:
-        return given
-    inside = given.to_sparse().tolil()
-    for row in rows:
-        inside[row] = 1 - inside[[row]].toarray()[0]
-    inside = inside.tocsr()
-    inside.sort_indices()
-    return CandidateSets(inside.indptr, inside.indices, given.classes)
-
-
-def checked(given: Found, placed: PlacedAnswers) -> tuple[Found, Audit | None]:
-    """What the checks promise, and the status of the rows that they are about.
+def checked(given: Found, labels: Labels, placed: PlacedAnswers) -> tuple[Found, Audit | None]:
+    """Put what was answered into the labels, and say what the checks promise.
 
     A row that was drawn keeps its status only with the label it was drawn with: the promise is
     about that. Where the answers have changed the label since, a person should look. A check that
@@ -454,7 +474,9 @@ def checked(given: Found, placed: PlacedAnswers) -> tuple[Found, Audit | None]:
     Parameters
     ----------
     given : ChosenLabels
-        The labels, learned with the answers.
+        The labels chosen, learned with the answers.
+    labels : Labels
+        What they were learned from.
     placed : PlacedAnswers
         The answers.
 
@@ -464,9 +486,10 @@ def checked(given: Found, placed: PlacedAnswers) -> tuple[Found, Audit | None]:
     audit : Audit or None
         None before the first check.
     """
-    found: Any = given
+    found: Any = _told(given, labels, placed)
     status = found.status.copy()
     told = {row for row, answer in placed.rows.items() if answer.verdict == LABEL}
+    status[list(told)] = CERTIFIED
     status[list(placed.rows.keys() - told)] = LOOK
     audit = None
     if placed.draw is not None and placed.checks:
@@ -485,6 +508,20 @@ def checked(given: Found, placed: PlacedAnswers) -> tuple[Found, Audit | None]:
         status[placed.drawn[kept & ~answered]] = PROBABLE if audit.level is None else CERTIFIED
         status[placed.drawn[~kept & (placed.drawn >= 0)]] = LOOK
     return replace(found, status=status, n_kept=int(np.sum(status != LOOK))), audit
+
+
+def _told(found: Any, labels: Labels, placed: PlacedAnswers) -> Any:
+    """Certainty in the rows that were answered, for each of these attributes that is there."""
+    code = told_labels(labels, placed)
+    rows = np.array([row for row, a in placed.rows.items() if a.verdict == LABEL], np.int64)
+    known: dict[str, Any] = dict.fromkeys(("confidence", "best_confidence", "margin"), 1.0)
+    known |= {"label": code[rows], "best": code[rows], "second": -1, "outside": False, "gain": 0.0}
+    changed = {}
+    for name, values in known.items():
+        if hasattr(found, name):
+            changed[name] = getattr(found, name).copy()
+            changed[name][rows] = values
+    return replace(found, **changed)
 
 
 def use_answers(path: Any, labels: Labels, id_column: str | None, source: str) -> PlacedAnswers:

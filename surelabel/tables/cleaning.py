@@ -331,7 +331,7 @@ def clean(
         sheet = as_table(as_frame(audit))
         found, audited = with_answers(found, read.labels.table, sheet, prefix=prefix)
     elif placed is not None:
-        found, audited = checked(found, placed)
+        found, audited = checked(found, labels, placed)
     # Rows that have become one keep their candidates as a list.
     table = to_form(read.labels, read.labelling, "lists") if read.labelling.long else read.table
     return Cleaned(

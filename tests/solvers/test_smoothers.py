@@ -92,7 +92,8 @@ def test_the_alternation_needs_no_order(problem):
     np.testing.assert_allclose(P.sum(axis=1), 1, atol=1e-5)
     again = alternate_peers(
         model, single, leverage, max_iter=30, tol=1e-3,
-        start=(model.start(P, np.empty(0, int)), path.shift),
+        shift=path.shift,
+        start=model.start(P, np.empty(0, int)),
     )  # fmt: skip
     assert len(again.delta_path) == 1  # it is there already
     changed = model.start(P, np.array([int(single.row_order[-1])]))
