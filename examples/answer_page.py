@@ -23,9 +23,11 @@ def main() -> None:
     with open(Path(table).parent / "truth.csv", encoding="utf-8") as file:
         truth = {row[0]: row[1] for row in csv.reader(file)}
     command = [sys.executable, "-m", "surelabel", "review", table, *options, "--no-browser"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert server.stdout is not None
     address = server.stdout.readline().strip()
+    if not address:
+        sys.exit(f"the page could not be started: {' '.join(command[2:])}")
 
     def ask(action: str, **said: Any) -> dict[str, Any]:
         body = json.dumps({"client": "script"} | said).encode()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import secrets
+import sys
 import warnings
 import webbrowser
 from pathlib import Path
@@ -174,8 +176,8 @@ def review(
             write_output(found.frame, places[0], escape=escape_formulas, name=output)
         return [str(path) for path in paths]
 
-    import secrets
-
+    # Who answers is not to wait for what is reckoned in the background.
+    sys.setswitchinterval(1e-3)
     token = secrets.token_urlsafe(24)
     with listen(port) as place:
         number = place.getsockname()[1]

@@ -37,7 +37,7 @@ from ..tables.answers import (
     with_classes,
 )
 from ..tables.auditing import Audit
-from ..tables.choosing import LOOK, PROBABLE, choose_labels
+from ..tables.choosing import PROBABLE, choose_labels
 from ..tables.duplicates import equal_rows
 from ..tables.reading import TableRead
 from ..text import count, did_you_mean, percent
@@ -258,6 +258,8 @@ class Review:
         with self.lock:
             self.refresh()
             self._open.pop(client, None)
+            if self.check_share and self._placed.draw is None:
+                self.draw()
             return self._next(client)
 
     def _next(self, client: str) -> dict[str, Any]:
@@ -505,7 +507,7 @@ class Review:
                 "rate": rate,
                 "share": self.check_share,
                 "curve": self._curve(standing, audit),
-                "buy": [self._check_buys(audit), self._help_buys()],
+                "buy": [self._check_buys(audit), self._help_buys(m - standing.n_kept)],
                 "labels": list(map(str, standing.classes.tolist())),
                 "remarks": remarks(self._placed) + ([self.trouble] if self.trouble else []),
                 "draw": len(self._placed.draw.rows) if self._placed.draw else 0,
@@ -544,8 +546,7 @@ class Review:
             return "These rows have too many mistakes to be certified; help the model, draw anew"
         return f"{share} of the rows are certified at {100 * audit.level:g} %"
 
-    def _help_buys(self) -> str:
-        n_open = int(np.sum(self._standing.status == LOOK))
+    def _help_buys(self, n_open: int) -> str:
         score = gains(self._standing)
         score[[*self._placed.rows, *self._drawn()]] = 0
         best = np.argsort(-score)[:10]
