@@ -16,7 +16,7 @@ SIGNALS = [
 ]
 GRACE = 5.0
 """Seconds that the command has to close what it opened; then it is ended by force."""
-RESUMED = ("run", "reproduce")
+RESUMED = ("run", "reproduce", "review")
 """Commands that go on where they were when they are run again."""
 
 

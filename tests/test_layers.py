@@ -12,7 +12,7 @@ import surelabel
 
 LAYERS = [
     "solvers", "data", "evaluation", "estimators", "distributed", "experiments", "report", "tables",
-    "cli",
+    "review", "cli",
 ]  # fmt: skip
 ROOT = Path(surelabel.__file__).parent
 #: Files beside the folders, and the folder above which each stands; others stand below all.

@@ -25,7 +25,7 @@ from ._failures import UNEXPECTED, check_address_space, sentence
 UsageError: Any = typer.BadParameter.__base__
 #: Exit code of a command whose output nobody reads to the end, as if SIGPIPE had ended it.
 PIPE = 141
-TABLE_VERBS = ("inspect", "clean", "audit", "fit", "predict", "compare", "convert")
+TABLE_VERBS = ("inspect", "clean", "review", "audit", "fit", "predict", "compare", "convert")
 
 
 class _Verb(TyperCommand):

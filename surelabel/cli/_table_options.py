@@ -167,6 +167,14 @@ Escape = Annotated[
         help="In CSV, put ' before texts that a spreadsheet would run as formulas.",
     ),
 ]
+Answers = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        readable=False,
+        help="Answers that surelabel review wrote (.jsonl): known to be true.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 
 

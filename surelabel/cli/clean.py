@@ -11,6 +11,7 @@ import typer
 from ..exceptions import ParameterError
 from ._screen import memory_fact, peak_memory, print_json, show
 from ._table_options import (
+    Answers,
     Escape,
     Json,
     Method,
@@ -76,6 +77,7 @@ def clean(
             help="Answers to rows that surelabel audit drew: a promise for the labels kept.",
         ),
     ] = None,
+    answers: Answers = None,
     method: Method = "PURE",
     prefix: Prefix = "",
     escape_formulas: Escape = False,
@@ -106,7 +108,9 @@ def clean(
     from ..tables import clean
 
     check_table_output(output)
-    check_outputs([table, *([] if audit is None else [audit])], output, report, model)
+    check_outputs(
+        [table, *(path for path in (audit, answers) if path is not None)], output, report, model
+    )
     seconds: dict[str, float] = {}
     with stage("read", seconds, verbose=True):
         rows = options.read(table)
@@ -117,6 +121,7 @@ def clean(
         method=method,
         max_error=max_error,
         audit=audit,
+        answers=answers,
         prefix=prefix,
         verbose=True,
         **options.columns(),

@@ -9,7 +9,15 @@ from typing import Annotated
 import typer
 
 from ._screen import memory_fact, peak_memory, print_json, show
-from ._table_options import Json, Method, TableFile, TableOptions, check_outputs, table_options
+from ._table_options import (
+    Answers,
+    Json,
+    Method,
+    TableFile,
+    TableOptions,
+    check_outputs,
+    table_options,
+)
 
 
 @table_options
@@ -26,6 +34,7 @@ def fit(
         ),
     ],
     options: TableOptions,
+    answers: Answers = None,
     method: Method = "PURE",
     json: Json = False,
 ) -> None:
@@ -42,11 +51,11 @@ def fit(
     from ..progress import stage
     from ..tables import fit
 
-    check_outputs([table], output)
+    check_outputs([table, *([] if answers is None else [answers])], output)
     seconds: dict[str, float] = {}
     with stage("read", seconds, verbose=True):
         rows = options.read(table)
-    found = fit(rows, method=method, verbose=True, **options.columns())
+    found = fit(rows, method=method, answers=answers, verbose=True, **options.columns())
     save_model(found.model, output)
     found = replace(found, seconds=seconds | found.seconds)
     if json:

@@ -54,7 +54,9 @@ FORMS = (*TEXT_FORMS, *JSON_FORMS, *BINARY_FORMS)
 COMPRESSIONS: dict[str, Callable[..., Any]] = {
     # Python's own writer leaves an error behind on a full disk (3.14), and writes the time.
     ".gz": lambda file, mode: (
-        gzip.open(file) if mode == "rb" else pa.CompressedOutputStream(_KeptOpen(file), "gzip")
+        gzip.GzipFile(fileobj=file)
+        if mode == "rb"
+        else pa.CompressedOutputStream(_KeptOpen(file), "gzip")
     ),
     ".bz2": bz2.open,
     ".xz": lzma.open,

@@ -9,7 +9,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
 from scipy.special import softmax
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -22,7 +21,7 @@ from ..solvers.confidence import SortedSets
 from ..solvers.cover import Cover
 from ..solvers.dual import DualModel
 from ..solvers.peer_passes import PeerFit, alternate_peer_passes
-from ..solvers.peers import PeerTrajectory, alternate_peers, without_row
+from ..solvers.peers import PeerTrajectory, alternate_peers, without_equal_rows, without_row
 from ..solvers.primal import PrimalModel
 from ..solvers.scale import softmax_scale
 from ..solvers.scalings import learn_scaling, rescale
@@ -33,7 +32,6 @@ from ._registry import Method
 from .kernel import KERNEL_CONSTRAINTS, KernelClassifier
 
 CALIBRATION_ROWS = 2000  # rows that find the scale of the probabilities
-TINY = 1e-30
 
 
 class PUREClassifier(KernelClassifier):
@@ -261,17 +259,10 @@ class PUREClassifier(KernelClassifier):
         if not self.max_iter:  # to even shares
             sizes, fitted = np.diff(fitted.indptr), fitted.copy()
             fitted.data = np.repeat(1 / sizes, sizes).astype(fitted.dtype)
-        confidence, leverage = fitted.toarray(), self.leverage_[:, None]
+        confidence, outputs = fitted.toarray(), self._scores(X)
         if together is not None:
-            # Outputs of equal rows are alike, f = Σ h_j p_j + (1 - Σ h_j) f_without.
-            numbers = np.asarray(together)
-            member_of = sparse.csr_array(
-                (np.ones_like(self.leverage_), (numbers, np.arange(X.shape[0])))
-            )
-            total = member_of @ leverage
-            confidence = ((member_of @ (leverage * confidence)) / np.maximum(total, TINY))[numbers]
-            leverage = total[numbers]
-        return without_row(confidence, self._scores(X), leverage)
+            return without_equal_rows(confidence, outputs, self.leverage_, np.asarray(together))
+        return without_row(confidence, outputs, self.leverage_[:, None])
 
     def _group_numbers(self, groups: Any, candidates: CandidateSets) -> np.ndarray | None:
         """The number of each row's group, counted from 0; None without groups."""

@@ -22,6 +22,7 @@ from scipy.stats import beta
 RISK = 0.1
 
 
+@lru_cache(maxsize=2**14)
 def most_wrong(n_rows: int, n_checked: int, n_wrong: int, risk: float = RISK) -> int:
     """The bound ``U`` on how many rows are wrong in all, those found included.
 

@@ -24,6 +24,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from .alternate import Iteration, Model, Trajectory
 from .confidence import SortedSets
@@ -32,6 +33,7 @@ from .threads import blas_threads
 FLOOR = 1e-3  # outputs below this count as this
 SHIFTS = np.arange(11) / 10  # the values of g that are tried
 SIGNIFICANT = 3.0  # g is 0 unless its log-likelihood is better by so much
+TINY = 1e-30
 SETTLED = 10  # iterations after which g stays as it is
 
 
@@ -52,6 +54,32 @@ def without_row(p: np.ndarray, q: np.ndarray, leverage: np.ndarray) -> np.ndarra
     """
     rest = np.maximum(1 - leverage, np.finfo(q.dtype).eps)
     return p - (p - q) / rest
+
+
+def without_equal_rows(
+    P: np.ndarray, Q: np.ndarray, leverage: np.ndarray, numbers: np.ndarray
+) -> np.ndarray:
+    """Outputs of the model without all rows of the same number, which are equal.
+
+    Outputs of equal rows are alike, ``q = Σ h_j p_j + (1 - Σ h_j) q_without``.
+
+    Parameters
+    ----------
+    P, Q : ndarray of shape (m, l)
+        Confidences that the model was fitted to, and its outputs.
+    leverage : ndarray of shape (m,)
+        Of the rows.
+    numbers : ndarray of int of shape (m,)
+        From 0 on.
+
+    Returns
+    -------
+    ndarray of shape (m, l)
+    """
+    member_of = sparse.csr_array((np.ones_like(leverage), (numbers, np.arange(len(numbers)))))
+    total = member_of @ leverage[:, None]
+    mean = (member_of @ (leverage[:, None] * P)) / np.maximum(total, TINY)
+    return without_row(mean[numbers], Q, total[numbers])
 
 
 def shift_likelihood(sets: SortedSets, q: np.ndarray, mean: np.ndarray) -> np.ndarray:
@@ -169,6 +197,7 @@ def alternate_peers(
     max_iter: int,
     tol: float,
     shift: float | None = None,
+    start: np.ndarray | None = None,
     refine: Callable[[np.ndarray], np.ndarray] | None = None,
     callback: Callable[[Iteration], bool | None] | None = None,
 ) -> PeerTrajectory:
@@ -194,6 +223,8 @@ def alternate_peers(
         It ends when ``‖ΔP‖_F / √m`` falls to this (rows counted by weight).
     shift : float, default=None
         A ``g`` that is known.
+    start : ndarray of shape (n_entries,), default=None
+        Confidences of the ambiguous entries to start from.
     refine : callable, default=None
         Changes the confidences of the ambiguous entries after each step.
     callback : callable, default=None
@@ -204,7 +235,7 @@ def alternate_peers(
     -------
     PeerTrajectory
     """
-    p = sets.initial("uniform", 1)[0]
+    p = sets.initial("uniform", 1)[0] if start is None else start
     own = leverage[sets.n_clean + sets.rows].astype(p.dtype)
     certain = np.bincount(sets.clean_columns, sets.weight[: sets.n_clean], sets.n_classes)
     path = PeerTrajectory(p, p)

@@ -43,6 +43,8 @@ class Audit:
         Number of rows that were to be kept.
     n_checked, n_wrong : int
         Number of these that were checked, and whose label was wrong; they are corrected.
+    n_changed : int, default=0
+        Number of these that are no longer kept with the label they had.
     still_wrong : float
         At most this share of the rows is still wrong, with a probability of 90 %.
     """
@@ -50,16 +52,23 @@ class Audit:
     n_rows: int
     n_checked: int
     n_wrong: int
+    n_changed: int = 0
 
     @property
     def still_wrong(self) -> float:
         """The bound that holds whenever one stops to check."""
-        return share_still_wrong(self.n_rows, self.n_checked, self.n_wrong)
+        share = share_still_wrong(self.n_rows, self.n_checked, self.n_wrong)
+        # As many can be wrong among fewer rows.
+        return min(share / self._kept, 1.0) if self._kept else 0.0
 
     @property
     def level(self) -> float | None:
         """The smallest level (10, 5 or 2 %) that is certified, or None."""
         return min((level for level in LEVELS if self.still_wrong <= level), default=None)
+
+    @property
+    def _kept(self) -> float:
+        return 1 - self.n_changed / max(self.n_rows, 1)
 
     @property
     def more_checks(self) -> dict[float, int | None]:
@@ -70,7 +79,7 @@ class Audit:
         return {
             level: None
             if out_of_reach(level, *checked)
-            else checks_needed(self.n_rows, level, *checked) - self.n_checked
+            else checks_needed(self.n_rows, level * self._kept, *checked) - self.n_checked
             for level in LEVELS
             if self.still_wrong > level
         }

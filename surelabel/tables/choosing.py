@@ -429,7 +429,7 @@ def _chosen(
         outside=outside,
         best=np.where(gold, labels.gold, found.best),
         best_confidence=np.where(gold, 1.0, found.best_confidence),
-        gain=_gain(
+        gain=gain_of_answers(
             label,
             np.where(outside, found.best, found.second),
             1 - confidence,
@@ -458,7 +458,9 @@ def _chosen(
     )
 
 
-def _gain(label: np.ndarray, rival: np.ndarray, doubt: np.ndarray, n_classes: int) -> np.ndarray:
+def gain_of_answers(
+    label: np.ndarray, rival: np.ndarray, doubt: np.ndarray, n_classes: int
+) -> np.ndarray:
     """A row's doubt, times the root of all doubt between the same two labels: an answer also
     teaches to tell these apart.
 

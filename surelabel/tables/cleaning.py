@@ -16,6 +16,7 @@ from ..data.table_files import to_frame
 from ..exceptions import ParameterError
 from ..progress import stage
 from ..text import count, percent
+from .answers import checked, labels_with, use_answers
 from .auditing import Audit, draw_sheet, with_answers
 from .choosing import CERTIFIED, LOOK, PROBABLE, ChosenLabels, choose_labels, rows_to_look_at
 from .comparison import find_method, has_closed_form
@@ -239,6 +240,7 @@ def clean(
     method: str = "PURE",
     max_error: float = 0.02,
     audit: Any = None,
+    answers: Any = None,
     prefix: str = "",
     random_state: int = 0,
     verbose: bool = False,
@@ -264,6 +266,9 @@ def clean(
     audit : data frame, pyarrow.Table or path, default=None
         A sheet that :meth:`Cleaned.audit_sheet` drew from the same table with the same arguments,
         with answers.
+    answers : path-like, default=None
+        A file of answers that ``surelabel review`` wrote: they are known to be true, and its checks
+        say how many of the labels kept can be wrong.
     prefix : str, default=""
         What the names of the new columns begin with.
     random_state : int, default=0
@@ -286,26 +291,36 @@ def clean(
     >>> surelabel.clean(table, labels="labels").frame["label"].to_pylist()
     ['cat', 'cat', 'cat', 'cat', 'cow', 'cow', 'cow', 'cow']
     """
+    if audit is not None and answers is not None:
+        raise ParameterError(
+            "an audit is about labels that no answer has changed: give audit or answers, not both"
+        )
     seconds: dict[str, float] = {}
     with stage("labels", seconds, verbose=verbose):
         read = TableRead(frame, columns, votes_suffice=has_closed_form(find_method(method)))
         check_new_columns(read.table, NEW_COLUMNS, prefix)
+        labels, placed = read.labels, None
+        if answers is not None:
+            placed = use_answers(answers, labels, read.labelling.id, read.source)
+            labels = labels_with(labels, placed)
     with read.named():
         with stage("encode", seconds, verbose=verbose):
             encoder, X = read.encoded()
         found = choose_labels(
             X,
-            read.labels,
+            labels,
             method=method,
             max_error=max_error,
             random_state=random_state,
             verbose=verbose,
             groups=read.equal_texts(),
         )
-    checked = None
+    audited = None
     if audit is not None:
         sheet = as_table(as_frame(audit))
-        found, checked = with_answers(found, read.labels.table, sheet, prefix=prefix)
+        found, audited = with_answers(found, read.labels.table, sheet, prefix=prefix)
+    elif placed is not None:
+        found, audited = checked(found, labels, placed)
     # Rows that have become one keep their candidates as a list.
     table = to_form(read.labels, read.labelling, "lists") if read.labelling.long else read.table
     return Cleaned(
@@ -314,12 +329,12 @@ def clean(
         model=Pipeline([("encoder", encoder), ("classifier", found.classifier)])
         if read.features
         else None,
-        labels=read.labels,
+        labels=labels,
         features=read.features,
         X=X,
         source=read.source,
         prefix=prefix,
-        audit=checked,
+        audit=audited,
         left_out=read.leaks,
     )
 

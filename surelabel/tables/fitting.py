@@ -15,6 +15,7 @@ from ..data.table_files import source_of, to_frame
 from ..exceptions import CandidateError, ModelFileError, SurelabelError
 from ..progress import stage
 from ..text import count, percent
+from .answers import labels_with, use_answers
 from .choosing import CROWD, fit_crowd
 from .comparison import (
     chosen_kernels,
@@ -103,6 +104,7 @@ def fit(
     frame: Any,
     *,
     method: str = "PURE",
+    answers: Any = None,
     random_state: int = 0,
     verbose: bool = False,
     **columns: Unpack[Columns],
@@ -115,6 +117,8 @@ def fit(
         The table.
     method : str, default="PURE"
         A name in :func:`surelabel.all_methods`.
+    answers : path-like, default=None
+        A file of answers that ``surelabel review`` wrote: they are known to be true.
     random_state : int, default=0
         Seed.
     verbose : bool, default=False
@@ -141,13 +145,18 @@ def fit(
     seconds: dict[str, float] = {}
     with stage("labels", seconds, verbose=verbose):
         read = TableRead(frame, columns)
+        labels = read.labels
+        if answers is not None:
+            labels = labels_with(
+                labels, use_answers(answers, labels, read.labelling.id, read.source)
+            )
     with read.named():
         with stage("encode", seconds, verbose=verbose):
             encoder, X = read.encoded()
-        known = with_gold(read.labels)
-        if has_closed_form(spec) and read.labels.votes is not None:
+        known = with_gold(labels)
+        if has_closed_form(spec) and labels.votes is not None:
             with stage("fit", seconds, verbose=verbose):
-                classifier = fit_crowd(X, read.labels, random_state)
+                classifier = fit_crowd(X, labels, random_state)
             method, chosen = CROWD, chosen_kernels(classifier)
             score = covered_share(classifier.loo_proba_, known)
         elif has_closed_form(spec):

@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 
 from surelabel.cli import TABLE_VERBS
+from surelabel.interrupts import RESUMED
 from tests.cli.test_cli import STUDY
 
 VERBS = {
     "inspect": "inspect pets.csv --labels candidates",
     "clean": "clean pets.csv -o out.csv --labels candidates --report out.html --model out.model "
     "--method PLKNN",
+    "review": "review pets.csv --labels candidates --answers results/a.jsonl --no-browser",
     "audit": "audit pets.csv -o out.csv --labels candidates --method PLKNN",
     "fit": "fit pets.csv -o out.model --labels candidates --method PLKNN",
     "predict": "predict pets.model new.csv -o out.csv",
@@ -99,6 +101,7 @@ def check(process, number, folder, before, *, resumed=False):
 def folder(cli, tmp_path):
     """What the commands read, and old outputs."""
     (tmp_path / "tmp").mkdir()
+    (tmp_path / "results").mkdir()
     (tmp_path / "tiny.toml").write_text(STUDY.replace("folds = 3", "folds = 20"))
     for name in OUTPUTS:
         (tmp_path / name).write_text("old")
@@ -139,7 +142,7 @@ def test_a_signal_at_any_moment(folder, cli, usual_time, verb):
         if chance.random() < 0.5:
             time.sleep(0.01)
             process.send_signal(number)
-        check(process, number, folder, before, resumed=verb in ("run", "reproduce"))
+        check(process, number, folder, before, resumed=verb in RESUMED)
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux' /proc")

@@ -262,7 +262,7 @@ def test_many_rows_are_fitted_by_landmarks(iris, make_labels, monkeypatch):
 
 def test_an_answer_helps_most_where_doubts_are_alike():
     doubt = np.array([0.4, 0.4, 0.4, 0.4, 0.0])
-    gain = choosing._gain(np.array([0, 1, 0, 2, 0]), np.array([1, 0, 1, 3, -1]), doubt, 4)
+    gain = choosing.gain_of_answers(np.array([0, 1, 0, 2, 0]), np.array([1, 0, 1, 3, -1]), doubt, 4)
     assert gain[0] == gain[1] == gain[2] == pytest.approx(0.4 * np.sqrt(1.2))
     assert gain[3] == pytest.approx(0.4 * np.sqrt(0.4))
     assert gain[4] == 0

@@ -1,0 +1,215 @@
+"""How much does an answer help? Accuracy of all labels against the number of answers, for rows that
+the review page would ask (help), rows of the smallest margin, and random rows.
+
+Three tables with known truth: 500 digits with five candidates each, votes of five annotators on 500
+digits, and 400 texts with three candidates each. The model follows every answer and is settled
+after every ten, as on the page, whichever way rows are chosen. ``python benchmarks/review.py
+RECORDS`` adds what is missing to the file of records, and ``--plot FILE`` draws them.
+"""
+
+import argparse
+import csv
+import json
+import runpy
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from sklearn.datasets import load_digits
+
+from surelabel import CandidateSets, make_partial
+from surelabel.data.labelling import Labels
+from surelabel.review.following import CrowdFollower, PeerFollower
+from surelabel.review.queues import Variety, judged, moved, next_help
+from surelabel.tables.answers import Answer, PlacedAnswers, labels_with, told_labels
+from surelabel.tables.choosing import choose_labels
+from surelabel.tables.duplicates import equal_rows
+from surelabel.tables.reading import TableRead
+
+ANSWERS, STEP, SEEDS = 100, 10, 5
+WAYS = ("help", "smallest margin", "random")
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def digits(seed):
+    X, y = load_digits(return_X_y=True)
+    rows = np.random.default_rng(seed).permutation(len(y))[:500]
+    sets = make_partial(y[rows], p=1.0, r=4, random_state=seed)
+    return X[rows], y[rows], labels_of(sets)
+
+
+def crowd(seed):
+    X, y = load_digits(return_X_y=True)
+    rng = np.random.default_rng(seed)
+    rows = rng.permutation(len(y))[:500]
+    X, y = X[rows], y[rows]
+    right = np.array([0.6, 0.5, 0.45, 0.35, 0.25])
+    anything = (y[:, None] + rng.integers(1, 10, (500, 5))) % 10
+    votes = np.where(rng.random((500, 5)) < right, y[:, None], anything)
+    votes[rng.random(votes.shape) < 0.3] = -1
+    votes[np.all(votes < 0, axis=1), 0] = 0
+    at, who = np.nonzero(votes >= 0)
+    names = tuple(f"annotator {k}" for k in range(5))
+    sets = CandidateSets(
+        np.concatenate([[0], np.cumsum(np.bincount(at))]),
+        votes[at, who],
+        np.arange(10),
+        np.ones(len(at), int),
+        votes=votes,
+        annotators=names,
+    )
+    return X, y, labels_of(sets, votes, names)
+
+
+def texts(seed):
+    with tempfile.TemporaryDirectory() as folder:
+        made = runpy.run_path(str(EXAMPLES / "make_stories.py"))["make"]("llm-votes", Path(folder))
+        lines = (Path(made) / "messages.jsonl").read_text(encoding="utf-8").splitlines()
+        with open(Path(made) / "truth.csv", encoding="utf-8") as file:
+            truth = {row[0]: row[1] for row in csv.reader(file)}
+    rows = [json.loads(line) for line in lines]
+    rows = [rows[i] for i in np.random.default_rng(seed).permutation(len(rows))[:400]]
+    y = np.array([truth[row["message"]] for row in rows])
+    sets = make_partial(y, p=1.0, r=2, random_state=seed)
+    table = pa.table({"text": [row["text"] for row in rows], "labels": sets.to_lists()})
+    read = TableRead(table, {"labels": "labels"}, warn=False)
+    return read.encoded()[1], np.searchsorted(read.labels.candidates.classes, y), read.labels
+
+
+TABLES = {"digits, five candidates": digits, "a crowd of five": crowd, "texts": texts}
+
+
+def labels_of(sets, votes=None, names=()):
+    m = len(sets)
+    rows = pa.table({"row": np.arange(m)})
+    return Labels(sets, np.full(m, -1), votes, names, np.zeros(m, bool), None, rows)
+
+
+def answer_rows(X, y, given, base, way, seed):
+    """Share of right labels after 0, 10, 20, … answers."""
+    rng, given_rows = np.random.default_rng(seed), {}
+    groups = equal_rows(X)
+    follower = (
+        PeerFollower(X, base.classifier, groups)
+        if given.votes is None
+        else CrowdFollower(X, base.classifier)
+    )
+    variety, recent, right, labels = Variety(X), [], [], given
+    placed = PlacedAnswers(given_rows, [], 0, None, [], np.empty(0, int))
+    told = told_labels(labels, placed)
+    for number in range(ANSWERS + 1):
+        if number % STEP == 0:
+            follower = follower.settle(labels, lambda: False)
+            found = follower.judge(labels, np.random.default_rng(0))
+            standing = judged(found, follower.shares(), told, labels.candidates.classes, 0.02)
+            right.append(float(np.mean(standing.label == y)))
+        if way == "random":
+            row = int(rng.choice(np.flatnonzero(told < 0)))
+        elif way == "smallest margin":
+            two = np.sort(standing.shares, axis=1)[:, -2:]
+            margin = np.where(told < 0, two[:, 1] - two[:, 0], np.inf)
+            row = int(margin.argmin())
+        else:
+            row = next_help(standing, variety(recent), given_rows, look_only=False)
+            row = int(np.flatnonzero(told < 0)[0]) if row is None else row
+        recent.append(row)
+        given_rows[row] = Answer(str(row), label=str(labels.candidates.classes[y[row]]))
+        labels = labels_with(given, placed)
+        told = told_labels(labels, placed)
+        follower.follow(labels, np.array([row]))
+        classes = labels.candidates.classes
+        standing = moved(standing, follower.shares(), told, classes, 0.02)
+    return right
+
+
+def read(path):
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return {(r["table"], r["seed"], r["way"]): r["right"] for r in map(json.loads, lines)}
+
+
+def run(path):
+    done = read(path)
+    for name, make in TABLES.items():
+        for seed in range(SEEDS):
+            missing = [way for way in WAYS if (name, seed, way) not in done]
+            if not missing:
+                continue
+            X, y, labels = make(seed)
+            base = choose_labels(X, labels)
+            for way in missing:
+                right = answer_rows(X, y, labels, base, way, seed)
+                record = {"table": name, "seed": seed, "way": way, "right": right}
+                with open(path, "a", encoding="utf-8") as file:
+                    file.write(json.dumps(record) + "\n")
+                print(f"{name}, seed {seed}, {way}: {right[0]:.3f} → {right[-1]:.3f}", flush=True)
+
+
+def means(records, name):
+    return {
+        way: np.mean([right for (t, _, w), right in records.items() if (t, w) == (name, way)], 0)
+        for way in WAYS
+    }
+
+
+def answers_to(curve, level):
+    """Answers after which a curve reaches a level, by straight lines between its points."""
+    numbers = np.arange(len(curve)) * STEP
+    best = np.maximum.accumulate(curve)
+    if best[-1] < level:
+        return float("inf")
+    place = int(np.argmax(best >= level))
+    if place == 0:
+        return 0.0
+    part = (level - best[place - 1]) / (best[place] - best[place - 1])
+    return float(numbers[place - 1] + STEP * part)
+
+
+def summarise(records):
+    titles = ("table", "no answers", "random, 100 answers", "the same by help",
+              "by smallest margin", "help, 100 answers")  # fmt: skip
+    print("| " + " | ".join(titles) + " |\n" + "|---" * len(titles) + "|")
+    for name in TABLES:
+        curves = means(records, name)
+        level = curves["random"][-1]
+        by_help, by_margin = (answers_to(curves[way], level) for way in WAYS[:2])
+        print(
+            f"| {name} | {curves['help'][0]:.3f} | {level:.3f} | {by_help:.0f} answers | "
+            f"{by_margin:.0f} answers | {curves['help'][-1]:.3f} |"
+        )
+
+
+def plot(records, path):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, len(TABLES), figsize=(11, 3.4), constrained_layout=True)
+    for axis, name in zip(axes, TABLES, strict=True):
+        curves = means(records, name)
+        numbers = np.arange(len(curves["help"])) * STEP
+        axis.axhline(100 * curves["help"][0], color="#999999", lw=1.2, label="nothing")
+        for way, colour in zip(WAYS, ("#d55e00", "#56b4e9", "#0072b2"), strict=True):
+            axis.plot(numbers, 100 * curves[way], color=colour, lw=2, label=way)
+        axis.set_title(name, fontsize=11)
+        axis.set_xlabel("answers")
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0].set_ylabel("right labels, %")
+    axes[0].legend(frameon=False, fontsize=9)
+    figure.savefig(path, dpi=110)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("records", type=Path, help="JSON lines; what is there is not done again")
+    parser.add_argument("--plot", type=Path, help="where to draw the curves")
+    given = parser.parse_args()
+    run(given.records)
+    summarise(read(given.records))
+    if given.plot:
+        plot(read(given.records), given.plot)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,211 @@
+"""``surelabel review``: a page on which a person answers and the model follows."""
+
+from __future__ import annotations
+
+import importlib.util
+import secrets
+import sys
+import warnings
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..exceptions import ParameterError
+from ..text import printable
+from ._table_options import (
+    Escape,
+    Prefix,
+    TableFile,
+    TableOptions,
+    check_outputs,
+    check_table_output,
+    table_options,
+    write_output,
+)
+
+FINISH = "What Finish writes"
+
+
+@table_options
+def review(
+    table: TableFile,
+    options: TableOptions,
+    answers: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            readable=False,
+            help="Where the answers go (.jsonl); by default beside the table.",
+        ),
+    ] = None,
+    checks: Annotated[
+        float,
+        typer.Option(
+            metavar="SHARE",
+            help="Share of the rows that are checks of labels to be kept; the others help the "
+            "model. Can be changed on the page.",
+        ),
+    ] = 0.5,
+    new_labels: Annotated[
+        bool, typer.Option("--new-labels", help="Answers may be labels that the table lacks.")
+    ] = False,
+    image: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Paths of images, beside the table, to show."),
+    ] = None,
+    who: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Who answers; by default you.")
+    ] = None,
+    port: Annotated[
+        int, typer.Option(metavar="NUMBER", help="Where to listen; by default a free port.")
+    ] = 0,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Print the address only.")
+    ] = False,
+    max_error: Annotated[
+        float, typer.Option(metavar="SHARE", help="As for surelabel clean.")
+    ] = 0.02,
+    seed: Annotated[
+        int, typer.Option(metavar="NUMBER", help="Seed of the order of the checks.")
+    ] = 0,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The cleaned table; by default TABLE.cleaned, of the same form.",
+            rich_help_panel=FINISH,
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PAGE",
+            readable=False,
+            help="The report page (.html).",
+            rich_help_panel=FINISH,
+        ),
+    ] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="MODEL",
+            readable=False,
+            help="The model (.model).",
+            rich_help_panel=FINISH,
+        ),
+    ] = None,
+    prefix: Prefix = "",
+    escape_formulas: Escape = False,
+) -> None:
+    """Answer row after row on a page in your browser; the model learns from each answer before the
+    next row appears.
+
+    The page is served on this machine only. Each answer is on the disk before the next row is
+    shown; start again with the same answers file to go on. clean and fit read it, too. Ctrl-C ends
+    it.
+
+    surelabel review pets.csv --labels candidates
+
+    surelabel review votes.csv --votes 'annotator_*' --answers votes.answers.jsonl --checks 0.3
+
+    surelabel review faces.csv --labels names --id face --image file --no-browser
+    """
+    missing = [name for name in ("starlette", "uvicorn") if not importlib.util.find_spec(name)]
+    if missing:
+        raise ParameterError(
+            f"the review page needs {' and '.join(missing)}: pip install 'surelabel[review]'"
+        )
+    from getpass import getuser
+
+    from ..estimators import save_model
+    from ..files import replacing_all
+    from ..progress import stage
+    from ..review.server import HOST, listen, make_app, make_server
+    from ..review.session import Review
+    from ..tables import clean
+    from ..tables.reading import TableRead
+
+    stem, ending = _parts(table)
+    answers = answers or table.with_name(f"{stem}.answers.jsonl")
+    output = output or table.with_name(f"{stem}.cleaned{ending}")
+    report = report or output.with_name(f"{stem}.cleaned.html")
+    model = model or output.with_name(f"{stem}.model")
+    if not 0 <= checks <= 1:
+        raise ParameterError(f"--checks is a share from 0 to 1; got {checks:g}")
+    if not 0 <= port < 2**16:
+        raise ParameterError(f"--port is a number from 0 to 65535; got {port}")
+    if seed < 0:
+        raise ParameterError(f"--seed is a whole number from 0 on; got {seed}")
+    check_table_output(output)
+    check_outputs([table], answers, output, report, model)
+    with stage("read", {}, verbose=True):
+        rows = options.read(table)
+    read = TableRead(rows, options.columns(), votes_suffice=True)
+    if image is not None:
+        from ..data.table_files import find_column
+
+        find_column(read.table, image)
+    under_review = Review(
+        read,
+        answers,
+        who=who if who is not None else _user(getuser),
+        max_error=max_error,
+        check_share=checks,
+        new_labels=new_labels,
+        image=image,
+        folder=table.resolve().parent,
+        random_state=seed,
+        verbose=True,
+    )
+
+    def finish() -> list[str]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the page has them
+            found = clean(
+                rows, max_error=max_error, answers=answers, prefix=prefix, **options.columns()
+            )
+        paths = [output, report, *([model] if found.model is not None else [])]
+        with replacing_all(paths) as places:
+            found.report(places[1], image=image, folder=table.resolve().parent)
+            if found.model is not None:
+                save_model(found.model, places[2])
+            write_output(found.frame, places[0], escape=escape_formulas, name=output)
+        return [str(path) for path in paths]
+
+    # Who answers is not to wait for what is reckoned in the background.
+    sys.setswitchinterval(1e-3)
+    token = secrets.token_urlsafe(24)
+    with listen(port) as place:
+        number = place.getsockname()[1]
+        app = make_app(under_review, title=table.name, token=token, port=number, finish=finish)
+        address = f"http://{HOST}:{number}/{token}/"
+        removed = under_review.file.repaired
+        if removed:
+            typer.echo(f"{printable(answers)}: an unfinished line at its end was removed", err=True)
+        typer.echo(f"{address}\nanswers go to {printable(answers)}; Ctrl-C ends the review")
+        if not no_browser:
+            webbrowser.open(address)
+        try:
+            make_server(app).run(sockets=[place])
+        finally:
+            under_review.close()
+
+
+def _parts(table: Path) -> tuple[str, str]:
+    """The name of a table without its endings, and the endings."""
+    from ..data.table_files import form_of
+
+    form, compression = form_of(table)
+    name = table.name
+    return name[: len(name) - len(form + compression)], form + compression
+
+
+def _user(getuser: object) -> str:
+    try:
+        return str(getuser())  # type: ignore[operator]
+    except Exception:  # no name in the system: KeyError, OSError or ImportError, by platform
+        return ""

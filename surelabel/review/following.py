@@ -1,0 +1,321 @@
+"""The model follows the answers: kernels and factors stay, so a refit is the alternation alone.
+
+Two refits are there. :meth:`Follower.follow` starts from the last confidences and takes a few
+products, before the next row is shown; how false candidates arise (``g``) is not asked anew.
+:meth:`Follower.settle` starts where a fit starts, from even shares, and ends where a fit from
+scratch with the same kernels ends; it runs while the person reads, and gives way as soon as there
+is another answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.special import log_softmax, softmax
+
+from ..data.candidates import CandidateSets
+from ..data.labelling import Labels
+from ..estimators.kernel import sort_candidates
+from ..solvers.alternate import Iteration
+from ..solvers.crowds import CrowdFit, alternate_crowd, fit_sharpness
+from ..solvers.features import Landmarks
+from ..solvers.kernels import kernel_matrix
+from ..solvers.peers import alternate_peers, without_equal_rows, without_row
+from ..solvers.scale import softmax_scale
+from ..solvers.scalings import rescale
+from ..solvers.smoothers import FeatureSmoother, KernelSmoother, Outputs, SetsModel, Smoother
+from ..solvers.threads import blas_threads
+from ..tables.comparison import with_gold
+from ..tables.judging import Judgement, judge, judge_votes
+
+#: Rows that find the scale of the probabilities.
+SCALE_ROWS = 2000
+#: Iterations of candidates before the next row is shown, at most.
+STEPS = 5
+#: Iterations of votes and features before the next row is shown.
+QUICK = 2
+
+
+class Interrupted(Exception):
+    """There is another answer: what was reckoned is not needed."""
+
+
+class Follower(Protocol):
+    """A model that follows the answers."""
+
+    def follow(self, labels: Labels, changed: np.ndarray) -> None:
+        """Refit from where it is, after the labels of these rows have changed."""
+
+    def settle(self, labels: Labels, stop: Callable[[], bool]) -> Follower:
+        """As a fit from scratch; the answer is a new follower."""
+
+    def shares(self) -> np.ndarray:
+        """How likely each label of each row is: among the candidates, or by votes and features."""
+
+    def judge(self, labels: Labels, rng: np.random.Generator) -> Judgement:
+        """What is said of each row without learning from it, calibrated."""
+
+
+def resized(shares: np.ndarray, n_classes: int) -> np.ndarray:
+    """Shares of so many labels: new ones come last, and go again when they are taken back."""
+    more = n_classes - shares.shape[1]
+    return np.pad(shares, ((0, 0), (0, more))) if more > 0 else shares[:, :n_classes]
+
+
+def make_smoother(
+    X: np.ndarray, kernel: str, gamma: float | None, beta: float, points: np.ndarray | None
+) -> Smoother:
+    """The model of rows that are on the scale of a kernel.
+
+    Parameters
+    ----------
+    X : ndarray of shape (m, n)
+        The rows.
+    kernel, gamma, beta : str, float or None, float
+        The kernel and β.
+    points : ndarray or None
+        Landmarks; by default the model is exact.
+
+    Returns
+    -------
+    Smoother
+    """
+    kernel_of = partial(kernel_matrix, kernel, gamma=gamma)
+    if points is None:
+        return KernelSmoother(kernel_of(X), beta)
+    return FeatureSmoother(
+        Landmarks(points, lambda a, b: np.ascontiguousarray(kernel_of(a, b), dtype=a.dtype))(X),
+        beta,
+    )
+
+
+@dataclass(frozen=True)
+class _Member:
+    """One kernel: its model, and the confidences that it was fitted to last."""
+
+    smoother: Smoother
+    outputs: Outputs
+    P: np.ndarray = field(default_factory=lambda: np.empty((0, 0), np.float32))
+    shift: float = 1.0
+
+
+class PeerFollower:
+    """Follows with the kernels of a :class:`~surelabel.PUREClassifier`.
+
+    Parameters
+    ----------
+    X : ndarray of shape (m, n)
+        The rows.
+    model : PUREClassifier
+        Fitted to them.
+    groups : ndarray of int of shape (m,)
+        Equal rows have equal numbers: they are left out together.
+    """
+
+    def __init__(self, X: np.ndarray, model: Any, groups: np.ndarray) -> None:
+        auto = model.kernel == "auto"
+        parts = model.members_ if auto else [model]
+        scaled: Sequence[np.ndarray] = [X]
+        if auto:
+            scaled = [
+                rescale(str(chosen["scaling"]), learned, X)
+                for chosen, learned in zip(model.kernels_, model.scalings_, strict=True)
+            ]
+        smoothers = [
+            make_smoother(
+                Z,
+                part.kernel,
+                part.gamma_,
+                part.beta,
+                part.X_fit_ if part.solver_ == "nystroem" else None,
+            )
+            for part, Z in zip(parts, scaled, strict=True)
+        ]
+        self._members = [_Member(smoother, Outputs(smoother)) for smoother in smoothers]
+        self._groups = None if len(np.unique(groups)) == len(groups) else groups
+        self._prior, self._tol = model.prior, model.tol
+        self._max_iter = 0 if model.guarded_ else model.max_iter
+        self._shift = 0.0 if model.guarded_ else None
+        self._scale = float(model.scale_)
+        self._known: CandidateSets | None = None
+
+    def follow(self, labels: Labels, changed: np.ndarray) -> None:
+        """Refit from where it is, after the labels of these rows have changed."""
+        self._refit(with_gold(labels), changed, lambda: False)
+
+    def settle(self, labels: Labels, stop: Callable[[], bool]) -> PeerFollower:
+        """As a fit from scratch; the answer is a new follower."""
+        fresh = object.__new__(type(self))
+        fresh.__dict__ |= self.__dict__
+        fresh._members = [_Member(old.smoother, Outputs(old.smoother)) for old in self._members]
+        fresh._refit(with_gold(labels), None, stop)
+        fresh._scale = _scale(fresh._left_out(), with_gold(labels))
+        return fresh
+
+    def _refit(
+        self, known: CandidateSets, changed: np.ndarray | None, stop: Callable[[], bool]
+    ) -> None:
+        sets = sort_candidates(known, None, np.float32, self._prior)
+        members = []
+        for member in self._members:
+            model, start, shift = SetsModel(member.outputs, sets), None, self._shift
+            if changed is not None and len(member.P):
+                before = resized(member.P, known.shape[1])
+                start, shift = model.start(before, changed), member.shift
+            path = alternate_peers(
+                model,
+                sets,
+                member.smoother.leverage[sets.row_order],
+                max_iter=self._max_iter,
+                tol=self._tol,
+                shift=shift,
+                start=start,
+                callback=_no_longer_nearer() if start is not None else partial(_interrupt, stop),
+            )
+            members.append(replace(member, P=model.dense(path.fitted_p), shift=path.shift))
+        self._members, self._known = members, known
+
+    def _left_out(self, even: np.ndarray | None = None) -> np.ndarray:
+        """Mean outputs without the row, for the confidences or for even shares."""
+        parts = []
+        with blas_threads(len(self._members[0].P), enough=1500):
+            for member in self._members:
+                P = member.P if even is None else even
+                Q = member.outputs(P) if even is None else member.smoother.apply(P)
+                leverage = member.smoother.leverage
+                parts.append(
+                    without_row(P, Q, leverage[:, None])
+                    if self._groups is None
+                    else without_equal_rows(P, Q, leverage, self._groups)
+                )
+        return np.asarray(sum(parts[1:], parts[0]) / len(parts), np.float32)
+
+    def proba(self) -> np.ndarray:
+        """Probabilities of all classes, each row by the model without it."""
+        return np.asarray(softmax(np.float32(self._scale) * self._left_out(), axis=1))
+
+    def shares(self) -> np.ndarray:
+        """How likely each candidate of each row is among them."""
+        assert self._known is not None
+        inside = self._known.to_indicator().astype(np.float32)
+        found = self.proba() * inside + np.float32(1e-12) * inside
+        return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+    def judge(self, labels: Labels, rng: np.random.Generator) -> Judgement:
+        """What is said of each row without learning from it, calibrated."""
+        known = with_gold(labels)
+        even = known.to_indicator().astype(np.float32) / known.sizes[:, None].astype(np.float32)
+        outputs = self._left_out(even)
+        shares = softmax(np.float32(_scale(outputs, known)) * outputs, axis=1)
+        return judge(self.proba(), labels, known, rng, shares)
+
+
+def _scale(outputs: np.ndarray, known: CandidateSets) -> float:
+    """The factor for which the outputs make the candidates most likely."""
+    if len(outputs) > SCALE_ROWS:
+        drawn = np.random.default_rng(0).choice(len(outputs), SCALE_ROWS, replace=False)
+        outputs, known = outputs[np.sort(drawn)], known[np.sort(drawn)]
+    return softmax_scale(
+        outputs.astype(np.float64), known.indptr, known.indices, np.ones(len(known))
+    )
+
+
+def _interrupt(stop: Callable[[], bool], _: Iteration) -> None:
+    if stop():
+        raise Interrupted
+
+
+def _no_longer_nearer() -> Callable[[Iteration], bool]:
+    """Ends an alternation that goes in a circle, as it can, or takes its time."""
+    before = [np.inf]
+
+    def stop(iteration: Iteration) -> bool:
+        enough = iteration.delta > 0.9 * before[0] or iteration.number >= STEPS
+        before[0] = iteration.delta
+        return enough
+
+    return stop
+
+
+class CrowdFollower:
+    """Follows with the kernels of a :class:`~surelabel.CrowdClassifier`, by votes and features.
+
+    Parameters
+    ----------
+    X : ndarray of shape (m, n)
+        The rows; n may be 0.
+    model : CrowdClassifier
+        Fitted to them.
+    """
+
+    def __init__(self, X: np.ndarray, model: Any) -> None:
+        self._outputs: list[tuple[Smoother, Outputs]] = []
+        if model.kernels_:
+            for chosen, learned, points in zip(
+                model.kernels_, model.scalings_, model.points_, strict=True
+            ):
+                smoother = make_smoother(
+                    rescale(chosen["scaling"], learned, X),
+                    chosen["kernel"],
+                    chosen["gamma"],
+                    chosen["beta"],
+                    points if len(points) < len(X) else None,
+                )
+                self._outputs.append((smoother, Outputs(smoother)))
+        self._start = model.confidence_.toarray()
+        self._fit: CrowdFit | None = None
+
+    def follow(self, labels: Labels, changed: np.ndarray) -> None:
+        """Refit from where it is, after the labels of these rows have changed."""
+        self._alternate(labels, lambda: False, QUICK)
+
+    def settle(self, labels: Labels, stop: Callable[[], bool]) -> CrowdFollower:
+        """Alternate to the end from where it is; the answer is a new follower."""
+        fresh = object.__new__(type(self))
+        fresh.__dict__ |= self.__dict__
+        fresh._outputs = [(smoother, Outputs(smoother)) for smoother, _ in self._outputs]
+        fresh._alternate(labels, stop, 30)
+        return fresh
+
+    def _alternate(self, labels: Labels, stop: Callable[[], bool], max_iter: int) -> None:
+        assert labels.votes is not None
+        l = labels.candidates.shape[1]
+        start = self._start if self._fit is None else self._fit.posterior
+        start = resized(start, l)
+        self._fit = alternate_crowd(
+            labels.votes,
+            l,
+            partial(self._features, stop) if self._outputs else None,
+            start=start,
+            known=labels.gold,
+            max_iter=max_iter,
+        )
+
+    def _features(
+        self, stop: Callable[[], bool], posterior: np.ndarray, evidence: np.ndarray
+    ) -> np.ndarray:
+        """Log-probabilities of the classes by the features, without the row."""
+        if stop():
+            raise Interrupted
+        P = posterior.astype(np.float32)
+        parts = [
+            without_row(P, outputs(P), smoother.leverage[:, None])
+            for smoother, outputs in self._outputs
+        ]
+        mean = np.asarray(sum(parts[1:], parts[0]) / len(parts), np.float64)
+        return np.asarray(log_softmax(fit_sharpness(mean, evidence)[0] * mean, axis=1))
+
+    def shares(self) -> np.ndarray:
+        """How likely each label of each row is, by votes and features."""
+        assert self._fit is not None
+        return self._fit.posterior.astype(np.float32)
+
+    def judge(self, labels: Labels, rng: np.random.Generator) -> Judgement:
+        """What is said of each row, the truth known of it aside."""
+        fit = self._fit
+        assert fit is not None
+        return judge_votes(np.exp(fit.log_prior), labels, fit.confusion, fit.weight, rng)

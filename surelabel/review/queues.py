@@ -1,0 +1,211 @@
+"""Which row is asked next: *check* buys the promise, *help* teaches the model most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..tables.choosing import LOOK, PROBABLE, gain_of_answers
+from ..tables.judging import Judgement
+
+CHECK, HELP = "check", "help"
+#: Answers that the next row should not resemble.
+RECENT = 10
+#: Rows are alike up to this part of the mean distance.
+NEAR = 0.5
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How the rows stand.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (l,)
+        The labels.
+    label, second : ndarray of int
+        First and second choice; -1 where there is no second.
+    confidence : ndarray of float
+        How likely the first is right.
+    shares : ndarray of shape (m, l)
+        How likely each label is, before calibration.
+    outside : ndarray of bool
+        Whether the features contradict all candidates.
+    best : ndarray of int
+        The most probable label of all.
+    status : ndarray of str
+        "certified", "probable" or "look".
+    n_kept : int
+        Number of rows that are not to be looked at.
+    trust : ndarray of float
+        What calibration made of the share of the label chosen: confidence over share.
+    """
+
+    classes: np.ndarray
+    label: np.ndarray
+    second: np.ndarray
+    confidence: np.ndarray
+    shares: np.ndarray
+    outside: np.ndarray
+    best: np.ndarray
+    status: np.ndarray
+    n_kept: int
+    trust: np.ndarray
+
+    def probabilities(self, row: int) -> np.ndarray:
+        """Of all labels, for one row: the confidence, and the rest by shares."""
+        found = self.shares[row].astype(float)
+        label = self.label[row]
+        found[label] = 0
+        found *= (1 - self.confidence[row]) / max(found.sum(), 1e-12)
+        found[label] = self.confidence[row]
+        return np.asarray(found)
+
+
+def judged(
+    found: Judgement, shares: np.ndarray, gold: np.ndarray, classes: np.ndarray, max_error: float
+) -> Standing:
+    """How the rows stand by a judgement.
+
+    Parameters
+    ----------
+    found : Judgement
+        What the model says.
+    shares : ndarray of shape (m, l)
+        How likely each label is, before calibration.
+    gold : ndarray of shape (m,)
+        Known labels, -1 where unknown.
+    classes : ndarray of shape (l,)
+        The labels.
+    max_error : float
+        The error that rows to be kept may have.
+
+    Returns
+    -------
+    Standing
+    """
+    rows, known = np.arange(len(gold)), gold >= 0
+    label = np.where(known, gold, found.label)
+    confidence = np.where(known, 1.0, found.confidence)
+    outside = found.outside & ~known
+    return _standing(
+        classes,
+        label,
+        np.where(known, -1, found.second),
+        confidence,
+        shares,
+        outside,
+        np.where(known, gold, found.best),
+        known,
+        max_error,
+        found.confidence / np.maximum(shares[rows, found.label], 1e-6),
+    )
+
+
+def moved(
+    before: Standing, shares: np.ndarray, gold: np.ndarray, classes: np.ndarray, max_error: float
+) -> Standing:
+    """How the rows stand after the model has moved, by the calibration of before; as
+    :func:`judged`.
+    """
+    rows, known = np.arange(len(gold)), gold >= 0
+    order = np.argpartition(-shares, 1, axis=1)[:, :2]
+    swap = shares[rows, order[:, 0]] < shares[rows, order[:, 1]]
+    order[swap] = order[swap][:, ::-1]
+    label = np.where(known, gold, order[:, 0])
+    share = shares[rows, order[:, 0]]
+    confidence = np.where(known, 1.0, np.clip(before.trust * share, 0, 1))
+    second = np.where(known | (shares[rows, order[:, 1]] <= 1e-9), -1, order[:, 1])
+    outside = before.outside & ~known & (label == before.label)
+    return _standing(
+        classes,
+        label,
+        second,
+        confidence,
+        shares,
+        outside,
+        np.where(outside, before.best, label),
+        known,
+        max_error,
+        before.trust,
+    )
+
+
+def _standing(
+    classes: np.ndarray,
+    label: np.ndarray,
+    second: np.ndarray,
+    confidence: np.ndarray,
+    shares: np.ndarray,
+    outside: np.ndarray,
+    best: np.ndarray,
+    known: np.ndarray,
+    max_error: float,
+    trust: np.ndarray,
+) -> Standing:
+    kept = (confidence >= 1 - max_error) & ~outside
+    status = np.where(known, "certified", np.where(kept, PROBABLE, LOOK)).astype("U9")
+    return Standing(
+        classes, label, second, confidence, shares, outside, best, status, int(kept.sum()), trust
+    )
+
+
+def gains(standing: Standing) -> np.ndarray:
+    """How much an answer to each row would help."""
+    rival = np.where(standing.outside, standing.best, standing.second)
+    doubt = np.where(standing.status == "certified", 0.0, 1 - standing.confidence)
+    return gain_of_answers(standing.label, rival, doubt, standing.shares.shape[1])
+
+
+class Variety:
+    """Keeps the next rows from resembling the last ones.
+
+    Parameters
+    ----------
+    X : ndarray of shape (m, n)
+        The rows.
+    """
+
+    def __init__(self, X: np.ndarray) -> None:
+        spread = X.std(axis=0)
+        self._Z = (X / np.where(spread > 0, spread, 1)).astype(np.float32)
+        n_varying = int(np.sum(spread > 0))
+        self._width = NEAR**2 * 2 * max(n_varying, 1)  # the mean squared distance is 2 n
+
+    def __call__(self, recent: Sequence[int]) -> np.ndarray:
+        """A factor for the gain of each row: near 0 beside a row that was just asked."""
+        factor = np.ones(len(self._Z), np.float32)
+        for row in recent[-RECENT:]:
+            gap = self._Z - self._Z[row]
+            factor *= 1 - np.exp(-np.einsum("ij,ij->i", gap, gap) / self._width)
+        return factor
+
+
+def next_help(
+    standing: Standing, variety: np.ndarray, closed: Iterable[int], *, look_only: bool = True
+) -> int | None:
+    """The row whose answer helps most, or None if there is none.
+
+    Parameters
+    ----------
+    standing : Standing
+        How the rows stand.
+    variety : ndarray of shape (m,)
+        Of :class:`Variety`.
+    closed : iterable of int
+        Rows that are not to be asked.
+    look_only : bool, default=True
+        Ask only rows that a person should look at.
+
+    Returns
+    -------
+    int or None
+    """
+    score = gains(standing) * np.maximum(variety, 1e-3)
+    score[list(closed)] = -1
+    if look_only:
+        score[standing.status != LOOK] = -1
+    best = int(score.argmax())
+    return best if score[best] > 0 else None

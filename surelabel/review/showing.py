@@ -1,0 +1,202 @@
+"""What the page shows of a row: its cells, its candidates, its neighbours and why it is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..data.labelling import Labels
+from ..tables.choosing import LOOK
+from ..tables.encoding import Feature
+from ..tables.images import Images
+from ..tables.page_rows import nearest_kept
+from ..text import plain
+from .queues import CHECK, Standing
+
+#: Characters of a text in full, and of that of a neighbour.
+TEXT, BRIEF = 20_000, 160
+#: Pixels of an image, and of that of a neighbour.
+EDGE, SMALL_EDGE = 640, 96
+#: Bars of a distribution.
+BINS = 24
+#: Labels beyond the candidates that are offered as buttons of their own.
+KEYS = 9
+#: Columns of a row that are shown.
+COLUMNS = 40
+
+
+class Shower:
+    """Reads what rows show of themselves.
+
+    Parameters
+    ----------
+    labels : Labels
+        The rows and what is known of their labels.
+    hidden : set of str
+        Columns that are not shown: those of labels.
+    features : list of Feature
+        What is learned from.
+    X : ndarray of shape (m, n)
+        What it became; neighbours are near in it.
+    image : str or None
+        The column of paths of images.
+    folder : Path or None
+        Where the images are; files elsewhere are not read.
+    """
+
+    def __init__(
+        self,
+        labels: Labels,
+        hidden: set[str],
+        features: list[Feature],
+        X: np.ndarray,
+        image: str | None,
+        folder: Path | None,
+    ) -> None:
+        self._table, self._X, self._image = labels.table, X, image
+        self._ids, self._votes, self._annotators = labels.ids, labels.votes, labels.annotators
+        self._images = Images(folder, 2**62) if image and folder is not None else None
+        kinds = {feature.name: feature.kind for feature in features}
+        names = [name for name in labels.table.column_names if name not in {*hidden, image}]
+        # What is learned from comes first, long texts before all.
+        names.sort(key=lambda name: (kinds.get(name) != "text", name not in kinds))
+        self._kinds = {name: kinds.get(name, "other") for name in names[:COLUMNS]}
+        self._numbers = {
+            name: numbers
+            for name, kind in self._kinds.items()
+            if kind == "number" and (numbers := _distribution(labels.table.column(name)))
+        }
+
+    def name(self, row: int) -> str:
+        """The id of a row, or its number counted from 1."""
+        return f"row {row + 1}" if self._ids is None else str(self._ids[row])
+
+    def cells(self, row: int) -> list[dict[str, Any]]:
+        """The cells of a row."""
+        found: list[dict[str, Any]] = []
+        if self._images is not None:
+            data = self._images.embed(self._text(self._image, row) or None, EDGE)
+            found.append({"name": self._image, "kind": "image", "image": data})
+        for name, kind in self._kinds.items():
+            cell: dict[str, Any] = {
+                "name": name,
+                "kind": kind,
+                "text": self._text(name, row)[:TEXT],
+            }
+            if name in self._numbers and (value := _number(cell["text"])) is not None:
+                low, high, bars = self._numbers[name]
+                place = (value - low) / (high - low) if high > low else 0.5
+                cell |= {"bars": bars, "place": float(np.clip(place, 0, 1))}
+            found.append(cell)
+        return found
+
+    def neighbours(self, row: int, standing: Standing) -> list[dict[str, Any]]:
+        """The nearest rows that are settled."""
+        kept = np.flatnonzero(standing.status != LOOK)
+        kept = kept[kept != row]
+        if not len(kept) or not self._X.shape[1]:
+            return []
+        texts = [name for name, kind in self._kinds.items() if kind != "vector"][:4]
+        return [
+            {
+                "name": self.name(other),
+                "label": str(standing.classes[standing.label[other]]),
+                "text": " · ".join(filter(None, (self._text(name, other) for name in texts)))[
+                    :BRIEF
+                ],
+                "image": self._images.embed(self._text(self._image, other) or None, SMALL_EDGE)
+                if self._images is not None
+                else None,
+            }
+            for other in nearest_kept(self._X, kept, np.array([row]))[0].tolist()
+        ]
+
+    def votes(self, row: int, standing: Standing) -> list[dict[str, str]]:
+        """Who voted for what."""
+        if self._votes is None:
+            return []
+        return [
+            {"who": who, "label": str(standing.classes[vote])}
+            for who, vote in zip(self._annotators, self._votes[row].tolist(), strict=True)
+            if vote >= 0
+        ]
+
+    def _text(self, name: str | None, row: int) -> str:
+        cell = self._table.column(name)[row].as_py()
+        if isinstance(cell, list) and len(cell) > 12:
+            return f"{len(cell)} numbers" if self._kinds.get(str(name)) == "vector" else str(cell)
+        return "" if cell is None else str(plain(cell))
+
+
+def choices(row: int, labels: Labels, standing: Standing) -> list[dict[str, Any]]:
+    """The labels to choose from: the candidates, the likeliest first."""
+    candidates = labels.candidates
+    given = candidates.indices[candidates.indptr[row] : candidates.indptr[row + 1]]
+    probability = standing.probabilities(row)
+    order = given[np.argsort(-probability[given], kind="stable")].tolist()
+    extra = int(standing.best[row])
+    if extra not in order:
+        order.append(extra)
+    inside = set(given.tolist())
+    return [
+        {
+            "label": str(standing.classes[code]),
+            "probability": round(float(probability[code]), 4),
+            "candidate": code in inside,
+        }
+        for code in order
+    ]
+
+
+def reasons(row: int, queue: str, labels: Labels, standing: Standing) -> list[str]:
+    """Why the row is asked, in sentences."""
+    if queue == CHECK:
+        return ["It was drawn at random from the rows to be kept: checks like this one bound how "
+                "many of all of them can be wrong."]  # fmt: skip
+    found = []
+    first, second = int(standing.label[row]), int(standing.second[row])
+    name = [str(label) for label in standing.classes.tolist()]
+    if labels.unlabelled[row]:
+        found.append("It came without any label.")
+    if standing.outside[row]:
+        found.append(
+            "Its features contradict every candidate; they speak for "
+            f"{name[int(standing.best[row])]}."
+        )
+    elif second >= 0:
+        alike = (standing.label == second) & (standing.second == first)
+        alike |= (standing.label == first) & (standing.second == second)
+        n_alike = int(np.sum(alike & (standing.status == LOOK))) - 1
+        found.append(f"The model wavers between {name[first]} and {name[second]}.")
+        if n_alike > 0:
+            found.append(
+                f"{n_alike:,} more {'row wavers' if n_alike == 1 else 'rows waver'} between the "
+                "same two: the answer also helps there."
+            )
+    return found or ["No label is likely enough."]
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text.replace(",", "."))
+    except ValueError:
+        return None
+    return value if np.isfinite(value) else None
+
+
+def _distribution(column: pa.ChunkedArray) -> tuple[float, float, list[float]] | None:
+    """Range and heights of the bars of a column of numbers, the outermost hundredths aside."""
+    cells = column.to_pylist()
+    values = np.array(
+        [value for cell in cells if cell is not None if (value := _number(str(cell))) is not None]
+    )
+    if len(values) < 2:
+        return None
+    low, high = np.quantile(values, [0.01, 0.99])
+    if not high > low:
+        return None
+    counts = np.histogram(np.clip(values, low, high), BINS, (low, high))[0]
+    return float(low), float(high), [round(n / counts.max(), 3) for n in counts.tolist()]

@@ -1,0 +1,152 @@
+"""The answers file: every answer is on the disk before the page moves on."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from ..exceptions import TableError
+from ..files import naming
+from ..tables.answers import FORMAT, AnswerLog
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover
+    fcntl = None  # type: ignore[assignment]
+    import msvcrt
+
+
+class AnswersFile:
+    """Appends lines, and reads those that others append.
+
+    Writers lock the file while they write, so that any number of them may have it open. Each line
+    is synced to the disk before :meth:`append` returns.
+
+    Parameters
+    ----------
+    path : Path
+        The file; it is made where it is missing.
+    header : dict
+        What its first line says of the rows, if there is none yet.
+
+    Attributes
+    ----------
+    log : AnswerLog
+        All lines so far.
+    repaired : int
+        Bytes of an unfinished line that were removed from the end.
+    """
+
+    def __init__(self, path: Path, header: dict[str, Any]) -> None:
+        self.path, self.log, self.repaired = Path(path), AnswerLog(), 0
+        self._read, self._lines = 0, 0
+        new = not self.path.exists()
+        with naming(self.path):
+            with self._locked() as file:
+                if not file.tell():
+                    self._write(file, {"surelabel": FORMAT} | header)
+            if new:
+                _sync_folder(self.path.parent)
+
+    def refresh(self) -> bool:
+        """Read what was appended since; whether there was anything."""
+        with naming(self.path), open(self.path, "rb") as file:
+            return self._read_on(file)
+
+    def append(self, record: dict[str, Any]) -> None:
+        """Write one line, after reading what others wrote."""
+        with naming(self.path), self._locked() as file:
+            self._write(file, record)
+
+    def draw(self, record: dict[str, Any], number: int) -> None:
+        """Write a draw, unless somebody else has written draw ``number`` meanwhile."""
+        with naming(self.path), self._locked() as file:
+            if len(self.log.draws) == number:
+                self._write(file, record)
+
+    def _write(self, file: BinaryIO, record: dict[str, Any]) -> None:
+        line = json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
+        file.write(line.encode("utf-8", "backslashreplace"))
+        file.flush()
+        os.fsync(file.fileno())
+        self._read_on(file)
+
+    @contextmanager
+    def _locked(self) -> Iterator[BinaryIO]:
+        """The file at its end, whole lines only, all of them read; nobody else writes."""
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+        with open(descriptor, "r+b") as file:
+            _lock(file)
+            try:
+                self._repair(file)
+                self._read_on(file)
+                file.seek(0, os.SEEK_END)
+                yield file
+            finally:
+                _unlock(file)
+
+    def _repair(self, file: BinaryIO) -> None:
+        """End the last line, or remove it if its writer was cut off."""
+        end = file.seek(0, os.SEEK_END)
+        if end < self._read:
+            raise TableError(
+                f"{self.path}: lines were removed while the page was open; start it again"
+            )
+        file.seek(self._read)
+        tail = file.read().rpartition(b"\n")[2]
+        if not tail:
+            return
+        try:
+            json.loads(tail)
+        except (ValueError, RecursionError):
+            self.repaired += len(tail)
+            file.truncate(end - len(tail))
+        else:
+            file.seek(0, os.SEEK_END)
+            file.write(b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+    def _read_on(self, file: BinaryIO) -> bool:
+        """Take in the whole lines after those that were read."""
+        file.seek(self._read)
+        whole = file.read().rpartition(b"\n")
+        if not whole[1]:
+            return False
+        for line in whole[0].split(b"\n"):
+            self._lines += 1
+            if line.strip():
+                self.log.add(line, f"{self.path}, line {self._lines}")
+        self._read += len(whole[0]) + 1
+        return True
+
+
+def _lock(file: BinaryIO) -> None:
+    if fcntl is not None:
+        fcntl.flock(file, fcntl.LOCK_EX)
+    else:  # pragma: no cover
+        file.seek(0)
+        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+
+
+def _unlock(file: BinaryIO) -> None:
+    file.flush()
+    if fcntl is not None:
+        fcntl.flock(file, fcntl.LOCK_UN)
+    else:  # pragma: no cover
+        file.seek(0)
+        msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
+
+
+def _sync_folder(folder: Path) -> None:
+    """A new file is there after a power cut only if its folder is synced, too."""
+    if hasattr(os, "O_DIRECTORY"):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

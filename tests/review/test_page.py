@@ -1,0 +1,180 @@
+"""The page in a real browser: rows are answered through it alone."""
+
+import json
+
+import pytest
+
+pytest.importorskip("uvicorn", reason="needs surelabel[review]")
+
+from surelabel.tables.answers import read_answers
+
+SHOWN = "() => document.querySelectorAll('#choices button').length > 0 && !document.body.classList.contains('waiting')"  # noqa: E501
+
+
+@pytest.fixture
+def open_page(browser):
+    """Open a review; at the end, fail on anything that went wrong or was fetched elsewhere."""
+    contexts, wrong = [], []
+
+    def go(server, **options):
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: wrong.append(message.text))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on(
+            "request",
+            lambda sent: None if sent.url.startswith(server.address) else wrong.append(sent.url),
+        )
+        page.goto(server.address)
+        page.wait_for_function(SHOWN)
+        return page
+
+    yield go
+    for context in contexts:
+        context.close()
+    wrong = [text for text in wrong if "409" not in text]  # an answer that was not one
+    assert wrong == []
+
+
+def press(page, key):
+    """Press a key, and wait for the next row."""
+    before = page.evaluate("shown && shown.ticket")
+    page.keyboard.press(key)
+    page.wait_for_function("before => (shown && shown.ticket) !== before && !waiting", arg=before)
+
+
+def key_of(page, label):
+    labels = page.locator("#choices .what").all_text_contents()
+    return str(labels.index(label) + 1) if label in labels else None
+
+
+def test_two_hundred_rows_by_keys_alone(serve, open_page):
+    """Answer rows of known truth; what clean makes of the answers is nearer to it."""
+    server = serve(300)
+    right = sum(
+        server.review._standing.classes[label] == server.truth[f"p{row}"]
+        for row, label in enumerate(server.review._standing.label)
+    )
+    page, milliseconds, n = open_page(server), [], 0
+    while n < 200 and page.evaluate("shown !== null"):
+        truth = server.truth[page.locator("#name").text_content()]
+        press(page, key_of(page, truth) or "s")
+        milliseconds.append(int(page.evaluate("document.body.dataset.milliseconds")))
+        n += 1
+    given = read_answers(server.review.file.path)
+    assert len(given.answers) == n
+    assert n > 150
+    assert all(answer.label == server.truth[row] for row, answer in given.last().items())
+    assert server.review.wait()
+    standing = server.review._standing
+    now = sum(
+        standing.classes[label] == server.truth[f"p{row}"]
+        for row, label in enumerate(standing.label)
+    )
+    assert now > right
+    assert sorted(milliseconds)[n // 2] < 1000  # on a machine that does other things, too
+    print("milliseconds, median and largest:", sorted(milliseconds)[n // 2], max(milliseconds))
+
+
+def test_everything_by_keyboard(serve, open_page):
+    server = serve(80, new_labels=True, check_share=0.0, finish=lambda: ["a.csv", "b.html"])
+    page = open_page(server)
+    first = page.locator("#name").text_content()
+    page.keyboard.press("m")
+    page.keyboard.type("1 looks odd")  # a number in a note is no answer
+    page.keyboard.press("Escape")
+    press(page, "n")
+    press(page, "c")
+    press(page, "s")
+    press(page, "u")
+    page.keyboard.press("a")
+    page.keyboard.type("do")
+    before = page.evaluate("shown.ticket")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#message:not([hidden])")
+    assert "there is no label 'do'" in page.locator("#message").text_content()
+    assert page.evaluate("shown.ticket") == before
+    page.locator("#label").fill("zebra")
+    page.locator("#new").check()
+    page.locator("#other button").click()
+    page.wait_for_function("before => shown.ticket !== before", arg=before)
+    assert page.locator("#message").is_hidden()
+    log = read_answers(server.review.file.path)
+    assert [a.verdict for a in log.answers] == ["none", "unknown", "skip", "label"]
+    assert log.answers[0].row == first
+    assert log.answers[0].note == "1 looks odd"
+    assert log.answers[-1].label == "zebra"
+    page.locator("#share").evaluate("e => { e.value = 1; e.dispatchEvent(new Event('change')) }")
+    page.wait_for_function("() => !waiting")
+    assert server.review.check_share == 1
+    press(page, "1")
+    assert page.locator("#queue").text_content() == "check"
+    assert page.locator("#choices .percent").first.is_hidden()
+    page.keyboard.press("v")
+    assert page.locator("#choices .percent").first.is_visible()
+    page.locator("#finish").click()
+    page.wait_for_function(
+        "() => document.getElementById('written').textContent.includes('b.html')"
+    )
+
+
+def test_names_of_a_table_are_text_only(serve, open_page):
+    server = serve(60, new_labels=True, check_share=0.0)
+    page = open_page(server)
+    before = page.evaluate("shown.ticket")
+    page.locator("#label").fill("<img src=x onerror=alert(1)>")
+    page.locator("#new").check()
+    page.locator("#other button").click()
+    page.wait_for_function("before => shown.ticket !== before", arg=before)
+    assert "<img src=x onerror=alert(1)>" in server.review.progress()["labels"]
+    assert page.locator("img").count() == 0
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_phone_and_the_dark(serve, open_page, contrast, dark):
+    server = serve(60) if not dark else serve(61)
+    page = open_page(
+        server, viewport={"width": 390, "height": 844}, color_scheme="dark" if dark else "light"
+    )
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    height = page.locator("#choices button").first.bounding_box()["height"]
+    assert height >= 44  # as wide as a finger
+    for selector in ("#why li", "#hint", "#choices .what", "#buy li"):
+        assert contrast(page, selector)[0] >= 4.5, selector
+    assert (contrast(page, "#hint")[1] < 0.1) is dark
+    page.locator("#choices button").first.click()
+    page.wait_for_function("() => !waiting")
+    assert len(read_answers(server.review.file.path).answers) == 1
+
+
+def test_roles_for_screen_readers(serve, open_page):
+    page = open_page(serve(62))
+    assert page.get_by_role("button", name="Undo").is_visible()
+    assert page.get_by_role("group", name="Candidates").is_visible()
+    assert page.get_by_role("img", name="Rows settled").is_visible()
+    unnamed = page.evaluate(
+        "[...document.querySelectorAll('button, input, textarea')].filter("
+        "e => !e.textContent.trim() && !e.labels?.length && !e.ariaLabel).map(e => e.outerHTML)"
+    )
+    assert unnamed == []
+    assert page.locator("#spoken").text_content().startswith("Next row")
+    shortcuts = page.locator("#choices button").first.get_attribute("aria-keyshortcuts")
+    assert json.loads(shortcuts) == 1
+
+
+def test_a_server_that_is_gone_is_told_of(serve, browser):
+    server = serve(63)
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(server.address)
+    page.wait_for_function(SHOWN)
+    page.route("**/answer", lambda route: route.abort())
+    page.keyboard.press("1")
+    page.wait_for_selector("#message:not([hidden])")
+    assert "still running" in page.locator("#message").text_content()
+    page.unroute("**/answer")
+    press(page, "1")
+    assert page.locator("#message").is_hidden()
+    assert len(read_answers(server.review.file.path).answers) == 1
+    context.close()

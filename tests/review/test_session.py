@@ -1,0 +1,251 @@
+"""A review: rows, answers, queues and progress, without a server."""
+
+import json
+
+import numpy as np
+import pytest
+
+import surelabel
+from surelabel.data.table_files import read_table
+from surelabel.review.queues import Variety, next_help
+from surelabel.review.session import Review, ReviewError
+from surelabel.tables.answers import read_answers
+
+
+@pytest.fixture
+def start(read_pets, tmp_path):
+    begun = []
+
+    def go(path=None, columns=None, **options):
+        read = read_pets(**(columns or {}))
+        begun.append(Review(read, path or tmp_path / "a.jsonl", who="ann", **options))
+        return begun[-1]
+
+    yield go
+    for review in begun:
+        review.close()
+
+
+def answer_all(review, truth, n, client="tab", row=None):
+    """Answer n rows with the truth."""
+    row = row or review.next(client)["row"]
+    for _ in range(n):
+        if row is None:
+            break
+        row = review.answer(client, row["ticket"], "label", truth[row["name"]])["row"]
+    return row
+
+
+def test_both_queues_and_what_they_buy(start, pets, tmp_path):
+    review = start(max_error=0.1)
+    first = review.next("tab")
+    assert first["progress"]["buy"][0].endswith("% of the rows at 10 %")
+    assert "more checks without a mistake certify" in first["progress"]["buy"][0]
+    assert "put about" in first["progress"]["buy"][1]
+    queues, row = [], first["row"]
+    for _ in range(12):
+        queues.append(row["queue"])
+        row = review.answer("tab", row["ticket"], "label", pets[1][row["name"]])["row"]
+    assert queues == ["help", "check"] * 6
+    lines = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
+    given = [line for line in lines if "row" in line]
+    assert len(given) == 12
+    assert {"row", "label", "who", "when", "queue", "shown", "content", "progress"} <= set(given[0])
+    assert all(line["who"] == "ann" for line in given)
+    progress = review.progress()
+    assert progress["answers"] == 12
+    assert progress["still_wrong"] < 1
+    assert len(progress["curve"]) == 13
+    # A second start goes on where it was.
+    again = start(max_error=0.1)
+    assert again.progress()["answers"] == 12
+    assert again.progress()["still_wrong"] == pytest.approx(progress["still_wrong"], abs=0.02)
+    seen = {again.answer("x", r["ticket"], "skip")["row"]["name"]
+            for r in [again.next("x")["row"]]}  # fmt: skip
+    assert not seen & {line["row"] for line in given}
+
+
+def test_checks_come_in_the_order_of_the_draw(start, pets):
+    review = start(check_share=1.0, max_error=0.2)
+    row = review.next("tab")["row"]
+    draw = read_answers(review.file.path).draws[0]
+    names = []
+    for _ in range(8):
+        names.append(row["name"])
+        row = review.answer("tab", row["ticket"], "label", pets[1][row["name"]])["row"]
+    assert names == list(draw.rows[:8])
+    # What is skipped comes back at the end, and counts as a mistake until then.
+    skipped = row["name"]
+    row = review.answer("tab", row["ticket"], "skip")["row"]
+    assert review.progress()["mistakes"] == sum(
+        pets[1][name] != label for name, label in zip(names, draw.labels, strict=False)
+    )
+    row = review.answer("tab", row["ticket"], "label", pets[1][row["name"]])["row"]
+    before = review.progress()["mistakes"]
+    left = len(draw.rows) - 10
+    row = answer_all(review, pets[1], left, row=row)
+    assert row["name"] == skipped
+    drawn = dict(zip(draw.rows, draw.labels, strict=True))
+    review.answer("tab", row["ticket"], "label", drawn[skipped])
+    assert review.progress()["mistakes"] == before - 1 + sum(
+        pets[1][name] != label
+        for name, label in list(zip(draw.rows, draw.labels, strict=True))[10:]
+    )
+
+
+def test_help_never_asks_what_was_drawn(start, pets):
+    review = start(max_error=0.2)
+    row = review.next("tab")["row"]
+    for _ in range(20):
+        drawn = set(read_answers(review.file.path).draws[0].rows) if row["queue"] == "check" else ()
+        if row["queue"] == "help" and read_answers(review.file.path).draws:
+            assert row["name"] not in read_answers(review.file.path).draws[0].rows
+        elif drawn:
+            assert row["name"] in drawn
+        row = review.answer("tab", row["ticket"], "label", pets[1][row["name"]])["row"]
+
+
+def test_the_cleaned_table_has_the_answers(start, pets, table):
+    review = start(max_error=0.1)
+    answer_all(review, pets[1], 30)
+    found = surelabel.clean(
+        read_table(table), labels="candidates", id="pet", exclude="note", max_error=0.1,
+        answers=review.file.path,
+    )  # fmt: skip
+    label = dict(zip(found.frame["pet"].to_pylist(), found.frame["label"].to_pylist(), strict=True))
+    given = read_answers(review.file.path).last()
+    assert len(given) == 30
+    assert all(label[row] == answer.label for row, answer in given.items())
+    assert found.audit.n_checked == 15
+    # The page says of the checks what the command says.
+    assert review.wait()
+    assert review.progress()["mistakes"] == found.audit.n_wrong
+
+
+def test_verdicts_undo_and_other_labels(start, pets):
+    review = start(check_share=0.0, new_labels=True)
+    row = review.next("tab")["row"]
+    with pytest.raises(ReviewError, match=r"there is no label 'catt'; did you mean 'cat'\?"):
+        review.answer("tab", row["ticket"], "label", "catt")
+    with pytest.raises(ReviewError, match="type a label"):
+        review.answer("tab", row["ticket"], "label", "  ", new=True)
+    with pytest.raises(ReviewError, match="there is no answer 'perhaps'"):
+        review.answer("tab", row["ticket"], "perhaps")
+    assert review.progress()["answers"] == 0
+    second = review.answer("tab", row["ticket"], "label", " ant  bear ", new=True)["row"]
+    assert "ant bear" in review.progress()["labels"]
+    back = review.undo("tab")["row"]
+    assert back["name"] == row["name"]
+    assert review.progress()["answers"] == 0
+    third = review.answer("tab", back["ticket"], "none", note="a ghost")["row"]
+    fourth = review.answer("tab", third["ticket"], "unknown")["row"]
+    fifth = review.answer("tab", fourth["ticket"], "skip")["row"]
+    assert len({row["name"], third["name"], fourth["name"], fifth["name"]}) == 4
+    log = read_answers(review.file.path)
+    verdicts = [answer.verdict for answer in log.answers]
+    assert verdicts == ["label", "undo", "none", "unknown", "skip"]
+    assert log.answers[2].note == "a ghost"
+    assert review.undo("tab")["row"]["name"] == fourth["name"]
+    with pytest.raises(ReviewError, match="no answer of this page"):
+        review.undo("stranger")
+    assert second is not None
+
+
+def test_an_answer_sent_twice_counts_once(start, pets):
+    review = start(check_share=0.0)
+    row = review.next("tab")["row"]
+    for _ in range(2):
+        review.answer("tab", row["ticket"], "label", pets[1][row["name"]])
+    assert len(read_answers(review.file.path).answers) == 1
+    with pytest.raises(ReviewError, match="earlier start"):
+        review.answer("tab", "0" * 16, "label", "cat")
+
+
+def test_two_tabs_and_two_people(start, pets, tmp_path):
+    review = start(check_share=0.0)
+    one, two = review.next("one")["row"], review.next("two")["row"]
+    assert one["name"] != two["name"]
+    other = start(check_share=0.0)
+    there = other.next("three")["row"]
+    review.answer("one", one["ticket"], "label", pets[1][one["name"]])
+    review.answer("two", two["ticket"], "label", pets[1][two["name"]])
+    other.answer("three", there["ticket"], "label", "emu", who="ben")
+    assert other.progress()["answers"] == len({one["name"], two["name"], there["name"]})
+    review.next("one")
+    assert review.progress()["answers"] == other.progress()["answers"]
+    assert len(read_answers(tmp_path / "a.jsonl").answers) == 3
+
+
+def test_the_model_follows(start, pets):
+    review = start(check_share=0.0)
+    before = review._standing
+    right = np.mean([before.classes[before.label[i]] == pets[1][f"p{i}"] for i in range(160)])
+    answer_all(review, pets[1], 30)
+    assert review.wait()
+    after = review._standing
+    found = [after.classes[after.label[i]] == pets[1][f"p{i}"] for i in range(160)]
+    assert np.mean(found) > right
+    assert after.n_kept > before.n_kept
+
+
+def test_votes_are_reviewed_too(start, pets, tmp_path, read_pets):
+    rng = np.random.default_rng(0)
+    rows = [
+        {"pet": row["pet"], "x": row["x"], "y": row["y"],
+         **{f"v{k}": pets[1][row["pet"]] if rng.random() < 0.7
+            else rng.choice(["cat", "cow", "dog", "emu"]) for k in range(3)}}
+        for row in pets[0][:100]
+    ]  # fmt: skip
+    from csv import DictWriter
+
+    with open(tmp_path / "votes.csv", "w", newline="") as file:
+        writer = DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    read = read_pets(tmp_path / "votes.csv", labels=None, votes="v*", exclude=None)
+    review = Review(read, tmp_path / "votes.jsonl")
+    try:
+        row = review.next("tab")["row"]
+        assert {vote["who"] for vote in row["votes"]} == {"v0", "v1", "v2"}
+        answer_all(review, pets[1], 6, row=row)
+        assert review.wait()
+        assert review.progress()["answers"] == 6
+    finally:
+        review.close()
+
+
+def test_help_has_variety():
+    X = np.repeat(np.arange(5.0), 20)[:, None] + np.random.default_rng(0).normal(0, 1e-3, (100, 1))
+    variety = Variety(X)
+    factor = variety([0])
+    assert factor[:20].max() < 1e-3
+    assert factor[40:].min() > 0.5
+
+    class Standing:
+        label, second = np.zeros(100, int), np.ones(100, int)
+        confidence = np.where(np.arange(100) < 20, 0.5, 0.7)
+        status, outside = np.full(100, "look"), np.zeros(100, bool)
+        best, shares = label, np.ones((100, 2))
+
+    asked = []
+    for _ in range(6):
+        asked.append(next_help(Standing, variety(asked), asked))
+    assert asked[0] < 20
+    assert len({row // 20 for row in asked[:5]}) >= 4
+    assert next_help(Standing, np.ones(100), range(100)) is None
+
+
+def test_what_is_shown_of_a_row(start, pets):
+    review = start(check_share=0.0)
+    row = review.next("tab")["row"]
+    cells = {cell["name"]: cell for cell in row["cells"]}
+    assert set(cells) == {"x", "y", "note"}
+    assert len(cells["x"]["bars"]) == 24
+    assert 0 <= cells["x"]["place"] <= 1
+    given = dict(zip([r["pet"] for r in pets[0]], pets[0], strict=True))[row["name"]]["candidates"]
+    assert {c["label"] for c in row["choices"] if c["candidate"]} == set(given.split("|"))
+    shares = [choice["probability"] for choice in row["choices"]]
+    assert shares == sorted(shares, reverse=True)
+    assert len(row["neighbours"]) == 3
+    assert row["why"]
+    assert json.dumps(row)
