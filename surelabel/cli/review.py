@@ -119,8 +119,6 @@ def review(
         raise ParameterError(
             f"the review page needs {' and '.join(missing)}: pip install 'surelabel[review]'"
         )
-    from getpass import getuser
-
     from ..estimators import save_model
     from ..files import replacing_all
     from ..progress import stage
@@ -152,7 +150,7 @@ def review(
     under_review = Review(
         read,
         answers,
-        who=who if who is not None else _user(getuser),
+        who=who if who is not None else _user(),
         max_error=max_error,
         check_share=checks,
         new_labels=new_labels,
@@ -204,8 +202,10 @@ def _parts(table: Path) -> tuple[str, str]:
     return name[: len(name) - len(form + compression)], form + compression
 
 
-def _user(getuser: object) -> str:
+def _user() -> str:
+    from getpass import getuser
+
     try:
-        return str(getuser())  # type: ignore[operator]
+        return getuser()
     except Exception:  # no name in the system: KeyError, OSError or ImportError, by platform
         return ""

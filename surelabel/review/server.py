@@ -137,7 +137,7 @@ def make_app(
     inner = Starlette(
         routes=[
             Route(f"/{token}/", page, methods=["GET"]),
-            *(Route(f"/{token}/{{action:str}}", act, methods=["POST"]) for _ in (1,)),
+            Route(f"/{token}/{{action:str}}", act, methods=["POST"]),
         ]
     )
     return _Guard(inner, token=token, port=port, actions=set(actions))

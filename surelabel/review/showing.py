@@ -22,8 +22,6 @@ TEXT, BRIEF = 20_000, 160
 EDGE, SMALL_EDGE = 640, 96
 #: Bars of a distribution.
 BINS = 24
-#: Labels beyond the candidates that are offered as buttons of their own.
-KEYS = 9
 #: Columns of a row that are shown.
 COLUMNS = 40
 
