@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 from ..lazy import lazily
 
 if TYPE_CHECKING:
-    from .candidates import CandidateSets, CandidateSummary, as_candidates
+    from .candidate_summary import CandidateSummary
+    from .candidates import CandidateSets, as_candidates
     from .corruption import (
         drop_truth,
         make_partial,
@@ -29,7 +30,8 @@ if not TYPE_CHECKING:
     __getattr__ = lazily(
         __name__,
         {
-            "candidates": ("CandidateSets", "CandidateSummary", "as_candidates"),
+            "candidate_summary": ("CandidateSummary",),
+            "candidates": ("CandidateSets", "as_candidates"),
             "corruption": [name for name in __all__ if name.startswith(("drop_", "make_"))],
         },
     )

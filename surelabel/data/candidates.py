@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from html import escape
 from itertools import chain, pairwise
@@ -14,8 +13,19 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
-from ..exceptions import CandidateError, ParameterError, first_few, shown
-from ..text import count
+from ..exceptions import CandidateError, first_few, shown
+from ._entries import (
+    check_counts,
+    check_votes,
+    check_zero_one,
+    column_classes,
+    fill_rows,
+    looks_like_matrix,
+    positions,
+    read_matrix,
+    read_votes,
+    row_pointers,
+)
 from ._labels import (
     as_array,
     as_list,
@@ -28,6 +38,7 @@ from ._labels import (
     homogeneous,
     missing,
 )
+from .candidate_summary import CandidateSummary
 
 Unlabelled = Literal["error", "all"]
 
@@ -90,7 +101,7 @@ class CandidateSets:
     ) -> None:
         check_unlabelled(unlabelled)
         self._classes = check_classes(classes)
-        indptr, indices = _positions("indptr", indptr), _positions("indices", indices)
+        indptr, indices = positions("indptr", indptr), positions("indices", indices)
         shape = (len(indptr) - 1, len(self._classes))
         if (
             len(indptr) < 1
@@ -111,7 +122,7 @@ class CandidateSets:
         # Copies of our own, in the smallest index type: they are made read-only below.
         index_type = np.int32 if len(indices) < 2**31 else np.int64
         indptr, indices = np.array(indptr, index_type), np.array(indices, index_type)
-        values = np.ones(len(indices), np.int8) if counts is None else _check_counts(counts, indptr)
+        values = np.ones(len(indices), np.int8) if counts is None else check_counts(counts, indptr)
         matrix = sparse.csr_array((values, indices, indptr), shape=shape)
         if not matrix.has_canonical_format:  # sorted within rows, each label once
             matrix.sum_duplicates()
@@ -124,7 +135,7 @@ class CandidateSets:
                 "or pass "
                 "unlabelled='all' if every label is possible for them"
             )
-        self._matrix = _fill_rows(matrix, empty) if len(empty) else matrix
+        self._matrix = fill_rows(matrix, empty) if len(empty) else matrix
         if (
             len(empty) and self._counts is not None
         ):  # nobody voted for the labels of rows that were filled
@@ -132,7 +143,7 @@ class CandidateSets:
             filled = np.zeros(len(voted), self._counts.dtype)
             filled[voted] = self._counts
             self._counts = filled
-        self._votes, self._annotators = _check_votes(votes, annotators, shape)
+        self._votes, self._annotators = check_votes(votes, annotators, shape)
         for array in (
             self._classes,
             self._counts,
@@ -153,7 +164,7 @@ class CandidateSets:
         """One label per instance; missing ones (``None``, NaN, ``""``) are rows without
         candidates.
         """
-        return cls(*_read_votes(as_table(labels, ndim=1)[:, None], classes), unlabelled=unlabelled)
+        return cls(*read_votes(as_table(labels, ndim=1)[:, None], classes), unlabelled=unlabelled)
 
     @classmethod
     def from_indicator(
@@ -164,10 +175,10 @@ class CandidateSets:
         """
         if classes is None and hasattr(matrix, "columns"):
             classes = list(matrix.columns)
-        matrix, values = _read_matrix(matrix, "a candidate matrix")
+        matrix, values = read_matrix(matrix, "a candidate matrix")
         shape = matrix.shape
         if values.dtype != bool:
-            _check_zero_one(matrix, values)
+            check_zero_one(matrix, values)
         if sparse.issparse(matrix):
             if not np.all(values):
                 matrix = matrix.copy()
@@ -175,8 +186,8 @@ class CandidateSets:
             indptr, indices = matrix.indptr, matrix.indices
         else:
             rows, indices = np.nonzero(matrix)
-            indptr = _indptr(rows, shape[0])
-        classes = _column_classes(classes, shape[1])
+            indptr = row_pointers(rows, shape[0])
+        classes = column_classes(classes, shape[1])
         return cls(indptr, indices, classes, unlabelled=unlabelled)
 
     @classmethod
@@ -204,7 +215,7 @@ class CandidateSets:
         owners = np.repeat(np.arange(len(rows)), lengths)
         # Lists of labels do not repeat or go down; a row of 0 and 1 in a list of as many as there
         # are columns does.
-        if _looks_like_matrix(rows, lengths, flat):
+        if looks_like_matrix(rows, lengths, flat):
             raise CandidateError(
                 "the rows look like a 0/1 matrix written as nested lists; pass np.asarray(rows), "
                 "or from_indicator"
@@ -258,7 +269,7 @@ class CandidateSets:
         """Labels that rows name, with counts if any row names one more than once."""
         entries = owners * len(classes) + codes
         votes = np.ones(len(codes), np.int64) if len(np.unique(entries)) < len(entries) else None
-        return cls(_indptr(owners, n_rows), codes, classes, votes, unlabelled=unlabelled)
+        return cls(row_pointers(owners, n_rows), codes, classes, votes, unlabelled=unlabelled)
 
     @classmethod
     def from_votes(
@@ -276,7 +287,7 @@ class CandidateSets:
         if annotators is None and hasattr(votes, "columns"):
             annotators = list(votes.columns)
         cells = as_table(votes, ndim=2)
-        indptr, codes, classes = _read_votes(cells, classes)
+        indptr, codes, classes = read_votes(cells, classes)
         by_annotator = np.full(cells.shape, -1, np.int32)
         by_annotator[~missing(cells)] = codes
         return cls(
@@ -301,7 +312,7 @@ class CandidateSets:
         """
         if classes is None and hasattr(counts, "columns"):
             classes = list(counts.columns)
-        counts, values = _read_matrix(counts, "a matrix of vote counts")
+        counts, values = read_matrix(counts, "a matrix of vote counts")
         if values.dtype.kind not in "biuf" or not np.all(np.isfinite(values) & (values >= 0)):
             raise CandidateError("vote counts must be finite numbers of 0 or more")
         sets = cls.from_indicator(counts > 0, classes=classes, unlabelled=unlabelled)
@@ -508,59 +519,6 @@ class CandidateSets:
         return make, (self.indptr, self.indices, self._classes, self._counts)
 
 
-@dataclass(frozen=True)
-class CandidateSummary:
-    """What :meth:`CandidateSets.describe` found; ``print`` it, or read its fields.
-
-    Attributes
-    ----------
-    n_rows : int
-    classes : ndarray of shape (l,)
-    average_size : float
-        Average number of candidates of a row.
-    set_sizes : dict
-        Number of rows by number of candidates.
-    class_frequency : ndarray of shape (l,)
-        Number of rows in which each class is a candidate.
-    co_occurrence : ndarray of shape (l, l)
-        Number of rows in which both classes are candidates; the diagonal is ``class_frequency``.
-    """
-
-    n_rows: int
-    classes: np.ndarray
-    average_size: float
-    set_sizes: dict[int, int]
-    class_frequency: np.ndarray
-    co_occurrence: np.ndarray
-
-    def most_confused(self, count: int = 5) -> list[tuple[Any, Any, int]]:
-        """The pairs of classes that share most rows, most first."""
-        if not isinstance(count, int | np.integer) or count < 0:
-            raise ParameterError(f"count must be a whole number of 0 or more; got {shown(count)}")
-        first, second = np.triu_indices(len(self.classes), k=1)
-        shared = self.co_occurrence[first, second]
-        best = np.argsort(-shared, kind="stable")[:count]
-        labels = self.classes.tolist()
-        return [(labels[first[i]], labels[second[i]], int(shared[i])) for i in best if shared[i]]
-
-    def __str__(self) -> str:
-        lines = [
-            f"{self.n_rows} rows, {len(self.classes)} classes, {self.average_size:.2f} candidates "
-            "on average"
-        ]
-        lines += [
-            f"  {count(n)} with {count(size, 'candidate', 'candidates')}"
-            for size, n in self.set_sizes.items()
-        ]
-        lines += ["candidate in rows:"]
-        lines += [
-            f"  {label}: {n}" for label, n in zip(self.classes, self.class_frequency, strict=True)
-        ]
-        lines += ["most often together:"] if self.most_confused() else []
-        lines += [f"  {a} and {b}: {count(n)}" for a, b, n in self.most_confused()]
-        return "\n".join(lines)
-
-
 def as_candidates(
     y: Any, *, classes: Any = None, unlabelled: Unlabelled = "error"
 ) -> CandidateSets:
@@ -647,44 +605,6 @@ def _is_collection(row: Any) -> bool:
     return isinstance(row, Collection | np.ndarray) and not isinstance(row, str | bytes)
 
 
-def _positions(name: str, values: Any) -> np.ndarray:
-    """Whole numbers in one dimension."""
-    values = as_array(values, name)
-    if values.ndim != 1 or (values.size and values.dtype.kind not in "iu"):
-        raise CandidateError(
-            f"{name} must be an array of whole numbers, not {values.dtype} of shape {values.shape}"
-        )
-    return np.asarray(values)
-
-
-def _read_matrix(matrix: Any, what: str) -> tuple[Any, np.ndarray]:
-    """A matrix as an array or CSR array with each entry once, and its stored values."""
-    if sparse.issparse(matrix):
-        if matrix.ndim == 2:
-            matrix = sparse.csr_array(matrix)
-            if not matrix.has_canonical_format:
-                matrix = matrix.copy()
-                matrix.sum_duplicates()
-            return matrix, matrix.data
-    else:
-        matrix = as_numbers(as_array(matrix, what))
-    if matrix.ndim != 2:
-        raise CandidateError(f"{what} has two dimensions (instances × classes), not {matrix.ndim}")
-    return matrix, matrix
-
-
-def _column_classes(classes: Any, n_columns: int) -> np.ndarray:
-    """The classes of the columns of a matrix, by default their numbers."""
-    if not n_columns:
-        raise CandidateError("there is no class: the matrix has no column")
-    classes = np.arange(n_columns) if classes is None else check_classes(classes)
-    if len(classes) != n_columns:
-        raise CandidateError(
-            f"the candidate matrix has {n_columns} columns but {len(classes)} classes were given"
-        )
-    return np.asarray(classes)
-
-
 def _certain_labels(y: Any, options: dict[str, Any]) -> CandidateSets:
     """One label per row; a warning where they look like candidates in strings."""
     sets = CandidateSets.from_labels(y, **options)
@@ -704,120 +624,3 @@ def _certain_labels(y: Any, options: dict[str, Any]) -> CandidateSets:
             stacklevel=3,
         )
     return sets
-
-
-def _looks_like_matrix(rows: list[Any], lengths: np.ndarray, flat: list[Any]) -> bool:
-    """Whether lists of labels are the rows of a 0/1 matrix: as long as each other, of 0 and 1, and
-    no sets of labels.
-    """
-    if (
-        not len(lengths)
-        or lengths[0] < 2
-        or np.any(lengths != lengths[0])
-        or not all(label in (0, 1) for label in flat)
-    ):
-        return False
-    return lengths[0] > 2 or any(
-        list(row) in ([0, 0], [1, 1], [1, 0]) for row in rows if not isinstance(row, Set)
-    )
-
-
-def _check_zero_one(matrix: Any, values: np.ndarray) -> None:
-    if values.dtype.kind not in "iuf":
-        raise CandidateError(f"a candidate matrix holds 0 and 1, not {values.dtype}")
-    wrong = (values != 0) & (values != 1)
-    if np.any(wrong):
-        if sparse.issparse(matrix):
-            where = matrix.tocoo()
-            rows, columns = where.row[wrong], where.col[wrong]
-        else:
-            rows, columns = np.nonzero(wrong)
-        cells = [f"({i}, {j})" for i, j in zip(rows.tolist(), columns.tolist(), strict=True)]
-        raise CandidateError(
-            f"a candidate matrix holds 0 and 1 only; {len(cells)} other value(s) at (row, column) "
-            f"{first_few(cells)} "
-            "(for vote counts use CandidateSets.from_counts, for one column per annotator "
-            "from_votes)"
-        )
-
-
-def _read_votes(votes: np.ndarray, classes: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Row pointers, one position per vote, and the classes of a table with a column per
-    annotator.
-    """
-    rows, columns = np.nonzero(~missing(votes))
-    codes, classes = encode(votes[rows, columns], rows, classes)
-    return _indptr(rows, len(votes)), codes, classes
-
-
-def _check_counts(counts: Any, indptr: np.ndarray) -> np.ndarray:
-    """Votes as an array of our own, of whole numbers where they are whole: one per entry, none
-    negative.
-    """
-    counts = np.array(as_array(counts, "counts"))
-    if counts.shape != (indptr[-1],):
-        raise CandidateError(
-            f"counts has shape {counts.shape} but there are {indptr[-1]} candidate entries: one "
-            "number for each"
-        )
-    wrong = (
-        ~(counts >= 0) | ~np.isfinite(counts)
-        if counts.dtype.kind in "biuf"
-        else np.ones(len(counts), bool)
-    )
-    if wrong.any():
-        rows = np.unique(np.searchsorted(indptr, np.flatnonzero(wrong), side="right") - 1)
-        raise CandidateError(
-            f"vote counts must be finite numbers of 0 or more; see row {first_few(rows)}"
-        )
-    whole = np.all(counts == np.rint(counts))
-    return np.asarray(counts, np.int64 if whole else float)
-
-
-def _check_votes(
-    votes: Any, annotators: Iterable[Any] | None, shape: tuple[int, int]
-) -> tuple[np.ndarray | None, tuple[str, ...]]:
-    """Votes as an array of our own, and the names of the annotators."""
-    if votes is None:
-        return None, ()
-    votes = np.array(as_array(votes, "votes"))
-    if votes.ndim != 2 or votes.dtype.kind not in "iu" or len(votes) != shape[0]:
-        raise CandidateError(
-            f"votes must be whole numbers, a row for each of the {shape[0]} rows and a column per "
-            f"annotator, not {votes.dtype} of shape {votes.shape}"
-        )
-    wrong = np.flatnonzero(((votes < -1) | (votes >= shape[1])).any(axis=1))
-    if len(wrong):
-        raise CandidateError(
-            f"votes are positions within 0..{shape[1] - 1}, or -1; others stand in row "
-            f"{first_few(wrong)}"
-        )
-    if annotators is None:
-        names = tuple(f"annotator {a + 1}" for a in range(votes.shape[1]))
-    else:
-        names = tuple(map(str, annotators))
-    if len(names) != votes.shape[1] or len(set(names)) < len(names):
-        raise CandidateError(
-            f"votes have {votes.shape[1]} columns: name each annotator, and each once; got "
-            f"{first_few(map(repr, names))}"
-        )
-    return votes.astype(np.int32), names
-
-
-def _indptr(owners: np.ndarray, n_rows: int) -> np.ndarray:
-    """Row pointers of entries whose rows are ascending."""
-    return np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=n_rows))])
-
-
-def _fill_rows(matrix: sparse.csr_array, rows: Sequence[int] | np.ndarray) -> sparse.csr_array:
-    """Give every label to the rows named."""
-    n_classes = matrix.shape[1]
-    full = sparse.csr_array(
-        (
-            np.ones(len(rows) * n_classes, np.int8),
-            np.tile(np.arange(n_classes, dtype=matrix.indices.dtype), len(rows)),
-            _indptr(np.repeat(rows, n_classes), matrix.shape[0]),
-        ),
-        shape=matrix.shape,
-    )
-    return (matrix + full).tocsr()

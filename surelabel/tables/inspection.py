@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..data.candidates import CandidateSets, CandidateSummary
+from ..data.candidate_summary import CandidateSummary
+from ..data.candidates import CandidateSets
 from ..data.labelling import Labels, SeveralLabels, Spellings
 from ..data.spelling import flags
 from ..data.table_files import decimal_of

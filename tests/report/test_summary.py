@@ -6,7 +6,8 @@ from scipy import stats
 
 from surelabel.evaluation.significance import corrected_paired_t
 from surelabel.experiments.records import Run
-from surelabel.report.summary import configuration_label, summarize
+from surelabel.report.cases import configuration_label
+from surelabel.report.summary import summarize
 
 
 def record(method="SURE", dataset="lost", fold=0, accuracy=0.5, **changes):

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from surelabel.solvers.confidence import SortedSets, confidence, project_simplex
 from surelabel.solvers.segments import row_normalise
-from surelabel.solvers.theorem import op, opi, ops
 from tests.reference.sure import qp_confidence
+from tests.reference.theorem import op, opi, ops
 
 outputs = st.lists(st.floats(-3, 3, width=32), min_size=1, max_size=7)
 lams = st.sampled_from([0.0, 0.001, 0.1, 0.3, 1.0, 5.0])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .confidence import confidence, project_simplex
+from surelabel.solvers.confidence import confidence, project_simplex
 
 
 def opi(q: np.ndarray, allowed: np.ndarray, j: int, lam: float) -> tuple[float, np.ndarray]:

@@ -1,0 +1,64 @@
+"""Counts of sets, classes and pairs of classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..exceptions import ParameterError, shown
+from ..text import count
+
+
+@dataclass(frozen=True)
+class CandidateSummary:
+    """What :meth:`CandidateSets.describe` found; ``print`` it, or read its fields.
+
+    Attributes
+    ----------
+    n_rows : int
+    classes : ndarray of shape (l,)
+    average_size : float
+        Average number of candidates of a row.
+    set_sizes : dict
+        Number of rows by number of candidates.
+    class_frequency : ndarray of shape (l,)
+        Number of rows in which each class is a candidate.
+    co_occurrence : ndarray of shape (l, l)
+        Number of rows in which both classes are candidates; the diagonal is ``class_frequency``.
+    """
+
+    n_rows: int
+    classes: np.ndarray
+    average_size: float
+    set_sizes: dict[int, int]
+    class_frequency: np.ndarray
+    co_occurrence: np.ndarray
+
+    def most_confused(self, count: int = 5) -> list[tuple[Any, Any, int]]:
+        """The pairs of classes that share most rows, most first."""
+        if not isinstance(count, int | np.integer) or count < 0:
+            raise ParameterError(f"count must be a whole number of 0 or more; got {shown(count)}")
+        first, second = np.triu_indices(len(self.classes), k=1)
+        shared = self.co_occurrence[first, second]
+        best = np.argsort(-shared, kind="stable")[:count]
+        labels = self.classes.tolist()
+        return [(labels[first[i]], labels[second[i]], int(shared[i])) for i in best if shared[i]]
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.n_rows} rows, {len(self.classes)} classes, {self.average_size:.2f} candidates "
+            "on average"
+        ]
+        lines += [
+            f"  {count(n)} with {count(size, 'candidate', 'candidates')}"
+            for size, n in self.set_sizes.items()
+        ]
+        lines += ["candidate in rows:"]
+        lines += [
+            f"  {label}: {n}" for label, n in zip(self.classes, self.class_frequency, strict=True)
+        ]
+        lines += ["most often together:"] if self.most_confused() else []
+        lines += [f"  {a} and {b}: {count(n)}" for a, b, n in self.most_confused()]
+        return "\n".join(lines)

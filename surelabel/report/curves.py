@@ -1,0 +1,102 @@
+"""Curves of the figures: accuracy along a running parameter, sensitivity, convergence."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from typing import Any
+
+from ..experiments.records import Record
+from .cases import unique
+from .results import mean_and_std
+
+
+def accuracy_curves(rows: list[dict[str, Any]], methods: list[str]) -> list[dict[str, Any]]:
+    """Accuracy along the running parameter, a panel per family and data set (Figures 1 to 4)."""
+    panels = []
+    lines = [row for row in rows if row["metric"] == "accuracy" and row["running"]]
+    for family, dataset in unique((row["family"], row["dataset"]) for row in lines):
+        mine = [row for row in lines if (row["family"], row["dataset"]) == (family, dataset)]
+        series = {}
+        for method in methods:
+            points = [
+                (row["level"], row["cells"][method])
+                for row in mine
+                if row["cells"][method]["mean"] is not None
+            ]
+            if points:
+                series[method] = _series(
+                    [level for level, _ in points], [cell for _, cell in points]
+                )
+        panels.append(
+            {"family": family, "dataset": dataset, "running": mine[0]["running"], "series": series}
+        )
+    return panels
+
+
+def _series(x: list[Any], cells: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """A curve with its band."""
+    return {
+        "x": x,
+        "mean": [cell["mean"] for cell in cells],
+        "std": [cell["std"] or 0.0 for cell in cells],
+    }
+
+
+def sensitivity_panels(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Accuracy along each parameter, the others held at the best setting (Figure 5 a, b)."""
+    panels = []
+    for case in cases:
+        for method, records in case["records"].items():
+            points: dict[str, list[Record]] = defaultdict(list)
+            for record in records:
+                points[json.dumps(record["parameters"], sort_keys=True)].append(record)
+            cells = [
+                (json.loads(key), mean_and_std(group, "accuracy")) for key, group in points.items()
+            ]
+            best, _ = max(cells, key=lambda point: point[1]["mean"])
+            panels += [
+                {"dataset": case["dataset"], "method": method, **panel}
+                for panel in _slices(cells, best)
+            ]
+    return panels
+
+
+def _slices(
+    cells: list[tuple[dict[str, Any], dict[str, Any]]], centre: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """For every parameter, the points that differ from the centre in this parameter alone."""
+    panels = []
+    for parameter in centre:
+        fixed = {name: value for name, value in centre.items() if name != parameter}
+        line = [
+            (point[parameter], cell)
+            for point, cell in cells
+            if {**point, parameter: None} == {**fixed, parameter: None}
+        ]
+        if len(line) > 1:
+            line.sort(
+                key=lambda point: (isinstance(point[0], str), point[0])
+            )  # words after numbers
+            panels.append(
+                {
+                    "parameter": parameter,
+                    "fixed": fixed,
+                    **_series([x for x, _ in line], [cell for _, cell in line]),
+                }
+            )
+    return panels
+
+
+def convergence_paths(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """‖P⁽ᵗ⁺¹⁾ − P⁽ᵗ⁾‖ of every fold (Figure 5 c, d)."""
+    return [
+        {
+            "dataset": case["dataset"],
+            "method": method,
+            "folds": [record["curves"]["delta"] for record in records],
+        }
+        for case in cases
+        for method, records in case["records"].items()
+        if all(record["curves"].get("delta") for record in records)
+    ]
