@@ -157,16 +157,24 @@ class KernelClassifier(WeightedPartialLabelClassifier):
     ) -> np.ndarray:
         self.gamma_: float | None = None
         confidence, fit, features = fit_low_rank(self, rows, candidates, weight)
-        self.intercept_ = fit.b.astype(rows.dtype)
-        if isinstance(features, Centred):
-            self._set_linear(fit.W.T.astype(rows.dtype), features.origin, self.intercept_)
-        elif isinstance(features, Landmarks):
-            self.X_fit_, self.dual_coef_ = features.points, features.dual(fit.W).astype(rows.dtype)
-        else:
-            self.frequencies_, self.phases_ = features.frequencies, features.phases
-            self.dual_coef_ = fit.W.astype(rows.dtype)
+        self._set_low_rank(features, fit, rows.dtype)
         self._set_path(fit)
         return confidence
+
+    def _set_low_rank(self, features: FeatureMap, fit: Any, dtype: Any) -> None:
+        """The model of a fit in passes over the rows."""
+        self._set_weights(features, fit.W, fit.b, dtype)
+
+    def _set_weights(self, features: FeatureMap, W: np.ndarray, b: np.ndarray, dtype: Any) -> None:
+        """The model ``Wᵀz + b``."""
+        self.intercept_ = b.astype(dtype)
+        if isinstance(features, Centred):
+            self._set_linear(W.T.astype(dtype), features.origin, self.intercept_)
+        elif isinstance(features, Landmarks):
+            self.X_fit_, self.dual_coef_ = features.points, features.dual(W).astype(dtype)
+        else:
+            self.frequencies_, self.phases_ = features.frequencies, features.phases
+            self.dual_coef_ = W.astype(dtype)
 
     def _passes(
         self, rows: Rows, features: FeatureMap, candidates: CandidateSets, weight: np.ndarray | None

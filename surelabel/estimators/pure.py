@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import asdict
 from functools import partial
 from numbers import Integral, Real
@@ -20,6 +21,7 @@ from ..solvers.alternate import Iteration
 from ..solvers.confidence import SortedSets
 from ..solvers.cover import Cover
 from ..solvers.dual import DualModel
+from ..solvers.features import FeatureMap
 from ..solvers.peer_passes import PeerFit, alternate_peer_passes
 from ..solvers.peers import PeerTrajectory, alternate_peers, without_equal_rows, without_row
 from ..solvers.primal import PrimalModel
@@ -32,6 +34,7 @@ from ._registry import Method
 from .kernel import KERNEL_CONSTRAINTS, KernelClassifier
 
 CALIBRATION_ROWS = 2000  # rows that find the scale of the probabilities
+WEIGHTS = ("dual_coef_", "coef_", "origin_output_", "intercept_")  # of a model of features
 
 
 class PUREClassifier(KernelClassifier):
@@ -223,8 +226,9 @@ class PUREClassifier(KernelClassifier):
         if len(decisions) == m:
             return decisions
         unused = np.setdiff1d(np.arange(m), self.support_)
+        rest = X.take(unused) if isinstance(X, Rows) else X[unused]
         every = np.empty((m, decisions.shape[1]), decisions.dtype)
-        every[self.support_], every[unused] = decisions, self._scores(X[unused])
+        every[self.support_], every[unused] = decisions, self._scores(rest)
         return every
 
     def leave_one_out(self, X: Any, together: Any = None) -> np.ndarray:
@@ -250,19 +254,42 @@ class PUREClassifier(KernelClassifier):
                 f"X has {X.shape[0]} rows, but {len(self.transduction_)} were learned from: pass "
                 "the training rows"
             )
+        numbers = None if together is None else np.asarray(together)
         if self.kernel == "auto":
-            return _mean(
-                member.leave_one_out(self._rescaled(X, k), together)
+            known, own = X, numbers
+            if len(self.members_[0].transduction_) < X.shape[0]:  # without rows of weight 0
+                known = X.take(self.support_) if isinstance(X, Rows) else X[self.support_]
+                own = None if numbers is None else numbers[self.support_]
+            outputs = _mean(
+                member.leave_one_out(self._rescaled(known, k), own)
                 for k, member in enumerate(self.members_)
             )
+            return self._with_unused(X, outputs)
         fitted = self.confidence_
         if not self.max_iter:  # to even shares
             sizes, fitted = np.diff(fitted.indptr), fitted.copy()
             fitted.data = np.repeat(1 / sizes, sizes).astype(fitted.dtype)
-        confidence, outputs = fitted.toarray(), self._scores(X)
-        if together is not None:
-            return without_equal_rows(confidence, outputs, self.leverage_, np.asarray(together))
-        return without_row(confidence, outputs, self.leverage_[:, None])
+        confidence, outputs, leverage = fitted.toarray(), self._scores(X), self.leverage_
+        if len(leverage) < len(outputs):  # without rows of weight 0
+            leverage = np.zeros(len(outputs), leverage.dtype)
+            leverage[self.support_] = self.leverage_
+        if numbers is not None:
+            return without_equal_rows(confidence, outputs, leverage, numbers)
+        return without_row(confidence, outputs, leverage[:, None])
+
+    def at_even_shares(self) -> Self:
+        """The model at ``P = Y / |S|``, where the iterations began: what ``max_iter=0`` gives,
+        without another fit. Low-rank fits and those of rows in blocks keep it.
+        """
+        check_is_fitted(self)
+        first = copy(self)
+        first.max_iter = 0
+        if self.kernel == "auto":
+            first.members_ = [member.at_even_shares() for member in self.members_]
+            first.scale_ = float(np.mean([member.scale_ for member in first.members_]))
+        else:
+            first.__dict__.update(self._first)
+        return first
 
     def _group_numbers(self, groups: Any, candidates: CandidateSets) -> np.ndarray | None:
         """The number of each row's group, counted from 0; None without groups."""
@@ -303,6 +330,9 @@ class PUREClassifier(KernelClassifier):
             self._calibrate(self.loo_decision_, candidates, weight)
         else:
             self._calibrate_on_sample(X, candidates, weight, confidence)
+            first = self.at_even_shares()
+            first._calibrate_on_sample(X, candidates, weight, confidence)
+            self._first["scale_"] = first.scale_
         return confidence
 
     def _calibrate(
@@ -361,6 +391,12 @@ class PUREClassifier(KernelClassifier):
             sets.dense(fitted), model.outputs(fitted), leverage[:, None].astype(fitted.dtype)
         )
         return path
+
+    def _set_low_rank(self, features: FeatureMap, fit: Any, dtype: Any) -> None:
+        W, b = fit.first
+        self._set_weights(features, W, b, dtype)
+        self._first = {name: getattr(self, name) for name in WEIGHTS if hasattr(self, name)}
+        super()._set_low_rank(features, fit, dtype)
 
     def _alternate_passes(self, passes: Any) -> PeerFit:
         if self._groups is not None:

@@ -85,9 +85,12 @@ def block_advance_peers(
 
 @dataclass(frozen=True)
 class PeerFit(LowRankFit):
-    """As :class:`~surelabel.solvers.lowrank.LowRankFit`, with ``g``."""
+    """As :class:`~surelabel.solvers.lowrank.LowRankFit`, with ``g`` and the model at ``P = Y /
+    |S|``, where the iterations began.
+    """
 
     shift: float
+    first: tuple[np.ndarray, np.ndarray]
 
 
 def alternate_peer_passes(
@@ -121,6 +124,7 @@ def alternate_peer_passes(
     passes.keep_leverage(model)
     certain, moving = passes.start("uniform")
     W, b, _ = model.solve(certain + moving)
+    first = W, b
     following = 1.0 if shift is None else shift
     deltas, objectives, converged = [], [], False
     for number in range(1, max(max_iter, 1) + 1):
@@ -138,4 +142,4 @@ def alternate_peer_passes(
         stop = callback is not None and callback(iteration)
         if converged or stop:
             break
-    return PeerFit(W, b, deltas, objectives, converged, used)
+    return PeerFit(W, b, deltas, objectives, converged, used, first)

@@ -334,9 +334,10 @@ def _by_closed_form(
         model.fit(X, known)
     with stage("judge rows", seconds, verbose=verbose):
         proba = left_out_proba(model, X, groups)
-        shares = None
+        shares, exact = None, hasattr(model, "loo_decision_")
         if even:
-            shares = left_out_proba(_even_shares(model).fit(X, known), X, groups)
+            first = _even_shares(model).fit(X, known) if exact else model.at_even_shares()
+            shares = left_out_proba(first, X, groups)
     return _LeftOut(
         model=model,
         parameters=parameters | chosen_kernels(model),

@@ -64,6 +64,17 @@ def test_left_out_outputs_equal_a_refit(iris):
     np.testing.assert_allclose(model.leave_one_out(X), model.loo_decision_, atol=1e-10)
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "auto"])
+def test_left_out_outputs_with_rows_of_weight_0(iris, kernel):
+    X, _, candidates = iris
+    weight = np.random.default_rng(0).integers(0, 3, 150).astype(float)
+    model = PUREClassifier(kernel=kernel).fit(X, candidates, sample_weight=weight)
+    assert len(model.support_) < 150
+    np.testing.assert_allclose(model.leave_one_out(X), model.loo_decision_, atol=1e-10)
+    same = model.leave_one_out(X, np.arange(150))
+    np.testing.assert_allclose(same, model.loo_decision_, atol=1e-8)
+
+
 @pytest.mark.parametrize("solver", ["auto", "nystroem"])
 def test_left_out_outputs_without_a_step(iris, solver):
     """The model stays at even shares; its confidences are one step further."""

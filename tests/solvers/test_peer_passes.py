@@ -10,6 +10,7 @@ from surelabel.solvers import passes as passes_module
 from surelabel.solvers.confidence import SortedSets
 from surelabel.solvers.passes import LocalPasses
 from surelabel.solvers.peer_passes import alternate_peer_passes
+from surelabel.solvers.scalings import rescale
 from tests.reference.pure import literal_pure
 
 
@@ -70,3 +71,26 @@ def test_fourier_features():
     known = PUREClassifier(kernel="rbf", solver="fourier", n_components=200, max_iter=0)
     one = known.set_params(gamma=model.gamma_).fit(X[rest], candidates[rest])
     assert left_out.shape == one.decision_function(X).shape
+
+
+@pytest.mark.parametrize(
+    ("kernel", "solver"), [("rbf", "nystroem"), ("laplacian", "fourier"), ("auto", "nystroem")]
+)
+def test_the_first_step_is_kept(kernel, solver):
+    X, _, candidates = problem(300)
+    weight = np.random.default_rng(0).integers(0, 3, 300).astype(float)
+    options = {"solver": solver, "n_components": 50}
+    model = PUREClassifier(kernel=kernel, **options).fit(X, candidates, weight)
+    first, scaled = model.at_even_shares(), X
+    if kernel == "auto":
+        (chosen,), (learned,) = model.kernels_, model.scalings_
+        scaled = rescale(chosen["scaling"], learned, X)
+        options |= {"beta": chosen["beta"]}
+        kernel = chosen["kernel"]
+    expected = PUREClassifier(kernel=kernel, max_iter=0, **options)
+    expected.fit(scaled, candidates, weight)
+    outputs = expected.decision_function(scaled)
+    np.testing.assert_allclose(first.decision_function(X), outputs, atol=1e-10)
+    np.testing.assert_allclose(first.leave_one_out(X), expected.leave_one_out(scaled), atol=1e-10)
+    np.testing.assert_allclose(first.scale_, expected.scale_, rtol=1e-9)
+    assert np.abs(model.decision_function(X) - outputs).max() > 0.01
