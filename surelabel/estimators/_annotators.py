@@ -10,14 +10,11 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 from scipy.special import betaincinv
 
-from ..solvers.crowds import CrowdFit
+from ..data.ballots import FEW_VOTES
+from ..solvers.crowds import TELLS, CrowdFit, beyond_chance
 
-#: Votes below which nothing is said of an annotator's kind.
-FEW_VOTES = 10
 #: Share of votes for one class from which on an annotator is called constant.
 CONSTANT = 0.95
-#: Agreement with the truth beyond chance below which votes are called random.
-RANDOM = 0.2
 #: Dependence from which on two annotators are called copies.
 COPIES = 0.5
 
@@ -144,10 +141,7 @@ def _kind(
     if swapped.any():
         first, second = (int(place[0]) for place in np.nonzero(swapped))
         return "inverts", (first, second)
-    # Cohen's kappa of the votes and the truth, and its standard error.
-    right, chance = posterior[np.arange(n), vote].mean(), votes @ truths
-    beyond = (right - chance) / max(1 - chance, 1e-6)
-    error = np.sqrt(right * (1 - right) / n) / max(1 - chance, 1e-6)
+    beyond, error = beyond_chance(vote, posterior)
     if beyond + 2 * error < 0:
         return "wrong", ()
-    return ("random", ()) if beyond < RANDOM else ("usual", ())
+    return ("random", ()) if beyond < TELLS else ("usual", ())

@@ -17,6 +17,7 @@ from sklearn.utils import gen_batches, get_tags
 from sklearn.utils._param_validation import Interval, InvalidParameterError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..data.ballots import weighed_votes
 from ..data.candidates import CandidateSets, as_candidates
 from ..data.finite import check_finite, check_not_vanishing, finite_blocks
 from ..data.rows import Rows
@@ -102,7 +103,11 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 "instances"
             )
         self.classes_ = candidates.classes
-        return X, candidates
+        return X, self._taken(candidates)
+
+    def _taken(self, candidates: CandidateSets) -> CandidateSets:
+        """What is learned from: of votes those that tell something."""
+        return weighed_votes(candidates)
 
     def _check_parameters(self) -> None:
         try:

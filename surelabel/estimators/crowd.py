@@ -225,6 +225,9 @@ class CrowdClassifier(PartialLabelClassifier):
                 for kernel, model in zip(peers.kernels, peers.models, strict=True)
             ]
 
+    def _taken(self, candidates: CandidateSets) -> CandidateSets:
+        return candidates  # all votes: what they are worth is found here
+
     def _fit(self, *args: Any, **kwargs: Any) -> np.ndarray:
         raise NotImplementedError  # fit does it all: votes are no candidate sets
 

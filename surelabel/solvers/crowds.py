@@ -63,6 +63,8 @@ ERRORS = 2.0
 #: Factors of outputs that are tried.
 SHARPNESS = np.geomspace(0.5, 64, 15)
 SMALLEST = 1e-6  # probability in a confusion matrix
+#: Agreement with the truth beyond chance below which votes are called random.
+TELLS = 0.2
 
 
 @dataclass(frozen=True)
@@ -332,6 +334,27 @@ def _dependence(tally: Tally, expected: np.ndarray) -> np.ndarray:
     found[common < COMMON_ROWS] = 0
     np.fill_diagonal(found, 0)
     return found
+
+
+def beyond_chance(vote: np.ndarray, posterior: np.ndarray) -> tuple[float, float]:
+    """Cohen's kappa of one annotator's votes and the truth, and its standard error.
+
+    Parameters
+    ----------
+    vote : ndarray of shape (n,)
+        Positions of classes.
+    posterior : ndarray of shape (n, l)
+        Probabilities of the classes of the same rows.
+
+    Returns
+    -------
+    kappa, error : float
+    """
+    n, n_classes = posterior.shape
+    votes = np.bincount(vote, minlength=n_classes) / n
+    right, chance = posterior[np.arange(n), vote].mean(), votes @ posterior.mean(axis=0)
+    rest = max(1 - chance, 1e-6)
+    return float((right - chance) / rest), float(np.sqrt(right * (1 - right) / n) / rest)
 
 
 def mistakes_are_shared(tally: Tally, log_prior: np.ndarray) -> bool:

@@ -15,6 +15,7 @@ from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, cross_validate
 
+from ..data.ballots import weighed_votes
 from ..data.candidates import CandidateSets, as_candidates
 from ..data.labelling import Labels
 from ..data.table_files import to_frame
@@ -400,8 +401,10 @@ def find_method(name: str, besides: Sequence[str] = ()) -> Method:
 
 
 def with_gold(labels: Labels) -> CandidateSets:
-    """The candidates to learn from: the gold label alone where it is known."""
-    gold, candidates = np.flatnonzero(labels.gold >= 0), labels.candidates
+    """The candidates to learn from: votes that tell something, and the gold label alone where it is
+    known.
+    """
+    gold, candidates = np.flatnonzero(labels.gold >= 0), weighed_votes(labels.candidates)
     if not len(gold):
         return candidates
     kept = labels.gold[candidates.rows] < 0

@@ -25,7 +25,9 @@ def test_votes_are_compared_by_votes_left_out(crowd):
     )
     by_name = {result.method: result for result in found}
     assert set(by_name) == {"Crowd", "majority", "Dawid-Skene", "PLKNN"}
-    assert found.best.method == "Crowd"
+    best = found.best
+    assert by_name["Crowd"].covering_rate > best.covering_rate - best.covering_sd
+    assert by_name["Crowd"].covering_rate > by_name["majority"].covering_rate
     assert not found.errors
     # 1 of 4 votes is always "a"; of the others 5 of 6 are right
     assert 0.6 < by_name["Crowd"].covering_rate < 0.8
@@ -62,7 +64,7 @@ def test_unknown_names_are_told_all_there_are(crowd):
     with pytest.raises(ParameterError, match=r"did you mean 'majority'.*Dawid-Skene"):
         surelabel.compare(crowd, votes="ann,bob,eve", methods="majorty")
     with pytest.raises(ParameterError, match="no method 'majority'"):
-        surelabel.compare(crowd.assign(c="a|b"), labels="ann", methods="majority")
+        surelabel.compare(crowd, labels="ann", exclude="bob,eve,same", methods="majority")
 
 
 def test_alpha_of_the_textbook():
