@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
-from surelabel.experiments.cells import cells_of
 
 from surelabel import SURERetrainer
 from surelabel.data import catalog
 from surelabel.evaluation.metrics import accuracy_within
 from surelabel.evaluation.protocol import make_folds
 from surelabel.experiments.study import paper_study
+from surelabel.experiments.trials import trials_of
 
 OUTPUT = Path(__file__).parent.parent / "docs" / "pure" / "retrainer.jsonl"
 MODELS = {
@@ -34,25 +34,25 @@ def records():
 def main(n_folds):
     warnings.simplefilter("ignore")
     study = paper_study("pure")
-    for model, cell in (
-        (model, cell)
+    for model, trial in (
+        (model, trial)
         for model in MODELS
-        for cell in cells_of(study, datasets=["lost", "msrcv2", "fg-net"], methods=["PURE"])
-        if cell.fold < n_folds
+        for trial in trials_of(study, datasets=["lost", "msrcv2", "fg-net"], methods=["PURE"])
+        if trial.fold < n_folds
     ):
         for cross_fit in (None, 5):
             key = {
                 "model": model,
-                "dataset": cell.dataset,
-                "fold": cell.fold,
+                "dataset": trial.dataset,
+                "fold": trial.fold,
                 "cross_fit": cross_fit,
             }
             if any(key.items() <= record.items() for record in records()):
                 continue
-            data = catalog.load(cell.dataset)
+            data = catalog.load(trial.dataset)
             fold = make_folds(
-                len(data.X), n_folds=study.folds, inner_folds=5, seed=cell.seed("folds")
-            )[cell.fold]
+                len(data.X), n_folds=study.folds, inner_folds=5, seed=trial.seed("folds")
+            )[trial.fold]
             started = time.process_time()
             fitted = SURERetrainer(MODELS[model], cross_fit=cross_fit, max_iter=6).fit(
                 data.X[fold.train], data.candidates[fold.train]

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.model_selection import KFold
-from surelabel.experiments.cells import cells_of
 
 from surelabel import SURECV
 from surelabel.experiments import evaluate
 from surelabel.experiments.records import read
 from surelabel.experiments.study import paper_study
+from surelabel.experiments.trials import trials_of
 
 DOCS = Path(__file__).parent.parent / "docs"
 DATASETS = ("deter", "ecoli", "glass")
@@ -37,14 +37,14 @@ def known(path):
 def run(shuffle, n_folds):
     warnings.simplefilter("ignore")
     done = known(output(shuffle))
-    cells = cells_of(paper_study("pure"), datasets=DATASETS, methods=["SURE"])
-    for cell in sorted(cells, key=lambda cell: cell.fold):
-        key = (cell.dataset, cell.configuration.name, cell.configuration.level, cell.fold)
-        if key in done or cell.fold >= n_folds:
+    trials = trials_of(paper_study("pure"), datasets=DATASETS, methods=["SURE"])
+    for trial in sorted(trials, key=lambda trial: trial.fold):
+        key = (trial.dataset, trial.configuration.name, trial.configuration.level, trial.fold)
+        if key in done or trial.fold >= n_folds:
             continue
-        data = evaluate._load(cell.dataset, None)
-        candidates = evaluate._corrupt(data, cell)
-        fold = evaluate._fold(cell, len(data.X))
+        data = evaluate._load(trial.dataset, None)
+        candidates = evaluate._corrupt(data, trial)
+        fold = evaluate._fold(trial, len(data.X))
         X = evaluate._scale(data.X, fold, "standard")
         cv = KFold(5, shuffle=True, random_state=shuffle) if shuffle else None
         model = SURECV(cv=cv).fit(X[fold.train], candidates[fold.train])

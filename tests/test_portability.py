@@ -18,6 +18,7 @@ import os, signal, sys
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
+from types import ModuleType
 
 import dask.array, dask.dataframe, distributed, joblib, matplotlib.pyplot, narwhals, pooch, pyarrow
 import pyarrow.csv, pyarrow.dataset, pyarrow.json, pyarrow.parquet, rich.console, scipy
@@ -30,6 +31,7 @@ for name in ("SIGKILL", "SIGHUP", "SIGALRM", "SIGUSR1", "setitimer"):
     delattr(signal, name)
 for name in ("resource", "fcntl", "pwd", "grp", "termios"):
     sys.modules[name] = None
+sys.modules["msvcrt"] = ModuleType("msvcrt")
 open_file = os.open
 def no_folders(path, *rest, **options):
     if os.path.isdir(path):

@@ -113,11 +113,12 @@ main()
     assert sorted(os.listdir()) == before
 
 
+LABELS = "--labels candidates --exclude truth"
 WRITERS = {
-    "clean": "clean pets.csv -o out.csv --labels candidates --report out.html --model out.model "
+    "clean": f"clean pets.csv -o out.csv {LABELS} --report out.html --model out.model "
     "--method PLKNN",
-    "audit": "audit pets.csv -o out.csv --labels candidates --method PLKNN --max-error 0.3",
-    "fit": "fit pets.csv -o out.model --labels candidates --method PLKNN",
+    "audit": f"audit pets.csv -o out.csv {LABELS} --method PLKNN --max-error 0.3",
+    "fit": f"fit pets.csv -o out.model {LABELS} --method PLKNN",
     "predict": "predict pets.model new.csv -o out.csv",
     "convert": "convert pets.csv out.csv",
     "run": "run tiny.toml --workers 1",

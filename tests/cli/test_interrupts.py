@@ -14,15 +14,16 @@ from surelabel.cli import TABLE_VERBS
 from surelabel.interrupts import RESUMED
 from tests.cli.test_cli import STUDY
 
+LABELS = "--labels candidates --exclude truth"
 VERBS = {
     "inspect": "inspect pets.csv --labels candidates",
-    "clean": "clean pets.csv -o out.csv --labels candidates --report out.html --model out.model "
+    "clean": f"clean pets.csv -o out.csv {LABELS} --report out.html --model out.model "
     "--method PLKNN",
-    "review": "review pets.csv --labels candidates --answers results/a.jsonl --no-browser",
-    "audit": "audit pets.csv -o out.csv --labels candidates --method PLKNN",
-    "fit": "fit pets.csv -o out.model --labels candidates --method PLKNN",
+    "review": f"review pets.csv {LABELS} --answers results/a.jsonl --no-browser",
+    "audit": f"audit pets.csv -o out.csv {LABELS} --method PLKNN",
+    "fit": f"fit pets.csv -o out.model {LABELS} --method PLKNN",
     "predict": "predict pets.model new.csv -o out.csv",
-    "compare": "compare pets.csv --labels candidates --methods PLKNN",
+    "compare": f"compare pets.csv {LABELS} --methods PLKNN",
     "convert": "convert pets.csv out.csv",
     "report": "report done --output page",
     "datasets": "datasets",

@@ -10,6 +10,7 @@ from surelabel.data.table_files import read_table
 from surelabel.review.queues import Variety, next_help
 from surelabel.review.session import Review, ReviewError
 from surelabel.tables.answers import read_answers
+from surelabel.tables.choosing import LOOK
 
 
 @pytest.fixture
@@ -179,13 +180,15 @@ def test_two_tabs_and_two_people(start, pets, tmp_path):
 def test_the_model_follows(start, pets):
     review = start(check_share=0.0)
     before = review._standing
-    right = np.mean([before.classes[before.label[i]] == pets[1][f"p{i}"] for i in range(160)])
     answer_all(review, pets[1], 30)
     assert review.wait()
     after = review._standing
-    found = [after.classes[after.label[i]] == pets[1][f"p{i}"] for i in range(160)]
-    assert np.mean(found) > right
-    assert after.n_kept > before.n_kept
+    truth = [pets[1][f"p{i}"] for i in range(160)]
+    wrong_before, wrong_after = (s.classes[s.label] != truth for s in (before, after))
+    assert wrong_after.sum() < wrong_before.sum()
+    # Hard rows that were answered may make the model more careful: fewer rows kept, not worse ones.
+    kept_before, kept_after = (s.status != LOOK for s in (before, after))
+    assert wrong_after[kept_after].mean() <= wrong_before[kept_before].mean()
 
 
 def test_votes_are_reviewed_too(start, pets, tmp_path, read_pets):
