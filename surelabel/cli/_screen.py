@@ -18,16 +18,21 @@ if TYPE_CHECKING:
     from ..tables.overview import Listing, Overview
 
 
-def screen() -> Console:
-    """Standard output. Piped, lines are as long as they are."""
+def screen(*, error: bool = False) -> Console:
+    """Standard output, or standard error. Piped, lines are as long as they are."""
     from rich.console import Console
 
-    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 1000)
+    wide = (sys.stderr if error else sys.stdout).isatty()
+    return Console(highlight=False, markup=False, width=None if wide else 1000, stderr=error)
 
 
-def show(overview: Overview, styles: Mapping[str, str] | None = None) -> None:
-    """Print a result in short; ``styles`` are the colours of some of its facts, by name."""
-    out = screen()
+def show(
+    overview: Overview, styles: Mapping[str, str] | None = None, *, error: bool = False
+) -> None:
+    """Print a result in short; ``styles`` are the colours of some of its facts, by name; ``error``
+    if standard output holds something else.
+    """
+    out = screen(error=error)
     out.print(printable(overview.title), style="bold")
     if overview.facts:
         out.print(_facts(overview.facts, styles or {}))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeGuard, get_type_hints
 
 import typer
 
@@ -151,7 +151,10 @@ TableFile = Annotated[
 Output = Annotated[
     Path,
     typer.Option(
-        "--output", "-o", metavar="FILE", help="Where to write the table; its ending says the form."
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Where to write the table; its ending says the form, - is CSV to standard output.",
     ),
 ]
 Method = Annotated[
@@ -276,6 +279,15 @@ def table_options(command: Callable[..., None]) -> Callable[..., None]:
 # -------------------------------------------------------------------- where results go
 
 
+#: What stands for standard output in the place of a file.
+STANDARD_OUTPUT = Path("-")
+
+
+def is_file(path: Path | None) -> TypeGuard[Path]:
+    """Whether an output is a file, and not standard output."""
+    return path is not None and path != STANDARD_OUTPUT
+
+
 def check_outputs(inputs: Iterable[Path], *outputs: Path | None) -> None:
     """Refuse, before anything is computed, places where nothing can be written, or where it would
     replace what is read.
@@ -285,7 +297,7 @@ def check_outputs(inputs: Iterable[Path], *outputs: Path | None) -> None:
     taken = {
         os.path.realpath(file): f"{file} is read" for path in inputs for file in files_of(path)
     }
-    for path in filter(None, outputs):
+    for path in filter(is_file, outputs):
         real = os.path.realpath(path)
         if real in taken:
             raise ParameterError(f"{path}: {taken[real]} by the same command; choose another name")
@@ -307,7 +319,7 @@ def check_table_output(path: Path | None) -> None:
     """Refuse, before anything is computed, a file name whose ending names no form of table."""
     from ..data.table_files import form_of
 
-    if path is not None:
+    if is_file(path):
         form_of(path)
 
 
@@ -320,18 +332,18 @@ def write_output(
     from ..data.formulas import escape_formulas, find_formula
     from ..data.table_files import TEXT_FORMS, dialect_for, form_of, write_delimited, write_table
 
-    if path is None or form_of(path)[0] in TEXT_FORMS:
+    if not is_file(path) or form_of(path)[0] in TEXT_FORMS:
         if escape:
             table = escape_formulas(table)
         elif found := find_formula(table):
             where = f"row {found[0]}" if found[0] else "the header"
+            place = name or (path if is_file(path) else "the output")
             typer.echo(
-                f"warning: {name or path or 'the output'}: {where}, column {found[1]!r}: this "
-                "looks like a formula, and a "
+                f"warning: {place}: {where}, column {found[1]!r}: this looks like a formula, and a "
                 "spreadsheet would run it; --escape-formulas writes such cells as text",
                 err=True,
             )
-    if path is None:
+    if not is_file(path):
         write_delimited(table, sys.stdout.buffer, dialect_for(table, ".csv"))
         sys.stdout.buffer.flush()
     else:

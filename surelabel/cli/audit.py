@@ -16,6 +16,7 @@ from ._table_options import (
     TableOptions,
     check_outputs,
     check_table_output,
+    is_file,
     table_options,
     write_output,
 )
@@ -70,5 +71,6 @@ def audit(
     )
     typer.echo(
         f"{printable(output)}: {count(sheet.num_rows)}, drawn from {count(n_rows)} to be kept\n"
-        f"answers without a mistake that a promise takes: {needed}"
+        f"answers without a mistake that a promise takes: {needed}",
+        err=not is_file(output),
     )

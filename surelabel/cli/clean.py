@@ -21,6 +21,7 @@ from ._table_options import (
     TableOptions,
     check_outputs,
     check_table_output,
+    is_file,
     table_options,
     write_output,
 )
@@ -107,6 +108,8 @@ def clean(
     from ..progress import stage
     from ..tables import clean
 
+    if json and not is_file(output):
+        raise ParameterError("--json reports what was written: name a file with --output")
     check_table_output(output)
     check_outputs(
         [table, *(path for path in (audit, answers) if path is not None)], output, report, model
@@ -127,7 +130,7 @@ def clean(
         **options.columns(),
     )
     seconds |= found.seconds
-    paths = [path for path in (output, report, model) if path is not None]
+    paths = [path for path in (output, report, model) if is_file(path)]
     with replacing_all(paths) as places:
         beside = dict(zip(paths, places, strict=True))
         if report is not None:
@@ -138,13 +141,19 @@ def clean(
                 raise ParameterError("there are no features, so there is no model to write")
             save_model(found.model, beside[model])
         with stage("write", seconds, verbose=True):
-            write_output(found.frame, beside[output], escape=escape_formulas, name=output)
+            write_output(
+                found.frame,
+                beside.get(output),
+                escape=escape_formulas,
+                name=output if is_file(output) else None,
+            )
     found = replace(found, seconds=seconds)
     if json:
         print_json(found.to_dict() | {"peak_memory": peak_memory()})
     else:
         overview = found.overview()
         written = [("written", ", ".join(map(str, paths)))]
-        show(replace(overview, facts=overview.facts + memory_fact() + written), STYLES)
+        facts = overview.facts + memory_fact() + (written if paths else [])
+        show(replace(overview, facts=facts), STYLES, error=not is_file(output))
     if not found.n_kept:
         raise typer.Exit(1)

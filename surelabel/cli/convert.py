@@ -33,6 +33,7 @@ from ._table_options import (
     Votes,
     check_outputs,
     check_table_output,
+    is_file,
     write_output,
 )
 
@@ -55,7 +56,10 @@ def convert(
     ],
     target: Annotated[
         Path,
-        typer.Argument(metavar="OUT", help="What to write; its ending says the form of the file."),
+        typer.Argument(
+            metavar="OUT",
+            help="What to write; its ending says the form of the file, - is standard output.",
+        ),
     ],
     to: Annotated[
         str | None,
@@ -127,6 +131,8 @@ def convert(
     from ..tables.annotation_tools import TOOLS, read_tool, to_tasks
     from ..tables.reading import column_names, make_labelling
 
+    if json and not is_file(target):
+        raise ParameterError("--json reports what was written: name a file")
     if target.suffix != ".mat":
         check_table_output(target)
     check_outputs([source], target)
@@ -178,6 +184,8 @@ def convert(
     if json:
         print_json({"output": str(target), "rows": table.num_rows, "columns": table.column_names})
         return
+    if not is_file(target):
+        return
     typer.echo(
         f"{printable(target)}: {count(table.num_rows)}, "
         f"{count(table.num_columns, 'column', 'columns')}"
@@ -187,7 +195,7 @@ def convert(
 def _check_json(target: Path) -> None:
     from ..data.table_files import JSON_FORMS, form_of
 
-    if form_of(target)[0] not in JSON_FORMS:
+    if not is_file(target) or form_of(target)[0] not in JSON_FORMS:
         raise ParameterError(f"{target}: tasks are JSON; name it .json, or .jsonl for JSON lines")
 
 

@@ -24,6 +24,7 @@ from ._table_options import (
     TableFile,
     check_outputs,
     check_table_output,
+    is_file,
     write_output,
 )
 
@@ -67,7 +68,7 @@ def predict(
     from ..progress import stage
     from ..tables import predict
 
-    if json and output is None:
+    if json and not is_file(output):
         raise ParameterError("--json reports what was written: name a file with --output")
     check_table_output(output)
     check_outputs([model, table], output)
@@ -86,7 +87,7 @@ def predict(
         print_json(
             {"output": str(output), "rows": found.num_rows, "labels": counts, "seconds": seconds}
         )
-    elif output is not None:
+    elif is_file(output):
         typer.echo(f"{printable(output)}: {count(found.num_rows)}")
 
 

@@ -59,6 +59,11 @@ def rows_to_table(pieces: Iterable[list[dict[str, Any]]], source: str) -> pa.Tab
     columns: dict[str, _Column] = {}
     n_rows = n_values = 0
     for rows in pieces:
+        if n_rows + len(rows) == 1 and rows[0] and all(map(_is_nested, rows[0].values())):
+            raise TableError(
+                f"{source}: it holds one object of objects or lists, as of a table by columns; "
+                "write the rows one by one (in pandas, orient='records')"
+            )
         for key in dict.fromkeys(chain.from_iterable(rows)):
             if key not in columns:
                 columns[key] = _Column(key, source, n_rows)
@@ -72,6 +77,10 @@ def rows_to_table(pieces: Iterable[list[dict[str, Any]]], source: str) -> pa.Tab
             column.append([row.get(key) for row in rows])
         n_rows += len(rows)
     return pa.table({key: column.finish() for key, column in columns.items()})
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and len(value) > 1)
 
 
 # -------------------------------------------------------------------- rows

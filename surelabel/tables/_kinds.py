@@ -14,7 +14,7 @@ from ..data.table_files import decimal_of, in_words, is_list, is_text
 from ..exceptions import TableError
 from ._columns import UNSPACED, Kind, Reader, is_number, is_plain
 from ._pictures import ENDINGS, are_images
-from ._times import find_order, is_time
+from ._times import DATE, find_order, is_time
 
 #: Texts of which a column has no more different ones are categories.
 FEW = 50
@@ -25,14 +25,15 @@ BESIDE = "it holds images beside vectors; --images learns from them, too"
 #: Images that are read to see whether they can be.
 TRIED = 3
 VECTOR = r"^\[[-+0-9.eE,\s]*\]$"
-DATE = (
-    r"^(([0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{4})"
-    r"([T ][0-9]{1,2}:[0-9]{2}.*)?|[0-9]{1,2}:[0-9]{2}(:[0-9.]+)?)$"
-)
 #: Names of things: a number behind letters, or long ones of both; and names of columns that hold
 #: such names.
-CODE = r"^([\p{L}]{1,6}[-_#]?[0-9]{2,}|(?i:[0-9a-f]{8,}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]+))$"
+CODE = (
+    r"^([\p{L}]{1,6}[-_#]?[0-9]{2,}|[0-9]+\p{L}"
+    r"|(?i:[0-9a-f]{8,}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]+))$"
+)
 ID_NAME = re.compile(r"(?i:(^|[_\W])(id|uuid|guid|key|index|nr|no))$|[a-z]I[Dd]$")
+#: A number that is a name, because there is a letter behind it: the house 136A.
+NUMBERED = r"^[0-9]+[^\W\d_]$"
 #: What numbers with units are called.
 AMOUNTS = "numbers with units or marks between thousands"
 #: Numbers with another decimal mark than the one said.
@@ -172,7 +173,8 @@ def _text_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
             if of_numbers[i] > 0.9:
                 _refuse_words(reader, name)
             mine = looked_at.filter(pa.array(owner == i))
-            if of_amounts[i] == 1 and len(parse_amounts(mine, reader.decimal)[2]) < 2:
+            united = of_amounts[i] == 1 and of_numbers[i] <= 0.9
+            if united and len(parse_amounts(mine, reader.decimal)[2]) < 2:
                 cell = mine[0].as_py()
                 found[name] = None, f"it holds {AMOUNTS} ({cell!r}); --number {name} reads them"
             elif n_words[i] >= 3 or of_unspaced[i] > 0.5:
@@ -197,7 +199,9 @@ def _refuse_words(reader: Reader, name: str) -> None:
     """Refuse a column of numbers that holds a word; numbers that are names may stay."""
     _, wrong = reader.parsed([name])
     rows = np.flatnonzero(wrong[0])
-    if len(rows):
+    if len(rows) and not all(
+        re.match(NUMBERED, reader.cell(name, row).strip()) for row in rows.tolist()
+    ):
         raise TableError(
             f"{reader.source}: row {rows[0] + 1}, column {name!r}: {reader.cell(name, rows[0])!r} "
             "in a column of numbers; empty the cell, or exclude the column, or say that it is a "

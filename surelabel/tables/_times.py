@@ -4,6 +4,7 @@ day.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -15,15 +16,31 @@ from ..data.spelling import blanked, flags, missing
 from ..data.table_files import in_words, is_text
 from ..exceptions import TableError
 
-_CLOCK = r"(?P<H>[0-9]{1,2}):(?P<M>[0-9]{2})(?::(?P<S>[0-9]{2})(?:[.,][0-9]+)?)?"
-_REST = rf"(?:[T ]+{_CLOCK} ?(?:Z|UTC|[-+][0-9]{{2}}:?[0-9]{{2}})?)?$"
+_CLOCK = (
+    r"(?P<H>[0-9]{1,2}):(?P<M>[0-9]{2})(?::(?P<S>[0-9]{2})(?:[.,][0-9]+)?)?"
+    r"(?: ?(?P<P>[AaPp])\.?[Mm]\.?)?"
+)
+_REST = rf"(?:,?[T ]+{_CLOCK} ?(?:Z|UTC|GMT|[-+][0-9]{{2}}:?[0-9]{{2}})?)?$"
+_DAY, _MONTH = r"(?P<d>[0-9]{1,2})", r"(?P<m>[0-9]{1,2})"
+#: Two digits are the years from 1930 on, as in spreadsheets.
+_YEAR, FIRST_SHORT = r"(?P<y>[0-9]{4}|[0-9]{2})", 30
+_NAME = (
+    r"(?P<m>(?i:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?))"
+)
+_WEEKDAY = r"(?i:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?,? +)?"
+MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 #: How dates and times are written. The clock is the local one: a zone behind it is not counted.
 ORDERS = {
-    "year-month-day": r"^(?P<y>[0-9]{4})[-/.](?P<m>[0-9]{1,2})[-/.](?P<d>[0-9]{1,2})" + _REST,
-    "day.month.year": r"^(?P<d>[0-9]{1,2})[-/.](?P<m>[0-9]{1,2})[-/.](?P<y>[0-9]{4})" + _REST,
-    "month/day/year": r"^(?P<m>[0-9]{1,2})[-/.](?P<d>[0-9]{1,2})[-/.](?P<y>[0-9]{4})" + _REST,
+    "year-month-day": rf"^(?P<y>[0-9]{{4}})[-/.]{_MONTH}[-/.]{_DAY}{_REST}",
+    "day.month.year": rf"^{_DAY}[-/.]{_MONTH}[-/.]{_YEAR}{_REST}",
+    "month/day/year": rf"^{_MONTH}[-/.]{_DAY}[-/.]{_YEAR}{_REST}",
+    "day, name of the month, year": rf"^{_WEEKDAY}{_DAY}[-/. ]+{_NAME}[-/., ]+{_YEAR}{_REST}",
+    "name of the month, day, year": rf"^{_WEEKDAY}{_NAME}[-/. ]+{_DAY}[-/, ]+{_YEAR}{_REST}",
     "clock": rf"^{_CLOCK}$",
 }
+#: What looks like one of these.
+DATE = "|".join(re.sub(r"\?P<\w>", "?:", pattern) for pattern in ORDERS.values())
 DAY = 86_400.0
 YEAR, WEEK = 365.2425, 7.0
 #: Days from the first of 1970, a Thursday, to a Monday.
@@ -78,10 +95,23 @@ def parse_times(texts: pa.Array, order: str) -> tuple[np.ndarray, np.ndarray, np
         return np.asarray(pc.fill_null(part, 0).to_numpy(zero_copy_only=False))
 
     hour, minute, second = numbers("H"), numbers("M"), numbers("S")
-    good = there & (hour < 24) & (minute < 60) & (second < 61)
+    half = pc.utf8_lower(pc.struct_field(found, "P"))  # of the day: 12 AM is midnight
+    twelve = flags(pc.fill_null(pc.is_in(half, pa.array(["a", "p"], half.type)), False))
+    good = there & (~twelve | ((hour > 0) & (hour < 13)))
+    hour = np.where(twelve, hour % 12, hour)
+    hour += 12 * flags(pc.fill_null(pc.equal(half, "p"), False))
+    good &= (hour < 24) & (minute < 60) & (second < 61)
     days = np.zeros(len(there))
     if order != "clock":
-        year, month, day = numbers("y"), numbers("m"), numbers("d")
+        year, day = numbers("y"), numbers("d")
+        short = flags(pc.equal(pc.fill_null(pc.utf8_length(pc.struct_field(found, "y")), 0), 2))
+        year = year + short * np.where(year < FIRST_SHORT, 2000, 1900)
+        if "name" in order:
+            names = pc.utf8_lower(pc.utf8_slice_codeunits(pc.struct_field(found, "m"), 0, 3))
+            place = pc.index_in(names, pa.array(MONTHS, names.type))
+            month = pc.fill_null(place, -1).to_numpy(zero_copy_only=False) + 1
+        else:
+            month = numbers("m")
         good &= (month >= 1) & (month <= 12) & (day >= 1)
         months = (year - 1970).astype("M8[Y]").astype("M8[M]") + np.where(good, month - 1, 0)
         dates = months.astype("M8[D]") + np.where(good, day - 1, 0)

@@ -80,6 +80,9 @@ class Comparison(Result):
         Number of rows compared on.
     n_table : int
         Number of rows of the table.
+    sampled : bool
+        Whether these are a random sample, to save time; other rows left out have every label as a
+        candidate.
     by_votes : bool
         Whether methods are compared by votes that were left out, not by rows.
     frame : data frame
@@ -89,6 +92,7 @@ class Comparison(Result):
     results: list[MethodResult]
     n_rows: int
     n_table: int
+    sampled: bool
     by_votes: bool
     frame: Any
 
@@ -148,7 +152,11 @@ class Comparison(Result):
         )
         rows = count(self.n_rows)
         if self.n_rows < self.n_table:
-            rows += f" of {self.n_table:,}: a random sample of those whose candidates say something"
+            rows += f" of {self.n_table:,} (" + (
+                "a random sample, to save time; --max-rows takes more)"
+                if self.sampled
+                else "every label is possible for the others)"
+            )
         notes = [
             "left-out votes: those that are the label found from all the others; annotators err, "
             "so no method reaches 100 %"
@@ -235,6 +243,7 @@ def compare(
         results=found,
         n_rows=found[0].n_rows,
         n_table=read.table.num_rows,
+        sampled=found[0].n_rows == max_rows,
         by_votes=by_votes,
         frame=to_frame(pa.Table.from_pylist(rows), read.frame),
     )

@@ -14,7 +14,7 @@ from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
 from ..data.labelling import Labelling, Labels
-from ..data.spelling import NUMBER, blanked, canonical
+from ..data.spelling import DOUBTFUL, NUMBER, blanked, canonical
 from ..data.table_files import decimal_of, is_text
 from ._columns import Reader, is_plain
 from .new_columns import ADDED, NEW_COLUMNS, STATUSES
@@ -27,8 +27,10 @@ ENOUGH = 3
 MOSTLY, FEWEST = 0.9, 4
 #: Answers of so many kinds that equal ones say little.
 WORDS = """
-yes no y n true false t f positive negative none some all
-low medium high small large big good bad left right a b c d e
+yes no true false positive negative none some all other
+low medium high small large big good bad left right
+agree disagree strongly somewhat neutral neither nor never rarely sometimes often always
+excellent very fair poor male female
 """
 COMMON_WORDS = frozenset(WORDS.split())
 #: Names of columns that hold answers of people.
@@ -72,7 +74,7 @@ def find_leaks(
     judge = _Judge(table, labels, labelling)
     for name in names:
         if name in ours:
-            found[name] = "an earlier run of surelabel added it"
+            found[name] = "an earlier run of surelabel made this"
         elif reason := judge.reason(name):
             found[name] = reason
     return found
@@ -138,6 +140,15 @@ def _folded(text: str) -> str:
     return text.strip().casefold()
 
 
+def _is_common(name: str) -> bool:
+    """Whether a class has a name that other columns have for other reasons: a number, a letter, a
+    word of many scales, or one for "missing".
+    """
+    if len(name) == 1 or name in DOUBTFUL or re.match(NUMBER["."], name):
+        return True
+    return all(word in COMMON_WORDS for word in re.split(r"[\W_]+", name))
+
+
 # -------------------------------------------------------------------- other people's answers
 
 
@@ -155,9 +166,7 @@ class _Judge:
         self.telling = (candidates.sizes < self.n_classes) & ~labels.unlabelled
         self.bits = np.log2(self.n_classes / np.maximum(candidates.sizes, 1))
         #: Class names that other columns have for other reasons.
-        self.common = all(
-            name in COMMON_WORDS or re.match(NUMBER["."], name) for name in self.classes
-        )
+        self.common = all(map(_is_common, self.classes))
         self.stems = {_stem(name) for name in labelling.votes}
 
     def reason(self, name: str) -> str | None:
@@ -196,7 +205,7 @@ class _Judge:
             first = np.array([part[0] for part in parts])
             if self._kappa(np.where(codes >= 0, first[codes], -1)) < least:
                 return None
-        return "its values are class names: is it an annotator, or the truth?"
+        return "the values are class names, as of an annotator or the truth"
 
     def _kappa(self, labels: np.ndarray) -> float:
         """How often the labels are among the candidates, beyond what chance gives."""
@@ -222,7 +231,7 @@ class _Judge:
         value, label = linear_sum_assignment(together, maximize=True)
         if together[value, label].sum() < DETERMINED * len(rows):
             return None
-        return "each of its values stands for one class: it says the label in other words"
+        return "each value stands for one class, so it is the label in other words"
 
 
 def _stem(name: str) -> str:

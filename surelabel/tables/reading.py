@@ -165,9 +165,11 @@ def leak_sentences(leaks: dict[str, str]) -> list[str]:
     for name, reason in leaks.items():
         by_reason.setdefault(reason, []).append(name)
     return [
-        f"column {first_few(map(repr, names), 10)} is not learned from: {reason} (--exclude "
-        f"{names[0]} leaves it out without this sentence, --features '*,{names[0]}' learns from it)"
+        f"column{'s' * several} {first_few(map(repr, names), 10)} {'are' if several else 'is'} not "
+        f"learned from: {reason} (--exclude {names[0]} leaves it out without this sentence, "
+        f"--features '*,{names[0]}' learns from it)"
         for reason, names in by_reason.items()
+        for several in [len(names) > 1]
     ]
 
 

@@ -1,8 +1,11 @@
 """``surelabel convert``: files and forms of labels, and one line for an error."""
 
+import csv
+import io
 import json
 import os
 import shlex
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -180,3 +183,22 @@ def test_workbooks_patterns_and_standard_input(cli, tmp_path):
     result = CliRunner().invoke(app, words, input=(tmp_path / "pets.csv").read_bytes())
     assert result.exit_code == 0, result.output
     assert "60 rows" in result.output
+
+
+def test_standard_output_holds_the_table_alone(cli):
+    """``-o -`` writes CSV; what is said besides goes to standard error."""
+    for words in ("convert pets.csv -", "clean pets.csv --labels candidates --exclude truth -o -"):
+        result = cli(words)
+        assert result.exit_code == 0, result.output
+        table = read_delimited_text(result.stdout)
+        assert table[0][:2] == read_delimited_text(Path("pets.csv").read_text())[0][:2]
+        assert len(table) == 61
+    assert "probable" in result.stderr
+    result = cli("clean pets.csv --labels candidates -o - --json")
+    assert result.exit_code == 2
+    assert "name a file" in result.stderr
+    assert not Path("-").exists()
+
+
+def read_delimited_text(text):
+    return list(csv.reader(io.StringIO(text)))

@@ -184,6 +184,12 @@ def test_a_word_among_numbers_is_not_passed_over(tmp_path):
     assert choose_features(read_table(path), kinds={"a": "category"})[0] == Feature("a", "category")
 
 
+def test_numbers_with_a_letter_behind_some_are_names():
+    # as the families of GaltonFamilies, a table of R
+    families = [str(i % 90 + 1) for i in range(400)] + ["136A"] * 4
+    assert choose_features(pa.table({"family": families})) == [Feature("family", "category")]
+
+
 # -------------------------------------------------------------------- what becomes of them
 
 

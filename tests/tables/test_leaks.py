@@ -49,7 +49,7 @@ def test_our_own_columns_are_not_learned_from(tmp_path, pets, ending, prefix):
         read(pets, tmp_path / f"pets{ending}"), **COLUMNS, exclude="name", prefix=prefix
     )
     write_table(first.frame, tmp_path / f"cleaned{ending}")
-    with pytest.warns(UserWarning, match="an earlier run of surelabel added it"):
+    with pytest.warns(UserWarning, match="an earlier run of surelabel made this"):
         again = surelabel.clean(tmp_path / f"cleaned{ending}", **COLUMNS, prefix="again_")
     assert {feature.name for feature in again.features} == {"size", "weight", "colour"}
     assert set(again.left_out) == {prefix + name for name in NEW_COLUMNS}
@@ -68,7 +68,7 @@ def test_columns_of_predict_are_recognised_by_name_and_shape(pets, cleaned):
     named, found = learned_from(surelabel.predict(cleaned, pets, prefix="old_"))
     assert named == {"size", "weight", "colour"}
     (leak,) = [problem for problem in found.problems if problem.kind == "leak"]
-    assert leak.message.startswith("column 'old_label', 'old_confidence', 'old_second' is not")
+    assert leak.message.startswith("columns 'old_label', 'old_confidence', 'old_second' are not")
 
 
 def test_a_renamed_column_of_a_typed_file_says_what_it_is(tmp_path, pets):
@@ -141,6 +141,16 @@ def test_common_words_and_truth_values_are_not_taken_for_answers():
     assert {f.name for f in surelabel.inspect(table, labels="labels").features} == {"x"}
 
 
+@pytest.mark.parametrize(
+    "scale", [["1", "2", "NA"], ["agree", "strongly agree", "n/a"], ["A", "C", "T"]]
+)
+def test_items_of_a_questionnaire_are_not_annotators(scale):
+    rng = np.random.default_rng(0)
+    items = {f"item{i}": rng.choice(scale, 200, p=[0.5, 0.4, 0.1]) for i in range(4)}
+    found = surelabel.inspect(pd.DataFrame(items), labels="item0")
+    assert {feature.name for feature in found.features} == {"item1", "item2", "item3"}
+
+
 @pytest.mark.filterwarnings("always:.*class names")
 def test_a_forgotten_annotator_is_named_on_the_command_line(tmp_path, pets):
     rng = np.random.default_rng(0)
@@ -153,5 +163,5 @@ def test_a_forgotten_annotator_is_named_on_the_command_line(tmp_path, pets):
     words = ["clean", str(path), "-o", str(tmp_path / "out.csv"), "--votes", "rater_0,rater_1"]
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output
-    assert "column 'rater_2', 'rater_3' is not learned from: its values" in result.stderr
+    assert "columns 'rater_2', 'rater_3' are not learned from: the values are" in result.stderr
     assert "rater_3" in read_table(tmp_path / "out.csv").column_names

@@ -19,7 +19,9 @@ from surelabel.tables.encoding import Feature, TableEncoder
 WRITTEN = {
     "year-month-day": "%Y-%m-%d %H:%M:%S",
     "day.month.year": "%d.%m.%Y %H:%M:%S",
-    "month/day/year": "%m/%d/%Y %H:%M:%S",
+    "month/day/year": "%m/%d/%Y %I:%M:%S %p",
+    "day, name of the month, year": "%a, %d %b %Y %H:%M:%S +0100",
+    "name of the month, day, year": "%B %d, %Y %I:%M:%S%p",
 }
 
 
@@ -47,6 +49,12 @@ def test_no_text_breaks_the_parser(texts):
         (["01/02/2020", "02/03/2020"], None),  # or the reverse
         (["31/12/2020", "12/31/2020"], None),
         (["9:30", "23:59:59"], "clock"),
+        (["9:30 am", "12:00 P.M."], "clock"),
+        (["Jan 1 2000", "Feb. 29 2000"], "name of the month, day, year"),
+        (["25-Nov-63", "1 September 1999"], "day, name of the month, year"),
+        (["25/11/63", "5/11/63"], "day.month.year"),  # as in the table baboon of R
+        (["13:00 PM"], None),
+        (["Mai 1 2000"], None),
         (["2020-02-30"], None),
         (["25:00"], None),
         (["tomorrow"], None),
@@ -54,6 +62,14 @@ def test_no_text_breaks_the_parser(texts):
 )
 def test_the_order_is_found_where_it_is_clear(texts, order):
     assert find_order(pa.array(texts)) == order
+
+
+def test_years_of_two_digits_are_those_from_1930_on():
+    days, _, wrong = parse_times(pa.array(["1.1.30", "1.1.29", "1.1.70"]), "day.month.year")
+    assert not wrong.any()
+    assert days.tolist() == [
+        (dt.date(y, 1, 1) - dt.date(1970, 1, 1)).days for y in (1930, 2029, 1970)
+    ]
 
 
 def encoded(values, kind="time"):
