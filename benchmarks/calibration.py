@@ -17,12 +17,12 @@ from sklearn.preprocessing import scale
 from surelabel import SURECV, make_partial
 from surelabel.data import catalog
 from surelabel.exceptions import DataMissingError
-from surelabel.solvers.confidence import project_simplex
+from surelabel.solvers.confidence import confidence
 
 
 def ways(outputs):
     positive = np.maximum(outputs, 0)
-    yield "projection onto the simplex", project_simplex(outputs.T).T
+    yield "projection onto the simplex", confidence(outputs.T, 0.0).T
     yield "positive part, normalised", positive / positive.sum(axis=1, keepdims=True)
     for temperature in (0.3, 0.2, 0.15, 0.1, 0.07, 0.05):
         yield f"softmax at temperature {temperature}", softmax(outputs / temperature, axis=1)

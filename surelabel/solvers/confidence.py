@@ -201,13 +201,6 @@ def confidence(q: np.ndarray, lam: float | np.ndarray) -> np.ndarray:
     return p
 
 
-def project_simplex(v: np.ndarray) -> np.ndarray:
-    """Euclidean projection of the second last axis onto the probability simplex: ``max(v - θ, 0)``
-    that sums to 1.
-    """
-    return np.maximum(v - _threshold(_descending(v))[..., None, :], 0)
-
-
 def _threshold(descending: list[np.ndarray]) -> np.ndarray:
     """``θ = max_k (v_(1) + … + v_(k) - 1) / k`` over the entries in descending order."""
     total = descending[0] - 1

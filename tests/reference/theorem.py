@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from surelabel.solvers.confidence import confidence, project_simplex
+from surelabel.solvers.confidence import confidence
 
 
 def opi(q: np.ndarray, allowed: np.ndarray, j: int, lam: float) -> tuple[float, np.ndarray]:
@@ -51,7 +51,7 @@ def opi(q: np.ndarray, allowed: np.ndarray, j: int, lam: float) -> tuple[float, 
         level = v[pooled].mean()
     v[pooled] = level
     p = np.zeros(len(q))
-    p[allowed] = project_simplex(v[allowed, None])[:, 0]
+    p[allowed] = confidence(v[allowed, None], 0.0)[:, 0]
     return float(np.sum((p - q) ** 2) - lam * p[j]), p
 
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surelabel.solvers.confidence import SortedSets, confidence, project_simplex
+from surelabel.solvers.confidence import SortedSets, confidence
 from surelabel.solvers.segments import row_normalise
 from tests.reference.sure import qp_confidence
 from tests.reference.theorem import op, opi, ops
@@ -16,7 +16,7 @@ lams = st.sampled_from([0.0, 0.001, 0.1, 0.3, 1.0, 5.0])
 @settings(max_examples=100)
 def test_projection_satisfies_the_optimality_conditions(v):
     v = np.array(v)
-    p = project_simplex(v[:, None])[:, 0]
+    p = confidence(v[:, None], 0.0)[:, 0]
     assert p.min() >= 0
     assert p.sum() == pytest.approx(1, abs=1e-12)
     theta = (v - p)[p > 0]  # v - p is the same wherever p is positive, and at most that elsewhere
