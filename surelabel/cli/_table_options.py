@@ -72,6 +72,14 @@ Noisy = Annotated[
         "--noisy", help="Each row has one label, and some are wrong.", rich_help_panel=LABELS
     ),
 ]
+Unlabelled = Annotated[
+    str,
+    typer.Option(
+        metavar="all|error",
+        help="What a row without a label means: every label is possible, or a mistake.",
+        rich_help_panel=LABELS,
+    ),
+]
 Missing = Annotated[
     str | None,
     typer.Option(
@@ -194,6 +202,7 @@ class TableOptions:
     long: Long = False
     annotator: Annotator = None
     noisy: Noisy = False
+    unlabelled: Unlabelled = "all"
     missing: Missing = None
     normalise: Normalise = False
     map: Map = None
@@ -235,7 +244,7 @@ class TableOptions:
                 f"--indicator; {both}"
             )
         return {  # type: ignore[return-value]
-            {"images": "image"}.get(field.name, field.name): getattr(self, field.name)
+            field.name: getattr(self, field.name)
             for field in fields(self)
             if field.name not in HOW and getattr(self, field.name) is not None
         }

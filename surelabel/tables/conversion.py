@@ -9,7 +9,7 @@ from ..data.labelling import read_labels
 from ..data.table_files import file_name, find_column, read_records, to_frame
 from ..exceptions import ParameterError
 from .annotation_tools import TOOLS, read_tool, to_tasks
-from .reading import Columns, as_frame, as_table, column_names, make_labelling
+from .reading import READING, Columns, as_frame, as_table, column_names, make_labelling
 
 Form = Literal[
     "labels",
@@ -78,12 +78,13 @@ def convert(
     """
     given: dict[str, Any] = dict(columns)
     exclude = given.pop("exclude", None)
+    how = {name: given.pop(name, None) for name in READING}
     if tool is not None:
         source = file_name(frame)
         table, labelling = read_tool(read_records(source), tool, question, source)
         frame = table
     else:
-        frame = as_frame(frame)
+        frame = as_frame(frame, **how)
         table, labelling = as_table(frame), None
     for name in column_names(exclude, table):
         find_column(table, name)

@@ -187,7 +187,17 @@ def fit(
     )
 
 
-def predict(model: Any, frame: Any, *, prefix: str = "", embed: Any = None) -> Any:
+def predict(
+    model: Any,
+    frame: Any,
+    *,
+    prefix: str = "",
+    embed: Any = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    sheet: str | None = None,
+) -> Any:
     """Label the rows of a table.
 
     Parameters
@@ -200,6 +210,9 @@ def predict(model: Any, frame: Any, *, prefix: str = "", embed: Any = None) -> A
         What the names of the new columns begin with.
     embed : mapping of str to callable, transformer or "module:name", default=None
         The same as in :func:`fit`: model files hold no code.
+    delimiter, encoding, decimal, sheet : str, default=None
+        How the file is written, if the table is given by a path; see
+        :class:`~surelabel.tables.Columns`.
 
     Returns
     -------
@@ -213,7 +226,7 @@ def predict(model: Any, frame: Any, *, prefix: str = "", embed: Any = None) -> A
             "the model did not learn from a table, so it cannot read one; make it with surelabel "
             "fit"
         )
-    frame = as_frame(frame)
+    frame = as_frame(frame, delimiter=delimiter, encoding=encoding, decimal=decimal, sheet=sheet)
     table = as_table(frame)
     check_new_columns(table, ("label", "confidence", "second"), prefix)
     embedded, _ = embed_columns(table, embed)

@@ -12,7 +12,7 @@ from typing import Any, TypedDict, get_args
 import numpy as np
 import pyarrow as pa
 
-from ..data.candidates import Unlabelled
+from ..data.candidates import Unlabelled, check_unlabelled
 from ..data.labelling import Labelling, Labels, read_labels
 from ..data.table_files import find_column, from_frame, read_table, source_of
 from ..exceptions import (
@@ -76,12 +76,16 @@ class Columns(TypedDict, total=False):
         are named here one by one: ``"*,checked"`` is all columns and that one, too.
     exclude : names of columns
         What not to learn from.
-    number, category, text, vector, time, image : names of columns
+    number, category, text, vector, time, images : names of columns
         Columns to take for this kind, whatever they look like. Images are paths relative to the
         table's file (or to where Python runs, for frames in memory).
     embed : mapping of str to callable, transformer or "module:name"
         Columns that are learned from as the vectors that a function makes of their cells; see
         :func:`surelabel.tables.embedding.embed_columns`.
+    delimiter, encoding, decimal, sheet : str
+        How the file is written, if the table is given by a path: what stands between two cells (by
+        default found), how its text is encoded (by default UTF-8), the decimal separator (by
+        default a point), and the sheet of a workbook (by default the only one).
     """
 
     labels: str | None
@@ -104,8 +108,16 @@ class Columns(TypedDict, total=False):
     text: Names
     vector: Names
     time: Names
-    image: Names
+    images: Names
     embed: Any
+    delimiter: str | None
+    encoding: str | None
+    decimal: str | None
+    sheet: str | None
+
+
+#: The arguments that say how a file is written.
+READING = ("delimiter", "encoding", "decimal", "sheet")
 
 
 def separate_names(given: Names) -> list[str]:
@@ -182,6 +194,7 @@ def make_labelling(table: pa.Table, **columns: Any) -> Labelling:
         columns[name] = column_names(columns.get(name), table)
     if columns.get("missing") is not None:
         columns["missing"] = tuple(filter(None, separate_names(columns["missing"])))
+    check_unlabelled(columns.get("unlabelled", "all"))
     columns["map"] = _label_map(columns.get("map"))
     columns["normalise"] = bool(columns.get("normalise"))
     return Labelling(**columns)
@@ -254,11 +267,13 @@ class TableRead:
     def __init__(
         self, frame: Any, columns: Columns, *, warn: bool = True, votes_suffice: bool = False
     ) -> None:
-        self.frame = as_frame(frame)
+        given: dict[str, Any] = dict(columns)
+        self.frame = as_frame(frame, **{name: given.pop(name, None) for name in READING})
         table = as_table(self.frame)
         self.source = source_of(table)
-        given: dict[str, Any] = dict(columns)
-        of_kind = {kind: given.pop(kind, None) for kind in get_args(Kind)}
+        of_kind = {
+            kind: given.pop("images" if kind == "image" else kind, None) for kind in get_args(Kind)
+        }
         kinds = {
             name: kind for kind, named in of_kind.items() for name in column_names(named, table)
         }
@@ -328,9 +343,16 @@ class TableRead:
             raise TableError(f"{self.source}: {error}") from None
 
 
-def as_frame(frame: Any) -> Any:
-    """The data frame as it was given, or the table of a path."""
-    return read_table(frame) if isinstance(frame, str | os.PathLike) else frame
+def as_frame(frame: Any, **how: str | None) -> Any:
+    """The data frame as it was given, or the table of a path, read as ``how`` says."""
+    if isinstance(frame, str | os.PathLike):
+        return read_table(frame, **how)
+    for name, value in how.items():
+        if value is not None:
+            raise ParameterError(
+                f"{name} says how a file is written, but the table is in memory; leave it out"
+            )
+    return frame
 
 
 def as_table(frame: Any) -> pa.Table:

@@ -62,13 +62,13 @@ def test_images_that_cannot_be_read_are_told_of(digits):
     paths = [*table["file"].to_pylist()[:38], "img/none.png", None]
     table = table.set_column(0, "file", [paths])
     with pytest.warns(UserWarning, match=r"1 image\(s\) cannot be read"):
-        surelabel.fit(table, labels="labels", image="file", method="PLKNN")
+        surelabel.fit(table, labels="labels", images="file", method="PLKNN")
     lost = table.set_column(0, "file", [["img/none.png"] * 40])
     with (
         pytest.warns(UserWarning, match=r"40 image\(s\)"),
         pytest.raises(TableError, match="no image can be read"),
     ):
-        surelabel.fit(lost, labels="labels", image="file")
+        surelabel.fit(lost, labels="labels", images="file")
 
 
 def letters(texts):
