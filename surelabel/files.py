@@ -114,6 +114,18 @@ def replacing_all(paths: Sequence[str | os.PathLike[str]]) -> Iterator[list[Path
         raise
 
 
+def sync_folder(folder: Path) -> None:
+    """See that a folder knows its new files after a power cut. Windows opens no folders, and needs
+    no such call.
+    """
+    if hasattr(os, "O_DIRECTORY"):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
 @contextmanager
 def naming(path: str | os.PathLike[str]) -> Iterator[None]:
     """Say in errors of a file that is open which one it is: a full disk does not."""

@@ -19,6 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from .. import interrupts
 from ..exceptions import SurelabelError
+from ..text import printable
 from ._failures import UNEXPECTED, check_address_space, sentence
 
 #: Unknown options and values that are not of their type; typer gives this class no name of its own.
@@ -87,19 +88,12 @@ def _failed(error: Exception, verb: str | None) -> typer.Exit:
         if isinstance(error, OSError) and error.filename is None:
             _forget_output()  # its disk is full, and what is left must not be tried again
         message, code = sentence(error, verb)
-    typer.echo(f"error: {_line(message)}", err=True)
+    typer.echo(f"error: {printable(message)}", err=True)
     return typer.Exit(code)
 
 
-def _line(text: str) -> str:
-    """One line, without what could move the cursor: names of files and columns may hold
-    anything.
-    """
-    return "".join(letter if letter.isprintable() else " " for letter in text)
-
-
 def _warn(message: Any, *_: Any, **__: Any) -> None:
-    typer.echo(f"warning: {_line(str(message))}", err=True)
+    typer.echo(f"warning: {printable(message)}", err=True)
 
 
 def _forget_output() -> None:

@@ -58,10 +58,9 @@ def demo() -> None:
             model.fit(X_train, known)
             seconds = time.perf_counter() - started
             found = "–" if known is y_train else f"{np.mean(model.transduction_ == y_train):.1%}"
-            style = "bold" if name.startswith("PURE") else ""
-            table.add_row(
-                name, found, f"{model.score(X_test, y_test):.1%}", f"{seconds:.1f}", style=style
-            )
+            score = f"{model.score(X_test, y_test):.1%}"
+            style = "" if table.row_count else "bold"
+            table.add_row(name, found, score, f"{seconds:.1f}", style=style)
             progress.advance(task)
     console.print(table)
     console.print("labels found: in the training images; new images: accuracy on the 540 others\n")

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ import numpy as np
 import pooch
 
 from ..exceptions import DataFileError, DataMissingError, DownloadError, ParameterError, shown
+from ..files import replacing_all
 from ..text import did_you_mean
 from .candidates import CandidateSets
 from .readers import read_csv, read_mat, read_npz
@@ -285,27 +285,23 @@ def fetch(
     url = (base_url or BASE_URL).rstrip("/") + "/" + quote(spec.file)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".download-")
-        os.close(handle)
     except OSError as error:
         raise DownloadError(f"cannot write into {path.parent}: {error}") from None
     try:
-        # Not streamed: files are small, and a streamed answer that fails would leave its connection
-        # open.
-        pooch.HTTPDownloader(timeout=_TIMEOUT, stream=False)(url, temporary, None)
-        if not _verified(spec, Path(temporary)):
-            raise DownloadError(
-                f"the download from {url} is not {spec.file}: its checksum differs "
-                f"({os.path.getsize(temporary)} bytes); "
-                f"it was not kept. Try again, or put the right file at {path}"
-            )
-        os.replace(temporary, path)
+        with replacing_all([path]) as (beside,):
+            # Not streamed: files are small, and a streamed answer that fails would leave its
+            # connection open.
+            pooch.HTTPDownloader(timeout=_TIMEOUT, stream=False)(url, str(beside), None)
+            if not _verified(spec, beside):
+                raise DownloadError(
+                    f"the download from {url} is not {spec.file}: its checksum differs "
+                    f"({os.path.getsize(beside)} bytes); "
+                    f"it was not kept. Try again, or put the right file at {path}"
+                )
     except OSError as error:  # the errors of requests are OSErrors, too
         raise DownloadError(
             f"could not download {url}: {_reason(error)}; try again, or put {spec.file} at {path}"
         ) from None
-    finally:
-        Path(temporary).unlink(missing_ok=True)
     return path
 
 

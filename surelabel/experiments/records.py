@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self, TypedDict
 from ..data.sizes import no_memory, unpacked
 from ..estimators import all_methods
 from ..exceptions import first_few
-from ..files import naming, replacing
+from ..files import naming, replacing, sync_folder
 from .study import Study, StudyError, check_published, load_toml
 from .trials import defaults_of, trials_of
 
@@ -371,9 +371,4 @@ def _write_durably(path: Path, text: str) -> None:
     """
     with replacing(path) as file:
         file.write(text.encode())
-    if hasattr(os, "O_DIRECTORY"):  # Windows opens no folders, and needs no such call
-        directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+    sync_folder(path.parent)

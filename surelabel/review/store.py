@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ..exceptions import TableError
-from ..files import naming
+from ..files import naming, sync_folder
 from ..tables.answers import FORMAT, AnswerLog
 
 try:
@@ -50,7 +50,7 @@ class AnswersFile:
                 if not file.tell():
                     self._write(file, {"surelabel": FORMAT} | header)
             if new:
-                _sync_folder(self.path.parent)
+                sync_folder(self.path.parent)
 
     def refresh(self) -> bool:
         """Read what was appended since; whether there was anything."""
@@ -140,13 +140,3 @@ def _unlock(file: BinaryIO) -> None:
     else:  # pragma: no cover
         file.seek(0)
         msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
-
-
-def _sync_folder(folder: Path) -> None:
-    """A new file is there after a power cut only if its folder is synced, too."""
-    if hasattr(os, "O_DIRECTORY"):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

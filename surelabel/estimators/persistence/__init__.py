@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 
 from ...exceptions import ModelFileError, ParameterError
 from ...files import FULL, checked_path, replacing
+from ...text import printable
 from ._archive import Damaged, read_archive, write_archive
 from ._types import Types
 
@@ -125,7 +126,7 @@ def _read(file: BinaryIO, types: Types) -> Any:
 
 def _one_line(error: Exception) -> str:
     """What an error says, in one line that is not too long."""
-    text = " ".join("".join(c if c.isprintable() else " " for c in str(error)).split())
+    text = " ".join(printable(error).split())
     if not isinstance(error, ModelFileError):
         text = f"{type(error).__name__}: {text}"
     return text if len(text) <= 400 else f"{text[:400]}…"
