@@ -79,7 +79,7 @@ def label_cells(table: pa.Table, name: str, separator: str | None, source: str) 
             raise TableError(
                 f"{source}: row {row}, column {name!r}: {str(content)[:40]!r} {_problem(error)}"
             ) from None
-        parts.append([values.setdefault(label, len(values)) for label in dict.fromkeys(labels)])
+        parts.append([values.setdefault(label, len(values)) for label in labels])
     # Every row repeats the labels of its cell.
     lengths = np.array([len(part) for part in parts], int)
     starts = np.cumsum(lengths) - lengths

@@ -286,9 +286,9 @@ def read_labels(
             f"{first_few(first[unlabelled] + 1)}; label or remove them, "
             "or let every label be possible for them"
         )
-    # A label that the rows of an id give several times has that many votes.
+    # A label that a cell, or the rows of an id, give several times has that many votes.
     counted = annotators or (
-        labelling.long and len(np.unique(instance[rows] * len(classes) + codes)) < len(codes)
+        labelling.labels and len(np.unique(instance[rows] * len(classes) + codes)) < len(codes)
     )
     indptr = np.concatenate([[0], np.cumsum(sizes)])
     instances = (
@@ -576,8 +576,9 @@ def _encode(
                 f"{suggest(str(label), known, 'labels')}"
             )
         pairs = np.stack([cells.rows, np.array(code, int)[cells.which]])
-        if len(set(code)) < len(code):  # 2|2.0 is one label
-            pairs = np.unique(pairs, axis=1)
+        if len(set(code)) < len(code):  # 2|2.0 is one label, and 2|2 are two votes for it
+            _, first, again = np.unique(pairs, axis=1, return_index=True, return_inverse=True)
+            pairs = pairs[:, cells.which == cells.which[first][again]]
         rows.append(pairs[0])
         codes.append(pairs[1])
         column.append(np.full(len(pairs[0]), number))

@@ -18,6 +18,11 @@ from .new_columns import NEW_COLUMNS
 TOOLS = ("label-studio", "argilla", "doccano", "prodigy")
 #: Columns of Label Studio that belong to one annotation, not to the task.
 OF_ANNOTATION = ("annotation_id", "annotator", "created_at", "updated_at", "lead_time")
+#: Fields of Prodigy that belong to an answer, or to the suggestion that was shown with it.
+OF_ANSWER = (
+    *("label", "options", "accept", "answer", "meta", "config", "tokens"),
+    *("score", "priority", "spans"),
+)
 #: What votes are called, and the other columns.
 VOTE, CANDIDATES, GOLD = "vote_", "candidates", "gold"
 
@@ -57,9 +62,9 @@ def read_tool(
     -------
     table : pyarrow.Table
         What the task shows, without what belongs to single answers or suggestions. One column
-        ``vote_NAME`` per annotator, where all gave one label at most; else ``candidates``: all
-        labels given, or where some were rejected and none given, all others. ``gold`` where an
-        answer is marked as the truth.
+        ``vote_NAME`` per annotator, where all gave one label at most; else ``candidates``: the
+        labels as often as they were given, or where some were rejected and none given, all others.
+        ``gold`` where an answer is marked as the truth.
     labelling : Labelling
         Which columns say what.
     """
@@ -121,7 +126,7 @@ def _as_table(answers: list[_Answer], source: str) -> tuple[pa.Table, Labelling]
                 for who in people
             }
         else:
-            accepted = list(dict.fromkeys(label for answer in given for label in answer.labels))
+            accepted = [label for answer in given for label in answer.labels]  # again: another vote
             rejected = {label for answer in given for label in answer.rejected}
             open_ = [label for label in classes if label not in rejected] if rejected else []
             kept = [label for label in accepted if label not in rejected] or accepted
@@ -313,8 +318,7 @@ def _prodigy(records: list[dict[str, Any]], file: str, _: str | None) -> Iterato
         data = {
             key: value
             for key, value in record.items()
-            if key not in ("label", "options", "accept", "answer", "meta", "config", "tokens")
-            and not key.startswith("_")
+            if key not in OF_ANSWER and not key.startswith("_")
         }
         key = record.get("_input_hash", data)
         who = str(record.get("_annotator_id") or record.get("_session_id") or file)

@@ -35,7 +35,7 @@ def refusal(columns, classes=None, **labelling):
     "column",
     [
         ["cat|dog", "dog", None, "cat|cow|dog"],
-        [" dog |cat", "dog|", " ", "cow|cat||dog|cat"],
+        [" dog |cat", "dog|", " ", "cow|cat||dog"],
         [json.dumps(row) for row in SETS],
         [repr(row) for row in SETS],  # as pandas writes lists to CSV
         [
@@ -45,7 +45,7 @@ def refusal(columns, classes=None, **labelling):
             "('cat', 'cow', 'dog')".replace("(", "[").replace(")", "]"),
         ],
         SETS,
-        [["dog", "cat", "dog"], ["dog", None, ""], None, [" cat", "dog", "cow"]],
+        [["dog", "cat"], ["dog", None, ""], None, [" cat", "dog", "cow"]],
         pa.array(["cat|dog", "dog", None, "cat|cow|dog"]).dictionary_encode(),
         pa.array(SETS, pa.large_list(pa.dictionary(pa.int32(), pa.string()))),
     ],
@@ -482,3 +482,20 @@ def test_what_cannot_name_anything_is_refused(column):
     ):
         with pytest.raises(TableError, match=r"column 'c' holds .*, which cannot name rows"):
             read_labels(table, labelling)
+
+
+@pytest.mark.parametrize(
+    "cells", [["a|a|b", "b"], [["a", "b", "a"], ["b"]], ['["a", "a", "b"]', '["b"]']]
+)
+def test_a_label_named_twice_in_a_cell_has_two_votes(cells):
+    found = read_labels(pa.table({"labels": cells}), Labelling(labels="labels")).candidates
+    assert found.indices.tolist() == [0, 1, 1]
+    assert found.counts.tolist() == [2, 1, 1]
+
+
+def test_spellings_of_one_label_in_a_cell_are_one_vote():
+    table = pa.table({"labels": ["Cat|cat", "dog|dog|Cat"]})
+    labelling = Labelling(labels="labels", normalise=True)
+    found = read_labels(table, labelling).candidates
+    assert found.indices.tolist() == [0, 0, 1]
+    assert found.counts.tolist() == [1, 1, 2]

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import surelabel
 from surelabel.cli import app
+from surelabel.data.labelling import Labelling, read_labels
 from surelabel.data.table_files import read_table
 from surelabel.exceptions import ParameterError, TableError
 from surelabel.tables.annotation_tools import TOOLS
@@ -174,9 +175,23 @@ def test_several_labels_of_one_annotator_are_candidates(tmp_path):
     tasks = [studio_task(0, [(1, ["pos", "neg"]), (2, ["pos"])]), studio_task(1, [(1, ["pos"])])]
     path = written(tmp_path / "a.json", tasks)
     table = surelabel.convert(path, tool="label-studio")
-    assert table["candidates"].to_pylist() == [["pos", "neg"], ["pos"]]
+    assert table["candidates"].to_pylist() == [["pos", "neg", "pos"], ["pos"]]
+    found = read_labels(table, Labelling(labels="candidates")).candidates
+    assert found.classes.tolist() == ["neg", "pos"]
+    assert found.counts.tolist() == [1, 2, 1]
     table = surelabel.convert(path, "labels", tool="label-studio")
     assert table["candidates"].to_pylist() == ["neg|pos", "pos"]
+
+
+def test_votes_of_nobody_in_particular_are_counted(tmp_path):
+    """As Argilla writes them where users are not asked for."""
+    records = [
+        {"id": "1", "text": "a", "label.responses": ["x", "x", "y"], "label.suggestion": "y"},
+        {"id": "2", "text": "b", "label.responses": None, "label.suggestion.score": 0.9},
+    ]
+    table = surelabel.convert(written(tmp_path / "a.json", records), tool="argilla")
+    assert table.column_names == ["id", "text", "candidates"]
+    assert table["candidates"].to_pylist() == [["x", "x", "y"], None]
 
 
 def test_doccano_has_one_file_for_each_annotator(tmp_path):
@@ -207,7 +222,7 @@ def test_prodigy_accepts_rejects_and_ignores(tmp_path):
         return {"text": text, "label": label, "answer": answer, "_input_hash": hash(text)} | more
 
     lines = [
-        line("a", "SPORT", "accept"),
+        line("a", "SPORT", "accept", score=0.3, priority=0.3, spans=[]),
         line("b", "SPORT", "reject"),
         line("b", "NEWS", "ignore"),
         line("c", "NEWS", "accept"),
@@ -215,6 +230,7 @@ def test_prodigy_accepts_rejects_and_ignores(tmp_path):
     ]
     path = written(tmp_path / "a.jsonl", lines)
     table = surelabel.convert(path, tool="prodigy")
+    assert table.column_names == ["text", "candidates"]
     assert table["candidates"].to_pylist() == [["SPORT"], ["NEWS"], ["NEWS"], None]
     options = [{"id": "x", "text": "X"}, {"id": "y", "text": "Y"}]
     lines = [
