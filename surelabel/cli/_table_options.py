@@ -168,6 +168,14 @@ Output = Annotated[
 Method = Annotated[
     str, typer.Option(metavar="NAME", help="The method; surelabel compare shows which suits.")
 ]
+Estimator = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODULE:NAME",
+        help="With votes: the model of the features, such as "
+        "sklearn.ensemble:RandomForestClassifier.",
+    ),
+]
 Prefix = Annotated[
     str, typer.Option(metavar="TEXT", help="What the names of the new columns begin with.")
 ]

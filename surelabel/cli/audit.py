@@ -9,6 +9,7 @@ import typer
 from ..text import count, printable
 from ._table_options import (
     Escape,
+    Estimator,
     Method,
     Output,
     Prefix,
@@ -33,6 +34,7 @@ def audit(
         float, typer.Option(metavar="SHARE", help="As for surelabel clean.")
     ] = 0.02,
     method: Method = "PURE",
+    estimator: Estimator = None,
     prefix: Prefix = "",
     escape_formulas: Escape = False,
 ) -> None:
@@ -58,6 +60,7 @@ def audit(
     found = clean(
         rows,
         method=method,
+        estimator=estimator,
         max_error=max_error,
         prefix=prefix,
         verbose=True,

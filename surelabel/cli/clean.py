@@ -13,6 +13,7 @@ from ._screen import memory_fact, peak_memory, print_json, show
 from ._table_options import (
     Answers,
     Escape,
+    Estimator,
     Json,
     Method,
     Output,
@@ -80,6 +81,7 @@ def clean(
     ] = None,
     answers: Answers = None,
     method: Method = "PURE",
+    estimator: Estimator = None,
     prefix: Prefix = "",
     escape_formulas: Escape = False,
     json: Json = False,
@@ -122,6 +124,7 @@ def clean(
     found = clean(
         rows,
         method=method,
+        estimator=estimator,
         max_error=max_error,
         audit=audit,
         answers=answers,

@@ -11,6 +11,7 @@ import typer
 from ._screen import memory_fact, peak_memory, print_json, show
 from ._table_options import (
     Answers,
+    Estimator,
     Json,
     Method,
     TableFile,
@@ -36,6 +37,7 @@ def fit(
     options: TableOptions,
     answers: Answers = None,
     method: Method = "PURE",
+    estimator: Estimator = None,
     json: Json = False,
 ) -> None:
     """Learn a model from a table, and save it with all that it needs to label new tables.
@@ -55,7 +57,14 @@ def fit(
     seconds: dict[str, float] = {}
     with stage("read", seconds, verbose=True):
         rows = options.read(table)
-    found = fit(rows, method=method, answers=answers, verbose=True, **options.columns())
+    found = fit(
+        rows,
+        method=method,
+        answers=answers,
+        estimator=estimator,
+        verbose=True,
+        **options.columns(),
+    )
     save_model(found.model, output)
     found = replace(found, seconds=seconds | found.seconds)
     if json:

@@ -46,6 +46,8 @@ class Annotator:
         The label of a constant annotator; the two labels that are inverted.
     copies : tuple of str
         Annotators whose votes are probably copies of these, or these of theirs.
+    mirrors : tuple of str
+        Those who give another label for each label of these, and tell nothing new either.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Annotator:
     kind: str
     labels: tuple[Any, ...]
     copies: tuple[str, ...]
+    mirrors: tuple[str, ...] = ()
 
     @property
     def remark(self) -> str:
@@ -70,6 +73,7 @@ class Annotator:
         }
         parts = [about[self.kind].format(*self.labels)] if self.kind in about else []
         parts += [f"same votes as {', '.join(self.copies)}"] if self.copies else []
+        parts += [f"mirrors {', '.join(self.mirrors)}"] if self.mirrors else []
         return "; ".join(parts)
 
 
@@ -104,7 +108,8 @@ def describe_annotators(
         vote, n = votes[rows, a], len(rows)
         right = float(fit.posterior[rows, vote].sum())
         kind, labels = _kind(vote, fit.posterior[rows], fit.confusion[a])
-        others = [other for b, other in enumerate(names) if group[b] == group[a] and b != a]
+        others = [b for b in range(len(names)) if group[b] == group[a] and b != a]
+        mirrors = [b for b in others if _differ(votes[:, a], votes[:, b])]
         low, high = betaincinv(right + 0.5, n - right + 0.5, (0.05, 0.95))
         found.append(
             Annotator(
@@ -117,10 +122,17 @@ def describe_annotators(
                 weight=float(fit.weight[a]),
                 kind=kind,
                 labels=tuple(classes[list(labels)].tolist()),
-                copies=tuple(others),
+                copies=tuple(names[b] for b in others if b not in mirrors),
+                mirrors=tuple(names[b] for b in mirrors),
             )
         )
     return found
+
+
+def _differ(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two annotators gave different labels more often than not."""
+    both = (one >= 0) & (other >= 0)
+    return bool(both.any() and np.mean(one[both] == other[both]) < 0.5)
 
 
 def _kind(

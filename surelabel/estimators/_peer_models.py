@@ -1,4 +1,6 @@
-"""Models of the features for soft labels, whose outputs for a training row left that row out."""
+"""Models of the features for soft labels, whose outputs for a training row left that row out, and
+all rows that are equal to it: copies of a row would confirm its votes.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,6 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 from sklearn.base import clone
-from sklearn.model_selection import KFold
 from sklearn.utils.validation import has_fit_parameter
 
 from ..solvers.confidence import SortedSets
@@ -18,7 +19,7 @@ from ..solvers.crowds import fit_sharpness
 from ..solvers.dual import DualModel
 from ..solvers.features import Landmarks
 from ..solvers.kernels import distances, exponentiate, gamma_of, kernel_matrix
-from ..solvers.peers import without_row
+from ..solvers.peers import without_equal_rows
 from ..solvers.primal import PrimalModel
 from ..solvers.scalings import learn_scaling, rescale
 
@@ -89,12 +90,14 @@ class KernelRidge:
         else:
             self._map = Landmarks(self.points, partial(kernel_matrix, kernel, gamma=self.gamma))
             self._model = PrimalModel(self._map(X), beta, self._sets)
-        self._leverage = self._model.leverage()[:, None]
+        self._leverage = self._model.leverage()
+        self._numbers = numbers_of_equal(X)
 
     def __call__(self, posterior: np.ndarray) -> np.ndarray:
         """Outputs of the rows by the model that was fitted to the probabilities of the others."""
         P = posterior.astype(self.points.dtype)
-        return without_row(P, self._model.outputs(self._entries(P)), self._leverage)
+        Q = self._model.outputs(self._entries(P))
+        return without_equal_rows(P, Q, self._leverage, self._numbers)
 
     def coefficients(self, posterior: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients of the kernel values with ``points`` (points × l), and the intercept."""
@@ -191,8 +194,12 @@ class CrossFitted:
 
     def __init__(self, X: Any, estimator: Any, n_classes: int) -> None:
         self._X, self._estimator, self._n_classes = X, estimator, n_classes
-        folds = KFold(min(FOLDS, X.shape[0]), shuffle=True, random_state=0)
-        self._folds = list(folds.split(np.empty(X.shape[0])))
+        numbers = numbers_of_equal(X)
+        n_folds = min(FOLDS, int(numbers.max()) + 1)
+        fold = np.random.default_rng(0).permutation(int(numbers.max()) + 1)[numbers] % n_folds
+        self._folds = [
+            (np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(n_folds)
+        ]
         self.sharpness = 1.0
 
     def __call__(self, posterior: np.ndarray, evidence: np.ndarray) -> np.ndarray:
@@ -213,6 +220,11 @@ class CrossFitted:
         # What is hardly possible only costs time.
         which, labels = np.nonzero(posterior[rows] >= min(0.02, 0.5 / self._n_classes))
         return model.fit(self._X[rows[which]], labels, sample_weight=posterior[rows[which], labels])
+
+
+def numbers_of_equal(X: np.ndarray) -> np.ndarray:
+    """Equal numbers, from 0 on, for equal rows."""
+    return np.unique(X + 0, axis=0, return_inverse=True)[1].ravel()  # -0.0 + 0 is 0.0
 
 
 def class_outputs(model: Any, X: Any, n_classes: int) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -13,11 +14,12 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
 from ..data.candidates import CandidateSets, as_candidates
-from ..exceptions import CandidateError, InputError
+from ..exceptions import CandidateError, InputError, first_few
 from ..solvers.crowds import WARM, CrowdFit, Tally, alternate_crowd, more_often_wrong
 from ..solvers.kernels import kernel_matrix
 from ..solvers.scalings import rescale
 from ..solvers.threads import blas_threads
+from ..text import did_you_mean
 from ._annotators import Annotator, describe_annotators
 from ._base import PartialLabelClassifier, check_inner
 from ._peer_models import CrossFitted, KernelBank, KernelPeers, class_outputs
@@ -112,7 +114,9 @@ class CrowdClassifier(PartialLabelClassifier):
         self.tol = tol
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, known: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, known: Any = None, confusions: Mapping[str, Any] | None = None
+    ) -> Self:
         """Learn from instances and the votes for their labels.
 
         Parameters
@@ -124,6 +128,10 @@ class CrowdClassifier(PartialLabelClassifier):
             annotator.
         known : array-like of shape (m,), default=None
             The true label where it is known, a missing value (None, NaN, "") elsewhere.
+        confusions : mapping of str to array-like of shape (l, l), default=None
+            What is known of annotators from elsewhere, by their names: how many votes they gave for
+            each label (columns) where each label was the truth (rows), in the order of the classes.
+            Probabilities times n count as n votes for each truth.
 
         Returns
         -------
@@ -145,8 +153,9 @@ class CrowdClassifier(PartialLabelClassifier):
             )
         self.classes_ = candidates.classes
         truth = _known_classes(known, candidates)
+        before = _known_confusions(confusions, names, l)
         with blas_threads(len(candidates), enough=1500):
-            peers, fit = self._alternate(X, votes, truth, l)
+            peers, fit = self._alternate(X, votes, truth, before)
         self.loo_proba_ = np.exp(fit.log_prior)
         self.n_iter_, self.converged_ = fit.n_iter, fit.converged
         self.annotators_ = describe_annotators(votes, names, self.classes_, fit)
@@ -156,39 +165,42 @@ class CrowdClassifier(PartialLabelClassifier):
         return self
 
     def _alternate(
-        self, X: Any, votes: np.ndarray, truth: np.ndarray, l: int
+        self, X: Any, votes: np.ndarray, truth: np.ndarray, before: np.ndarray
     ) -> tuple[KernelPeers | CrossFitted | None, CrowdFit]:
         """The model of the features (None without features), and what was found."""
+        l = before.shape[-1]
+        given: dict[str, Any] = {"known": truth, "before": before}
         stop: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
         if X is None:
             peers: Any = None
-            fit = alternate_crowd(votes, l, known=truth, **stop)
+            fit = alternate_crowd(votes, l, **given, **stop)
         else:
-            said = alternate_crowd(votes, l, known=truth, max_iter=WARM)
+            said = alternate_crowd(votes, l, **given, max_iter=WARM)
             if self.estimator is None:
-                peers, start = self._kernel_peers(X, votes, truth, said)
+                peers, start = self._kernel_peers(X, votes, said, given)
             else:
                 peers, start = CrossFitted(X, self.estimator, l), said.posterior
-            fit = alternate_crowd(votes, l, peers, start=start, known=truth, **stop)
-        if more_often_wrong(fit) and not np.any(truth >= 0):
+            fit = alternate_crowd(votes, l, peers, start=start, **given, **stop)
+        if more_often_wrong(fit) and not np.any(truth >= 0) and not before.any():
             turned = fit.posterior[:, ::-1]
-            fit = alternate_crowd(votes, l, peers, start=turned, known=truth, **stop)
+            fit = alternate_crowd(votes, l, peers, start=turned, **stop)
         return peers, fit
 
     def _kernel_peers(
-        self, X: np.ndarray, votes: np.ndarray, truth: np.ndarray, said: CrowdFit
+        self, X: np.ndarray, votes: np.ndarray, said: CrowdFit, given: dict[str, Any]
     ) -> tuple[KernelPeers, np.ndarray]:
         """The models with their β, and the probabilities of all rows to start from."""
         m, l = said.posterior.shape
         rng = np.random.default_rng(self.random_state)
         drawn = np.sort(rng.permutation(m)[:SAMPLE])
-        sample, ballots, known = X[drawn], votes[drawn], truth[drawn]
+        sample, ballots = X[drawn], votes[drawn]
+        given = given | {"known": given["known"][drawn]}
         posterior, evidence = said.posterior[drawn], said.evidence[drawn]
         bank = KernelBank(sample, l)
         for _ in range(2):
             kernels = bank.choose(posterior, evidence)
             peers = KernelPeers(sample, kernels, l)
-            fit = alternate_crowd(ballots, l, peers, start=posterior, known=known, max_iter=3)
+            fit = alternate_crowd(ballots, l, peers, start=posterior, **given, max_iter=3)
             posterior, evidence = fit.posterior, fit.evidence
         kernels = bank.choose(posterior, evidence)
         if m <= EXACT_ROWS:
@@ -272,6 +284,28 @@ def _votes_of(candidates: CandidateSets) -> tuple[np.ndarray, tuple[str, ...]]:
         "CrowdClassifier learns from votes whose annotators are known, and these are candidate "
         "sets: use CandidateSets.from_votes, or PUREClassifier for sets"
     )
+
+
+def _known_confusions(given: Mapping[str, Any] | None, names: Sequence[str], l: int) -> np.ndarray:
+    """Votes by truth that are known of each annotator, 0 where nothing is."""
+    counts = np.zeros((len(names), l, l))
+    for name, matrix in (given or {}).items():
+        if name not in names:
+            raise InputError(
+                f"confusions: there is no annotator {name!r}; {did_you_mean(name, list(names))}the "
+                f"annotators are {first_few(map(repr, names))}"
+            )
+        try:
+            known = np.asarray(matrix, float)
+        except (TypeError, ValueError):
+            known = np.empty(0)
+        if known.shape != (l, l) or not np.all(np.isfinite(known) & (known >= 0)):
+            raise InputError(
+                f"confusions: the matrix of {name!r} must have {l} rows (truths) and {l} columns "
+                "(votes) of finite numbers, none below 0"
+            )
+        counts[list(names).index(name)] = known
+    return counts
 
 
 def _known_classes(known: Any, candidates: CandidateSets) -> np.ndarray:

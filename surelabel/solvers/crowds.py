@@ -19,7 +19,8 @@ it is drawn, the evidence of the counts decides (Dirichlet-multinomial).
 would on ``e``, their dependence is ``ρ = (o - e) / (1 - e)``: 1 for a copy. Votes weigh
 ``w_a = 1 / (1 + Σ_b ρ_ab)``, so that ``k`` copies count as one. At the start, when the truth is not
 known, agreement far beyond chance counts as dependence (Cohen's kappa): so copies cannot outvote
-the others, and who is simply good is found to be so afterwards.
+the others, and who is simply good is found to be so afterwards. Who gives another label for each of
+somebody's labels is a copy as well (:mod:`surelabel.solvers.copies`).
 
 *Features.* ``f_i`` may come from a classifier that did not learn from row ``i``. It also shows
 whether mistakes are shared: if annotators disagree more where the features are in doubt, some rows
@@ -31,19 +32,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 from scipy.special import gammaln, softmax
 
+from .copies import COMMON_ROWS, Mirror, chance_dependence, dependence, find_mirrors
+
 #: Votes that all annotators together count for in what one of them knows.
 POOLING = 4.0
 #: Votes that the simple matrix may count for in each row of an annotator's matrix.
 STRENGTHS = (2.0, 5.0, 10.0, 20.0, 50.0, 200.0)
-#: Common rows from which on two annotators are compared.
-COMMON_ROWS = 10
-#: Agreement beyond chance that looks like copying before anything is known of the truth.
-LIKE_COPIES = 0.7
 #: Annotators who are compared with each other; the pairs of more would take too long.
 COMPARED = 1000
 #: Iterations after which the weights of the votes stay as they are.
@@ -116,6 +116,7 @@ class Tally:
     """
 
     def __init__(self, votes: np.ndarray, n_classes: int) -> None:
+        self.votes = votes
         self.n_rows, self.n_annotators = votes.shape
         self.n_classes = n_classes
         rows, who = np.nonzero(votes >= 0)
@@ -176,6 +177,11 @@ class Tally:
         rows = np.flatnonzero(total > 1)
         same = np.sum(by_class * (by_class - 1), axis=1)[rows]
         return rows, 1 - same / (total * (total - 1))[rows]
+
+    @cached_property
+    def mirrors(self) -> list[Mirror]:
+        """Pairs of annotators of whom one gives another label for each label of the other."""
+        return find_mirrors(self.votes, self.n_classes)
 
     def frequencies(self) -> np.ndarray:
         """Share of each class among the votes of each annotator."""
@@ -288,54 +294,6 @@ def _simple_matrices(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.maximum(simple, SMALLEST), knows
 
 
-def chance_dependence(tally: Tally) -> np.ndarray:
-    """Agreement of two annotators beyond chance (Cohen's kappa) where it looks like copying; else
-    0.
-    """
-    frequency = tally.frequencies()
-    found = _dependence(tally, frequency @ frequency.T)
-    return np.where(found > LIKE_COPIES, found, 0)
-
-
-def dependence(tally: Tally, posterior: np.ndarray, confusion: np.ndarray) -> np.ndarray:
-    """``ρ`` of two annotators, less two standard errors: agreement beyond that of independent
-    votes.
-
-    Parameters
-    ----------
-    tally : Tally
-        The votes.
-    posterior : ndarray of shape (m, l)
-        Probabilities of the classes.
-    confusion : ndarray of shape (annotators, l, l)
-        The confusion matrices.
-
-    Returns
-    -------
-    ndarray of shape (annotators, annotators)
-        0 on the diagonal, and where fewer than 10 rows are common.
-    """
-    expected = np.zeros((tally.n_annotators, tally.n_annotators))
-    for truth in range(tally.n_classes):
-        expected += tally.common(posterior[:, truth]) * (
-            confusion[:, truth] @ confusion[:, truth].T
-        )
-    return _dependence(tally, expected / np.maximum(tally.common(), 1))
-
-
-def _dependence(tally: Tally, expected: np.ndarray) -> np.ndarray:
-    """``(o - e - 2 s) / (1 - e)`` of every pair."""
-    common = tally.common()
-    observed = tally.same() / np.maximum(common, 1)
-    likely = (observed * common + 1) / (common + 2)
-    error = np.sqrt(likely * (1 - likely) / np.maximum(common, 1))
-    rest = np.maximum(1 - expected, SMALLEST)
-    found = np.clip((observed - expected - 2 * error) / rest, 0, 1)
-    found[common < COMMON_ROWS] = 0
-    np.fill_diagonal(found, 0)
-    return found
-
-
 def beyond_chance(vote: np.ndarray, posterior: np.ndarray) -> tuple[float, float]:
     """Cohen's kappa of one annotator's votes and the truth, and its standard error.
 
@@ -398,6 +356,7 @@ def alternate_crowd(
     *,
     start: np.ndarray | None = None,
     known: np.ndarray | None = None,
+    before: np.ndarray | float = 0.0,
     max_iter: int = 30,
     tol: float = 2e-3,
 ) -> CrowdFit:
@@ -416,6 +375,9 @@ def alternate_crowd(
         Probabilities to start from; by default the shares of the votes, copies counted as one.
     known : ndarray of shape (m,), default=None
         Position of the true class where it is known, else -1.
+    before : ndarray of shape (annotators, l, l), default=0
+        Votes (last axis) by truth that are known of the annotators from elsewhere: they are counted
+        as well.
     max_iter : int, default=30
         Number of iterations at most.
     tol : float, default=2e-3
@@ -440,7 +402,7 @@ def alternate_crowd(
     most = ALONE if class_model is not None and tally.n_annotators == 1 else 1.0
     shared = False
     for number in range(1, max_iter + 1):
-        confusion, knows = confusion_matrices(counts)
+        confusion, knows = confusion_matrices(counts + before)
         if compared and warm < number <= warm + SETTLED:
             related = dependence(tally, posterior, confusion)
         weight = 1 / (1 + related.sum(axis=1))
@@ -452,7 +414,7 @@ def alternate_crowd(
         else:
             log_prior = class_model(posterior, evidence)
             shared = shared or (number <= SETTLED and mistakes_are_shared(tally, log_prior))
-        before, posterior = posterior, _with_known(softmax(log_prior + evidence, axis=1), known)
+        last, posterior = posterior, _with_known(softmax(log_prior + evidence, axis=1), known)
         # At first nobody is judged by what they said themselves, or the votes of one annotator
         # would stay right in their own eyes.
         by_others = class_model is not None and number <= BY_OTHERS
@@ -461,7 +423,7 @@ def alternate_crowd(
             if by_others
             else tally.counts(posterior)
         )
-        change = np.linalg.norm(posterior - before) / np.sqrt(len(posterior))
+        change = np.linalg.norm(posterior - last) / np.sqrt(len(posterior))
         converged = bool(change <= tol and number > warm and not by_others)
         if converged:
             break

@@ -92,7 +92,7 @@ class Audit:
             f"{percent(self.still_wrong)} are wrong ({_short(1 - RISK)} sure)"
         ]
         if self.level is not None:
-            parts.append(f"{self.level:.0%} certified")
+            parts.append(f"{_short(self.level)} certified")
         parts += [
             f"{_short(level)} is out of reach for these rows"
             if more is None

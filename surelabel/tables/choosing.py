@@ -15,7 +15,7 @@ from ..data.candidates import CandidateSets
 from ..data.labelling import Labels
 from ..estimators import CrowdClassifier, Method, SUREClassifier
 from ..evaluation.metrics import expected_calibration_error
-from ..exceptions import InputError, ParameterError
+from ..exceptions import InputError, ParameterError, shown
 from ..progress import stage, track
 from .annotators import AnnotatorAgreement, annotator_agreement
 from .comparison import (
@@ -31,6 +31,7 @@ from .comparison import (
     with_gold,
 )
 from .duplicates import conflicts, equal_rows
+from .embedding import imported
 from .judging import Judgement, judge, judge_votes
 
 CERTIFIED, PROBABLE, LOOK = "certified", "probable", "look"
@@ -147,6 +148,7 @@ def choose_labels(
     random_state: int = 0,
     verbose: bool = False,
     groups: np.ndarray | None = None,
+    estimator: Any = None,
 ) -> ChosenLabels:
     """Choose a label for every row, and say how sure it is.
 
@@ -171,6 +173,8 @@ def choose_labels(
         Show a progress bar.
     groups : ndarray of shape (m,), default=None
         Equal numbers for instances that are equal; by default those of equal rows of X.
+    estimator : classifier or "module:name", default=None
+        The model of the features, where the labels are votes; see :func:`fit_crowd`.
 
     Returns
     -------
@@ -182,10 +186,10 @@ def choose_labels(
     if groups is None:
         groups = equal_rows(X) if X.shape[1] else np.arange(len(X))
     remarks: dict[str, str] = {}
-    if labels.votes is not None and has_closed_form(spec):
+    if by_crowd(spec, labels, estimator):
         method = CROWD
         with stage("fit", seconds, verbose=verbose):
-            left_out, found = _by_crowd(X, labels, known, rng, random_state)
+            left_out, found = _by_crowd(X, labels, known, rng, random_state, estimator)
         remarks = {person.name: person.remark for person in left_out.model.annotators_}
     else:
         judged = _by_closed_form if has_closed_form(spec) else _by_folds
@@ -275,11 +279,36 @@ class _LeftOut:
     even: np.ndarray | None
 
 
-def fit_crowd(X: np.ndarray, labels: Labels, random_state: int) -> CrowdClassifier:
-    """Learn from votes and features together, or from votes alone where there are no features."""
+def by_crowd(method: Method, labels: Labels, estimator: Any) -> bool:
+    """Whether votes and features are learned from together."""
+    together = labels.votes is not None and has_closed_form(method)
+    if estimator is not None and not together:
+        raise ParameterError(
+            "an estimator is the model of the features beside votes (votes, noisy): leave it out, "
+            "and choose a method for candidate sets"
+        )
+    return together
+
+
+def fit_crowd(
+    X: np.ndarray, labels: Labels, random_state: int, estimator: Any = None
+) -> CrowdClassifier:
+    """Learn from votes and features together, or from votes alone where there are no features.
+
+    ``estimator`` is the model of the features, a classifier with ``predict_proba`` or its
+    ``"module:name"``. It gets the seed, if it takes one and has none.
+    """
+    if estimator is not None:
+        estimator = imported("estimator", estimator)
+        if not hasattr(estimator, "predict_proba") or not hasattr(estimator, "get_params"):
+            raise ParameterError(
+                f"estimator {shown(estimator)} is no scikit-learn classifier with predict_proba"
+            )
+        if estimator.get_params().get("random_state", 0) is None:
+            estimator = clone(estimator).set_params(random_state=random_state)
     classes = labels.candidates.classes.tolist()
     gold = [None if code < 0 else classes[code] for code in labels.gold.tolist()]
-    model = CrowdClassifier(random_state=random_state)
+    model = CrowdClassifier(estimator, random_state=random_state)
     given = labels.candidates
     ballots = CandidateSets(
         given.indptr,
@@ -298,9 +327,10 @@ def _by_crowd(
     known: CandidateSets,
     rng: np.random.Generator,
     random_state: int,
+    estimator: Any,
 ) -> tuple[_LeftOut, Judgement]:
     """By votes, and features where there are any."""
-    model = fit_crowd(X, labels, random_state)
+    model = fit_crowd(X, labels, random_state, estimator)
     # The known truth of a row is not to decide what is said of it.
     confusion = np.stack([person.confusion for person in model.annotators_])
     weight = np.array([person.weight for person in model.annotators_])
@@ -409,8 +439,8 @@ def _left_out(
 def _chosen(
     found: Judgement, labels: Labels, *, remarks: dict[str, str], max_error: float, **rest: Any
 ) -> ChosenLabels:
-    """Put the judgement beside what is known: gold rows are certain, and of the others those above
-    the threshold.
+    """Put the judgement beside what is known: gold rows are certified, and of the others
+    those above the threshold are probable.
     """
     gold = labels.gold >= 0
     label = np.where(gold, labels.gold, found.label)

@@ -241,6 +241,7 @@ def clean(
     max_error: float = 0.02,
     audit: Any = None,
     answers: Any = None,
+    estimator: Any = None,
     prefix: str = "",
     random_state: int = 0,
     verbose: bool = False,
@@ -269,6 +270,10 @@ def clean(
     answers : path-like, default=None
         A file of answers that ``surelabel review`` wrote: they are known to be true, and its checks
         say how many of the labels kept can be wrong.
+    estimator : classifier or "module:name", default=None
+        With votes (or ``noisy``), the model of the features: any scikit-learn classifier with
+        ``predict_proba``, such as a random forest. It judges the rows of folds that it did not
+        learn from.
     prefix : str, default=""
         What the names of the new columns begin with.
     random_state : int, default=0
@@ -314,6 +319,7 @@ def clean(
             random_state=random_state,
             verbose=verbose,
             groups=read.equal_texts(),
+            estimator=estimator,
         )
     audited = None
     if audit is not None:

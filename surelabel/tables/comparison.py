@@ -382,7 +382,9 @@ def covered_share(proba: np.ndarray, known: CandidateSets) -> float:
 
 
 def chosen_kernels(model: Any) -> dict[str, Any]:
-    """What a model with a choice of its own has chosen."""
+    """What a model with a choice of its own has chosen, or the estimator that it was given."""
+    if getattr(model, "estimator", None) is not None:
+        return {"estimator": type(model.estimator).__name__}
     return {
         "kernels": [
             f"{part['scaling']} {part['kernel']} β={part['beta']:g}" for part in model.kernels_

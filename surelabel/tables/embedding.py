@@ -78,24 +78,34 @@ def _pairs(given: Any) -> dict[str, Any]:
 def _found(function: Any) -> Callable[[list[str]], Any]:
     """What makes vectors of texts."""
     name = function if isinstance(function, str) else shown(function)
-    if isinstance(function, str):
-        module, sign, attribute = function.partition(":")
-        if not sign:
-            raise ParameterError(f"embed is module:name, not {function!r}")
-        if "" not in sys.path:
-            sys.path.insert(0, "")  # a module beside the table, as python -m would find it
-        try:
-            function = import_module(module)
-            for part in attribute.split("."):
-                function = getattr(function, part)
-        except (ImportError, AttributeError) as error:
-            raise ParameterError(f"embed {name!r} cannot be found ({error})") from None
-    if isinstance(function, type):
-        function = function()
+    function = imported("embed", function)
     found = getattr(function, "transform", function)
     if not callable(found):
         raise ParameterError(f"embed {name!r} is neither a function nor a transformer")
     return found  # type: ignore[no-any-return]
+
+
+def imported(what: str, thing: Any) -> Any:
+    """A Python object, by its ``"module:name"`` or as it is; one of a class, if that is named."""
+    if isinstance(thing, str):
+        name = thing
+        module, sign, attribute = name.partition(":")
+        if not sign:
+            raise ParameterError(f"{what} is module:name, not {name!r}")
+        if "" not in sys.path:
+            sys.path.insert(0, "")  # a module beside the table, as python -m would find it
+        try:
+            thing = import_module(module)
+            for part in attribute.split("."):
+                thing = getattr(thing, part)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise ParameterError(f"{what} {name!r} cannot be found ({error})") from None
+    if isinstance(thing, type):
+        try:
+            return thing()
+        except TypeError as error:
+            raise ParameterError(f"{what} {thing.__name__} cannot be made ({error})") from None
+    return thing
 
 
 def _vectors(function: Callable[[list[str]], Any], cells: list[str], where: str) -> np.ndarray:

@@ -16,7 +16,7 @@ from ..exceptions import CandidateError, ModelFileError, SurelabelError
 from ..progress import stage
 from ..text import count, percent
 from .answers import labels_with, use_answers
-from .choosing import CROWD, fit_crowd
+from .choosing import CROWD, by_crowd, fit_crowd
 from .comparison import (
     chosen_kernels,
     compare_methods,
@@ -105,6 +105,7 @@ def fit(
     *,
     method: str = "PURE",
     answers: Any = None,
+    estimator: Any = None,
     random_state: int = 0,
     verbose: bool = False,
     **columns: Unpack[Columns],
@@ -119,6 +120,8 @@ def fit(
         A name in :func:`surelabel.all_methods`.
     answers : path-like, default=None
         A file of answers that ``surelabel review`` wrote: they are known to be true.
+    estimator : classifier or "module:name", default=None
+        With votes, the model of the features: any scikit-learn classifier with ``predict_proba``.
     random_state : int, default=0
         Seed.
     verbose : bool, default=False
@@ -154,9 +157,9 @@ def fit(
         with stage("encode", seconds, verbose=verbose):
             encoder, X = read.encoded()
         known = with_gold(labels)
-        if has_closed_form(spec) and labels.votes is not None:
+        if by_crowd(spec, labels, estimator):
             with stage("fit", seconds, verbose=verbose):
-                classifier = fit_crowd(X, labels, random_state)
+                classifier = fit_crowd(X, labels, random_state, estimator)
             method, chosen = CROWD, chosen_kernels(classifier)
             score = covered_share(classifier.loo_proba_, known)
         elif has_closed_form(spec):

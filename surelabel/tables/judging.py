@@ -24,7 +24,7 @@ from scipy.special import expit, log_softmax, logsumexp, softmax
 from sklearn.model_selection import KFold
 
 from ..data.candidates import CandidateSets
-from ..solvers.crowds import Tally, alternate_crowd, fit_sharpness
+from ..solvers.crowds import TELLS, Tally, alternate_crowd, beyond_chance, fit_sharpness
 from ..solvers.scale import row_softmax
 from ..solvers.segments import row_argmax, row_sum
 from .calibration import FLOOR, MAX_ROWS, fit_calibration, fit_gold, separable, without_truth
@@ -189,9 +189,11 @@ def judge_votes(
     others = posterior.copy()
     others[rows, label] = -1
     second = others.argmax(axis=1)
-    confidence, gold_confidence, gold_right = _corrected(
-        careful[rows, label], label, labels.gold, rng
-    )
+    sure = careful[rows, label]
+    if not _telling(labels.votes, posterior):
+        # Nobody's votes tell anything, so only those for the label speak for it.
+        sure = np.minimum(sure, votes.shares(np.ones_like(weight))[rows, label])
+    confidence, gold_confidence, gold_right = _corrected(sure, label, labels.gold, rng)
     return Judgement(
         label=label,
         second=second,
@@ -203,6 +205,15 @@ def judge_votes(
         proba=proba.astype(np.float32),
         gold_confidence=gold_confidence,
         gold_right=gold_right,
+    )
+
+
+def _telling(votes: np.ndarray, posterior: np.ndarray) -> bool:
+    """Whether the votes of any annotator agree with the result beyond chance."""
+    return any(
+        beyond_chance(vote[vote >= 0], posterior[vote >= 0])[0] >= TELLS
+        for vote in votes.T
+        if np.any(vote >= 0)
     )
 
 

@@ -17,7 +17,7 @@ from .cleaning import Cleaned
 from .images import Images
 
 NEIGHBOURS = 3
-"""Certain rows shown beside each row."""
+"""Rows to be kept that are shown beside each row."""
 CANDIDATES = 6
 """Candidates of a row that are named."""
 COLUMNS = 8

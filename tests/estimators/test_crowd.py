@@ -1,6 +1,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_digits, load_iris, make_blobs
 from sklearn.ensemble import RandomForestClassifier
@@ -213,3 +214,46 @@ def test_sets_without_annotators_are_refused():
         CrowdClassifier().fit(np.eye(2), CandidateSets.from_votes([["a"], ["a"]]))
     with pytest.raises(CandidateError, match="X has 3 rows but y has 2"):
         CrowdClassifier().fit(np.eye(3), CandidateSets.from_votes([["a"], ["b"]]))
+
+
+def test_rows_given_several_times_do_not_confirm_themselves():
+    X, y = load_iris(return_X_y=True)
+    rng = np.random.default_rng(5)
+    votes = np.column_stack(
+        [np.where(rng.random(150) < a, y, rng.integers(0, 3, 150)) for a in (0.7, 0.6, 0.5)]
+    )
+    once = CrowdClassifier().fit(X, CandidateSets.from_votes(votes))
+    thrice = CrowdClassifier().fit(
+        np.repeat(X, 3, axis=0), CandidateSets.from_votes(np.repeat(votes, 3, axis=0))
+    )
+    assert np.mean(once.transduction_ == y) > 0.93
+    assert np.mean(thrice.transduction_[::3] == y) > 0.93
+
+
+def test_a_mirror_of_somebody_counts_as_a_copy():
+    X, y = load_iris(return_X_y=True)
+    rng = np.random.default_rng(1)
+    *good, bad = (np.where(rng.random(150) < a, y, (y + 1) % 3) for a in (0.8, 0.75, 0.6))
+    frame = pd.DataFrame(np.column_stack([*good, bad, (bad + 1) % 3]), columns=list("abcd"))
+    model = CrowdClassifier().fit(X, CandidateSets.from_votes(frame))
+    *_, c, d = model.annotators_
+    assert c.mirrors == ("d",)
+    assert "mirrors c" in d.remark
+    assert c.weight == pytest.approx(0.5, abs=0.1)
+    assert not model.annotators_[0].mirrors
+
+
+def test_what_is_known_of_annotators_counts():
+    """Two annotators who always disagree: nobody could tell who is right, but for what is known."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 60)
+    sets = CandidateSets.from_votes(pd.DataFrame({"good": y, "bad": 1 - y}))
+    known = {"good": [[30, 1], [1, 30]], "bad": [[1, 30], [30, 1]]}
+    model = CrowdClassifier().fit(None, sets, confusions=known)
+    assert np.array_equal(model.transduction_, y)
+    turned = {"good": known["bad"], "bad": known["good"]}
+    assert np.array_equal(CrowdClassifier().fit(None, sets, confusions=turned).transduction_, 1 - y)
+    with pytest.raises(InputError, match="no annotator 'goood'; did you mean 'good'"):
+        CrowdClassifier().fit(None, sets, confusions={"goood": np.eye(2)})
+    with pytest.raises(InputError, match="2 rows"):
+        CrowdClassifier().fit(None, sets, confusions={"good": np.eye(3)})

@@ -28,8 +28,10 @@ def literal_dawid_skene(votes, n_classes, n_iter):
     return P, C
 
 
-def literal_dependence(votes, P, C):
-    """(o - e - 2 s) / (1 - e) of every pair with ten common rows, within 0 and 1."""
+def literal_dependence(votes, P, C, mirrors):
+    """(o - e - 2 s) / (1 - e) of every pair with ten common rows, within 0 and 1; of a pair in
+    ``mirrors``, agreement is that of the second with the labels assigned to those of the first.
+    """
     annotators = votes.shape[1]
     found = np.zeros((annotators, annotators))
     for a in range(annotators):
@@ -38,8 +40,10 @@ def literal_dependence(votes, P, C):
             if a == b or len(common) < 10:
                 continue
             n = len(common)
-            same = sum(votes[i, a] == votes[i, b] for i in common)
-            expected = np.mean([P[i] @ (C[a] * C[b]).sum(axis=1) for i in common])
+            labels = mirrors.get((min(a, b), max(a, b)), np.arange(C.shape[1]))
+            one, two = (a, b) if a < b else (b, a)
+            same = sum(labels[votes[i, one]] == votes[i, two] for i in common)
+            expected = np.mean([P[i] @ (C[one] * C[two][:, labels]).sum(axis=1) for i in common])
             likely = (same + 1) / (n + 2)
             error = np.sqrt(likely * (1 - likely) / n)
             beyond = (same / n - expected - 2 * error) / max(1 - expected, 1e-6)

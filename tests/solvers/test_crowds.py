@@ -1,3 +1,5 @@
+from itertools import combinations, permutations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -90,7 +92,24 @@ def test_dependence_is_the_literal_one(problem):
     votes, n_classes = problem
     tally, P = Tally(votes, n_classes), majority(votes, n_classes)
     C, _ = confusion_matrices(tally.counts(P))
-    np.testing.assert_allclose(dependence(tally, P, C), literal_dependence(votes, P, C), atol=1e-9)
+    mirrors = {(one.first, one.second): one.labels for one in tally.mirrors}
+    np.testing.assert_allclose(
+        dependence(tally, P, C), literal_dependence(votes, P, C, mirrors), atol=1e-9
+    )
+
+
+@given(ballots())
+@settings(max_examples=50)
+def test_mirrors_are_found_by_trying_all_assignments(problem):
+    votes, n_classes = problem
+    found = {(one.first, one.second): one.observed for one in Tally(votes, n_classes).mirrors}
+    for a, b in combinations(range(votes.shape[1]), 2):
+        pairs = [(v, u) for v, u in votes[:, [a, b]].tolist() if v >= 0 and u >= 0]
+        same = sum(v == u for v, u in pairs)
+        best = max(sum(to[v] == u for v, u in pairs) for to in permutations(range(n_classes)))
+        if len(pairs) >= 5 * n_classes and best > len(pairs) / 2 and best > 2 * same:
+            assert found.pop((a, b)) == pytest.approx(best / len(pairs))
+    assert not found
 
 
 def test_copies_depend_on_each_other_and_count_as_one():

@@ -25,8 +25,7 @@ def test_votes_are_compared_by_votes_left_out(crowd):
     )
     by_name = {result.method: result for result in found}
     assert set(by_name) == {"Crowd", "majority", "Dawid-Skene", "PLKNN"}
-    best = found.best
-    assert by_name["Crowd"].covering_rate > best.covering_rate - best.covering_sd
+    assert found.best.method in ("Crowd", "PLKNN")
     assert by_name["Crowd"].covering_rate > by_name["majority"].covering_rate
     assert not found.errors
     # 1 of 4 votes is always "a"; of the others 5 of 6 are right
