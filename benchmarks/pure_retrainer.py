@@ -1,7 +1,8 @@
 """Cross-fitted retraining of trees beside PURE on the real sets: ``docs/pure/retrainer.jsonl``.
 
-``python benchmarks/pure_retrainer.py [folds]`` goes on where it was stopped. Folds are those of the
-study "pure"; six iterations at most; SURELABEL_DATA says where the data sets are.
+``python benchmarks/pure_retrainer.py [folds] [sets]`` goes on where it was stopped. Folds are those
+of the study "pure"; six iterations at most; "true labels" is the same model told the truth, which
+bounds what retraining can reach. SURELABEL_DATA says where the data sets are.
 """
 
 import json
@@ -11,6 +12,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 
 from surelabel import SURERetrainer
@@ -31,16 +33,16 @@ def records():
     return [json.loads(line) for line in OUTPUT.read_text().splitlines()] if OUTPUT.exists() else []
 
 
-def main(n_folds):
+def main(n_folds, datasets):
     warnings.simplefilter("ignore")
     study = paper_study("pure")
     for model, trial in (
         (model, trial)
         for model in MODELS
-        for trial in trials_of(study, datasets=["lost", "msrcv2", "fg-net"], methods=["PURE"])
+        for trial in trials_of(study, datasets=datasets, methods=["PURE"])
         if trial.fold < n_folds
     ):
-        for cross_fit in (None, 5):
+        for cross_fit in ("true labels", None, 5):
             key = {
                 "model": model,
                 "dataset": trial.dataset,
@@ -53,11 +55,15 @@ def main(n_folds):
             fold = make_folds(
                 len(data.X), n_folds=study.folds, inner_folds=5, seed=trial.seed("folds")
             )[trial.fold]
+            y = np.asarray(data.y)
+            X, known, truth = data.X[fold.train], data.candidates[fold.train], y[fold.test]
             started = time.process_time()
-            fitted = SURERetrainer(MODELS[model], cross_fit=cross_fit, max_iter=6).fit(
-                data.X[fold.train], data.candidates[fold.train]
-            )
-            predicted, truth = fitted.predict(data.X[fold.test]), np.asarray(data.y)[fold.test]
+            if cross_fit == "true labels":
+                fitted = clone(MODELS[model]).fit(X, y[fold.train])
+            else:
+                fitted = SURERetrainer(MODELS[model], cross_fit=cross_fit, max_iter=6)
+                fitted.fit(X, known)
+            predicted = fitted.predict(data.X[fold.test])
             record = key | {
                 "accuracy": round(float(np.mean(predicted == truth)), 4),
                 "seconds": round(time.process_time() - started, 1),
@@ -71,4 +77,7 @@ def main(n_folds):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1)
+    main(
+        int(sys.argv[1]) if len(sys.argv) > 1 else 1,
+        sys.argv[2:] or ["lost", "msrcv2", "fg-net"],
+    )

@@ -1,5 +1,7 @@
 """Outputs that leave the row out, against models fitted again without it."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,7 +10,9 @@ from scipy import sparse
 
 from surelabel.solvers.confidence import SortedSets
 from surelabel.solvers.dual import DualModel
+from surelabel.solvers.features import Landmarks, fourier_features
 from surelabel.solvers.kernels import kernel_matrix
+from surelabel.solvers.lowrank import LowRankModel, Targets, block_moments
 from surelabel.solvers.peers import alternate_peers, without_row
 from surelabel.solvers.primal import PrimalModel
 from surelabel.solvers.segments import row_normalise
@@ -111,6 +115,28 @@ def test_linear_model(problem):
     reference = refitted_without(X @ X.T, P, beta, w)
     assert_near(left_out(PrimalModel, X, Y, weight, beta, P), reference, 1e-8)
     assert_near(left_out(PrimalModel, sparse.csr_array(X), Y, weight, beta, P), reference, 1e-8)
+
+
+@given(problems(), st.booleans(), st.booleans())
+@settings(max_examples=100)
+def test_features(problem, fourier, zeros):
+    """Landmarks and Fourier features; some weights exactly 0."""
+    X, Y, weight, beta = problem
+    w = np.ones(len(X)) if weight is None else weight.astype(float)
+    if zeros:
+        w[1::3] = 0
+    rng = np.random.default_rng(0)
+    if fourier:
+        features = fourier_features("rbf", 0.5, X.shape[1], 6, rng, X.dtype)
+    else:
+        points = X[rng.permutation(len(X))[:3]]
+        features = Landmarks(points, partial(kernel_matrix, "rbf", gamma=0.5))
+    Z, P = features(X), Y / Y.sum(axis=1, keepdims=True)
+    model = LowRankModel(block_moments(Z, w), beta)
+    W, b, _ = model.solve(Targets((P * w[:, None]).T @ Z, w @ P, float(w @ (P**2).sum(axis=1))))
+    leverage = model.leverage(Z, w)
+    outputs = without_row(P, Z @ W + b, leverage[:, None])
+    assert_near((outputs, leverage), refitted_without(Z @ Z.T, P, beta, w), 1e-8)
 
 
 @given(problems())
