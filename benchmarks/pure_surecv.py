@@ -1,9 +1,11 @@
-"""PURE beside ``SURECV()`` on the 84 controlled sets of the study "pure", paired by folds.
+"""PURE beside ``SURECV()`` on the 84 controlled sets of the study "pure", and beside SURE on usps,
+paired by folds.
 
 ``python benchmarks/pure_surecv.py run`` fits ``SURECV()`` on the standardised features of every
 fold (it goes on where it was stopped) and writes ``docs/pure/surecv.jsonl``, a line for each fold.
-``python benchmarks/pure_surecv.py`` compares it with the records of PURE, and with ``SURECV()``
-whose inner folds were shuffled otherwise (``run 1`` makes those): so many sets differ by chance.
+``python benchmarks/pure_surecv.py usps 1`` fits PURE on the first fold of the twelve settings of
+usps for which the study "table2" had SURE first, and writes ``docs/pure/usps.jsonl``; a fit of
+8,368 rows with three kernels takes a minute or two. ``python benchmarks/pure_surecv.py`` compares.
 """
 
 import json
@@ -12,20 +14,18 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from sklearn.model_selection import KFold
 
-from surelabel import SURECV
+from surelabel import SURECV, PUREClassifier
 from surelabel.experiments import evaluate
 from surelabel.experiments.records import read
 from surelabel.experiments.study import paper_study
 from surelabel.experiments.trials import trials_of
 
 DOCS = Path(__file__).parent.parent / "docs"
+SURECV_SCORES = DOCS / "pure" / "surecv.jsonl"
+USPS_SCORES = DOCS / "pure" / "usps.jsonl"
 DATASETS = ("deter", "ecoli", "glass")
-
-
-def output(shuffle):
-    return DOCS / "pure" / ("surecv.jsonl" if shuffle == 0 else f"surecv-{shuffle}.jsonl")
+USPS_LEVELS = (0.1, 0.4, 0.7)
 
 
 def known(path):
@@ -34,65 +34,108 @@ def known(path):
     return {tuple(key): value for *key, value in map(json.loads, lines)}
 
 
-def run(shuffle, n_folds):
+def recorded(study, method):
+    """The same, of the records of a study."""
+    scores = {}
+    for record in read(DOCS / "reproduction" / "records" / study).records:
+        setting = record["configuration"]
+        if record["method"] == method and setting["kind"] == "controlled":
+            level = setting["eps"] if setting["name"] == "I" else setting["p"]
+            key = (record["dataset"], setting["name"], level, record["fold"])
+            scores[key] = record["scores"]["accuracy"]
+    return scores
+
+
+def run(path, trials, make, scaling):
     warnings.simplefilter("ignore")
-    done = known(output(shuffle))
-    trials = trials_of(paper_study("pure"), datasets=DATASETS, methods=["SURE"])
+    done = known(path)
     for trial in sorted(trials, key=lambda trial: trial.fold):
         key = (trial.dataset, trial.configuration.name, trial.configuration.level, trial.fold)
-        if key in done or trial.fold >= n_folds:
+        if key in done:
             continue
         data = evaluate._load(trial.dataset, None)
         candidates = evaluate._corrupt(data, trial)
         fold = evaluate._fold(trial, len(data.X))
-        X = evaluate._scale(data.X, fold, "standard")
-        cv = KFold(5, shuffle=True, random_state=shuffle) if shuffle else None
-        model = SURECV(cv=cv).fit(X[fold.train], candidates[fold.train])
+        X = evaluate._scale(data.X, fold, scaling)
+        model = make().fit(X[fold.train], candidates[fold.train])
         accuracy = model.score(X[fold.test], data.y[fold.test])
-        with output(shuffle).open("a") as file:
+        with path.open("a") as file:
             file.write(json.dumps([*key, round(accuracy, 6)]) + "\n")
 
 
-def compare(name, ours, theirs):
-    """Mean difference by data set, and the sets that are behind by more than a standard error."""
-    print(f"\n{name}")
+def gains(ours, theirs, chosen):
+    """Differences of the folds, by data set, configuration and level."""
+    sets = {}
+    for key in sorted(ours.keys() & theirs.keys()):
+        if chosen(key):
+            sets.setdefault(key[:3], []).append(ours[key] - theirs[key])
+    return {key: np.array(values) for key, values in sets.items()}
+
+
+def error(values):
+    return values.std(ddof=1) / np.sqrt(len(values))
+
+
+def is_behind(values):
+    return values.mean() < -error(values) - 1e-9
+
+
+def compare(ours, theirs):
+    """Mean differences, and the sets that are behind by more than their standard error."""
+    for dataset in DATASETS:
+        for name in ("I", "II", "III", "IV"):
+            every = np.concatenate(
+                list(gains(ours, theirs, lambda key: key[:2] == (dataset, name)).values())  # noqa: B023
+            )
+            print(
+                f"{dataset} ({name}): {len(every)} folds, {every.mean():+.4f} "
+                f"(standard error {error(every):.4f})"
+            )
     for dataset in (*DATASETS, "all"):
-        sets = {}
-        for key in ours.keys() & theirs.keys():
-            if dataset in (key[0], "all"):
-                sets.setdefault(key[:3], []).append(ours[key] - theirs[key])
-        if not sets:
-            continue
+        sets = gains(ours, theirs, lambda key: dataset in (key[0], "all"))  # noqa: B023
         every = np.concatenate(list(sets.values()))
-        behind = [
-            (" ".join(map(str, key)), round(float(np.mean(gain)), 4))
-            for key, gain in sorted(sets.items())
-            if len(gain) > 1 and np.mean(gain) < -np.std(gain, ddof=1) / np.sqrt(len(gain)) - 1e-9
-        ]
+        behind = {key: values.mean() for key, values in sets.items() if is_behind(values)}
+        ahead = sum(is_behind(-values) for values in sets.values())
         print(
-            f"{dataset}: {len(sets)} sets, {len(every)} folds, mean difference {every.mean():+.4f} "
-            f"(standard error {every.std() / np.sqrt(len(every)):.4f}), behind by more than the "
-            f"standard error on {len(behind)}: {behind if dataset != 'all' else ''}"
+            f"{dataset}: {len(sets)} sets, {len(every)} folds, {every.mean():+.4f} (standard error "
+            f"{error(every):.4f}); more than the standard error of the set behind on "
+            f"{len(behind)}, by at most {-min(behind.values()):.3f}, ahead on {ahead}"
         )
+    # Equal methods: the sign of the differences of a set is chance
+    rng = np.random.default_rng(0)
+    chance = [
+        sum(is_behind(values * rng.choice([-1, 1])) for values in sets.values())
+        for _ in range(1000)
+    ]
+    low, high = np.quantile(chance, [0.025, 0.975])
+    print(f"behind by chance: {np.mean(chance):.1f} of {len(sets)} ({low:.0f} to {high:.0f})")
 
 
-def show():
-    pure = {}
-    for record in read(DOCS / "reproduction" / "records" / "pure").records:
-        if record["method"] == "PURE" and record["configuration"]["kind"] == "controlled":
-            setting = record["configuration"]
-            level = setting["eps"] if setting["name"] == "I" else setting["p"]
-            key = (record["dataset"], setting["name"], level, record["fold"])
-            pure[key] = record["scores"]["accuracy"]
-    theirs = known(output(0))
-    compare("PURE less SURECV()", pure, theirs)
-    if output(1).exists():
-        compare("SURECV() with other inner folds less SURECV(): chance", known(output(1)), theirs)
+def compare_usps():
+    sets = gains(known(USPS_SCORES), recorded("table2", "SURE"), lambda key: True)
+    for key, values in sets.items():
+        print(*key, f"{len(values)} folds, {values.mean():+.4f}")
+    every = np.concatenate(list(sets.values()))
+    print(
+        f"usps: {len(sets)} settings, {len(every)} folds, PURE less SURE {every.mean():+.4f} "
+        f"(standard error {error(every):.4f})"
+    )
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["run"]:
-        shuffle, n_folds = [*map(int, sys.argv[2:]), *(0, 10)[len(sys.argv[2:]) :]]
-        run(shuffle, n_folds)
+    if sys.argv[1:] == ["run"]:
+        trials = trials_of(paper_study("pure"), datasets=DATASETS, methods=["SURE"])
+        run(SURECV_SCORES, trials, SURECV, "standard")
+    elif sys.argv[1:2] == ["usps"]:
+        trials = trials_of(
+            paper_study("table2"),
+            datasets=["usps"],
+            methods=["SURE"],
+            levels=USPS_LEVELS,
+            folds=int(sys.argv[2]),
+        )
+        run(USPS_SCORES, trials, PUREClassifier, "none")
     else:
-        show()
+        compare(recorded("pure", "PURE"), known(SURECV_SCORES))
+        if USPS_SCORES.exists():
+            compare_usps()
