@@ -183,7 +183,16 @@ def defaults_of(estimator: str, given: Collection[str] = ()) -> dict[str, Any]:
 @cache
 def _all_defaults(estimator: str) -> dict[str, Any]:
     found = all_methods()[estimator].estimator().get_params(deep=False)
-    return dict(json.loads(json.dumps(found, default=repr)))  # as a record has them
+    return dict(json.loads(json.dumps(found, default=_written)))  # as a record has them
+
+
+def _written(value: Any) -> Any:
+    """What JSON cannot write; of an estimator all parameters, since its repr leaves out those that
+    have their default.
+    """
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        return {type(value).__name__: value.get_params(deep=False)}
+    return repr(value)
 
 
 def _digest(identity: Any) -> Any:

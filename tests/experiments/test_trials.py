@@ -1,8 +1,10 @@
 """Trials: which there are, who they are, and what their seeds depend on."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
+from sklearn.base import BaseEstimator
 
 from surelabel import SUREClassifier
 from surelabel.estimators import all_methods
@@ -88,6 +90,31 @@ def test_a_changed_default_makes_another_cell(study, monkeypatch):
     _all_defaults.cache_clear()
     assert before["SURE"] != after["SURE"]
     assert before["PLKNN"] == after["PLKNN"]
+
+
+def test_a_changed_default_of_an_estimator_inside_another_makes_another_cell(study, monkeypatch):
+    def inner(default):
+        class Inner(BaseEstimator):
+            def __init__(self, C=default):
+                self.C = C
+
+        return Inner
+
+    class Outer(BaseEstimator):
+        def __init__(self, n_neighbors=10, estimator=None):
+            self.n_neighbors, self.estimator = n_neighbors, estimator
+
+    ids = []
+    for default in (1.0, 1.0, 10.0):
+        method = all_methods()["PLKNN"]
+        changed = replace(method, estimator=partial(Outer, estimator=inner(default)()))
+        monkeypatch.setattr(
+            "surelabel.experiments.trials.all_methods", lambda new=changed: {"PLKNN": new}
+        )
+        _all_defaults.cache_clear()
+        ids.append(next(trials_of(study, methods=["PLKNN"])).id)
+    _all_defaults.cache_clear()
+    assert ids[0] == ids[1] != ids[2]
 
 
 def test_repetitions_follow_each_other(study):
