@@ -55,6 +55,16 @@ def test_table_4(claims_of, others, never, plknn, share):
     assert cases["command"] == "surelabel reproduce table4"
 
 
+@pytest.mark.parametrize(("accuracy", "agrees"), [(0.05, "yes"), (0.3, "no")])
+def test_low_accuracy_on_fg_net(claims_of, accuracy, agrees):
+    def change(record):
+        record["scores"] = dict.fromkeys(record["scores"], accuracy)
+
+    found = next(claim for text, claim in claims_of("table4", change).items() if "FG-NET" in text)
+    assert found["agrees"] == agrees
+    assert found["found"].startswith(f"{accuracy:.3f} to {accuracy:.3f} over")
+
+
 def test_table_2_counts_shares(claims_of):
     claims = claims_of("table2", scored(lambda record: 0.9 if record["method"] == "CLPL" else 0.5))
     found = next(claim for text, claim in claims.items() if "CLPL" in text)
@@ -108,11 +118,11 @@ def test_sections_are_in_the_order_of_the_paper_and_have_titles_of_their_own(mad
     )
     summary = summarize([*runs, Run(*oracle, [])])
     assert [section["study"] for section in summary["sections"]] == [
-        "table4",
-        "table4",
         "table2",
         "table2-raw",
         "figure1",
+        "table4",
+        "table4",
         "beyond",
     ]
     titles = [section["title"] for section in summary["sections"]]
