@@ -26,7 +26,7 @@ finished = False
 def checked_path(path: object) -> Path:
     """A path, if it can be one: no number, no bytes, no character that no name of a file has."""
     if not isinstance(path, str | os.PathLike) or isinstance(os.fspath(path), bytes):
-        raise ParameterError(f"{shown(path)} is no path of a file; pass a text or a Path")
+        raise ParameterError(f"{shown(path)} is not the path of a file; pass a text or a Path")
     try:
         if "\0" not in os.fspath(path) and os.fsencode(path):
             return Path(path)

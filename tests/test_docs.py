@@ -27,11 +27,26 @@ def test_examples(page):
     assert failures == 0
 
 
+def anchors(page):
+    """The anchors that headings of a page have on GitHub and on the site."""
+    headings = re.findall("^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    words = (re.sub(r"[^\w\s-]", "", heading.lower()) for heading in headings)
+    return {re.sub(r"\s", "-", text.strip()) for text in words}
+
+
 def test_links_lead_somewhere():
+    anchored = 0
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
-        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
-            if not target.startswith("http"):
-                assert (page.parent / target).exists(), f"{page.name} links to {target}"
+        for link in re.findall(r"\]\(([^)\s]+)[^)]*\)", page.read_text(encoding="utf-8")):
+            target, _, anchor = link.partition("#")
+            if target.startswith("http"):
+                continue
+            there = page.parent / target if target else page
+            assert there.exists(), f"{page.name} links to {target}"
+            if anchor and there.suffix == ".md":
+                anchored += 1
+                assert anchor in anchors(there), f"{page.name} links to {link}"
+    assert anchored > 2
 
 
 @pytest.fixture(scope="module")

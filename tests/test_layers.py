@@ -111,3 +111,11 @@ def test_modules_with_an_underscore_are_used_in_their_folder_only():
                 hidden = [i for i, part in enumerate(home) if part.startswith("_")]
                 inside = all(tuple(home[:i]) == folder[:i] for i in hidden)
                 assert inside, f"{file} imports from {node.module}"
+
+
+def test_names_with_an_underscore_are_used_in_their_module_only():
+    for file in ROOT.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.level and node.module:
+                private = [alias.name for alias in node.names if alias.name.startswith("_")]
+                assert not private, f"{file} imports {private[0]} from {node.module}"

@@ -27,7 +27,7 @@ Levels = Annotated[
         help="Only these levels of p (in configuration I: of ε) of controlled data.",
     ),
 ]
-Folds = Annotated[int | None, typer.Option(min=1, help="Only this many folds, the first ones.")]
+Folds = Annotated[int | None, typer.Option(min=1, help="Only the first folds, this many.")]
 Selection = Annotated[
     str | None,
     typer.Option(

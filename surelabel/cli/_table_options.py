@@ -92,7 +92,7 @@ Normalise = Annotated[
     bool,
     typer.Option(
         "--normalise",
-        help="Games, GAMES and ' games.' are one label, called as most rows call it.",
+        help="Games, GAMES and ' games.' are one label, spelled as in most rows.",
         rich_help_panel=LABELS,
     ),
 ]
@@ -100,7 +100,7 @@ Map = Annotated[
     list[str] | None,
     typer.Option(
         metavar="OLD=NEW",
-        help="Call a label otherwise (none if NEW is empty); or a table of two columns.",
+        help="Rename a label (no label if NEW is empty); or a table of two columns.",
         rich_help_panel=LABELS,
     ),
 ]
@@ -108,7 +108,7 @@ Delimiter = Annotated[
     str | None,
     typer.Option(
         metavar="CHAR",
-        help="By default found: comma, semicolon, tab or |.",
+        help="By default detected: comma, semicolon, tab or |.",
         rich_help_panel=READING,
     ),
 ]
@@ -219,14 +219,14 @@ class TableOptions:
         _columns("Only these: a,b,c or 'x*'; by default all that may be informative."),
     ] = None
     exclude: Annotated[list[str] | None, _columns("Not these.")] = None
-    number: Annotated[list[str] | None, _columns("Take these for numbers.")] = None
-    category: Annotated[list[str] | None, _columns("Take these for categories.")] = None
-    text: Annotated[list[str] | None, _columns("Take these for text: the words count.")] = None
-    vector: Annotated[list[str] | None, _columns("Take these for vectors (embeddings).")] = None
-    time: Annotated[list[str] | None, _columns("Take these for dates or times.")] = None
+    number: Annotated[list[str] | None, _columns("Treat these as numbers.")] = None
+    category: Annotated[list[str] | None, _columns("Treat these as categories.")] = None
+    text: Annotated[list[str] | None, _columns("Treat these as text.")] = None
+    vector: Annotated[list[str] | None, _columns("Treat these as vectors (embeddings).")] = None
+    time: Annotated[list[str] | None, _columns("Treat these as dates or times.")] = None
     images: Annotated[
         list[str] | None,
-        _columns("Take these for paths of images, relative to the table."),
+        _columns("Treat these as paths of images, relative to the table."),
     ] = None
     embed: Embed = None
     delimiter: Delimiter = None

@@ -172,7 +172,7 @@ def _problem(error: Exception) -> str:
         case "fraction":
             return "is not a label: labels are text or whole numbers"
         case "kind":
-            return "holds something else than text and whole numbers, which labels are"
+            return "holds something other than text and whole numbers, which labels must be"
     return 'is not a list of labels such as ["cat", "dog"]; correct it'
 
 

@@ -152,8 +152,7 @@ def check_votes(
     wrong = np.flatnonzero(((votes < -1) | (votes >= shape[1])).any(axis=1))
     if len(wrong):
         raise CandidateError(
-            f"votes are positions within 0..{shape[1] - 1}, or -1; others stand in row "
-            f"{first_few(wrong)}"
+            f"votes are positions within 0..{shape[1] - 1}, or -1; see row {first_few(wrong)}"
         )
     if annotators is None:
         names = tuple(f"annotator {a + 1}" for a in range(votes.shape[1]))

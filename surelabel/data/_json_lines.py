@@ -172,7 +172,7 @@ def _listed(
             yield rows
             rows, start = [], place
     if text[place + 1 :].strip():
-        raise TableError(f"{source}: something stands behind the list of objects; remove it")
+        raise TableError(f"{source}: something follows the list of objects; remove it")
     if rows:
         yield rows
 

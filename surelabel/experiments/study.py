@@ -489,7 +489,7 @@ class _Table:
         for name in value:
             if allowed is not None and name not in allowed:
                 raise self.error(
-                    f"{key}.{name}", f"is no parameter of this method{_meant(name, allowed)}"
+                    f"{key}.{name}", f"is not a parameter of this method{_meant(name, allowed)}"
                 )
         if not _is_plain(value):
             raise self.error(key, "must hold texts, numbers, true and false, not dates or times")

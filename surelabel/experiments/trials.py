@@ -125,7 +125,7 @@ def trials_of(
     levels : collection of float, default=None
         Of the controlled configurations only those at these levels of p (in configuration I: of ε).
     folds : int, default=None
-        Only this many folds, the first ones.
+        Only the first folds, this many.
 
     Yields
     ------

@@ -87,7 +87,7 @@ def notes(section: dict[str, Any]) -> list[str]:
     lines = [
         f"Selection criterion: {section['criterion']}.",
         f"{section['folds']} folds, scaling of features: {', '.join(section['scaling'])}; "
-        f"{section['n_records']} finished cells.",
+        f"{section['n_records']} finished trials.",
     ]
     if section["agreement"]:
         lines.append(

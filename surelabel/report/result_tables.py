@@ -117,9 +117,9 @@ def _claims(summary: dict[str, Any]) -> Table:
         "",
         "claims",
         "What the paper says, and what we find",
-        "Agreement is counted so: a share of cases agrees if it is within 5 percentage points of "
+        "How agreement is counted: a share of cases agrees if it is within 5 percentage points of "
         "the published one, and in part if the direction is the same; other claims agree if they "
-        "hold in every case. The last column makes the records.",
+        "hold in every case. The command in the last column makes the records.",
         [
             Column(title, numeric=False)
             for title in ("Where", "The paper says", "We find", "Agree?", "Reproduce")
@@ -457,7 +457,7 @@ def _parameters(section: dict[str, Any]) -> Table:
         section["selection"],
         f"{section['name']}-parameters",
         "Parameters chosen",
-        "Every value with the number of cells that chose it, the most frequent first. "
+        "Every value with the number of trials that chose it, the most frequent first. "
         f"{chosen_by(section)}",
         [
             Column("Data set", numeric=False),

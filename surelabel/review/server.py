@@ -127,7 +127,7 @@ def make_app(
         except (ValueError, RecursionError):
             said = None
         if not isinstance(said, dict):
-            return PlainTextResponse("this is no JSON object", 400)
+            return PlainTextResponse("this is not a JSON object", 400)
         try:
             found = await run_in_threadpool(actions[request.path_params["action"]], said)
         except (SurelabelError, OSError) as error:

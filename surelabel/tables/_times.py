@@ -132,7 +132,7 @@ def read_times(
         texts = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
         if order is None:
             raise TableError(
-                f"{source}: column {name!r} holds text that is no date or time, or in which day "
+                f"{source}: column {name!r} holds text that is not a date or time, or in which day "
                 "and month could change places; write dates as 2020-01-31"
             )
         days, seconds, wrong = parse_times(texts, order)

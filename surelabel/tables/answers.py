@@ -442,8 +442,8 @@ def with_classes(labels: Labels, names: Iterable[str]) -> Labels:
     numbers = given.classes.dtype.kind in "iu"
     if numbers and not all(_is_whole(name) for name in new):
         raise TableError(
-            f"the answer {first_few(map(repr, new), 1)} is no number, but the labels of the table "
-            "are whole numbers; correct the answer"
+            f"the answer {first_few(map(repr, new), 1)} is not a number, but the labels of the "
+            "table are whole numbers; correct the answer"
         )
     classes = np.array([*given.classes.tolist(), *map(int if numbers else str, new)])
     empty = labels.unlabelled[given.rows]  # filled again with every class

@@ -453,7 +453,7 @@ def _annotator_problems(labels: Labels) -> Iterator[Problem]:
         if np.all(same | (others[shared] < 0)):
             yield Problem(
                 "always agrees",
-                f"annotator {name!r} agrees with everybody on all {len(shared)} rows shared",
+                f"annotator {name!r} agrees with everyone on all {len(shared)} rows shared",
                 nothing,
             )
         if not same.any():

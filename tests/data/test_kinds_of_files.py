@@ -180,7 +180,7 @@ def test_json_is_a_list_of_objects_or_one_on_each_line(tmp_path):
         ('[{"a": 1}', "does not go on after entry 1 with a comma or its end; is the file whole?"),
         ('[{"a": 1},', "entry 2 of the list is not a JSON object"),
         ('[{"a": 1}, 2]', "entry 2 of the list is not a JSON object (it is a number)"),
-        ('[{"a": 1}] x', "something stands behind the list of objects"),
+        ('[{"a": 1}] x', "something follows the list of objects"),
         ("[]", "the table has no columns"),
         ('{"a": [1, 2],\n"b": [2]}', "line 1 is not a JSON object on a line of its own"),
         ('{"a": {"0": 1, "1": 2}, "b": {"0": 1, "1": 2}}', "as of a table by columns"),

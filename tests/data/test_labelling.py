@@ -331,7 +331,7 @@ def test_classes_can_be_given():
         (
             {"a": ['["x"]', '[{"y": 1}]']},
             {"labels": "a"},
-            "file: row 2, column 'a': '[{\"y\": 1}]' holds something else",
+            "file: row 2, column 'a': '[{\"y\": 1}]' holds something other than text",
         ),
         ({"a": ["[" * 9999 + "]"]}, {"labels": "a"}, "file: row 1, column 'a': '[[[["),
         (

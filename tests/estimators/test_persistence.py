@@ -253,7 +253,7 @@ def test_file_of_another_version(tmp_path, stamp, message):
 def test_missing_file(tmp_path):
     with pytest.raises(ModelFileError, match="cannot be read"):
         load_model(tmp_path / "none")
-    with pytest.raises(ModelFileError, match="no file"):
+    with pytest.raises(ModelFileError, match="not a file"):
         load_model(tmp_path)
 
 
@@ -306,9 +306,9 @@ def itself():
         (lambda: TfidfVectorizer(token_pattern="(a+)+b"), "cannot be saved: a token_pattern"),
         (lambda: SUREClassifier(callback=io.BytesIO()), "refers to _io.BytesIO"),
         (lambda: SUREClassifier(lam=np.array([1j])), "complex"),
-        (lambda: SUREClassifier(lam=np.zeros(2, "i4,f8")), "no plain data"),
+        (lambda: SUREClassifier(lam=np.zeros(2, "i4,f8")), "not plain data"),
         (itself, "holds itself"),
-        (lambda: SUREClassifier(lam={i: i for i in range(20_000)}), "keys that are no texts"),
+        (lambda: SUREClassifier(lam={i: i for i in range(20_000)}), "keys that are not text"),
         (
             lambda: HistGradientBoostingClassifier(max_iter=2, categorical_features=[1]).fit(
                 np.c_[X[:, 0], np.arange(150) % 5], y

@@ -83,7 +83,7 @@ def test_a_fixed_parameter_is_not_searched(study_file):
         (
             "lam = [0.05, 0.3]",
             "lamda = [0.3]",
-            r"methods\.SURE\.grid\.lamda is no parameter of this method \(did you mean 'lam'\?\)",
+            r"SURE\.grid\.lamda is not a parameter of this method \(did you mean 'lam'\?\)",
         ),
         (
             "lam = [0.05, 0.3]",

@@ -87,10 +87,11 @@ def left_out(model_type, matrix, Y, weight, beta, P, dtype=np.float64):
 
 def assert_near(fast, theirs, atol):
     """Equal, but for the digits that a leverage near 1 takes: the matrix is ill conditioned by
-    1/(1-h), and what is left of the row's own residual is 1-h of it.
+    1/(1-h), and what is left of the row's own residual is 1-h of it. How many units in the last
+    place these are, depends on the BLAS: 2e-15 was seen where one row has 100 times the weight.
     """
     ours, leverage = fast
-    lost = 1e-15 / (1 - leverage) ** 2
+    lost = 1e-14 / (1 - leverage) ** 2
     allowed = (atol + lost) * max(1, np.abs(theirs).max())
     assert np.all(np.abs(ours - theirs) <= allowed[:, None])
 

@@ -11,6 +11,7 @@ from surelabel.data import make_partial_flipping
 from surelabel.data.catalog import Dataset, load
 from surelabel.estimators import Method, PartialLabelClassifier
 from surelabel.evaluation import corrected_paired_t, covering_rate
+from surelabel.tables import Cleaned, Comparison, Fitted, Inspection
 
 
 def learn(X: np.ndarray, texts: list[str]) -> np.ndarray:
@@ -40,6 +41,16 @@ def keep(model: SUREClassifier, path: Path) -> None:
     surelabel.save_model(model, path)
     assert_type(model.compress(10), SUREClassifier)
     assert_type(load("glass"), Dataset)
+
+
+def tables(path: Path) -> Any:
+    assert_type(surelabel.inspect(path, labels="labels", delimiter=";"), Inspection)
+    cleaned = surelabel.clean(path, votes=["ann", "bob"], max_error=0.05)
+    assert_type(cleaned, Cleaned)
+    assert_type(cleaned.report("page.html"), Path)
+    assert_type(surelabel.fit(path, labels="labels", features="x*"), Fitted)
+    assert_type(surelabel.compare(path, labels="labels", methods="SURE,PLKNN"), Comparison)
+    return surelabel.predict(cleaned, path)
 
 
 def methods() -> list[str]:

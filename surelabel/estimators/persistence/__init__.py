@@ -101,7 +101,7 @@ def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> 
     path = checked_path(path)
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            raise ModelFileError("the model file cannot be read (it is no file)")
+            raise ModelFileError("the model file cannot be read (it is not a file)")
         with open(path, "rb") as file:
             return _read(file, Types(trusted))
     except MemoryError:

@@ -155,7 +155,7 @@ def _content(text: bytes) -> dict[str, Any]:
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"{text[:20]} is no number of JSON")
+        raise ValueError(f"{text[:20]} is not a JSON number")
     return number
 
 
@@ -166,7 +166,7 @@ def _array(data: bytes) -> np.ndarray:
     shape, in_columns, dtype = npy.read_array_header_1_0(file)
     require(
         dtype.kind in PLAIN and not dtype.hasobject and not dtype.fields and not dtype.subdtype,
-        f"an array of {dtype}, which is no plain data",
+        f"an array of {dtype}, which is not plain data",
     )
     start = file.tell()
     # the largest side of an empty array counts, too: what is computed with it need not be empty

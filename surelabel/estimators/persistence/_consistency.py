@@ -271,7 +271,7 @@ def _check_hist_boosting(made: BaseHistGradientBoosting) -> None:
 def _check_votes(made: VotingClassifier) -> None:
     """Votes are counted in an array as long as the largest."""
     for voter in getattr(made, "estimators_", ()):
-        require(is_classifier(voter), "a voter that is no classifier")
+        require(is_classifier(voter), "a voter that is not a classifier")
         votes = np.asarray(voter.classes_)
         possible = votes.dtype.kind in "iu" and np.all((votes >= 0) & (votes < len(made.classes_)))
         require(possible, "votes for other classes")

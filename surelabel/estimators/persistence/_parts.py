@@ -208,7 +208,7 @@ class _TakingApart:
             items = [value(item) for item in array.flat]
             return {"kind": "objects", "shape": list(array.shape), "items": items}
         if array.dtype.kind not in PLAIN:
-            raise ModelFileError(f"it holds an array of {array.dtype}, which is no plain data")
+            raise ModelFileError(f"it holds an array of {array.dtype}, which is not plain data")
         self.arrays.append(array)
         return {"kind": "array", "member": len(self.arrays) - 1}
 
@@ -288,7 +288,7 @@ def check(content: dict[str, Any], arrays: Sequence[np.ndarray], types: Types) -
         The content.
     """
     parts = content.get("parts")
-    require(isinstance(parts, list) and len(parts) <= MOST_PARTS, "its parts are no list")
+    require(isinstance(parts, list) and len(parts) <= MOST_PARTS, "its parts are not a list")
     assert isinstance(parts, list)
     depths: list[int] = []
     # what each part stands for
@@ -299,7 +299,7 @@ def check(content: dict[str, Any], arrays: Sequence[np.ndarray], types: Types) -
     members: list[int] = []
     keys = 0
     for number, part in enumerate(parts):
-        require(isinstance(part, dict), f"part {number} is no part")
+        require(isinstance(part, dict), f"part {number} is not a part")
         kind = part.get("kind")
         require(isinstance(kind, str) and kind in KINDS, f"part {number} is of no known kind")
         fields = KINDS[kind]
@@ -333,11 +333,11 @@ def check(content: dict[str, Any], arrays: Sequence[np.ndarray], types: Types) -
             keys += sum(not isinstance(key, str) for key in keyed)
             for key in keyed:
                 require(_can_be_key(key, parts), f"part {number} has a key that cannot be one")
-    require(keys <= MOST_KEYS, f"it has more than {MOST_KEYS} keys that are no texts")
+    require(keys <= MOST_KEYS, f"it has more than {MOST_KEYS} keys that are not text")
     require(sorted(members) == list(range(len(arrays))), "its parts and its arrays differ")
     require(
         "model" in content and _has_form(content["model"], "value", len(parts)),
-        "it says not what the model is",
+        "it does not say what the model is",
     )
     if isinstance(content["model"], list):
         _check_place(content["model"][0], {"kind": "model"}, parts, types)
@@ -372,12 +372,12 @@ def _can_be_key(value: Any, parts: list[Part]) -> bool:
 def _check_kind(part: Part, types: Types) -> None:
     kind = part["kind"]
     if kind == "float":
-        require(part["value"] in NOT_FINITE, "a number that is none")
+        require(part["value"] in NOT_FINITE, "a number that is not one")
     elif kind == "mapping":
         require(part["type"] in MAPPINGS, "a mapping of an unknown type")
         require(len(part["keys"]) == len(part["values"]), "a mapping of more keys than values")
         if part["type"] == "Bunch":
-            require(all(isinstance(key, str) for key in part["keys"]), "a name that is no text")
+            require(all(isinstance(key, str) for key in part["keys"]), "a name that is not text")
     elif kind == "objects":
         sides = part["shape"]
         require(len(sides) <= 32 and max(sides, default=0) <= MOST_PARTS, "an array too large")
@@ -426,7 +426,7 @@ def _check_names(kind: type, part: Part) -> None:
     names = part["names"]
     require(len(names) == len(part["values"]) == len(set(names)), "an object of other attributes")
     for name in names:
-        require(name.isidentifier() and not name.startswith("__"), "a name that is none")
+        require(name.isidentifier() and not name.startswith("__"), "a name that is not one")
         known = getattr(kind, name, None)
         require(
             known is None or isinstance(known, MemberDescriptorType),
