@@ -81,13 +81,12 @@ def ask(X, y, crowd, seed):
     ), votes
 
 
-def measure(X, y, sets, votes, gold_share, seed):
+def measure(X, y, sets, votes, gold_share, seed, method):
     m = len(y)
     gold = np.where(np.random.default_rng(seed).random(m) < gold_share, y, -1)
     names = () if votes is None else tuple(f"annotator {a}" for a in range(votes.shape[1]))
-    result = choose_labels(
-        X, Labels(sets, gold, votes, names, np.zeros(m, bool), None, None), random_state=seed
-    )
+    labels = Labels(sets, gold, votes, names, np.zeros(m, bool), None, None)
+    result = choose_labels(X, labels, method=method, random_state=seed)
     doubtful = gold < 0
     wrong, confidence = (result.label != y)[doubtful], result.confidence[doubtful]
     lacking = (sets.to_indicator()[np.arange(m), y] == 0)[doubtful]
@@ -131,6 +130,7 @@ if __name__ == "__main__":
     parser.add_argument(
         "--crowds", action="store_true", help="simulated annotators in the place of sets"
     )
+    parser.add_argument("--method", default="PURE")
     options = parser.parse_args()
     for share in options.gold:
         print(f"gold rows: {100 * share:.0f} %")
@@ -138,7 +138,10 @@ if __name__ == "__main__":
         for title, X, y, make in problems(options.data, options.real, options.crowds):
             rows.append(
                 np.mean(
-                    [measure(X, y, *make(seed), share, seed) for seed in range(options.seeds)],
+                    [
+                        measure(X, y, *make(seed), share, seed, options.method)
+                        for seed in range(options.seeds)
+                    ],
                     axis=0,
                 )
             )

@@ -10,12 +10,12 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-import resource
 import subprocess
 import sys
 import tempfile
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 from _shared import N_CLASSES, problem
@@ -146,9 +146,15 @@ def memory(m=4000):
 def memory_of_one_fit(m, p):
     X, _, candidates = problem(m, p)
     PUREClassifier(kernel="rbf").fit(X[:500], candidates[:500])  # libraries and their buffers
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak()
     PUREClassifier(kernel="rbf").fit(X, candidates)
-    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
+    print(peak() - before)
+
+
+def peak():
+    """Peak memory of this process in bytes (``ru_maxrss`` would begin with that of the parent)."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
 
 
 if __name__ == "__main__":
