@@ -58,12 +58,9 @@ def rows_to_table(pieces: Iterable[list[dict[str, Any]]], source: str) -> pa.Tab
     """A table of rows that JSON holds, some of them at a time."""
     columns: dict[str, _Column] = {}
     n_rows = n_values = 0
+    only: dict[str, Any] = {}
     for rows in pieces:
-        if n_rows + len(rows) == 1 and rows[0] and all(map(_is_nested, rows[0].values())):
-            raise TableError(
-                f"{source}: it holds one object of objects or lists, as of a table by columns; "
-                "write the rows one by one (in pandas, orient='records')"
-            )
+        only = rows[0] if n_rows + len(rows) == 1 else {}
         for key in dict.fromkeys(chain.from_iterable(rows)):
             if key not in columns:
                 columns[key] = _Column(key, source, n_rows)
@@ -76,6 +73,11 @@ def rows_to_table(pieces: Iterable[list[dict[str, Any]]], source: str) -> pa.Tab
         for key, column in columns.items():
             column.append([row.get(key) for row in rows])
         n_rows += len(rows)
+    if only and all(map(_is_nested, only.values())):
+        raise TableError(
+            f"{source}: it holds one object of objects or lists, like a table written by columns; "
+            "write the rows one by one (in pandas, orient='records')"
+        )
     return pa.table({key: column.finish() for key, column in columns.items()})
 
 
