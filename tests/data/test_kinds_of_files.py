@@ -183,8 +183,11 @@ def test_json_is_a_list_of_objects_or_one_on_each_line(tmp_path):
         ('[{"a": 1}] x', "something follows the list of objects"),
         ("[]", "the table has no columns"),
         ('{"a": [1, 2],\n"b": [2]}', "line 1 is not a JSON object on a line of its own"),
-        ('{"a": {"0": 1, "1": 2}, "b": {"0": 1, "1": 2}}', "as of a table by columns"),
-        ('{"columns": ["a", "b"], "data": [[1, "x"], [2, "y"]]}', "as of a table by columns"),
+        ('{"a": {"0": 1, "1": 2}, "b": {"0": 1, "1": 2}}', "like a table written by columns"),
+        (
+            '{"columns": ["a", "b"], "data": [[1, "x"], [2, "y"]]}',
+            "like a table written by columns",
+        ),
         ("[" * 10**5, "entry 1 of the list is not a JSON object"),
     ],
 )
