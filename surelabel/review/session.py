@@ -155,7 +155,7 @@ class Review:
         self._follow_seconds = 0.0
         self.trouble = ""
         self.lock = threading.RLock()
-        self._serial, self._closing = 0, False
+        self._serial, self._busy, self._closing = 0, False, False
         self._published = time.monotonic()
         self._wake = threading.Event()
         self._settled = threading.Event()
@@ -181,14 +181,18 @@ class Review:
 
     def _take_in(self, changed: np.ndarray) -> None:
         """Let the model follow answers that are in the file."""
-        self._place()
-        shares, start = self._standing.shares, time.perf_counter()
-        if self._follow_seconds < SLOW:
-            self._follower.follow(self._labels, changed)
-            self._follow_seconds = time.perf_counter() - start
-            shares = self._follower.shares()
-        self._standing = self._moved(self._standing, shares)
-        self._serial += 1
+        self._busy = True  # the background gives way
+        try:
+            self._place()
+            shares, start = self._standing.shares, time.perf_counter()
+            if self._follow_seconds < SLOW:
+                self._follower.follow(self._labels, changed)
+                self._follow_seconds = time.perf_counter() - start
+                shares = self._follower.shares()
+            self._standing = self._moved(self._standing, shares)
+            self._serial += 1
+        finally:
+            self._busy = False
         self._settled.clear()
         self._wake.set()
 
@@ -217,11 +221,13 @@ class Review:
                 told = self._told
 
             def stop(serial: int = serial, overdue: bool = overdue) -> bool:
-                return self._closing or (self._serial != serial and not overdue)
+                return self._closing or ((self._busy or self._serial != serial) and not overdue)
 
             try:
                 start = time.perf_counter()
                 settled = follower.settle(labels, stop)
+                if stop():
+                    raise Interrupted
                 standing = self._judge(settled, labels, told)
                 seconds = time.perf_counter() - start
             except Interrupted:

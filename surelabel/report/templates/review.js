@@ -2,6 +2,7 @@
 // The review page: a row is shown, a key answers it, and the next one comes with the answer of the server.
 const part = (id) => document.getElementById(id);
 const client = sessionStorage.client || (sessionStorage.client = crypto.getRandomValues(new Uint32Array(2)).join("-"));
+const CELLS = 14;  // columns that are shown at once
 let shown = null, waiting = false;
 
 async function ask(action, said = {}) {
@@ -66,8 +67,9 @@ function show(row) {
   part("queue").textContent = row.queue;
   part("queue").className = "chip " + row.queue;
   part("why").append(...row.why.map((text) => make("li", text)));
-  row.cells.forEach((cell, place) => showCell(cell, part(place < 14 ? "cells" : "rest")));
-  part("more").hidden = row.cells.length <= 14;
+  row.cells.slice(0, CELLS).forEach((cell) => showCell(cell, part("cells")));
+  part("more").hidden = row.cells.length <= CELLS;
+  showMore();
   row.choices.forEach((choice, place) => part("choices").append(button(choice, place)));
   const hidden = row.queue === "check";
   part("reveal").hidden = !hidden;
@@ -78,6 +80,10 @@ function show(row) {
   part("neighbours").append(...row.neighbours.map(neighbour));
   part("spoken").textContent = "Next row, " + row.queue + ": " + row.name + ". " + row.choices.map((choice, place) => (place + 1) + " " + choice.label).join(", ");
   if (matchMedia("(max-width: 50rem)").matches) scrollTo({ top: part("row").offsetTop - 8 });
+}
+
+function showMore() {
+  if (shown && part("more").open && !part("rest").hasChildNodes()) shown.cells.slice(CELLS).forEach((cell) => showCell(cell, part("rest")));
 }
 
 function showCell(cell, where) {
@@ -96,7 +102,7 @@ function showCell(cell, where) {
   if (cell.kind === "text") name.className = value.className = "long";
   if (cell.bars) {
     const figure = draw("svg", { viewBox: "0 0 96 20", preserveAspectRatio: "none", role: "img", "aria-label": "higher than " + percent(cell.place) + " of the range" });
-    cell.bars.forEach((height, i) => figure.append(draw("rect", { x: 4 * i, y: 20 - 20 * height, width: 3.4, height: 20 * height })));
+    figure.append(draw("path", { d: cell.bars.map((height, i) => `M${4 * i} 20v${-20 * height}h3.4v${20 * height}z`).join("") }));
     const x = 1 + 94 * cell.place;
     figure.append(draw("line", { x1: x, x2: x, y1: 0, y2: 20 }));
     value.className = "number";
@@ -199,6 +205,7 @@ part("other").addEventListener("submit", (event) => {
 });
 for (const element of document.querySelectorAll("[data-verdict]")) element.addEventListener("click", () => answer(element.dataset.verdict));
 part("undo").addEventListener("click", () => act("undo"));
+part("more").addEventListener("toggle", showMore);
 part("reveal").addEventListener("click", () => reveal(true));
 part("share").addEventListener("change", () => act("share", { share: Number(part("share").value) }));
 part("draw").addEventListener("click", () => act("draw").then(() => shown || act("next")));
