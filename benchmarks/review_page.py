@@ -27,7 +27,10 @@ from surelabel import make_partial
 SIZES = (2_000, 20_000)
 #: The moment of the key press, and the one after the frame in which the next row is drawn.
 WATCH = """
-addEventListener("keydown", (event) => { window.pressed = event.timeStamp; window.drawn = 0; }, true);
+addEventListener("keydown", (event) => {
+  window.pressed = event.timeStamp;
+  window.drawn = 0;
+}, true);
 addEventListener("DOMContentLoaded", () => new MutationObserver(() => requestAnimationFrame(() => {
   const { port1, port2 } = new MessageChannel();
   port1.onmessage = () => { window.drawn = performance.now(); };

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 
 TOOL_PANEL = "Annotation tools"
+ANSWERS = "answers"
 
 
 def convert(
@@ -65,9 +66,10 @@ def convert(
     to: Annotated[
         str | None,
         typer.Option(
-            metavar="labels|lists|indicator|votes|long|TOOL",
-            help="The form of the labels, by default as it is; or tasks with suggestions for an "
-            "annotation tool: label-studio, argilla, doccano, prodigy.",
+            metavar="labels|lists|indicator|votes|long|answers|TOOL",
+            help="The form of the labels, by default as it is; answers for clean --answers (with "
+            "--from and --id); or tasks with suggestions for an annotation tool: label-studio, "
+            "argilla, doccano, prodigy.",
         ),
     ] = None,
     tool: Annotated[
@@ -127,14 +129,19 @@ def convert(
     surelabel convert export.json votes.csv --from label-studio
 
     surelabel convert cleaned.csv tasks.json --to label-studio --question sentiment
+
+    surelabel convert export.json pets.answers.jsonl --from label-studio --to answers --id pet
     """
     from ..data.forms import MAT_LABELLING, labels_to_mat, mat_to_table, to_form
     from ..data.table_files import find_column, read_records, read_table
     from ..tables.annotation_tools import TOOLS, read_tool, to_tasks
     from ..tables.reading import column_names, make_labelling
+    from ..tables.tool_answers import to_answers
 
     if json and not is_file(target):
         raise ParameterError("--json reports what was written: name a file")
+    if to == ANSWERS:
+        _check_answers(target, tool)
     if target.suffix != ".mat":
         check_table_output(target)
     check_outputs([source], target)
@@ -178,7 +185,10 @@ def convert(
         labels_to_mat(found, labelling, target)
         table = found.table
     else:
-        if to in TOOLS:
+        if to == ANSWERS:
+            assert tool is not None
+            table = to_answers(table, labelling, id, str(source))
+        elif to in TOOLS:
             _check_json(target)
             table = to_tasks(table, to, question=question, shown=shown, prefix=prefix)
         elif to is not None:
@@ -193,6 +203,17 @@ def convert(
         f"{printable(target)}: {count(table.num_rows)}, "
         f"{count(table.num_columns, 'column', 'columns')}"
     )
+
+
+def _check_answers(target: Path, tool: str | None) -> None:
+    if tool is None:
+        raise ParameterError("answers come from an annotation tool: say from which (--from)")
+    if target.suffix != ".jsonl":
+        raise ParameterError(f"{target}: answers are JSON lines; name it .jsonl")
+    if target.exists():
+        raise ParameterError(
+            f"{target} is there, and answers are never overwritten; name another file"
+        )
 
 
 def _check_json(target: Path) -> None:

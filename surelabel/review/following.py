@@ -21,7 +21,13 @@ from ..data.candidates import CandidateSets
 from ..data.labelling import Labels
 from ..estimators.kernel import sort_candidates
 from ..solvers.alternate import Iteration
-from ..solvers.crowds import CrowdFit, alternate_crowd, fit_sharpness
+from ..solvers.crowds import (
+    WARM,
+    CrowdFit,
+    alternate_crowd,
+    fit_sharpness,
+    more_often_wrong,
+)
 from ..solvers.features import Landmarks
 from ..solvers.kernels import kernel_matrix
 from ..solvers.peers import alternate_peers, without_equal_rows, without_row
@@ -266,33 +272,43 @@ class CrowdFollower:
                     points if len(points) < len(X) else None,
                 )
                 self._outputs.append((smoother, Outputs(smoother)))
-        self._start = model.confidence_.toarray()
+        self._max_iter, self._tol = model.max_iter, model.tol
         self._fit: CrowdFit | None = None
 
     def follow(self, labels: Labels, changed: np.ndarray) -> None:
         """Refit from where it is, after the labels of these rows have changed."""
-        self._alternate(labels, lambda: False, QUICK)
+        assert self._fit is not None
+        before = resized(self._fit.posterior, labels.candidates.shape[1])
+        self._fit = self._alternate(labels, before, QUICK, lambda: False)
 
     def settle(self, labels: Labels, stop: Callable[[], bool]) -> CrowdFollower:
-        """Alternate to the end from where it is; the answer is a new follower."""
+        """As a fit from scratch, from the votes; the answer is a new follower."""
         fresh = object.__new__(type(self))
         fresh.__dict__ |= self.__dict__
         fresh._outputs = [(smoother, Outputs(smoother)) for smoother, _ in self._outputs]
-        fresh._alternate(labels, stop, 30)
+        start = None
+        if self._outputs:
+            assert labels.votes is not None
+            l = labels.candidates.shape[1]
+            start = alternate_crowd(labels.votes, l, known=labels.gold, max_iter=WARM).posterior
+        fit = fresh._alternate(labels, start, self._max_iter, stop)
+        if more_often_wrong(fit) and not np.any(labels.gold >= 0):
+            fit = fresh._alternate(labels, fit.posterior[:, ::-1], self._max_iter, stop)
+        fresh._fit = fit
         return fresh
 
-    def _alternate(self, labels: Labels, stop: Callable[[], bool], max_iter: int) -> None:
+    def _alternate(
+        self, labels: Labels, start: np.ndarray | None, max_iter: int, stop: Callable[[], bool]
+    ) -> CrowdFit:
         assert labels.votes is not None
-        l = labels.candidates.shape[1]
-        start = self._start if self._fit is None else self._fit.posterior
-        start = resized(start, l)
-        self._fit = alternate_crowd(
+        return alternate_crowd(
             labels.votes,
-            l,
+            labels.candidates.shape[1],
             partial(self._features, stop) if self._outputs else None,
             start=start,
             known=labels.gold,
             max_iter=max_iter,
+            tol=self._tol,
         )
 
     def _features(

@@ -8,6 +8,7 @@ name (a page elsewhere that has its name resolved to 127.0.0.1), whose ``Origin`
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import socket
 import threading
@@ -70,6 +71,9 @@ def make_app(
     """
     finishing = threading.Lock()
 
+    def client(said: Said) -> str:
+        return _text(said, "client")[:80]
+
     def finished(_: Said) -> Said:
         if finish is None:
             return {"error": "nothing is written here"}
@@ -92,9 +96,9 @@ def make_app(
         return {"progress": review.progress()}
 
     actions: dict[str, Callable[[Said], Said]] = {
-        "next": lambda said: review.next(_text(said, "client")),
+        "next": lambda said: review.next(client(said)),
         "answer": lambda said: review.answer(
-            _text(said, "client"),
+            client(said),
             _text(said, "ticket"),
             _text(said, "verdict"),
             _text(said, "label"),
@@ -102,7 +106,7 @@ def make_app(
             who=_text(said, "who"),
             new=said.get("new") is True,
         ),
-        "undo": lambda said: review.undo(_text(said, "client")),
+        "undo": lambda said: review.undo(client(said)),
         "progress": lambda _: {"progress": review.progress()},
         "share": shared,
         "draw": drawn,
@@ -130,8 +134,16 @@ def make_app(
             return PlainTextResponse("this is not a JSON object", 400)
         try:
             found = await run_in_threadpool(actions[request.path_params["action"]], said)
-        except (SurelabelError, OSError) as error:
+        except SurelabelError as error:
             return JSONResponse({"error": printable(error)}, 409)
+        except OSError as error:
+            what = f"{error.filename}: {error.strerror or error}; nothing was taken, try again"
+            return JSONResponse({"error": printable(what)}, 409)
+        except Exception as error:  # the page goes on, and what was written stays written
+            if "SURELABEL_TRACEBACK" in os.environ:
+                raise
+            what = f"unexpected: {type(error).__name__}: {error}; start again and please report it"
+            return JSONResponse({"error": printable(what)}, 409)
         return JSONResponse(plain(found))
 
     inner = Starlette(

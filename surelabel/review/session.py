@@ -37,7 +37,7 @@ from ..tables.answers import (
     with_classes,
 )
 from ..tables.auditing import Audit
-from ..tables.choosing import PROBABLE, choose_labels
+from ..tables.choosing import LOOK, PROBABLE, choose_labels
 from ..tables.duplicates import equal_rows
 from ..tables.reading import TableRead
 from ..text import count, did_you_mean, percent
@@ -233,8 +233,8 @@ class Review:
             except Interrupted:
                 self._wake.set()
                 continue
-            except SurelabelError as error:  # such as labels from which nothing can be learned
-                self.trouble = str(error)
+            except Exception as error:  # such as labels from which nothing can be learned
+                self.trouble = f"the model could not be fitted anew: {error}"
                 self._settled.set()
                 continue
             with self.lock:
@@ -441,8 +441,8 @@ class Review:
         return label
 
     def _append(self, shown: Shown, verdict: str, label: str, note: str, who: str) -> None:
-        row, standing, audit = shown.row, self._standing, self._audit()[1]
-        options = choices(row, self._labels, standing)
+        row, (standing, audit) = shown.row, self._audit()
+        options = choices(row, self._labels, self._standing)
         record: dict[str, Any] = {"row": self._keys.keys[row]}
         record |= {"label": label} if verdict == LABEL else {"verdict": verdict}
         record |= {
@@ -555,6 +555,7 @@ class Review:
     def _help_buys(self, n_open: int) -> str:
         score = gains(self._standing)
         score[[*self._placed.rows, *self._drawn()]] = 0
+        score[self._standing.status != LOOK] = 0
         best = np.argsort(-score)[:10]
         best = best[score[best] > 0]
         if not n_open or not len(best):

@@ -24,7 +24,8 @@ class AnswersFile:
     """Appends lines, and reads those that others append.
 
     Writers lock the file while they write, so that any number of them may have it open. Each line
-    is synced to the disk before :meth:`append` returns.
+    is synced to the disk before :meth:`append` returns. A file that is removed meanwhile is written
+    again.
 
     Parameters
     ----------
@@ -44,6 +45,7 @@ class AnswersFile:
     def __init__(self, path: Path, header: dict[str, Any]) -> None:
         self.path, self.log, self.repaired = Path(path), AnswerLog(), 0
         self._read, self._lines = 0, 0
+        self._whole: list[bytes] = []
         new = not self.path.exists()
         with naming(self.path):
             with self._locked() as file:
@@ -54,8 +56,11 @@ class AnswersFile:
 
     def refresh(self) -> bool:
         """Read what was appended since; whether there was anything."""
-        with naming(self.path), open(self.path, "rb") as file:
-            return self._read_on(file)
+        try:
+            with naming(self.path), open(self.path, "rb") as file:
+                return self._read_on(file)
+        except FileNotFoundError:
+            return False
 
     def append(self, record: dict[str, Any]) -> None:
         """Write one line, after reading what others wrote."""
@@ -78,10 +83,14 @@ class AnswersFile:
     @contextmanager
     def _locked(self) -> Iterator[BinaryIO]:
         """The file at its end, whole lines only, all of them read; nobody else writes."""
+        gone = not self.path.exists()
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
         with open(descriptor, "r+b") as file:
             _lock(file)
             try:
+                if gone and not file.seek(0, os.SEEK_END):
+                    file.write(b"".join(self._whole))
+                    file.flush()
                 self._repair(file)
                 self._read_on(file)
                 file.seek(0, os.SEEK_END)
@@ -122,6 +131,7 @@ class AnswersFile:
             if line.strip():
                 self.log.add(line, f"{self.path}, line {self._lines}")
         self._read += len(whole[0]) + 1
+        self._whole.append(whole[0] + b"\n")
         return True
 
 

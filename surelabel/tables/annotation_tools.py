@@ -423,8 +423,8 @@ def _prodigy_task(
     rest = {name: value for name, value in data.items() if name != shown}
     options = [{"id": name, "text": name} for name in labels]
     accept = [] if label is None else [label]
-    meta = {"confidence": score} | rest
-    return {"text": data[shown], "options": options, "accept": accept, "meta": meta}
+    own = {"text": data[shown], "options": options, "accept": accept, "meta": {"confidence": score}}
+    return rest | own
 
 
 _TASKS: dict[str, Callable[..., dict[str, Any]]] = {

@@ -183,9 +183,10 @@ def _draw(said: dict[str, Any], where: str) -> Draw:
 def _answer(said: dict[str, Any], where: str) -> Answer:
     row: Any = said.get("row")
     label: Any = said.get("label")
-    row = str(row) if isinstance(row, int) and not isinstance(row, bool) else row
-    if isinstance(label, int | float) and not isinstance(label, bool):
-        label = str(label)
+    row, label = (
+        str(part) if isinstance(part, int | float) and not isinstance(part, bool) else part
+        for part in (row, label)
+    )
     verdict = said.get("verdict", LABEL)
     if not isinstance(row, str) or verdict not in VERDICTS:
         raise TableError(

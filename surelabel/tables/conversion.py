@@ -10,6 +10,7 @@ from ..data.table_files import file_name, find_column, read_records, to_frame
 from ..exceptions import ParameterError
 from .annotation_tools import TOOLS, read_tool, to_tasks
 from .reading import READING, Columns, as_frame, as_table, column_names, make_labelling
+from .tool_answers import to_answers
 
 Form = Literal[
     "labels",
@@ -17,6 +18,7 @@ Form = Literal[
     "indicator",
     "votes",
     "long",
+    "answers",
     "label-studio",
     "argilla",
     "doccano",
@@ -42,12 +44,14 @@ def convert(
     ----------
     frame : data frame, pyarrow.Table or path
         The table.
-    to : {"labels", "lists", "indicator", "votes", "long"} or a tool, default=None
+    to : {"labels", "lists", "indicator", "votes", "long", "answers"} or a tool, default=None
         One text with the separator, or one list per row; one 0/1 column per class; one column per
-        annotator; one row per label (and annotator, if the labels are votes). Or tasks for
-        "label-studio", "argilla", "doccano" or "prodigy", with the column ``label`` of
-        :func:`clean` or :func:`predict` as the suggestion, the rows to look at first. None is for
-        ``tool`` only: votes where each annotator gave one label at most, else lists.
+        annotator; one row per label (and annotator, if the labels are votes). "answers" of a
+        ``tool``, with ``id``: one row per task, to be written as JSON lines for
+        ``clean(answers=…)``. Or tasks for "label-studio", "argilla", "doccano" or "prodigy", with
+        the column ``label`` of :func:`clean` or :func:`predict` as the suggestion, the rows to look
+        at first. None is for ``tool`` only: votes where each annotator gave one label at most, else
+        lists.
     tool : {"label-studio", "argilla", "doccano", "prodigy"}, default=None
         The frame is the path of an export of this tool (JSON, JSON lines, for Label Studio also
         JSON-MIN and CSV; a pattern or an archive where each annotator has a file).
@@ -79,8 +83,8 @@ def convert(
     given: dict[str, Any] = dict(columns)
     exclude = given.pop("exclude", None)
     how = {name: given.pop(name, None) for name in READING}
+    source = file_name(frame) if tool is not None else ""
     if tool is not None:
-        source = file_name(frame)
         table, labelling = read_tool(read_records(source), tool, question, source)
         frame = table
     else:
@@ -95,5 +99,9 @@ def convert(
         if labelling is None:
             raise ParameterError("say which form the labels should have")
         return table
+    if to == "answers":
+        if tool is None or labelling is None:
+            raise ParameterError("answers come from an annotation tool: say from which (tool)")
+        return to_answers(table, labelling, given.get("id"), source)
     labelling = labelling or make_labelling(table, **given)
     return to_frame(to_form(read_labels(table, labelling), labelling, to), frame)

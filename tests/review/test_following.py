@@ -1,16 +1,20 @@
 """The model after n answers is that of a fit from scratch with these answers."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
 
 from surelabel import PUREClassifier, make_partial
 from surelabel.data.candidates import CandidateSets
 from surelabel.data.labelling import Labels
+from surelabel.estimators._peer_models import KernelPeers, PeerKernel
 from surelabel.review.following import CrowdFollower, Interrupted, PeerFollower
+from surelabel.solvers.crowds import WARM, alternate_crowd
 from surelabel.solvers.scalings import rescale
 from surelabel.tables.choosing import choose_labels, fit_crowd
 from surelabel.tables.comparison import left_out_proba, with_gold
@@ -69,6 +73,30 @@ def test_it_equals_a_fit_from_scratch(digits):
         assert np.mean(P.argmax(1) == follower._members[k].P.argmax(1)) > 0.99
     found = settled.judge(labels, np.random.default_rng(0))
     assert np.mean(found.label == y) > 0.9
+
+
+def test_it_equals_a_fit_that_goes_to_and_fro():
+    """Where the alternation does not end by itself, following ends where the fit ends."""
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:100], y[:100]
+    labels = labels_of(make_partial(y, p=1.0, r=6, random_state=0))
+
+    def fitted():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return PUREClassifier(kernel="rbf", beta=0.01).fit(X, with_gold(labels))
+
+    model = fitted()
+    follower = PeerFollower(X, model, equal_rows(X)).settle(labels, lambda: False)
+    for row in range(0, 60, 5):
+        labels = answered(labels, [row], y)
+        follower.follow(labels, np.array([row]))
+        assert np.isfinite(follower.shares()).all()
+    fresh = fitted()
+    assert not fresh.converged_
+    assert fresh.delta_path_[-1] > 0.5
+    settled = follower.settle(labels, lambda: False)._members[0].P
+    assert np.linalg.norm(fresh.confidence_.toarray() - settled) / np.sqrt(len(y)) < 2 * fresh.tol
 
 
 def test_undo_and_new_classes(digits):
@@ -136,7 +164,18 @@ def test_votes_follow(crowd):
         follower.follow(labels, np.array([row]))
     assert np.all(follower.shares().argmax(1)[rows] == y[rows])
     settled = follower.settle(labels, lambda: False)
-    fresh = fit_crowd(X, labels, 0)
+    # A fit from scratch with these answers and the same kernels.
+    kernels = [
+        PeerKernel(chosen["scaling"], chosen["kernel"], chosen["beta"], 0.0)
+        for chosen in base.classifier.kernels_
+    ]
+    said = alternate_crowd(labels.votes, 3, known=labels.gold, max_iter=WARM)
+    scratch = alternate_crowd(
+        labels.votes, 3, KernelPeers(X, kernels, 3), start=said.posterior, known=labels.gold
+    )
+    gap = np.linalg.norm(scratch.posterior - settled.shares()) / np.sqrt(len(y))
+    assert gap < 2e-3  # the tolerance of the fit
+    fresh = fit_crowd(X, labels, 0)  # kernels chosen anew, too
     others = np.setdiff1d(np.arange(len(y)), rows)
     same = settled.shares().argmax(1) == fresh.confidence_.toarray().argmax(1)
     assert np.mean(same[others]) > 0.97
@@ -152,3 +191,6 @@ def test_votes_alone_follow(crowd):
     labels = answered(labels, [3], y)
     follower.follow(labels, np.array([3]))
     assert follower.shares()[3].argmax() == y[3]
+    settled = follower.settle(labels, lambda: False).shares()
+    fresh = fit_crowd(np.empty((len(y), 0)), labels, 0).confidence_.toarray()
+    np.testing.assert_allclose(settled, fresh, atol=1e-6)

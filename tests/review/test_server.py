@@ -1,5 +1,6 @@
 """The server: this machine, this page, whoever knows the address, and nobody else."""
 
+import os
 import socket
 
 import pytest
@@ -123,3 +124,15 @@ def test_answers_through_the_server(served):
         status, found = served.say("answer", **said)
         assert status == 409
         assert found["error"]
+
+
+def test_what_nobody_expected_is_one_sentence(served, monkeypatch):
+    def fail(client):
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr(served.review, "next", fail)
+    status, found = served.say("next", client="c")
+    assert status == 409
+    assert found["error"].startswith("unexpected: ZeroDivisionError: by zero; start again")
+    monkeypatch.setattr(served.review, "next", lambda _: os.stat("/no/such/file"))
+    assert served.say("next", client="c")[1]["error"].startswith("/no/such/file: No such file")

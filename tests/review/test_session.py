@@ -11,6 +11,7 @@ from surelabel.review.queues import Variety, next_help
 from surelabel.review.session import Review, ReviewError
 from surelabel.tables.answers import read_answers
 from surelabel.tables.choosing import LOOK
+from tests.review.conftest import write_rows
 
 
 @pytest.fixture
@@ -236,6 +237,29 @@ def test_help_has_variety():
     assert asked[0] < 20
     assert len({row // 20 for row in asked[:5]}) >= 4
     assert next_help(Standing, np.ones(100), range(100)) is None
+
+
+def test_help_passes_from_near_duplicates_to_others(pets, tmp_path, read_pets):
+    """Thirty rows that are nearly one, all in doubt, among others: no run of them."""
+    rng = np.random.default_rng(0)
+    rows = pets[0][:60] + [
+        {"pet": f"d{i}", "x": f"{1.5 + rng.normal(0, 1e-3):.4f}",
+         "y": f"{1.5 + rng.normal(0, 1e-3):.4f}", "note": "", "candidates": "cat|cow|dog|emu"}
+        for i in range(30)
+    ]  # fmt: skip
+    review = Review(read_pets(write_rows(tmp_path / "d.csv", rows)), tmp_path / "d.jsonl",
+                    check_share=0.0)  # fmt: skip
+    try:
+        asked, row = [], review.next("tab")["row"]
+        while row is not None and len(asked) < 24:
+            asked.append(row["name"])
+            # Answers that say nothing of the others, so that these stay in doubt.
+            row = review.answer("tab", row["ticket"], "unknown")["row"]
+    finally:
+        review.close()
+    same = "".join("x" if name.startswith("d") else " " for name in asked)
+    assert "x" in same
+    assert max(map(len, same.split())) <= 3
 
 
 def test_what_is_shown_of_a_row(start, pets):

@@ -108,6 +108,47 @@ def test_broken_lines_and_a_cut_file_are_told_of(tmp_path):
         file.append({"row": "p2", "label": "cat"})
 
 
+def test_a_file_that_is_removed_comes_back(tmp_path):
+    path = tmp_path / "a.jsonl"
+    first, second = AnswersFile(path, HEADER), AnswersFile(path, HEADER)
+    first.append({"row": "p1", "label": "cat"})
+    second.append({"row": "p2", "label": "cow"})
+    before = path.read_bytes()
+    path.unlink()
+    assert not first.refresh()
+    second.append({"row": "p3", "label": "cow"})
+    assert path.read_bytes().startswith(before)
+    first.append({"row": "p4", "label": "cow"})
+    assert [answer.row for answer in read_answers(path).answers] == ["p1", "p2", "p3", "p4"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs limits of a process")
+def test_a_full_disk_loses_nothing_that_was_confirmed(tmp_path):
+    import resource
+    import signal
+
+    path = tmp_path / "a.jsonl"
+    file, said = AnswersFile(path, HEADER), []
+
+    def fill():
+        for number in range(100):
+            file.append({"row": f"p{number}", "label": "cat" * 20})
+            said.append(f"p{number}")
+
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            fill()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert 5 < len(said) < 100
+    file.append({"row": "last", "label": "cat"})
+    assert [answer.row for answer in read_answers(path).answers] == [*said, "last"]
+
+
 def test_two_writers_do_not_overwrite_each_other(tmp_path):
     path = tmp_path / "a.jsonl"
 

@@ -99,9 +99,9 @@ function showCell(cell, where) {
     where.append(value);
     return;
   }
-  if (cell.kind === "text") name.className = value.className = "long";
+  if (cell.kind === "text" || cell.text.length > 80) name.className = value.className = "long";
   if (cell.bars) {
-    const figure = draw("svg", { viewBox: "0 0 96 20", preserveAspectRatio: "none", role: "img", "aria-label": "higher than " + percent(cell.place) + " of the range" });
+    const figure = draw("svg", { viewBox: "0 0 96 20", preserveAspectRatio: "none", role: "img", "aria-label": "at " + percent(cell.place) + " of the range of the column" });
     figure.append(draw("path", { d: cell.bars.map((height, i) => `M${4 * i} 20v${-20 * height}h3.4v${20 * height}z`).join("") }));
     const x = 1 + 94 * cell.place;
     figure.append(draw("line", { x1: x, x2: x, y1: 0, y2: 20 }));
@@ -176,11 +176,11 @@ function tell(progress) {
 
 function showCurve(points) {
   const last = Math.max(points[points.length - 1][0], 1), figure = part("curve");
-  const x = (n) => 34 + (356 * n) / last, y = (share) => 140 - 128 * share;
+  const x = (n) => 40 + (350 * n) / last, y = (share) => 140 - 128 * share;
   figure.replaceChildren();
   for (const share of [0, 0.5, 1]) {
-    figure.append(draw("line", { class: "axis", x1: 34, x2: 390, y1: y(share), y2: y(share) }));
-    const text = draw("text", { x: 28, y: y(share) + 4, "text-anchor": "end" });
+    figure.append(draw("line", { class: "axis", x1: 40, x2: 390, y1: y(share), y2: y(share) }));
+    const text = draw("text", { x: 35, y: y(share) + 4, "text-anchor": "end" });
     text.textContent = 100 * share + "%";
     figure.append(text);
   }

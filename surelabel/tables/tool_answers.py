@@ -1,0 +1,68 @@
+"""Answers that people gave in an annotation tool, as the review page writes its own."""
+
+from __future__ import annotations
+
+import warnings
+
+import pyarrow as pa
+
+from ..data.labelling import Labelling
+from ..data.table_files import find_column
+from ..exceptions import ParameterError, TableError, first_few
+from ..text import count, plain
+from .annotation_tools import VOTE
+
+
+def to_answers(table: pa.Table, labelling: Labelling, id: str | None, source: str) -> pa.Table:
+    """One answer per task, for ``clean --answers``.
+
+    A task has an answer where all who answered it gave the same label, or where one answer is
+    marked as the truth; of the others a warning tells.
+
+    Parameters
+    ----------
+    table, labelling : pyarrow.Table, Labelling
+        Of :func:`~surelabel.tables.annotation_tools.read_tool`.
+    id : str or None
+        The column that names the rows in the table that the tasks were made from.
+    source : str
+        The name in messages.
+
+    Returns
+    -------
+    pyarrow.Table
+        With the columns ``row``, ``label`` and ``who``.
+    """
+    if id is None:
+        raise ParameterError("answers belong to rows that have names: say which column (--id)")
+    find_column(table, id)
+    found, differing = [], []
+    for row in table.to_pylist():
+        name = row[id]
+        if labelling.votes:
+            given = {vote: row[vote] for vote in labelling.votes if row[vote] is not None}
+        else:
+            labels = row[str(labelling.labels)] or []
+            given = {f"{VOTE}{place}": label for place, label in enumerate(labels)}
+        if labelling.gold is not None and row[labelling.gold] is not None:
+            given = {VOTE: row[labelling.gold]}
+        if not given:
+            continue
+        if name is None:
+            raise TableError(f"{source}: a task that was answered has no {id!r}; give it one")
+        if len(set(given.values())) > 1:
+            differing.append(str(plain(name)))
+            continue
+        who = ", ".join(vote.removeprefix(VOTE) for vote in given if labelling.votes)
+        found.append(
+            {"row": str(plain(name)), "label": str(next(iter(given.values()))), "who": who}
+        )
+    if differing:
+        warnings.warn(
+            f"{source}: {count(len(differing), 'task has', 'tasks have')} several labels "
+            f"({first_few(differing)}) and no answer of one; decide them, or clean the votes",
+            stacklevel=2,
+        )
+    if not found:
+        raise TableError(f"{source}: no task has one label that all who answered agree on")
+    return pa.Table.from_pylist(found, pa.schema([(key, pa.string()) for key in found[0]]))
