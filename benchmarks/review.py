@@ -122,7 +122,7 @@ def answer_rows(X, y, given, base, way, seed):
     follower = (
         PeerFollower(X, base.classifier, groups)
         if given.votes is None
-        else CrowdFollower(X, base.classifier)
+        else CrowdFollower(X, base.classifier, groups)
     )
     variety, recent, right, labels = Variety(X), [], [], given
     placed = PlacedAnswers(given_rows, [], 0, None, [], np.empty(0, int))

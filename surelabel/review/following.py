@@ -142,7 +142,7 @@ class PeerFollower:
             for part, Z in zip(parts, scaled, strict=True)
         ]
         self._members = [_Member(smoother, Outputs(smoother)) for smoother in smoothers]
-        self._groups = None if len(np.unique(groups)) == len(groups) else groups
+        self._groups = _repeated(groups)
         self._prior, self._tol = model.prior, model.tol
         self._max_iter = 0 if model.guarded_ else model.max_iter
         self._shift = 0.0 if model.guarded_ else None
@@ -192,12 +192,7 @@ class PeerFollower:
             for member in self._members:
                 P = member.P if even is None else even
                 Q = member.outputs(P) if even is None else member.smoother.apply(P)
-                leverage = member.smoother.leverage
-                parts.append(
-                    without_row(P, Q, leverage[:, None])
-                    if self._groups is None
-                    else without_equal_rows(P, Q, leverage, self._groups)
-                )
+                parts.append(_without(P, Q, member.smoother, self._groups))
         return np.asarray(sum(parts[1:], parts[0]) / len(parts), np.float32)
 
     def proba(self) -> np.ndarray:
@@ -218,6 +213,20 @@ class PeerFollower:
         outputs = self._left_out(even)
         shares = softmax(np.float32(_scale(outputs, known)) * outputs, axis=1)
         return judge(self.proba(), labels, known, rng, shares)
+
+
+def _repeated(groups: np.ndarray) -> np.ndarray | None:
+    """The numbers of equal rows; None where all rows differ."""
+    return None if len(np.unique(groups)) == len(groups) else groups
+
+
+def _without(
+    P: np.ndarray, Q: np.ndarray, smoother: Smoother, groups: np.ndarray | None
+) -> np.ndarray:
+    """Outputs without the row and those that equal it."""
+    if groups is None:
+        return without_row(P, Q, smoother.leverage[:, None])
+    return without_equal_rows(P, Q, smoother.leverage, groups)
 
 
 def _scale(outputs: np.ndarray, known: CandidateSets) -> float:
@@ -256,9 +265,11 @@ class CrowdFollower:
         The rows; n may be 0.
     model : CrowdClassifier
         Fitted to them.
+    groups : ndarray of int of shape (m,)
+        Equal rows have equal numbers: they are left out together.
     """
 
-    def __init__(self, X: np.ndarray, model: Any) -> None:
+    def __init__(self, X: np.ndarray, model: Any, groups: np.ndarray) -> None:
         self._outputs: list[tuple[Smoother, Outputs]] = []
         if model.kernels_:
             for chosen, learned, points in zip(
@@ -272,6 +283,7 @@ class CrowdFollower:
                     points if len(points) < len(X) else None,
                 )
                 self._outputs.append((smoother, Outputs(smoother)))
+        self._groups = _repeated(groups)
         self._max_iter, self._tol = model.max_iter, model.tol
         self._fit: CrowdFit | None = None
 
@@ -319,8 +331,7 @@ class CrowdFollower:
             raise Interrupted
         P = posterior.astype(np.float32)
         parts = [
-            without_row(P, outputs(P), smoother.leverage[:, None])
-            for smoother, outputs in self._outputs
+            _without(P, outputs(P), smoother, self._groups) for smoother, outputs in self._outputs
         ]
         mean = np.asarray(sum(parts[1:], parts[0]) / len(parts), np.float64)
         return np.asarray(log_softmax(fit_sharpness(mean, evidence)[0] * mean, axis=1))

@@ -136,7 +136,7 @@ class Review:
             self._follower: Follower = (
                 PeerFollower(X, base.classifier, groups)
                 if read.labels.votes is None
-                else CrowdFollower(X, base.classifier)
+                else CrowdFollower(X, base.classifier, groups)
             )
             self._variety = Variety(X) if X.shape[1] else None
             hidden = set(labelling.columns)
