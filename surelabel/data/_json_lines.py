@@ -10,7 +10,7 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
-from itertools import chain
+from itertools import chain, islice
 from math import inf
 from typing import Any
 
@@ -58,9 +58,14 @@ def rows_to_table(pieces: Iterable[list[dict[str, Any]]], source: str) -> pa.Tab
     """A table of rows that JSON holds, some of them at a time."""
     columns: dict[str, _Column] = {}
     n_rows = n_values = 0
-    only: dict[str, Any] = {}
-    for rows in pieces:
-        only = rows[0] if n_rows + len(rows) == 1 else {}
+    pieces = iter(pieces)
+    start = list(islice(pieces, 2))  # a second piece shows that there are more rows
+    if len(start) == 1 and len(start[0]) == 1 and all(map(_is_nested, start[0][0].values() or [0])):
+        raise TableError(
+            f"{source}: it holds one object of objects or lists, like a table written by columns; "
+            "write the rows one by one (in pandas, orient='records')"
+        )
+    for rows in chain(start, pieces):
         for key in dict.fromkeys(chain.from_iterable(rows)):
             if key not in columns:
                 columns[key] = _Column(key, source, n_rows)
@@ -73,11 +78,6 @@ def rows_to_table(pieces: Iterable[list[dict[str, Any]]], source: str) -> pa.Tab
         for key, column in columns.items():
             column.append([row.get(key) for row in rows])
         n_rows += len(rows)
-    if only and all(map(_is_nested, only.values())):
-        raise TableError(
-            f"{source}: it holds one object of objects or lists, like a table written by columns; "
-            "write the rows one by one (in pandas, orient='records')"
-        )
     return pa.table({key: column.finish() for key, column in columns.items()})
 
 
