@@ -187,10 +187,9 @@ def test_votes_follow(crowd):
 
 def test_votes_alone_follow(crowd):
     _, y, labels = crowd
-    model = fit_crowd(np.empty((len(y), 0)), labels, 0)
-    follower = CrowdFollower(np.empty((len(y), 0)), model, np.arange(len(y))).settle(
-        labels, lambda: False
-    )
+    X = np.empty((len(y), 0))
+    follower = CrowdFollower(X, fit_crowd(X, labels, 0), np.arange(len(y)))
+    follower = follower.settle(labels, lambda: False)
     labels = answered(labels, [3], y)
     follower.follow(labels, np.array([3]))
     assert follower.shares()[3].argmax() == y[3]
