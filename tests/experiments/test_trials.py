@@ -1,15 +1,20 @@
 """Trials: which there are, who they are, and what their seeds depend on."""
 
+import gzip
+import json
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import pytest
 from sklearn.base import BaseEstimator
 
 from surelabel import SUREClassifier
 from surelabel.estimators import all_methods
-from surelabel.experiments.study import read_study
+from surelabel.experiments.study import paper_study, read_study
 from surelabel.experiments.trials import _all_defaults, trials_of
+
+RECORDS = Path(__file__).parents[2] / "docs" / "reproduction" / "records"
 
 
 @pytest.fixture
@@ -162,3 +167,13 @@ def test_a_method_may_scale_its_features_in_its_own_way(study):
     trials = list(trials_of(replace(study, methods=(replace(plain, scaling="unit"), *others))))
     assert {trial.scaling for trial in trials if trial.method.name == plain.name} == {"unit"}
     assert {trial.scaling for trial in trials if trial.method.name != plain.name} <= {study.scaling}
+
+
+@pytest.mark.parametrize(
+    "folder", sorted(RECORDS.iterdir()) if RECORDS.exists() else [], ids=lambda folder: folder.name
+)
+def test_committed_records_are_of_the_studies(folder):
+    """So that ``surelabel reproduce`` goes on from them."""
+    trials = {trial.id for trial in trials_of(paper_study(folder.name))}
+    with gzip.open(folder / "records.jsonl.gz", "rt") as lines:
+        assert {json.loads(line)["cell"] for line in lines} <= trials
