@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -60,7 +60,8 @@ class Annotator:
     kind: str
     labels: tuple[Any, ...]
     copies: tuple[str, ...]
-    mirrors: tuple[str, ...] = ()
+    # A plain default would be an attribute of the class, and model files set none of these.
+    mirrors: tuple[str, ...] = field(default_factory=tuple)
 
     @property
     def remark(self) -> str:
