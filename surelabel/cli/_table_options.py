@@ -52,6 +52,14 @@ Indicator = Annotated[
         metavar="COLUMNS", help="One 0/1 column per class: a,b,c or 'is_*'.", rich_help_panel=LABELS
     ),
 ]
+Counts = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMNS",
+        help="One column per class, with its votes or its probability: 'p_*'.",
+        rich_help_panel=LABELS,
+    ),
+]
 Gold = Annotated[
     str | None,
     typer.Option(metavar="COLUMN", help="Labels known to be true.", rich_help_panel=LABELS),
@@ -205,6 +213,7 @@ class TableOptions:
     separator: Separator = "|"
     votes: Votes = None
     indicator: Indicator = None
+    counts: Counts = None
     gold: Gold = None
     id: Id = None
     long: Long = False
@@ -242,14 +251,15 @@ class TableOptions:
 
     def columns(self) -> Columns:
         """Which columns say what, as the table functions take them."""
-        given = [name for name in ("labels", "votes", "indicator") if getattr(self, name)]
+        ways = ("labels", "votes", "indicator", "counts")
+        given = [name for name in ways if getattr(self, name)]
         if len(given) != 1:
             both = (
                 f"not {' and '.join(f'--{name}' for name in given)}" if given else "none is given"
             )
             raise ParameterError(
-                "say where the labels are in exactly one way: with --labels, --votes or "
-                f"--indicator; {both}"
+                "say where the labels are in exactly one way: with --labels, --votes, "
+                f"--indicator or --counts; {both}"
             )
         return {  # type: ignore[return-value]
             field.name: getattr(self, field.name)

@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..exceptions import TableError
-from .table_files import in_words, is_list
+from .spelling import parse_numbers
+from .table_files import decimal_of, in_words, is_list
 
 Label = str | int
 #: A list of texts and numbers as Python prints it: nothing within another, no name, no sum.
@@ -174,6 +175,26 @@ def _problem(error: Exception) -> str:
         case "kind":
             return "holds something other than text and whole numbers, which labels must be"
     return 'is not a list of labels such as ["cat", "dog"]; correct it'
+
+
+def count_cells(table: pa.Table, name: str, source: str) -> tuple[Cells, np.ndarray]:
+    """The rows in which a column of counts or probabilities is above 0, and its numbers there; an
+    empty cell is 0.
+    """
+    column = table[name].combine_chunks()
+    check_names(table, name, source)
+    decimal = decimal_of(table) or "."
+    values, wrong = parse_numbers(column.cast(pa.large_string()), decimal)
+    wrong |= ~(np.isfinite(values) & (values >= 0)) & ~np.isnan(values)
+    bad = np.flatnonzero(wrong)
+    if len(bad):
+        cell = str(column[int(bad[0])].as_py())[:40]
+        raise TableError(
+            f"{source}: row {bad[0] + 1}, column {name!r}: {cell!r} where a count or probability "
+            "of the label should stand, a finite number of 0 or more"
+        )
+    rows = np.flatnonzero(values > 0)
+    return Cells(name, rows, np.zeros(len(rows), int), [name]), values[rows]
 
 
 def indicator_cells(table: pa.Table, name: str, source: str) -> Cells:

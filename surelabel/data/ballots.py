@@ -5,10 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from ..solvers.crowds import TELLS, alternate_crowd, beyond_chance
+from ..solvers.segments import row_max
 from .candidates import CandidateSets
 
 #: Votes below which nothing is said of an annotator.
 FEW_VOTES = 10
+
+
+def telling_rows(candidates: CandidateSets) -> np.ndarray:
+    """Whether the candidates of each row say something: not every label, or not all alike."""
+    told = candidates.sizes < candidates.shape[1]
+    counts = candidates.counts
+    if counts is not None and len(counts):
+        told |= row_max(counts, candidates.indptr) > -row_max(-counts, candidates.indptr)
+    return np.asarray(told)
 
 
 def weighed_votes(candidates: CandidateSets) -> CandidateSets:

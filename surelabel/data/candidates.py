@@ -382,6 +382,14 @@ class CandidateSets:
         """The dense 0/1 matrix ``Y`` of the paper, as int8."""
         return np.asarray(self._matrix.toarray())
 
+    def to_counts(self) -> np.ndarray:
+        """The dense matrix of votes, rows × classes; of ones where the candidates do not come from
+        votes.
+        """
+        dense = np.zeros(self.shape)
+        dense[self.rows, self.indices] = 1 if self._counts is None else self._counts
+        return dense
+
     def to_sparse(self) -> sparse.csr_array:
         """The 0/1 matrix as a scipy CSR array, without a copy: its arrays are read-only.
 

@@ -46,7 +46,7 @@ def to_form(labels: Labels, labelling: Labelling, form: str) -> pa.Table:
     """
     if form not in FORMS:
         raise ParameterError(f"there is no form {form!r}; there are {', '.join(FORMS)}")
-    old = {labelling.labels, *labelling.votes, *labelling.indicator}
+    old = {labelling.labels, *labelling.votes, *labelling.of_classes}
     table = labels.table.select([name for name in labels.table.column_names if name not in old])
     if form == "long":
         return _long(table, labels, labelling)

@@ -12,7 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..exceptions import CandidateError, ParameterError, TableError, first_few
-from ._cells import Cells, Label, check_names, different_cells, indicator_cells, label_cells
+from ._cells import (
+    Cells,
+    Label,
+    check_names,
+    count_cells,
+    different_cells,
+    indicator_cells,
+    label_cells,
+)
 from ._delimited import is_cell
 from ._labels import check_classes
 from .candidates import CandidateSets, Unlabelled
@@ -30,7 +38,8 @@ SEPARATORS = ",;|/\n"
 
 @dataclass(frozen=True)
 class Labelling:
-    """Which columns say what; exactly one of ``labels``, ``votes`` and ``indicator`` is given.
+    """Which columns say what; exactly one of ``labels``, ``votes``, ``indicator`` and ``counts`` is
+    given.
 
     Parameters
     ----------
@@ -43,6 +52,8 @@ class Labelling:
         One column per annotator; missing cells allowed.
     indicator : tuple of str
         One 0/1 column per class; the class is named as the column.
+    counts : tuple of str
+        One column per class with how many votes, or which probability, it has; likewise.
     gold : str or None
         The column of known-true labels; missing cells allowed.
     id : str or None
@@ -70,6 +81,7 @@ class Labelling:
     separator: str = "|"
     votes: tuple[str, ...] = ()
     indicator: tuple[str, ...] = ()
+    counts: tuple[str, ...] = ()
     gold: str | None = None
     id: str | None = None
     long: bool = False
@@ -83,8 +95,13 @@ class Labelling:
     @property
     def columns(self) -> tuple[str, ...]:
         """All columns that have a part in it: none of them is a feature."""
-        named = (self.labels, *self.votes, *self.indicator, self.gold, self.id, self.annotator)
+        named = (self.labels, *self.votes, *self.of_classes, self.gold, self.id, self.annotator)
         return tuple(name for name in named if name is not None)
+
+    @property
+    def of_classes(self) -> tuple[str, ...]:
+        """The columns that are named as the classes."""
+        return self.indicator or self.counts
 
 
 @dataclass(frozen=True)
@@ -112,6 +129,8 @@ class Labels:
     doubtful : tuple of DoubtfulName, Spellings or SeveralLabels
         Labels whose names often mean that there is none, if nobody said which texts mean it; labels
         that may be one in several spellings; and labels that look like several.
+    soft : bool, default=False
+        Whether the counts of the candidates are how probable each label is, as given.
     """
 
     candidates: CandidateSets
@@ -122,6 +141,7 @@ class Labels:
     ids: np.ndarray | None
     table: pa.Table
     doubtful: tuple[DoubtfulName | Spellings | SeveralLabels, ...] = ()
+    soft: bool = False
 
 
 @dataclass(frozen=True)
@@ -247,8 +267,10 @@ def read_labels(
     )
     cells += [label_cells(table, name, None, source) for name in labelling.votes]
     cells += [indicator_cells(table, name, source) for name in labelling.indicator]
+    counts = [count_cells(table, name, source) for name in labelling.counts]
+    cells += [column for column, _ in counts]
     gold = [label_cells(table, labelling.gold, None, source)] if labelling.gold is not None else []
-    named = [column for column in (*cells, *gold) if column.column not in labelling.indicator]
+    named = [column for column in (*cells, *gold) if column.column not in labelling.of_classes]
     doubtful: tuple[Any, ...] = ()
     if labelling.normalise or labelling.map:
         spelled = _speller(named, labelling)
@@ -263,8 +285,8 @@ def read_labels(
         [_without(column, labelling.missing or ()) for column in part] for part in (cells, gold)
     )
     _check_gold(cells, gold, labelling, source)
-    if classes is None and labelling.indicator:
-        classes = list(labelling.indicator)
+    if classes is None and labelling.of_classes:
+        classes = list(labelling.of_classes)
     classes = _label_space([*cells, *gold], classes, table, source)
 
     rows, codes, column = _encode(cells, classes, source)
@@ -290,6 +312,11 @@ def read_labels(
     counted = annotators or (
         labelling.labels and len(np.unique(instance[rows] * len(classes) + codes)) < len(codes)
     )
+    amounts = (
+        np.concatenate([values for _, values in counts])
+        if counts
+        else np.ones(len(codes), np.int64)
+    )
     indptr = np.concatenate([[0], np.cumsum(sizes)])
     instances = (
         _one_row_each(table, labelling, instance, first, source) if labelling.long else table
@@ -299,7 +326,7 @@ def read_labels(
             indptr,
             codes[order],
             classes,
-            np.ones(len(codes), np.int64) if counted else None,
+            amounts[order] if counted or counts else None,
             unlabelled="all",
             votes=votes,
             annotators=annotators,
@@ -311,16 +338,18 @@ def read_labels(
         ids=instances[labelling.id].to_numpy() if labelling.id is not None else None,
         table=instances,
         doubtful=doubtful,
+        soft=bool(counts),
     )
 
 
 def _check_roles(table: pa.Table, labelling: Labelling, source: str) -> None:
     """Every column is there and has one part only; what is asked goes together."""
-    given = [name for name in ("labels", "votes", "indicator") if getattr(labelling, name)]
+    ways = ("labels", "votes", "indicator", "counts")
+    given = [name for name in ways if getattr(labelling, name)]
     if len(given) != 1:
         raise ParameterError(
-            "say where the labels are in exactly one way: one of labels, votes and indicator, not "
-            f"{' and '.join(given) or 'none'}"
+            "say where the labels are in exactly one way: one of labels, votes, indicator and "
+            f"counts, not {' and '.join(given) or 'none'}"
         )
     if not labelling.separator:
         raise ParameterError("the separator of labels must not be empty")
@@ -339,7 +368,7 @@ def _check_roles(table: pa.Table, labelling: Labelling, source: str) -> None:
         )
     for name in labelling.columns:
         find_column(table, name, source)
-    for name in filter(None, (labelling.id, labelling.annotator, *labelling.indicator)):
+    for name in filter(None, (labelling.id, labelling.annotator, *labelling.of_classes)):
         check_names(table, name, source)
     twice = [name for name in dict.fromkeys(labelling.columns) if labelling.columns.count(name) > 1]
     if twice:

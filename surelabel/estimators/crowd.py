@@ -15,14 +15,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data.candidates import CandidateSets, as_candidates
 from ..exceptions import CandidateError, InputError, first_few
-from ..solvers.crowds import WARM, CrowdFit, Tally, alternate_crowd, more_often_wrong
+from ..solvers.crowds import (
+    WARM,
+    CrowdFit,
+    Tally,
+    alternate_crowd,
+    alternate_soft,
+    more_often_wrong,
+    soft_evidence,
+)
 from ..solvers.kernels import kernel_matrix
 from ..solvers.scalings import rescale
 from ..solvers.threads import blas_threads
 from ..text import did_you_mean
 from ._annotators import Annotator, describe_annotators
 from ._base import PartialLabelClassifier, check_inner
-from ._peer_models import CrossFitted, KernelBank, KernelPeers, class_outputs
+from ._peer_models import CrossFitted, KernelBank, KernelPeers, PeerKernel, class_outputs
 
 SAMPLE = 800  # rows that choose
 EXACT_ROWS = 3000  # from here on the best kernel alone is used, by landmarks
@@ -125,7 +133,8 @@ class CrowdClassifier(PartialLabelClassifier):
             The instances; None if there are votes alone.
         y : CandidateSets with votes, or labels
             The votes, as :meth:`CandidateSets.from_votes` reads them. One label per instance is one
-            annotator.
+            annotator. Counts or probabilities of the labels (:meth:`CandidateSets.from_counts`)
+            are soft labels: ``annotators_`` is empty.
         known : array-like of shape (m,), default=None
             The true label where it is known, a missing value (None, NaN, "") elsewhere.
         confusions : mapping of str to array-like of shape (l, l), default=None
@@ -144,7 +153,8 @@ class CrowdClassifier(PartialLabelClassifier):
         else:
             candidates = as_candidates(y)
             self.n_features_in_ = 0
-        votes, names = _votes_of(candidates)
+        soft = candidates.votes is None and candidates.counts is not None
+        votes, names = (np.empty((len(candidates), 0), int), ()) if soft else _votes_of(candidates)
         l = candidates.shape[1]
         if l < 2:
             raise CandidateError(
@@ -155,7 +165,11 @@ class CrowdClassifier(PartialLabelClassifier):
         truth = _known_classes(known, candidates)
         before = _known_confusions(confusions, names, l)
         with blas_threads(len(candidates), enough=1500):
-            peers, fit = self._alternate(X, votes, truth, before)
+            peers, fit = (
+                self._soft(X, candidates, truth)
+                if soft
+                else self._alternate(X, votes, truth, before)
+            )
         self.loo_proba_ = np.exp(fit.log_prior)
         self.n_iter_, self.converged_ = fit.n_iter, fit.converged
         self.annotators_ = describe_annotators(votes, names, self.classes_, fit)
@@ -186,6 +200,34 @@ class CrowdClassifier(PartialLabelClassifier):
             fit = alternate_crowd(votes, l, peers, start=turned, **stop)
         return peers, fit
 
+    def _soft(
+        self, X: Any, candidates: CandidateSets, truth: np.ndarray
+    ) -> tuple[KernelPeers | CrossFitted, CrowdFit]:
+        """As :meth:`_alternate`, from soft labels."""
+        if X is None:
+            raise CandidateError("soft labels are judged by the features, and there are none")
+        evidence = soft_evidence(candidates.to_counts())
+        m, l = evidence.shape
+        if self.estimator is not None:
+            peers: Any = CrossFitted(X, self.estimator, l)
+        else:
+            rng = np.random.default_rng(self.random_state)
+            drawn = np.sort(rng.permutation(m)[:SAMPLE])
+            posterior = softmax(evidence[drawn], axis=1)
+            kernels = KernelBank(X[drawn], l).choose(posterior, evidence[drawn])
+            peers = self._peers(X, kernels, l, rng)
+        stop: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
+        return peers, alternate_soft(evidence, peers, known=truth, **stop)
+
+    def _peers(
+        self, X: np.ndarray, kernels: list[PeerKernel], l: int, rng: np.random.Generator
+    ) -> KernelPeers:
+        """The models of all rows: of many the best kernel alone, by landmarks."""
+        m = len(X)
+        if m <= EXACT_ROWS:
+            return KernelPeers(X, kernels, l)
+        return KernelPeers(X, kernels[:1], l, np.sort(rng.permutation(m)[:LANDMARKS]))
+
     def _kernel_peers(
         self, X: np.ndarray, votes: np.ndarray, said: CrowdFit, given: dict[str, Any]
     ) -> tuple[KernelPeers, np.ndarray]:
@@ -203,10 +245,7 @@ class CrowdClassifier(PartialLabelClassifier):
             fit = alternate_crowd(ballots, l, peers, start=posterior, **given, max_iter=3)
             posterior, evidence = fit.posterior, fit.evidence
         kernels = bank.choose(posterior, evidence)
-        if m <= EXACT_ROWS:
-            peers = KernelPeers(X, kernels, l)
-        else:
-            peers = KernelPeers(X, kernels[:1], l, np.sort(rng.permutation(m)[:LANDMARKS]))
+        peers = self._peers(X, kernels, l, rng)
         if m <= SAMPLE:
             return peers, posterior
         everywhere = Tally(votes, l).evidence(fit.confusion, fit.weight)

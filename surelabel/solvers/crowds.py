@@ -63,6 +63,9 @@ ERRORS = 2.0
 #: Factors of outputs that are tried.
 SHARPNESS = np.geomspace(0.5, 64, 15)
 SMALLEST = 1e-6  # probability in a confusion matrix
+#: A soft label's shares below this count as this: nobody is so sure that nothing could be said
+#: against it.
+LEAST_SHARE = 1e-3
 #: Agreement with the truth beyond chance below which votes are called random.
 TELLS = 0.2
 
@@ -430,6 +433,47 @@ def alternate_crowd(
     return CrowdFit(
         posterior, confusion, knows, related, weight, evidence, log_prior, number, converged
     )
+
+
+def soft_evidence(counts: np.ndarray) -> np.ndarray:
+    """What counts or probabilities of the classes say for each row: ``log p_i(z) / mean p(z)``, as
+    of one vote that knows how sure it is; 0 for rows without any.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (m, l)
+        Numbers of 0 or more.
+
+    Returns
+    -------
+    ndarray of shape (m, l)
+    """
+    total = counts.sum(axis=1, keepdims=True)
+    even = np.full(counts.shape, 1 / counts.shape[1])
+    share = np.maximum(np.divide(counts, total, out=even, where=total > 0), LEAST_SHARE)
+    return np.where(total > 0, np.log(share / share.mean(axis=0)), 0)
+
+
+def alternate_soft(
+    evidence: np.ndarray,
+    class_model: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    *,
+    known: np.ndarray,
+    max_iter: int,
+    tol: float,
+) -> CrowdFit:
+    """As :func:`alternate_crowd`, where the evidence of the rows is given: nothing is to be learned
+    of annotators.
+    """
+    posterior = _with_known(softmax(evidence, axis=1), known)
+    n_iter, converged = 0, False
+    while n_iter < max_iter and not converged:
+        n_iter += 1
+        log_prior = class_model(posterior, evidence)
+        last, posterior = posterior, _with_known(softmax(log_prior + evidence, axis=1), known)
+        converged = bool(np.linalg.norm(posterior - last) / np.sqrt(len(posterior)) <= tol)
+    nobody = np.empty((0, *posterior.shape[1:] * 2)), np.empty(0), np.empty((0, 0)), np.empty(0)
+    return CrowdFit(posterior, *nobody, evidence, log_prior, n_iter, converged)
 
 
 def _with_known(posterior: np.ndarray, known: np.ndarray | None) -> np.ndarray:

@@ -187,8 +187,10 @@ def with_answers(
     rows = order[: len(answers)]
     known = {str(label): i for i, label in enumerate(found.classes.tolist())}
     codes = np.array([known.get(answer, -1) for answer in answers], np.int64)
-    audit = Audit(len(order), len(rows), int(np.sum(codes != found.label[rows])))
     status, told = found.status.copy(), codes >= 0
+    audit = Audit(
+        len(order), len(rows), int(np.sum(codes != found.label[rows])), int(np.sum(~told))
+    )
     if audit.level is not None:
         status[found.status == PROBABLE] = CERTIFIED
     status[rows] = np.where(told, CERTIFIED, LOOK)
@@ -217,7 +219,7 @@ def _read(
             "" if text is None else text.strip()
             for text in _texts(find_column(sheet, f"{prefix}{name}", source))
         ]
-        for name in ("check", "row", "answer", "audit")
+        for name in ("check", "row", "label", "answer", "audit")
     }
     codes = set(cells["audit"])
     if len(codes) != 1:
@@ -235,14 +237,20 @@ def _read(
         )
     order = _order(found, int(seed))
     answers: dict[int, str] = {}
-    for line, (check, row, answer) in enumerate(
-        zip(cells["check"], cells["row"], cells["answer"], strict=True), start=1
+    for line, (check, row, label, answer) in enumerate(
+        zip(*(cells[name] for name in ("check", "row", "label", "answer")), strict=True), start=1
     ):
         number = int(check) if check.isdecimal() and len(check) < 10 else 0
         if not 0 < number <= len(order) or row != str(order[number - 1] + 1) or number in answers:
             raise TableError(
                 f"{source}: row {line}: check {check!r} of row {row!r} was not drawn so; keep the "
                 "columns check and row as they were"
+            )
+        if label != str(found.classes[found.label[order[number - 1]]]).strip():
+            raise TableError(
+                f"{source}: row {line}: the column {prefix + 'label'!r} holds {label!r}, which is "
+                "not what was found; keep it as it was, and write what is right into "
+                f"{prefix + 'answer'!r}"
             )
         answers[number] = answer
     given = [answers.get(number, "") for number in range(1, max(answers, default=0) + 1)]

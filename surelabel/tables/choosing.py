@@ -32,7 +32,7 @@ from .comparison import (
 )
 from .duplicates import conflicts, equal_rows
 from .embedding import imported
-from .judging import Judgement, judge, judge_votes
+from .judging import Judgement, judge, judge_soft, judge_votes
 
 CERTIFIED, PROBABLE, LOOK = "certified", "probable", "look"
 #: The name of what learns from votes and features together.
@@ -198,7 +198,7 @@ def choose_labels(
             X,
             known,
             groups,
-            even=labels.votes is None,
+            even=labels.votes is None and not labels.soft,
             random_state=random_state,
             seconds=seconds,
             verbose=verbose,
@@ -281,7 +281,7 @@ class _LeftOut:
 
 def by_crowd(method: Method, labels: Labels, estimator: Any) -> bool:
     """Whether votes and features are learned from together."""
-    together = labels.votes is not None and has_closed_form(method)
+    together = (labels.votes is not None or labels.soft) and has_closed_form(method)
     if estimator is not None and not together:
         raise ParameterError(
             "an estimator is the model of the features beside votes (votes, noisy): leave it out, "
@@ -332,9 +332,12 @@ def _by_crowd(
     """By votes, and features where there are any."""
     model = fit_crowd(X, labels, random_state, estimator)
     # The known truth of a row is not to decide what is said of it.
-    confusion = np.stack([person.confusion for person in model.annotators_])
-    weight = np.array([person.weight for person in model.annotators_])
-    found = judge_votes(model.loo_proba_, labels, confusion, weight, rng)
+    if labels.soft:
+        found = judge_soft(model.loo_proba_, labels, rng)
+    else:
+        confusion = np.stack([person.confusion for person in model.annotators_])
+        weight = np.array([person.weight for person in model.annotators_])
+        found = judge_votes(model.loo_proba_, labels, confusion, weight, rng)
     left_out = _LeftOut(
         model=model,
         parameters=chosen_kernels(model),

@@ -15,7 +15,7 @@ from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, cross_validate
 
-from ..data.ballots import weighed_votes
+from ..data.ballots import telling_rows, weighed_votes
 from ..data.candidates import CandidateSets, as_candidates
 from ..data.labelling import Labels
 from ..data.table_files import to_frame
@@ -434,7 +434,7 @@ def with_gold(labels: Labels) -> CandidateSets:
 
 def sample_rows(candidates: CandidateSets, max_rows: int, random_state: int) -> np.ndarray:
     """At most ``max_rows`` rows at random, in order, of those whose candidates say something."""
-    rows = np.flatnonzero(candidates.sizes < candidates.shape[1])
+    rows = np.flatnonzero(telling_rows(candidates))
     if not len(rows):
         raise CandidateError(
             "every row has every class as a candidate: there is nothing to learn from"

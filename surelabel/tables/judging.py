@@ -24,7 +24,14 @@ from scipy.special import expit, log_softmax, logsumexp, softmax
 from sklearn.model_selection import KFold
 
 from ..data.candidates import CandidateSets
-from ..solvers.crowds import TELLS, Tally, alternate_crowd, beyond_chance, fit_sharpness
+from ..solvers.crowds import (
+    TELLS,
+    Tally,
+    alternate_crowd,
+    beyond_chance,
+    fit_sharpness,
+    soft_evidence,
+)
 from ..solvers.scale import row_softmax
 from ..solvers.segments import row_argmax, row_sum
 from .calibration import FLOOR, MAX_ROWS, fit_calibration, fit_gold, separable, without_truth
@@ -107,6 +114,8 @@ def judge(
     """
     if labels.votes is not None:
         return judge_votes(proba, labels, *_found_by_votes(proba, labels), rng)
+    if labels.soft:
+        return judge_soft(proba, labels, rng)
     candidates = labels.candidates
     lacks = without_truth(proba, candidates, labels.gold, rng)
     trusted = (lacks < 0.5) | (labels.gold >= 0)
@@ -184,15 +193,35 @@ def judge_votes(
     features = _careful(scores, votes.evidence(confusion, np.ones_like(weight)), rng)
     less = votes.evidence(confusion, np.minimum(weight, INDEPENDENT))
     careful = softmax(np.log(features) + less, axis=1)
+    if not _telling(labels.votes, posterior):
+        # Nobody's votes tell anything, so only those for the label speak for it.
+        careful = np.minimum(careful, votes.shares(np.ones_like(weight)))
+    return _by_posterior(posterior, careful, proba, labels, rng)
+
+
+def judge_soft(proba: np.ndarray, labels: Labels, rng: np.random.Generator) -> Judgement:
+    """Judge every row by its soft label and what models that did not learn from it say."""
+    evidence = soft_evidence(labels.candidates.to_counts())
+    scores = np.log(np.maximum(proba, FLOOR)).astype(float)
+    features = _careful(scores, evidence, rng)
+    careful = softmax(np.log(features) + INDEPENDENT * evidence, axis=1)
+    return _by_posterior(softmax(scores + evidence, axis=1), careful, proba, labels, rng)
+
+
+def _by_posterior(
+    posterior: np.ndarray,
+    careful: np.ndarray,
+    proba: np.ndarray,
+    labels: Labels,
+    rng: np.random.Generator,
+) -> Judgement:
+    """The most probable label, and what a more careful reckoning says of it."""
     rows = np.arange(len(posterior))
     label = posterior.argmax(axis=1)
     others = posterior.copy()
     others[rows, label] = -1
     second = others.argmax(axis=1)
     sure = careful[rows, label]
-    if not _telling(labels.votes, posterior):
-        # Nobody's votes tell anything, so only those for the label speak for it.
-        sure = np.minimum(sure, votes.shares(np.ones_like(weight))[rows, label])
     confidence, gold_confidence, gold_right = _corrected(sure, label, labels.gold, rng)
     return Judgement(
         label=label,

@@ -12,6 +12,7 @@ from typing import Any, TypedDict, get_args
 import numpy as np
 import pyarrow as pa
 
+from ..data.ballots import telling_rows
 from ..data.candidates import Unlabelled, check_unlabelled
 from ..data.labelling import Labelling, Labels, read_labels
 from ..data.table_files import find_column, from_frame, read_table, source_of
@@ -36,9 +37,9 @@ Names = str | Sequence[str] | None
 class Columns(TypedDict, total=False):
     """Which columns say what: the arguments that all table functions share.
 
-    They are the options of the command line. Exactly one of ``labels``, ``votes`` and ``indicator``
-    is given. Several columns are named as ``"a,b"``, as a list, or by a pattern such as
-    ``"rater_*"``.
+    They are the options of the command line. Exactly one of ``labels``, ``votes``, ``indicator``
+    and ``counts`` is given. Several columns are named as ``"a,b"``, as a list, or by a pattern such
+    as ``"rater_*"``.
 
     Attributes
     ----------
@@ -50,6 +51,8 @@ class Columns(TypedDict, total=False):
         One column per annotator; missing cells allowed.
     indicator : names of columns
         One 0/1 column per class; the class is named as the column.
+    counts : names of columns
+        One column per class with how many votes, or which probability, it has: soft labels.
     gold : str
         The column of labels known to be true; missing cells allowed.
     id : str
@@ -92,6 +95,7 @@ class Columns(TypedDict, total=False):
     separator: str
     votes: Names
     indicator: Names
+    counts: Names
     gold: str | None
     id: str | None
     long: bool
@@ -190,7 +194,7 @@ def make_labelling(table: pa.Table, **columns: Any) -> Labelling:
     for name in ("labels", "separator", "gold", "id", "annotator"):
         if columns.get(name) is not None:
             _check_text(name, columns[name])
-    for name in ("votes", "indicator"):
+    for name in ("votes", "indicator", "counts"):
         columns[name] = column_names(columns.get(name), table)
     if columns.get("missing") is not None:
         columns["missing"] = tuple(filter(None, separate_names(columns["missing"])))
@@ -384,9 +388,9 @@ def _check_learnable(labels: Labels, labelling: Labelling, source: str) -> None:
             "be two to tell apart (is the "
             f"separator {labelling.separator!r} right?)"
         )
-    full = (candidates.sizes == candidates.shape[1]) & (labels.gold < 0)
+    full = ~telling_rows(candidates) & (labels.gold < 0)
     if labels.votes is None and np.all(full):
         raise TableError(
-            f"{source}: column {where} has every label as a candidate in every row; there is "
-            "nothing to learn from"
+            f"{source}: column {where} has every label as a candidate in every row"
+            f"{', each alike' if labels.soft else ''}; there is nothing to learn from"
         )

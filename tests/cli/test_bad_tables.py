@@ -272,8 +272,8 @@ CASES = {
     ),
     "two ways to say labels": (
         f"{CLEAN} --votes truth",
-        "say where the labels are in exactly one way: with --labels, --votes or --indicator; not "
-        "--labels and --votes",
+        "say where the labels are in exactly one way: with --labels, --votes, --indicator or "
+        "--counts; not --labels and --votes",
     ),
     "labels not said": ("clean bad.csv -o out.csv", "say where the labels are in exactly one way"),
     # ---- ids and long form

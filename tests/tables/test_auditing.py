@@ -111,6 +111,20 @@ def test_a_sheet_that_does_not_fit_is_refused(cleaned, table):
     assert surelabel.clean(table, audit=sheet[::-1], **OPTIONS).audit.n_checked == 10
 
 
+def test_answers_in_the_wrong_column_are_refused(cleaned, table):
+    sheet = answered(cleaned, table, 20)
+    sheet.loc[4, "label"] = "cow" if sheet.loc[4, "label"] == "cat" else "cat"
+    with pytest.raises(TableError, match="row 5: the column 'label' holds .* into 'answer'"):
+        surelabel.clean(table, audit=sheet, **OPTIONS)
+
+
+def test_rows_that_nobody_knows_are_not_among_those_promised(cleaned, table):
+    found = surelabel.clean(table, audit=answered(cleaned, table, 40, _3="?"), **OPTIONS)
+    audit = found.audit
+    known = share_still_wrong(audit.n_rows, 40, audit.n_wrong) * audit.n_rows
+    assert audit.still_wrong == pytest.approx(known / (audit.n_rows - 1))
+
+
 def test_there_must_be_something_to_check(table, cleaned):
     with pytest.raises(TableError, match="nothing to check"):
         surelabel.clean(table, **OPTIONS | {"max_error": 1e-9}).audit_sheet()
