@@ -284,13 +284,14 @@ def test_classes_can_be_given():
         (
             {"a": ["x"]},
             {},
-            "say where the labels are in exactly one way: one of labels, votes, indicator and counts, "
-            "not none",
+            "say where the labels are in exactly one way: one of labels, votes, indicator and "
+            "counts, not none",
         ),
         (
             {"a": ["x"]},
             {"labels": "a", "votes": ("a",)},
-            "say where the labels are in exactly one way: one of labels, votes, indicator and counts, ",
+            "say where the labels are in exactly one way: one of labels, votes, indicator and "
+            "counts, ",
         ),
         (
             {"a": ["x"]},

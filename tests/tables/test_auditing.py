@@ -114,7 +114,7 @@ def test_a_sheet_that_does_not_fit_is_refused(cleaned, table):
 def test_answers_in_the_wrong_column_are_refused(cleaned, table):
     sheet = answered(cleaned, table, 20)
     sheet.loc[4, "label"] = "cow" if sheet.loc[4, "label"] == "cat" else "cat"
-    with pytest.raises(TableError, match="row 5: the column 'label' holds .* into 'answer'"):
+    with pytest.raises(TableError, match=r"row 5: the column 'label' holds .* into 'answer'"):
         surelabel.clean(table, audit=sheet, **OPTIONS)
 
 
