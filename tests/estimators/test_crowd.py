@@ -9,7 +9,7 @@ from sklearn.model_selection import cross_validate
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from surelabel import CandidateSets, CrowdClassifier
+from surelabel import CandidateSets, CrowdClassifier, load_model, save_model
 from surelabel.estimators._peer_models import KernelRidge
 from surelabel.exceptions import CandidateError, InputError
 from surelabel.solvers.crowds import majority
@@ -257,3 +257,11 @@ def test_what_is_known_of_annotators_counts():
         CrowdClassifier().fit(None, sets, confusions={"goood": np.eye(2)})
     with pytest.raises(InputError, match="2 rows"):
         CrowdClassifier().fit(None, sets, confusions={"good": np.eye(3)})
+
+
+def test_a_model_of_votes_is_saved(digits, fitted, tmp_path):
+    X = digits[0]
+    save_model(fitted, tmp_path / "votes.model")
+    again = load_model(tmp_path / "votes.model")
+    np.testing.assert_allclose(again.predict_proba(X), fitted.predict_proba(X))
+    assert again.annotators_[0].copies == fitted.annotators_[0].copies
