@@ -100,7 +100,6 @@ def out_of_core(m=300_000, n_components=500):
             SUREClassifier(**options),
             rows,
             candidates,
-            repeat=1,
         )
 
 
