@@ -69,6 +69,11 @@ def read_workbook(content: Content, source: str, sheet: str | None) -> pa.Table:
     header = [_as_text(cell).strip() for cell in rows[0]]
     columns = list(zip(*rows[1:], strict=True)) or [()] * width
     kept = [i for i in range(width) if header[i] or any(cell != "" for cell in columns[i])]
+    if sum(not header[i] for i in kept) > 1:
+        raise TableError(
+            f"{source}: the first row of the sheet lacks names of columns; remove what stands "
+            "above the table, and name each column"
+        )
     check_header([header[i] for i in kept], source)
     if len(rows) == 1:
         raise TableError(f"{source}: there is a header line, but no row below it")

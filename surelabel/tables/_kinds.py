@@ -18,6 +18,9 @@ from ._times import DATE, find_order, is_time
 
 #: Texts of which a column has no more different ones are categories.
 FEW = 50
+#: Several words of which a column has more different ones, as a share of its cells, are text: the
+#: words repeat more often than the whole ("buick skylark 320").
+MANY = 0.1
 #: Texts that are looked at to see what a column holds.
 LOOKED_AT = 1000
 #: Why images are not learned from where there are vectors: these are mostly made of them.
@@ -178,6 +181,8 @@ def _text_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
                 cell = mine[0].as_py()
                 found[name] = None, f"it holds {AMOUNTS} ({cell!r}); --number {name} reads them"
             elif n_words[i] >= 3 or of_unspaced[i] > 0.5:
+                found[name] = "text", ""
+            elif n_words[i] >= 2 and MANY * n_known[i] < different[i] <= 0.9 * n_known[i]:
                 found[name] = "text", ""
             elif of_codes[i] > 0.9:
                 found[name] = None, "its values look like names of things (identifiers)"

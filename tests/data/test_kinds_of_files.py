@@ -100,6 +100,7 @@ def test_cells_of_different_types_are_text_and_empty_rows_are_none(tmp_path):
         ([], "the sheet is empty"),
         ([["a", "b"]], "there is a header line, but no row below it"),
         ([["a", "a"], [1, 2]], "columns 1 and 2 are both named 'a'"),
+        ([["survey", "", ""], ["a", "b", "c"], [1, 2, 3]], "remove what stands above the table"),
         ([[1.5, 2], [1, 2]], "the first line holds numbers (1.5, 2)"),
     ],
 )

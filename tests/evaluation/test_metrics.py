@@ -4,10 +4,12 @@ import pickle
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import config_context
+from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 
 from surelabel import CandidateSets, SUREClassifier, make_partial
@@ -282,3 +284,16 @@ def test_hostile_values_end_in_one_sentence(value):
     ]
     for score, arguments, options in calls:
         call(score, arguments, options)
+
+
+@pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
+def test_what_the_guide_says_of_scikit_learns_search():
+    """Where scikit-learn looks at ``y`` first, it is its words that users see."""
+    X, y = load_iris(return_X_y=True)
+    votes = pd.DataFrame({"a": y.astype(str), "b": np.where(y > 0, y.astype(str), None)})
+    with pytest.raises((TypeError, ValueError), match=r"'<'|NaN"):
+        GridSearchCV(SUREClassifier(), {"lam": [0.1]}, cv=3).fit(X, votes)
+    search = GridSearchCV(SUREClassifier(), {"lam": [0.1]}, cv=KFold(3, shuffle=True))
+    assert search.fit(X, CandidateSets.from_votes(votes)).best_score_ > 0.8
+    with pytest.warns(UserWarning, match="can't handle a mix of multilabel-indicator"):
+        search.set_params(scoring="accuracy").fit(X, CandidateSets.from_votes(votes))

@@ -57,7 +57,9 @@ def test_units_are_not_mixed():
     [
         ([f"user{i % 80:03}" for i in range(120)], None),
         ([f"{i % 80:08x}" for i in range(120)], None),
-        ([f"town {chr(97 + i % 26)}{chr(97 + i % 3)}" for i in range(120)], "category"),
+        ([f"Town{chr(97 + i % 26)}{chr(97 + i % 3)}" for i in range(120)], "category"),
+        ([f"ford {chr(97 + i % 26)}{chr(97 + i % 3)}" for i in range(120)], "text"),
+        ([f"ford {chr(97 + i % 26)}{chr(97 + i % 3)}" for i in range(1200)], "category"),
         (["red", "blue", "green"] * 40, "category"),
         ([f"the price was too high by {i % 90}" for i in range(120)], "text"),
     ],
