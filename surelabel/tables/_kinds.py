@@ -176,13 +176,12 @@ def _text_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
             if of_numbers[i] > 0.9:
                 _refuse_words(reader, name)
             mine = looked_at.filter(pa.array(owner == i))
+            repeat = MANY * n_known[i] < different[i] <= 0.9 * n_known[i]
             united = of_amounts[i] == 1 and of_numbers[i] <= 0.9
             if united and len(parse_amounts(mine, reader.decimal)[2]) < 2:
                 cell = mine[0].as_py()
                 found[name] = None, f"it holds {AMOUNTS} ({cell!r}); --number {name} reads them"
-            elif n_words[i] >= 3 or of_unspaced[i] > 0.5:
-                found[name] = "text", ""
-            elif n_words[i] >= 2 and MANY * n_known[i] < different[i] <= 0.9 * n_known[i]:
+            elif n_words[i] >= (2 if repeat else 3) or of_unspaced[i] > 0.5:
                 found[name] = "text", ""
             elif of_codes[i] > 0.9:
                 found[name] = None, "its values look like names of things (identifiers)"
