@@ -156,7 +156,7 @@ def gains(standing: Standing) -> np.ndarray:
     """How much an answer to each row would help.
 
     The gain of :func:`~surelabel.tables.choosing.gain_of_answers` as a part of the largest, plus
-    one minus the margin of the first two shares: calibrated doubt and the model's own. Of eight
+    one minus the margin of the first two shares: calibrated doubt and the model's own. Of seven
     rules this was the only one that was nowhere far behind the best, on digits, a crowd and texts
     (seeds 100 to 102 of ``benchmarks/review.py``).
     """
