@@ -13,6 +13,7 @@ from ..text import count, printable
 from ._screen import print_json
 from ._table_options import (
     Annotator,
+    Counts,
     Decimal,
     Delimiter,
     Encoding,
@@ -102,6 +103,7 @@ def convert(
     separator: Separator = "|",
     votes: Votes = None,
     indicator: Indicator = None,
+    counts: Counts = None,
     gold: Gold = None,
     id: Id = None,
     long: Long = False,
@@ -169,6 +171,7 @@ def convert(
         separator=separator,
         votes=votes,
         indicator=indicator,
+        counts=counts,
         gold=gold,
         id=id,
         long=long,
