@@ -3,7 +3,6 @@
 from inspect import signature
 from typing import get_type_hints
 
-import click
 import pandas as pd
 import pytest
 import typer
@@ -22,7 +21,8 @@ NOT_CONVERTED = {"features", "number", "category", "text", "vector", "time", "im
 
 
 def options_of(verb):
-    command = typer.main.get_command(app).get_command(click.Context(click.Command("")), verb)
+    group = typer.main.get_command(app)
+    command = group.get_command(typer.Context(group), verb)
     return {option.name: option for option in command.params}
 
 

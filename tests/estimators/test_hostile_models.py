@@ -349,7 +349,7 @@ def test_the_exploit_of_version_0_1(start, refused):
     schema = {"schema.json": json.dumps(node)}
     refused(packed({"format": 1, "surelabel": "0.1.0"}, schema), "no longer read; fit the model")
     refused(packed({"format": 2, "surelabel": "0.2.0"}, schema), "members")
-    refused(packed({"format": 2, "surelabel": "0.2.0", **node}, {}), "no list")
+    refused(packed({"format": 2, "surelabel": "0.2.0", **node}, {}), "not a list")
     refused(packed({**content, "parts": [*content["parts"], node]}, members), "no known kind")
     refused(packed({**content, "parts": [node], "model": [0]}, members), "no known kind")
 
@@ -395,7 +395,7 @@ def test_deep_and_wide(start, refused):
     deep += [{"kind": "list", "items": [[i]]} for i in range(5_000)]
     refused(packed({**content, "parts": deep, "model": [5_000]}, {}), "deeper")
     many = packed({**content, "parts": [0] * 1_000_001}, {}, method=zipfile.ZIP_STORED)
-    refused(many, "no list")
+    refused(many, "not a list")
     # numbers that all fall on one place of a dict
     keys = [i * (2**61 - 1) for i in range(20_000)]
     part = {"kind": "set", "items": keys}

@@ -44,7 +44,8 @@ def test_weights_are_optimal(seed, k, n, kind):
         assert np.all(slope <= 1e-8)
         np.testing.assert_allclose(slope * w, 0, atol=1e-8)
         other = lsq_linear(A, x, bounds=(0, np.inf), method="bvls")
-        np.testing.assert_allclose(np.sum((x - A @ w) ** 2), 2 * other.cost, atol=1e-8)
+        # Beside columns of zeros that one may stop above the minimum.
+        assert np.sum((x - A @ w) ** 2) <= 2 * other.cost + 1e-8
 
 
 @pytest.mark.parametrize("kind", ["plain", "duplicates", "zeros"])

@@ -2,6 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
+from scipy.special import expit
 
 from surelabel.solvers.smooth import inverse_factor, lbfgs, minimise
 
@@ -15,7 +16,7 @@ def logistic(seed, m, n, scale):
     def function(w):
         margin = y * (X @ w)
         value = np.logaddexp(0, -margin).sum() + 0.01 * w @ w
-        return float(value), X.T @ (-y / (1 + np.exp(margin))) + 0.02 * w
+        return float(value), X.T @ (-y * expit(-margin)) + 0.02 * w
 
     return function
 

@@ -113,7 +113,7 @@ def test_numbers_stay_numbers(tmp_path):
     read = TableRead(numbers, {"labels": "labels"})
     key = RowKeys(read.table, None, ["size"])
     log.answers[0] = type(log.answers[0])(key.keys[2], label="two")
-    with pytest.raises(TableError, match="'two' is no number"):
+    with pytest.raises(TableError, match="'two' is not a number"):
         labels_with(read.labels, place_answers(log, key))
 
 
