@@ -610,6 +610,13 @@ def in_words(kind: pa.DataType) -> str:
     return next((word for word, fits in words.items() if fits), str(kind))
 
 
+def is_number(kind: pa.DataType) -> bool:
+    """Whether a column holds numbers."""
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    )
+
+
 def is_list(kind: pa.DataType) -> bool:
     """Whether a column holds lists."""
     return bool(

@@ -20,10 +20,11 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 
 from ..data.spelling import blanked, canonical, flags, missing, parse_amounts, parse_numbers
-from ..data.table_files import column_slices, combined, in_words, is_list, is_text, source_of
+from ..data.table_files import column_slices, combined, in_words, is_number, is_text, source_of
 from ..exceptions import TableError, first_few
 from ._pictures import ImageColumn
 from ._times import TimeColumn
+from ._vectors import HUGE, checked_vectors, written_vectors
 
 Kind = Literal["number", "category", "text", "vector", "time", "image"]
 
@@ -33,8 +34,6 @@ MOST_CATEGORIES = 50
 TEXT_DIMENSIONS, MOST_WORDS = 100, 20_000
 #: Rows of text that are Python strings at the same time, and rows that words are learned from.
 BATCH, LEARNED_ROWS = 10_000, 50_000
-#: Numbers beyond this stand for "missing" or "infinite", and have no square.
-HUGE = 1e100
 #: Scripts without blanks between words.
 UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]{4}"
 
@@ -163,22 +162,15 @@ class Reader:
         """Lists of equally many numbers: ``length``, by default as many as the first has."""
         column = self._columns[name]
         if is_text(column.type):
-            column = _parsed_vectors(column, name, self.source)
+            column = written_vectors(column, name, self.source)
         elif pa.types.is_null(column.type):
             column = column.cast(pa.list_(pa.float64()))
-        return _checked_vectors(column, name, self.source, length)
+        return checked_vectors(column, name, self.source, length)
 
 
 def is_plain(kind: pa.DataType) -> bool:
     """Whether a column holds numbers or truth values."""
     return is_number(kind) or bool(pa.types.is_boolean(kind))
-
-
-def is_number(kind: pa.DataType) -> bool:
-    """Whether a column holds numbers."""
-    return bool(
-        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    )
 
 
 def _values(column: pa.ChunkedArray, name: str, source: str) -> np.ndarray:
@@ -200,60 +192,6 @@ def _as_digits(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     for word, digit in (("true", "1"), ("false", "0")):
         texts = pc.replace_substring_regex(texts, rf"(?i)^\s*{word}\s*$", digit)
     return texts
-
-
-def _checked_vectors(
-    column: pa.ChunkedArray, name: str, source: str, length: int | None
-) -> pa.ChunkedArray:
-    if not is_list(column.type) or not (
-        is_number(column.type.value_type) or column.null_count == len(column)
-    ):
-        raise TableError(
-            f"{source}: column {name!r} holds {in_words(column.type)}, not vectors of numbers; "
-            "leave the column out"
-        )
-    lengths = pc.list_value_length(column)
-    length = (
-        length or pc.max(lengths.slice(0, pc.index(lengths.is_valid(), True).as_py() + 1)).as_py()
-    )
-    if (row := pc.index(pc.equal(lengths, length), False).as_py()) >= 0:
-        raise TableError(
-            f"{source}: row {row + 1}, column {name!r}: a vector of {lengths[row].as_py()} numbers "
-            f"where {length} are expected; "
-            "all vectors must be equally long"
-        )
-    if not length:
-        raise TableError(f"{source}: column {name!r} holds no vector; leave the column out")
-    numbers = pc.list_flatten(column)
-    good = pc.less(pc.abs(numbers.cast(pa.float64(), safe=False)), HUGE)
-    if (position := pc.index(pc.fill_null(good, False), False).as_py()) >= 0:
-        row = np.flatnonzero(column.is_valid())[position // length]
-        raise TableError(
-            f"{source}: row {row + 1}, column {name!r}: a vector with a number missing or "
-            "infinite; correct it or empty the cell"
-        )
-    return column
-
-
-def _parsed_vectors(column: pa.ChunkedArray, name: str, source: str) -> pa.ChunkedArray:
-    """Vectors that are written as lists of numbers; every cell is one, or an error."""
-    start, parts = 0, []
-    for chunk in column.cast(pa.large_string()).chunks:
-        absent = missing(chunk)
-        texts = blanked(pc.utf8_trim_whitespace(chunk), absent)
-        listed = pc.fill_null(pc.match_substring_regex(texts, r"^\[[^\[\]]*[0-9][^\[\]]*\]$"), True)
-        cells = pc.split_pattern(pc.utf8_slice_codeunits(texts, 1, -1), ",")
-        values, wrong = parse_numbers(cells.flatten())
-        bad = ~flags(listed)
-        bad[pc.list_parent_indices(cells).to_numpy()[wrong]] = True
-        if bad.any():
-            raise TableError(
-                f"{source}: row {start + np.argmax(bad) + 1}, column {name!r}: this is not a "
-                "vector such as [0.5, 1.2]; correct it or empty the cell"
-            )
-        parts.append(pa.ListArray.from_arrays(cells.offsets, pa.array(values), mask=absent))
-        start += len(chunk)
-    return pa.chunked_array(parts, pa.list_(pa.float64()))
 
 
 # -------------------------------------------------------------------- the encoders

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..data.spelling import AMOUNT, NAME_LIKE, NUMBER, blanked, missing, parse_amounts
-from ..data.table_files import decimal_of, in_words, is_list, is_text
+from ..data.table_files import decimal_of, in_words, is_list, is_number, is_text
 from ..exceptions import TableError
-from ._columns import UNSPACED, Kind, Reader, is_number, is_plain
+from ._columns import UNSPACED, Kind, Reader, is_plain
 from ._pictures import ENDINGS, are_images
 from ._times import DATE, find_order, is_time
 
@@ -27,7 +27,7 @@ LOOKED_AT = 1000
 BESIDE = "it holds images beside vectors; --images learns from them, too"
 #: Images that are read to see whether they can be.
 TRIED = 3
-VECTOR = r"^\[[-+0-9.eE,\s]*\]$"
+VECTOR = r"^\[[-+0-9.eE,\s]*\]$|\.(?i:npy)$"
 #: Names of things: a number behind letters, or long ones of both; and names of columns that hold
 #: such names.
 CODE = (

@@ -17,8 +17,9 @@ from ..data.spelling import flags
 from ..data.table_files import decimal_of
 from ..exceptions import TableError, first_few
 from ..text import count, percent
-from ._columns import HUGE, Reader
+from ._columns import Reader
 from ._kinds import AMOUNTS, BESIDE, column_kinds
+from ._vectors import HUGE
 from .annotators import krippendorff_alpha
 from .duplicates import conflicts, equal_cells
 from .encoding import Feature

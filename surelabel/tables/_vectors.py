@@ -1,0 +1,103 @@
+"""Cells that are vectors: lists of numbers, text such as ``[0.5, 1.2]``, paths of .npy files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..data.spelling import blanked, flags, missing, parse_numbers
+from ..data.table_files import in_words, is_list, is_number
+from ..exceptions import TableError
+from ._pictures import folder_of
+
+#: Numbers beyond this stand for "missing" or "infinite", and have no square.
+HUGE = 1e100
+#: What paths of vectors end in.
+FILE = r"(?i)\.npy$"
+
+
+def checked_vectors(
+    column: pa.ChunkedArray, name: str, source: str, length: int | None
+) -> pa.ChunkedArray:
+    """The vectors, if they are equally long and have only numbers that can be used."""
+    if not is_list(column.type) or not (
+        is_number(column.type.value_type) or column.null_count == len(column)
+    ):
+        raise TableError(
+            f"{source}: column {name!r} holds {in_words(column.type)}, not vectors of numbers; "
+            "leave the column out"
+        )
+    lengths = pc.list_value_length(column)
+    length = (
+        length or pc.max(lengths.slice(0, pc.index(lengths.is_valid(), True).as_py() + 1)).as_py()
+    )
+    if (row := pc.index(pc.equal(lengths, length), False).as_py()) >= 0:
+        raise TableError(
+            f"{source}: row {row + 1}, column {name!r}: a vector of {lengths[row].as_py()} numbers "
+            f"where {length} are expected; "
+            "all vectors must be equally long"
+        )
+    if not length:
+        raise TableError(f"{source}: column {name!r} holds no vector; leave the column out")
+    numbers = pc.list_flatten(column)
+    good = pc.less(pc.abs(numbers.cast(pa.float64(), safe=False)), HUGE)
+    if (position := pc.index(pc.fill_null(good, False), False).as_py()) >= 0:
+        row = np.flatnonzero(column.is_valid())[position // length]
+        raise TableError(
+            f"{source}: row {row + 1}, column {name!r}: a vector with a number missing or "
+            "infinite; correct it or empty the cell"
+        )
+    return column
+
+
+def _kept_vectors(
+    texts: pa.Array, start: int, name: str, source: str
+) -> Iterator[np.ndarray | None]:
+    """Of each file its numbers, as one vector; of a missing cell None."""
+    from .images import Images  # and with it Pillow
+
+    folder = Images(folder_of(source), 0)
+    for row, text in enumerate(texts.to_pylist(), start + 1):
+        path = None if text is None else folder.inside(text)
+        try:
+            vector = None if path is None else np.load(path, "r", allow_pickle=False)
+            bad = text is not None and (vector is None or vector.dtype.kind not in "biuf")
+        except (OSError, ValueError, EOFError):
+            bad = True
+        if bad:
+            raise TableError(
+                f"{source}: row {row}, column {name!r}: {text!r} is not a file of numbers written "
+                f"by numpy.save below {folder.folder}; correct the path or empty the cell"
+            )
+        yield None if vector is None else vector.ravel().astype(np.float64)
+
+
+def written_vectors(column: pa.ChunkedArray, name: str, source: str) -> pa.ChunkedArray:
+    """Vectors that are written as lists of numbers, or kept in files; every cell is one, or an
+    error.
+    """
+    start, parts = 0, []
+    for chunk in column.cast(pa.large_string()).chunks:
+        absent = missing(chunk)
+        texts = blanked(pc.utf8_trim_whitespace(chunk), absent)
+        if pc.all(pc.match_substring_regex(texts, FILE), min_count=1).as_py():
+            kept = list(_kept_vectors(texts, start, name, source))
+            parts.append(pa.array(kept, pa.list_(pa.float64())))
+            start += len(chunk)
+            continue
+        listed = pc.fill_null(pc.match_substring_regex(texts, r"^\[[^\[\]]*[0-9][^\[\]]*\]$"), True)
+        cells = pc.split_pattern(pc.utf8_slice_codeunits(texts, 1, -1), ",")
+        values, wrong = parse_numbers(cells.flatten())
+        bad = ~flags(listed)
+        bad[pc.list_parent_indices(cells).to_numpy()[wrong]] = True
+        if bad.any():
+            raise TableError(
+                f"{source}: row {start + np.argmax(bad) + 1}, column {name!r}: this is not a "
+                "vector such as [0.5, 1.2]; correct it or empty the cell"
+            )
+        parts.append(pa.ListArray.from_arrays(cells.offsets, pa.array(values), mask=absent))
+        start += len(chunk)
+    return pa.chunked_array(parts, pa.list_(pa.float64()))
