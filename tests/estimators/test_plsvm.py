@@ -21,6 +21,7 @@ def test_partial_label_checks(check):
     check(PLSVMClassifier(fit_intercept=True))
 
 
+@pytest.mark.filterwarnings("ignore:Liblinear failed to converge")
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_single_labels_give_the_machine_of_crammer_and_singer(fit_intercept):
     X, Y, _ = problem(1, 90, 4, 3)
