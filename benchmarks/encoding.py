@@ -31,7 +31,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, OneHotEncoder, StandardScaler
 
 from surelabel import PUREClassifier, make_partial
-from surelabel.data.table_files import from_frame
+from surelabel.data.frames import from_frame
 from surelabel.tables.encoding import TableEncoder, choose_features
 
 MOST_ROWS = 600

@@ -104,7 +104,7 @@ def clean(
     surelabel clean faces.csv -o cleaned.csv --labels names --id face --image file --report
     faces.html
     """
-    from ..data.table_files import find_column
+    from ..data.arrow_tables import find_column
     from ..estimators import save_model
     from ..files import replacing_all
     from ..progress import stage

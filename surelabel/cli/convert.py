@@ -134,8 +134,9 @@ def convert(
 
     surelabel convert export.json pets.answers.jsonl --from label-studio --to answers --id pet
     """
+    from ..data.arrow_tables import find_column
     from ..data.forms import MAT_LABELLING, labels_to_mat, mat_to_table, to_form
-    from ..data.table_files import find_column, read_records, read_table
+    from ..data.table_files import read_records, read_table
     from ..tables.annotation_tools import TOOLS, read_tool, to_tasks
     from ..tables.reading import column_names, make_labelling
     from ..tables.tool_answers import to_answers

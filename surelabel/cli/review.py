@@ -144,7 +144,7 @@ def review(
         rows = options.read(table)
     read = TableRead(rows, options.columns(), votes_suffice=True)
     if image is not None:
-        from ..data.table_files import find_column
+        from ..data.arrow_tables import find_column
 
         find_column(read.table, image)
     under_review = Review(

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..exceptions import TableError
+from .arrow_tables import decimal_of, in_words, is_list
 from .spelling import parse_numbers
-from .table_files import decimal_of, in_words, is_list
 
 Label = str | int
 #: A list of texts and numbers as Python prints it: nothing within another, no name, no sum.

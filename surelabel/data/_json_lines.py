@@ -1,4 +1,4 @@
-"""JSON → :class:`pyarrow.Table` without a loss: a text stays a text, whatever it looks like,
+"""JSON ↔ :class:`pyarrow.Table` without a loss: a text stays a text, whatever it looks like,
 and a whole number keeps all its digits.
 """
 
@@ -12,12 +12,15 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from itertools import chain, islice
 from math import inf
-from typing import Any
+from typing import Any, BinaryIO
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..exceptions import TableError
 from ._delimited import Content
+from .arrow_tables import is_list
 
 #: Bytes of text whose rows are Python objects at the same time.
 PIECE = 4 << 20
@@ -340,3 +343,54 @@ def _kind(kind: pa.DataType) -> str:
 
 def _name(value: Any) -> str:
     return "null" if value is None else _kind(_type([value]))
+
+
+# -------------------------------------------------------------------- writing
+
+
+def write_json(table: pa.Table, file: BinaryIO, *, listed: bool) -> None:
+    """Write a table as one object per row: in a list, or each on its line."""
+    before, between, after = ("[\n", ",\n", "\n]\n") if listed else ("", "\n", "\n")
+    for batch in table.to_batches(max_chunksize=1 << 14):
+        lines = (
+            json.dumps(_without_nan(row), ensure_ascii=False, default=_as_json)
+            for row in batch.to_pylist()
+        )
+        if batch.num_rows:
+            file.write((before + between.join(lines)).encode())
+            before = between
+    file.write(after.encode())
+    if lost := sum(_infinities(column) for column in table.columns):
+        warnings.warn(
+            f"{lost} infinite number(s) became null: JSON has no form for them; use .parquet",
+            stacklevel=4,
+        )
+
+
+def _infinities(column: pa.ChunkedArray) -> int:
+    while is_list(column.type):
+        column = pc.list_flatten(column)
+    return pc.sum(pc.is_inf(column)).as_py() or 0 if pa.types.is_floating(column.type) else 0
+
+
+def _as_json(value: Any) -> Any:
+    """What JSON has no form for, as text; a decimal number stays one if it survives."""
+    if isinstance(value, Decimal):
+        if value.as_tuple().exponent == 0:  # a whole number of more than 64 bits
+            return int(value)
+        return float(value) if Decimal(repr(float(value))) == value else str(value)
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            raise pa.ArrowInvalid("it holds bytes that are not text") from None
+    return str(value)
+
+
+def _without_nan(value: Any) -> Any:
+    """JSON has no NaN and no infinity."""
+    if isinstance(value, dict):
+        return {key: _without_nan(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(part) for part in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value

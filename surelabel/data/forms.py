@@ -17,10 +17,10 @@ from ..exceptions import ParameterError, TableError, first_few
 from ..files import replacing
 from ._delimited import combined
 from ._mat import load_mat
+from .arrow_tables import decimal_of, is_list, is_text, source_of
 from .labelling import Labelling, Labels
 from .readers import read_mat
 from .spelling import blanked, parse_numbers
-from .table_files import decimal_of, is_list, is_text, source_of
 
 FORMS = ("labels", "lists", "indicator", "votes", "long")
 

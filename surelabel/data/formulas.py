@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ._delimited import HEADER, column_slices, combined, is_cell
-from .table_files import is_text
+from .arrow_tables import is_text
 
 #: What spreadsheets look at to tell a formula; plain numbers may begin so, too.
 FORMULA = r"^[\t\r\n ]*[=+\-@]"

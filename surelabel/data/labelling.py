@@ -23,9 +23,9 @@ from ._cells import (
 )
 from ._delimited import is_cell
 from ._labels import check_classes
+from .arrow_tables import find_column, is_list, is_text, source_of, suggest
 from .candidates import CandidateSets, Unlabelled
 from .spelling import DOUBTFUL, NUMBER, blanked, spelling_key
-from .table_files import find_column, is_list, is_text, source_of, suggest
 
 #: Texts that are whole numbers, but no names such as 007.
 WHOLE = r"^(0|-?[1-9][0-9]{0,17})(\.0*)?$"

@@ -1,142 +1,42 @@
-"""Files and data frames ↔ :class:`pyarrow.Table`."""
+"""Files ↔ :class:`pyarrow.Table`."""
 
 from __future__ import annotations
 
-import bz2
-import codecs
-import glob
-import gzip
-import io
-import json
-import lzma
-import mmap
 import os
-import sys
-import warnings
-import zipfile
-import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from decimal import Decimal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ..exceptions import ParameterError, SurelabelError, TableError, first_few
+from ..exceptions import TableError
 from ..files import replacing
-from ..text import did_you_mean
-from ._delimited import (
-    DIALECT,
-    THREADS_FROM,
-    Content,
-    Dialect,
-    dialect_of,
-    is_cell,
-    read_delimited,
-)
-from ._delimited import column_slices as column_slices  # these three for the layers above, too
-from ._delimited import combined as combined
-from ._delimited import write_delimited as write_delimited
-from ._json_lines import json_rows, read_json
+from ._delimited import DIALECT, THREADS_FROM, Content, Dialect, dialect_of, is_cell, read_delimited
+from ._delimited import write_delimited as write_delimited  # for the layers above, too
+from ._json_lines import json_rows, read_json, write_json
 from ._json_lines import rows_to_table as rows_to_table
+from ._packed_files import (
+    BINARY_FORMS,
+    STANDARD_INPUT,
+    ZIP,
+    all_unzipped,
+    first_line,
+    packing,
+    read_bytes,
+    standard_input,
+    unzipped,
+)
+from ._packed_files import JSON_FORMS as JSON_FORMS
+from ._packed_files import TEXT_FORMS as TEXT_FORMS
+from ._packed_files import file_name as file_name
+from ._packed_files import files_of as files_of
+from ._packed_files import form_of as form_of
+from ._text_encoding import as_utf8
 from ._workbook import read_workbook, write_workbook
-from .sizes import limit, no_memory, too_large, unpacked
+from .arrow_tables import FORM, SOURCE, checked, combined, in_words, is_text
+from .sizes import no_memory
 from .spelling import typed
-
-TEXT_FORMS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
-JSON_FORMS = (".json", ".jsonl", ".ndjson", ".jsonlines")
-BINARY_FORMS = (".parquet", ".feather", ".arrow", ".xlsx")
-FORMS = (*TEXT_FORMS, *JSON_FORMS, *BINARY_FORMS)
-COMPRESSIONS: dict[str, Callable[..., Any]] = {
-    # Python's own writer leaves an error behind on a full disk (3.14), and writes the time.
-    ".gz": lambda file, mode: (
-        gzip.GzipFile(fileobj=file)
-        if mode == "rb"
-        else pa.CompressedOutputStream(_KeptOpen(file), "gzip")
-    ),
-    ".bz2": bz2.open,
-    ".xz": lzma.open,
-    ".zst": lambda file, mode: (
-        pa.CompressedInputStream(file, "zstd")
-        if mode == "rb"
-        else pa.CompressedOutputStream(_KeptOpen(file), "zstd")
-    ),
-}
-ZIP = ".zip"
-#: Files of an archive that are read at most.
-MOST_ENTRIES = 1000
-#: First bytes of files that people take for text tables, and what to do with them.
-SIGNATURES = {
-    b"PAR1": "this is a Parquet file; name it .parquet",
-    b"ARROW1": "this is an Arrow file; name it .arrow",
-    b"PK\x03\x04": "this is an Excel workbook or a zip archive; name it .xlsx or .zip",
-    b"\xd0\xcf\x11\xe0": "this is an old Excel workbook; save it as .xlsx",
-    b"\x1f\x8b": "this is compressed by gzip; name it .csv.gz",
-    b"BZh": "this is compressed by bzip2; name it .csv.bz2",
-    b"\xfd7zXZ": "this is compressed by xz; name it .csv.xz",
-    b"\x28\xb5\x2f\xfd": "this is compressed by zstd; name it .csv.zst",
-}
-BOMS = {
-    codecs.BOM_UTF32_LE: "utf-32",
-    codecs.BOM_UTF32_BE: "utf-32",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
-#: Text encodings of Python's own, for words in names and programs.
-NOT_OF_FILES = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
-SOURCE, FORM = b"surelabel.source", b"surelabel.form"
-STANDARD_INPUT = "standard input"
-
-
-# -------------------------------------------------------------------- names of things, for messages
-
-
-def source_of(table: pa.Table) -> str:
-    """The file that a table was read from, or "table"."""
-    return str((table.schema.metadata or {}).get(SOURCE, b"table").decode("utf-8", "surrogatepass"))
-
-
-def file_name(path: str | os.PathLike[str]) -> str:
-    """A path as text."""
-    try:
-        return os.fsdecode(path)
-    except TypeError:
-        raise ParameterError(f"expected the name of a file, not {type(path).__name__}") from None
-
-
-def _first_line(error: BaseException) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)
-
-
-def decimal_of(table: pa.Table) -> str | None:
-    """The decimal separator of the text that a table was read from; None if it was not given."""
-    dialect = dialect_of(table)
-    return dialect.decimal if dialect else None
-
-
-def find_column(table: pa.Table, name: str, source: str | None = None) -> pa.ChunkedArray:
-    """The column of that name; if there is none, the message suggests one of those there are."""
-    if (position := table.schema.get_field_index(name)) >= 0:
-        return table.column(position)
-    raise TableError(
-        f"{source or source_of(table)}: there is no column {name!r}; "
-        f"{suggest(name, table.column_names, 'columns')}"
-    )
-
-
-def suggest(name: str, known: list[str], what: str) -> str:
-    """The name that was perhaps meant, and those that there are.
-
-    >>> suggest("lable", ["text", "label"], "columns")
-    "did you mean 'label'? The columns are text, label"
-    """
-    meant = did_you_mean(name, known)
-    return f"{meant}{'T' if meant else 't'}he {what} are {first_few(known, 12)}"
-
 
 # -------------------------------------------------------------------- reading
 
@@ -194,16 +94,6 @@ def read_table(
     return read(source) if files == [source] else _one_below_the_other(files, read, source)
 
 
-def files_of(path: str | os.PathLike[str]) -> list[str]:
-    """The files of a path: itself, or those that match if it is a pattern, sorted."""
-    source = file_name(path)
-    if not any(sign in source for sign in "*?[") or os.path.exists(source):
-        return [source]
-    if "\0" in source or not (found := sorted(filter(os.path.isfile, glob.glob(source)))):
-        raise TableError(f"{source}: no file has a name of this pattern")
-    return found
-
-
 def _read_one(
     source: str,
     delimiter: str | None,
@@ -215,28 +105,28 @@ def _read_one(
     try:
         if source == "-":
             source = STANDARD_INPUT
-            content, form = _standard_input()
+            content, form = standard_input()
         else:
             form, compression = form_of(source, reading=True)
-            content = _read_bytes(source, compression)
+            content = read_bytes(source, compression)
             if compression == ZIP:
-                content, form = _unzipped(content, source)
+                content, form = unzipped(content, source)
         if sheet is not None and form != ".xlsx":
             raise TableError(f"{source}: only workbooks (.xlsx) have sheets; leave the sheet out")
         if form in BINARY_FORMS:
             table = _read_binary(content, source, form, sheet)
         else:
-            content = _as_utf8(content, source, encoding)
+            content = as_utf8(content, source, encoding)
             if form in JSON_FORMS:
                 table = read_json(content, source)
             else:
                 table = read_delimited(content, source, delimiter=delimiter, decimal=decimal)
-        return _checked(table, source, form)
+        return checked(table, source, form)
     except MemoryError:  # Arrow's, too
         raise no_memory(source) from None
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise TableError(
-            f"{source}: the file is damaged, or not a {form} file ({_first_line(error)})"
+            f"{source}: the file is damaged, or not a {form} file ({first_line(error)})"
         ) from None
 
 
@@ -257,15 +147,15 @@ def read_records(path: str | os.PathLike[str]) -> dict[str, list[dict[str, Any]]
     for source in files_of(path):
         try:
             form, compression = form_of(source, reading=True)
-            content = _read_bytes(source, compression)
+            content = read_bytes(source, compression)
             files = (
-                _all_unzipped(content, source)
+                all_unzipped(content, source)
                 if compression == ZIP
                 else {Path(source).name: (content, form)}
             )
             for name, (part, form) in files.items():
                 if form in JSON_FORMS:
-                    text = _as_utf8(part, source, None)
+                    text = as_utf8(part, source, None)
                     rows = [row for piece in json_rows(text, source) for row in piece]
                 else:
                     rows = read_table(source).to_pylist()
@@ -308,200 +198,7 @@ def _one_below_the_other(
         [table.replace_schema_metadata(schema.metadata).cast(schema) for table in tables]
     )
     form = (schema.metadata or {}).get(FORM, b"").decode()
-    return _checked(joined, pattern, form)
-
-
-def form_of(path: str | os.PathLike[str], *, reading: bool = False) -> tuple[str, str]:
-    """The form of a file and its compression, by its endings; for reading, the form of what is in
-    a zip archive need not be known.
-    """
-    endings = [ending.lower() for ending in Path(file_name(path)).suffixes]
-    packed = (*COMPRESSIONS, ZIP)
-    compression = endings.pop() if endings and endings[-1] in packed else ""
-    form = endings[-1] if endings else ""
-    if compression == ZIP and reading:
-        return "", ZIP
-    if compression == ZIP and form not in FORMS:
-        raise TableError(f"{path}: say what is in the archive: name it .csv.zip, for example")
-    if form not in FORMS or (compression and form in BINARY_FORMS):
-        if form in (".xls", ".ods", ".xlsb", ".xlsm"):
-            raise TableError(f"{path}: {form} files are not read; save the workbook as .xlsx")
-        raise TableError(
-            f"{path}: tables are files ending in {', '.join(FORMS)} (text also with "
-            f"{', '.join(packed)}), not in "
-            f"{form + compression or 'nothing'!r}"
-        )
-    return form, compression
-
-
-def _standard_input() -> tuple[Content, str]:
-    """All of standard input, unpacked, and what it is."""
-    if sys.stdin is None or sys.stdin.isatty():
-        raise TableError(
-            f"{STANDARD_INPUT}: there is nothing to read; send a table through a pipe, or name a "
-            "file"
-        )
-    content: Content = unpacked(sys.stdin.buffer, STANDARD_INPUT, TableError)
-    packed = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
-    for start, compression in packed.items():
-        if content[: len(start)] == start:
-            content = _unpacked(io.BytesIO(content[:]), STANDARD_INPUT, compression)
-            break
-    if content[:4] == b"PK\x03\x04":
-        if b"[Content_Types].xml" in content[:]:
-            return content, ".xlsx"
-        return _unzipped(content, STANDARD_INPUT)
-    for start, form in (
-        (b"PAR1", ".parquet"),
-        (b"ARROW1", ".arrow"),
-        (b"\xff\xff\xff\xff", ".arrow"),
-    ):
-        if content[: len(start)] == start:
-            return content, form
-    return content, ".json" if content[:1000].lstrip()[:1] in (b"{", b"[") else ".csv"
-
-
-def _unzipped(content: Content, source: str) -> tuple[bytes, str]:
-    """The only table of a zip archive, and its form."""
-    files = _all_unzipped(content, source)
-    if len(files) != 1:
-        raise TableError(
-            f"{source}: the archive holds {first_few(files) or 'nothing'}, where one table is "
-            "expected; unpack it, and name the table"
-        )
-    return next(iter(files.values()))
-
-
-def _all_unzipped(content: Content, source: str) -> dict[str, tuple[bytes, str]]:
-    """The tables of a zip archive, and their forms."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(content[:])) as archive:
-            names = [
-                entry.filename
-                for entry in archive.infolist()
-                if not entry.is_dir()
-                and not entry.filename.startswith("__MACOSX/")
-                and not Path(entry.filename).name.startswith(".")
-            ]
-            if len(names) > MOST_ENTRIES:
-                raise TableError(f"{source}: the archive holds {len(names):,} files; unpack it")
-            found, left = {}, limit()
-            for name in names:
-                form, compression = form_of(name, reading=True)
-                if compression:
-                    raise TableError(
-                        f"{source}: what is in the archive is compressed again; unpack it"
-                    )
-                with archive.open(name) as stream:
-                    found[name] = unpacked(stream, source, TableError), form
-                left -= len(found[name][0])
-                if left < 0:
-                    raise too_large(source, TableError)
-            return {Path(name).name: part for name, part in found.items()}
-    except (SurelabelError, MemoryError):
-        raise
-    except (RuntimeError, NotImplementedError) as error:  # a password, or a rare compression
-        raise TableError(f"{source}: the archive cannot be unpacked ({error})") from None
-    except Exception as error:  # zipfile has many errors for what is damaged
-        raise TableError(f"{source}: the archive is damaged ({_first_line(error)})") from None
-
-
-def _read_bytes(source: str, compression: str) -> Content:
-    """All bytes of a text file: mapped into memory, not copied, where they are not compressed."""
-    try:
-        with open(source, "rb") as file:
-            if compression in COMPRESSIONS:
-                return _unpacked(file, source, compression)
-            regular = os.fstat(file.fileno()).st_size
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if regular else file.read()
-    except OSError as error:
-        problem = error.strerror or str(error)
-    except SurelabelError:
-        raise
-    except ValueError as error:  # of names that no file can have
-        problem = str(error)
-    raise TableError(f"{source}: the file cannot be read ({problem})")
-
-
-def _unpacked(file: BinaryIO, source: str, compression: str) -> bytes:
-    try:
-        with COMPRESSIONS[compression](file, "rb") as stream:
-            return unpacked(stream, source, TableError)
-    except MemoryError:
-        raise
-    except (OSError, EOFError, lzma.LZMAError, zlib.error, pa.ArrowException) as error:
-        raise TableError(
-            f"{source}: the file is damaged, or not compressed as its name says ({error})"
-        ) from None
-
-
-def _as_utf8(content: Content, source: str, encoding: str | None) -> Content:
-    if not len(content):
-        raise TableError(f"{source}: the file is empty; a table has a header line and rows")
-    for signature, advice in SIGNATURES.items():
-        if content[: len(signature)] == signature:
-            raise TableError(f"{source}: {advice}")
-    encoding = encoding or next(
-        (name for bom, name in BOMS.items() if content[: len(bom)] == bom), "utf-8"
-    )
-    name = _text_encoding(encoding, source)
-    if name not in ("utf-8", "utf-8-sig"):
-        content = _decoded(content, source, name)
-    if (nul := content.find(b"\0")) >= 0:
-        line = content[:nul].count(b"\n") + 1
-        raise TableError(
-            f"{source}: line {line} holds a NUL byte: this is not text (if it is, name its "
-            "encoding: utf-16-le?)"
-        )
-    _check_utf8(content, source)
-    return content
-
-
-def _text_encoding(encoding: str, source: str) -> str:
-    """The name by which Python knows an encoding of text files."""
-    try:
-        codec = codecs.lookup(encoding)
-    except (LookupError, ValueError):
-        codec = None
-    # Python has codecs that make no text (base64, zlib), and some for words within a text.
-    if codec is None or not codec._is_text_encoding or codec.name in NOT_OF_FILES:
-        raise TableError(
-            f"{source}: there is no text encoding {encoding!r}; common ones are utf-8, latin-1, "
-            "cp1252, utf-16"
-        )
-    return codec.name
-
-
-def _decoded(content: Content, source: str, encoding: str) -> bytes:
-    """The content as UTF-8."""
-    try:
-        text = content[:].decode(encoding)
-    except UnicodeDecodeError as error:
-        line, reason = content[: error.start].count(b"\n") + 1, error.reason
-    else:
-        try:
-            return text.encode()
-        except UnicodeEncodeError as error:  # utf-7 can write half a character
-            line, reason = text[: error.start].count("\n") + 1, "half a character"
-    raise TableError(f"{source}: line {line} is not {encoding} ({reason}); name another encoding")
-
-
-def _check_utf8(content: Content, source: str) -> None:
-    offsets = pa.py_buffer(np.array([0, len(content)], np.int64))
-    try:  # Arrow checks a gigabyte in a fraction of a second, but does not say where
-        pa.Array.from_buffers(
-            pa.large_string(), 1, [None, offsets, pa.py_buffer(content)]
-        ).validate(full=True)
-    except pa.ArrowInvalid:
-        try:
-            content[:].decode()
-        except UnicodeDecodeError as error:
-            line = content[: error.start].count(b"\n") + 1
-            raise TableError(
-                f"{source}: line {line} holds the byte 0x{content[error.start]:02x}, which is not "
-                "UTF-8; name the file's "
-                "encoding, often latin-1 (--encoding latin-1), or save it as UTF-8"
-            ) from None
+    return checked(joined, pattern, form)
 
 
 def _read_binary(content: Content, source: str, form: str, sheet: str | None) -> pa.Table:
@@ -518,110 +215,6 @@ def _read_binary(content: Content, source: str, form: str, sheet: str | None) ->
     except pa.ArrowInvalid:  # Arrow has a second form, without the table of contents at the end
         file.seek(0)
         return pa.ipc.open_stream(file).read_all()
-
-
-def _checked(table: pa.Table, source: str, form: str = "") -> pa.Table:
-    """The table with its name, in plain types; refused without rows and with two columns of one
-    name.
-    """
-    names = table.column_names
-    twice = (
-        [name for name in dict.fromkeys(names) if names.count(name) > 1]
-        if len(set(names)) < len(names)
-        else []
-    )
-    if twice:
-        raise TableError(
-            f"{source}: more than one column is named {first_few(map(repr, twice))}; rename the "
-            "others"
-        )
-    if not table.num_rows or not table.num_columns:
-        raise TableError(f"{source}: the table has no {'rows' if table.num_columns else 'columns'}")
-    table.validate(full=True)  # else damaged cells could end the process when they are used
-    for i, field in enumerate(table.schema):
-        _check_zones(field.type, f"{source}: column {field.name!r}")
-        plain = _plain_type(field.type)
-        if plain != field.type:
-            table = table.set_column(i, field.name, table.column(i).cast(plain))
-    dialect = (table.schema.metadata or {}).get(DIALECT)
-    return table.replace_schema_metadata(
-        {SOURCE: source.encode("utf-8", "surrogatepass"), FORM: form.encode()}
-        | ({DIALECT: dialect} if dialect else {})
-    )
-
-
-def _check_zones(kind: pa.DataType, where: str) -> None:
-    """Refuse times of a zone that is not known: they could be read, but not be printed."""
-    for i in range(kind.num_fields):
-        _check_zones(kind.field(i).type, where)
-    if pa.types.is_timestamp(kind) and kind.tz is not None:
-        try:
-            pa.scalar(0, kind).as_py()
-        except (ValueError, LookupError, OSError):  # as zoneinfo raises them
-            raise TableError(
-                f"{where} holds times of a zone {kind.tz!r}, which is not known"
-            ) from None
-
-
-def _plain_type(kind: pa.DataType) -> pa.DataType:
-    """The common type behind one that few functions know."""
-    if isinstance(kind, pa.BaseExtensionType):
-        return _plain_type(kind.storage_type)
-    if pa.types.is_float16(kind):
-        return pa.float32()
-    if pa.types.is_string_view(kind):
-        return pa.large_string()
-    if pa.types.is_binary_view(kind):
-        return pa.large_binary()
-    if pa.types.is_run_end_encoded(kind) or (pa.types.is_dictionary(kind) and not is_text(kind)):
-        return _plain_type(kind.value_type)
-    return kind
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Whether a column holds text, also if each different one is stored once."""
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def in_words(kind: pa.DataType) -> str:
-    """What the values of a type are.
-
-    >>> in_words(pa.date32()), in_words(pa.list_(pa.string()))
-    ('dates', 'lists of text')
-    """
-    types = pa.types
-    if types.is_dictionary(kind):
-        return in_words(kind.value_type)
-    if is_list(kind):
-        return f"lists of {in_words(kind.value_type)}"
-    words = {
-        "text": is_text(kind),
-        "truth values": types.is_boolean(kind),
-        "whole numbers": types.is_integer(kind),
-        "numbers": types.is_floating(kind) or types.is_decimal(kind),
-        "dates": types.is_date(kind),
-        "dates with times": types.is_timestamp(kind),
-        "times": types.is_temporal(kind),
-        "objects": types.is_struct(kind) or types.is_map(kind),
-        "nothing": types.is_null(kind),
-    }
-    return next((word for word, fits in words.items() if fits), str(kind))
-
-
-def is_number(kind: pa.DataType) -> bool:
-    """Whether a column holds numbers."""
-    return bool(
-        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    )
-
-
-def is_list(kind: pa.DataType) -> bool:
-    """Whether a column holds lists."""
-    return bool(
-        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    )
 
 
 # -------------------------------------------------------------------- writing
@@ -646,7 +239,7 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
     if form not in TEXT_FORMS:
         table = _with_types(table, dates=form in BINARY_FORMS)
     try:
-        with replacing(path) as file, _packing(file, Path(file_name(path)), compression) as stream:
+        with replacing(path) as file, packing(file, Path(file_name(path)), compression) as stream:
             if form in TEXT_FORMS:
                 write_delimited(table, stream, dialect_for(table, form))
             else:
@@ -663,24 +256,6 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
             f"{path}: the file cannot be written ({error.strerror or error}); free some "
             "space, or write it somewhere else; nothing was changed"
         ) from None
-
-
-@contextmanager
-def _packing(file: BinaryIO, path: Path, compression: str) -> Iterator[Any]:
-    """What to write to, so that the file is compressed."""
-    if compression == ZIP:
-        entry = zipfile.ZipInfo(path.stem)  # of a fixed date: equal tables are equal bytes
-        entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
-        with (
-            zipfile.ZipFile(file, "w") as archive,
-            archive.open(entry, "w", force_zip64=True) as stream,
-        ):
-            yield stream
-    elif compression:
-        with COMPRESSIONS[compression](file, "wb") as stream:
-            yield stream
-    else:
-        yield file
 
 
 def dialect_for(table: pa.Table, form: str) -> Dialect:
@@ -718,119 +293,4 @@ def _write(table: pa.Table, file: BinaryIO, form: str) -> None:
         with pa.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table)
     else:
-        before, between, after = ("[\n", ",\n", "\n]\n") if form == ".json" else ("", "\n", "\n")
-        for batch in table.to_batches(max_chunksize=1 << 14):
-            lines = (
-                json.dumps(_without_nan(row), ensure_ascii=False, default=_as_json)
-                for row in batch.to_pylist()
-            )
-            if batch.num_rows:
-                file.write((before + between.join(lines)).encode())
-                before = between
-        file.write(after.encode())
-        if lost := sum(_infinities(column) for column in table.columns):
-            warnings.warn(
-                f"{lost} infinite number(s) became null: JSON has no form for them; use .parquet",
-                stacklevel=3,
-            )
-
-
-def _infinities(column: pa.ChunkedArray) -> int:
-    while is_list(column.type):
-        column = pc.list_flatten(column)
-    return pc.sum(pc.is_inf(column)).as_py() or 0 if pa.types.is_floating(column.type) else 0
-
-
-def _as_json(value: Any) -> Any:
-    """What JSON has no form for, as text; a decimal number stays one if it survives."""
-    if isinstance(value, Decimal):
-        if value.as_tuple().exponent == 0:  # a whole number of more than 64 bits
-            return int(value)
-        return float(value) if Decimal(repr(float(value))) == value else str(value)
-    if isinstance(value, bytes):
-        try:
-            return value.decode()
-        except UnicodeDecodeError:
-            raise pa.ArrowInvalid("it holds bytes that are not text") from None
-    return str(value)
-
-
-def _without_nan(value: Any) -> Any:
-    """JSON has no NaN and no infinity."""
-    if isinstance(value, dict):
-        return {key: _without_nan(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_without_nan(part) for part in value]
-    return None if isinstance(value, float) and not np.isfinite(value) else value
-
-
-class _KeptOpen(io.RawIOBase):
-    """A file that stays open when its user closes it."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self.write = file.write  # type: ignore[method-assign]
-
-    def writable(self) -> bool:
-        return True
-
-
-# -------------------------------------------------------------------- data frames
-
-
-def from_frame(frame: Any) -> pa.Table:
-    """A pandas, polars or other data frame as a table.
-
-    Parameters
-    ----------
-    frame : data frame
-        Of any library that narwhals knows; a :class:`pyarrow.Table` is taken as it is.
-
-    Returns
-    -------
-    pyarrow.Table
-    """
-    import narwhals as nw
-
-    known = None
-    try:
-        known = nw.from_native(frame, eager_only=True)
-        return _checked(nw.maybe_reset_index(known).to_arrow(), "table")
-    except (SurelabelError, MemoryError):
-        raise
-    except Exception as error:  # every library has errors of its own for what is no table
-        if known is None and isinstance(error, TypeError):
-            raise TableError(
-                "expected a data frame in memory (pandas, polars, pyarrow, ...), not "
-                f"{type(frame).__name__}"
-            ) from None
-        reason = " ".join("; ".join(map(str, error.args)).split())
-        raise TableError(
-            f"the data frame cannot be made a table ({reason}); give each column one type and a "
-            "name of its own"
-        ) from None
-
-
-def to_frame(table: pa.Table, like: Any) -> Any:
-    """A table as a data frame of the same kind as ``like``, with its row index if it has one and as
-    many rows.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The table.
-    like : data frame
-        A frame of the kind wanted.
-
-    Returns
-    -------
-    data frame
-    """
-    import narwhals as nw
-
-    if isinstance(like, pa.Table) and source_of(like) != "table":
-        return table
-    backend = nw.from_native(like, eager_only=True).implementation
-    native = nw.from_arrow(table.replace_schema_metadata(None), backend=backend).to_native()
-    if backend.is_pandas_like() and len(like) == len(native):
-        native.index = like.index
-    return native
+        write_json(table, file, listed=form == ".json")

@@ -19,8 +19,8 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 
+from ..data.arrow_tables import column_slices, combined, in_words, is_number, is_text, source_of
 from ..data.spelling import blanked, canonical, flags, missing, parse_amounts, parse_numbers
-from ..data.table_files import column_slices, combined, in_words, is_number, is_text, source_of
 from ..exceptions import TableError, first_few
 from ._pictures import ImageColumn
 from ._times import TimeColumn

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..data.arrow_tables import decimal_of, in_words, is_list, is_number, is_text
 from ..data.spelling import AMOUNT, NAME_LIKE, NUMBER, blanked, missing, parse_amounts
-from ..data.table_files import decimal_of, in_words, is_list, is_number, is_text
 from ..exceptions import TableError
 from ._columns import UNSPACED, Kind, Reader, is_plain
 from ._pictures import ENDINGS, are_images

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..data.arrow_tables import in_words, is_text
 from ..data.spelling import blanked, flags, missing
-from ..data.table_files import in_words, is_text
 from ..exceptions import TableError
 
 _CLOCK = (

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..data.arrow_tables import in_words, is_list, is_number
 from ..data.spelling import blanked, flags, missing, parse_numbers
-from ..data.table_files import in_words, is_list, is_number
 from ..exceptions import TableError
 from ._pictures import folder_of
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from ..data.arrow_tables import find_column, is_text, suggest
 from ..data.labelling import Labelling
-from ..data.table_files import find_column, is_text, rows_to_table, suggest
+from ..data.table_files import rows_to_table
 from ..exceptions import ParameterError, TableError, first_few
 from ..text import did_you_mean
 from .new_columns import NEW_COLUMNS

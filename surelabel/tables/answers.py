@@ -20,9 +20,9 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from ..data.arrow_tables import is_list
 from ..data.candidates import CandidateSets
 from ..data.labelling import Labels
-from ..data.table_files import is_list
 from ..exceptions import TableError, first_few
 from ..files import checked_path
 from ..text import count

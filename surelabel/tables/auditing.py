@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..data.table_files import dialect_for, find_column, source_of, write_delimited
+from ..data.arrow_tables import find_column, source_of
+from ..data.table_files import dialect_for, write_delimited
 from ..evaluation.audits import RISK, checks_needed, out_of_reach, share_still_wrong
 from ..exceptions import ParameterError, TableError
 from ..text import count, did_you_mean, percent

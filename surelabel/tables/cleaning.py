@@ -11,8 +11,8 @@ import pyarrow as pa
 from sklearn.pipeline import Pipeline
 
 from ..data.forms import to_form
+from ..data.frames import to_frame
 from ..data.labelling import Labels
-from ..data.table_files import to_frame
 from ..exceptions import ParameterError
 from ..progress import stage
 from ..text import count, percent

@@ -17,8 +17,8 @@ from sklearn.model_selection import KFold, cross_validate
 
 from ..data.ballots import telling_rows, weighed_votes
 from ..data.candidates import CandidateSets, as_candidates
+from ..data.frames import to_frame
 from ..data.labelling import Labels
-from ..data.table_files import to_frame
 from ..estimators import Method, all_methods
 from ..evaluation.metrics import SCORERS
 from ..evaluation.protocol import chosen_parameters

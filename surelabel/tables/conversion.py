@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal, Unpack
 
+from ..data.arrow_tables import find_column
 from ..data.forms import to_form
+from ..data.frames import to_frame
 from ..data.labelling import read_labels
-from ..data.table_files import file_name, find_column, read_records, to_frame
+from ..data.table_files import file_name, read_records
 from ..exceptions import ParameterError
 from .annotation_tools import TOOLS, read_tool, to_tasks
 from .reading import READING, Columns, as_frame, as_table, column_names, make_labelling

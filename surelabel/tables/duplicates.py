@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..data.arrow_tables import decimal_of, is_list
 from ..data.candidates import CandidateSets
-from ..data.table_files import decimal_of, is_list
 from ._columns import Reader
 from .encoding import Feature
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..data.table_files import find_column, source_of
+from ..data.arrow_tables import find_column, source_of
 from ..exceptions import ParameterError, TableError, shown
 from ._pictures import folder_of
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..data.arrow_tables import decimal_of, find_column, source_of, suggest
 from ..data.labelling import Labelling
-from ..data.table_files import decimal_of, find_column, source_of, suggest
 from ..exceptions import ParameterError, TableError
 from ._columns import ENCODERS, Kind, Reader
 from ._kinds import column_kinds

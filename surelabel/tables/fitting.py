@@ -11,7 +11,8 @@ from typing import Any, Unpack
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from ..data.table_files import source_of, to_frame
+from ..data.arrow_tables import source_of
+from ..data.frames import to_frame
 from ..exceptions import CandidateError, ModelFileError, SurelabelError
 from ..progress import stage
 from ..text import count, percent

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..data.arrow_tables import decimal_of
 from ..data.candidate_summary import CandidateSummary
 from ..data.candidates import CandidateSets
 from ..data.labelling import Labels, SeveralLabels, Spellings
 from ..data.spelling import flags
-from ..data.table_files import decimal_of
 from ..exceptions import TableError, first_few
 from ..text import count, percent
 from ._columns import Reader

@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
+from ..data.arrow_tables import decimal_of, is_text
 from ..data.labelling import Labelling, Labels
 from ..data.spelling import DOUBTFUL, NUMBER, blanked, canonical
-from ..data.table_files import decimal_of, is_text
 from ._columns import Reader, is_plain
 from .new_columns import ADDED, NEW_COLUMNS, STATUSES
 

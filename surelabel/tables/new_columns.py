@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from ..data.table_files import source_of
+from ..data.arrow_tables import source_of
 from ..exceptions import ParameterError, TableError, shown
 
 #: Decimals of confidences.

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.table_files import find_column
+from ..data.arrow_tables import find_column
 from ..report import ReportError, write_files
 from ..report.result_tables import Cell, Column, Row, Table, number_cell, text_cell
 from ..text import short_percent

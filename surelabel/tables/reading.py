@@ -12,10 +12,12 @@ from typing import Any, TypedDict, get_args
 import numpy as np
 import pyarrow as pa
 
+from ..data.arrow_tables import find_column, source_of
 from ..data.ballots import telling_rows
 from ..data.candidates import Unlabelled, check_unlabelled
+from ..data.frames import from_frame
 from ..data.labelling import Labelling, Labels, read_labels
-from ..data.table_files import find_column, from_frame, read_table, source_of
+from ..data.table_files import read_table
 from ..exceptions import (
     CandidateError,
     InputError,

@@ -6,8 +6,8 @@ import warnings
 
 import pyarrow as pa
 
+from ..data.arrow_tables import find_column
 from ..data.labelling import Labelling
-from ..data.table_files import find_column
 from ..exceptions import ParameterError, TableError, first_few
 from ..text import count, plain
 from .annotation_tools import VOTE

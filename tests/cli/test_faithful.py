@@ -194,7 +194,7 @@ def test_equal_values_are_equal_features_in_every_kind_of_file(tmp_path):
     floats.to_csv(tmp_path / "floats.csv", index=False)
     tables += [read_table(tmp_path / "floats.csv"), floats]
     tables = [
-        surelabel.data.table_files.from_frame(table) if isinstance(table, pd.DataFrame) else table
+        surelabel.data.frames.from_frame(table) if isinstance(table, pd.DataFrame) else table
         for table in tables
     ]
     features = [

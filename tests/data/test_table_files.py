@@ -21,14 +21,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surelabel.data import _delimited, table_files
-from surelabel.data.table_files import (
-    find_column,
-    from_frame,
-    read_table,
-    source_of,
-    to_frame,
-    write_table,
-)
+from surelabel.data.arrow_tables import find_column, source_of
+from surelabel.data.frames import from_frame, to_frame
+from surelabel.data.table_files import read_table, write_table
 from surelabel.exceptions import MemoryNeedError, ParameterError, TableError
 
 ROWS = {
@@ -413,7 +408,7 @@ def test_memory_that_runs_out_is_not_called_something_else(tmp_path, monkeypatch
     def full(*_):
         raise error("malloc of size 1000 failed")
 
-    for place in ("_unpacked", "_as_utf8", "_read_binary", "_checked"):
+    for place in ("read_bytes", "as_utf8", "_read_binary", "checked"):
         monkeypatch.setattr(table_files, place, full)
     with pytest.raises(MemoryNeedError) as caught:
         read_table(tmp_path / name)

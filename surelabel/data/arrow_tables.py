@@ -1,0 +1,157 @@
+"""What a :class:`pyarrow.Table` says of itself: its file, its columns and their types."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from ..exceptions import TableError, first_few
+from ..text import did_you_mean
+from ._delimited import DIALECT, dialect_of
+from ._delimited import column_slices as column_slices  # these two for the layers above, too
+from ._delimited import combined as combined
+
+SOURCE, FORM = b"surelabel.source", b"surelabel.form"
+
+
+# -------------------------------------------------------------------- names of things, for messages
+
+
+def source_of(table: pa.Table) -> str:
+    """The file that a table was read from, or "table"."""
+    return str((table.schema.metadata or {}).get(SOURCE, b"table").decode("utf-8", "surrogatepass"))
+
+
+def decimal_of(table: pa.Table) -> str | None:
+    """The decimal separator of the text that a table was read from; None if it was not given."""
+    dialect = dialect_of(table)
+    return dialect.decimal if dialect else None
+
+
+def find_column(table: pa.Table, name: str, source: str | None = None) -> pa.ChunkedArray:
+    """The column of that name; if there is none, the message suggests one of those there are."""
+    if (position := table.schema.get_field_index(name)) >= 0:
+        return table.column(position)
+    raise TableError(
+        f"{source or source_of(table)}: there is no column {name!r}; "
+        f"{suggest(name, table.column_names, 'columns')}"
+    )
+
+
+def suggest(name: str, known: list[str], what: str) -> str:
+    """The name that was perhaps meant, and those that there are.
+
+    >>> suggest("lable", ["text", "label"], "columns")
+    "did you mean 'label'? The columns are text, label"
+    """
+    meant = did_you_mean(name, known)
+    return f"{meant}{'T' if meant else 't'}he {what} are {first_few(known, 12)}"
+
+
+# -------------------------------------------------------------------- checks
+
+
+def checked(table: pa.Table, source: str, form: str = "") -> pa.Table:
+    """The table with its name, in plain types; refused without rows and with two columns of one
+    name.
+    """
+    names = table.column_names
+    twice = (
+        [name for name in dict.fromkeys(names) if names.count(name) > 1]
+        if len(set(names)) < len(names)
+        else []
+    )
+    if twice:
+        raise TableError(
+            f"{source}: more than one column is named {first_few(map(repr, twice))}; rename the "
+            "others"
+        )
+    if not table.num_rows or not table.num_columns:
+        raise TableError(f"{source}: the table has no {'rows' if table.num_columns else 'columns'}")
+    table.validate(full=True)  # else damaged cells could end the process when they are used
+    for i, field in enumerate(table.schema):
+        _check_zones(field.type, f"{source}: column {field.name!r}")
+        plain = _plain_type(field.type)
+        if plain != field.type:
+            table = table.set_column(i, field.name, table.column(i).cast(plain))
+    dialect = (table.schema.metadata or {}).get(DIALECT)
+    return table.replace_schema_metadata(
+        {SOURCE: source.encode("utf-8", "surrogatepass"), FORM: form.encode()}
+        | ({DIALECT: dialect} if dialect else {})
+    )
+
+
+def _check_zones(kind: pa.DataType, where: str) -> None:
+    """Refuse times of a zone that is not known: they could be read, but not be printed."""
+    for i in range(kind.num_fields):
+        _check_zones(kind.field(i).type, where)
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        try:
+            pa.scalar(0, kind).as_py()
+        except (ValueError, LookupError, OSError):  # as zoneinfo raises them
+            raise TableError(
+                f"{where} holds times of a zone {kind.tz!r}, which is not known"
+            ) from None
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    """The common type behind one that few functions know."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return _plain_type(kind.storage_type)
+    if pa.types.is_float16(kind):
+        return pa.float32()
+    if pa.types.is_string_view(kind):
+        return pa.large_string()
+    if pa.types.is_binary_view(kind):
+        return pa.large_binary()
+    if pa.types.is_run_end_encoded(kind) or (pa.types.is_dictionary(kind) and not is_text(kind)):
+        return _plain_type(kind.value_type)
+    return kind
+
+
+# -------------------------------------------------------------------- types
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column holds text, also if each different one is stored once."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def in_words(kind: pa.DataType) -> str:
+    """What the values of a type are.
+
+    >>> in_words(pa.date32()), in_words(pa.list_(pa.string()))
+    ('dates', 'lists of text')
+    """
+    types = pa.types
+    if types.is_dictionary(kind):
+        return in_words(kind.value_type)
+    if is_list(kind):
+        return f"lists of {in_words(kind.value_type)}"
+    words = {
+        "text": is_text(kind),
+        "truth values": types.is_boolean(kind),
+        "whole numbers": types.is_integer(kind),
+        "numbers": types.is_floating(kind) or types.is_decimal(kind),
+        "dates": types.is_date(kind),
+        "dates with times": types.is_timestamp(kind),
+        "times": types.is_temporal(kind),
+        "objects": types.is_struct(kind) or types.is_map(kind),
+        "nothing": types.is_null(kind),
+    }
+    return next((word for word, fits in words.items() if fits), str(kind))
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether a column holds numbers."""
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    )
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Whether a column holds lists."""
+    return bool(
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    )

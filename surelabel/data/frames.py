@@ -1,0 +1,69 @@
+"""Data frames of any library ↔ :class:`pyarrow.Table`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from ..exceptions import SurelabelError, TableError
+from .arrow_tables import checked, source_of
+
+
+def from_frame(frame: Any) -> pa.Table:
+    """A pandas, polars or other data frame as a table.
+
+    Parameters
+    ----------
+    frame : data frame
+        Of any library that narwhals knows; a :class:`pyarrow.Table` is taken as it is.
+
+    Returns
+    -------
+    pyarrow.Table
+    """
+    import narwhals as nw
+
+    known = None
+    try:
+        known = nw.from_native(frame, eager_only=True)
+        return checked(nw.maybe_reset_index(known).to_arrow(), "table")
+    except (SurelabelError, MemoryError):
+        raise
+    except Exception as error:  # every library has errors of its own for what is no table
+        if known is None and isinstance(error, TypeError):
+            raise TableError(
+                "expected a data frame in memory (pandas, polars, pyarrow, ...), not "
+                f"{type(frame).__name__}"
+            ) from None
+        reason = " ".join("; ".join(map(str, error.args)).split())
+        raise TableError(
+            f"the data frame cannot be made a table ({reason}); give each column one type and a "
+            "name of its own"
+        ) from None
+
+
+def to_frame(table: pa.Table, like: Any) -> Any:
+    """A table as a data frame of the same kind as ``like``, with its row index if it has one and as
+    many rows.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The table.
+    like : data frame
+        A frame of the kind wanted.
+
+    Returns
+    -------
+    data frame
+    """
+    import narwhals as nw
+
+    if isinstance(like, pa.Table) and source_of(like) != "table":
+        return table
+    backend = nw.from_native(like, eager_only=True).implementation
+    native = nw.from_arrow(table.replace_schema_metadata(None), backend=backend).to_native()
+    if backend.is_pandas_like() and len(like) == len(native):
+        native.index = like.index
+    return native
