@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,15 +25,20 @@ from ._delimited import is_cell
 from ._labels import check_classes
 from .arrow_tables import find_column, is_list, is_text, source_of, suggest
 from .candidates import CandidateSets, Unlabelled
-from .spelling import DOUBTFUL, NUMBER, blanked, spelling_key
+from .doubtful_labels import (
+    DoubtfulName,
+    SeveralLabels,
+    Spellings,
+    different_spellings,
+    doubtful_names,
+    several_labels,
+    speller,
+    without_labels,
+)
+from .spelling import NUMBER, blanked
 
 #: Texts that are whole numbers, but no names such as 007.
 WHOLE = r"^(0|-?[1-9][0-9]{0,17})(\.0*)?$"
-
-#: Groups of spellings that are told of.
-TOLD = 5
-#: What people put between labels.
-SEPARATORS = ",;|/\n"
 
 
 @dataclass(frozen=True)
@@ -144,93 +149,6 @@ class Labels:
     soft: bool = False
 
 
-@dataclass(frozen=True)
-class DoubtfulName:
-    """A label that is called NA, null or the like, and was taken for a label.
-
-    Attributes
-    ----------
-    name : str
-        The label.
-    columns : tuple of str
-        The columns that have it.
-    rows : ndarray of int
-        The rows of the table that have it, counted from 0.
-    """
-
-    name: str
-    columns: tuple[str, ...]
-    rows: np.ndarray
-
-    def __str__(self) -> str:
-        return (
-            f"{self.name!r} is taken for a label ({len(self.rows)} row(s) of column "
-            f"{first_few(map(repr, self.columns), 3)}, the first is row {self.rows[0] + 1}); if it "
-            f"means that there is none, say so (--missing {self.name}), if not, --missing ''"
-        )
-
-
-@dataclass(frozen=True)
-class Spellings:
-    """Labels that differ in case, blanks or signs around them, and were taken for different ones.
-
-    Attributes
-    ----------
-    names : tuple of str
-        The labels, the most frequent one first.
-    rows : ndarray of int
-        The rows of the table that have one of the others, counted from 0.
-    """
-
-    names: tuple[str, ...]
-    rows: np.ndarray
-
-    def __str__(self) -> str:
-        first, *others = map(repr, self.names)
-        return (
-            f"the labels {first} and {first_few(others)} are taken for different ones "
-            f"({len(self.rows)} row(s), the first is row {self.rows[0] + 1}); if they are one, say "
-            f"so (--normalise, or --map {self.names[1]!r}={self.names[0]!r})"
-        )
-
-
-@dataclass(frozen=True)
-class SeveralLabels:
-    """A label that consists of others.
-
-    Attributes
-    ----------
-    name : str
-        The label.
-    separator : str
-        What stands between the others.
-    column : str
-        The column that has it.
-    listed : bool
-        Whether the column may hold several labels in a cell.
-    rows : ndarray of int
-        The rows of the table that have such labels, counted from 0.
-    """
-
-    name: str
-    separator: str
-    column: str
-    listed: bool
-    rows: np.ndarray
-
-    def __str__(self) -> str:
-        advice = (
-            f"say what separates them (--separator {self.separator!r})"
-            if self.listed
-            else f"a vote is for one label: correct it, or let it be none (--map {self.name!r}=)"
-        )
-        return (
-            f"{self.name!r} is taken for one label, and its parts are labels, too "
-            f"({len(self.rows)} row(s) of column {self.column!r}, the first is row "
-            f"{self.rows[0] + 1}); if these are several, {advice}"
-        )
-
-
 def read_labels(
     table: pa.Table, labelling: Labelling, *, classes: Any = None, source: str | None = None
 ) -> Labels:
@@ -273,16 +191,17 @@ def read_labels(
     named = [column for column in (*cells, *gold) if column.column not in labelling.of_classes]
     doubtful: tuple[Any, ...] = ()
     if labelling.normalise or labelling.map:
-        spelled = _speller(named, labelling)
+        spelled = speller(named, normalise=labelling.normalise, mapped=labelling.map)
         cells, gold = ([spelled(column) for column in part] for part in (cells, gold))
         named = [spelled(column) for column in named]
     if not labelling.normalise:
-        doubtful += _spellings(named)
-    doubtful += _several(named, labelling)
+        doubtful += different_spellings(named)
+    doubtful += several_labels(named, listed=labelling.labels)
     if labelling.missing is None:
-        doubtful = (*_doubtful([*cells, *gold]), *doubtful)
+        doubtful = (*doubtful_names([*cells, *gold]), *doubtful)
     cells, gold = (
-        [_without(column, labelling.missing or ()) for column in part] for part in (cells, gold)
+        [without_labels(column, labelling.missing or ()) for column in part]
+        for part in (cells, gold)
     )
     _check_gold(cells, gold, labelling, source)
     if classes is None and labelling.of_classes:
@@ -457,105 +376,6 @@ def _one_row_each(
 
 
 # -------------------------------------------------------------------- classes and codes
-
-
-def _doubtful(columns: list[Cells]) -> tuple[DoubtfulName, ...]:
-    found: dict[str, dict[str, np.ndarray]] = {}
-    for cells in columns:
-        for position, value in enumerate(cells.values):
-            if str(value).casefold() in DOUBTFUL:
-                found.setdefault(str(value), {})[cells.column] = cells.rows[cells.which == position]
-    return tuple(
-        DoubtfulName(name, tuple(rows), np.unique(np.concatenate([*rows.values()])))
-        for name, rows in found.items()
-    )
-
-
-def _speller(columns: list[Cells], labelling: Labelling) -> Callable[[Cells], Cells]:
-    """What gives labels their spelling: as they are mapped, else as most rows have it."""
-    key = spelling_key if labelling.normalise else str
-    chosen = {key(old.strip()): new.strip() for old, new in labelling.map}
-    usual = _usual_spellings(columns) if labelling.normalise else {}
-
-    def spelled(cells: Cells) -> Cells:
-        values: list[Label] = []
-        for value in cells.values:
-            if str(value) != value and str(value) not in chosen:  # a number
-                values.append(value)
-                continue
-            name = key(str(value))
-            found = chosen.get(name, usual.get(name, value))
-            # a label that others are mapped to may have other spellings itself
-            values.append(usual.get(spelling_key(str(found)), found) if name in chosen else found)
-        return _without(Cells(cells.column, cells.rows, cells.which, values), ("",))
-
-    return spelled
-
-
-def _usual_spellings(columns: list[Cells]) -> dict[str, str]:
-    """By what spellings have in common, the one of most rows."""
-    return {key: names[0] for key, names in _groups(columns).items()}
-
-
-def _groups(columns: list[Cells]) -> dict[str, tuple[str, ...]]:
-    """Spellings that have something in common, the one of most rows first."""
-    counts: dict[str, int] = {}
-    for cells in columns:
-        rows = np.bincount(cells.which, minlength=len(cells.values))
-        for value, n in zip(cells.values, rows.tolist(), strict=True):
-            if isinstance(value, str):
-                counts[value] = counts.get(value, 0) + n
-    groups: dict[str, list[str]] = {}
-    for name in counts:
-        groups.setdefault(spelling_key(name), []).append(name)
-    return {
-        key: tuple(sorted(names, key=lambda name: (-counts[name], name)))
-        for key, names in groups.items()
-    }
-
-
-def _rows_of(columns: list[Cells], names: Collection[str]) -> np.ndarray:
-    """The rows that have one of some labels."""
-    found = [
-        cells.rows[np.isin(cells.which, [i for i, v in enumerate(cells.values) if v in names])]
-        for cells in columns
-    ]
-    return np.unique(np.concatenate([np.empty(0, int), *found]))
-
-
-def _spellings(columns: list[Cells]) -> tuple[Spellings, ...]:
-    groups = [names for names in _groups(columns).values() if len(names) > 1]
-    return tuple(Spellings(names, _rows_of(columns, names[1:])) for names in groups[:TOLD])
-
-
-def _several(columns: list[Cells], labelling: Labelling) -> tuple[SeveralLabels, ...]:
-    """For each column, the first label whose parts are labels."""
-    known = {spelling_key(str(value)) for cells in columns for value in cells.values}
-    found = []
-    for cells in columns:
-        for sign in SEPARATORS:
-            names = [
-                value
-                for value in cells.values
-                if isinstance(value, str)
-                and sign in value
-                and all(spelling_key(part) in known for part in value.split(sign))
-            ]
-            if names:
-                listed = cells.column == labelling.labels
-                rows = _rows_of([cells], names)
-                found.append(SeveralLabels(names[0], sign, cells.column, listed, rows))
-    return tuple(found)
-
-
-def _without(cells: Cells, names: tuple[str, ...]) -> Cells:
-    """The labels that are not called so."""
-    gone = np.array([str(value) in names for value in cells.values], bool)
-    if not gone.any():
-        return cells
-    kept = ~gone[cells.which]
-    values = [value for value, without in zip(cells.values, gone, strict=True) if not without]
-    return Cells(cells.column, cells.rows[kept], (np.cumsum(~gone) - 1)[cells.which[kept]], values)
 
 
 def _label_space(columns: list[Cells], classes: Any, table: pa.Table, source: str) -> np.ndarray:

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from ..data.arrow_tables import decimal_of
 from ..data.candidate_summary import CandidateSummary
 from ..data.candidates import CandidateSets
-from ..data.labelling import Labels, SeveralLabels, Spellings
+from ..data.doubtful_labels import SeveralLabels, Spellings
+from ..data.labelling import Labels
 from ..data.spelling import flags
 from ..exceptions import TableError, first_few
 from ..text import count, percent

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import surelabel
-from surelabel.data.labelling import Labelling, SeveralLabels, Spellings, read_labels
+from surelabel.data.doubtful_labels import SeveralLabels, Spellings
+from surelabel.data.labelling import Labelling, read_labels
 from surelabel.data.spelling import spelling_key
 from surelabel.exceptions import ParameterError, TableError
 
