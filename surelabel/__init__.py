@@ -1,7 +1,7 @@
 """Learning from candidate labels: find which of several possible labels is right, and train the
 classifier.
 
-Names are imported when they are first used: ``import surelabel`` alone costs next to nothing.
+Names are imported when they are first used, so ``import surelabel`` alone takes almost no time.
 """
 
 from importlib import import_module
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     __version__: str
 
-#: Where each public name is made.
+#: The module that defines each public name.
 _HOMES = {
     "data.candidates": ("CandidateSets", "as_candidates"),
     "data.corruption": ("make_partial",),
@@ -60,7 +60,7 @@ _HOMES = {
     "evaluation.metrics": ("approximated_accuracy", "covering_rate"),
     "tables": ("clean", "compare", "convert", "fit", "inspect", "predict"),
 }
-#: Folders and files that can be named without an import of their own.
+#: Subpackages and modules that are available as attributes.
 _PARTS = ("data", "estimators", "evaluation", "exceptions", "solvers", "tables")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

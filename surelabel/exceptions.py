@@ -1,4 +1,4 @@
-"""The errors a user can meet. All are ``ValueError``: bad input, said in one sentence."""
+"""The errors that users can see. All are ``ValueError``: bad input, explained in one sentence."""
 
 import reprlib
 from collections.abc import Iterable
@@ -24,23 +24,25 @@ class SurelabelError(ValueError):
 
 
 class CandidateError(SurelabelError):
-    """The candidate labels cannot be used: an empty set, an unknown class, another length
-    than X.
+    """The candidate labels cannot be used: an empty set, an unknown class, a length other than that
+    of X.
     """
 
 
 class InputError(SurelabelError):
-    """The instances ``X`` cannot be used: NaN, infinity, other columns than at fit."""
+    """The instances ``X`` cannot be used: NaN, infinity, or columns that differ from those at
+    fit.
+    """
 
 
 class InputTypeError(InputError, TypeError):
-    """The instances ``X`` are not numbers at all; also a ``TypeError``, which scikit-learn asks
-    for.
+    """The instances ``X`` are not numbers at all; also a ``TypeError``, as scikit-learn
+    requires.
     """
 
 
 class ParameterError(SurelabelError):
-    """A parameter is out of its range, or names something that is not there."""
+    """A parameter is out of its range, or names something that does not exist."""
 
 
 class MemoryNeedError(SurelabelError):
@@ -52,7 +54,7 @@ class NumericalError(SurelabelError):
 
 
 class ModelFileError(SurelabelError):
-    """A model file is corrupt, truncated, not ours, or from a newer version."""
+    """A model file is corrupt, truncated, written by another program, or from a newer version."""
 
 
 class DataMissingError(SurelabelError):
@@ -60,7 +62,7 @@ class DataMissingError(SurelabelError):
 
 
 class DataFileError(SurelabelError):
-    """A data file is damaged, or not of the form it should have."""
+    """A data file is damaged, or not in the expected form."""
 
 
 class TableError(SurelabelError):
@@ -70,13 +72,13 @@ class TableError(SurelabelError):
 
 
 class DownloadError(SurelabelError):
-    """A data file could not be downloaded, or what came is not what was expected; nothing of it was
+    """A data file could not be downloaded, or differs from what was expected; nothing of it was
     kept.
     """
 
 
 def first_few(items: Iterable[Any], shown: int = 5) -> str:
-    """Name the first few offenders and say how many more there are.
+    """The first few items as text, and how many more there are.
 
     >>> first_few([3, 8, 12, 40, 41, 50, 77])
     '3, 8, 12, 40, 41 and 2 more'
@@ -88,7 +90,7 @@ def first_few(items: Iterable[Any], shown: int = 5) -> str:
 
 
 def shown(value: object) -> str:
-    """A value as one short line of a message.
+    """A value as one short line, for messages.
 
     >>> shown({"a": list(range(100))})
     "{'a': [0, 1, 2, 3, 4, 5, ...]}"

@@ -15,18 +15,20 @@ from typing import BinaryIO
 from .exceptions import ParameterError, shown
 from .interrupts import SIGNALS
 
-#: Errors of a disk that is full, or of a limit to what may be written.
+#: Error numbers of a full disk, an exceeded quota or a file size limit.
 FULL = tuple(getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG") if hasattr(errno, name))
 _unfinished: set[Path] = set()
-"""Temporary files and folders that are in use."""
+"""Temporary files and folders in use."""
 finished = False
-"""Whether an output took its place, and none is being written."""
+"""Whether an output has been put in place, and none is being written."""
 
 
 def checked_path(path: object) -> Path:
-    """A path, if it can be one: no number, no bytes, no character that no name of a file has."""
+    """The path, if it is a valid one: a string or a Path, without characters that no file name may
+    have.
+    """
     if not isinstance(path, str | os.PathLike) or isinstance(os.fspath(path), bytes):
-        raise ParameterError(f"{shown(path)} is not the path of a file; pass a text or a Path")
+        raise ParameterError(f"{shown(path)} is not the path of a file; pass a string or a Path")
     try:
         if "\0" not in os.fspath(path) and os.fsencode(path):
             return Path(path)
@@ -37,24 +39,24 @@ def checked_path(path: object) -> Path:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file to write to, which takes its place when all is written: a reader sees the old one or
-    the new one, never a part.
+    """A file to write to, put in place when it is complete: readers see the old file or the new
+    one, never a part.
 
     Parameters
     ----------
     path : path-like
-        Where the file belongs; one that is there is replaced and passes its mode on, a link to one
-        is followed. A device or a folder is refused.
+        Where the file belongs. An existing file is replaced, and its mode is kept; links are
+        followed. A device or a folder is refused.
 
     Yields
     ------
     file
-        A binary file beside its place; removed if the block raises.
+        A binary file in the same folder; removed if the block raises.
     """
     path = Path(os.path.realpath(path))
     if path.exists() and not path.is_file():
         raise FileExistsError(errno.EEXIST, "this is not a file that can be replaced", str(path))
-    # The name is known before the file is there, so that no interruption leaves it behind.
+    # The name is recorded before the file exists, so that no interruption leaves it behind.
     temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
     _unfinished.add(temporary)
     try:
@@ -68,14 +70,14 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             error.strerror = f"{error.strerror}; {_size_so_far([temporary])}"
         _remove([temporary])
         if isinstance(error, OSError) and error.filename in (None, str(temporary)):
-            # A full disk does not say whose, a missing folder names the temporary file.
+            # The error of a full disk names no file, that of a missing folder the temporary one.
             error.filename = str(path)
         raise
 
 
 @contextmanager
 def replacing_all(paths: Sequence[str | os.PathLike[str]]) -> Iterator[list[Path]]:
-    """Places to write several files to, which take their own together when all are written.
+    """Temporary paths for several files, which are put in place together when all are complete.
 
     Parameters
     ----------
@@ -85,8 +87,8 @@ def replacing_all(paths: Sequence[str | os.PathLike[str]]) -> Iterator[list[Path
     Yields
     ------
     list of Path
-        Places beside these, of the same endings; what is there is removed if the block raises.
-        Messages name the paths given.
+        Temporary paths beside these, with the same extensions; removed if the block raises. Error
+        messages name the paths given.
     """
     beside = {}
     for path in paths:
@@ -95,7 +97,7 @@ def replacing_all(paths: Sequence[str | os.PathLike[str]]) -> Iterator[list[Path
     _unfinished.update(beside)
     try:
         for temporary, path in beside.items():
-            if path.exists():  # a private file is private while it is written, too
+            if path.exists():  # a private file stays private while it is written
                 os.close(_create(temporary, like=path))
         yield list(beside)
         _take_places({new: Path(os.path.realpath(path)) for new, path in beside.items()})
@@ -103,7 +105,7 @@ def replacing_all(paths: Sequence[str | os.PathLike[str]]) -> Iterator[list[Path
         if (
             isinstance(error, OSError)
             and error.errno in FULL
-            and "; it needs" not in str(error.strerror)  # a file within may have said it
+            and "; it needs" not in str(error.strerror)  # replacing() may have added it already
         ):
             error.strerror = f"{error.strerror}; {_size_so_far(beside)}"
         _remove(beside)
@@ -115,8 +117,8 @@ def replacing_all(paths: Sequence[str | os.PathLike[str]]) -> Iterator[list[Path
 
 
 def sync_folder(folder: Path) -> None:
-    """See that a folder knows its new files after a power cut. Windows opens no folders, and needs
-    no such call.
+    """Make sure that new files of a folder survive a power cut. Windows cannot open folders, and
+    needs no such call.
     """
     if hasattr(os, "O_DIRECTORY"):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -128,7 +130,7 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Say in errors of a file that is open which one it is: a full disk does not."""
+    """Add the file name to errors that lack it, such as that of a full disk."""
     try:
         yield
     except OSError as error:
@@ -138,7 +140,7 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextmanager
 def making_folders(paths: Iterable[str | os.PathLike[str]]) -> Iterator[None]:
-    """Make the folders that files need; those that were not there go again if the block raises."""
+    """Create the folders that files need; those that are new are removed if the block raises."""
     made: list[Path] = []
     try:
         for path in paths:
@@ -149,14 +151,14 @@ def making_folders(paths: Iterable[str | os.PathLike[str]]) -> Iterator[None]:
         yield
     except BaseException:
         for folder in reversed(made):
-            with suppress(OSError):  # never made, or somebody else has put something into it
+            with suppress(OSError):  # never created, or no longer empty
                 folder.rmdir()
         raise
 
 
 @contextmanager
 def temporary_folder() -> Iterator[str]:
-    """A folder for temporary files of this process and of those that it starts."""
+    """A folder for temporary files of this process and its children."""
     with TemporaryDirectory(prefix="surelabel-", ignore_cleanup_errors=True) as folder:
         _unfinished.add(Path(folder))
         try:
@@ -166,13 +168,13 @@ def temporary_folder() -> Iterator[str]:
 
 
 def remove_unfinished() -> None:
-    """Remove all temporary files and folders: the process ends at once."""
+    """Remove all temporary files and folders, because the process is about to end."""
     _remove(list(_unfinished))
 
 
 def _create(temporary: Path, *, like: Path) -> int:
-    """A new file as a descriptor: of the mode that another one has, if that is there, else of the
-    usual one.
+    """The descriptor of a new file, with the mode of the file ``like`` if that exists, else the
+    default.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
@@ -186,7 +188,7 @@ def _create(temporary: Path, *, like: Path) -> int:
 
 
 def _take_places(files: dict[Path, Path]) -> None:
-    """Rename temporary files, all or none."""
+    """Rename all temporary files, without being interrupted in between."""
     global finished
     with _uninterrupted():
         for temporary, path in files.items():
@@ -196,7 +198,7 @@ def _take_places(files: dict[Path, Path]) -> None:
 
 
 def _size_so_far(temporaries: Iterable[Path]) -> str:
-    """What is known of the size that files need, once they cannot be written to their end."""
+    """How much space the files need, as far as is known when writing them failed."""
     try:
         size = sum(path.stat().st_size for path in temporaries if path.exists())
     except OSError:
@@ -217,8 +219,10 @@ def _remove(temporaries: Iterable[Path]) -> None:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Let signals wait for the end of the block: of several files all are replaced, or none."""
-    if threading.current_thread() is not threading.main_thread():  # signals do not come here
+    """Hold signals back until the block ends, so that either all files are replaced or none."""
+    if (
+        threading.current_thread() is not threading.main_thread()
+    ):  # signals arrive in the main thread only
         yield
         return
     caught: list[int] = []

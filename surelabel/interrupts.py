@@ -1,7 +1,7 @@
-"""Ctrl-C and signals that ask a command to end: it removes what it has not finished, says so in one
-line and ends with 128 + the number of the signal.
+"""Ctrl-C and other signals that end a command: it removes unfinished files, says so in one line and
+exits with 128 + the number of the signal.
 
-Imports little, because it has to be there before anything that takes time to import.
+This module imports little, because it must be ready before the slow imports begin.
 """
 
 import atexit
@@ -15,9 +15,9 @@ SIGNALS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 ]
 GRACE = 5.0
-"""Seconds that the command has to close what it opened; then it is ended by force."""
+"""Seconds that the command has to clean up; then it is ended by force."""
 RESUMED = ("run", "reproduce", "review")
-"""Commands that go on where they were when they are run again."""
+"""Commands that continue where they left off when they are run again."""
 
 
 class Stopped(KeyboardInterrupt):
@@ -29,24 +29,24 @@ class Stopped(KeyboardInterrupt):
 
 
 stopped: int | None = None
-"""The signal that came first."""
+"""The first signal received, or None."""
 _said = _swallowed = False
 
 
 def install() -> None:
-    """Handle the signals from now on, for the rest of the process. What the parent switched off
-    (``nohup``, background jobs of a shell) stays off.
+    """Handle the signals from now on, for the rest of the process. Signals that the parent ignores
+    (``nohup``, background jobs of a shell) stay ignored.
     """
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _stop)
     if hasattr(signal, "setitimer"):
         signal.signal(signal.SIGALRM, _insist)
-    atexit.register(_leave)  # the first to be registered is the last to be called
+    atexit.register(_leave)  # registered first, so called last
     report = sys.unraisablehook
 
     def unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
-        # Python drops exceptions in finalizers and callbacks; ours is raised again shortly.
+        # Python drops exceptions in finalizers and callbacks; Stopped is raised again shortly.
         global _swallowed
         if stopped is None:
             report(unraisable)
@@ -61,7 +61,7 @@ def install() -> None:
 
 
 def finish(code: int) -> int:
-    """The command has ended; signals no longer change how. Returns its exit code."""
+    """Ignore signals from now on, because the command has ended; return its exit code."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     if files := sys.modules.get("surelabel.files"):
@@ -74,24 +74,26 @@ def finish(code: int) -> int:
 
 
 def message(verb: str | None) -> str:
-    """What a stopped command says."""
-    then = "run the same command again to go on" if verb in RESUMED else "no file is half-written"
+    """The line that a stopped command prints."""
+    then = (
+        "run the same command again to continue" if verb in RESUMED else "no file is half-written"
+    )
     return f"stopped; {then}\n"
 
 
 def _say() -> None:
-    """Say it once."""
+    """Print that line, once."""
     global _said
     if not _said:
         _said = True
-        with suppress(OSError):  # nobody may be there to read it
+        with suppress(OSError):  # standard error may be closed
             os.write(2, message(_verb()).encode())
         _silence()
 
 
 def _silence() -> None:
-    """Drop what is still written to standard error: event loops and threads that are cut off in
-    their work report that as an error.
+    """Drop what is still written to standard error: event loops and threads report being cut off as
+    an error.
     """
     with suppress(OSError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -101,18 +103,18 @@ def _silence() -> None:
 
 def _stop(number: int, _: FrameType | None) -> None:
     global stopped
-    if stopped is not None:  # it ends already
+    if stopped is not None:  # it is already ending
         return
     stopped = number
     _alarm(GRACE)
-    if logging := sys.modules.get("logging"):  # asyncio logs tasks that it could not end
+    if logging := sys.modules.get("logging"):  # asyncio logs the tasks that it could not end
         logging.disable()
     if not _done():
         raise Stopped(number)
 
 
 def _insist(*_: object) -> None:
-    """The command did not end."""
+    """End the command by force, or raise Stopped again if Python dropped it."""
     global _swallowed
     if _swallowed:
         _swallowed = False
@@ -125,19 +127,21 @@ def _insist(*_: object) -> None:
 
 
 def _leave() -> None:
-    """End a stopped command before Python takes the handlers away: the alarm would kill it."""
+    """Exit before Python removes the signal handlers: without them the alarm would kill the
+    process.
+    """
     if stopped is not None and not _done():
         os._exit(128 + stopped)
 
 
 def _done() -> bool:
-    """Whether the outputs are in their place, and only a few lines remain to be printed."""
+    """Whether the outputs are in place, and only a few lines remain to be printed."""
     files = sys.modules.get("surelabel.files")
     return files is not None and files.finished and _verb() not in RESUMED
 
 
 def _verb() -> str:
-    """The command, which may not be parsed yet."""
+    """The verb, from the arguments, which may not be parsed yet."""
     return "".join(sys.argv[1:2])
 
 

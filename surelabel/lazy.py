@@ -1,4 +1,4 @@
-"""Names of a folder that are imported when they are first used."""
+"""Import the names of a package when they are first used."""
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -6,19 +6,19 @@ from typing import Any
 
 
 def lazily(folder: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a folder: its modules cost nothing to those who use only one of them.
+    """The ``__getattr__`` of a package: a module is imported only when one of its names is used.
 
     Parameters
     ----------
     folder : str
         Its ``__name__``.
     names : mapping of str to sequence of str
-        Each module of the folder that makes public names, with these names.
+        Each module with its public names.
 
     Returns
     -------
     callable
-        From a name to what it stands for.
+        Returns the object of a name.
     """
     home = {name: module for module, given in names.items() for name in given}
 

@@ -1,4 +1,4 @@
-"""Progress that shows itself only to a person who asked for it."""
+"""Progress, shown only on a terminal and only if asked for."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def track(items: Iterable[T], description: str, total: int, *, verbose: bool) -> Iterable[T]:
-    """Pass the items on, with a bar on standard error if ``verbose`` and standard error is a
+    """Iterate over the items, with a progress bar if ``verbose`` and standard error is a
     terminal.
     """
     if not verbose:
@@ -25,8 +25,8 @@ def track(items: Iterable[T], description: str, total: int, *, verbose: bool) ->
 
 @contextmanager
 def stage(name: str, seconds: dict[str, float], *, verbose: bool) -> Iterator[None]:
-    """Note the time that a stage takes; if ``verbose`` and standard error is a terminal, name it
-    there while it lasts.
+    """Record the time that a stage takes; if ``verbose`` and standard error is a terminal, show its
+    name meanwhile.
     """
     start = perf_counter()
     with _spinner(name) if verbose else nullcontext():

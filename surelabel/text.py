@@ -1,4 +1,4 @@
-"""Names, numbers and values as people, terminals and JSON read them."""
+"""Names, numbers and values as text for people, terminals and JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 
 
 def printable(text: Any) -> str:
-    """A text from a table or a file name, without what could move the cursor or break the line.
+    """Text from a table or a file name, without characters that could move the cursor or break the
+    line.
 
     >>> printable("red" + chr(27) + "[31m")
     'red [31m'
@@ -18,7 +19,7 @@ def printable(text: Any) -> str:
 
 
 def did_you_mean(name: Any, known: Iterable[str]) -> str:
-    """The known name that was perhaps meant, as a question that another sentence may follow.
+    """A question that offers the most similar known name; empty if none is similar.
 
     >>> did_you_mean("Lable", ["text", "label"])
     "did you mean 'label'? "
@@ -31,7 +32,7 @@ def did_you_mean(name: Any, known: Iterable[str]) -> str:
 
 
 def percent(share: float | None) -> str:
-    """A share as people read it.
+    """A share in per cent, with one decimal.
 
     >>> percent(0.98765), percent(None)
     ('98.8 %', '–')
@@ -51,7 +52,7 @@ def short_percent(share: float) -> str:
 
 
 def count(n: int, one: str = "row", many: str = "rows") -> str:
-    """How many there are.
+    """A number with its noun, in the singular or the plural.
 
     >>> count(1), count(2000), count(0, "class", "classes")
     ('1 row', '2,000 rows', '0 classes')
@@ -60,7 +61,7 @@ def count(n: int, one: str = "row", many: str = "rows") -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON can hold it: NumPy scalars and arrays as numbers and lists, NaN as null.
+    """A value that JSON can hold: NumPy scalars and arrays as numbers and lists, NaN as null.
 
     >>> import numpy as np
     >>> plain({"a": np.float64(0.5), "b": np.arange(2), "c": float("nan")})

@@ -1,7 +1,7 @@
-"""The command line: one module per verb, named as the verb, holding a function of that name.
+"""The command line: one module per verb, named after it, with a function of the same name.
 
-These modules import what takes time inside their functions, so that help, completion and a wrong
-option are answered at once.
+Slow imports happen inside the functions, so that help, completion and errors in options appear at
+once.
 """
 
 import os
@@ -22,21 +22,21 @@ from ..exceptions import SurelabelError
 from ..text import printable
 from ._failures import UNEXPECTED, check_address_space, sentence
 
-#: Unknown options and values that are not of their type; typer gives this class no name of its own.
+#: Raised for unknown options and values of the wrong type; typer does not export this class.
 UsageError: Any = typer.BadParameter.__base__
-#: Exit code of a command whose output nobody reads to the end, as if SIGPIPE had ended it.
+#: Exit code when the reader closes our output early, as if SIGPIPE had ended the command.
 PIPE = 141
 TABLE_VERBS = ("inspect", "clean", "review", "audit", "fit", "predict", "compare", "convert")
 
 
 class _Verb(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
-        check_address_space()  # not before help is shown
+        check_address_space()  # only now, so that --help always works
         return super().invoke(ctx)
 
 
 class _Verbs(TyperGroup):
-    """Errors as one line, without a traceback."""
+    """The group of all verbs; shows errors as one line, without a traceback."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         with _one_line(None):
@@ -57,12 +57,12 @@ def _one_line(ctx: Any) -> Iterator[None]:
         yield
     except (typer.Exit, typer.Abort):
         raise
-    except SystemExit as end:  # by rich, where the reader of our output has seen enough
+    except SystemExit as end:  # raised by rich when the reader has closed our output
         if not isinstance(end.__context__, BrokenPipeError):
             raise
         raise typer.Exit(PIPE) from None
     except (KeyboardInterrupt, Exception) as error:
-        if interrupts.stopped is not None:  # whatever was raised comes of stopping
+        if interrupts.stopped is not None:  # the error is a consequence of stopping
             raise typer.Exit(128 + interrupts.stopped) from None
         if isinstance(error, KeyboardInterrupt):
             typer.echo(interrupts.message(ctx and ctx.invoked_subcommand), err=True, nl=False)
@@ -81,12 +81,12 @@ def _failed(error: Exception, verb: str | None) -> typer.Exit:
     elif isinstance(error, UsageError):
         command = " ".join(filter(None, ("surelabel", verb)))
         message = f"{error.format_message().rstrip('.')}; see {command} --help"
-    elif isinstance(error, BrokenPipeError):  # the reader of our output has seen enough
+    elif isinstance(error, BrokenPipeError):  # the reader has closed our output
         _forget_output()
         return typer.Exit(PIPE)
     else:
         if isinstance(error, OSError) and error.filename is None:
-            _forget_output()  # its disk is full, and what is left must not be tried again
+            _forget_output()  # its disk is full: do not try again at exit
         message, code = sentence(error, verb)
     typer.echo(f"error: {printable(message)}", err=True)
     return typer.Exit(code)
@@ -109,8 +109,7 @@ app = typer.Typer(
         "Exit codes: 0 done; 1 done, but something needs attention; 2 not done: the input, the "
         "memory or the disk does not allow it, and nothing was written; "
         f"{UNEXPECTED} unexpected error; 130 stopped by Ctrl-C, 143 by SIGTERM; "
-        f"{PIPE} the reader of "
-        "the output has closed it."
+        f"{PIPE} the reader closed the output."
     ),
 )
 
@@ -132,7 +131,7 @@ def _surelabel(
         ),
     ] = False,
 ) -> None:
-    """Learning from candidate labels: from doubtful labels to clean ones and a model."""
+    """Learning from candidate labels: turn doubtful labels into clean ones and a model."""
 
 
 _modules = [module.name for module in iter_modules(__path__) if not module.name.startswith("_")]

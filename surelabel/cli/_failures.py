@@ -1,4 +1,4 @@
-"""What went wrong, for errors that are not about the input: one sentence and an exit code."""
+"""Errors that are not about the input (memory, disk, bugs): one sentence and an exit code."""
 
 import errno
 import os
@@ -12,12 +12,12 @@ UNEXPECTED = 70
 
 
 LEAST = 1 << 30
-"""Bytes of address space that the libraries take; with less, some of them hang or crash."""
+"""Bytes of address space that the libraries need; with less, some of them hang or crash."""
 
 
 def check_address_space() -> None:
-    """Refuse a limit (``ulimit -v``) under which nothing can be computed. Under one that is near,
-    BLAS gets one thread: it ends the process where it cannot start more.
+    """Refuse to run if the memory limit (``ulimit -v``) is too low for the libraries. If it is just
+    high enough, give BLAS one thread: BLAS ends the process when it cannot start more.
     """
     limit = _limit()
     if limit is None:
@@ -32,7 +32,7 @@ def check_address_space() -> None:
 
 
 def sentence(error: Exception, verb: str | None) -> tuple[str, int]:
-    """What happened and what to do, and the exit code."""
+    """One sentence (what happened and what to do) and the exit code."""
     kept = "what is finished is kept" if verb in RESUMED else "nothing was written"
     text = " ".join(str(error).split())
     if _out_of_memory(error, text):
@@ -41,17 +41,17 @@ def sentence(error: Exception, verb: str | None) -> tuple[str, int]:
         place = error.filename or "standard output"
         what = f"{place}: {error.strerror or text}"
         if error.errno in FULL:
-            what += f"{_free(error.filename)}; free some, or write to another disk; {kept}"
+            what += f"{_free(error.filename)}; free some space, or write to another disk; {kept}"
         return what, 2
     return (
-        f"unexpected: {type(error).__name__}: {text or 'no message'}; run it "
-        "again with SURELABEL_TRACEBACK=1 in the environment to see where, and please report it"
+        f"unexpected: {type(error).__name__}: {text or 'no message'}; please report it, with the "
+        "traceback that SURELABEL_TRACEBACK=1 in the environment shows"
     ), UNEXPECTED
 
 
 def _out_of_memory(error: Exception, text: str) -> bool:
     return (
-        isinstance(error, MemoryError)  # also those of NumPy and Arrow
+        isinstance(error, MemoryError)  # includes those of NumPy and Arrow
         or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
         or (isinstance(error, RuntimeError) and "can't start new thread" in text)
         or (
@@ -76,7 +76,7 @@ def _memory(error: Exception, text: str) -> str:
 
 
 def _held() -> str:
-    """How much memory the process has, and may have."""
+    """How much address space the process uses, and its limit."""
     if (limit := _limit()) is None:
         return ""
     try:
@@ -84,11 +84,11 @@ def _held() -> str:
             held = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
         return ""
-    return f"; {held / 2**20:,.0f} of the {limit / 2**20:,.0f} MB that ulimit -v allows are taken"
+    return f"; {held / 2**20:,.0f} of the {limit / 2**20:,.0f} MB that ulimit -v allows are in use"
 
 
 def _limit() -> int | None:
-    """Bytes of address space that the process may have; None if any number."""
+    """The limit of the process's address space in bytes; None if there is none."""
     try:
         import resource
     except ImportError:  # Windows
@@ -98,7 +98,7 @@ def _limit() -> int | None:
 
 
 def _free(path: str | None) -> str:
-    """How much room the disk of a file has."""
+    """How much space is free on the disk of a file."""
     import shutil
 
     try:

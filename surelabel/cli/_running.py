@@ -24,16 +24,16 @@ Levels = Annotated[
     str | None,
     typer.Option(
         metavar="0.1,0.4",
-        help="Only these levels of p (in configuration I: of ε) of controlled data.",
+        help="On controlled data, only these levels of p (of ε in configuration I).",
     ),
 ]
-Folds = Annotated[int | None, typer.Option(min=1, help="Only the first folds, this many.")]
+Folds = Annotated[int | None, typer.Option(min=1, help="Run only this many folds, the first ones.")]
 Selection = Annotated[
     str | None,
     typer.Option(
         metavar="CRITERION",
-        help="Choose parameters by covering_rate, approximated_accuracy or oracle instead of what "
-        "the study says.",
+        help="Choose parameters by covering_rate, approximated_accuracy or oracle, not as the "
+        "study says.",
     ),
 ]
 Workers = Annotated[
@@ -41,14 +41,18 @@ Workers = Annotated[
 ]
 Dask = Annotated[
     str | None,
-    typer.Option(metavar="ADDRESS", help="Run on this Dask cluster; 'local' makes one here."),
+    typer.Option(
+        metavar="ADDRESS", help="Run on this Dask cluster; 'local' starts one on this machine."
+    ),
 ]
-Results = Annotated[Path, typer.Option(help="Where records go: a folder for each study.")]
+Results = Annotated[
+    Path, typer.Option(help="The folder for the records, with a subfolder for each study.")
+]
 
 
 @dataclass(frozen=True)
 class Part:
-    """A study, or some of its configurations."""
+    """A study, or only some of its configurations."""
 
     study: Study
     configurations: Collection[str] | None = None
@@ -65,7 +69,9 @@ def run_parts(
     selection: str | None,
     **how: Any,
 ) -> None:
-    """Run them one after the other, say what came out, and end with code 1 if a trial failed."""
+    """Run the parts one after another, print how each ended, and exit with code 1 if a trial
+    failed.
+    """
     from ..experiments.runner import run_study
     from ..experiments.trials import trials_of
 
@@ -94,14 +100,14 @@ def run_parts(
 
 
 def check_name(what: str, name: str, known: Iterable[str]) -> str:
-    """The name, if it is one of those known."""
+    """The name, if it is known; otherwise an error that lists the known ones."""
     if name not in (known := dict.fromkeys(known)):
-        raise ParameterError(f"there is no {what} {name!r} here; there are {', '.join(known)}")
+        raise ParameterError(f"there is no {what} {name!r} here; choose from {', '.join(known)}")
     return name
 
 
 def _names(what: str, given: list[str] | None, known: Iterable[str]) -> list[str] | None:
-    """Names given as ``a,b`` or by repeating the option; None if none are."""
+    """Names given as ``a,b`` or by repeating the option; None if the option is not given."""
     known = list(known)
     return (
         [check_name(what, name.strip(), known) for text in given for name in text.split(",")]
@@ -111,7 +117,7 @@ def _names(what: str, given: list[str] | None, known: Iterable[str]) -> list[str
 
 
 def _levels(given: str | None, known: Iterable[float | None]) -> list[float] | None:
-    """Levels given as ``0.1,0.4``; None if none are."""
+    """Levels given as ``0.1,0.4``; None if the option is not given."""
     if given is None:
         return None
     by_name = {f"{level:g}": level for level in known if level is not None}
@@ -119,7 +125,7 @@ def _levels(given: str | None, known: Iterable[float | None]) -> list[float] | N
 
 
 def _selected_by(study: Study, selection: str | None) -> Study:
-    """The study under another criterion has another name, so that its records stay apart."""
+    """The study with another selection criterion, and another name to keep its records apart."""
     from ..evaluation.protocol import SELECTIONS
 
     if (

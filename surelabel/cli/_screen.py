@@ -1,4 +1,4 @@
-"""What the commands print: plain when piped, with colours on a terminal, as JSON for machines."""
+"""Printing for all commands: plain text when piped, colours on a terminal, JSON for programs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def screen(*, error: bool = False) -> Console:
-    """Standard output, or standard error. Piped, lines are as long as they are."""
+    """A console on standard output or standard error; lines are not wrapped when piped."""
     from rich.console import Console
 
     wide = (sys.stderr if error else sys.stdout).isatty()
@@ -29,8 +29,8 @@ def screen(*, error: bool = False) -> Console:
 def show(
     overview: Overview, styles: Mapping[str, str] | None = None, *, error: bool = False
 ) -> None:
-    """Print a result in short; ``styles`` are the colours of some of its facts, by name; ``error``
-    if standard output holds something else.
+    """Print the summary of a result. ``styles`` gives colours for some of its facts, by name; with
+    ``error`` it goes to standard error, because standard output carries the table.
     """
     out = screen(error=error)
     out.print(printable(overview.title), style="bold")
@@ -82,7 +82,7 @@ def _listing(listing: Listing) -> Table:
 
 
 def peak_memory() -> int | None:
-    """Bytes that this process held at most; None where the system does not say."""
+    """The most memory that this process has used, in bytes; None where the system does not say."""
     try:
         import resource
     except ImportError:
@@ -92,14 +92,14 @@ def peak_memory() -> int | None:
 
 
 def memory_fact() -> list[tuple[str, str]]:
-    """The peak memory as people read it, where it is known."""
+    """The peak memory as a fact to show, if it is known."""
     size = peak_memory()
     return [] if size is None else [("peak memory", f"{size / 2**20:,.0f} MB")]
 
 
 def print_json(value: Any) -> None:
-    """Print as JSON; numbers that JSON does not know are null, and what is not UTF-8 in names of
-    files is escaped.
+    """Print as JSON. NaN and infinity become null; bytes of file names that are not UTF-8 are
+    escaped.
     """
     text = json.dumps(plain(value), ensure_ascii=False, indent=2, allow_nan=False)
     typer.echo(text.encode(errors="backslashreplace").decode())

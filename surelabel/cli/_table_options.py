@@ -1,4 +1,4 @@
-"""What the verbs for tables share: the options that name columns, and where results go."""
+"""Shared by the verbs for tables: the options that name columns, and the checks of output files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 LABELS = "Where the labels are"
 FEATURES = "What to learn from"
 READING = "How the file is written"
-#: The options that say so.
+#: The options in that panel.
 HOW = ("delimiter", "encoding", "decimal", "sheet")
 
 LabelsColumn = Annotated[
@@ -77,14 +77,17 @@ Annotator = Annotated[
 Noisy = Annotated[
     bool,
     typer.Option(
-        "--noisy", help="Each row has one label, and some are wrong.", rich_help_panel=LABELS
+        "--noisy",
+        help="Each row has one label, and some of them are wrong.",
+        rich_help_panel=LABELS,
     ),
 ]
 Unlabelled = Annotated[
     str,
     typer.Option(
         metavar="all|error",
-        help="What a row without a label means: every label is possible, or a mistake.",
+        help="What to do with a row without labels: treat every label as possible, or report an "
+        "error.",
         rich_help_panel=LABELS,
     ),
 ]
@@ -92,7 +95,8 @@ Missing = Annotated[
     str | None,
     typer.Option(
         metavar="NAMES",
-        help="Names that mean no label, such as NA,null; '' for none. By default an empty cell.",
+        help="Values that mean no label, as an empty cell does: NA,null; '' if each value is a "
+        "label.",
         rich_help_panel=LABELS,
     ),
 ]
@@ -100,7 +104,7 @@ Normalise = Annotated[
     bool,
     typer.Option(
         "--normalise",
-        help="Games, GAMES and ' games.' are one label, spelled as in most rows.",
+        help="Treat Games, GAMES and ' games.' as one label, in the most frequent spelling.",
         rich_help_panel=LABELS,
     ),
 ]
@@ -108,7 +112,7 @@ Map = Annotated[
     list[str] | None,
     typer.Option(
         metavar="OLD=NEW",
-        help="Rename a label (no label if NEW is empty); or a table of two columns.",
+        help="Rename a label (an empty NEW removes it); or a table of two columns, old and new.",
         rich_help_panel=LABELS,
     ),
 ]
@@ -151,7 +155,7 @@ Embed = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN=MODULE:NAME",
-        help="Learn from the vectors that this Python function makes of a column.",
+        help="Learn from the vectors that a Python function computes from a column.",
         rich_help_panel=FEATURES,
     ),
 ]
@@ -170,11 +174,15 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Where to write the table; its ending says the form, - is CSV to standard output.",
+        help="Where to write the table; its extension gives the format, - writes CSV to standard "
+        "output.",
     ),
 ]
 Method = Annotated[
-    str, typer.Option(metavar="NAME", help="The method; surelabel compare shows which suits.")
+    str,
+    typer.Option(
+        metavar="NAME", help="The method; surelabel compare shows which one suits the table."
+    ),
 ]
 Estimator = Annotated[
     str | None,
@@ -191,7 +199,7 @@ Escape = Annotated[
     bool,
     typer.Option(
         "--escape-formulas",
-        help="In CSV, put ' before texts that a spreadsheet would run as formulas.",
+        help="In CSV, put ' before text that a spreadsheet would run as a formula.",
     ),
 ]
 Answers = Annotated[
@@ -199,15 +207,15 @@ Answers = Annotated[
     typer.Option(
         metavar="FILE",
         readable=False,
-        help="Answers that surelabel review wrote (.jsonl): known to be true.",
+        help="Answers written by surelabel review (.jsonl), taken as true.",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @dataclass(frozen=True)
 class TableOptions:
-    """How a table is written, and which of its columns say what."""
+    """How a table is written, and which of its columns hold what."""
 
     labels: LabelsColumn = None
     separator: Separator = "|"
@@ -225,7 +233,7 @@ class TableOptions:
     map: Map = None
     features: Annotated[
         list[str] | None,
-        _columns("Only these: a,b,c or 'x*'; by default all that may be informative."),
+        _columns("Only these: a,b,c or 'x*'; by default every column that may be informative."),
     ] = None
     exclude: Annotated[list[str] | None, _columns("Not these.")] = None
     number: Annotated[list[str] | None, _columns("Treat these as numbers.")] = None
@@ -235,7 +243,7 @@ class TableOptions:
     time: Annotated[list[str] | None, _columns("Treat these as dates or times.")] = None
     images: Annotated[
         list[str] | None,
-        _columns("Treat these as paths of images, relative to the table."),
+        _columns("Treat these as image paths, relative to the table."),
     ] = None
     embed: Embed = None
     delimiter: Delimiter = None
@@ -244,13 +252,13 @@ class TableOptions:
     sheet: Sheet = None
 
     def read(self, path: Path) -> pa.Table:
-        """The table of a file."""
+        """Read the table."""
         from ..data.table_files import read_table
 
         return read_table(path, **{name: getattr(self, name) for name in HOW})
 
     def columns(self) -> Columns:
-        """Which columns say what, as the table functions take them."""
+        """The options for columns, as keyword arguments of the table functions."""
         ways = ("labels", "votes", "indicator", "counts")
         given = [name for name in ways if getattr(self, name)]
         if len(given) != 1:
@@ -258,8 +266,8 @@ class TableOptions:
                 f"not {' and '.join(f'--{name}' for name in given)}" if given else "none is given"
             )
             raise ParameterError(
-                "say where the labels are in exactly one way: with --labels, --votes, "
-                f"--indicator or --counts; {both}"
+                "say where the labels are in exactly one way: with --labels, --votes, --indicator "
+                f"or --counts; {both}"
             )
         return {  # type: ignore[return-value]
             field.name: getattr(self, field.name)
@@ -269,8 +277,8 @@ class TableOptions:
 
 
 def table_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command every option of :class:`TableOptions`; they come to it together, as its
-    argument ``options``.
+    """Give a command every option of :class:`TableOptions`, collected in its argument
+    ``options``.
     """
     hints = get_type_hints(TableOptions, include_extras=True)
     own = [
@@ -306,18 +314,18 @@ def table_options(command: Callable[..., None]) -> Callable[..., None]:
 # -------------------------------------------------------------------- where results go
 
 
-#: What stands for standard output in the place of a file.
+#: The file name that means standard output.
 STANDARD_OUTPUT = Path("-")
 
 
 def is_file(path: Path | None) -> TypeGuard[Path]:
-    """Whether an output is a file, and not standard output."""
+    """Whether an output is a file rather than standard output."""
     return path is not None and path != STANDARD_OUTPUT
 
 
 def check_outputs(inputs: Iterable[Path], *outputs: Path | None) -> None:
-    """Refuse, before anything is computed, places where nothing can be written, or where it would
-    replace what is read.
+    """Check, before anything is computed, that every output can be written and replaces no
+    input.
     """
     from ..data.table_files import files_of
 
@@ -331,19 +339,20 @@ def check_outputs(inputs: Iterable[Path], *outputs: Path | None) -> None:
         taken[real] = f"{path} is written"
         if not os.path.isdir(os.path.dirname(real)):
             raise ParameterError(
-                f"{path}: there is no folder {os.path.dirname(real)}; make it first"
+                f"{path}: there is no folder {os.path.dirname(real)}; create it first"
             )
         if os.path.exists(real) and not os.path.isfile(real):
-            raise ParameterError(f"{path}: this is not a file; name one")
+            raise ParameterError(f"{path} is not a file; choose another name")
         if not os.access(os.path.dirname(real), os.W_OK):
             raise ParameterError(
-                f"{path}: there is no permission to write into {os.path.dirname(real)}; choose "
-                "another folder"
+                f"{path}: no permission to write to {os.path.dirname(real)}; choose another folder"
             )
 
 
 def check_table_output(path: Path | None) -> None:
-    """Refuse, before anything is computed, a file name whose ending names no form of table."""
+    """Check, before anything is computed, that the extension of a file names a format for
+    tables.
+    """
     from ..data.table_files import form_of
 
     if is_file(path):
@@ -353,8 +362,8 @@ def check_table_output(path: Path | None) -> None:
 def write_output(
     table: pa.Table, path: Path | None, *, escape: bool, name: Path | None = None
 ) -> None:
-    """Write a table to a file, or to standard output as CSV; where a spreadsheet may read it, warn
-    of formulas or escape them.
+    """Write a table to a file, or to standard output as CSV. In text formats, which a spreadsheet
+    may open, escape formulas or warn of them.
     """
     from ..data.formulas import escape_formulas, find_formula
     from ..data.table_files import TEXT_FORMS, dialect_for, form_of, write_delimited, write_table

@@ -1,4 +1,4 @@
-"""``surelabel audit``: rows to check, which buy a promise for all that are kept."""
+"""``surelabel audit``: draw rows to check; the answers bound the errors among all labels kept."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ def audit(
     table: TableFile,
     output: Output,
     options: TableOptions,
-    checks: Annotated[int, typer.Option(metavar="NUMBER", help="Rows to draw at most.")] = 300,
-    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Seed of the order.")] = 0,
+    checks: Annotated[
+        int, typer.Option(metavar="NUMBER", help="Draw at most this many rows.")
+    ] = 300,
+    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Seed of the random order.")] = 0,
     max_error: Annotated[
         float, typer.Option(metavar="SHARE", help="As for surelabel clean.")
     ] = 0.02,
@@ -40,9 +42,9 @@ def audit(
 ) -> None:
     """Draw rows at random from those that clean would keep, for a person to check.
 
-    Write the true label of each row into the column answer, from the first row on (? where nobody
-    can tell); stop when you like. Then clean, with the same options and --audit, corrects what was
-    wrong, and says how many of all the labels kept can still be wrong.
+    Write the true label of each row into the column answer, starting with the first row (? where
+    nobody can tell); stop whenever you like. Then run clean with the same options and --audit: it
+    corrects what was wrong, and says how many of all the labels kept can still be wrong.
 
     surelabel audit pets.csv -o audit.csv --labels candidates
 
@@ -74,6 +76,6 @@ def audit(
     )
     typer.echo(
         f"{printable(output)}: {count(sheet.num_rows)}, drawn from {count(n_rows)} to be kept\n"
-        f"answers without a mistake that a promise takes: {needed}",
+        f"checks needed to certify an error rate, if none finds a mistake: {needed}",
         err=not is_file(output),
     )

@@ -1,4 +1,4 @@
-"""``surelabel clean``: clean labels, and the rows worth a human look."""
+"""``surelabel clean``: clean labels, and the rows that a person should look at."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def clean(
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Paths of images, beside the table, to show.",
+            help="Show the images at these paths, relative to the table.",
             rich_help_panel=REPORT,
         ),
     ] = None,
@@ -57,7 +57,7 @@ def clean(
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Text to show; by default the first text learned from.",
+            help="Show the text of this column; by default the first text column learned from.",
             rich_help_panel=REPORT,
         ),
     ] = None,
@@ -68,7 +68,7 @@ def clean(
     max_error: Annotated[
         float,
         typer.Option(
-            metavar="SHARE", help="Labels are kept if their estimated error is at most this."
+            metavar="SHARE", help="Keep labels as long as their estimated error is at most this."
         ),
     ] = 0.02,
     audit: Annotated[
@@ -76,7 +76,7 @@ def clean(
         typer.Option(
             metavar="SHEET",
             readable=False,
-            help="Answers to rows that surelabel audit drew: a promise for the labels kept.",
+            help="The answered sheet of surelabel audit; certifies the labels kept.",
         ),
     ] = None,
     answers: Answers = None,
@@ -90,9 +90,9 @@ def clean(
     at.
 
     New columns: label, confidence, margin, second, status (certified, probable, look), best and
-    best_confidence (the most probable label of all), outside (it is not among the candidates),
-    duplicate (rows of equal features and other candidates), look (1: look at this first). Ends with
-    code 1 if no label is probable.
+    best_confidence (the most probable of all labels), outside (whether best is not among the
+    candidates), duplicate (number of a group of rows with equal features but different candidates),
+    look (1 for the row to look at first). Exits with code 1 if no label is probable.
 
     surelabel clean pets.csv -o cleaned.csv --labels candidates --report pets.html
 
@@ -111,7 +111,9 @@ def clean(
     from ..tables import clean
 
     if json and not is_file(output):
-        raise ParameterError("--json reports what was written: name a file with --output")
+        raise ParameterError(
+            "--json prints a report in place of the table: name a file with --output"
+        )
     check_table_output(output)
     check_outputs(
         [table, *(path for path in (audit, answers) if path is not None)], output, report, model

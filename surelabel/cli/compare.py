@@ -25,9 +25,9 @@ def compare(
     ] = 2000,
     json: Json = False,
 ) -> None:
-    """Compare methods and parameters on a table, by cross-validation that needs no true labels.
+    """Compare methods and parameters on a table by cross-validation that needs no true labels.
 
-    Ends with code 1 if a method could not be run on this table.
+    Exits with code 1 if a method could not be run on this table.
 
     surelabel compare pets.csv --labels candidates
 
@@ -50,7 +50,7 @@ def compare(
         overview = found.overview()
         if found.best and found.best.method in all_methods():
             best = f"--method {shlex.quote(found.best.method)}"
-            overview.notes.append(f"clean with the best: surelabel clean {table} {best} ...")
+            overview.notes.append(f"clean with the best one: surelabel clean {table} {best} ...")
         show(replace(overview, title=f"{table}: {overview.title}"))
     if found.errors:
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""``surelabel convert``: tables and candidate labels in other forms."""
+"""``surelabel convert``: other file formats, and other forms of candidate labels."""
 
 from __future__ import annotations
 
@@ -61,16 +61,16 @@ def convert(
         Path,
         typer.Argument(
             metavar="OUT",
-            help="What to write; its ending says the form of the file, - is standard output.",
+            help="The file to write; its extension gives the format, - is standard output.",
         ),
     ],
     to: Annotated[
         str | None,
         typer.Option(
             metavar="labels|lists|indicator|votes|long|answers|TOOL",
-            help="The form of the labels, by default as it is; answers for clean --answers (with "
-            "--from and --id); or tasks with suggestions for an annotation tool: label-studio, "
-            "argilla, doccano, prodigy.",
+            help="The form of the labels, by default unchanged; answers for clean --answers (with "
+            "--from and --id); or tasks with suggested labels for an annotation tool: "
+            "label-studio, argilla, doccano, prodigy.",
         ),
     ] = None,
     tool: Annotated[
@@ -86,7 +86,7 @@ def convert(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="The tool's question, where there are several.",
+            help="The tool's question, if there are several.",
             rich_help_panel=TOOL_PANEL,
         ),
     ] = None,
@@ -94,7 +94,7 @@ def convert(
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="What tasks show; by default the first column of text.",
+            help="The column that tasks show; by default the first text column.",
             rich_help_panel=TOOL_PANEL,
         ),
     ] = None,
@@ -120,7 +120,7 @@ def convert(
     escape_formulas: Escape = False,
     json: Json = False,
 ) -> None:
-    """Write a table as another kind of file, and its labels in another form.
+    """Convert a table to another file format, or its labels to another form.
 
     surelabel convert lost.mat lost.csv
 
@@ -142,7 +142,7 @@ def convert(
     from ..tables.tool_answers import to_answers
 
     if json and not is_file(target):
-        raise ParameterError("--json reports what was written: name a file")
+        raise ParameterError("--json prints a report in place of the table: name a file to write")
     if to == ANSWERS:
         _check_answers(target, tool)
     if target.suffix != ".mat":
@@ -184,7 +184,7 @@ def convert(
     )
     if target.suffix == ".mat":
         if to is not None and source.suffix != ".mat":
-            raise ParameterError("a .mat file has one form of labels: leave --to out")
+            raise ParameterError("a .mat file has only one form of labels: leave --to out")
         found = _read(table, labelling)
         labels_to_mat(found, labelling, target)
         table = found.table
@@ -211,12 +211,14 @@ def convert(
 
 def _check_answers(target: Path, tool: str | None) -> None:
     if tool is None:
-        raise ParameterError("answers come from an annotation tool: say from which (--from)")
+        raise ParameterError("answers come from an annotation tool: say which one (--from)")
     if target.suffix != ".jsonl":
-        raise ParameterError(f"{target}: answers are JSON lines; name it .jsonl")
+        raise ParameterError(
+            f"{target}: answers are written as JSON lines; use a name that ends in .jsonl"
+        )
     if target.exists():
         raise ParameterError(
-            f"{target} is there, and answers are never overwritten; name another file"
+            f"{target} exists, and answers are never overwritten; name another file"
         )
 
 
@@ -224,7 +226,10 @@ def _check_json(target: Path) -> None:
     from ..data.table_files import JSON_FORMS, form_of
 
     if not is_file(target) or form_of(target)[0] not in JSON_FORMS:
-        raise ParameterError(f"{target}: tasks are JSON; name it .json, or .jsonl for JSON lines")
+        raise ParameterError(
+            f"{target}: tasks are written as JSON; use a name that ends in .json, or in .jsonl for "
+            "JSON lines"
+        )
 
 
 def _read(table: pa.Table, labelling: Labelling) -> Labels:

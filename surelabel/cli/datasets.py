@@ -1,4 +1,4 @@
-"""``surelabel datasets``: what data is there, and what is missing."""
+"""``surelabel datasets``: which data sets are on this machine, and which are missing."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import typer
 def datasets(
     fetch: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Download this one first; you accept its licence."),
+        typer.Option(
+            metavar="NAME", help="Download this data set first; by doing so you accept its licence."
+        ),
     ] = None,
 ) -> None:
-    """List the data sets: which are there, their sizes as measured, and whether these are the
+    """List the data sets: which are on this machine, their sizes, and whether they match the
     paper's.
     """
     from rich.console import Console

@@ -1,4 +1,4 @@
-"""``surelabel demo``: the main job on data that comes with scikit-learn, in a few seconds."""
+"""``surelabel demo``: the main task on data that comes with scikit-learn, in a few seconds."""
 
 import time
 

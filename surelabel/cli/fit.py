@@ -40,7 +40,7 @@ def fit(
     estimator: Estimator = None,
     json: Json = False,
 ) -> None:
-    """Learn a model from a table, and save it with all that it needs to label new tables.
+    """Learn a model from a table, and save it with everything it needs to label new tables.
 
     surelabel fit pets.csv -o pets.model --labels candidates
 

@@ -1,4 +1,4 @@
-"""``surelabel inspect``: a table of doubtful labels, before anything is learned from it."""
+"""``surelabel inspect``: look at a table of doubtful labels before learning from it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def inspect(
     table: TableFile,
     options: TableOptions,
     strict: Annotated[
-        bool, typer.Option("--strict", help="End with code 1 if there are problems.")
+        bool, typer.Option("--strict", help="Exit with code 1 if there are problems.")
     ] = False,
     json: Json = False,
 ) -> None:

@@ -33,7 +33,7 @@ def predict(
     model: Annotated[
         Path,
         typer.Argument(
-            metavar="MODEL", readable=False, help="A model that surelabel fit or clean wrote."
+            metavar="MODEL", readable=False, help="A model written by surelabel fit or clean."
         ),
     ],
     table: TableFile,
@@ -56,8 +56,8 @@ def predict(
     sheet: Sheet = None,
     json: Json = False,
 ) -> None:
-    """Add label, confidence and second choice to the rows of a table; all its columns stay as they
-    are.
+    """Add a label, its confidence and the second choice to every row of a table; its own columns
+    stay as they are.
 
     surelabel predict pets.model new.csv -o labelled.csv
 
@@ -69,7 +69,9 @@ def predict(
     from ..tables import predict
 
     if json and not is_file(output):
-        raise ParameterError("--json reports what was written: name a file with --output")
+        raise ParameterError(
+            "--json prints a report in place of the table: name a file with --output"
+        )
     check_table_output(output)
     check_outputs([model, table], output)
     seconds: dict[str, float] = {}
@@ -93,7 +95,7 @@ def predict(
 
 @contextmanager
 def _named(model: Path) -> Iterator[None]:
-    """Say which file holds a model that cannot be used."""
+    """Put the file name before errors about the model."""
     try:
         yield
     except ModelFileError as error:

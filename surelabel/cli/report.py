@@ -1,4 +1,4 @@
-"""``surelabel report``: records as tables, figures and one HTML page."""
+"""``surelabel report``: turn records into tables, figures and one HTML page."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ import typer
 
 
 def report(
-    results: Annotated[Path, typer.Argument(help="A results folder: of one study, or of several.")],
+    results: Annotated[
+        Path, typer.Argument(help="A folder with the results of one study or several.")
+    ],
     output: Annotated[
         Path | None,
         typer.Option(help="Where to write; by default the folder 'report' in the results."),
     ] = None,
 ) -> None:
-    """Write tables and figures of what has been run, as one HTML page and as Markdown, LaTeX, CSV
-    and SVG files.
+    """Write the results as tables and figures: one HTML page, and Markdown, LaTeX, CSV and SVG
+    files.
     """
     from ..report import write_report
 

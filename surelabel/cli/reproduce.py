@@ -22,7 +22,7 @@ from ._running import (
 )
 
 #: The studies behind each table and figure, with the configurations that it shows. Figures 1 to 4
-#: draw what Table 2 counts.
+#: draw the results that Table 2 counts.
 TARGETS: dict[str, dict[str, list[str] | None]] = {
     "table2": {"table2": None},
     "table4": {"table4": None},
@@ -51,7 +51,9 @@ def reproduce(
     dask: Dask = None,
     results: Results = Path("results"),
 ) -> None:
-    """Run the paper's experiments; stopped, the same command goes on where it was."""
+    """Run the paper's experiments; if it is stopped, the same command continues where it left
+    off.
+    """
     from ..experiments.study import paper_study
 
     parts = [

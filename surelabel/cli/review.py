@@ -1,4 +1,4 @@
-"""``surelabel review``: a page on which a person answers and the model follows."""
+"""``surelabel review``: a page on which a person answers row by row and the model learns along."""
 
 from __future__ import annotations
 
@@ -37,38 +37,40 @@ def review(
         typer.Option(
             metavar="FILE",
             readable=False,
-            help="Where the answers go (.jsonl); by default beside the table.",
+            help="The file for the answers (.jsonl); by default beside the table.",
         ),
     ] = None,
     checks: Annotated[
         float,
         typer.Option(
             metavar="SHARE",
-            help="Share of the rows that are checks of labels to be kept; the others help the "
-            "model. Can be changed on the page.",
+            help="Share of the rows shown that are random checks of labels to be kept; the others "
+            "help the model. Can be changed on the page.",
         ),
     ] = 0.5,
     new_labels: Annotated[
-        bool, typer.Option("--new-labels", help="Answers may be labels that the table lacks.")
+        bool, typer.Option("--new-labels", help="Allow answers that are not labels of the table.")
     ] = False,
     image: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Paths of images, beside the table, to show."),
+        typer.Option(
+            metavar="COLUMN", help="Show the images at these paths, relative to the table."
+        ),
     ] = None,
     who: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Who answers; by default you.")
+        str | None, typer.Option(metavar="NAME", help="Who answers; by default your user name.")
     ] = None,
     port: Annotated[
-        int, typer.Option(metavar="NUMBER", help="Where to listen; by default a free port.")
+        int, typer.Option(metavar="NUMBER", help="The port to listen on; by default a free one.")
     ] = 0,
     no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Print the address only.")
+        bool, typer.Option("--no-browser", help="Print the address, and do not open it.")
     ] = False,
     max_error: Annotated[
         float, typer.Option(metavar="SHARE", help="As for surelabel clean.")
     ] = 0.02,
     seed: Annotated[
-        int, typer.Option(metavar="NUMBER", help="Seed of the order of the checks.")
+        int, typer.Option(metavar="NUMBER", help="Seed of the random order of the checks.")
     ] = 0,
     output: Annotated[
         Path | None,
@@ -76,7 +78,7 @@ def review(
             "--output",
             "-o",
             metavar="FILE",
-            help="The cleaned table; by default TABLE.cleaned, of the same form.",
+            help="The cleaned table; by default beside TABLE, with .cleaned in its name.",
             rich_help_panel=FINISH,
         ),
     ] = None,
@@ -101,12 +103,12 @@ def review(
     prefix: Prefix = "",
     escape_formulas: Escape = False,
 ) -> None:
-    """Answer row after row on a page in your browser; the model learns from each answer before the
+    """Answer row by row on a page in your browser; the model learns from each answer before the
     next row appears.
 
-    The page is served on this machine only. Each answer is on the disk before the next row is
-    shown; start again with the same answers file to go on. clean and fit read it, too. Ctrl-C ends
-    it.
+    The page is served on this machine only. Each answer is saved before the next row is shown; to
+    continue later, start again with the same answers file. clean and fit read it, too (--answers).
+    Ctrl-C ends the review.
 
     surelabel review pets.csv --labels candidates
 
@@ -162,7 +164,7 @@ def review(
 
     def finish() -> list[str]:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the page has them
+            warnings.simplefilter("ignore")  # the page shows them
             found = clean(
                 rows, max_error=max_error, answers=answers, prefix=prefix, **options.columns()
             )
@@ -174,7 +176,7 @@ def review(
             write_output(found.frame, places[0], escape=escape_formulas, name=output)
         return [str(path) for path in paths]
 
-    # Who answers is not to wait for what is reckoned in the background.
+    # Keep the page responsive while the model is fitted in the background.
     sys.setswitchinterval(1e-3)
     token = secrets.token_urlsafe(24)
     with listen(port) as place:
@@ -207,5 +209,5 @@ def _user() -> str:
 
     try:
         return getuser()
-    except Exception:  # no name in the system: KeyError, OSError or ImportError, by platform
+    except Exception:  # the system knows no name: KeyError, OSError or ImportError, by platform
         return ""

@@ -32,7 +32,7 @@ def run(
     dask: Dask = None,
     results: Results = Path("results"),
 ) -> None:
-    """Run a study; stopped, the same command goes on where it was."""
+    """Run a study; if it is stopped, the same command continues where it left off."""
     from ..experiments.study import read_study
 
     run_parts(

@@ -470,11 +470,11 @@ CASES = {
     "output without ending": (CLEAN.replace("out.csv", "out"), "tables are files ending in .csv"),
     "output is a folder": (
         CLEAN.replace("out.csv", "folder.csv"),
-        "folder.csv: this is not a file; name one",
+        "folder.csv is not a file; choose another name",
     ),
     "output is a device": (
         "fit bad.csv -o /dev/null --labels candidates",
-        "/dev/null: this is not a file; name one",
+        "/dev/null is not a file; choose another name",
     ),
     # ---- options
     "error out of range": (
@@ -502,7 +502,7 @@ CASES = {
     ),
     "machines to standard output": (
         "predict pets.model new.csv --json",
-        "--json reports what was written: name a file with --output",
+        "--json prints a report in place of the table: name a file with --output",
     ),
     "unknown verb": ("claen bad.csv", "No such command 'claen'. Did you mean 'clean'?"),
     # ---- models

@@ -86,7 +86,7 @@ def test_some_levels_of_a_study(call, tmp_path):
     }
     result = call(f"{words} --levels 0.5")
     assert result.exit_code == 2
-    assert "there is no level '0.5' here; there are 0.1, 0.4, 0.7" in result.output
+    assert "there is no level '0.5' here; choose from 0.1, 0.4, 0.7" in result.output
 
 
 def test_another_criterion_has_a_folder_of_its_own(call, tmp_path):
@@ -107,17 +107,17 @@ def test_another_criterion_has_a_folder_of_its_own(call, tmp_path):
         ("run none.toml", "none.toml: the study cannot be read (No such file or directory)"),
         (
             "run tiny.toml --methods SURE,PLKN",
-            "there is no method 'PLKN' here; there are SURE, PLKNN",
+            "there is no method 'PLKN' here; choose from SURE, PLKNN",
         ),
         (
             "run tiny.toml --datasets lost",
-            "there is no data set 'lost' here; there are glass, ecoli",
+            "there is no data set 'lost' here; choose from glass, ecoli",
         ),
         ("run tiny.toml --selection truth", "there is no criterion 'truth' here"),
         ("run tiny.toml --results tiny.toml", "tiny.toml/tiny: Not a directory"),
         (
             "reproduce figure6",
-            "there is no target 'figure6' here; there are table2, table4, figure1",
+            "there is no target 'figure6' here; choose from table2, table4, figure1",
         ),
         (
             "report results",
@@ -193,7 +193,7 @@ def test_stopping_says_how_to_go_on(call, monkeypatch):
     monkeypatch.setattr(runner, "run_study", stopped)
     result = call("run tiny.toml")
     assert result.exit_code == 130
-    assert result.stderr == "stopped; run the same command again to go on\n"
+    assert result.stderr == "stopped; run the same command again to continue\n"
 
 
 def test_ctrl_c_stops_all_processes_and_keeps_what_is_finished(call, tmp_path):
@@ -208,7 +208,10 @@ def test_ctrl_c_stops_all_processes_and_keeps_what_is_finished(call, tmp_path):
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=30)
-    assert (process.returncode, errors) == (130, "stopped; run the same command again to go on\n")
+    assert (process.returncode, errors) == (
+        130,
+        "stopped; run the same command again to continue\n",
+    )
     finished = [record["fold"] for record in read(tmp_path / "results" / "tiny")[1]]
     assert finished
     before = finished.count(0)

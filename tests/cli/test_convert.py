@@ -136,7 +136,7 @@ def test_how_the_text_is_written_can_be_said(call, tmp_path):
         ("pets.csv a.mat", "say where the labels are in exactly one way"),
         (
             "pets.csv a.mat --labels labels --to lists",
-            "a .mat file has one form of labels: leave --to out",
+            "a .mat file has only one form of labels: leave --to out",
         ),
         (
             "pets.csv a.mat --labels labels",

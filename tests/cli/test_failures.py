@@ -108,7 +108,7 @@ main()
     result = limited(words, code, RLIMIT_AS=2 * _failures.LEAST)
     assert result.returncode == 2
     assert result.stderr.startswith("error: memory ran out (Unable to allocate 32.0 GiB for an ")
-    assert "of the 2,048 MB that ulimit -v allows are taken; use fewer rows" in result.stderr
+    assert "of the 2,048 MB that ulimit -v allows are in use; use fewer rows" in result.stderr
     assert result.stderr.count("\n") == 1
     assert sorted(os.listdir()) == before
 

@@ -82,7 +82,7 @@ def in_session(process):
 
 def check(process, number, folder, before, *, resumed=False):
     _, errors = process.communicate(timeout=120)
-    line = "run the same command again to go on" if resumed else "no file is half-written"
+    line = "run the same command again to continue" if resumed else "no file is half-written"
     after = files(folder)
     if process.returncode == 0:  # all was done before the signal came
         assert errors == ""

@@ -78,7 +78,7 @@ def test_start_answer_kill_go_on_finish_and_end(table):
     errors = server.communicate(timeout=20)[1]
     assert server.returncode == 130
     assert "an unfinished line at its end was removed" in errors
-    assert errors.endswith("stopped; run the same command again to go on\n")
+    assert errors.endswith("stopped; run the same command again to continue\n")
     assert "Traceback" not in errors
     assert table.read_bytes() == before
 

@@ -340,8 +340,8 @@ def test_a_full_disk_behind_standard_output(cli):
         result = run("predict", "pets.model", "new.csv", stdout=full)
     assert (result.returncode, result.stderr) == (
         2,
-        "error: standard output: No space left on device; free some, or write to another disk; "
-        "nothing was written\n",
+        "error: standard output: No space left on device; free some space, or write to another "
+        "disk; nothing was written\n",
     )
 
 
