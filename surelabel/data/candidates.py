@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Collection, Iterable, Iterator
 from functools import partial
@@ -444,6 +445,11 @@ class CandidateSets:
         )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if _a_metric_asks():
+            raise CandidateError(
+                "scikit-learn's metrics compare with true labels, and candidates are none: leave "
+                "scoring out (the covering rate is taken), or take a score of surelabel.evaluation"
+            )
         return np.asarray(self.to_indicator(), dtype=dtype)
 
     def __len__(self) -> int:
@@ -606,6 +612,20 @@ def check_unlabelled(unlabelled: str) -> None:
     """Refuse what does not say what a row without candidates means."""
     if not isinstance(unlabelled, str) or unlabelled not in ("error", "all"):
         raise CandidateError(f"unlabelled must be 'error' or 'all', not {shown(unlabelled)}")
+
+
+def _a_metric_asks() -> bool:
+    """Whether scikit-learn asks for an array to compute a metric of its own.
+
+    Its splitters and searches ask, too, by the same functions, and may take the 0/1 matrix; a
+    metric would fail over it, or take every candidate for true (log loss, area under the curve).
+    """
+    frame = sys._getframe(2)  # who asks CandidateSets
+    while frame is not None and (name := frame.f_globals.get("__name__", "")).startswith("sklearn"):
+        if name.startswith("sklearn.metrics.") and name != "sklearn.metrics._scorer":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _is_collection(row: Any) -> bool:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
+from scipy.special import rel_entr
 
 from ..data.arrow_tables import decimal_of, is_text
 from ..data.labelling import Labelling, Labels
@@ -41,9 +42,10 @@ TELLING = re.compile(
 #: Agreement beyond chance (Cohen's κ) from which on numbers and common words are labels: where the
 #: name of the column says so, with three classes or more, with two.
 KAPPA_NAMED, KAPPA_MANY, KAPPA_TWO = 0.2, 0.5, 0.9
-#: A column determines the label if this share of the sets agrees, and chance would need 2**BITS
-#: tables for it.
-DETERMINED, BITS = 0.99, 20
+#: A column determines the label if this share of the sets agrees.
+DETERMINED = 0.99
+#: Chance would need 2**BITS tables for such an agreement; fewer where the name says what it is.
+BITS, BITS_NAMED = 20, 3
 #: Rows that are looked at first to see whether a column has few values.
 FIRST_ROWS = 1000
 
@@ -164,7 +166,6 @@ class _Judge:
         self.classes = {_folded(str(name)): i for i, name in enumerate(candidates.classes.tolist())}
         #: Rows whose sets say something.
         self.telling = (candidates.sizes < self.n_classes) & ~labels.unlabelled
-        self.bits = np.log2(self.n_classes / np.maximum(candidates.sizes, 1))
         #: Class names that other columns have for other reasons.
         self.common = all(map(_is_common, self.classes))
         self.stems = {_stem(name) for name in labelling.votes}
@@ -199,37 +200,47 @@ class _Judge:
         if counts.sum() < FEWEST or share < MOSTLY or len(different) < 2:
             return None
         if self.common:
-            least = KAPPA_TWO if self.n_classes == 2 else KAPPA_MANY
+            kappa, bits = KAPPA_TWO if self.n_classes == 2 else KAPPA_MANY, BITS
             if TELLING.search(name) or _stem(name) in self.stems:
-                least = KAPPA_NAMED
+                kappa, bits = KAPPA_NAMED, BITS_NAMED
             first = np.array([part[0] for part in parts])
-            if self._kappa(np.where(codes >= 0, first[codes], -1)) < least:
+            _, beyond, found = self._agreement(np.where(codes >= 0, first[codes], -1))
+            if beyond < kappa or found < bits:
                 return None
         return "the values are class names, as of an annotator or the truth"
 
-    def _kappa(self, labels: np.ndarray) -> float:
-        """How often the labels are among the candidates, beyond what chance gives."""
+    def _agreement(self, labels: np.ndarray) -> tuple[float, float, float]:
+        """How often the labels are among the candidates; the same beyond what chance gives (κ);
+        and how improbable it is by chance, in bits.
+
+        If the labels had nothing to do with the sets, label k would be in a share f_k of the sets,
+        and the share p = Σ_k n_k f_k / n of all n labels. A share a > p then has a probability of
+        at most 2^(-n KL) (Chernoff), where KL = a log2 (a/p) + (1 - a) log2 ((1 - a)/(1 - p)).
+        """
         rows = np.flatnonzero((labels >= 0) & self.telling)
         if len(rows) < FEWEST:
-            return 0.0
-        agreement = float(np.mean(self.sets[rows, labels[rows]]))
+            return 0.0, 0.0, 0.0
+        agree = float(np.mean(self.sets[rows, labels[rows]]))
         frequency = np.asarray(self.sets[rows].mean(axis=0)).ravel()
         chance = float(frequency[labels[rows]].mean())
-        return (agreement - chance) / (1 - chance) if chance < 1 else 0.0
+        if not chance < agree:
+            return agree, 0.0, 0.0
+        bits = len(rows) * rel_entr([agree, 1 - agree], [chance, 1 - chance]).sum() / np.log(2)
+        return agree, (agree - chance) / (1 - chance), float(bits)
 
     def _determines(self, codes: np.ndarray, n_values: int) -> str | None:
         """Whether each value stands for a class of its own."""
         if not self.n_classes / 2 < n_values <= self.n_classes:
             return None
         rows = np.flatnonzero((codes >= 0) & self.telling)
-        if self.bits[rows].sum() - n_values * np.log2(self.n_classes) < BITS:
-            return None
         one = sparse.csr_array(
             (np.ones(len(rows)), (codes[rows], np.arange(len(rows)))), (n_values, len(rows))
         )
         together = (one @ self.sets[rows]).toarray()
-        value, label = linear_sum_assignment(together, maximize=True)
-        if together[value, label].sum() < DETERMINED * len(rows):
+        _, label = linear_sum_assignment(together, maximize=True)
+        agree, _, bits = self._agreement(np.where(codes >= 0, label[codes], -1))
+        # the best of at most n_classes**n_values ways to assign classes to the values
+        if agree < DETERMINED or bits - n_values * np.log2(self.n_classes) < BITS:
             return None
         return "each value stands for one class, so it is the label in other words"
 

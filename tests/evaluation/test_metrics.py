@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import config_context
 from sklearn.datasets import load_iris
-from sklearn.model_selection import GridSearchCV, KFold, cross_validate
+from sklearn.metrics import get_scorer, get_scorer_names, make_scorer
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_validate
 
 from surelabel import CandidateSets, SUREClassifier, make_partial
 from surelabel.evaluation.metrics import (
@@ -288,12 +289,39 @@ def test_hostile_values_end_in_one_sentence(value):
 
 @pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
 def test_what_the_guide_says_of_scikit_learns_search():
-    """Where scikit-learn looks at ``y`` first, it is its words that users see."""
     X, y = load_iris(return_X_y=True)
     votes = pd.DataFrame({"a": y.astype(str), "b": np.where(y > 0, y.astype(str), None)})
+    # Here it is scikit-learn's words that users see: ``BaseSearchCV.fit`` calls
+    # ``check_cv(cv, y)``, and that ``type_of_target(y)``, which sorts the cells of the frame,
+    # before any method of an estimator has seen ``y``; the frame is not ours, either.
     with pytest.raises((TypeError, ValueError), match=r"'<'|NaN"):
         GridSearchCV(SUREClassifier(), {"lam": [0.1]}, cv=3).fit(X, votes)
     search = GridSearchCV(SUREClassifier(), {"lam": [0.1]}, cv=KFold(3, shuffle=True))
     assert search.fit(X, CandidateSets.from_votes(votes)).best_score_ > 0.8
-    with pytest.warns(UserWarning, match="can't handle a mix of multilabel-indicator"):
+    assert search.fit(X, votes).best_score_ > 0.8  # ``check_cv`` leaves folds that are made alone
+    with pytest.warns(UserWarning, match="candidates are none: leave scoring out"):
         search.set_params(scoring="accuracy").fit(X, CandidateSets.from_votes(votes))
+    with pytest.raises(CandidateError, match="candidates are none: leave scoring out"):
+        search.set_params(error_score="raise").fit(X, CandidateSets.from_votes(votes))
+
+
+@pytest.mark.parametrize("name", get_scorer_names())
+def test_no_metric_of_scikit_learn_takes_candidates_for_the_truth(name):
+    X, y = load_iris(return_X_y=True)
+    candidates = make_partial(y, p=0.7, r=1, random_state=0)
+    model = SUREClassifier().fit(X, candidates)
+    with pytest.raises(CandidateError, match="scikit-learn's metrics compare with true labels"):
+        get_scorer(name)(model, X, candidates)
+
+
+def test_scorers_of_ones_own_may_take_the_matrix_of_candidates():
+    X, y = load_iris(return_X_y=True)
+    candidates = make_partial(y, p=0.7, r=1, random_state=0)
+
+    def covered(sets, predicted):
+        return np.mean(np.asarray(sets)[np.arange(len(predicted)), predicted])
+
+    scores = cross_val_score(
+        SUREClassifier(), X, candidates, cv=KFold(3, shuffle=True), scoring=make_scorer(covered)
+    )
+    assert scores.min() > 0.8

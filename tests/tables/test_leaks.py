@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_digits
 from typer.testing import CliRunner
 
 import surelabel
@@ -149,6 +150,35 @@ def test_items_of_a_questionnaire_are_not_annotators(scale):
     items = {f"item{i}": rng.choice(scale, 200, p=[0.5, 0.4, 0.1]) for i in range(4)}
     found = surelabel.inspect(pd.DataFrame(items), labels="item0")
     assert {feature.name for feature in found.features} == {"item1", "item2", "item3"}
+
+
+def pixels(n_rows):
+    """Digits, with 64 columns of numbers; many are seldom other than 0, which is a class, too."""
+    X, y = load_digits(return_X_y=True)
+    frame = pd.DataFrame(X[:n_rows].astype(int), columns=[f"x{i}" for i in range(64)])
+    return frame, y[:n_rows]
+
+
+@pytest.mark.parametrize("constant", [0, 3])
+def test_a_label_that_every_row_has_makes_no_column_the_answer(constant):
+    frame, y = pixels(500)
+    rng = np.random.default_rng(0)
+    fair = np.where(rng.random(500) < 0.7, y, rng.integers(0, 10, 500))
+    frame = frame.assign(fair=fair, lazy=constant)
+    found = surelabel.inspect(frame, votes="fair,lazy")
+    assert not [problem.message for problem in found.problems if problem.kind == "leak"]
+    frame = frame.assign(x100=np.where(rng.random(500) < 0.95, y, rng.integers(0, 10, 500)))
+    assert "class names" in surelabel.inspect(frame, votes="fair,lazy").unused["x100"]
+
+
+def test_a_handful_of_labels_makes_no_column_the_answer():
+    rng = np.random.default_rng(0)
+    rooms = rng.integers(1, 6, 50)
+    labels = [*map(str, rooms[:5]), *[None] * 45]
+    table = pd.DataFrame({"rooms": rooms, "x": rng.normal(size=50), "labels": labels})
+    assert not surelabel.inspect(table, labels="labels").unused
+    table["labels"] = rooms.astype(str)
+    assert set(surelabel.inspect(table, labels="labels").unused) == {"rooms"}
 
 
 @pytest.mark.filterwarnings("always:.*class names")
