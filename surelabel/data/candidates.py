@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from html import escape
 from itertools import chain, pairwise
+from types import FrameType
 from typing import Any, Literal
 
 import numpy as np
@@ -620,7 +621,7 @@ def _a_metric_asks() -> bool:
     Its splitters and searches ask, too, by the same functions, and may take the 0/1 matrix; a
     metric would fail over it, or take every candidate for true (log loss, area under the curve).
     """
-    frame = sys._getframe(2)  # who asks CandidateSets
+    frame: FrameType | None = sys._getframe(2)  # who asks CandidateSets
     while frame is not None and (name := frame.f_globals.get("__name__", "")).startswith("sklearn"):
         if name.startswith("sklearn.metrics.") and name != "sklearn.metrics._scorer":
             return True
