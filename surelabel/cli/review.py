@@ -135,11 +135,11 @@ def review(
     report = report or output.with_name(f"{stem}.cleaned.html")
     model = model or output.with_name(f"{stem}.model")
     if not 0 <= checks <= 1:
-        raise ParameterError(f"--checks is a share from 0 to 1; got {checks:g}")
+        raise ParameterError(f"--checks must be a share from 0 to 1; got {checks:g}")
     if not 0 <= port < 2**16:
-        raise ParameterError(f"--port is a number from 0 to 65535; got {port}")
+        raise ParameterError(f"--port must be a number from 0 to 65535; got {port}")
     if seed < 0:
-        raise ParameterError(f"--seed is a whole number from 0 on; got {seed}")
+        raise ParameterError(f"--seed must be a whole number, at least 0; got {seed}")
     check_table_output(output)
     check_outputs([table], answers, output, report, model)
     with stage("read", {}, verbose=True):

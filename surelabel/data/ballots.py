@@ -12,13 +12,13 @@ from .candidates import CandidateSets
 FEW_VOTES = 10
 
 
-def telling_rows(candidates: CandidateSets) -> np.ndarray:
+def informative_rows(candidates: CandidateSets) -> np.ndarray:
     """Whether the candidates of each row say something: not every label, or not all alike."""
-    told = candidates.sizes < candidates.shape[1]
+    informative = candidates.sizes < candidates.shape[1]
     counts = candidates.counts
     if counts is not None and len(counts):
-        told |= row_max(counts, candidates.indptr) > -row_max(-counts, candidates.indptr)
-    return np.asarray(told)
+        informative |= row_max(counts, candidates.indptr) > -row_max(-counts, candidates.indptr)
+    return np.asarray(informative)
 
 
 def weighed_votes(candidates: CandidateSets) -> CandidateSets:

@@ -30,10 +30,10 @@ from ..tables.answers import (
     PlacedAnswers,
     checked,
     keys_for,
+    known_labels,
     labels_with,
     place_answers,
     remarks,
-    told_labels,
     with_classes,
 )
 from ..tables.auditing import Audit
@@ -43,7 +43,7 @@ from ..tables.reading import TableRead
 from ..text import count, did_you_mean, percent
 from .following import CrowdFollower, Follower, Interrupted, PeerFollower, resized
 from .queues import CHECK, HELP, Standing, Variety, gains, judged, moved, next_help
-from .showing import Shower, choices, reasons
+from .showing import RowView, choices, reasons
 from .store import AnswersFile
 
 #: Seconds without an answer after which the model is settled, and after which it is settled even if
@@ -140,10 +140,10 @@ class Review:
             )
             self._variety = Variety(X) if X.shape[1] else None
             hidden = set(labelling.columns)
-            self._shower = Shower(read.labels, hidden, read.features, X, image, folder)
+            self._view = RowView(read.labels, hidden, read.features, X, image, folder)
             self._place()
             self._follower = self._follower.settle(self._labels, lambda: False)
-            self._standing = self._judge(self._follower, self._labels, self._told)
+            self._standing = self._judge(self._follower, self._labels, self._known)
         self._shown: dict[str, Shown] = {}
         self._open: dict[str, str] = {}
         self._history: dict[str, list[str]] = {}
@@ -168,16 +168,16 @@ class Review:
     def _place(self) -> None:
         self._placed: PlacedAnswers = place_answers(self.file.log, self._keys)
         self._labels = labels_with(self._given, self._placed)
-        self._told = told_labels(self._labels, self._placed)
+        self._known = known_labels(self._labels, self._placed)
 
-    def _judge(self, follower: Follower, labels: Labels, told: np.ndarray) -> Standing:
+    def _judge(self, follower: Follower, labels: Labels, known: np.ndarray) -> Standing:
         found = follower.judge(labels, np.random.default_rng(self._seed))
         classes = labels.candidates.classes
-        return judged(found, follower.shares(), told, classes, self._max_error)
+        return judged(found, follower.shares(), known, classes, self._max_error)
 
     def _moved(self, standing: Standing, shares: np.ndarray) -> Standing:
         classes = self._labels.candidates.classes
-        return moved(standing, resized(shares, len(classes)), self._told, classes, self._max_error)
+        return moved(standing, resized(shares, len(classes)), self._known, classes, self._max_error)
 
     def _take_in(self, changed: np.ndarray) -> None:
         """Let the model follow answers that are in the file."""
@@ -218,7 +218,7 @@ class Review:
                 continue  # the next answer is there already
             with self.lock:
                 labels, serial, follower = self._labels, self._serial, self._follower
-                told = self._told
+                known = self._known
 
             def stop(serial: int = serial, overdue: bool = overdue) -> bool:
                 return self._closing or ((self._busy or self._serial != serial) and not overdue)
@@ -228,7 +228,7 @@ class Review:
                 settled = follower.settle(labels, stop)
                 if stop():
                     raise Interrupted
-                standing = self._judge(settled, labels, told)
+                standing = self._judge(settled, labels, known)
                 seconds = time.perf_counter() - start
             except Interrupted:
                 self._wake.set()
@@ -358,12 +358,12 @@ class Review:
         return {
             "ticket": ticket,
             "queue": queue,
-            "name": self._shower.name(row),
+            "name": self._view.name(row),
             "why": reasons(row, queue, labels, standing),
-            "cells": self._shower.cells(row),
+            "cells": self._view.cells(row),
             "choices": options,
-            "votes": self._shower.votes(row, standing),
-            "neighbours": self._shower.neighbours(row, standing),
+            "votes": self._view.votes(row, standing),
+            "neighbours": self._view.neighbours(row, standing),
         }
 
     # ---------------------------------------------------------------- answers

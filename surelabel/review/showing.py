@@ -26,7 +26,7 @@ BINS = 24
 COLUMNS = 40
 
 
-class Shower:
+class RowView:
     """Reads what rows show of themselves.
 
     Parameters

@@ -99,8 +99,8 @@ def shift_likelihood(sets: SortedSets, q: np.ndarray, mean: np.ndarray) -> np.nd
     ndarray of shape (11,)
         Rows with every label tell nothing of how false candidates arise and are left out.
     """
-    told = sets.row_sums(np.ones((1, len(q))))[0] < sets.n_classes
-    weight = sets.weight[sets.n_clean :].astype(np.float64) * told
+    informative = sets.row_sums(np.ones((1, len(q))))[0] < sets.n_classes
+    weight = sets.weight[sets.n_clean :].astype(np.float64) * informative
     ratio = np.maximum(q, FLOOR) / mean[sets.columns]
     likelihood = np.empty(len(SHIFTS))
     for k, shift in enumerate(SHIFTS):

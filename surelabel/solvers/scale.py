@@ -31,8 +31,10 @@ def softmax_scale(
     sizes = np.diff(indptr)
     inside = np.zeros(scores.shape, bool)
     inside[np.repeat(np.arange(len(sizes)), sizes), indices] = True
-    told = sizes < scores.shape[1]  # a row with every label as a candidate tells nothing
-    scores, inside, weight = scores[told], inside[told], weight[told]
+    informative = (
+        sizes < scores.shape[1]
+    )  # a row with every label as a candidate is not informative
+    scores, inside, weight = scores[informative], inside[informative], weight[informative]
     distance = scores - scores.max(axis=1, keepdims=True)
     spread = weight @ -distance.mean(axis=1) / max(weight.sum(), np.finfo(float).tiny)
     if spread == 0:  # all scores are equal, or no row tells anything

@@ -1,4 +1,4 @@
-"""Tables in, clean labels out: what the command line does, on files and data frames."""
+"""Tables in, clean labels out: the table commands as Python functions, on files and data frames."""
 
 from .auditing import Audit
 from .cleaning import Cleaned, clean

@@ -1,10 +1,10 @@
-"""Columns of a table → columns of X: what they hold, and an encoder for each kind.
+"""Columns of a table → columns of X: reading their cells, and an encoder for each kind.
 
-An encoder has ``fit(reader, names)``, which learns from columns; ``widths``, how many columns of X
-each becomes; ``names(name, i)``, what those of the i-th are called; ``fill(reader, names, X,
-first)``, which writes them, from column ``first[i]`` of X on. Its attributes are numbers, arrays
-and lists of text: model files stay plain. Numbers, of which a table may have very many columns, are
-encoded together; the other kinds one by one.
+An encoder has ``fit(reader, names)``, which learns from columns; ``widths``, the number of columns
+of X that each becomes; ``names(name, i)``, the names of those of the i-th column; and
+``fill(reader, names, X, first)``, which writes them, starting at column ``first[i]`` of X. Its
+attributes are numbers, arrays and lists of text, so that model files stay plain. A table may have
+very many number columns, so these are encoded together; the other kinds one by one.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ from ._vectors import HUGE, checked_vectors, written_vectors
 
 Kind = Literal["number", "category", "text", "vector", "time", "image"]
 
-#: Categories beyond these are one: "another".
+#: At most this many categories; the rest become one, "another".
 MOST_CATEGORIES = 50
-#: Numbers that a text becomes at most, and words that are counted at most on the way.
+#: At most this many columns of X for a text, and this many n-grams counted on the way.
 TEXT_DIMENSIONS, MOST_WORDS = 100, 20_000
-#: Rows of text that are Python strings at the same time, and rows that words are learned from.
+#: Rows of text that are Python strings at the same time, and rows that the n-grams are learned
+#: from.
 BATCH, LEARNED_ROWS = 10_000, 50_000
-#: Scripts without blanks between words.
+#: Scripts without spaces between words.
 UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]{4}"
 
 
@@ -42,15 +43,15 @@ UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]{4}"
 
 
 class Reader:
-    """The columns of a table, as encoders need them: a cell means the same whatever is in the
-    others.
+    """The columns of a table, as encoders need them: a cell means the same whatever the other cells
+    hold.
 
     Parameters
     ----------
     table : pyarrow.Table
         The table.
     decimal : {".", ","}
-        What stands before the decimals of numbers that are written as text.
+        The decimal separator of numbers that are written as text.
     """
 
     def __init__(self, table: pa.Table, decimal: str) -> None:
@@ -70,7 +71,7 @@ class Reader:
         return bool(self._columns[name].null_count < self.n_rows)
 
     def cell(self, name: str, row: int) -> Any:
-        """The content of a cell, or the beginning of it."""
+        """The content of a cell, shortened if it is long."""
         cell = self._columns[name][int(row)].as_py()
         return cell[:40] if isinstance(cell, str) else cell
 
@@ -82,7 +83,7 @@ class Reader:
         )
 
     def flat(self, names: Sequence[str]) -> pa.Array:
-        """The texts of columns, one below the other."""
+        """The texts of several columns as one array, column after column."""
         return combined(*(self._columns[name] for name in names))
 
     def column_slices(self, names: Sequence[str]) -> Iterator[slice]:
@@ -96,7 +97,7 @@ class Reader:
         units: Sequence[str] | None = None,
     ) -> np.ndarray:
         """Numbers, one row for each column, NaN where missing; ``truth`` says which columns may
-        hold "true" and "false" for 1 and 0, and ``units`` what may stand beside numbers.
+        hold "true" and "false" for 1 and 0, and ``units`` which unit may follow the numbers.
         """
         values, wrong = self.parsed(names, truth)
         for i, unit in enumerate(units or ()):
@@ -118,13 +119,13 @@ class Reader:
         return values
 
     def amounts(self, name: str) -> tuple[np.ndarray, np.ndarray, list[str]]:
-        """Numbers with units, where there is something else, and the units."""
+        """Numbers with units: the numbers, where a cell is not one, and the units."""
         return parse_amounts(combined(self._columns[name]), self.decimal)
 
     def parsed(
         self, names: Sequence[str], truth: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers, and where there is something else; one row for each column."""
+        """The numbers, and where a cell is not one; one row for each column."""
         values = np.full((len(names), self.n_rows), np.nan)
         wrong, written, texts = np.zeros(values.shape, bool), [], []
         for i, name in enumerate(names):
@@ -159,7 +160,7 @@ class Reader:
         return combined(column), True
 
     def vectors(self, name: str, length: int | None = None) -> pa.ChunkedArray:
-        """Lists of equally many numbers: ``length``, by default as many as the first has."""
+        """Lists of ``length`` numbers each; by default, as many as the first has."""
         column = self._columns[name]
         if is_text(column.type):
             column = written_vectors(column, name, self.source)
@@ -187,7 +188,7 @@ def _values(column: pa.ChunkedArray, name: str, source: str) -> np.ndarray:
 
 
 def _as_digits(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """1 for "true", 0 for "false", in any case."""
+    """1 for "true", 0 for "false", in upper or lower case."""
     texts = texts.cast(pa.large_string())
     for word, digit in (("true", "1"), ("false", "0")):
         texts = pc.replace_substring_regex(texts, rf"(?i)^\s*{word}\s*$", digit)
@@ -198,12 +199,12 @@ def _as_digits(texts: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 class NumberColumns:
-    """Numbers, less their mean and divided by their deviation; missing ones are the median, told by
-    a column of their own.
+    """Numbers, minus their mean and divided by their standard deviation. Missing ones are replaced
+    by the median and marked in a column of their own.
     """
 
     def fit(self, reader: Reader, names: Sequence[str]) -> Self:
-        """Learn the median, mean and deviation of each column."""
+        """Learn the median, mean and standard deviation of each column."""
         self.truth = np.array([pa.types.is_boolean(reader.holds(name)) for name in names], bool)
         self.units = [""] * len(names)
         learned = []
@@ -242,8 +243,8 @@ class NumberColumns:
 
 
 def _unit(reader: Reader, name: str) -> str:
-    """What stands beside the numbers of a column, a blank where that is marks between thousands
-    only; nothing for plain numbers.
+    """The unit of the numbers of a column; a space where they only have thousands separators, and
+    an empty text for plain numbers.
     """
     if not is_text(reader.holds(name)) or not reader.parsed([name])[1].any():
         return ""
@@ -252,27 +253,27 @@ def _unit(reader: Reader, name: str) -> str:
         return ""
     if len(units) > 1:
         raise TableError(
-            f"{reader.source}: column {name!r} holds numbers of different units "
+            f"{reader.source}: column {name!r} holds numbers in different units "
             f"({first_few(units)}); use one"
         )
     return units[0] if units else " "
 
 
 def _moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Whether some are missing, the median, mean and deviation of each row."""
+    """Whether some are missing, and the median, mean and standard deviation, of each row."""
     absent = np.isnan(values)
     nothing = absent.all(axis=1)
     values[nothing] = 0
     median = np.nanmedian(values, axis=1)
     values = np.where(np.isnan(values), median[:, None], values)
     mean, deviation = values.mean(axis=1), values.std(axis=1)
-    # Equal numbers have a deviation of rounding errors.
+    # The deviation of equal numbers is a rounding error.
     deviation[deviation <= 1e-12 * np.abs(mean)] = 1
     return absent.any(axis=1) & ~nothing, median, mean, deviation
 
 
 class CategoryColumn:
-    """A 0/1 column for each category; the rare ones share one, and one never seen is in none.
+    """A 0/1 column for each category; rare categories share one, and unseen ones have none.
 
     Texts are the same category if they are spelled the same. A number or a truth value, in files
     that have types, is the same as a text that spells it: 2, 2.0 and "2.0".
@@ -325,14 +326,15 @@ class CategoryColumn:
 
 
 class TextColumn:
-    """TF-IDF of two to four letters within words (of one and two in scripts without blanks).
+    """TF-IDF of sequences of two to four letters within words (one or two in scripts without
+    spaces).
 
-    It is reduced to the directions of most variance and scaled to one length: else a text of rare
-    words is near the middle, and near to all others.
+    It is reduced to the directions of largest variance and scaled to unit length: otherwise a text
+    of rare words would lie near the centre, and so near all others.
     """
 
     def fit(self, reader: Reader, names: Sequence[str]) -> Self:
-        """Learn the words, their weights and the directions."""
+        """Learn the n-grams, their weights and the directions."""
         column, _ = reader.texts(names[0], "text")
         every = -(-len(column) // LEARNED_ROWS)
         texts = column.take(pa.array(np.arange(0, len(column), every)))
@@ -382,7 +384,7 @@ class TextColumn:
 
 
 class VectorColumn:
-    """Ready vectors, less their mean; a missing one is the mean."""
+    """Vectors as given, minus their mean; a missing one is replaced by the mean."""
 
     def fit(self, reader: Reader, names: Sequence[str]) -> Self:
         """Learn the length and the mean."""
@@ -418,7 +420,7 @@ class VectorColumn:
 
 
 def _vectors(chunk: pa.Array) -> np.ndarray:
-    """The vectors that are there, one per row."""
+    """The vectors that are not missing, one per row."""
     chunk = chunk.drop_null()
     return np.asarray(chunk.flatten().to_numpy(zero_copy_only=False).reshape(len(chunk), -1))
 

@@ -1,4 +1,4 @@
-"""As what columns are learned from by default: numbers, categories, text, vectors or nothing."""
+"""What kind a column is by default: number, category, text, vector, time, image or unused."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from ._columns import UNSPACED, Kind, Reader, is_plain
 from ._pictures import ENDINGS, are_images
 from ._times import DATE, find_order, is_time
 
-#: Texts of which a column has no more different ones are categories.
+#: A text column with at most this many different values holds categories.
 FEW = 50
-#: Several words of which a column has more different ones, as a share of its cells, are text: the
-#: words repeat more often than the whole ("buick skylark 320").
+#: Cells of several words are text if the column has more different values than this share of its
+#: cells: their words repeat more often than the cells do ("buick skylark 320").
 MANY = 0.1
-#: Texts that are looked at to see what a column holds.
+#: Number of cells examined to see what a text column holds.
 LOOKED_AT = 1000
-#: Why images are not learned from where there are vectors: these are mostly made of them.
+#: Why images are not used beside vectors: the vectors were most likely computed from them.
 BESIDE = "it holds images beside vectors; --images learns from them, too"
-#: Images that are read to see whether they can be.
+#: Number of images opened to see whether they can be read.
 TRIED = 3
 VECTOR = r"^\[[-+0-9.eE,\s]*\]$|\.(?i:npy)$"
-#: Names of things: a number behind letters, or long ones of both; and names of columns that hold
-#: such names.
+#: Identifiers: letters followed by a number, or long mixtures of both; and the usual names of
+#: columns that hold identifiers.
 CODE = (
     r"^([\p{L}]{1,6}[-_#]?[0-9]{2,}|[0-9]+\p{L}"
     r"|(?i:[0-9a-f]{8,}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]+))$"
 )
 ID_NAME = re.compile(r"(?i:(^|[_\W])(id|uuid|guid|key|index|nr|no))$|[a-z]I[Dd]$")
-#: A number that is a name, because there is a letter behind it: the house 136A.
+#: A number with a letter after it, such as the house number 136A, is a name.
 NUMBERED = r"^[0-9]+[^\W\d_]$"
 #: What numbers with units are called.
-AMOUNTS = "numbers with units or marks between thousands"
-#: Numbers with another decimal mark than the one said.
+AMOUNTS = "numbers with units or thousands separators"
+#: Numbers with a decimal separator other than the expected one.
 FOREIGN = {
     ".": (r"^[-+]?[0-9]+,[0-9]+$", "comma", ","),
     ",": (r"^[-+]?[0-9]+\.[0-9]+$", "point", "."),
@@ -49,7 +49,7 @@ Found = tuple[Kind | None, str]
 
 
 def column_kinds(table: pa.Table, names: Sequence[str]) -> list[Found]:
-    """As what each column is learned from, or None and why it is not.
+    """The kind of each column, or None and why the column is not used.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def column_kinds(table: pa.Table, names: Sequence[str]) -> list[Found]:
             found[name] = (None, "it is empty")
         elif is_time(held):
             once = len(pc.unique(reader.column(name))) == 1
-            found[name] = (None, "it has one value only") if once else ("time", "")
+            found[name] = (None, "it has only one value") if once else ("time", "")
         else:
             found[name] = (None, f"it holds {in_words(held)}")
     for part in reader.column_slices(plain):
@@ -94,7 +94,7 @@ def _plain_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
     empty: np.ndarray = numbers & ~np.any(known, axis=1)
     full = known.all(axis=1)
     constant = full & (values == values[:, :1]).all(axis=1)
-    with np.errstate(invalid="ignore"):  # infinite numbers
+    with np.errstate(invalid="ignore"):  # infinity minus infinity
         whole: np.ndarray = np.all((values == np.floor(values)) | ~known, axis=1)
         counting: np.ndarray = full & whole & np.all(np.diff(values, axis=1) == 1, axis=1)
     found: dict[str, Found] = {}
@@ -105,13 +105,13 @@ def _plain_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
         elif not numbers[i] or (whole[i] and reader.matches(name, NAME_LIKE)):
             words.append(name)
         elif constant[i]:
-            found[name] = (None, "it has one value only")
+            found[name] = (None, "it has only one value")
         elif counting[i] and reader.n_rows > 2:
             found[name] = (None, "it counts the rows")
         elif whole[i] and ID_NAME.search(name) and _all_differ(values[i], known[i]):
             found[name] = (None, "it names the rows: its numbers all differ")
         else:
-            # as the same column of a text file, in which True and False are words
+            # as for the same column of a text file, where True and False are words
             truth = pa.types.is_boolean(reader.holds(name))
             found[name] = ("category" if truth else "number", "")
     return found | (_text_kinds(reader, words) if words else {})
@@ -154,7 +154,7 @@ def _text_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
     found: dict[str, Found] = {}
     for i, name in enumerate(names):
         if different[i] == 1 and n_known[i] == reader.n_rows:
-            found[name] = None, "it has one value only"
+            found[name] = None, "it has only one value"
         elif of_foreign[i] == 1:
             cell = looked_at[int(np.argmax(owner == i))].as_py()
             raise TableError(
@@ -184,7 +184,7 @@ def _text_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
             elif n_words[i] >= (2 if repeat else 3) or of_unspaced[i] > 0.5:
                 found[name] = "text", ""
             elif of_codes[i] > 0.9:
-                found[name] = None, "its values look like names of things (identifiers)"
+                found[name] = None, "its values look like identifiers"
             elif different[i] > 0.9 * n_known[i]:
                 found[name] = None, "nearly all its values differ"
             else:
@@ -193,14 +193,17 @@ def _text_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
 
 
 def _time_kind(texts: pa.Array) -> Found:
-    """Whether dates or times can be read."""
+    """The kind "time" if the dates can be read, else None and why not."""
     if find_order(texts) is not None:
         return "time", ""
-    return None, "it holds dates in which day and month could change places, or of different forms"
+    return (
+        None,
+        "it holds dates in which day and month could be swapped, or dates in different formats",
+    )
 
 
 def _refuse_words(reader: Reader, name: str) -> None:
-    """Refuse a column of numbers that holds a word; numbers that are names may stay."""
+    """Refuse a column of numbers in which some cells are words; house numbers are allowed."""
     _, wrong = reader.parsed([name])
     rows = np.flatnonzero(wrong[0])
     if len(rows) and not all(
@@ -208,6 +211,6 @@ def _refuse_words(reader: Reader, name: str) -> None:
     ):
         raise TableError(
             f"{reader.source}: row {rows[0] + 1}, column {name!r}: {reader.cell(name, rows[0])!r} "
-            "in a column of numbers; empty the cell, or exclude the column, or say that it is a "
+            "in a column of numbers; empty the cell, exclude the column, or say that it is a "
             f"category ({len(rows)} such cell(s))"
         )

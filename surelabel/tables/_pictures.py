@@ -1,4 +1,4 @@
-"""Paths of images → columns of X: brightness, edges and colours, without a network."""
+"""Image paths → columns of X: brightness, edges and colours, without a neural network."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from ..exceptions import TableError
 
-#: What paths of images end in.
+#: Extensions of image files.
 ENDINGS = r"(?i)\.(png|jpe?g|gif|webp|bmp|tiff?)$"
-#: Pixels of the small copy, of the copy that edges are seen in, and cells of these along each side.
+#: Pixels per side of the small copy and of the copy for edges, and cells per side of the latter.
 SMALL, EDGES, CELLS = 12, 32, 4
 #: Directions of edges, and levels of each colour.
 DIRECTIONS, LEVELS = 8, 4
@@ -28,13 +28,13 @@ def folder_of(source: str) -> Path:
 
 
 def are_images(paths: Sequence[str], source: str) -> bool:
-    """Whether there are such files, and they can be read."""
+    """Whether these are files that can be read as images."""
     images = _images(source)
     return bool(paths) and all(_features(images, path) is not None for path in paths)
 
 
 def _images(source: str) -> Any:
-    from .images import Images  # and with it Pillow
+    from .images import Images  # imports Pillow
 
     return Images(folder_of(source), 0)
 
@@ -67,8 +67,8 @@ def _features(images: Any, name: str) -> np.ndarray | None:
 
 
 class ImageColumn:
-    """Images by their brightness in small, their edges and their colours, less the mean; one that
-    is missing or cannot be read is the mean.
+    """Images as a small grey copy, edges and colours, minus the mean; an image that is missing or
+    cannot be read is replaced by the mean.
     """
 
     def fit(self, reader: Any, names: Sequence[str]) -> Self:

@@ -1,5 +1,5 @@
-"""Dates and times → columns of X: how far along they are, and where in the year, the week and the
-day.
+"""Dates and times → columns of X: the days that have passed, and the position in the year, the week
+and the day.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CLOCK = (
 )
 _REST = rf"(?:,?[T ]+{_CLOCK} ?(?:Z|UTC|GMT|[-+][0-9]{{2}}:?[0-9]{{2}})?)?$"
 _DAY, _MONTH = r"(?P<d>[0-9]{1,2})", r"(?P<m>[0-9]{1,2})"
-#: Two digits are the years from 1930 on, as in spreadsheets.
+#: Years of two digits begin in 1930, as in spreadsheets.
 _YEAR, FIRST_SHORT = r"(?P<y>[0-9]{4}|[0-9]{2})", 30
 _NAME = (
     r"(?P<m>(?i:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
@@ -30,7 +30,7 @@ _NAME = (
 )
 _WEEKDAY = r"(?i:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?,? +)?"
 MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
-#: How dates and times are written. The clock is the local one: a zone behind it is not counted.
+#: Formats of dates and times. Times are local: a time zone after them is ignored.
 ORDERS = {
     "year-month-day": rf"^(?P<y>[0-9]{{4}})[-/.]{_MONTH}[-/.]{_DAY}{_REST}",
     "day.month.year": rf"^{_DAY}[-/.]{_MONTH}[-/.]{_YEAR}{_REST}",
@@ -39,7 +39,7 @@ ORDERS = {
     "name of the month, day, year": rf"^{_WEEKDAY}{_NAME}[-/. ]+{_DAY}[-/, ]+{_YEAR}{_REST}",
     "clock": rf"^{_CLOCK}$",
 }
-#: What looks like one of these.
+#: What looks like a date or time, in whatever format.
 DATE = "|".join(re.sub(r"\?P<\w>", "?:", pattern) for pattern in ORDERS.values())
 DAY = 86_400.0
 YEAR, WEEK = 365.2425, 7.0
@@ -53,8 +53,8 @@ def is_time(kind: pa.DataType) -> bool:
 
 
 def find_order(texts: pa.Array, *, all_of_them: bool = True) -> str | None:
-    """How texts are written, all of them or most; None if they are no dates or times, or if day and
-    month could change places.
+    """The format of all texts, or of most; None if they are not dates or times, or if day and month
+    could be swapped.
     """
     wrong = {order: int(parse_times(texts, order)[2].sum()) for order in ORDERS}
     least = min(wrong.values())
@@ -79,7 +79,7 @@ def parse_times(texts: pa.Array, order: str) -> tuple[np.ndarray, np.ndarray, np
     days, seconds : ndarray of float
         Days since 1970 and seconds since midnight; NaN where there is none.
     wrong : ndarray of bool
-        Where the text is neither so written nor missing.
+        Where the text is neither missing nor in this format.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def parse_times(texts: pa.Array, order: str) -> tuple[np.ndarray, np.ndarray, np
         return np.asarray(pc.fill_null(part, 0).to_numpy(zero_copy_only=False))
 
     hour, minute, second = numbers("H"), numbers("M"), numbers("S")
-    half = pc.utf8_lower(pc.struct_field(found, "P"))  # of the day: 12 AM is midnight
+    half = pc.utf8_lower(pc.struct_field(found, "P"))  # AM or PM: 12 AM is midnight
     twelve = flags(pc.fill_null(pc.is_in(half, pa.array(["a", "p"], half.type)), False))
     good = there & (~twelve | ((hour > 0) & (hour < 13)))
     hour = np.where(twelve, hour % 12, hour)
@@ -133,7 +133,7 @@ def read_times(
         if order is None:
             raise TableError(
                 f"{source}: column {name!r} holds text that is not a date or time, or in which day "
-                "and month could change places; write dates as 2020-01-31"
+                "and month could be swapped; write dates as 2020-01-31"
             )
         days, seconds, wrong = parse_times(texts, order)
         if wrong.any():
@@ -162,13 +162,15 @@ def read_times(
 
 
 class TimeColumn:
-    """A date as the days that have passed (less their mean, divided by their deviation) and its
-    place in the year and the week; a time as its place in the day. A place is two numbers, those of
-    a point on a circle: 23:59 is near 00:01. What is the same in all rows is left out.
+    """A date becomes the days that have passed (standardised) and its position in the year and the
+    week; a time becomes its position in the day. A position is two numbers, those of a point on a
+    circle, so that 23:59 is near 00:01. What is the same in all rows is left out.
     """
 
     def fit(self, reader: Any, names: Sequence[str]) -> Self:
-        """Learn how the column is written, what of it varies, its mean and deviation."""
+        """Learn the format of the column, which of its parts vary, its mean and standard
+        deviation.
+        """
         column = reader.column(names[0])
         self.order = ""
         if is_text(column.type):

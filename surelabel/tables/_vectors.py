@@ -1,4 +1,4 @@
-"""Cells that are vectors: lists of numbers, text such as ``[0.5, 1.2]``, paths of .npy files."""
+"""Cells that are vectors: lists of numbers, text such as ``[0.5, 1.2]``, or paths of .npy files."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ..data.spelling import blanked, flags, missing, parse_numbers
 from ..exceptions import TableError
 from ._pictures import folder_of
 
-#: Numbers beyond this stand for "missing" or "infinite", and have no square.
+#: Larger numbers usually mean "missing" or "infinite", and their squares overflow.
 HUGE = 1e100
-#: What paths of vectors end in.
+#: Extensions of files that hold vectors.
 FILE = r"(?i)\.npy$"
 
 
 def checked_vectors(
     column: pa.ChunkedArray, name: str, source: str, length: int | None
 ) -> pa.ChunkedArray:
-    """The vectors, if they are equally long and have only numbers that can be used."""
+    """The vectors, if they all have the same length and only finite numbers."""
     if not is_list(column.type) or not (
         is_number(column.type.value_type) or column.null_count == len(column)
     ):
@@ -38,7 +38,7 @@ def checked_vectors(
         raise TableError(
             f"{source}: row {row + 1}, column {name!r}: a vector of {lengths[row].as_py()} numbers "
             f"where {length} are expected; "
-            "all vectors must be equally long"
+            "all vectors must have the same length"
         )
     if not length:
         raise TableError(f"{source}: column {name!r} holds no vector; leave the column out")
@@ -56,8 +56,8 @@ def checked_vectors(
 def _kept_vectors(
     texts: pa.Array, start: int, name: str, source: str
 ) -> Iterator[np.ndarray | None]:
-    """Of each file its numbers, as one vector; of a missing cell None."""
-    from .images import Images  # and with it Pillow
+    """The numbers of each file as one vector; None for a missing cell."""
+    from .images import Images  # imports Pillow
 
     folder = Images(folder_of(source), 0)
     for row, text in enumerate(texts.to_pylist(), start + 1):
@@ -76,9 +76,7 @@ def _kept_vectors(
 
 
 def written_vectors(column: pa.ChunkedArray, name: str, source: str) -> pa.ChunkedArray:
-    """Vectors that are written as lists of numbers, or kept in files; every cell is one, or an
-    error.
-    """
+    """Vectors that are written as lists of numbers or kept in files; any other cell is an error."""
     start, parts = 0, []
     for chunk in column.cast(pa.large_string()).chunks:
         absent = missing(chunk)

@@ -1,4 +1,4 @@
-"""Files of annotation tools ↔ tables: who gave which label, and tasks with suggestions."""
+"""Files of annotation tools ↔ tables: who gave which label, and tasks with suggested labels."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ OF_ANSWER = (
     *("label", "options", "accept", "answer", "meta", "config", "tokens"),
     *("score", "priority", "spans"),
 )
-#: What votes are called, and the other columns.
+#: The prefix of vote columns, and the names of the other columns.
 VOTE, CANDIDATES, GOLD = "vote_", "candidates", "gold"
 
 
 @dataclass
 class _Answer:
-    """What somebody said of a task; a task that nobody has answered has one without labels."""
+    """One person's answer to a task; a task that nobody has answered has one without labels."""
 
     key: Any
     data: dict[str, Any]
@@ -53,7 +53,7 @@ def read_tool(
     files : mapping of str to list of dict
         The objects of each file.
     tool : {"label-studio", "argilla", "doccano", "prodigy"}
-        Whose files these are.
+        The tool that wrote the files.
     question : str or None
         The question whose answers are the labels; needed where there are several.
     source : str
@@ -62,12 +62,12 @@ def read_tool(
     Returns
     -------
     table : pyarrow.Table
-        What the task shows, without what belongs to single answers or suggestions. One column
-        ``vote_NAME`` per annotator, where all gave one label at most; else ``candidates``: the
-        labels as often as they were given, or where some were rejected and none given, all others.
-        ``gold`` where an answer is marked as the truth.
+        The content of the tasks, without the fields of single answers or suggestions. One column
+        ``vote_NAME`` per annotator if each gave at most one label per task; otherwise
+        ``candidates``: the labels as often as they were given, or, where labels were only rejected,
+        all others. ``gold`` where an answer is marked as the truth.
     labelling : Labelling
-        Which columns say what.
+        Which columns hold what.
     """
     parse = {
         "label-studio": _label_studio,
@@ -77,7 +77,8 @@ def read_tool(
     }.get(tool)
     if parse is None:
         raise ParameterError(
-            f"there is no tool {tool!r}; {did_you_mean(tool, TOOLS)}there are {', '.join(TOOLS)}"
+            f"there is no tool {tool!r}; {did_you_mean(tool, TOOLS)}The tools are "
+            f"{', '.join(TOOLS)}"
         )
     answers = []
     for name, records in files.items():
@@ -87,7 +88,7 @@ def read_tool(
             raise TableError(f"{source}: {error}") from None
         except (KeyError, TypeError, AttributeError, IndexError, ValueError):
             raise TableError(
-                f"{source}: this is not an export of {tool}, or one of a kind that is not known"
+                f"{source}: this is not an export of {tool}, or one of an unknown kind"
             ) from None
     if not any(answer.labels or answer.rejected for answer in answers):
         raise TableError(f"{source}: there is no answer in this export of {tool}")
@@ -95,7 +96,7 @@ def read_tool(
 
 
 class _UnexpectedError(Exception):
-    """What is wrong with an export."""
+    """An export that does not look as expected; the message says why."""
 
 
 def _as_table(answers: list[_Answer], source: str) -> tuple[pa.Table, Labelling]:
@@ -127,7 +128,9 @@ def _as_table(answers: list[_Answer], source: str) -> tuple[pa.Table, Labelling]
                 for who in people
             }
         else:
-            accepted = [label for answer in given for label in answer.labels]  # again: another vote
+            accepted = [
+                label for answer in given for label in answer.labels
+            ]  # given twice, it counts twice
             rejected = {label for answer in given for label in answer.rejected}
             open_ = [label for label in classes if label not in rejected] if rejected else []
             kept = [label for label in accepted if label not in rejected] or accepted
@@ -136,8 +139,8 @@ def _as_table(answers: list[_Answer], source: str) -> tuple[pa.Table, Labelling]
             new[GOLD] = truth.pop() if len(truth) == 1 else None
         if clash := [name for name in new if name in row]:
             raise TableError(
-                f"{source}: the tasks have a field {clash[0]!r}, as the answers would be called; "
-                "rename it"
+                f"{source}: the tasks have a field {clash[0]!r}, which is the name of a column for "
+                "the answers; rename the field"
             )
         rows.append(row | new)
     names = tuple(f"{VOTE}{who}" for who in people) if one_each else ()
@@ -164,7 +167,7 @@ def _texts(value: Any) -> list[str]:
     values = value if isinstance(value, list) else [] if value in (None, "") else [value]
     if any(isinstance(one, dict | list) for one in values):
         raise _UnexpectedError(
-            f"an answer is {json.dumps(values[0])[:60]}, where the label of a whole task is "
+            f"an answer is {json.dumps(values[0])[:60]}, but the label of a whole task is "
             "expected; export the answers to a question with choices"
         )
     return [str(one) for one in values]
@@ -218,7 +221,7 @@ def _label_studio(records: list[dict[str, Any]], _: str, question: str | None) -
         return
     if not all("annotation_id" in record for record in records):
         raise _UnexpectedError(
-            "the entries have neither 'data' nor 'annotation_id', as those of label-studio have"
+            "the entries have neither 'data' nor 'annotation_id', unlike those of label-studio"
         )
     others = dict.fromkeys(
         name for record in records for name in record if name not in (*OF_ANNOTATION, "id")
@@ -242,7 +245,7 @@ def _label_studio(records: list[dict[str, Any]], _: str, question: str | None) -
 
 
 def _argilla(records: list[dict[str, Any]], _: str, question: str | None) -> Iterator[_Answer]:
-    """Records as they are, or flat; drafts and discarded responses are none."""
+    """Records, nested or flat; drafts and discarded responses do not count."""
     end = ".responses"
     flat = not all("fields" in record for record in records)
     if flat:
@@ -292,11 +295,15 @@ def _by_question(record: dict[str, Any]) -> dict[str, list[tuple[Any, Any, Any]]
 
 
 def _doccano(records: list[dict[str, Any]], file: str, _: str | None) -> Iterator[_Answer]:
-    """Lines with ``label`` or ``labels``; each annotator has a file, or is named in the line."""
+    """Lines with ``label`` or ``labels``; each annotator has their own file, or is named in the
+    line.
+    """
     for record in records:
         name = next((name for name in ("label", "labels", "annotations") if name in record), None)
         if name is None:
-            raise _UnexpectedError("an entry has neither 'label' nor 'labels', as doccano has them")
+            raise _UnexpectedError(
+                "an entry has neither 'label' nor 'labels', unlike those of doccano"
+            )
         given = record[name] or []
         not_data = (name, "Comments", "username", "meta", "annotation_approver")
         data = {key: value for key, value in record.items() if key not in not_data}
@@ -310,12 +317,10 @@ def _doccano(records: list[dict[str, Any]], file: str, _: str | None) -> Iterato
 
 
 def _prodigy(records: list[dict[str, Any]], file: str, _: str | None) -> Iterator[_Answer]:
-    """A label that was accepted or rejected, or options of which some were; ignored ones are no
-    answers.
-    """
+    """A label or several options, accepted or rejected; ignored ones do not count as answers."""
     for record in records:
         if "answer" not in record:
-            raise _UnexpectedError("an entry has no 'answer', as prodigy has them")
+            raise _UnexpectedError("an entry has no 'answer', unlike those of prodigy")
         data = {
             key: value
             for key, value in record.items()
@@ -338,21 +343,21 @@ def _prodigy(records: list[dict[str, Any]], file: str, _: str | None) -> Iterato
 def to_tasks(
     table: pa.Table, tool: str, *, question: str | None, shown: str | None, prefix: str
 ) -> pa.Table:
-    """Tasks with suggestions for an annotation tool, of a table that ``clean`` or ``predict`` made:
-    the rows to look at come first.
+    """Tasks with suggested labels for an annotation tool, from a table that ``clean`` or
+    ``predict`` made; the rows to look at come first.
 
     Parameters
     ----------
     table : pyarrow.Table
         It has a column ``label``, and perhaps ``confidence`` and ``look``.
     tool : {"label-studio", "argilla", "doccano", "prodigy"}
-        Who is to read them.
+        The tool that will read them.
     question : str or None
         The name of the question; by default "label".
     shown : str or None
-        The column that is shown; by default the first of text.
+        The column that is shown; by default the first text column.
     prefix : str
-        What the names of the new columns begin with.
+        Prefix of the names of the new columns.
 
     Returns
     -------

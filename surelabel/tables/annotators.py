@@ -1,4 +1,4 @@
-"""Annotators: how far each of them agrees with the result, and what is odd about them."""
+"""Annotators: how often each agrees with the result, and what is odd about them."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class AnnotatorAgreement:
         The most frequent disagreement: label chosen, vote, number of rows; None where there is
         none.
     remark : str
-        What is out of the ordinary, in words: an annotator who always says the same, answers at
-        random, inverts two labels or copies another; empty if nothing is.
+        What is unusual about the annotator, in words: always gives the same label, answers at
+        random, swaps two labels, copies another. Empty if nothing is.
     """
 
     name: str
@@ -72,7 +72,7 @@ def annotator_agreement(
     Returns
     -------
     list of AnnotatorAgreement
-        Those first who agree least with the result.
+        Those who agree least with the result come first.
     """
     found = [
         replace(
@@ -86,7 +86,7 @@ def annotator_agreement(
 
 def krippendorff_alpha(votes: np.ndarray, n_classes: int) -> float | None:
     """Agreement beyond chance: 1 if all annotators always agree, 0 if they agree as often as votes
-    drawn from one urn would.
+    shuffled at random would.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def krippendorff_alpha(votes: np.ndarray, n_classes: int) -> float | None:
     Returns
     -------
     float or None
-        None where no two votes for a row, or no two labels, can be compared.
+        None if no row has two votes, or if there are no two labels to compare.
 
     References
     ----------

@@ -1,10 +1,11 @@
-"""Answers of people, as the review page writes them: which row each belongs to, and what it says.
+"""The answers file of the review page: which row each answer belongs to, and what it says.
 
-The file holds one JSON object per line. The first says what a row is known by: a column of names
-(``id``), or its content (``columns``). An answer has ``row`` and ``label``, or the ``verdict``
-"none" (none of the candidates), "unknown" (nobody can tell), "skip" or "undo". A draw has the rows
-to be kept with their labels in a random order, written before the first of them is checked: the
-bound on their mistakes (:mod:`surelabel.evaluation.audits`) is about exactly these labels.
+The file holds one JSON object per line. The first line says how rows are identified: by a column of
+names (``id``), or by their content (``columns``). An answer has ``row`` and ``label``, or the
+``verdict`` "none" (none of the candidates), "unknown" (nobody can tell), "skip" or "undo". A draw
+lists the rows to be kept and their labels in a random order. It is written before the first of them
+is checked: the bound on their errors (:mod:`surelabel.evaluation.audits`) is about exactly these
+labels.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ from .choosing import CERTIFIED, LOOK, PROBABLE
 #: Has the attributes ``classes``, ``label``, ``status`` and ``n_kept`` of ChosenLabels.
 Found = TypeVar("Found")
 
-#: What the first line says it is.
+#: The version of the format, which the first line names.
 FORMAT = "answers 1"
 LABEL, NONE, UNKNOWN, SKIP, UNDO = "label", "none", "unknown", "skip", "undo"
 VERDICTS = (LABEL, NONE, UNKNOWN, SKIP, UNDO)
-#: Characters of a hash: 64 bits.
+#: Length of a hash in characters: 64 bits.
 DIGITS = 16
 
 
@@ -49,13 +50,13 @@ class Answer:
     row : str
         The key of the row (:func:`row_keys`).
     verdict : {"label", "none", "unknown", "skip", "undo"}
-        What was answered; "undo" takes the last answer of the same person to the row back.
+        What was answered; "undo" takes back the same person's last answer to the row.
     label : str or None
         The label, where the verdict is one.
     who, when, note : str
-        Who answered, when, and what they wrote beside it.
+        Who answered, when, and their note.
     draw : int or None
-        The number of the draw that the row was a check of, counted from 0.
+        If the row was a check: the number of its draw, counted from 0.
     content : str or None
         Hash of the content of the row when it was answered.
     progress : dict
@@ -75,7 +76,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Draw:
-    """Rows to be kept, in the random order in which they are checked, with the labels they have."""
+    """The rows to be kept, in the random order in which they are checked, and their labels."""
 
     rows: tuple[str, ...]
     labels: tuple[str, ...]
@@ -84,7 +85,7 @@ class Draw:
 
 @dataclass
 class AnswerLog:
-    """What an answers file holds.
+    """The content of an answers file.
 
     Attributes
     ----------
@@ -95,7 +96,7 @@ class AnswerLog:
     answers : list of Answer
         In the order of the file.
     draws : list of Draw
-        Likewise.
+        In the order of the file.
     """
 
     id: str | None = None
@@ -104,13 +105,13 @@ class AnswerLog:
     draws: list[Draw] = field(default_factory=list)
 
     def add(self, line: bytes | str, where: str) -> None:
-        """Take in one line; ``where`` names it in errors."""
+        """Add one line of the file; ``where`` names it in errors."""
         try:
             said = json.loads(line)
         except (ValueError, RecursionError):
             raise TableError(f"{where}: this is not JSON; correct or remove the line") from None
         if not isinstance(said, dict):
-            raise TableError(f"{where}: a line holds an object {{…}}; correct or remove it")
+            raise TableError(f"{where}: each line must be an object {{…}}; correct or remove it")
         if "surelabel" in said:
             self._begin(said, where)
         elif "draw_rows" in said:
@@ -121,17 +122,19 @@ class AnswerLog:
     def _begin(self, said: dict[str, Any], where: str) -> None:
         if said["surelabel"] != FORMAT:
             raise TableError(
-                f"{where}: this file is in the form {said['surelabel']!r}, and this version reads "
-                f"{FORMAT!r}; use the version that wrote it"
+                f"{where}: the format of this file is {said['surelabel']!r}, but this version "
+                f"reads {FORMAT!r}; use the version that wrote it"
             )
         columns, name = said.get("columns"), said.get("id")
         if not isinstance(columns, list) or not _texts(columns) or not isinstance(name, str | None):
-            raise TableError(f"{where}: columns is a list of names and id a name; correct the line")
+            raise TableError(
+                f"{where}: columns must be a list of names, and id a name; correct the line"
+            )
         self.columns, self.id = list(columns), name
 
     def last(self) -> dict[str, Answer]:
-        """The answer that counts for each row: the last that was not taken back; skips do not
-        count.
+        """The answer that counts for each row: the last one that was not taken back, skips
+        aside.
         """
         by_row: dict[str, list[Answer]] = {}
         for answer in self.answers:
@@ -151,7 +154,7 @@ def read_answers(path: Any) -> AnswerLog:
     log, parts = AnswerLog(), Path(path).read_bytes().split(b"\n")
     for number, line in enumerate(parts, start=1):
         if number == len(parts) and line and not _is_json(line):
-            break  # a writer that was cut off, whose answer was never confirmed
+            break  # the writer was cut off, and the answer never confirmed
         if line.strip():
             log.add(line, f"{path}, line {number}")
     return log
@@ -176,7 +179,9 @@ def _draw(said: dict[str, Any], where: str) -> Draw:
     if not all(map(_texts, (rows, labels, contents))) or not (
         len(rows) == len(labels) and len(contents) in (0, len(rows))
     ):
-        raise TableError(f"{where}: a draw has as many labels as rows, as texts; correct the line")
+        raise TableError(
+            f"{where}: a draw needs one label for each row, all of them texts; correct the line"
+        )
     return Draw(tuple(rows), tuple(labels), tuple(contents))
 
 
@@ -190,11 +195,13 @@ def _answer(said: dict[str, Any], where: str) -> Answer:
     verdict = said.get("verdict", LABEL)
     if not isinstance(row, str) or verdict not in VERDICTS:
         raise TableError(
-            f"{where}: an answer names its row, and a verdict is one of {', '.join(VERDICTS)}; "
-            "correct or remove the line"
+            f"{where}: an answer must name its row, and its verdict must be one of "
+            f"{', '.join(VERDICTS)}; correct or remove the line"
         )
     if (verdict == LABEL) != (isinstance(label, str) and bool(label)):
-        raise TableError(f"{where}: an answer is a label or a verdict; correct or remove the line")
+        raise TableError(
+            f"{where}: an answer must be either a label or a verdict; correct or remove the line"
+        )
     draw, progress = said.get("draw"), said.get("progress")
     texts = {name: str(said.get(name) or "") for name in ("who", "when", "note")}
     return Answer(
@@ -234,7 +241,7 @@ def row_contents(table: pa.Table, columns: Sequence[str]) -> list[str]:
 
 
 def _cells(column: pa.ChunkedArray) -> Iterable[bytes]:
-    """The cells of a column as bytes; a missing one is not an empty one."""
+    """The cells of a column as bytes; a missing cell differs from an empty one."""
     if is_list(column.type) or pa.types.is_nested(column.type):
         return (repr(cell).encode() for cell in column.to_pylist())
     texts = column.cast(pa.large_string()).to_pylist()
@@ -242,21 +249,21 @@ def _cells(column: pa.ChunkedArray) -> Iterable[bytes]:
 
 
 class RowKeys:
-    """What the rows of a table are known by.
+    """How the rows of a table are identified.
 
     Parameters
     ----------
     table : pyarrow.Table
         The rows.
     ids : ndarray or None
-        Their names; without them, equal rows are told apart by counting them.
+        Their names; without names, equal rows are numbered to tell them apart.
     columns : sequence of str
         The columns that make up the content.
 
     Attributes
     ----------
     keys : list of str
-        One of each row.
+        The key of each row.
     contents : list of str
         Hash of the content of each row.
     row_of : dict of str to int
@@ -277,7 +284,7 @@ class RowKeys:
 
 
 def keys_for(log: AnswerLog, labels: Labels, id_column: str | None, source: str) -> RowKeys:
-    """The keys of a table's rows, made as the answers file has them."""
+    """The keys of a table's rows, made in the same way as those of the answers file."""
     table = labels.table
     if log.columns is None:
         return RowKeys(table, labels.ids, table.column_names)
@@ -285,13 +292,13 @@ def keys_for(log: AnswerLog, labels: Labels, id_column: str | None, source: str)
         there = "content" if log.id is None else f"the column {log.id!r}"
         here = "content" if id_column is None else f"the column {id_column!r}"
         raise TableError(
-            f"{source}: its answers know the rows by {there}, not by {here}; give the same --id"
+            f"{source}: its answers identify rows by {there}, not by {here}; give the same --id"
         )
     gone = [name for name in log.columns if name not in table.column_names]
     if gone and log.id is None:
         raise TableError(
-            f"{source}: its answers know the rows by content, and the column "
-            f"{first_few(map(repr, gone), 3)} is gone; bring it back, or name the rows by --id"
+            f"{source}: its answers identify rows by content, and the column "
+            f"{first_few(map(repr, gone), 3)} is gone; bring it back, or name the rows with --id"
         )
     return RowKeys(table, labels.ids, [] if gone else log.columns)
 
@@ -305,7 +312,7 @@ class PlacedAnswers:
     rows : dict of int to Answer
         The answer of each row that has one.
     changed : list of int
-        Rows that were answered when their content was another: the answer does not count.
+        Rows whose content has changed since they were answered: the answer does not count.
     lost : int
         Number of answers whose row is not in the table.
     draw : Draw or None
@@ -313,7 +320,7 @@ class PlacedAnswers:
     checks : list of Answer or None
         For each of its rows, up to the last one answered, the answer or None.
     drawn : ndarray of int
-        The rows of the draw in the table, -1 where gone or changed.
+        The table row of each row of the draw, -1 where it is gone or has changed.
     """
 
     rows: dict[int, Answer]
@@ -371,12 +378,12 @@ def place_answers(log: AnswerLog, keys: RowKeys) -> PlacedAnswers:
 
 
 def labels_with(labels: Labels, placed: PlacedAnswers) -> Labels:
-    """Labels that know what was answered.
+    """The labels of a table, updated by the answers.
 
-    An answer to a row that was drawn at random is gold: it also says how far confidences can be
-    trusted. Answers to rows that were asked because they are in doubt say nothing of the others:
-    there the label becomes the only candidate. (Votes leave no choice: it is gold.) Where none of
-    the candidates is right, all others are candidates. A label that is new becomes a class.
+    An answer to a row that was drawn at random is gold: it also shows how far confidences can be
+    trusted. Rows that were asked because they were in doubt say nothing about the others: there the
+    answer becomes the only candidate. (With votes there is no such choice: it is gold.) Where none
+    of the candidates is right, all other labels become candidates. A new label becomes a class.
 
     Parameters
     ----------
@@ -390,33 +397,33 @@ def labels_with(labels: Labels, placed: PlacedAnswers) -> Labels:
     Labels
     """
     labels = with_classes(labels, [a.label for a in placed.rows.values() if a.label is not None])
-    told, gold, changed = told_labels(labels, placed), labels.gold.copy(), {}
+    known, gold, changed = known_labels(labels, placed), labels.gold.copy(), {}
     for row, answer in placed.rows.items():
         if answer.verdict == LABEL and (answer.draw is not None or labels.votes is not None):
-            gold[row] = told[row]
+            gold[row] = known[row]
         elif answer.verdict == LABEL:
-            changed[row] = told[row : row + 1]
+            changed[row] = known[row : row + 1]
         elif answer.verdict == NONE:
             start, stop = labels.candidates.indptr[row : row + 2]
             every = np.arange(labels.candidates.shape[1])
             others = np.setdiff1d(every, labels.candidates.indices[start:stop])
             changed |= {row: others} if len(others) else {}
-    unlabelled = labels.unlabelled & (told < 0)
+    unlabelled = labels.unlabelled & (known < 0)
     candidates = labels.candidates if labels.votes is not None else _with_sets(labels, changed)
     return replace(labels, candidates=candidates, gold=gold, unlabelled=unlabelled)
 
 
-def told_labels(labels: Labels, placed: PlacedAnswers) -> np.ndarray:
-    """Position of the label that is gold in the table or was answered, -1 where there is none."""
+def known_labels(labels: Labels, placed: PlacedAnswers) -> np.ndarray:
+    """Position of the label that is gold or was known, -1 where there is neither."""
     code_of = {str(label): code for code, label in enumerate(labels.candidates.classes.tolist())}
-    told = labels.gold.copy()
+    known = labels.gold.copy()
     for row, answer in placed.rows.items():
-        told[row] = code_of[str(answer.label)] if answer.verdict == LABEL else -1
-    return told
+        known[row] = code_of[str(answer.label)] if answer.verdict == LABEL else -1
+    return known
 
 
 def _with_sets(labels: Labels, changed: dict[int, np.ndarray]) -> CandidateSets:
-    """The candidates, other ones in some rows."""
+    """The candidates, with those of some rows replaced."""
     given = labels.candidates
     if not changed:
         return given
@@ -434,7 +441,7 @@ def _with_sets(labels: Labels, changed: dict[int, np.ndarray]) -> CandidateSets:
 
 
 def with_classes(labels: Labels, names: Iterable[str]) -> Labels:
-    """Labels with these classes, too; new ones come last. Rows that say nothing may be of these."""
+    """Labels with these classes added at the end; they are possible in rows without labels."""
     given = labels.candidates
     known = set(map(str, given.classes.tolist()))
     new = [name for name in dict.fromkeys(names) if name not in known]
@@ -447,7 +454,7 @@ def with_classes(labels: Labels, names: Iterable[str]) -> Labels:
             "table are whole numbers; correct the answer"
         )
     classes = np.array([*given.classes.tolist(), *map(int if numbers else str, new)])
-    empty = labels.unlabelled[given.rows]  # filled again with every class
+    empty = labels.unlabelled[given.rows]  # these get every class
     sizes = np.where(labels.unlabelled, 0, given.sizes)
     candidates = CandidateSets(
         np.concatenate([[0], np.cumsum(sizes)]),
@@ -466,18 +473,18 @@ def _is_whole(text: str) -> bool:
 
 
 def checked(given: Found, labels: Labels, placed: PlacedAnswers) -> tuple[Found, Audit | None]:
-    """Put what was answered into the labels, and say what the checks promise.
+    """Put the answers into the labels chosen, and compute the bound that the checks give.
 
-    A row that was drawn keeps its status only with the label it was drawn with: the promise is
-    about that. Where the answers have changed the label since, a person should look. A check that
-    was passed over counts as a mistake until it is answered.
+    A row that was drawn keeps its status only with the label it was drawn with, because the bound
+    is about that label. Where the label has changed since, a person should look. A check that was
+    passed over counts as a mistake until it is answered.
 
     Parameters
     ----------
     given : ChosenLabels
-        The labels chosen, learned with the answers.
+        The labels chosen by a model that learned from the answers.
     labels : Labels
-        What they were learned from.
+        The labels that it learned from.
     placed : PlacedAnswers
         The answers.
 
@@ -487,11 +494,11 @@ def checked(given: Found, labels: Labels, placed: PlacedAnswers) -> tuple[Found,
     audit : Audit or None
         None before the first check.
     """
-    found: Any = _told(given, labels, placed)
+    found: Any = _with_answers_certain(given, labels, placed)
     status = found.status.copy()
-    told = {row for row, answer in placed.rows.items() if answer.verdict == LABEL}
-    status[list(told)] = CERTIFIED
-    status[list(placed.rows.keys() - told)] = LOOK
+    labelled = {row for row, answer in placed.rows.items() if answer.verdict == LABEL}
+    status[list(labelled)] = CERTIFIED
+    status[list(placed.rows.keys() - labelled)] = LOOK
     audit = None
     if placed.draw is not None and placed.checks:
         code_of = {str(name): code for code, name in enumerate(found.classes.tolist())}
@@ -504,16 +511,16 @@ def checked(given: Found, labels: Labels, placed: PlacedAnswers) -> tuple[Found,
         answered = np.isin(placed.drawn, list(placed.rows))
         passed_over = np.arange(n_drawn) < n_checked
         unchanged = (found.label[placed.drawn] == label) & ~answered & ~passed_over
-        kept = (placed.drawn >= 0) & (np.isin(placed.drawn, list(told)) | unchanged)
+        kept = (placed.drawn >= 0) & (np.isin(placed.drawn, list(labelled)) | unchanged)
         audit = Audit(n_drawn, n_checked, wrong, n_changed=int(np.sum(~kept)))
         status[placed.drawn[kept & ~answered]] = PROBABLE if audit.level is None else CERTIFIED
         status[placed.drawn[~kept & (placed.drawn >= 0)]] = LOOK
     return replace(found, status=status, n_kept=int(np.sum(status != LOOK))), audit
 
 
-def _told(found: Any, labels: Labels, placed: PlacedAnswers) -> Any:
-    """Certainty in the rows that were answered, for each of these attributes that is there."""
-    code = told_labels(labels, placed)
+def _with_answers_certain(found: Any, labels: Labels, placed: PlacedAnswers) -> Any:
+    """The labels chosen, with answered rows set to certainty."""
+    code = known_labels(labels, placed)
     rows = np.array([row for row, a in placed.rows.items() if a.verdict == LABEL], np.int64)
     known: dict[str, Any] = dict.fromkeys(("confidence", "best_confidence", "margin"), 1.0)
     known |= {"label": code[rows], "best": code[rows], "second": -1, "outside": False, "gain": 0.0}
@@ -526,7 +533,7 @@ def _told(found: Any, labels: Labels, placed: PlacedAnswers) -> Any:
 
 
 def use_answers(path: Any, labels: Labels, id_column: str | None, source: str) -> PlacedAnswers:
-    """Read the answers for a table, and warn of those that cannot be used."""
+    """Read the answers to a table, and warn of those that cannot be used."""
     log = read_answers(path)
     placed = place_answers(log, keys_for(log, labels, id_column, source))
     for sentence in remarks(placed):

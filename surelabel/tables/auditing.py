@@ -1,8 +1,7 @@
-"""Checks of rows drawn at random: what makes a promise of an estimate.
+"""Random checks: how an estimated error becomes a guaranteed bound.
 
-The rows to be kept are drawn in a random order, a person says what their labels are, in that order,
-and an exact bound (:mod:`surelabel.evaluation.audits`) says how many of all of them can still be
-wrong.
+The rows to be kept are put in a random order, a person gives their true labels in that order, and
+an exact bound (:mod:`surelabel.evaluation.audits`) says how many of all of them can still be wrong.
 """
 
 from __future__ import annotations
@@ -26,28 +25,29 @@ from .new_columns import add_columns, check_new_columns, label_column
 
 Found = TypeVar("Found", bound=ChosenLabels)
 
-#: Shares of wrong labels that are promised.
+#: Error rates that can be certified.
 LEVELS = (0.1, 0.05, 0.02)
-#: The answer where nobody can tell, or no label is right: it counts as a mistake.
+#: The answer if nobody can tell or no label is right; it counts as a mistake.
 NOBODY_KNOWS = "?"
-#: What stands before and after the columns of the table in a sheet to be answered.
+#: The columns before and after those of the table in an audit sheet.
 BEFORE, AFTER = ("check", "row"), ("label", "answer", "audit")
 
 
 @dataclass(frozen=True)
 class Audit:
-    """What checks of rows drawn at random say of the rows that were to be kept.
+    """What random checks say about the rows that were to be kept.
 
     Attributes
     ----------
     n_rows : int
         Number of rows that were to be kept.
     n_checked, n_wrong : int
-        Number of these that were checked, and whose label was wrong; they are corrected.
+        Number of these that were checked, and of those whose label was wrong (and is now
+        corrected).
     n_changed : int, default=0
         Number of these that are no longer kept with the label they had.
     still_wrong : float
-        At most this share of the rows is still wrong, with a probability of 90 %.
+        Upper bound on the share of rows that are still wrong; it holds with a probability of 90 %.
     """
 
     n_rows: int
@@ -57,9 +57,9 @@ class Audit:
 
     @property
     def still_wrong(self) -> float:
-        """The bound that holds whenever one stops to check."""
+        """The bound; it holds whenever one stops checking."""
         share = share_still_wrong(self.n_rows, self.n_checked, self.n_wrong)
-        # As many can be wrong among fewer rows.
+        # The same number can be wrong among fewer rows.
         return min(share / self._kept, 1.0) if self._kept else 0.0
 
     @property
@@ -73,8 +73,8 @@ class Audit:
 
     @property
     def more_checks(self) -> dict[float, int | None]:
-        """For each level not reached: how many more checks without a mistake certify it; None where
-        it is out of reach.
+        """For each level not reached: the number of further checks without a mistake that would
+        certify it; None where it is out of reach.
         """
         checked = (self.n_checked, self.n_wrong)
         return {
@@ -86,7 +86,7 @@ class Audit:
         }
 
     def sentence(self) -> str:
-        """All of it in one line."""
+        """The result in one line."""
         wrong = f", {self.n_wrong:,} wrong" if self.n_wrong else ""
         parts = [
             f"{self.n_checked:,} of {count(self.n_rows)} checked{wrong}: at most "
@@ -103,7 +103,7 @@ class Audit:
         return "; ".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as plain names and values, for machines."""
+        """The result as plain values, ready for JSON."""
         return {
             "rows": self.n_rows,
             "checked": self.n_checked,
@@ -117,7 +117,7 @@ class Audit:
 def draw_sheet(
     found: ChosenLabels, table: pa.Table, *, n_checks: int, random_state: int, prefix: str
 ) -> pa.Table:
-    """The first rows, in a random order, of those to be kept, with a column for the answers.
+    """A random sample of the rows to be kept, with a column for the answers.
 
     Parameters
     ----------
@@ -126,11 +126,11 @@ def draw_sheet(
     table : pyarrow.Table
         The rows.
     n_checks : int
-        Number of rows at most.
+        Maximum number of rows.
     random_state : int
-        Seed of the order.
+        Seed of the random order.
     prefix : str
-        What the names of the new columns begin with.
+        Prefix of the names of the new columns.
 
     Returns
     -------
@@ -139,7 +139,7 @@ def draw_sheet(
     """
     for what, value, least in (("n_checks", n_checks, 1), ("random_state", random_state, 0)):
         if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-            raise ParameterError(f"{what} is a whole number from {least} on; got {value!r}")
+            raise ParameterError(f"{what} must be a whole number, at least {least}; got {value!r}")
     check_new_columns(table, BEFORE + AFTER, prefix)
     order = _order(found, random_state)[:n_checks]
     if not len(order):
@@ -165,36 +165,36 @@ def draw_sheet(
 def with_answers(
     found: Found, table: pa.Table, sheet: pa.Table, *, prefix: str
 ) -> tuple[Found, Audit]:
-    """Correct what was found wrong, and say what the checks promise of the rest.
+    """Correct the labels that were wrong, and compute the bound for the rest.
 
     Parameters
     ----------
     found : ChosenLabels
-        The labels, made as when the sheet was drawn.
+        The labels, computed as they were when the sheet was drawn.
     table : pyarrow.Table
         The rows.
     sheet : pyarrow.Table
         As :func:`draw_sheet` made it, with answers.
     prefix : str
-        What the names of the new columns begin with.
+        Prefix of the names of the new columns.
 
     Returns
     -------
     found : ChosenLabels
-        With the answers, and the status "certified" where it is due.
+        With the answers, and the status "certified" where it is earned.
     audit : Audit
     """
     order, answers = _read(found, table, sheet, prefix)
     rows = order[: len(answers)]
     known = {str(label): i for i, label in enumerate(found.classes.tolist())}
     codes = np.array([known.get(answer, -1) for answer in answers], np.int64)
-    status, told = found.status.copy(), codes >= 0
+    status, answered = found.status.copy(), codes >= 0
     audit = Audit(
-        len(order), len(rows), int(np.sum(codes != found.label[rows])), int(np.sum(~told))
+        len(order), len(rows), int(np.sum(codes != found.label[rows])), int(np.sum(~answered))
     )
     if audit.level is not None:
         status[found.status == PROBABLE] = CERTIFIED
-    status[rows] = np.where(told, CERTIFIED, LOOK)
+    status[rows] = np.where(answered, CERTIFIED, LOOK)
     changed = {
         "label": codes,
         "best": codes,
@@ -205,7 +205,7 @@ def with_answers(
     }
     arrays = {name: getattr(found, name).copy() for name in changed}
     for name, values in changed.items():
-        arrays[name][rows[told]] = values[told]
+        arrays[name][rows[answered]] = values[answered]
     n_kept = int(np.sum(status != LOOK))
     return replace(found, **arrays, status=status, n_kept=n_kept), audit
 
@@ -213,7 +213,7 @@ def with_answers(
 def _read(
     found: ChosenLabels, table: pa.Table, sheet: pa.Table, prefix: str
 ) -> tuple[np.ndarray, list[str]]:
-    """All rows to be kept in the order of their draw, and the answers for the first of them."""
+    """All rows to be kept in the order drawn, and the answers to the first of them."""
     source = source_of(sheet)
     cells = {
         name: [
@@ -225,8 +225,9 @@ def _read(
     codes = set(cells["audit"])
     if len(codes) != 1:
         raise TableError(
-            f"{source}: column {prefix + 'audit'!r} holds {len(codes)} different texts, but the "
-            "rows of one audit have the same; keep the sheet as it was drawn, with answers"
+            f"{source}: column {prefix + 'audit'!r} holds {len(codes)} different texts, but it "
+            "should be the same in all rows of an audit; keep the sheet as it was drawn, with "
+            "answers"
         )
     code = codes.pop()
     seed = code.partition("-")[0]
@@ -244,13 +245,13 @@ def _read(
         number = int(check) if check.isdecimal() and len(check) < 10 else 0
         if not 0 < number <= len(order) or row != str(order[number - 1] + 1) or number in answers:
             raise TableError(
-                f"{source}: row {line}: check {check!r} of row {row!r} was not drawn so; keep the "
+                f"{source}: row {line}: check {check!r} does not belong to row {row!r}; keep the "
                 "columns check and row as they were"
             )
         if label != str(found.classes[found.label[order[number - 1]]]).strip():
             raise TableError(
                 f"{source}: row {line}: the column {prefix + 'label'!r} holds {label!r}, which is "
-                "not what was found; keep it as it was, and write what is right into "
+                "not the label found; keep it as it was, and write the right one into "
                 f"{prefix + 'answer'!r}"
             )
         answers[number] = answer
@@ -260,14 +261,14 @@ def _read(
     if "" in given:
         raise TableError(
             f"{source}: check {given.index('') + 1} has no answer, but later ones have; answer in "
-            f"the order of the checks ({NOBODY_KNOWS} where nobody can tell): rows that are left "
-            "out would make the promise too good"
+            f"the order of the checks ({NOBODY_KNOWS} where nobody can tell): skipping rows would "
+            "make the bound too optimistic"
         )
     known = [*map(str, found.classes.tolist()), NOBODY_KNOWS]
     for number, answer in enumerate(given, start=1):
         if answer not in known:
             raise TableError(
-                f"{source}: check {number}: {answer!r} is none of the labels; "
+                f"{source}: check {number}: {answer!r} is not one of the labels; "
                 f"{did_you_mean(answer, known)}Write {NOBODY_KNOWS} if none of them is right"
             )
     return order, given
@@ -278,7 +279,7 @@ def _short(share: float) -> str:
 
 
 def _texts(column: pa.ChunkedArray) -> list[str | None]:
-    if pa.types.is_floating(column.type):  # as spreadsheets and pandas make of whole numbers
+    if pa.types.is_floating(column.type):  # spreadsheets and pandas turn whole numbers into these
         whole = pc.cast(column, pa.int64(), safe=False)
         if pc.all(pc.equal(column, whole.cast(column.type))).as_py() is not False:
             column = whole
@@ -286,13 +287,13 @@ def _texts(column: pa.ChunkedArray) -> list[str | None]:
 
 
 def _order(found: ChosenLabels, random_state: int) -> np.ndarray:
-    """The rows to be kept by the estimate alone, in the order of their draw."""
+    """The rows to be kept by the estimate alone, in the order drawn."""
     rows = np.flatnonzero(found.status == PROBABLE)
     return np.random.default_rng(random_state).permutation(rows)
 
 
 def _code(found: ChosenLabels, table: pa.Table, random_state: int) -> str:
-    """The seed, and what tells these rows with these labels from all others."""
+    """The seed, and a hash of these rows and their labels."""
     rows = np.flatnonzero(found.status == PROBABLE)
     labels = label_column(found.classes, found.label[rows])
     content = table.take(pa.array(rows)).append_column(" label", labels)

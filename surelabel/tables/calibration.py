@@ -1,11 +1,10 @@
-"""From a model's probabilities to honest ones, judged by candidates alone or by rows whose truth is
-known.
+"""Calibrate a model's probabilities by candidates alone, or by rows whose true label is known.
 
-Candidates say nothing about which of them is right, so a choice among them cannot be checked. What
-can be checked is a choice among more: take a row with candidates ``S`` and another row that shares
-one of them, with candidates ``S'``. Among the labels of ``S ∪ S'`` the truth of the first row is in
-``S``, and how often the model says so shows how far it can be trusted between labels that occur
-together. The calibration maximises ``Σ log p(S) / p(S ∪ S')`` over pairs of rows drawn at random.
+Candidates do not say which of them is right, so a choice among them cannot be checked. A choice
+among more labels can: take a row with candidates ``S``, and another row with candidates ``S'`` that
+shares one of them. Among the labels of ``S ∪ S'``, the true label of the first row is in ``S``. How
+often the model says so shows how far it can be trusted with labels that occur together. The
+calibration maximises ``Σ log p(S) / p(S ∪ S')`` over pairs of rows drawn at random.
 """
 
 from __future__ import annotations
@@ -20,23 +19,23 @@ from scipy.special import expit, logit, softmax
 from ..data.candidates import CandidateSets
 from ..solvers.segments import row_sum
 
-#: Partners drawn for each row, and rows used at most: more of either moves the result by less than
-#: its own uncertainty.
+#: Partners drawn for each row, and maximum number of rows: more of either changes the result by
+#: less than its own uncertainty.
 PARTNERS, MAX_ROWS = 8, 5000
-#: The share of sets that lack the truth begins at 0 of so many, and ends where sets that say
-#: nothing would explain as much.
+#: The share of sets that lack the truth: its prior is that of this many rows with 0 such sets, and
+#: its maximum is where sets that say nothing would explain as much.
 PRIOR_ROWS, MOST_LACKING = 5, 0.3
-#: Sets alone cannot tell a set without the truth from features that mislead, and the likelihood may
-#: find no such set: this share is reckoned with all the same, so that no label is kept that the
-#: features contradict.
+#: Sets alone cannot tell a set without the truth from misleading features, and the likelihood may
+#: find no such set. This share is assumed all the same, so that no label is kept that the features
+#: contradict.
 LEAST_LACKING = 0.01
-#: Probabilities below this are read as this.
+#: Smaller probabilities are raised to this.
 FLOOR = 1e-12
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """How to read a model's probabilities ``q``: ``p = (1 - failure) softmax(sharpness · log q +
+    """Calibrates a model's probabilities ``q``: ``p = (1 - failure) softmax(sharpness · log q +
     bias) + failure / l``.
 
     Attributes
@@ -44,7 +43,7 @@ class Calibration:
     sharpness : float
         The inverse of a temperature.
     bias : ndarray of shape (l,)
-        Corrects the weight that candidate labels give to frequent companions.
+        Corrects the extra weight of labels that are often candidates together with others.
     failure : float
         Share of rows on which the features say nothing.
     """
@@ -73,7 +72,7 @@ def fit_calibration(
     candidates : CandidateSets
         The candidates of the rows.
     rng : numpy Generator
-        Draws rows and partners.
+        Random generator for rows and partners.
 
     Returns
     -------
@@ -92,7 +91,7 @@ def fit_calibration(
         log_sharpness, bias, failure = parameters[0], parameters[1:-1], expit(parameters[-1])
         scores = softmax(np.exp(log_sharpness) * log_q + bias, axis=1)
         p = (1 - failure) * scores + failure / l
-        # Weak priors: log-sharpness and biases are standard normal, so that 30 rows cannot drive
+        # Weak priors: log-sharpness and biases are standard normal, so that 30 rows cannot move
         # them far.
         loss = 0.5 * log_sharpness**2 + 0.5 * bias @ bias
         slope = np.zeros_like(p)
@@ -134,12 +133,12 @@ def without_truth(
     gold : ndarray of shape (m,)
         The true label where it is known, else -1.
     rng : numpy Generator
-        Draws rows.
+        Random generator for rows.
 
     Returns
     -------
     ndarray of shape (m,)
-        Also for rows of known truth it is what would be said without that.
+        For rows of known truth, too, this is the probability without that knowledge.
     """
     m, l = candidates.shape
     ratio = candidates.sizes / np.maximum(l - candidates.sizes, 1) * (candidates.sizes < l)
@@ -188,13 +187,13 @@ def _partners(candidates: CandidateSets, rows: np.ndarray, rng: np.random.Genera
 
 
 def separable(learned: CandidateSets, candidates: CandidateSets, label: np.ndarray) -> np.ndarray:
-    """How far the label chosen could be told apart from its rivals at all, for each row: a factor
+    """How far candidates can tell the label chosen from its rivals at all, for each row: a factor
     of its confidence.
 
-    Where a rival ``k`` occurs ``b`` times without the label chosen, the model has seen ``b`` rows
-    in which it could have shown that it tells them apart. No failure in ``b`` trials still leaves
-    ``1/2 / (b + 1)`` (Krichevsky & Trofimov 1981), and a rival that never occurs without the label
-    leaves one half: nobody can tell the two apart by candidates.
+    Where a rival ``k`` occurs ``b`` times without the label chosen, there are ``b`` rows in which
+    the model could have shown that it tells them apart. Even without a failure in ``b`` trials, a
+    probability of ``1/2 / (b + 1)`` remains (Krichevsky & Trofimov 1981). A rival that never occurs
+    without the label leaves one half: candidates cannot tell the two apart.
 
     Parameters
     ----------
@@ -222,8 +221,8 @@ def separable(learned: CandidateSets, candidates: CandidateSets, label: np.ndarr
 
 @dataclass(frozen=True)
 class GoldCorrection:
-    """What rows of known truth teach about confidences: ``logit(c') = slope · logit(c) +
-    shift``.
+    """A correction of confidences, learned from rows of known truth: ``logit(c') = slope · logit(c)
+    + shift``.
     """
 
     slope: float = 1.0
@@ -235,16 +234,16 @@ class GoldCorrection:
 
 
 def fit_gold(confidence: np.ndarray, right: np.ndarray) -> GoldCorrection:
-    """Platt's correction, drawn to "no correction" by a prior that a few dozen rows outweigh.
+    """Platt's correction, with a prior towards "no correction" that a few dozen rows outweigh.
 
-    Confidence is gained less easily than lost: upwards the prior counts five times. (With a tenth
-    of the rows gold, thirty small problems broke a promise of 2 % in 4 % of the runs; with a prior
-    alike on both sides in 7 %.)
+    Confidence is raised less easily than lowered: upwards the prior counts five times. (On thirty
+    small problems with a tenth of the rows gold, the labels kept at 2 % had a larger error in 4 %
+    of the runs; with a symmetric prior in 7 %.)
 
     Parameters
     ----------
     confidence : ndarray of shape (n,)
-        Confidence of the choices made on gold rows without knowing gold.
+        Confidence of the choices on gold rows, made without knowing their labels.
     right : ndarray of bool of shape (n,)
         Whether they were right.
 

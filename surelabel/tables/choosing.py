@@ -1,4 +1,4 @@
-"""Choose a label for every row: by a model that did not learn from it, and what is known."""
+"""Choose a label for every row, by a model that did not learn from it and by what is known."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from .embedding import imported
 from .judging import Judgement, judge, judge_soft, judge_votes
 
 CERTIFIED, PROBABLE, LOOK = "certified", "probable", "look"
-#: The name of what learns from votes and features together.
+#: The name of the method that learns from votes and features together.
 CROWD = "Crowd"
-#: Rows that parameters are chosen on at most: below 2000, where the search has its threads to
-#: itself.
+#: Maximum number of rows to choose parameters on: below 2000, where the search uses its threads for
+#: several fits at a time.
 CHOOSE_ROWS = 1900
 
 
@@ -69,8 +69,8 @@ class ChosenLabels:
     best_confidence : ndarray of float
         Its probability.
     duplicate : ndarray of int
-        Number of the group of rows with equal features but different candidates; -1 for rows in no
-        such group.
+        The number of the row's group, if rows with equal features have different candidates;
+        otherwise -1.
     gain : ndarray of float
         How much an answer by a person would help, 0 for gold rows; the rows to look at are sorted
         by it, descending.
@@ -78,7 +78,7 @@ class ChosenLabels:
         Calibrated probabilities of all classes from the features alone, by models that did not
         learn from the row.
     max_error : float
-        The error that the rows kept may have.
+        The largest error that the rows kept may have.
     expected_error : float
         The error that they are expected to have (NaN if none is kept).
     n_kept : int
@@ -87,12 +87,12 @@ class ChosenLabels:
         Share of gold rows on which the choice among the candidates, made without knowing gold, is
         wrong.
     gold_ece : float or None
-        Expected calibration error of the confidence on the gold rows, likewise.
+        Expected calibration error of the confidence on the gold rows, also without knowing gold.
     n_gold : int
         Number of gold rows.
     gold_confidence, gold_right : ndarray of shape (n_gold,)
-        For the gold rows, in their order: the confidence that the choice had, and whether it was
-        right (for calibration plots).
+        For the gold rows, in their order: the confidence of the choice, and whether it was right
+        (for calibration plots).
     annotators : list of AnnotatorAgreement
         Empty where the labels are not votes.
     objective_path, delta_path : ndarray
@@ -153,16 +153,16 @@ def choose_labels(
     """Choose a label for every row, and say how sure it is.
 
     Every row is judged by a model that did not learn from it (:mod:`surelabel.tables.judging`);
-    rows with equal features are always left out together. PURE has such models in closed form; for
-    other methods parameters are chosen by cross-validation on candidates, and folds are left out.
-    The final model learns from all.
+    rows with equal features are always left out together. PURE has such models in closed form. For
+    other methods, parameters are chosen by cross-validation on candidates, and folds are left out.
+    The final model learns from all rows.
 
     Parameters
     ----------
     X : array-like of shape (m, n)
         The instances.
     labels : Labels
-        What is known of their labels.
+        What is known about their labels.
     method : str, default="PURE"
         A name in :func:`surelabel.all_methods`.
     max_error : float, default=0.02
@@ -222,8 +222,8 @@ def choose_labels(
 
 
 def rows_to_look_at(cleaned: ChosenLabels) -> np.ndarray:
-    """The rows of status "look", those first where an answer helps most; of equals the
-    upper one.
+    """The rows of status "look", starting where an answer helps most; ties keep the order of the
+    table.
     """
     rows = np.flatnonzero(cleaned.status == LOOK)
     return rows[np.argsort(-cleaned.gain[rows], kind="stable")]
@@ -233,12 +233,12 @@ def _check(X: Any, labels: Labels, max_error: float) -> np.ndarray:
     X = np.asarray(X)
     if X.ndim != 2 or len(X) != len(labels.candidates):
         raise InputError(
-            f"X has shape {X.shape} but there are labels for {len(labels.candidates)} rows: one "
-            "row of X for each"
+            f"X has shape {X.shape} but there are labels for {len(labels.candidates)} rows: the "
+            "numbers must be equal"
         )
     if not isinstance(max_error, Real) or not 0 < max_error < 1:
         raise ParameterError(
-            f"max_error is a share of wrong labels, above 0 and below 1; got {max_error}"
+            f"max_error must be a share of wrong labels, above 0 and below 1; got {max_error}"
         )
     return X
 
@@ -247,13 +247,13 @@ def _check_different(groups: np.ndarray) -> None:
     n_different = len(np.unique(groups))
     if n_different < 4:
         raise InputError(
-            f"there are {n_different} different row(s) of features: too few to learn from some and "
-            "judge others"
+            f"there are {n_different} different row(s) of features: too few to learn from some of "
+            "them and judge the others"
         )
 
 
 def _folds(groups: np.ndarray, random_state: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Folds that never part a group of equal rows: ten of few groups, three of very many."""
+    """Folds that keep equal rows together: ten folds of few groups, three of very many."""
     _check_different(groups)
     names, numbers = np.unique(groups, return_inverse=True)
     n_folds = min(10 if len(names) < 200 else 5 if len(names) < 50_000 else 3, len(names))
@@ -270,7 +270,9 @@ def _folds(groups: np.ndarray, random_state: int) -> list[tuple[np.ndarray, np.n
 
 @dataclass(frozen=True)
 class _LeftOut:
-    """A model of all rows, and what is said of each by models that did not learn from it."""
+    """A model of all rows, and the probabilities of each row by models that did not learn from
+    it.
+    """
 
     model: Any
     parameters: dict[str, Any]
@@ -284,8 +286,8 @@ def by_crowd(method: Method, labels: Labels, estimator: Any) -> bool:
     together = (labels.votes is not None or labels.soft) and has_closed_form(method)
     if estimator is not None and not together:
         raise ParameterError(
-            "an estimator is the model of the features beside votes (votes, noisy): leave it out, "
-            "and choose a method for candidate sets"
+            "an estimator models the features beside votes (votes, noisy): without votes, leave it "
+            "out and choose a method"
         )
     return together
 
@@ -296,13 +298,13 @@ def fit_crowd(
     """Learn from votes and features together, or from votes alone where there are no features.
 
     ``estimator`` is the model of the features, a classifier with ``predict_proba`` or its
-    ``"module:name"``. It gets the seed, if it takes one and has none.
+    ``"module:name"``. If it takes a seed and has none, it gets ours.
     """
     if estimator is not None:
         estimator = imported("estimator", estimator)
         if not hasattr(estimator, "predict_proba") or not hasattr(estimator, "get_params"):
             raise ParameterError(
-                f"estimator {shown(estimator)} is no scikit-learn classifier with predict_proba"
+                f"estimator {shown(estimator)} is not a scikit-learn classifier with predict_proba"
             )
         if estimator.get_params().get("random_state", 0) is None:
             estimator = clone(estimator).set_params(random_state=random_state)
@@ -329,9 +331,9 @@ def _by_crowd(
     random_state: int,
     estimator: Any,
 ) -> tuple[_LeftOut, Judgement]:
-    """By votes, and features where there are any."""
+    """Judge by votes, and by features if there are any."""
     model = fit_crowd(X, labels, random_state, estimator)
-    # The known truth of a row is not to decide what is said of it.
+    # A row must not be judged by its own known label.
     if labels.soft:
         found = judge_soft(model.loo_proba_, labels, rng)
     else:
@@ -359,7 +361,7 @@ def _by_closed_form(
     seconds: dict[str, float],
     verbose: bool,
 ) -> _LeftOut:
-    """By a method that has the outputs without a row in closed form."""
+    """Use a method that has the outputs without a row in closed form."""
     _check_different(groups)
     parameters = large_parameters(method, len(X))
     model = method.estimator(**parameters)
@@ -391,7 +393,7 @@ def _by_folds(
     seconds: dict[str, float],
     verbose: bool,
 ) -> _LeftOut:
-    """By models of the other folds, with parameters found on a part of the rows."""
+    """Use models of the other folds, with parameters chosen on a part of the rows."""
     with stage("choose parameters", seconds, verbose=verbose):
         rows = sample_rows(known, CHOOSE_ROWS, random_state)
         chosen = search(method, X[rows], known[rows], _folds(groups[rows], random_state))
@@ -412,8 +414,8 @@ def _by_folds(
 
 
 def _even_shares(model: Any) -> Any:
-    """The first step of a model alone, fitted to even shares of the candidates, or that of SURE
-    where the method has no such start: a model that never prefers one candidate.
+    """The first step of a model alone, fitted to even shares of the candidates; that of SURE if the
+    method has no such step. It never prefers one candidate.
     """
     if hasattr(model, "leave_one_out"):
         return clone(model).set_params(max_iter=0)
@@ -428,7 +430,7 @@ def _left_out(
     folds: list[tuple[np.ndarray, np.ndarray]],
     verbose: bool,
 ) -> np.ndarray:
-    """Probabilities of every row by each of the models, learned from other folds."""
+    """Probabilities of every row by each model, fitted to the other folds."""
     proba = np.empty((len(models), *candidates.shape), np.float32)
     steps = list(product(range(len(models)), folds))
     with convergence_warnings_ignored():
@@ -442,8 +444,8 @@ def _left_out(
 def _chosen(
     found: Judgement, labels: Labels, *, remarks: dict[str, str], max_error: float, **rest: Any
 ) -> ChosenLabels:
-    """Put the judgement beside what is known: gold rows are certified, and of the others
-    those above the threshold are probable.
+    """Combine the judgement with what is known: gold rows are certified, and of the others those
+    above the threshold are probable.
     """
     gold = labels.gold >= 0
     label = np.where(gold, labels.gold, found.label)
@@ -495,8 +497,8 @@ def _chosen(
 def gain_of_answers(
     label: np.ndarray, rival: np.ndarray, doubt: np.ndarray, n_classes: int
 ) -> np.ndarray:
-    """A row's doubt, times the root of all doubt between the same two labels: an answer also
-    teaches to tell these apart.
+    """A row's doubt, times the square root of all doubt between the same two labels: an answer also
+    helps to tell these apart elsewhere.
 
     Asking for 6 % of the rows in this order left 76 % of the mistakes over twelve problems (ecoli
     and glass, three kinds of false candidates); in the order of doubt alone 78 %, of the margin 83

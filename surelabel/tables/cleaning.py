@@ -28,14 +28,14 @@ from .reading import Columns, TableRead, as_frame, as_table
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Cleaned(ChosenLabels, Result):
-    """What :func:`clean` found: the table with its new columns, the model, and all behind them.
+    """What :func:`clean` found: the table with its new columns, the model, and how they came about.
 
     The arrays of :class:`ChosenLabels` have one entry per row of ``table``.
 
     Attributes
     ----------
     frame : data frame
-        The rows as they were, with the columns of :func:`clean` added; of the kind that was given.
+        The rows as they were, with the columns that :func:`clean` adds; a frame of the kind given.
     model : Pipeline or None
         The encoder and the final classifier, as :func:`~surelabel.fit` gives them; None where there
         are votes but no features.
@@ -44,15 +44,15 @@ class Cleaned(ChosenLabels, Result):
     features : list of Feature
         The columns learned from.
     X : ndarray of shape (m, n)
-        What they became.
+        The matrix they were encoded as.
     source : str
         The name of the table: its file, or "table".
     prefix : str
-        What the names of the new columns begin with.
+        Prefix of the names of the new columns.
     audit : Audit or None
-        What checks of rows drawn at random say, where there were any.
+        The result of random checks, if there were any.
     left_out : dict of str to str
-        Columns that were not learned from because they hold the answer, and how that was seen.
+        Columns that were not learned from because they hold the answer, and why we think so.
     """
 
     frame: Any
@@ -67,7 +67,7 @@ class Cleaned(ChosenLabels, Result):
 
     @property
     def table(self) -> pa.Table:
-        """The rows as they were; in long form, one for each id."""
+        """The rows as they were; for long tables, one row per id."""
         return self.labels.table
 
     @property
@@ -78,26 +78,28 @@ class Cleaned(ChosenLabels, Result):
         }
 
     def audit_sheet(self, n_checks: int = 300, *, random_state: int = 0) -> Any:
-        """Rows drawn at random of those to be kept, for a person to say what they are.
+        """Draw rows at random from those to be kept, for a person to check.
 
-        The column ``answer`` is to hold the true label, row by row from the first one (``?`` where
-        nobody can tell). ``clean(…, audit=sheet)``, with all else as it was, corrects what was
-        wrong and says how many of the rows can still be wrong.
+        Write the true label of each row into the column ``answer``, starting with the first row
+        (``?`` where nobody can tell). Then ``clean(…, audit=sheet)``, with all other arguments as
+        before, corrects what was wrong and says how many of the rows can still be wrong.
 
         Parameters
         ----------
         n_checks : int, default=300
-            Number of rows at most; any number of the first ones may be answered.
+            Maximum number of rows; you may answer only the first ones, as many as you like.
         random_state : int, default=0
-            Seed of the order.
+            Seed of the random order.
 
         Returns
         -------
         data frame
-            Of the kind that was given.
+            A frame of the kind given.
         """
         if self.audit is not None:
-            raise ParameterError("these labels have been audited; draw from a result without it")
+            raise ParameterError(
+                "these labels have been audited already; draw from a result without an audit"
+            )
         sheet = draw_sheet(
             self, self.table, n_checks=n_checks, random_state=random_state, prefix=self.prefix
         )
@@ -112,7 +114,7 @@ class Cleaned(ChosenLabels, Result):
         image: str | None = None,
         folder: str | Path | None = None,
     ) -> Path:
-        """Write one page about the result, which opens offline and needs nothing else.
+        """Write the result as one page, which opens offline and needs no other files.
 
         Parameters
         ----------
@@ -121,10 +123,10 @@ class Cleaned(ChosenLabels, Result):
         title : str, default=None
             Its title; by default the name of the table.
         text : str, default=None
-            A column whose text is shown with every row to look at; by default the first text
+            A column whose text is shown with every row to look at; by default the first text column
             learned from.
         image : str, default=None
-            A column of paths of images, relative to ``folder``, to show with every row.
+            A column of image paths, relative to ``folder``; the images are shown with the rows.
         folder : path-like, default=None
             Where the images are; by default the folder of the table's file. Images elsewhere are
             not read, whatever the table says.
@@ -139,7 +141,7 @@ class Cleaned(ChosenLabels, Result):
         return write_page(self, path, title=title, text=text, image=image, folder=folder)
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as plain names and values, for machines."""
+        """The result as plain values, ready for JSON."""
         return {
             "rows": len(self.label),
             "classes": self.classes,
@@ -173,7 +175,7 @@ class Cleaned(ChosenLabels, Result):
         }
 
     def overview(self) -> Overview:
-        """The result in short."""
+        """A short summary of the result."""
         m = len(self.label)
         groups = int(self.duplicate.max() + 1)
         meanings = {
@@ -202,7 +204,7 @@ class Cleaned(ChosenLabels, Result):
                     ("audit", self.audit.sentence() if self.audit else None),
                     (
                         "known-true labels",
-                        f"{percent(self.gold_error)} wrong of {self.n_gold:,}, judged as if they "
+                        f"{percent(self.gold_error)} of {self.n_gold:,} would be wrong if they "
                         "were not known"
                         if self.n_gold
                         else None,
@@ -252,9 +254,10 @@ def clean(
 
     The columns added are ``label``, ``confidence``, ``margin``, ``second``, ``status`` (certified,
     probable or look), ``best`` and ``best_confidence`` (the most probable label of all),
-    ``outside`` (whether it is not among the candidates), ``duplicate`` (number of a group of rows
-    with equal features but different candidates) and ``look`` (1 for the row to look at first, 2
-    for the next). In long form the rows of an id become one, with the candidates as a list.
+    ``outside`` (whether that label is not among the candidates), ``duplicate`` (the number of a
+    group of rows with equal features but different candidates) and ``look`` (1 for the row to look
+    at first, 2 for the next). In a long table, the rows of an id become one, with the candidates as
+    a list.
 
     Parameters
     ----------
@@ -268,20 +271,20 @@ def clean(
         A sheet that :meth:`Cleaned.audit_sheet` drew from the same table with the same arguments,
         with answers.
     answers : path-like, default=None
-        A file of answers that ``surelabel review`` wrote: they are known to be true, and its checks
-        say how many of the labels kept can be wrong.
+        A file of answers that ``surelabel review`` wrote. They are taken as true, and the checks
+        among them bound how many of the labels kept can be wrong.
     estimator : classifier or "module:name", default=None
         With votes (or ``noisy``), the model of the features: any scikit-learn classifier with
-        ``predict_proba``, such as a random forest. It judges the rows of folds that it did not
-        learn from.
+        ``predict_proba``, such as a random forest. Each row is judged by a fit that did not include
+        it.
     prefix : str, default=""
-        What the names of the new columns begin with.
+        Prefix of the names of the new columns.
     random_state : int, default=0
         Seed.
     verbose : bool, default=False
-        Say on a terminal how far it is.
+        Show progress on a terminal.
     **columns
-        Which columns say what; see :class:`~surelabel.tables.Columns`.
+        Which columns hold what; see :class:`~surelabel.tables.Columns`.
 
     Returns
     -------
@@ -327,7 +330,7 @@ def clean(
         found, audited = with_answers(found, read.labels.table, sheet, prefix=prefix)
     elif placed is not None:
         found, audited = checked(found, labels, placed)
-    # Rows that have become one keep their candidates as a list.
+    # Rows of a long table that became one keep their candidates as a list.
     table = to_form(read.labels, read.labelling, "lists") if read.labelling.long else read.table
     return Cleaned(
         **vars(found) | {"seconds": seconds | found.seconds},
@@ -346,7 +349,7 @@ def clean(
 
 
 def _contradicted(n_rows: int, n_annotators: int) -> list[tuple[str, str]]:
-    """What is said of rows whose label is not among those given."""
+    """The fact about rows whose label is probably not among those given."""
     if not n_rows:
         return []
     if n_annotators == 1:

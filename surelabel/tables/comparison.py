@@ -1,4 +1,4 @@
-"""``compare``: which method suits a table, by cross-validation that looks at candidates only."""
+"""``compare``: which method suits a table best, by cross-validation on candidates alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, cross_validate
 
-from ..data.ballots import telling_rows, weighed_votes
+from ..data.ballots import informative_rows, weighed_votes
 from ..data.candidates import CandidateSets, as_candidates
 from ..data.frames import to_frame
 from ..data.labelling import Labels
@@ -28,13 +28,13 @@ from ..text import count, did_you_mean, percent
 from .overview import Listing, Overview, Result, named, parameters
 from .reading import Columns, TableRead, separate_names
 
-#: From here on an exact fit takes longer than a fit by landmarks.
+#: Above this many rows, an exact fit takes longer than one with landmarks.
 EXACT_ROWS = 6000
 
 
 @dataclass(frozen=True)
 class MethodResult:
-    """What one method reached, over the same folds as the others.
+    """The result of one method, on the same folds as the others.
 
     Attributes
     ----------
@@ -44,17 +44,17 @@ class MethodResult:
         The best point of its grid.
     covering_rate, covering_sd : float
         Share of left-out rows whose prediction is among their candidates: mean and standard
-        deviation over the folds. It chose the parameters, so it is a little too good, the more so
-        the larger the grid. With votes: share of left-out votes that are the label found.
+        deviation over the folds. The parameters were chosen by it, so it is slightly optimistic,
+        more so for larger grids. With votes: share of left-out votes that equal the label found.
     approximated_accuracy, approximated_sd : float
-        Accuracy expected from candidates alone, mean and standard deviation over the folds; NaN
+        Accuracy as estimated from candidates alone: mean and standard deviation over the folds; NaN
         with votes.
     seconds : float
         Time for the whole search.
     n_rows : int
         Number of rows compared on.
     error : str or None
-        Why the method could not be run on this table; its numbers are NaN then.
+        Why the method could not be run on this table; its numbers are NaN in that case.
     """
 
     method: str
@@ -81,12 +81,12 @@ class Comparison(Result):
     n_table : int
         Number of rows of the table.
     sampled : bool
-        Whether these are a random sample, to save time; other rows left out have every label as a
-        candidate.
+        Whether these are a random sample, to save time. Without a sample, the rows left out are
+        those for which every label is a candidate.
     by_votes : bool
-        Whether methods are compared by votes that were left out, not by rows.
+        Whether votes were left out to compare methods, rather than rows.
     frame : data frame
-        The results as a table of the kind that was given.
+        The results as a data frame of the kind given.
     """
 
     results: list[MethodResult]
@@ -116,7 +116,7 @@ class Comparison(Result):
         return self.results[place]
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as plain names and values, for machines."""
+        """The result as plain values, ready for JSON."""
         return {
             "rows": self.n_rows,
             "table_rows": self.n_table,
@@ -124,7 +124,7 @@ class Comparison(Result):
         }
 
     def overview(self) -> Overview:
-        """The result in short."""
+        """A short summary of the result."""
         estimates = (
             {"left-out votes": True} if self.by_votes else {"in candidates": True, "accuracy": True}
         )
@@ -153,16 +153,16 @@ class Comparison(Result):
         rows = count(self.n_rows)
         if self.n_rows < self.n_table:
             rows += f" of {self.n_table:,} (" + (
-                "a random sample, to save time; --max-rows takes more)"
+                "a random sample, to save time; --max-rows for more)"
                 if self.sampled
                 else "every label is possible for the others)"
             )
         notes = [
-            "left-out votes: those that are the label found from all the others; annotators err, "
-            "so no method reaches 100 %"
+            "left-out votes: share that equals the label found without them; annotators make "
+            "mistakes, so no method reaches 100 %"
             if self.by_votes
-            else "in candidates: predictions for left-out rows that are among their candidates; "
-            "accuracy: an estimate from the candidates alone"
+            else "in candidates: share of predictions for left-out rows that are among their "
+            "candidates; accuracy: estimated from the candidates alone"
         ]
         if best := self.best:
             near = [
@@ -173,7 +173,7 @@ class Comparison(Result):
             ]
             if near:
                 notes.append(
-                    "within one standard deviation of the best, so perhaps as good: " + named(near)
+                    "within one standard deviation of the best, so possibly as good: " + named(near)
                 )
         return Overview(
             title=f"methods compared on {rows}, the best first",
@@ -194,16 +194,16 @@ def compare(
     verbose: bool = False,
     **columns: Unpack[Columns],
 ) -> Comparison:
-    """Compare which method, with which parameters, suits a table, by cross-validation that looks at
-    candidates only.
+    """Find out which method, with which parameters, suits a table best, by cross-validation on
+    candidates alone.
 
     Parameters
     ----------
     frame : data frame, pyarrow.Table or path
         The table.
     methods : str or sequence of str, default=None
-        Names in :func:`surelabel.all_methods`, also as ``"SURE,PLKNN"``; with votes also "Crowd",
-        "majority" and "Dawid-Skene"; None for all of them.
+        Names in :func:`surelabel.all_methods`, as a list or as ``"SURE,PLKNN"``; with votes also
+        "Crowd", "majority" and "Dawid-Skene"; None for all of them.
     folds : int, default=5
         Number of folds.
     max_rows : int, default=2000
@@ -211,15 +211,15 @@ def compare(
     random_state : int, default=0
         Seed of the sample and the folds.
     verbose : bool, default=False
-        Say on a terminal how far it is.
+        Show progress on a terminal.
     **columns
-        Which columns say what; see :class:`~surelabel.tables.Columns`.
+        Which columns hold what; see :class:`~surelabel.tables.Columns`.
 
     Returns
     -------
     Comparison
     """
-    from .vote_comparison import compare_on_votes  # it fits models as choosing does, with this
+    from .vote_comparison import compare_on_votes  # which imports this module
 
     names = separate_names(methods) if methods is not None else None
     read = TableRead(frame, columns, votes_suffice=True)
@@ -305,7 +305,7 @@ def compare_methods(
 
 
 def best_first(found: list[MethodResult]) -> list[MethodResult]:
-    """By covering rate; methods that could not be run last."""
+    """Sort by covering rate; methods that could not be run come last."""
     return sorted(
         found,
         key=lambda result: (
@@ -330,7 +330,7 @@ def search(
     X, candidates : ndarray of shape (m, n), CandidateSets
         The rows to search on.
     splits : list of (ndarray, ndarray)
-        Rows to learn from and rows left out, of each fold.
+        For each fold, the rows to learn from and the rows left out.
 
     Returns
     -------
@@ -364,13 +364,13 @@ def search(
 
 
 def has_closed_form(method: Method) -> bool:
-    """Whether a method says of each row what a model without it would say, and needs no folds."""
+    """Whether a method has the outputs without a row in closed form, and so needs no folds."""
     return hasattr(method.estimator, "leave_one_out")
 
 
 def left_out_proba(model: Any, X: np.ndarray, together: np.ndarray) -> np.ndarray:
-    """Probabilities of the rows that a model was fitted to, each by the model without it and
-    without all that have its number in ``together``.
+    """Probabilities of the rows that a model was fitted to, each by the model without that row and
+    all rows with the same number in ``together``.
     """
     outputs = model.leave_one_out(X, together)
     return np.asarray(softmax((model.scale_ * outputs).astype(np.float32), axis=1))
@@ -382,7 +382,7 @@ def covered_share(proba: np.ndarray, known: CandidateSets) -> float:
 
 
 def chosen_kernels(model: Any) -> dict[str, Any]:
-    """What a model with a choice of its own has chosen, or the estimator that it was given."""
+    """The kernels that a model chose by itself, or the estimator that it was given."""
     if getattr(model, "estimator", None) is not None:
         return {"estimator": type(model.estimator).__name__}
     return {
@@ -393,13 +393,13 @@ def chosen_kernels(model: Any) -> dict[str, Any]:
 
 
 def large_parameters(method: Method, n_rows: int) -> dict[str, Any]:
-    """Parameters that a method needs for so many rows."""
+    """Parameters that a method needs for ``n_rows`` rows."""
     return dict(method.many_rows) if n_rows > EXACT_ROWS else {}
 
 
 def find_method(name: str, besides: Sequence[str] = ()) -> Method:
-    """The method of this name, or an error that suggests the nearest one, also of names
-    ``besides``.
+    """The method of this name, or an error that suggests the most similar one, including the names
+    in ``besides``.
     """
     known = all_methods()
     if not isinstance(name, str) or name not in known:
@@ -412,7 +412,7 @@ def find_method(name: str, besides: Sequence[str] = ()) -> Method:
 
 
 def with_gold(labels: Labels) -> CandidateSets:
-    """The candidates to learn from: votes that tell something, and the gold label alone where it is
+    """The candidates to learn from: the informative votes, or only the gold label where it is
     known.
     """
     gold, candidates = np.flatnonzero(labels.gold >= 0), weighed_votes(labels.candidates)
@@ -433,8 +433,10 @@ def with_gold(labels: Labels) -> CandidateSets:
 
 
 def sample_rows(candidates: CandidateSets, max_rows: int, random_state: int) -> np.ndarray:
-    """At most ``max_rows`` rows at random, in order, of those whose candidates say something."""
-    rows = np.flatnonzero(telling_rows(candidates))
+    """At most ``max_rows`` random rows, in order, of those for which not every label is
+    possible.
+    """
+    rows = np.flatnonzero(informative_rows(candidates))
     if not len(rows):
         raise CandidateError(
             "every row has every class as a candidate: there is nothing to learn from"
@@ -444,8 +446,8 @@ def sample_rows(candidates: CandidateSets, max_rows: int, random_state: int) -> 
 
 @contextmanager
 def convergence_warnings_ignored() -> Iterator[None]:
-    """Fits at a bad point of a grid, or on a part of the rows, may stop before they converge: a
-    user can do nothing about it.
+    """Ignore warnings about fits that stop before they converge, at a bad point of a grid or on a
+    part of the rows: users can do nothing about these.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -455,7 +457,9 @@ def convergence_warnings_ignored() -> Iterator[None]:
 def _fitting_grid(
     method: Method, splits: list[tuple[np.ndarray, np.ndarray]]
 ) -> dict[str, Sequence[Any]] | None:
-    """The grid of a method with no more neighbours than the folds have rows; None if it fits."""
+    """The grid of a method, limited to as many neighbours as the folds have rows; None if no limit
+    is needed.
+    """
     counts = method.grid.get("n_neighbors", ())
     others = max(1, min(len(train) for train, _ in splits) - 1)
     if max(counts, default=0) <= others:

@@ -39,38 +39,37 @@ def convert(
     prefix: str = "",
     **columns: Unpack[Columns],
 ) -> Any:
-    """Write the labels of a table in another form, all other columns as they are; read the answers
-    of an annotation tool; or make tasks with suggestions for one.
+    """Convert the labels of a table to another form, without changing other columns; read the
+    export of an annotation tool; or make tasks with suggested labels for one.
 
     Parameters
     ----------
     frame : data frame, pyarrow.Table or path
         The table.
     to : {"labels", "lists", "indicator", "votes", "long", "answers"} or a tool, default=None
-        One text with the separator, or one list per row; one 0/1 column per class; one column per
-        annotator; one row per label (and annotator, if the labels are votes). "answers" of a
-        ``tool``, with ``id``: one row per task, to be written as JSON lines for
-        ``clean(answers=…)``. Or tasks for "label-studio", "argilla", "doccano" or "prodigy", with
-        the column ``label`` of :func:`clean` or :func:`predict` as the suggestion, the rows to look
-        at first. None is for ``tool`` only: votes where each annotator gave one label at most, else
-        lists.
+        "labels": one text per row, with the separator; "lists": one list per row; "indicator": one
+        0/1 column per class; "votes": one column per annotator; "long": one row per label (and
+        annotator, if the labels are votes). "answers" (needs ``tool`` and ``id``): one row per
+        task, to be written as JSON lines for ``clean(answers=…)``. "label-studio", "argilla",
+        "doccano" or "prodigy": tasks with the column ``label`` of :func:`clean` or :func:`predict`
+        as the suggestion, and the rows to look at first. None is allowed with ``tool`` only: votes
+        if each annotator gave at most one label, otherwise lists.
     tool : {"label-studio", "argilla", "doccano", "prodigy"}, default=None
-        The frame is the path of an export of this tool (JSON, JSON lines, for Label Studio also
-        JSON-MIN and CSV; a pattern or an archive where each annotator has a file).
+        ``frame`` is the path of an export of this tool (JSON or JSON lines; for Label Studio also
+        JSON-MIN and CSV; a pattern or an archive if each annotator has a file).
     question : str, default=None
-        The tool's question; needed where an export has several. In tasks, by default "label".
+        The tool's question; needed if an export has several. In tasks, by default "label".
     shown : str, default=None
-        In tasks, the column that is shown; by default the first of text.
+        In tasks, the column that is shown; by default the first text column.
     prefix : str, default=""
-        In tasks, what the names of the columns of :func:`clean` begin with.
+        In tasks, the prefix of the names of the columns of :func:`clean`.
     **columns
-        Which columns say what of labels, and which to leave out; see
-        :class:`~surelabel.tables.Columns`.
+        Which columns hold labels, and which to leave out; see :class:`~surelabel.tables.Columns`.
 
     Returns
     -------
     data frame
-        Of the kind that was given.
+        A frame of the kind given.
 
     Examples
     --------
@@ -103,7 +102,7 @@ def convert(
         return table
     if to == "answers":
         if tool is None or labelling is None:
-            raise ParameterError("answers come from an annotation tool: say from which (tool)")
+            raise ParameterError("answers come from an annotation tool: say which one (tool)")
         return to_answers(table, labelling, given.get("id"), source)
     labelling = labelling or make_labelling(table, **given)
     return to_frame(to_form(read_labels(table, labelling), labelling, to), frame)

@@ -35,7 +35,7 @@ def equal_rows(X: np.ndarray) -> np.ndarray:
 
 
 def equal_cells(features: Sequence[Feature], table: pa.Table) -> np.ndarray:
-    """Number the groups of rows whose cells are equal: texts are equal if all their letters are.
+    """Number the groups of rows with equal cells; texts must be equal to the letter.
 
     Parameters
     ----------
@@ -60,10 +60,10 @@ def _codes(features: Sequence[Feature], table: pa.Table) -> np.ndarray:
     names = [features[i].name for i in places]
     for part in reader.column_slices(names):
         values, _ = reader.parsed(names[part])
-        codes[:, places[part]] = np.where(np.isnan(values), np.nan, values).T  # one kind of NaN
+        codes[:, places[part]] = np.where(np.isnan(values), np.nan, values).T  # all NaN alike
     for i, feature in enumerate(features):
         if feature.kind != "number":
-            if is_list(reader.holds(feature.name)):  # vectors: their text stands for them
+            if is_list(reader.holds(feature.name)):  # vectors are compared as text
                 texts = pa.array([str(value) for value in table[feature.name]])
             else:
                 texts, _ = reader.texts(feature.name, feature.kind)
@@ -100,5 +100,6 @@ def conflicts(groups: np.ndarray, candidates: CandidateSets) -> np.ndarray:
 def _number(keys: Iterable[bytes]) -> np.ndarray:
     """Number keys in the order in which they first occur."""
     numbers: dict[int, int] = {}
-    # The hash stands for the key: 10⁶ different rows share one with a probability below 10⁻⁷.
+    # Keys are compared by their hash: for 10⁶ different rows, two are equal with a probability
+    # below 10⁻⁷.
     return np.fromiter((numbers.setdefault(hash(key), len(numbers)) for key in keys), np.int64)

@@ -1,4 +1,4 @@
-"""Vectors that a function of somebody else makes of the cells of a column."""
+"""Vectors that a user's function computes from the cells of a column."""
 
 from __future__ import annotations
 
@@ -15,28 +15,29 @@ from ..data.arrow_tables import find_column, source_of
 from ..exceptions import ParameterError, TableError, shown
 from ._pictures import folder_of
 
-#: What the name of the column of vectors ends in.
+#: The suffix of the names of vector columns.
 EMBEDDED = " embedded"
 
 
 def embed_columns(table: pa.Table, given: Any) -> tuple[pa.Table, dict[str, str]]:
-    """The table with a column of vectors for each column that is to be embedded.
+    """Add a column of vectors for each column that is to be embedded.
 
     Parameters
     ----------
     table : pyarrow.Table
         The table.
     given : mapping of str to callable, transformer or str, or list of str
-        By column: what is called with the list of its cells as texts ("" where missing; paths of
-        files below the table's folder are made absolute), and gives as many vectors; an object with
-        ``transform``; or ``"module:name"`` of one. On the command line, ``COLUMN=MODULE:NAME``.
+        For each column, a function that takes the list of its cells as texts ("" where missing;
+        paths of files below the table's folder are made absolute) and returns as many vectors; or
+        an object with ``transform``; or the ``"module:name"`` of either. On the command line,
+        ``COLUMN=MODULE:NAME``.
 
     Returns
     -------
     table : pyarrow.Table
         With columns called ``NAME embedded``.
     names : dict of str to str
-        The name of the new column by that of the old one.
+        The name of the new column for each old one.
     """
     names = {}
     for column, function in _pairs(given).items():
@@ -70,13 +71,13 @@ def _pairs(given: Any) -> dict[str, Any]:
     for text in [given] if isinstance(given, str) else given:
         column, sign, function = str(text).rpartition("=")
         if not sign or ":" not in function:
-            raise ParameterError(f"embed is COLUMN=MODULE:NAME, not {text!r}")
+            raise ParameterError(f"embed must be COLUMN=MODULE:NAME, not {text!r}")
         found[column] = function
     return found
 
 
 def _found(function: Any) -> Callable[[list[str]], Any]:
-    """What makes vectors of texts."""
+    """The function that turns texts into vectors."""
     name = function if isinstance(function, str) else shown(function)
     function = imported("embed", function)
     found = getattr(function, "transform", function)
@@ -86,14 +87,14 @@ def _found(function: Any) -> Callable[[list[str]], Any]:
 
 
 def imported(what: str, thing: Any) -> Any:
-    """A Python object, by its ``"module:name"`` or as it is; one of a class, if that is named."""
+    """An object, given as such or by its ``"module:name"``; a class is instantiated."""
     if isinstance(thing, str):
         name = thing
         module, sign, attribute = name.partition(":")
         if not sign:
-            raise ParameterError(f"{what} is module:name, not {name!r}")
+            raise ParameterError(f"{what} must be module:name, not {name!r}")
         if "" not in sys.path:
-            sys.path.insert(0, "")  # a module beside the table, as python -m would find it
+            sys.path.insert(0, "")  # modules in the current folder, as with python -m
         try:
             thing = import_module(module)
             for part in attribute.split("."):

@@ -18,22 +18,22 @@ from ._columns import ENCODERS, Kind, Reader
 from ._kinds import column_kinds
 from .embedding import EMBEDDED
 
-#: Rows above which X is float32.
+#: For more rows than this, X is float32.
 LARGE = 100_000
-#: Rows that the kinds are weighed against each other by.
+#: Number of rows used to balance the kinds against each other.
 WEIGHED = 10_000
 
 
 @dataclass(frozen=True)
 class Feature:
-    """A column that is learned from, and as what.
+    """A column that is learned from, and its kind.
 
     Attributes
     ----------
     name : str
         The column.
     kind : {"number", "category", "text", "vector", "time", "image"}
-        What it is learned from as.
+        How its cells are read.
     """
 
     name: str
@@ -53,7 +53,7 @@ def choose_features(
     asked: Collection[str] | None = None,
     may_be_none: bool = False,
 ) -> list[Feature]:
-    """Choose what to learn from: by default all columns that may be informative, but those that
+    """Choose what to learn from: by default, all columns that may be informative, except those that
     hold labels.
 
     Parameters
@@ -67,13 +67,12 @@ def choose_features(
     exclude : collection of str, default=()
         Not these columns.
     kinds : mapping of str to str, default=None
-        Columns that are to be used as something else than what they look like, or although they
-        would not be used.
+        Columns to be used as another kind than they look like, or that would not be used by
+        default.
     asked : collection of str, default=None
-        Those of ``features`` that must be used; others are only used if they can be. By default
-        all.
+        Those of ``features`` that must be used; others are used if possible. By default all.
     may_be_none : bool, default=False
-        Whether there need not be any.
+        Whether the result may be empty.
 
     Returns
     -------
@@ -86,7 +85,7 @@ def choose_features(
     wrong = [kind for kind in kinds.values() if kind not in get_args(Kind)]
     if wrong:
         raise ParameterError(
-            f"there is no kind of column {wrong[0]!r}; there are {', '.join(get_args(Kind))}"
+            f"there is no kind of column {wrong[0]!r}; choose from {', '.join(get_args(Kind))}"
         )
     labels = set(labelling.columns) if labelling else set()
     asked = set(features or ()) if asked is None else set(asked)
@@ -109,8 +108,8 @@ def choose_features(
     chosen = [Feature(name, kind) for name in names if (kind := found[name][0]) is not None]
     if not chosen and not may_be_none:
         raise TableError(
-            f"{source}: no column is left to learn from; the others hold labels, names or one "
-            "value only"
+            f"{source}: no column is left to learn from; the others hold labels, names or only one "
+            "value"
         )
     return chosen
 
@@ -119,13 +118,13 @@ def choose_features(
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """A table as the matrix X: a scikit-learn transformer, part of the model.
+    """Turns a table into the matrix X: a scikit-learn transformer, part of the model.
 
-    Numbers are standardised, missing ones replaced by the median and told by a column of their own;
-    categories become 0/1 columns; dates and times become the days that have passed and points on
-    the circles of year, week and day; texts become at most 100 directions of their TF-IDF; vectors
-    stay as they are. A text or a vector is scaled so that it varies as much as all numbers and
-    categories together: no kind drowns the others.
+    Numbers are standardised; missing ones are replaced by the median and marked in a column of
+    their own. Categories become 0/1 columns. Dates and times become the days that have passed and
+    points on the circles of year, week and day. Texts become at most 100 directions of their
+    TF-IDF. Vectors stay as they are. A text or a vector is scaled so that it varies as much as all
+    numbers and categories together, so that no kind dominates the others.
 
     Parameters
     ----------
@@ -139,9 +138,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     encoders_ : list
         One for all numbers, then one for each of the other columns.
     scales_ : ndarray
-        What the columns of each feature are multiplied by.
+        The factor for the columns of each feature.
     decimal_ : {".", ","}
-        What stands before the decimals of numbers written as text, where a table does not say.
+        The decimal separator of numbers written as text, if a table does not say.
     dtype_ : str
         "float32" if fitted on more than 100 000 rows, else "float64".
 
@@ -193,8 +192,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             column = missing[0].removesuffix(EMBEDDED)
             if column != missing[0] and column in there:
                 raise TableError(
-                    f"{source_of(table)}: the model learned from vectors of column {column!r}; "
-                    f"say again what makes them (--embed {column}=MODULE:NAME)"
+                    f"{source_of(table)}: the model learned from vectors of column {column!r}; say "
+                    f"again what computes them (--embed {column}=MODULE:NAME)"
                 )
             raise TableError(
                 f"{source_of(table)}: the model needs a column {missing[0]!r}, which is not there; "
@@ -219,7 +218,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return np.cumsum(widths)
 
     def _balance(self, table: pa.Table) -> np.ndarray:
-        """Scales that let every text and every vector vary as much as all plain columns
+        """Factors with which every text and every vector varies as much as all plain columns
         together.
         """
         plain = np.array(
@@ -243,8 +242,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         table : pyarrow.Table
-            The instances; it may have other columns besides those used. A row becomes the same
-            whatever the other rows are.
+            The instances; columns that are not used are ignored. The result for a row does not
+            depend on the other rows.
 
         Returns
         -------
@@ -261,7 +260,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return X
 
     def unknown_categories(self, table: pa.Table) -> dict[str, tuple[np.ndarray, bool]]:
-        """Columns with categories that were not there at fit.
+        """Columns with categories that were not seen at fit.
 
         Parameters
         ----------
@@ -271,8 +270,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         dict of str to (rows, all)
-            The rows of such categories, counted from 0, and whether no row of the column has one
-            that is known.
+            The rows with unknown categories, counted from 0, and whether the whole column has no
+            known one.
         """
         check_is_fitted(self)
         reader, found = self._reader(table), {}

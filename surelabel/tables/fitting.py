@@ -35,7 +35,7 @@ from .new_columns import add_columns, check_new_columns, label_column, rounded
 from .overview import Overview, Result, kinds, named, parameters, times
 from .reading import Columns, TableRead, as_frame, as_table
 
-#: Columns with unknown categories that are named one by one.
+#: Maximum number of columns with unknown categories that get a warning each.
 WARNED = 5
 
 
@@ -53,7 +53,7 @@ class Fitted(Result):
     n_rows : int
         Number of rows learned from.
     classes : ndarray
-        The labels told apart.
+        The labels that the model tells apart.
     method, parameters : str, dict
         The method, and the parameters chosen for it.
     cv_score : float
@@ -72,7 +72,7 @@ class Fitted(Result):
     seconds: dict[str, float]
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as plain names and values, for machines."""
+        """The result as plain values, ready for JSON."""
         return {
             "rows": self.n_rows,
             "classes": self.classes,
@@ -84,7 +84,7 @@ class Fitted(Result):
         }
 
     def overview(self) -> Overview:
-        """The result in short."""
+        """A short summary of the result."""
         classes = count(len(self.classes), "class", "classes")
         return Overview(
             title=f"a model of {count(self.n_rows)} and {classes}",
@@ -120,15 +120,15 @@ def fit(
     method : str, default="PURE"
         A name in :func:`surelabel.all_methods`.
     answers : path-like, default=None
-        A file of answers that ``surelabel review`` wrote: they are known to be true.
+        A file of answers that ``surelabel review`` wrote; they are taken as true.
     estimator : classifier or "module:name", default=None
         With votes, the model of the features: any scikit-learn classifier with ``predict_proba``.
     random_state : int, default=0
         Seed.
     verbose : bool, default=False
-        Say on a terminal how far it is.
+        Show progress on a terminal.
     **columns
-        Which columns say what; see :class:`~surelabel.tables.Columns`.
+        Which columns hold what; see :class:`~surelabel.tables.Columns`.
 
     Returns
     -------
@@ -209,11 +209,11 @@ def predict(
     model : Fitted, Cleaned or Pipeline
         As :func:`fit` or :func:`clean` made it, or :func:`surelabel.load_model` read it.
     frame : data frame, pyarrow.Table or path
-        The table; it has the columns that the model learned from, and any others.
+        The table, with the columns that the model learned from; others are kept.
     prefix : str, default=""
-        What the names of the new columns begin with.
+        Prefix of the names of the new columns.
     embed : mapping of str to callable, transformer or "module:name", default=None
-        The same as in :func:`fit`: model files hold no code.
+        The same as in :func:`fit`, because model files contain no code.
     delimiter, encoding, decimal, sheet : str, default=None
         How the file is written, if the table is given by a path; see
         :class:`~surelabel.tables.Columns`.
@@ -222,7 +222,7 @@ def predict(
     -------
     data frame
         The table with the columns ``label``, ``confidence`` (the model's probability of the label)
-        and ``second`` (its second choice); of the kind that was given.
+        and ``second`` (its second choice); a frame of the kind given.
     """
     model = getattr(model, "model", model)
     if not isinstance(model, Pipeline) or not isinstance(model[0], TableEncoder):
@@ -250,7 +250,7 @@ def predict(
 
 @contextmanager
 def _usable() -> Iterator[None]:
-    """Whatever a model stumbles over in itself, the one who made it is to blame."""
+    """Turn unexpected errors inside a model into one that says that the model is unusable."""
     try:
         yield
     except (SurelabelError, MemoryError, OSError, Warning):
@@ -263,7 +263,7 @@ def _usable() -> Iterator[None]:
 def _warn_of_categories(unknown: dict[str, tuple[np.ndarray, bool]], source: str) -> None:
     for name, (rows, none_known) in list(unknown.items())[:WARNED]:
         warnings.warn(
-            f"{source}: column {name!r} has no category that the model knows, so it carries no "
+            f"{source}: column {name!r} has no category that the model knows, so it gives no "
             "information; is it the same column as before?"
             if none_known
             else f"{source}: column {name!r} holds a category that the model does not know in "

@@ -1,4 +1,4 @@
-"""Image files named in a table → small copies inside the page."""
+"""Image files named in a table → small copies embedded in the page."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from pathlib import Path
 from PIL import Image, ImageOps
 
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
-"""What is opened: formats of pixels only, none that can hold a program."""
+"""The formats that are opened: those that hold only pixels, none that can hold a program."""
 LARGEST_FILE = 32 * 2**20
 LARGEST_IMAGE = 10**8
-"""Bytes of a file and pixels of an image beyond which it is left out."""
+"""Larger files (in bytes) and larger images (in pixels) are left out."""
 
 
 class Images:
-    """Copies of the images below one folder, until they take up too much room.
+    """Small copies of the images in one folder, up to a total size.
 
     Parameters
     ----------
     folder : path-like
-        Only files in it are read, whatever the table says: no path that leads out of it, no link
-        that does, no URL.
+        Only files in this folder are read, whatever the table says: no path or link that leads out
+        of it, and no URL.
     room : int
-        Characters that all copies together may take up in the page.
+        Maximum size of all copies together, in characters of the page.
     """
 
     def __init__(self, folder: str | Path, room: int) -> None:
         self.folder = Path(folder).resolve()
         self.room = room
         self.left_out = 0
-        """Number of images asked for that are not shown."""
+        """Number of requested images that are not shown."""
 
     def embed(self, name: str | None, edge: int) -> str | None:
         """The image as a data URI, at most ``edge`` pixels wide and high; None if it is
@@ -51,10 +51,10 @@ class Images:
         return small
 
     def inside(self, name: str) -> Path | None:
-        """The file of this name, if it is one and lies in the folder, also when links are
+        """The path of a file, if the file exists and lies in the folder even after links are
         followed.
         """
-        # by the letters first, so that a path that leads out is not even asked for
+        # the text of the path first, so that files outside are never touched
         path = Path(os.path.normpath(self.folder / name))
         if not path.is_relative_to(self.folder):
             return None
@@ -65,13 +65,15 @@ class Images:
                 and path.is_file()
                 and path.stat().st_size <= LARGEST_FILE
             )
-        except (OSError, ValueError):  # a name that cannot be one
+        except (OSError, ValueError):  # an impossible name
             return None
         return path if readable else None
 
 
 def open_image(path: Path, edge: int) -> Image.Image | None:
-    """An image, turned upright, shrunk and on white; None if it cannot be read or is too large."""
+    """An image, upright, shrunk and on a white background; None if it cannot be read or is too
+    large.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # on damaged metadata
@@ -96,7 +98,7 @@ def open_image(path: Path, edge: int) -> Image.Image | None:
 
 @lru_cache(maxsize=1024)
 def _reduce(path: Path, edge: int) -> str | None:
-    """Decode and encode anew: nothing but pixels gets through."""
+    """Decode and encode again, so that nothing but pixels gets through."""
     paper = open_image(path, edge)
     if paper is None:
         return None

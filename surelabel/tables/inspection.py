@@ -1,4 +1,4 @@
-"""``inspect``: a table of candidate labels before anything is learned from it."""
+"""``inspect``: look at a table of candidate labels before learning from it."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from .encoding import Feature
 from .overview import LISTED, ONE_LABEL, Listing, Overview, Result, kinds, known, named
 from .reading import Columns, TableRead, leak_sentences
 
-#: A class in fewer rows than this is rare; a column with less than this share of values is mostly
-#: missing.
+#: A class is rare if it occurs in fewer rows than this; a column is mostly missing if fewer than
+#: this share of its cells have values.
 RARE, PRESENT = 10, 0.5
-#: Pairs of classes that are listed at most.
+#: Maximum number of pairs of classes listed.
 PAIRS = 20
-#: Rows that an annotator must share with others to be judged by them.
+#: An annotator is compared with others only if they share at least this many rows.
 SHARED = 20
 
 
@@ -50,8 +50,8 @@ class Problem:
     message : str
         One sentence: what was found, where, and what it means.
     rows : ndarray of int
-        The rows concerned, counted from 0; empty where the problem is one of a column, a class or
-        an annotator.
+        The rows concerned, counted from 0; empty if the problem concerns a column, a class or an
+        annotator.
     """
 
     kind: str
@@ -61,14 +61,14 @@ class Problem:
 
 @dataclass(frozen=True)
 class ConfusedPair:
-    """Two classes that are candidates of the same rows.
+    """Two classes that are candidates in the same rows.
 
     Attributes
     ----------
     first, second : int
         Positions in the classes.
     rows : int
-        Number of rows that have both.
+        Number of rows with both.
     share : float
         Share of the rows of the rarer class that also have the other.
     """
@@ -100,17 +100,17 @@ class Inspection(Result):
     annotators : tuple of str
         Names of the annotators, if the labels are votes.
     votes_per_row : float or None
-        Average number of votes of a row.
+        Average number of votes per row.
     unanimous : float or None
-        Share of the rows with two votes or more on which all agree.
+        Share of the rows with two or more votes whose votes all agree.
     alpha : float or None
-        Krippendorff's alpha: 1 if annotators always agree, 0 if as often as by chance.
+        Krippendorff's alpha: 1 if annotators always agree, 0 if they agree as often as by chance.
     features : list of Feature
         The columns that will be learned from.
     confused : list of ConfusedPair
-        The most confused pairs of classes, most rows first.
+        The most confused pairs of classes, those with most rows first.
     problems : list of Problem
-        What was found.
+        Possible problems.
     unused : dict of str to str
         Columns that are not learned from, and why.
     """
@@ -131,7 +131,7 @@ class Inspection(Result):
     unused: dict[str, str]
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as plain names and values, for machines; rows count from 1."""
+        """The result as plain values, ready for JSON; rows are counted from 1."""
         summary = self.summary
         classes = summary.classes.tolist()
         return {
@@ -170,7 +170,7 @@ class Inspection(Result):
         }
 
     def overview(self) -> Overview:
-        """The result in short."""
+        """A short summary of the result."""
         summary, m = self.summary, max(self.summary.n_rows, 1)
         classes = [str(label) for label in summary.classes.tolist()]
         sizes = f"{summary.average_size:.2f} on average, {max(summary.set_sizes, default=0)}"
@@ -191,7 +191,7 @@ class Inspection(Result):
                 for pair in self.confused[:LISTED]
             ]
             columns = {"label": False, "and": False, "rows": True, "of the rarer": True}
-            listings.append(Listing("Candidates of the same rows", columns, pairs))
+            listings.append(Listing("Candidates in the same rows", columns, pairs))
         unused = list(self.unused.items())
         return Overview(
             title=f"{count(summary.n_rows + self.unlabelled)}, "
@@ -239,14 +239,14 @@ class Inspection(Result):
 
 
 def inspect(frame: Any, **columns: Unpack[Columns]) -> Inspection:
-    """Look at a table of doubtful labels before anything is learned from it.
+    """Look at a table of doubtful labels before learning from it.
 
     Parameters
     ----------
     frame : data frame, pyarrow.Table or path
-        The table: pandas, polars, pyarrow, or the file of one.
+        The table: a pandas, polars or pyarrow table, or the path of a file.
     **columns
-        Which columns say what; see :class:`~surelabel.tables.Columns`.
+        Which columns hold what; see :class:`~surelabel.tables.Columns`.
 
     Returns
     -------
@@ -330,7 +330,7 @@ def _gold_inside(labels: Labels, gold: np.ndarray) -> np.ndarray:
 
 
 def _votes(labels: Labels) -> tuple[float | None, float | None]:
-    """Votes of a row on average, and the share of rows with two votes or more on which
+    """The average number of votes per row, and the share of rows with two or more votes whose votes
     all agree.
     """
     if labels.votes is None:

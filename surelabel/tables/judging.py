@@ -1,16 +1,15 @@
-"""Choose among each row's candidates, and say how likely the choice is right.
+"""Choose among each row's candidates, and estimate how likely the choice is right.
 
 The probabilities of a model that did not learn from the row (what the features say) are combined by
-Bayes' rule with the row's own candidates or votes (what people said). A set of candidates is taken
-to be equally likely whichever of them is the truth; it may also lack the truth, about as often as
-features contradict sets altogether. Votes are weighed by annotator
+Bayes' rule with the row's own candidates or votes (what people said). A set of candidates is
+assumed to be equally likely whichever of them is the truth. It may also lack the truth, about as
+often as the features contradict sets overall. Votes are weighted by annotator
 (:mod:`surelabel.solvers.crowds`).
 
-A model that learns which candidate is right is sure of it in the end, also where nothing spoke for
-one or the other: in a corner of the feature space where two labels always stand together it settles
-for one of them, and finds it confirmed by all rows there. So a second model
-is asked, which is fitted to even shares of the candidates and never prefers one; what it does not
-confirm counts half.
+A model that learns which candidate is right becomes sure of it, even where there is no evidence: in
+a corner of the feature space where two labels always occur together it settles for one of them, and
+then finds it confirmed by all rows there. So there is a second model, which is fitted to even
+shares of the candidates and never prefers one; a choice that it does not confirm counts half.
 """
 
 from __future__ import annotations
@@ -39,18 +38,19 @@ from .calibration import FLOOR, MAX_ROWS, fit_calibration, fit_gold, separable, 
 if TYPE_CHECKING:
     from ..data.labelling import Labels
 
-#: Mistakes are shared, so neither votes nor features count for more than this. Over 14 crowds on
-#: ecoli, glass and two stories, at 1 three times as many of the labels kept at 2 % are wrong; with
-#: 0.5 next to none is kept.
+#: Mistakes are not independent, so neither votes nor features count for more than this. Over 14
+#: crowds on ecoli, glass and two stories, three times as many of the labels kept at 2 % are wrong
+#: at 1; at 0.5 almost none are kept.
 INDEPENDENT = 0.7
-#: Even shares keep the probabilities of that model close together: they are taken at this power.
-#: Over 38 problems, at 2 a sixth fewer rows are kept; at 6 one more promise breaks.
+#: Even shares keep the probabilities of the second model close together, so they are raised to this
+#: power. Over 38 problems, at 2 a sixth fewer rows are kept; at 6 one more problem exceeds its
+#: max_error.
 EVEN_SHARPNESS = 4.0
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What was found for every row without knowing its gold label.
+    """The result for every row, found without knowing its gold label.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Judgement:
     outside : ndarray of bool
         Whether the true label is probably not among the candidates.
     best : ndarray of int
-        The most probable label of all: where ``outside``, one that is no candidate.
+        The most probable of all labels; where ``outside``, one that is not a candidate.
     best_confidence : ndarray of float
         Its probability.
     proba : ndarray of shape (m, l)
@@ -106,7 +106,7 @@ def judge(
         Draws samples of rows.
     even : ndarray of shape (m, l), default=None
         Probabilities of models that learned from even shares of the candidates and not from the
-        row. Votes speak for themselves.
+        row. Not used with votes.
 
     Returns
     -------
@@ -119,7 +119,7 @@ def judge(
     candidates = labels.candidates
     lacks = without_truth(proba, candidates, labels.gold, rng)
     trusted = (lacks < 0.5) | (labels.gold >= 0)
-    # Sets without the truth say nothing of how well the labels of a set are told apart.
+    # Sets without the truth do not show how well the labels of a set are told apart.
     proba = fit_calibration(proba[trusted], known[np.flatnonzero(trusted)], rng)(proba)
     posterior = _posterior(proba, candidates, lacks)
     mass = posterior[candidates.rows, candidates.indices].astype(float)
@@ -127,7 +127,7 @@ def judge(
     label, first = candidates.indices[best].astype(np.int64), mass[best]
     outside = row_sum(mass, candidates.indptr) < 0.5
     mass[best] = 0
-    posterior[candidates.rows, candidates.indices] -= 2  # the labels beyond the set come first
+    posterior[candidates.rows, candidates.indices] -= 2  # labels outside the set come first
     beyond = posterior.argmax(axis=1)
     runner = row_argmax(mass, candidates.indptr)
     single = candidates.sizes == 1
@@ -136,8 +136,7 @@ def judge(
     if even is not None:
         confidence *= (1 + _confirmed(even, candidates, best)) / 2
     confidence, gold_confidence, gold_right = _corrected(confidence, label, labels.gold, rng)
-    # A choice that loses confidence loses it to nobody we know; one that gains takes from its
-    # rivals, in their proportion.
+    # If a choice loses confidence, no rival gains it; if it gains, its rivals lose in proportion.
     rival = mass[runner] * np.minimum(
         confidence / np.maximum(first, 1e-12), (1 - confidence) / np.maximum(1 - first, 1e-12)
     )
@@ -164,10 +163,10 @@ def judge_votes(
 ) -> Judgement:
     """Judge every row by its votes and its features; the label may be one that nobody voted for.
 
-    Confusion matrices and features are found together, so that each is sure of itself because of
-    the other. The label is what they say; for the confidence neither counts for more than
-    ``INDEPENDENT`` of what it would if all mistakes were independent, and the features fail at
-    random as often as makes all votes most likely.
+    Confusion matrices and features are estimated together, so each makes the other too sure. The
+    label is what both say together. For the confidence, neither counts for more than
+    ``INDEPENDENT`` of what it would if all mistakes were independent, and the features are assumed
+    to fail at random as often as makes all votes most likely.
 
     Parameters
     ----------
@@ -178,7 +177,7 @@ def judge_votes(
     confusion : ndarray of shape (annotators, l, l)
         Probabilities of a vote (last axis) given the truth.
     weight : ndarray of shape (annotators,)
-        How much the votes of each annotator count.
+        The weight of each annotator's votes.
     rng : numpy Generator
         Draws samples of rows.
 
@@ -193,14 +192,14 @@ def judge_votes(
     features = _careful(scores, votes.evidence(confusion, np.ones_like(weight)), rng)
     less = votes.evidence(confusion, np.minimum(weight, INDEPENDENT))
     careful = softmax(np.log(features) + less, axis=1)
-    if not _telling(labels.votes, posterior):
-        # Nobody's votes tell anything, so only those for the label speak for it.
+    if not _any_informative(labels.votes, posterior):
+        # No annotator is informative, so only votes for the label count in its favour.
         careful = np.minimum(careful, votes.shares(np.ones_like(weight)))
     return _by_posterior(posterior, careful, proba, labels, rng)
 
 
 def judge_soft(proba: np.ndarray, labels: Labels, rng: np.random.Generator) -> Judgement:
-    """Judge every row by its soft label and what models that did not learn from it say."""
+    """Judge every row by its soft label and by models that did not learn from it."""
     evidence = soft_evidence(labels.candidates.to_counts())
     scores = np.log(np.maximum(proba, FLOOR)).astype(float)
     features = _careful(scores, evidence, rng)
@@ -215,7 +214,7 @@ def _by_posterior(
     labels: Labels,
     rng: np.random.Generator,
 ) -> Judgement:
-    """The most probable label, and what a more careful reckoning says of it."""
+    """Choose the most probable label; its confidence comes from the more careful estimate."""
     rows = np.arange(len(posterior))
     label = posterior.argmax(axis=1)
     others = posterior.copy()
@@ -237,7 +236,7 @@ def _by_posterior(
     )
 
 
-def _telling(votes: np.ndarray, posterior: np.ndarray) -> bool:
+def _any_informative(votes: np.ndarray, posterior: np.ndarray) -> bool:
     """Whether the votes of any annotator agree with the result beyond chance."""
     return any(
         beyond_chance(vote[vote >= 0], posterior[vote >= 0])[0] >= TELLS
@@ -247,7 +246,7 @@ def _telling(votes: np.ndarray, posterior: np.ndarray) -> bool:
 
 
 def _found_by_votes(proba: np.ndarray, labels: Labels) -> tuple[np.ndarray, np.ndarray]:
-    """Confusion matrices and weights of the annotators, with what a model says of the features."""
+    """Confusion matrices and weights of the annotators, given a model's probabilities."""
     scores = np.log(np.maximum(proba, FLOOR)).astype(float)
 
     def features(_: np.ndarray, evidence: np.ndarray) -> np.ndarray:
@@ -259,8 +258,8 @@ def _found_by_votes(proba: np.ndarray, labels: Labels) -> tuple[np.ndarray, np.n
 
 
 def _careful(scores: np.ndarray, evidence: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """``(1 - ε) softmax(t · scores) + ε / l``, with t and ε that make the votes most likely; t is
-    ``INDEPENDENT`` at most.
+    """``(1 - ε) softmax(t · scores) + ε / l``, where t and ε make the votes most likely; t is at
+    most ``INDEPENDENT``.
     """
     m, l = scores.shape
     rows = np.sort(rng.permutation(m)[:MAX_ROWS])
@@ -284,8 +283,8 @@ def _careful(scores: np.ndarray, evidence: np.ndarray, rng: np.random.Generator)
 def _corrected(
     confidence: np.ndarray, label: np.ndarray, gold: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Confidences corrected by the gold rows; for these, confidences corrected by other gold rows
-    only, and whether the choice was right.
+    """Confidences corrected by the gold rows; and, for the gold rows, confidences corrected by
+    other gold rows only, and whether the choice was right.
     """
     known = np.flatnonzero(gold >= 0)
     right = label[known] == gold[known]

@@ -10,7 +10,7 @@ import pyarrow as pa
 from ..data.arrow_tables import source_of
 from ..exceptions import ParameterError, TableError, shown
 
-#: Decimals of confidences.
+#: Number of decimals of confidences.
 DECIMALS = 4
 #: What ``clean`` adds; ``predict`` adds some of these.
 NEW_COLUMNS = (
@@ -27,7 +27,7 @@ NEW_COLUMNS = (
 )
 #: The values of ``status``.
 STATUSES = ("certified", "probable", "look")
-#: Key of a column that we added, in files that have types: it is not learned from later.
+#: Marks a column that we added, in files with typed columns, so that it is not learned from later.
 ADDED = b"surelabel.added"
 
 
@@ -38,7 +38,7 @@ def check_new_columns(table: pa.Table, names: Sequence[str], prefix: str) -> Non
     taken = [prefix + name for name in names if prefix + name in table.column_names]
     if taken:
         raise TableError(
-            f"{source_of(table)}: the table has a column {taken[0]!r} already, and the result adds "
+            f"{source_of(table)}: the table already has a column {taken[0]!r}, and the result adds "
             "one of the same name; rename it, or choose a prefix for the new names (--prefix new_)"
         )
 
@@ -52,10 +52,10 @@ def add_columns(table: pa.Table, columns: Mapping[str, pa.Array], prefix: str) -
 
 
 def label_column(classes: np.ndarray, codes: np.ndarray) -> pa.Array:
-    """Labels by their positions, none for -1."""
+    """Labels by their positions; missing for -1."""
     return pa.array(classes).take(pa.array(codes, mask=codes < 0))
 
 
 def rounded(values: np.ndarray) -> pa.Array:
-    """Shares with the decimals that are written."""
+    """Shares, rounded as they are written."""
     return pa.array(np.round(values.astype(np.float64), DECIMALS))

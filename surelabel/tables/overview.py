@@ -1,4 +1,4 @@
-"""What a result says of itself in short: as plain text, in a notebook, and on a terminal."""
+"""Short summaries of results: as plain text, in a notebook, and on a terminal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Listing:
     Attributes
     ----------
     title : str
-        What stands above it.
+        The title above it.
     columns : mapping of str to bool
         The titles of its columns, and whether each holds numbers.
     rows : sequence of tuples of str
@@ -44,7 +44,7 @@ class Listing:
 
 @dataclass(frozen=True)
 class Overview:
-    """A result in short.
+    """A short summary of a result.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Overview:
     notes: list[str] = field(default_factory=list)
 
     def text(self) -> str:
-        """All of it as lines of plain text."""
+        """The summary as plain text."""
         width = max((len(name) for name, _ in self.facts), default=0)
         lines = [self.title, *(f"  {name:<{width}}  {value}" for name, value in self.facts)]
         for listing in self.listings:
@@ -88,7 +88,7 @@ class Overview:
         return "\n".join([*map(printable, lines), *map(printable, self.notes)])
 
     def html(self) -> str:
-        """All of it as HTML; whatever comes from data is escaped."""
+        """The summary as HTML; everything that comes from data is escaped."""
         facts = "".join(
             f"<tr><th style='text-align:left'>{escape(name)}</th>"
             f"<td style='text-align:left'>{escape(value)}</td></tr>"
@@ -115,11 +115,11 @@ class Result(ABC):
 
     @abstractmethod
     def overview(self) -> Overview:
-        """The result in short."""
+        """A short summary of the result."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """The result as plain names and values, for machines."""
+        """The result as plain values, ready for JSON."""
 
     def __repr__(self) -> str:
         return self.overview().text()
@@ -139,7 +139,7 @@ def named(names: Iterable[Any]) -> str:
 
 
 def kinds(features: Iterable[Feature]) -> str:
-    """The columns learned from by their kind."""
+    """The columns learned from, by kind."""
     by_kind: dict[str, list[str]] = {}
     for feature in features:
         by_kind.setdefault(feature.kind, []).append(feature.name)

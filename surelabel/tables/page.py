@@ -18,9 +18,9 @@ from .cleaning import Cleaned
 from .overview import kinds
 
 SHOWN = 200
-"""Rows to look at that the page shows."""
+"""Maximum number of rows to look at on the page."""
 PAIRS = 15
-"""Pairs of confused classes that the page lists."""
+"""Maximum number of pairs of confused classes on the page."""
 
 
 def write_page(
@@ -48,7 +48,7 @@ def write_page(
     found = rows_to_look_at(cleaned)
     shown = found[:SHOWN]
     reader = page_rows.Reader(cleaned, text, image, folder)
-    rows = page_rows.look_at(shown, cleaned, reader)
+    rows = page_rows.describe_rows(shown, cleaned, reader)
     page = html.page(
         "cleaning",
         title=title or Path(cleaned.source).name,
@@ -77,7 +77,7 @@ def write_page(
 
 
 def _counts(cleaned: Cleaned) -> list[dict[str, Any]]:
-    """Number and share of the rows of every status, and what it means."""
+    """Number and share of rows for each status, and what the status means."""
     meanings = {
         CERTIFIED: "known, checked, or bounded by checks",
         PROBABLE: "probably right, not checked",
@@ -118,7 +118,7 @@ def _facts(cleaned: Cleaned) -> list[tuple[str, str]]:
 
 
 def _pairs(cleaned: Cleaned, counts: Any, kept: Any) -> Table:
-    """The pairs of classes between which most rows were in doubt."""
+    """The pairs of classes with most rows in doubt between them."""
     both = (counts + counts.T).tocoo()
     upper = both.row < both.col
     order = np.argsort(-both.data[upper], kind="stable")[:PAIRS]

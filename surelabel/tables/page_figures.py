@@ -34,14 +34,14 @@ from .choosing import CERTIFIED, LOOK, PROBABLE
 from .cleaning import Cleaned
 
 STATUSES = {CERTIFIED: "#0072b2", PROBABLE: "#56b4e9", LOOK: "#d55e00"}
-"""Every status in its colour, the same all over the page."""
+"""The colour of each status, the same throughout the page."""
 OTHER = "#9aa0ac"
 DRAWN = 5000
-"""Rows on the map."""
+"""Maximum number of rows on the map."""
 PEOPLE = 100
-"""Annotators that are drawn."""
+"""Maximum number of annotators drawn."""
 CLASSES = 14
-"""Classes that a figure names; the rest are drawn together."""
+"""Maximum number of classes named in a figure; the rest are drawn together."""
 PERCENT = FuncFormatter(lambda share, _: f"{100 * share:g} %")
 
 
@@ -71,7 +71,7 @@ def build(cleaned: Cleaned, shown: np.ndarray) -> dict[str, Gallery]:
 
 
 def class_names(classes: np.ndarray) -> list[str]:
-    """The classes as a figure writes them: on one line, not too long."""
+    """The names of classes for figures: on one line, not too long."""
     return [short(" ".join(str(name).split())) for name in classes.tolist()]
 
 
@@ -95,7 +95,7 @@ def _by_status(
 
 def _legend_above(axes: Axes, **more: Any) -> None:
     longest = max(map(len, axes.get_legend_handles_labels()[1]))
-    columns = max(1, min(4, 80 // (longest + 6)))  # what fits the width
+    columns = max(1, min(4, 80 // (longest + 6)))  # as many as fit the width
     axes.legend(
         loc="lower left",
         bbox_to_anchor=(-0.02, 1.0),
@@ -110,29 +110,29 @@ def _legend_above(axes: Axes, **more: Any) -> None:
 
 
 def drawn_rows(cleaned: Cleaned, shown: np.ndarray) -> np.ndarray:
-    """The rows on the map: all, or as many of every label and status as their share asks for, and
-    those shown on the page.
+    """The rows on the map: all of them, or a stratified sample by label and status, plus those
+    shown on the page.
     """
     m = len(cleaned.label)
     if m <= DRAWN:
         return np.arange(m)
-    order = np.lexsort((cleaned.status, cleaned.label))  # evenly spaced in this order is stratified
+    order = np.lexsort((cleaned.status, cleaned.label))  # even spacing in this order stratifies
     return np.union1d(order[np.linspace(0, m - 1, DRAWN).round().astype(int)], shown)
 
 
 def _map(cleaned: Cleaned, shown: np.ndarray) -> Gallery:
     rows = drawn_rows(cleaned, shown)
     points, kept = _plane(np.asarray(cleaned.X[rows], float))
-    caption = "Every point is a row, near to rows with similar features"
+    caption = "Every point is a row; nearby rows have similar features"
     if len(rows) < len(cleaned.X):
         caption = (
             f"A stratified sample of {len(rows):,} of the {len(cleaned.X):,} rows, every label and "
-            "status in its share; near points have similar features"
+            "status in proportion; nearby points have similar features"
         )
     caption += (
         " (the two principal components of the features, "
         f"{short_percent(kept)} of their variance). "
-        "Rings are the rows listed above: press one to go to it."
+        "Rings mark the rows listed above: click one to go to its row."
     )
     pictures = [
         picture_of(
@@ -153,9 +153,7 @@ def _map(cleaned: Cleaned, shown: np.ndarray) -> Gallery:
 
 
 def _plane(X: np.ndarray) -> tuple[np.ndarray, float]:
-    """The rows on the plane of their two principal components, and the share of variance that it
-    keeps.
-    """
+    """The rows in the plane of their two principal components, and the share of variance kept."""
     points = np.zeros((len(X), 2))
     total = X.var(axis=0).sum()
     if not total > 0:
@@ -261,8 +259,8 @@ def _sureness(cleaned: Cleaned) -> Gallery:
     caption = (
         "Confidences are estimated by cross-validation: no row was judged by a model that had "
         "learned from it. "
-        "The curves give the error to expect if more and more labels are kept, the surest first; "
-        "the dot is what is kept. "
+        "The curves show the expected error if more and more labels are kept, the surest first; "
+        "the dot marks what is kept. "
     )
     if cleaned.n_gold:
         draw = partial(_draw_calibration, cleaned=cleaned)
@@ -275,21 +273,20 @@ def _sureness(cleaned: Cleaned) -> Gallery:
             )
         )
         caption += (
-            "On gold rows, points on the diagonal mean that the confidence is honest, below it "
-            "that it is too high; "
-            "the lines are 95 % intervals."
+            "On gold rows, points on the diagonal mean that the confidence is right, points below "
+            "it that it is too high; the lines are 95 % intervals."
         )
     else:
         caption += (
             "No true labels are known: with some in a gold column, this page would also show "
-            "whether the confidence is honest."
+            "whether the confidence is right."
         )
     return Gallery("sureness", "How sure the labels are", caption, pictures)
 
 
 def _draw_confidence(axes: Axes, cleaned: Cleaned) -> None:
     edges = np.linspace(0, 1, 21)
-    # bins are open to the left, as (0.95, 1.0]: a sure row belongs to the last
+    # bins include their right end, such as (0.95, 1.0]: a sure row belongs to the last
     place = np.digitize(cleaned.confidence, edges[1:-1], right=True)
     _by_status(axes, cleaned.status, place, len(edges) - 1)
     first = place.min()
@@ -381,9 +378,8 @@ def _ambiguity(cleaned: Cleaned) -> Gallery:
         )
     caption = (
         "How many labels were possible for each row, which were chosen, and what else they might "
-        "have been: "
-        "a square counts the rows that got the label on its left and also had the label below it "
-        "as a candidate."
+        "have been: a square counts the rows that got the label to its left and also had the label "
+        "below it as a candidate."
     )
     return Gallery("ambiguity", "How ambiguous the labels were", caption, pictures)
 
@@ -392,7 +388,7 @@ def _draw_sizes(axes: Axes, cleaned: Cleaned) -> None:
     labels = cleaned.labels
     sizes = np.where(labels.unlabelled, 0, labels.candidates.sizes)
     largest = min(int(sizes.max(initial=1)), 10)
-    first = int(sizes.min(initial=1) > 0)  # no place for rows without labels if there are none
+    first = int(sizes.min(initial=1) > 0)  # no bar for rows without labels if there are none
     names = ["none" if size == 0 else str(size) for size in range(first, largest + 1)]
     if sizes.max(initial=1) > largest:
         names[-1] += "+"
@@ -482,11 +478,14 @@ def _annotators(cleaned: Cleaned) -> Gallery:
         return Gallery("annotators", "", "", [])
     caption = (
         "How often each annotator's vote is the label chosen, and how often it is right where the "
-        "true label is known; those first who agree least."
+        "true label is known; those who agree least come first."
     )
     people = sorted(people, key=lambda person: person.agreement)
     if len(people) > PEOPLE:
-        caption += f" The {PEOPLE} who agree least of {len(people):,}; the table has all."
+        caption += (
+            f" Of {len(people):,} annotators, the {PEOPLE} who agree least are drawn; the table "
+            "has all."
+        )
         people = people[:PEOPLE]
     draw = partial(_draw_annotators, people=people)
     size = (6.6, 1.2 + 0.24 * len(people))

@@ -1,5 +1,5 @@
-"""The rows that a person should look at: what each holds, what speaks for which label, and the
-rows kept that are nearest to it.
+"""The rows that a person should look at: their content, the evidence for each label, and the
+nearest rows that are kept.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from .cleaning import Cleaned
 from .images import Images
 
 NEIGHBOURS = 3
-"""Rows to be kept that are shown beside each row."""
+"""Number of rows to be kept that are shown beside each row."""
 CANDIDATES = 6
-"""Candidates of a row that are named."""
+"""Maximum number of candidates named for a row."""
 COLUMNS = 8
-"""Columns of a row that are shown where it has neither a text nor an image."""
+"""Number of columns shown for a row that has neither a text nor an image."""
 TEXT, NEIGHBOUR_TEXT, VALUE = 500, 90, 60
-"""Characters after which a text is cut."""
+"""Longer texts are cut to this many characters."""
 EDGE, NEIGHBOUR_EDGE = 160, 56
 """Pixels of an image."""
 ROOM = 2_500_000
-"""Characters of the page that images may take up."""
+"""Maximum size of all images on the page, in characters."""
 ROWS_AT_A_TIME = 2**16
-"""Rows among which neighbours are looked for at a time."""
+"""Number of rows searched for neighbours at a time."""
 
 
 @dataclass(frozen=True)
 class Content:
-    """What a row shows of itself: its name, its text, its image as a data URI, some of
-    its columns, and its numbers.
+    """The content of a row: its name, its text, its image as a data URI, some of its columns, and
+    its numbers.
     """
 
     name: str
@@ -47,8 +47,8 @@ class Content:
 
 @dataclass(frozen=True)
 class Choice:
-    """A candidate of a row, with its probability if it is the first or second choice and its votes
-    if there were any.
+    """A candidate of a row, with its probability if it is the first or second choice, and its votes
+    if there are any.
     """
 
     label: str
@@ -68,23 +68,23 @@ class Reason:
 
 
 @dataclass(frozen=True)
-class LookedAt:
+class ShownRow:
     """A row to look at.
 
     Attributes
     ----------
     row : int
-        Its place in the table.
+        Its position in the table.
     content : Content
         What it holds.
     choices : list of Choice
         Its candidates, the likeliest first.
     more : int
-        Number of its candidates beyond these.
+        Number of further candidates.
     second : bool
-        Whether there is a second choice: it then stands in the second place.
+        Whether there is a second choice; if so, it is the second of ``choices``.
     reasons : list of Reason
-        Why it is here.
+        Why a person should look at it.
     neighbours : list of (Content, str)
         The nearest rows that are kept, each with its label.
     """
@@ -99,15 +99,15 @@ class LookedAt:
 
 
 class Reader:
-    """Reads what rows of the table show of themselves.
+    """Reads the content of rows.
 
     Parameters
     ----------
     cleaned : Cleaned
-        The rows, their names, and what was learned from: shown where there is neither text nor
-        image.
+        The rows, their names, and the columns learned from, which are shown if there is neither
+        text nor image.
     text, image : str or None
-        The columns of texts and of paths of images.
+        The columns of texts and of image paths.
     folder : path-like or None
         Where the images are; None if none may be read.
     """
@@ -140,7 +140,7 @@ class Reader:
         return f"row {row + 1}" if self.ids is None else str(self.ids[row])
 
     def read(self, rows: Any, *, brief: bool = False) -> list[Content]:
-        """What these rows hold, or, in brief, the beginning of it."""
+        """The content of these rows; with ``brief``, only the beginning of it."""
         part = self.table.take(rows)
         blank = [None] * len(rows)
         texts = part.column(self.text).to_pylist() if self.text else blank
@@ -170,7 +170,7 @@ class Reader:
 
 
 def cut(value: Any, length: int) -> str:
-    """A value as text of at most this length; numbers in short.
+    """A value as text of at most this length; numbers are rounded.
 
     >>> cut("a long text", 7), cut(0.123456789, 10)
     ('a long…', '0.123457')
@@ -179,8 +179,8 @@ def cut(value: Any, length: int) -> str:
     return text if len(text) <= length else f"{text[: length - 1].rstrip()}…"
 
 
-def look_at(rows: np.ndarray, cleaned: Cleaned, reader: Reader) -> list[LookedAt]:
-    """Everything that is shown of these rows.
+def describe_rows(rows: np.ndarray, cleaned: Cleaned, reader: Reader) -> list[ShownRow]:
+    """Everything that the page shows about these rows.
 
     Parameters
     ----------
@@ -189,11 +189,11 @@ def look_at(rows: np.ndarray, cleaned: Cleaned, reader: Reader) -> list[LookedAt
     cleaned : Cleaned
         What was found.
     reader : Reader
-        Of the table.
+        Reads the content of rows.
 
     Returns
     -------
-    list of LookedAt
+    list of ShownRow
     """
     near = nearest_kept(cleaned.X, np.flatnonzero(cleaned.status != LOOK), rows)
     contents = reader.read(rows)
@@ -206,7 +206,7 @@ def look_at(rows: np.ndarray, cleaned: Cleaned, reader: Reader) -> list[LookedAt
     for row, content, neighbours in zip(rows.tolist(), contents, near.tolist(), strict=True):
         choices = _choices(row, cleaned)
         looked_at.append(
-            LookedAt(
+            ShownRow(
                 row,
                 content,
                 choices[:CANDIDATES],
@@ -223,8 +223,8 @@ def look_at(rows: np.ndarray, cleaned: Cleaned, reader: Reader) -> list[LookedAt
 
 
 def nearest_kept(X: np.ndarray, kept: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The rows kept that are nearest to each of these rows, nearest first: an array of shape (rows,
-    at most ``NEIGHBOURS``).
+    """The kept rows nearest to each of these rows, nearest first: an array with at most
+    ``NEIGHBOURS`` columns.
     """
     queries = np.asarray(X[rows], float)
     distances, found = np.empty((len(rows), 0)), np.empty((len(rows), 0), int)
@@ -260,7 +260,7 @@ def _choices(row: int, cleaned: Cleaned) -> list[Choice]:
 
 
 def _groups(duplicate: np.ndarray, rows: np.ndarray) -> dict[int, np.ndarray]:
-    """Members of the groups of duplicates that these rows are in."""
+    """The rows of each group of duplicates that these rows belong to."""
     members = np.flatnonzero(np.isin(duplicate, np.unique(duplicate[rows][duplicate[rows] >= 0])))
     return {
         int(group): members[duplicate[members] == group] for group in np.unique(duplicate[members])
@@ -277,15 +277,15 @@ def _reasons(
     """Why a row should be looked at; ``near`` are the labels of the rows shown beside it."""
     reasons = []
     if cleaned.labels.unlabelled[row]:
-        reasons.append(Reason("no label", "It came without any label."))
+        reasons.append(Reason("no label", "It has no label."))
     if cleaned.outside[row]:
         label = str(cleaned.classes[cleaned.best[row]])
         alike = 2 * np.sum(near == cleaned.best[row]) > len(near)
         sentence = (
-            "Its features, as those of the rows beside it, contradict every candidate and speak for"
+            "Its features, like those of the rows beside it, contradict every candidate and suggest"
             if alike
             else "All rows together, though not those beside it, contradict every candidate and "
-            "speak for"
+            "suggest"
         )
         reasons.append(Reason("label missing", sentence, label))
     if cleaned.duplicate[row] >= 0:

@@ -1,4 +1,4 @@
-"""A table whose columns are understood: what they say of labels, and what is learned from."""
+"""Read a table: which columns hold the labels, and which are learned from."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..data.arrow_tables import find_column, source_of
-from ..data.ballots import telling_rows
+from ..data.ballots import informative_rows
 from ..data.candidates import Unlabelled, check_unlabelled
 from ..data.frames import from_frame
 from ..data.labelling import Labelling, Labels, read_labels
@@ -37,60 +37,61 @@ Names = str | Sequence[str] | None
 
 
 class Columns(TypedDict, total=False):
-    """Which columns say what: the arguments that all table functions share.
+    """Which columns hold what: the arguments that all table functions share.
 
-    They are the options of the command line. Exactly one of ``labels``, ``votes``, ``indicator``
-    and ``counts`` is given. Several columns are named as ``"a,b"``, as a list, or by a pattern such
-    as ``"rater_*"``.
+    They are the same as the options of the command line. Give exactly one of ``labels``, ``votes``,
+    ``indicator`` and ``counts``. Several columns are given as ``"a,b"``, as a list, or by a pattern
+    such as ``"rater_*"``.
 
     Attributes
     ----------
     labels : str
         The column of candidates: text with a separator (``cat|dog``), lists, or one label per cell.
     separator : str, default="|"
-        What stands between the labels of a text.
+        What separates the labels in a text.
     votes : names of columns
-        One column per annotator; missing cells allowed.
+        One column per annotator; cells may be missing.
     indicator : names of columns
-        One 0/1 column per class; the class is named as the column.
+        One 0/1 column per class; its name is the name of the class.
     counts : names of columns
-        One column per class with how many votes, or which probability, it has: soft labels.
+        One column per class with its number of votes or its probability: soft labels.
     gold : str
-        The column of labels known to be true; missing cells allowed.
+        The column of labels known to be true; cells may be missing.
     id : str
         The column that names the rows.
     long : bool, default=False
-        One row per id and label: the rows of an id are one instance.
+        The table has one row per id and label; all rows with the same id are one instance.
     annotator : str
-        In long form, the column that says who gave the label: the labels are then votes.
+        In a long table, the column that says who gave the label; the labels are then votes.
     noisy : bool, default=False
-        Every row has one label, and some of them are wrong: find these, and what they should be.
+        Every row has one label, and some of them are wrong: find these and correct them.
     unlabelled : {"all", "error"}, default="all"
-        What a row without any label means: that every label is possible, or a mistake.
+        What to do with a row without labels: treat every label as possible, or raise an error.
     missing : str or list of str
-        Names that mean "no label", such as ``"NA,null"``; an empty cell always does.
+        Values that mean "no label", such as ``"NA,null"``, as an empty cell always does; ``""`` if
+        each value is a label.
     normalise : bool, default=False
-        Labels that differ in case, in blanks and hyphens, or in signs around them only are one,
-        called as most rows call it: ``Games``, ``GAMES`` and ``" games."``.
+        Treat labels that differ only in case, in spaces and hyphens, or in surrounding punctuation
+        as one, in the most frequent spelling: ``Games``, ``GAMES`` and ``" games."``.
     map : mapping, list of str, or path
-        Labels that are called otherwise: ``{"GAMES": "games"}``, ``["GAMES=games"]``, or a table of
-        two columns, the old and the new name. An empty new name means that there is no label.
+        New names for labels: ``{"GAMES": "games"}``, ``["GAMES=games"]``, or a table of two
+        columns, the old and the new name. An empty new name removes the label.
     features : names of columns
-        What to learn from; by default all columns that can tell something. Columns that hold the
+        What to learn from; by default all columns that may be informative. Columns that hold the
         answer (an earlier result, a forgotten annotator) are left out with a warning, unless they
-        are named here one by one: ``"*,checked"`` is all columns and that one, too.
+        are named here one by one: ``"*,checked"`` means all columns, including ``checked``.
     exclude : names of columns
         What not to learn from.
     number, category, text, vector, time, images : names of columns
-        Columns to take for this kind, whatever they look like. Images are paths relative to the
-        table's file (or to where Python runs, for frames in memory).
+        Columns to treat as this kind, whatever they look like. Images are paths, relative to the
+        table's file (or to the current folder, for frames in memory).
     embed : mapping of str to callable, transformer or "module:name"
-        Columns that are learned from as the vectors that a function makes of their cells; see
+        Columns to learn from as vectors, which a function computes from their cells; see
         :func:`surelabel.tables.embedding.embed_columns`.
     delimiter, encoding, decimal, sheet : str
-        How the file is written, if the table is given by a path: what stands between two cells (by
-        default found), how its text is encoded (by default UTF-8), the decimal separator (by
-        default a point), and the sheet of a workbook (by default the only one).
+        How the file is written, if the table is given by a path: what separates cells (by default
+        detected), the encoding of its text (by default UTF-8), the decimal separator (by default a
+        point), and the sheet of a workbook (by default the only one).
     """
 
     labels: str | None
@@ -127,7 +128,7 @@ READING = ("delimiter", "encoding", "decimal", "sheet")
 
 
 def separate_names(given: Names) -> list[str]:
-    """Names given one by one, as a list or as ``"a,b"``.
+    """Names given as a list or as ``"a,b"``.
 
     >>> separate_names("a, b"), separate_names(["a", "b,c"])
     (['a', 'b'], ['a', 'b', 'c'])
@@ -150,8 +151,8 @@ def _check_text(what: str, text: Any) -> None:
 
 
 def column_names(given: Names, table: pa.Table) -> tuple[str, ...]:
-    """Columns named one by one, as ``a,b`` or by a pattern with ``*``; names that no column has
-    stay, for errors to name.
+    """Columns given as a list, as ``a,b`` or by a pattern with ``*``. Unknown names stay, so that
+    errors can name them.
     """
     there = set(table.column_names)
     names: list[str] = []
@@ -167,7 +168,7 @@ def column_names(given: Names, table: pa.Table) -> tuple[str, ...]:
 
 
 def named_columns(given: Names, table: pa.Table) -> tuple[str, ...]:
-    """Those of :func:`column_names` that were named, and not found by a pattern."""
+    """Those of :func:`column_names` that were given by name, not by a pattern."""
     there = set(table.column_names)
     return tuple(
         part
@@ -178,13 +179,13 @@ def named_columns(given: Names, table: pa.Table) -> tuple[str, ...]:
 
 
 def leak_sentences(leaks: dict[str, str]) -> list[str]:
-    """What to say of columns that hold the answer, one sentence for each reason."""
+    """Warnings about columns that hold the answer, one sentence for each reason."""
     by_reason: dict[str, list[str]] = {}
     for name, reason in leaks.items():
         by_reason.setdefault(reason, []).append(name)
     return [
         f"column{'s' * several} {first_few(map(repr, names), 10)} {'are' if several else 'is'} not "
-        f"learned from: {reason} (--exclude {names[0]} leaves it out without this sentence, "
+        f"learned from: {reason} (--exclude {names[0]} leaves it out without this warning, "
         f"--features '*,{names[0]}' learns from it)"
         for reason, names in by_reason.items()
         for several in [len(names) > 1]
@@ -192,7 +193,7 @@ def leak_sentences(leaks: dict[str, str]) -> list[str]:
 
 
 def make_labelling(table: pa.Table, **columns: Any) -> Labelling:
-    """Which columns of a table say what of labels, names and patterns resolved."""
+    """Which columns of a table hold labels, with names and patterns resolved."""
     for name in ("labels", "separator", "gold", "id", "annotator"):
         if columns.get(name) is not None:
             _check_text(name, columns[name])
@@ -221,7 +222,7 @@ def _label_map(given: Any) -> tuple[tuple[str, str], ...]:
     again = [old for old, _ in pairs]
     for old, new in dict(pairs).items():
         if again.count(old) > 1 and {n for o, n in pairs if o == old} != {new}:
-            raise ParameterError(f"the label {old!r} is mapped to two names; choose one")
+            raise ParameterError(f"the label {old!r} is mapped to two names; choose one of them")
     return tuple(pairs)
 
 
@@ -236,15 +237,15 @@ def _pairs(given: Any) -> list[tuple[str, str]]:
     table = read_table(given)
     if table.num_columns != 2:
         raise TableError(
-            f"{source_of(table)}: it has {table.num_columns} columns, and a map of labels has two: "
-            "the old and the new name"
+            f"{source_of(table)}: it has {table.num_columns} columns, but a map of labels needs "
+            "two: the old and the new name"
         )
     old, new = (column.cast(pa.string()).to_pylist() for column in table.columns)
     return [(a, b or "") for a, b in zip(old, new, strict=True) if a is not None]
 
 
 class TableRead:
-    """A table whose columns are understood: labels, and what is learned from.
+    """A table that has been read: its labels, and the columns that are learned from.
 
     Attributes
     ----------
@@ -253,21 +254,21 @@ class TableRead:
     source : str
         Its name in messages.
     labelling : Labelling
-        Which columns say what of labels.
+        Which columns hold labels.
     labels : Labels
         What they say.
     table : pyarrow.Table
-        The rows; in long form, one for each id.
+        The rows; of a long table, one for each id.
     embedded : pyarrow.Table
-        The rows, and the vectors that were made of some columns.
+        The rows, with the vectors that were computed from some columns.
     features : list of Feature
-        What is learned from.
+        The columns that are learned from.
     chosen : bool
-        Whether the features were named.
+        Whether the features were given by name.
     excluded : tuple of str
-        The columns that were left out by name.
+        The columns that were excluded by name.
     leaks : dict of str to str
-        The columns that are left out because they hold the answer, and how that was seen.
+        The columns that are left out because they hold the answer, and why we think so.
     """
 
     def __init__(
@@ -292,7 +293,7 @@ class TableRead:
         self.labelling = make_labelling(table, **given)
         for name in self.excluded:
             find_column(table, name)
-        if self.labelling.long:  # rows of an id need not agree in columns that are left out
+        if self.labelling.long:  # the rows of an id may differ in columns that are left out
             table = table.drop_columns(list(self.excluded))
         self.labels = read_labels(table, self.labelling)
         _check_learnable(self.labels, self.labelling, self.source)
@@ -333,8 +334,8 @@ class TableRead:
         return encoder, encoder.transform(self.embedded)
 
     def equal_texts(self) -> np.ndarray | None:
-        """Groups of rows with equal cells, where texts are learned from: these may be equal in the
-        matrix and differ in some letters.
+        """Groups of rows with equal cells, if texts are learned from: different texts may become
+        equal rows of the matrix.
         """
         if all(feature.kind != "text" for feature in self.features):
             return None
@@ -342,7 +343,7 @@ class TableRead:
 
     @contextmanager
     def named(self) -> Iterator[None]:
-        """Put the name of the table before messages of functions that know arrays only."""
+        """Put the name of the table before errors of functions that know only arrays."""
         try:
             yield
         except (CandidateError, InputError) as error:
@@ -350,7 +351,7 @@ class TableRead:
 
 
 def as_frame(frame: Any, **how: str | None) -> Any:
-    """The data frame as it was given, or the table of a path, read as ``how`` says."""
+    """The data frame as given, or the table read from a path, with the options ``how``."""
     if isinstance(frame, str | os.PathLike):
         return read_table(frame, **how)
     for name, value in how.items():
@@ -362,14 +363,14 @@ def as_frame(frame: Any, **how: str | None) -> Any:
 
 
 def as_table(frame: Any) -> pa.Table:
-    """A table as it was read from a file, read from a path, or made of a data frame."""
+    """A pyarrow table: as given, read from a path, or converted from a data frame."""
     frame = as_frame(frame)
     named = isinstance(frame, pa.Table) and source_of(frame) != "table"
     return frame if named else from_frame(frame)
 
 
 def _check_learnable(labels: Labels, labelling: Labelling, source: str) -> None:
-    """Refuse labels from which nothing can be learned, in the words of the table."""
+    """Refuse labels from which nothing can be learned, and name their columns."""
     candidates = labels.candidates
     where = first_few(
         (
@@ -381,18 +382,17 @@ def _check_learnable(labels: Labels, labelling: Labelling, source: str) -> None:
     )
     if len(candidates) < 4:
         raise TableError(
-            f"{source}: {len(candidates)} row(s) are too few to learn from some and judge others; "
-            "add more"
+            f"{source}: {len(candidates)} row(s) are too few to learn from some and judge the "
+            "others; add more"
         )
     if candidates.shape[1] < 2:
         raise TableError(
-            f"{source}: column {where} holds one label only ({candidates.classes[0]}); there must "
-            "be two to tell apart (is the "
-            f"separator {labelling.separator!r} right?)"
+            f"{source}: column {where} holds only one label ({candidates.classes[0]}); there must "
+            f"be at least two to tell apart (is the separator {labelling.separator!r} right?)"
         )
-    full = ~telling_rows(candidates) & (labels.gold < 0)
+    full = ~informative_rows(candidates) & (labels.gold < 0)
     if labels.votes is None and np.all(full):
         raise TableError(
             f"{source}: column {where} has every label as a candidate in every row"
-            f"{', each alike' if labels.soft else ''}; there is nothing to learn from"
+            f"{', all equally likely' if labels.soft else ''}; there is nothing to learn from"
         )

@@ -1,4 +1,4 @@
-"""Answers that people gave in an annotation tool, as the review page writes its own."""
+"""Answers from an annotation tool, in the format of the review page."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from .annotation_tools import VOTE
 def to_answers(table: pa.Table, labelling: Labelling, id: str | None, source: str) -> pa.Table:
     """One answer per task, for ``clean --answers``.
 
-    A task has an answer where all who answered it gave the same label, or where one answer is
-    marked as the truth; of the others a warning tells.
+    A task has an answer if everyone who answered it gave the same label, or if one answer is marked
+    as the truth. A warning names the other tasks.
 
     Parameters
     ----------
@@ -34,7 +34,9 @@ def to_answers(table: pa.Table, labelling: Labelling, id: str | None, source: st
         With the columns ``row``, ``label`` and ``who``.
     """
     if id is None:
-        raise ParameterError("answers belong to rows that have names: say which column (--id)")
+        raise ParameterError(
+            "answers are matched to rows by name: say which column holds the names (--id)"
+        )
     find_column(table, id)
     found, differing = [], []
     for row in table.to_pylist():
@@ -49,7 +51,7 @@ def to_answers(table: pa.Table, labelling: Labelling, id: str | None, source: st
         if not given:
             continue
         if name is None:
-            raise TableError(f"{source}: a task that was answered has no {id!r}; give it one")
+            raise TableError(f"{source}: an answered task has no {id!r}; give it one")
         if len(set(given.values())) > 1:
             differing.append(str(plain(name)))
             continue
@@ -60,9 +62,9 @@ def to_answers(table: pa.Table, labelling: Labelling, id: str | None, source: st
     if differing:
         warnings.warn(
             f"{source}: {count(len(differing), 'task has', 'tasks have')} several labels "
-            f"({first_few(differing)}) and no answer of one; decide them, or clean the votes",
+            f"({first_few(differing)}), so no answer; decide on one, or clean the votes",
             stacklevel=2,
         )
     if not found:
-        raise TableError(f"{source}: no task has one label that all who answered agree on")
+        raise TableError(f"{source}: there is no task on whose label everyone who answered agrees")
     return pa.Table.from_pylist(found, pa.schema([(key, pa.string()) for key in found[0]]))

@@ -1,9 +1,9 @@
-"""``compare`` on votes: some of them are left out, and compared with the labels that each method
+"""``compare`` on votes: leave some votes out, and compare them with the labels that each method
 finds without them.
 
-Whether a label is among a row's votes says little where somebody always votes for the same class:
-that label is in every row. A vote that was left out is right more often than not, and nobody can
-please all annotators by one answer.
+Whether a label is among a row's votes says little if some annotator always votes for the same
+class, because that label is in every row. A left-out vote is right more often than not, and no
+single label agrees with annotators who disagree.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from .comparison import (
     with_gold,
 )
 
-#: Labels of all rows as positions of classes, and the parameters that were chosen.
+#: The labels of all rows as positions of classes, and the parameters chosen.
 Found = tuple[np.ndarray, dict[str, Any]]
-#: What learns from votes alone.
+#: Methods that learn from votes alone.
 VOTES_ONLY: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
     "majority": majority,
     "Dawid-Skene": lambda votes, n_classes: dawid_skene(votes, n_classes)[0],
@@ -53,7 +53,7 @@ def compare_on_votes(
     random_state: int = 0,
     verbose: bool = False,
 ) -> list[MethodResult]:
-    """Compare methods by the votes that they were not shown.
+    """Compare methods by votes that they did not see.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def compare_on_votes(
         "Crowd", "majority", "Dawid-Skene" and names in :func:`surelabel.all_methods`; None for all
         that the table allows.
     folds : int, default=5
-        Number of parts of the votes; one after the other is left out.
+        Number of parts into which the votes are split; each is left out once.
     max_rows : int, default=2000
         Compare on a random sample of at most ``max_rows`` rows with votes.
     random_state : int, default=0
@@ -76,8 +76,8 @@ def compare_on_votes(
     Returns
     -------
     list of MethodResult
-        Those first whose labels are most often what the left-out votes say; methods that could not
-        be run last. ``covering_rate`` is this share.
+        Those that agree best with the left-out votes come first; methods that could not be run come
+        last. ``covering_rate`` is the share of left-out votes that equal the label found.
     """
     of_features = all_methods() if X.shape[1] else ()
     names = [CROWD, *VOTES_ONLY, *of_features] if methods is None else methods
@@ -125,9 +125,11 @@ def _by_method(name: str, X: np.ndarray, random_state: int, labels: Labels) -> F
     method, known = find_method(name), with_gold(labels)
     parameters: dict[str, Any] = {}
     if method.grid:
-        told = np.flatnonzero(known.sizes < known.shape[1])
-        folds = KFold(min(5, len(told)), shuffle=True, random_state=random_state)
-        parameters = search(method, X[told], known[told], list(folds.split(told))).parameters
+        informative = np.flatnonzero(known.sizes < known.shape[1])
+        folds = KFold(min(5, len(informative)), shuffle=True, random_state=random_state)
+        parameters = search(
+            method, X[informative], known[informative], list(folds.split(informative))
+        ).parameters
     model = method.estimator(**parameters).fit(X, known)
     return np.searchsorted(known.classes, model.transduction_), parameters
 
@@ -179,7 +181,7 @@ def _some_rows(labels: Labels, rows: np.ndarray) -> Labels:
 
 
 def _with_votes(labels: Labels, votes: np.ndarray) -> Labels:
-    """The labels if these were the votes; a row without any may have every label."""
+    """The labels with these votes in place of their own; a row without votes may have any label."""
     rows, who = np.nonzero(votes >= 0)
     candidates = CandidateSets(
         np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(votes)))]),

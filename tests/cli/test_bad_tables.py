@@ -207,12 +207,12 @@ CASES = {
     ),
     "new name taken": (
         CLEAN,
-        "the table has a column 'label' already",
+        "the table already has a column 'label'",
         csv_text(make_table().append_column("label", pa.array([1] * M))),
     ),
     "new name taken in predict": (
         PREDICT,
-        "the table has a column 'second' already",
+        "the table already has a column 'second'",
         csv_text(without_labels(make_table()).append_column("second", pa.array([1] * M))),
     ),
     # ---- labels
@@ -223,7 +223,7 @@ CASES = {
     ),
     "one class only": (
         CLEAN,
-        "column 'candidates' holds one label only (cat)",
+        "column 'candidates' holds only one label (cat)",
         csv_text(replaced("candidates", ["cat"] * M)),
     ),
     "every label everywhere": (
@@ -334,7 +334,7 @@ CASES = {
     ),
     "all rows alike": (
         f"{CLEAN} --features size",
-        "column 'size' cannot be learned from: it has one value only",
+        "column 'size' cannot be learned from: it has only one value",
         csv_text(replaced("size", [1.0] * M)),
     ),
     "three different rows": (
@@ -479,7 +479,7 @@ CASES = {
     # ---- options
     "error out of range": (
         f"{CLEAN} --max-error 2",
-        "max_error is a share of wrong labels, above 0 and below 1; got 2",
+        "max_error must be a share of wrong labels, above 0 and below 1; got 2",
     ),
     "unknown method": (f"{CLEAN} --method SUR", "there is no method 'SUR'; did you mean 'SURE'?"),
     "unknown method to compare": (

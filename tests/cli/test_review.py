@@ -86,9 +86,9 @@ def test_start_answer_kill_go_on_finish_and_end(table):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["--checks", "2"], "--checks is a share from 0 to 1; got 2"),
-        (["--port", "99999"], "--port is a number from 0 to 65535; got 99999"),
-        (["--seed", "-1"], "--seed is a whole number from 0 on"),
+        (["--checks", "2"], "--checks must be a share from 0 to 1; got 2"),
+        (["--port", "99999"], "--port must be a number from 0 to 65535; got 99999"),
+        (["--seed", "-1"], "--seed must be a whole number, at least 0"),
         (["--image", "picture"], "there is no column 'picture'"),
         (["--answers", "pets.csv"], "pets.csv is read by the same command"),
         (["-o", "no/cleaned.csv"], "there is no folder"),

@@ -262,7 +262,7 @@ def test_compare(cli):
     assert result.exit_code == 0
     assert "methods compared on 60 rows" in result.output
     assert "surelabel clean pets.csv --method" in result.output
-    assert "within one standard deviation of the best, so perhaps as good: " in result.output
+    assert "within one standard deviation of the best, so possibly as good: " in result.output
     result = cli(f"compare pets.csv {LABELS} --methods PLKNN --max-rows 40")
     assert "on 40 rows of 60 (a random sample, to save time; --max-rows" in result.output
     found = json.loads(cli(f"compare pets.csv {LABELS} --methods PLKNN --json").stdout)

@@ -101,10 +101,11 @@ def test_a_sheet_that_does_not_fit_is_refused(cleaned, table):
     refuse("not those that this audit was drawn from", max_error=0.001)
     refuse("check 4 has no answer, but later ones", answered(cleaned, table, 10, _3=None))
     refuse(
-        "check 3: 'caw' is none of the labels; did you mean", answered(cleaned, table, 10, _2="caw")
+        "check 3: 'caw' is not one of the labels; did you mean",
+        answered(cleaned, table, 10, _2="caw"),
     )
-    refuse("was not drawn so", sheet.assign(check=np.roll(sheet["check"], 1)))
-    refuse("was not drawn so", pd.concat([sheet, sheet.iloc[:1]]))
+    refuse("does not belong to row", sheet.assign(check=np.roll(sheet["check"], 1)))
+    refuse("does not belong to row", pd.concat([sheet, sheet.iloc[:1]]))
     refuse("2 different texts", sheet.assign(audit=["x", *sheet["audit"][1:]]))
     refuse("there is no column 'answer'", sheet.drop(columns="answer"))
     # The order of the lines does not matter: spreadsheets sort.
@@ -128,5 +129,5 @@ def test_rows_that_nobody_knows_are_not_among_those_promised(cleaned, table):
 def test_there_must_be_something_to_check(table, cleaned):
     with pytest.raises(TableError, match="nothing to check"):
         surelabel.clean(table, **OPTIONS | {"max_error": 1e-9}).audit_sheet()
-    with pytest.raises(ParameterError, match="n_checks is a whole number from 1 on"):
+    with pytest.raises(ParameterError, match="n_checks must be a whole number, at least 1"):
         cleaned.audit_sheet(0)

@@ -271,8 +271,8 @@ def test_an_answer_helps_most_where_doubts_are_alike():
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"max_error": 0.0}, ParameterError, "max_error is a share"),
-        ({"max_error": 1.5}, ParameterError, "max_error is a share"),
+        ({"max_error": 0.0}, ParameterError, "max_error must be a share"),
+        ({"max_error": 1.5}, ParameterError, "max_error must be a share"),
         ({"method": "SURF"}, ParameterError, "there is no method 'SURF'; did you mean 'SURE'"),
         (
             {"X": np.zeros((3, 2))},

@@ -87,9 +87,9 @@ def test_columns_that_can_tell_something_are_chosen(columns):
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("name", "its values look like names of things (identifiers)"),
+        ("name", "its values look like identifiers"),
         ("counter", "it counts the rows"),
-        ("constant", "it has one value only"),
+        ("constant", "it has only one value"),
         ("empty", "it is empty"),
         ("tags", "it holds lists of text"),
     ],
@@ -124,7 +124,7 @@ def test_a_choice_can_be_made(columns):
         ({"kinds": {"none": "text"}}, "there is no column 'none'"),
         (
             {"kinds": {"text": "words"}},
-            "there is no kind of column 'words'; there are number, category, text, vector",
+            "there is no kind of column 'words'; choose from number, category, text, vector",
         ),
         (
             {"features": ["gold"]},

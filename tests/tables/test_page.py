@@ -92,7 +92,7 @@ def test_a_row_shows_what_speaks_for_it(cleaned_table):
     cleaned = cleaned_table()
     labels, reader = cleaned.labels, page_rows.Reader(cleaned, "text", None, None)
     rows = rows_to_look_at(cleaned)
-    for item in page_rows.look_at(rows, cleaned, reader):
+    for item in page_rows.describe_rows(rows, cleaned, reader):
         row = item.row
         assert item.content.text == f"text of row {row}"
         assert item.choices[0].label == cleaned.classes[cleaned.label[row]]
@@ -116,7 +116,7 @@ def test_the_other_row_of_a_duplicate_is_named(cleaned_table):
     cleaned = cleaned_table()
     first, second = np.flatnonzero(cleaned.duplicate == 0)
     reader = page_rows.Reader(cleaned, None, None, None)
-    (item,) = page_rows.look_at(np.array([first]), cleaned, reader)
+    (item,) = page_rows.describe_rows(np.array([first]), cleaned, reader)
     (reason,) = (reason for reason in item.reasons if reason.word == "duplicate")
     assert reason.sentence.endswith(f": row {second + 1}.")
 

@@ -92,7 +92,9 @@ def test_columns_are_embedded_by_functions_and_transformers(words, embed):
     assert np.mean(found.frame["label"] == words["labels"]) > 0.9
     new = surelabel.predict(found.model, words.head(3), embed={"word": embed})
     assert list(new.columns) == ["word", "labels", "label", "confidence", "second"]
-    with pytest.raises(TableError, match=r"say again what makes them \(--embed word=MODULE:NAME\)"):
+    with pytest.raises(
+        TableError, match=r"say again what computes them \(--embed word=MODULE:NAME\)"
+    ):
         surelabel.predict(found.model, words.head(3))
 
 
@@ -120,7 +122,7 @@ def test_a_module_beside_the_table_embeds_on_the_command_line(words, tmp_path, m
         ({"word": lambda t: [[1.0]]}, TableError, "should give 80 vectors of equal length"),
         ({"word": lambda t: [[np.nan]] * 80}, TableError, "NaN or infinite"),
         ({"word": lambda t: 1 / 0}, TableError, "failed .ZeroDivisionError"),
-        (["word"], ParameterError, "embed is COLUMN=MODULE:NAME"),
+        (["word"], ParameterError, "embed must be COLUMN=MODULE:NAME"),
     ],
 )
 def test_what_does_not_embed_is_refused(words, embed, error, message):

@@ -62,7 +62,7 @@ def test_what_is_no_count_is_refused(votes_of_seven, wrong):
 
 def test_what_says_nothing_is_refused(votes_of_seven):
     frame = votes_of_seven[0].assign(p_0=1, p_1=1, p_2=1)
-    with pytest.raises(TableError, match="each alike; there is nothing to learn from"):
+    with pytest.raises(TableError, match="all equally likely; there is nothing to learn from"):
         surelabel.clean(frame, counts="p_*")
     with pytest.raises(ParameterError, match="exactly one way"):
         surelabel.clean(frame, counts="p_*", labels="a")

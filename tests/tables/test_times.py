@@ -142,7 +142,7 @@ def test_kinds_of_times_and_durations():
         "unclear": None,
         "yes": "category",
     }
-    assert "could change places" in kinds["unclear"][1]
+    assert "could be swapped" in kinds["unclear"][1]
 
 
 def test_the_season_is_learned(tmp_path):

@@ -148,7 +148,7 @@ def test_what_is_no_answer(run, table, tmp_path):
     assert "1 task has several labels (p1)" in run(f"{command} --id pet")
     lines = (tmp_path / "a.jsonl").read_text().splitlines()
     assert list(map(json.loads, lines)) == [{"row": "p0", "label": "cat", "who": "ann@example.org"}]
-    assert "say from which" in run("convert pets.csv b.jsonl --to answers --id pet", 2)
+    assert "say which one" in run("convert pets.csv b.jsonl --to answers --id pet", 2)
     assert ".jsonl" in run("convert export.json b.csv --from label-studio --to answers", 2)
     other["ground_truth"] = True
     (tmp_path / "export.json").write_text(json.dumps(export))
