@@ -1,10 +1,10 @@
-"""The model follows the answers: kernels and factors stay, so a refit is the alternation alone.
+"""Refit the model after each answer: kernels and factorisations are kept, so a refit is fast.
 
-Two refits are there. :meth:`Follower.follow` starts from the last confidences and takes a few
-products, before the next row is shown; how false candidates arise (``g``) is not asked anew.
-:meth:`Follower.settle` starts where a fit starts, from even shares, and ends where a fit from
-scratch with the same kernels ends; it runs while the person reads, and gives way as soon as there
-is another answer.
+There are two refits. :meth:`Follower.follow` starts from the last confidences and takes a few
+matrix products, before the next row is shown; it does not estimate again how false candidates arise
+(``g``). :meth:`Follower.settle` starts from even shares, as a fit does, and ends where a fit from
+scratch with the same kernels ends. It runs while the person reads, and stops as soon as there is
+another answer.
 """
 
 from __future__ import annotations
@@ -38,36 +38,36 @@ from ..solvers.threads import blas_threads
 from ..tables.comparison import with_gold
 from ..tables.judging import Judgement, judge, judge_votes
 
-#: Rows that find the scale of the probabilities.
+#: Number of rows used to fit the scale of the probabilities.
 SCALE_ROWS = 2000
-#: Iterations of candidates before the next row is shown, at most.
+#: With candidates: maximum number of iterations before the next row is shown.
 STEPS = 5
-#: Iterations of votes and features before the next row is shown.
+#: With votes: number of iterations before the next row is shown.
 QUICK = 2
 
 
 class Interrupted(Exception):
-    """There is another answer: what was reckoned is not needed."""
+    """Raised to abandon a refit because there is another answer."""
 
 
 class Follower(Protocol):
-    """A model that follows the answers."""
+    """A model that can be refitted after each answer."""
 
     def follow(self, labels: Labels, changed: np.ndarray) -> None:
         """Refit from where it is, after the labels of these rows have changed."""
 
     def settle(self, labels: Labels, stop: Callable[[], bool]) -> Follower:
-        """As a fit from scratch; the answer is a new follower."""
+        """Fit from scratch, and return a new follower."""
 
     def shares(self) -> np.ndarray:
         """How likely each label of each row is: among the candidates, or by votes and features."""
 
     def judge(self, labels: Labels, rng: np.random.Generator) -> Judgement:
-        """What is said of each row without learning from it, calibrated."""
+        """The calibrated judgement of each row by models that did not learn from it."""
 
 
 def resized(shares: np.ndarray, n_classes: int) -> np.ndarray:
-    """Shares of so many labels: new ones come last, and go again when they are taken back."""
+    """Shares of ``n_classes`` labels: new labels are added at the end, or removed if taken back."""
     more = n_classes - shares.shape[1]
     return np.pad(shares, ((0, 0), (0, more))) if more > 0 else shares[:, :n_classes]
 
@@ -75,7 +75,7 @@ def resized(shares: np.ndarray, n_classes: int) -> np.ndarray:
 def make_smoother(
     X: np.ndarray, kernel: str, gamma: float | None, beta: float, points: np.ndarray | None
 ) -> Smoother:
-    """The model of rows that are on the scale of a kernel.
+    """The model of rows that are scaled for a kernel.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def make_smoother(
     kernel, gamma, beta : str, float or None, float
         The kernel and β.
     points : ndarray or None
-        Landmarks; by default the model is exact.
+        Landmarks; None for an exact model.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def make_smoother(
 
 @dataclass(frozen=True)
 class _Member:
-    """One kernel: its model, and the confidences that it was fitted to last."""
+    """One kernel: its model, and the confidences that it was last fitted to."""
 
     smoother: Smoother
     outputs: Outputs
@@ -110,7 +110,7 @@ class _Member:
 
 
 class PeerFollower:
-    """Follows with the kernels of a :class:`~surelabel.PUREClassifier`.
+    """Refits with the kernels of a :class:`~surelabel.PUREClassifier`.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ class PeerFollower:
         self._refit(with_gold(labels), changed, lambda: False)
 
     def settle(self, labels: Labels, stop: Callable[[], bool]) -> PeerFollower:
-        """As a fit from scratch; the answer is a new follower."""
+        """Fit from scratch, and return a new follower."""
         fresh = object.__new__(type(self))
         fresh.__dict__ |= self.__dict__
         fresh._members = [_Member(old.smoother, Outputs(old.smoother)) for old in self._members]
@@ -186,7 +186,7 @@ class PeerFollower:
         self._members, self._known = members, known
 
     def _left_out(self, even: np.ndarray | None = None) -> np.ndarray:
-        """Mean outputs without the row, for the confidences or for even shares."""
+        """Mean outputs of the models without the row, for the confidences or for even shares."""
         parts = []
         with blas_threads(len(self._members[0].P), enough=1500):
             for member in self._members:
@@ -200,14 +200,14 @@ class PeerFollower:
         return np.asarray(softmax(np.float32(self._scale) * self._left_out(), axis=1))
 
     def shares(self) -> np.ndarray:
-        """How likely each candidate of each row is among them."""
+        """How likely each candidate of each row is, relative to the others."""
         assert self._known is not None
         inside = self._known.to_indicator().astype(np.float32)
         found = self.proba() * inside + np.float32(1e-12) * inside
         return np.asarray(found / found.sum(axis=1, keepdims=True))
 
     def judge(self, labels: Labels, rng: np.random.Generator) -> Judgement:
-        """What is said of each row without learning from it, calibrated."""
+        """The calibrated judgement of each row by models that did not learn from it."""
         known = with_gold(labels)
         even = known.to_indicator().astype(np.float32) / known.sizes[:, None].astype(np.float32)
         outputs = self._left_out(even)
@@ -216,21 +216,21 @@ class PeerFollower:
 
 
 def _repeated(groups: np.ndarray) -> np.ndarray | None:
-    """The numbers of equal rows; None where all rows differ."""
+    """The group numbers of equal rows; None if all rows differ."""
     return None if len(np.unique(groups)) == len(groups) else groups
 
 
 def _without(
     P: np.ndarray, Q: np.ndarray, smoother: Smoother, groups: np.ndarray | None
 ) -> np.ndarray:
-    """Outputs without the row and those that equal it."""
+    """Outputs of the model without the row and its equals."""
     if groups is None:
         return without_row(P, Q, smoother.leverage[:, None])
     return without_equal_rows(P, Q, smoother.leverage, groups)
 
 
 def _scale(outputs: np.ndarray, known: CandidateSets) -> float:
-    """The factor for which the outputs make the candidates most likely."""
+    """The factor of the outputs that makes the candidates most likely."""
     if len(outputs) > SCALE_ROWS:
         drawn = np.random.default_rng(0).choice(len(outputs), SCALE_ROWS, replace=False)
         outputs, known = outputs[np.sort(drawn)], known[np.sort(drawn)]
@@ -245,7 +245,7 @@ def _interrupt(stop: Callable[[], bool], _: Iteration) -> None:
 
 
 def _no_longer_nearer() -> Callable[[Iteration], bool]:
-    """Ends an alternation that goes in a circle, as it can, or takes its time."""
+    """A stopping rule for alternations that cycle or converge slowly."""
     before = [np.inf]
 
     def stop(iteration: Iteration) -> bool:
@@ -257,7 +257,7 @@ def _no_longer_nearer() -> Callable[[Iteration], bool]:
 
 
 class CrowdFollower:
-    """Follows with the kernels of a :class:`~surelabel.CrowdClassifier`, by votes and features.
+    """Refits with the kernels of a :class:`~surelabel.CrowdClassifier`, by votes and features.
 
     Parameters
     ----------
@@ -294,7 +294,7 @@ class CrowdFollower:
         self._fit = self._alternate(labels, before, QUICK, lambda: False)
 
     def settle(self, labels: Labels, stop: Callable[[], bool]) -> CrowdFollower:
-        """As a fit from scratch, from the votes; the answer is a new follower."""
+        """Fit from scratch, starting from the votes, and return a new follower."""
         fresh = object.__new__(type(self))
         fresh.__dict__ |= self.__dict__
         fresh._outputs = [(smoother, Outputs(smoother)) for smoother, _ in self._outputs]
@@ -342,7 +342,7 @@ class CrowdFollower:
         return self._fit.posterior.astype(np.float32)
 
     def judge(self, labels: Labels, rng: np.random.Generator) -> Judgement:
-        """What is said of each row, the truth known of it aside."""
+        """The calibrated judgement of each row, made without its own known label."""
         fit = self._fit
         assert fit is not None
         return judge_votes(np.exp(fit.log_prior), labels, fit.confusion, fit.weight, rng)

@@ -1,4 +1,6 @@
-"""Which row is asked next: *check* buys the promise, *help* teaches the model most."""
+"""Which row is asked next: a *check* for the error bound, or the row that *helps* the model
+most.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +13,15 @@ from ..tables.choosing import LOOK, PROBABLE, gain_of_answers
 from ..tables.judging import Judgement
 
 CHECK, HELP = "check", "help"
-#: Answers that the next row should not resemble.
+#: The next row should not resemble the rows of this many last answers.
 RECENT = 10
-#: Rows are alike up to this part of the mean distance.
+#: Rows are alike if they are closer than this fraction of the mean distance.
 NEAR = 0.5
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How the rows stand.
+    """The current state of all rows.
 
     Attributes
     ----------
@@ -28,7 +30,7 @@ class Standing:
     label, second : ndarray of int
         First and second choice; -1 where there is no second.
     confidence : ndarray of float
-        How likely the first is right.
+        How likely the first choice is right.
     shares : ndarray of shape (m, l)
         How likely each label is, before calibration.
     outside : ndarray of bool
@@ -38,9 +40,9 @@ class Standing:
     status : ndarray of str
         "certified", "probable" or "look".
     n_kept : int
-        Number of rows that are not to be looked at.
+        Number of rows to be kept.
     trust : ndarray of float
-        What calibration made of the share of the label chosen: confidence over share.
+        The effect of calibration on the label chosen: confidence divided by share.
     """
 
     classes: np.ndarray
@@ -55,7 +57,7 @@ class Standing:
     trust: np.ndarray
 
     def probabilities(self, row: int) -> np.ndarray:
-        """Of all labels, for one row: the confidence, and the rest by shares."""
+        """Probabilities of all labels for one row: the confidence, and the rest split by shares."""
         found = self.shares[row].astype(float)
         label = self.label[row]
         found[label] = 0
@@ -67,12 +69,12 @@ class Standing:
 def judged(
     found: Judgement, shares: np.ndarray, gold: np.ndarray, classes: np.ndarray, max_error: float
 ) -> Standing:
-    """How the rows stand by a judgement.
+    """The state of the rows after a judgement.
 
     Parameters
     ----------
     found : Judgement
-        What the model says.
+        The judgement.
     shares : ndarray of shape (m, l)
         How likely each label is, before calibration.
     gold : ndarray of shape (m,)
@@ -80,7 +82,7 @@ def judged(
     classes : ndarray of shape (l,)
         The labels.
     max_error : float
-        The error that rows to be kept may have.
+        The largest error that the rows to be kept may have.
 
     Returns
     -------
@@ -107,7 +109,7 @@ def judged(
 def moved(
     before: Standing, shares: np.ndarray, gold: np.ndarray, classes: np.ndarray, max_error: float
 ) -> Standing:
-    """How the rows stand after the model has moved, by the calibration of before; as
+    """The state of the rows after a quick refit, with the previous calibration; see
     :func:`judged`.
     """
     rows, known = np.arange(len(gold)), gold >= 0
@@ -155,10 +157,10 @@ def _standing(
 def gains(standing: Standing) -> np.ndarray:
     """How much an answer to each row would help.
 
-    The gain of :func:`~surelabel.tables.choosing.gain_of_answers` as a part of the largest, plus
-    one minus the margin of the first two shares: calibrated doubt and the model's own. Of seven
-    rules this was the only one that was nowhere far behind the best, on digits, a crowd and texts
-    (seeds 100 to 102 of ``benchmarks/review.py``).
+    The gain of :func:`~surelabel.tables.choosing.gain_of_answers` as a fraction of the largest,
+    plus one minus the margin of the first two shares: the calibrated doubt, and the model's own. Of
+    seven rules, this was the only one that was never far behind the best, on digits, a crowd and
+    texts (seeds 100 to 102 of ``benchmarks/review.py``).
     """
     rival = np.where(standing.outside, standing.best, standing.second)
     known = standing.status == "certified"
@@ -201,9 +203,9 @@ def next_help(
     Parameters
     ----------
     standing : Standing
-        How the rows stand.
+        The current state of all rows.
     variety : ndarray of shape (m,)
-        Of :class:`Variety`.
+        The factors of :class:`Variety`.
     closed : iterable of int
         Rows that are not to be asked.
     look_only : bool, default=True

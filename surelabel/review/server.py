@@ -1,8 +1,8 @@
-"""The server of the review page: on this machine only, and only for who knows the address.
+"""The server of the review page: on this machine only, and only for those who know the address.
 
-Every address holds a random token. Requests are refused whose ``Host`` is not this server's own
-name (a page elsewhere that has its name resolved to 127.0.0.1), whose ``Origin`` or
-``Sec-Fetch-Site`` is another site's, or that are no JSON (which forms can send across sites).
+Every address contains a random token. A request is refused if its ``Host`` is not this server's own
+name (as when another site resolves its name to 127.0.0.1), if its ``Origin`` or ``Sec-Fetch-Site``
+is another site, or if it is not JSON (forms of other sites can send anything else).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..report import html
 from ..text import plain, printable
 from .session import Review
 
-#: Bytes of a request.
+#: Maximum size of a request in bytes.
 LARGEST = 2**16
 HOST = "127.0.0.1"
 HEADERS = {
@@ -58,16 +58,16 @@ def make_app(
     title : str
         Its name.
     token : str
-        What the addresses begin with.
+        The secret first part of every address.
     port : int
-        Where the server listens.
+        The port of the server.
     finish : callable, default=None
-        Writes the results, and gives lines that say so.
+        Writes the results, and returns the names of the files written.
 
     Returns
     -------
     callable
-        By the protocol ASGI.
+        An ASGI application.
     """
     finishing = threading.Lock()
 
@@ -76,9 +76,9 @@ def make_app(
 
     def finished(_: Said) -> Said:
         if finish is None:
-            return {"error": "nothing is written here"}
+            return {"error": "this review does not write results"}
         if not finishing.acquire(blocking=False):
-            return {"error": "it is being written already"}
+            return {"error": "the results are already being written"}
         try:
             return {"written": finish(), "progress": review.progress()}
         finally:
@@ -87,7 +87,7 @@ def make_app(
     def shared(said: Said) -> Said:
         share = said.get("share")
         if not isinstance(share, int | float) or not 0 <= share <= 1:
-            return {"error": "the share of checks is a number from 0 to 1"}
+            return {"error": "the share of checks must be a number from 0 to 1"}
         review.check_share = float(share)
         return {"progress": review.progress()}
 
@@ -137,12 +137,17 @@ def make_app(
         except SurelabelError as error:
             return JSONResponse({"error": printable(error)}, 409)
         except OSError as error:
-            what = f"{error.filename}: {error.strerror or error}; nothing was taken, try again"
+            what = (
+                f"{error.filename}: {error.strerror or error}; the answer was not saved; try again"
+            )
             return JSONResponse({"error": printable(what)}, 409)
-        except Exception as error:  # the page goes on, and what was written stays written
+        except Exception as error:  # the page stays usable, and saved answers stay saved
             if "SURELABEL_TRACEBACK" in os.environ:
                 raise
-            what = f"unexpected: {type(error).__name__}: {error}; start again and please report it"
+            what = (
+                f"unexpected: {type(error).__name__}: {error}; restart the review, and please "
+                "report it"
+            )
             return JSONResponse({"error": printable(what)}, 409)
         return JSONResponse(plain(found))
 
@@ -161,7 +166,7 @@ def _text(said: Said, name: str) -> str:
 
 
 class _Guard:
-    """Lets through what comes from this server's own page."""
+    """Lets through only requests from this server's own page."""
 
     def __init__(self, app: Any, *, token: str, port: int, actions: set[str]) -> None:
         self._app, self._token, self._actions = app, token, actions
@@ -177,7 +182,7 @@ class _Guard:
             await self._app(scope, receive, send)
             return
         if scope["type"] != "http":
-            return  # no other protocol is spoken: the connection is closed
+            return  # other protocols are not served: the connection is closed
 
         async def with_headers(message: Any) -> None:
             if message["type"] == "http.response.start":
@@ -192,7 +197,7 @@ class _Guard:
         headers = request.headers
         hosts = headers.getlist("host")
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
-            return PlainTextResponse("this server is known by another name", 421)
+            return PlainTextResponse("this server has another name", 421)
         origin = headers.get("origin")
         if origin is not None and origin not in {f"http://{host}" for host in self._hosts}:
             return PlainTextResponse("requests of other pages are refused", 403)
@@ -210,7 +215,7 @@ class _Guard:
 
 
 def listen(port: int = 0) -> socket.socket:
-    """A socket on this machine alone, by default on a free port."""
+    """A socket that accepts connections from this machine only, by default on a free port."""
     found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -1,7 +1,7 @@
-"""A review: which row is shown to whom, what was answered, and how far it is.
+"""A review: which row is shown to whom, what was answered, and the progress.
 
-The state is behind one lock. A thread of its own settles the model and judges all rows anew
-whenever there is time; nobody waits for it.
+One lock guards the state. A background thread settles the model and judges all rows again whenever
+there is time; nobody waits for it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from ..tables.answers import (
     SKIP,
     UNDO,
     UNKNOWN,
-    Answer,
     PlacedAnswers,
     checked,
     keys_for,
@@ -37,30 +36,29 @@ from ..tables.answers import (
     with_classes,
 )
 from ..tables.auditing import Audit
-from ..tables.choosing import LOOK, PROBABLE, choose_labels
+from ..tables.choosing import PROBABLE, choose_labels
 from ..tables.duplicates import equal_rows
 from ..tables.reading import TableRead
-from ..text import count, did_you_mean, percent
+from ..text import did_you_mean
 from .following import CrowdFollower, Follower, Interrupted, PeerFollower, resized
-from .queues import CHECK, HELP, Standing, Variety, gains, judged, moved, next_help
+from .progress import curve, worth_of_checks, worth_of_help
+from .queues import CHECK, HELP, Standing, Variety, judged, moved, next_help
 from .showing import RowView, choices, reasons
 from .store import AnswersFile
 
-#: Seconds without an answer after which the model is settled, and after which it is settled even if
-#: answers come faster.
+#: The model is settled after this many seconds without an answer, or after this many seconds in any
+#: case.
 IDLE, OVERDUE = 0.2, 6.0
-#: Seconds of a refit from which on nobody waits for it.
+#: If a refit takes longer than this many seconds, the next row is shown without it.
 SLOW = 0.7
-#: Seconds for which a row that is shown to one person is not shown to another.
+#: A row shown to one person is not shown to others for this many seconds.
 RESERVED = 900.0
-#: Characters of a label, a note and a name.
+#: Maximum length of a label, a note and a name.
 LABEL_LENGTH, NOTE_LENGTH, WHO_LENGTH = 200, 2000, 80
-#: Points of the curve.
-POINTS = 150
 
 
 class ReviewError(SurelabelError):
-    """What the page asked for cannot be done; the message is shown on it."""
+    """A request of the page cannot be fulfilled; the page shows the message."""
 
 
 @dataclass(frozen=True)
@@ -84,21 +82,21 @@ class Review:
     path : Path
         The answers file.
     who : str
-        Who answers, unless the page says so.
+        Who answers, unless the page says otherwise.
     max_error : float, default=0.02
-        Labels are kept if their estimated error is at most this.
+        Labels are kept as long as their estimated error is at most this.
     check_share : float, default=0.5
-        Share of the rows that are checks; the others help the model.
+        Share of the rows shown that are checks; the others help the model.
     new_labels : bool, default=False
         Whether answers may be labels that the table does not have.
     image : str, default=None
-        The column of paths of images.
+        The column of image paths.
     folder : Path, default=None
-        Where they are.
+        The folder of the images.
     random_state : int, default=0
         Seed.
     verbose : bool, default=False
-        Say on a terminal how far it is.
+        Show progress on a terminal.
     """
 
     def __init__(
@@ -180,8 +178,8 @@ class Review:
         return moved(standing, resized(shares, len(classes)), self._known, classes, self._max_error)
 
     def _take_in(self, changed: np.ndarray) -> None:
-        """Let the model follow answers that are in the file."""
-        self._busy = True  # the background gives way
+        """Refit the model to the answers in the file."""
+        self._busy = True  # the background thread yields
         try:
             self._place()
             shares, start = self._standing.shares, time.perf_counter()
@@ -197,7 +195,7 @@ class Review:
         self._wake.set()
 
     def refresh(self) -> None:
-        """Take in what others have answered in the meantime."""
+        """Read what others have answered in the meantime."""
         n_before = len(self.file.log.answers)
         if self.file.refresh() and len(self.file.log.answers) > n_before:
             self._follow_from(n_before)
@@ -215,7 +213,7 @@ class Review:
             self._wake.clear()
             overdue = time.monotonic() - self._published > OVERDUE
             if self._wake.wait(0 if overdue else IDLE) and not overdue:
-                continue  # the next answer is there already
+                continue  # another answer has arrived
             with self.lock:
                 labels, serial, follower = self._labels, self._serial, self._follower
                 known = self._known
@@ -234,7 +232,7 @@ class Review:
                 self._wake.set()
                 continue
             except Exception as error:  # such as labels from which nothing can be learned
-                self.trouble = f"the model could not be fitted anew: {error}"
+                self.trouble = f"the model could not be refitted: {error}"
                 self._settled.set()
                 continue
             with self.lock:
@@ -248,11 +246,11 @@ class Review:
                     self._wake.set()
 
     def wait(self, seconds: float = 60.0) -> bool:
-        """Wait until the model is settled; whether it is."""
+        """Wait until the model is settled; return whether it is."""
         return self._settled.wait(seconds)
 
     def close(self) -> None:
-        """End the thread."""
+        """End the background thread."""
         self._closing = True
         self._wake.set()
         self._worker.join(10)
@@ -316,7 +314,7 @@ class Review:
         return found
 
     def _drawn(self) -> set[int]:
-        """Rows that are checked in their order only."""
+        """Rows of the draw: these are checked in their order only."""
         return set(self._placed.drawn[self._placed.drawn >= 0].tolist())
 
     def draw(self) -> None:
@@ -349,11 +347,11 @@ class Review:
         self._shown[ticket] = Shown(row, queue, draw, client, time.monotonic())
         self._open[client] = ticket
         standing = self._standing
-        # The candidates as the table has them, whatever was answered before.
+        # The candidates of the table, whatever was answered before.
         names = map(str, self._labels.candidates.classes.tolist())
         labels = with_classes(self._given, names)
         options = choices(row, labels, standing)
-        if queue == CHECK:  # nothing leads to the answer that the check is about
+        if queue == CHECK:  # the order must not suggest an answer
             options.sort(key=lambda choice: str(choice["label"]))
         return {
             "ticket": ticket,
@@ -379,14 +377,14 @@ class Review:
         who: str = "",
         new: bool = False,
     ) -> dict[str, Any]:
-        """Write an answer, let the model follow, and give the next row.
+        """Save an answer, refit the model, and return the next row.
 
         Parameters
         ----------
         client : str
-            The tab that answers.
+            The browser tab that answers.
         ticket : str
-            Of the row that was shown; an answer that is sent twice counts once.
+            The ticket of the row shown; an answer that is sent twice counts once.
         verdict : {"label", "none", "unknown", "skip"}
             The answer.
         label : str
@@ -394,7 +392,7 @@ class Review:
         note, who : str
             A note, and who answers.
         new : bool
-            Whether the label may be a new one.
+            Whether the label may be new.
 
         Returns
         -------
@@ -404,7 +402,9 @@ class Review:
         with self.lock:
             shown = self._shown.get(ticket)
             if shown is None:
-                raise ReviewError("this row was shown by an earlier start; here is another one")
+                raise ReviewError(
+                    "this row was shown before the review was restarted; here is another one"
+                )
             if ticket not in self._done:
                 label = self._checked_label(label, new) if verdict == LABEL else ""
                 if verdict not in (LABEL, NONE, UNKNOWN, SKIP):
@@ -431,8 +431,8 @@ class Review:
         if not new or not self.new_labels:
             allow = "" if self.new_labels else " (new labels: start with --new-labels)"
             raise ReviewError(
-                f"there is no label {label!r}; {did_you_mean(label, known)}choose one that there "
-                f"is{allow}"
+                f"there is no label {label!r}; {did_you_mean(label, known)}choose an existing "
+                f"one{allow}"
             )
         try:
             with_classes(self._given, [label])
@@ -463,11 +463,11 @@ class Review:
         self._follow_from(n_before)
 
     def undo(self, client: str, who: str = "") -> dict[str, Any]:
-        """Take the last answer of this tab back, and show its row again."""
+        """Undo the last answer of this tab, and show its row again."""
         with self.lock:
             history = self._history.get(client)
             if not history:
-                raise ReviewError("there is no answer of this page to take back")
+                raise ReviewError("there is no answer from this page to undo")
             shown = self._shown[history.pop()]
             key = self._keys.keys[shown.row]
             if shown.row in self._placed.rows:
@@ -490,7 +490,7 @@ class Review:
         return checked(self._standing, self._labels, self._placed)
 
     def progress(self) -> dict[str, Any]:
-        """How far the review is, and what the next answers buy."""
+        """The progress of the review, and what the next answers are worth."""
         with self.lock:
             standing, audit = self._audit()
             m = len(standing.label)
@@ -512,64 +512,16 @@ class Review:
                 "level": audit.level if audit else None,
                 "rate": rate,
                 "share": self.check_share,
-                "curve": self._curve(standing, audit),
-                "buy": [self._check_buys(audit), self._help_buys(m - standing.n_kept)],
+                "curve": curve(self.file.log, standing, audit),
+                "worth": [
+                    worth_of_checks(self._standing, self._placed.draw, audit),
+                    worth_of_help(self._standing, [*given, *self._drawn()], m - standing.n_kept),
+                ],
                 "labels": list(map(str, standing.classes.tolist())),
                 "remarks": remarks(self._placed) + ([self.trouble] if self.trouble else []),
                 "draw": len(self._placed.draw.rows) if self._placed.draw else 0,
                 "could_draw": int(np.sum(self._standing.status == PROBABLE)),
             }
-
-    def _curve(self, standing: Standing, audit: Audit | None) -> list[list[float | None]]:
-        points: list[list[float | None]] = [
-            [number, _share(answer, "settled"), _share(answer, "still_wrong")]
-            for number, answer in enumerate(self.file.log.answers)
-            if _share(answer, "settled") is not None
-        ]
-        step = len(points) // POINTS + 1
-        now = [
-            len(self.file.log.answers),
-            standing.n_kept / len(standing.label),
-            audit.still_wrong if audit else None,
-        ]
-        return [*points[::step], now]
-
-    def _check_buys(self, audit: Audit | None) -> str:
-        draw = self._placed.draw
-        n_rows = len(draw.rows) if draw else int(np.sum(self._standing.status == PROBABLE))
-        if not n_rows:
-            return "No row is sure enough yet to be kept, so there is nothing to check."
-        audit = audit or Audit(n_rows, 0, 0)
-        share = percent((n_rows - audit.n_changed) / len(self._standing.label))
-        for level, more in audit.more_checks.items():
-            if more is not None:
-                what = count(more, "more check", "more checks")
-                return (
-                    f"{what} without a mistake {'certifies' if more == 1 else 'certify'} {share} "
-                    f"of the rows at {100 * level:g} %"
-                )
-        if audit.level is None:
-            return "These rows have too many mistakes to be certified; help the model, draw anew"
-        return f"{share} of the rows are certified at {100 * audit.level:g} %"
-
-    def _help_buys(self, n_open: int) -> str:
-        score = gains(self._standing)
-        score[[*self._placed.rows, *self._drawn()]] = 0
-        score[self._standing.status != LOOK] = 0
-        best = np.argsort(-score)[:10]
-        best = best[score[best] > 0]
-        if not n_open or not len(best):
-            return "No row is left in doubt."
-        right = float(np.sum(1 - self._standing.confidence[best]))
-        return (
-            f"The next {count(len(best), 'answer', 'answers')} put about {right:.1f} labels right, "
-            f"of {count(n_open)} in doubt"
-        )
-
-
-def _share(answer: Answer, name: str) -> float | None:
-    value = answer.progress.get(name)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _now() -> str:

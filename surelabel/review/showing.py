@@ -1,4 +1,4 @@
-"""What the page shows of a row: its cells, its candidates, its neighbours and why it is asked."""
+"""What the page shows about a row: its cells, candidates and neighbours, and why it is asked."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from ..tables.page_rows import nearest_kept
 from ..text import plain
 from .queues import CHECK, Standing
 
-#: Characters of a text in full, and of that of a neighbour.
+#: Maximum length of a text, and of a neighbour's text.
 TEXT, BRIEF = 20_000, 160
-#: Pixels of an image, and of that of a neighbour.
+#: Size in pixels of an image, and of a neighbour's image.
 EDGE, SMALL_EDGE = 640, 96
-#: Bars of a distribution.
+#: Number of bars of a distribution.
 BINS = 24
-#: Columns of a row that are shown.
+#: Maximum number of columns shown.
 COLUMNS = 40
 
 
 class RowView:
-    """Reads what rows show of themselves.
+    """Reads what the page shows about rows.
 
     Parameters
     ----------
     labels : Labels
-        The rows and what is known of their labels.
+        The rows, and what is known about their labels.
     hidden : set of str
         Columns that are not shown: those of labels.
     features : list of Feature
         What is learned from.
     X : ndarray of shape (m, n)
-        What it became; neighbours are near in it.
+        The encoded rows, in which neighbours are found.
     image : str or None
-        The column of paths of images.
+        The column of image paths.
     folder : Path or None
         Where the images are; files elsewhere are not read.
     """
@@ -59,7 +59,7 @@ class RowView:
         self._images = Images(folder, 2**62) if image and folder is not None else None
         kinds = {feature.name: feature.kind for feature in features}
         names = [name for name in labels.table.column_names if name not in {*hidden, image}]
-        # What is learned from comes first, long texts before all.
+        # Columns that are learned from come first, and long texts before all others.
         names.sort(key=lambda name: (kinds.get(name) != "text", name not in kinds))
         self._kinds = {name: kinds.get(name, "other") for name in names[:COLUMNS]}
         self._numbers = {
@@ -152,16 +152,18 @@ def choices(row: int, labels: Labels, standing: Standing) -> list[dict[str, Any]
 def reasons(row: int, queue: str, labels: Labels, standing: Standing) -> list[str]:
     """Why the row is asked, in sentences."""
     if queue == CHECK:
-        return ["It was drawn at random from the rows to be kept: checks like this one bound how "
-                "many of all of them can be wrong."]  # fmt: skip
+        return [
+            "It was drawn at random from the rows to be kept: checks like this one limit how many "
+            "of them all can be wrong."
+        ]
     found = []
     first, second = int(standing.label[row]), int(standing.second[row])
     name = [str(label) for label in standing.classes.tolist()]
     if labels.unlabelled[row]:
-        found.append("It came without any label.")
+        found.append("It has no label.")
     if standing.outside[row]:
         found.append(
-            "Its features contradict every candidate; they speak for "
+            "Its features contradict every candidate; they suggest "
             f"{name[int(standing.best[row])]}."
         )
     elif second >= 0:
@@ -172,7 +174,7 @@ def reasons(row: int, queue: str, labels: Labels, standing: Standing) -> list[st
         if n_alike > 0:
             found.append(
                 f"{n_alike:,} more {'row wavers' if n_alike == 1 else 'rows waver'} between the "
-                "same two: the answer also helps there."
+                "same two labels: the answer also helps there."
             )
     return found or ["No label is likely enough."]
 
@@ -186,7 +188,7 @@ def _number(text: str) -> float | None:
 
 
 def _distribution(column: pa.ChunkedArray) -> tuple[float, float, list[float]] | None:
-    """Range and heights of the bars of a column of numbers, the outermost hundredths aside."""
+    """Range and bar heights of a column of numbers, without the lowest and highest hundredth."""
     cells = column.to_pylist()
     values = np.array(
         [value for cell in cells if cell is not None if (value := _number(str(cell))) is not None]

@@ -1,4 +1,4 @@
-"""The answers file: every answer is on the disk before the page moves on."""
+"""The answers file: every answer is on disk before the page moves on."""
 
 from __future__ import annotations
 
@@ -21,18 +21,17 @@ except ImportError:  # pragma: no cover
 
 
 class AnswersFile:
-    """Appends lines, and reads those that others append.
+    """Appends lines, and reads the lines that others append.
 
-    Writers lock the file while they write, so that any number of them may have it open. Each line
-    is synced to the disk before :meth:`append` returns. A file that is removed meanwhile is written
-    again.
+    Writers lock the file while they write, so several of them may have it open. Each line is synced
+    to disk before :meth:`append` returns. If the file is removed meanwhile, it is written again.
 
     Parameters
     ----------
     path : Path
-        The file; it is made where it is missing.
+        The file; it is created if it does not exist.
     header : dict
-        What its first line says of the rows, if there is none yet.
+        The content of the first line of a new file: how rows are identified.
 
     Attributes
     ----------
@@ -55,7 +54,7 @@ class AnswersFile:
                 sync_folder(self.path.parent)
 
     def refresh(self) -> bool:
-        """Read what was appended since; whether there was anything."""
+        """Read what was appended since; return whether there was anything."""
         try:
             with naming(self.path), open(self.path, "rb") as file:
                 return self._read_on(file)
@@ -82,7 +81,7 @@ class AnswersFile:
 
     @contextmanager
     def _locked(self) -> Iterator[BinaryIO]:
-        """The file at its end, whole lines only, all of them read; nobody else writes."""
+        """The locked file, repaired, read to its end and positioned there."""
         gone = not self.path.exists()
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
         with open(descriptor, "r+b") as file:
@@ -99,11 +98,11 @@ class AnswersFile:
                 _unlock(file)
 
     def _repair(self, file: BinaryIO) -> None:
-        """End the last line, or remove it if its writer was cut off."""
+        """Complete the last line, or remove it if its writer was cut off."""
         end = file.seek(0, os.SEEK_END)
         if end < self._read:
             raise TableError(
-                f"{self.path}: lines were removed while the page was open; start it again"
+                f"{self.path}: lines were removed while the page was open; restart the review"
             )
         file.seek(self._read)
         tail = file.read().rpartition(b"\n")[2]
@@ -121,7 +120,7 @@ class AnswersFile:
         os.fsync(file.fileno())
 
     def _read_on(self, file: BinaryIO) -> bool:
-        """Take in the whole lines after those that were read."""
+        """Read the complete lines that follow those already read."""
         file.seek(self._read)
         whole = file.read().rpartition(b"\n")
         if not whole[1]:

@@ -414,7 +414,7 @@ def labels_with(labels: Labels, placed: PlacedAnswers) -> Labels:
 
 
 def known_labels(labels: Labels, placed: PlacedAnswers) -> np.ndarray:
-    """Position of the label that is gold or was known, -1 where there is neither."""
+    """Position of the label that is gold or was answered, -1 where there is neither."""
     code_of = {str(label): code for code, label in enumerate(labels.candidates.classes.tolist())}
     known = labels.gold.copy()
     for row, answer in placed.rows.items():

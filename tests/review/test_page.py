@@ -137,7 +137,7 @@ def test_a_phone_and_the_dark(serve, open_page, contrast, dark):
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     height = page.locator("#choices button").first.bounding_box()["height"]
     assert height >= 44  # as wide as a finger
-    for selector in ("#why li", "#hint", "#choices .what", "#buy li"):
+    for selector in ("#why li", "#hint", "#choices .what", "#worth li"):
         assert contrast(page, selector)[0] >= 4.5, selector
     assert (contrast(page, "#hint")[1] < 0.1) is dark
     page.locator("#choices button").first.click()

@@ -41,9 +41,9 @@ def answer_all(review, truth, n, client="tab", row=None):
 def test_both_queues_and_what_they_buy(start, pets, tmp_path):
     review = start(max_error=0.1)
     first = review.next("tab")
-    assert first["progress"]["buy"][0].endswith("% of the rows at 10 %")
-    assert "more checks without a mistake certify" in first["progress"]["buy"][0]
-    assert "put about" in first["progress"]["buy"][1]
+    assert first["progress"]["worth"][0].endswith("% of the rows at 10 %")
+    assert "more checks without a mistake certify" in first["progress"]["worth"][0]
+    assert "correct about" in first["progress"]["worth"][1]
     queues, row = [], first["row"]
     for _ in range(12):
         queues.append(row["queue"])

@@ -73,7 +73,7 @@ def text_of(path):
 def test_says_how_many_labels_to_keep_and_how_many_rows_to_look_at(write, cleaned_table):
     cleaned = cleaned_table()
     words = text_of(write())
-    assert f"{cleaned.n_kept} of 600 labels are probably right: the model's estimate" in words
+    assert f"{cleaned.n_kept} of 600 labels are probably right: the model estimates" in words
     assert f"estimate is {100 * cleaned.expected_error:.1f} % wrong." in words
     assert f"Look at {np.sum(cleaned.status == 'look')} rows" in words
     for status in ("certified", "probable", "look"):

@@ -32,7 +32,7 @@ async function act(action, said) {
     document.body.dataset.milliseconds = Math.round(performance.now() - start);
     return found;
   } catch (error) {
-    say("The answer was not taken: is surelabel review still running? Start it again and open its new address. (" + error.message + ")");
+    say("The answer was not saved: is surelabel review still running? Start it again and open its new address. (" + error.message + ")");
   } finally {
     waiting = false;
     document.body.classList.remove("waiting");
@@ -94,7 +94,7 @@ function showCell(cell, where) {
       image.src = cell.image;
       image.alt = "image of the row";
       value.append(image);
-    } else value.append(make("small", "no image that can be shown"));
+    } else value.append(make("small", "image cannot be shown"));
     value.className = "long";
     where.append(value);
     return;
@@ -141,7 +141,7 @@ function neighbour(other) {
 
 function reveal(visible) {
   for (const element of document.querySelectorAll("#choices .fill, #choices .percent")) element.hidden = !visible;
-  part("hint").textContent = visible ? "Press a number, or choose." : "A check: what the model says is hidden, so that it does not lead you.";
+  part("hint").textContent = visible ? "Press a number, or choose." : "A check: what the model says is hidden, so that it does not influence you.";
 }
 
 function tell(progress) {
@@ -160,8 +160,8 @@ function tell(progress) {
   part("bar-certified").style.flexGrow = progress.certified;
   part("bar-probable").style.flexGrow = progress.settled - progress.certified;
   part("bar-look").style.flexGrow = progress.look;
-  part("audit").textContent = progress.audit || "Nothing is checked yet: what is kept is kept by the model’s own estimate.";
-  part("buy").replaceChildren(...progress.buy.map((text) => make("li", text)));
+  part("audit").textContent = progress.audit || "Nothing is checked yet: labels are kept by the model’s own estimate.";
+  part("worth").replaceChildren(...progress.worth.map((text) => make("li", text)));
   part("share").value = progress.share;
   part("share").setAttribute("aria-valuetext", percent(progress.share) + " checks");
   part("could-draw").textContent = progress.could_draw + " rows would be kept now" + (progress.draw ? "; " + progress.draw + " were drawn" : "");
