@@ -1,4 +1,4 @@
-"""Candidate labels, how they come about, and the data sets of the paper (:mod:`.catalog`)."""
+"""Candidate labels, where they come from, and the data sets of the paper (:mod:`.catalog`)."""
 
 from typing import TYPE_CHECKING
 

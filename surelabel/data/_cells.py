@@ -1,4 +1,4 @@
-"""Cells of label columns → labels. Only the different cells of a column become Python objects."""
+"""Cells of label columns → labels. Only the distinct cells of a column become Python objects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .arrow_tables import decimal_of, in_words, is_list
 from .spelling import parse_numbers
 
 Label = str | int
-#: A list of texts and numbers as Python prints it: nothing within another, no name, no sum.
+#: A flat list of texts and numbers, as Python prints it: no nesting, no names, no expressions.
 _TEXT = r"\\[\\'\"nrt]|\\x[0-9a-f]{2}|\\u[0-9a-f]{4}|\\U[0-9a-f]{8}"
 _ITEM = (
     rf"(?:'(?:[^'\\\n]|{_TEXT})*+'|\"(?:[^\"\\\n]|{_TEXT})*+\""
@@ -65,7 +65,7 @@ def label_cells(table: pa.Table, name: str, separator: str | None, source: str) 
     rows, codes = rows[encoded.indices.is_valid()], encoded.indices.drop_null().to_numpy()
     try:
         contents = encoded.dictionary.to_pylist()
-    except (ValueError, OverflowError) as error:  # times before year 1 or after 9999
+    except (ValueError, OverflowError) as error:  # times outside the years 1 to 9999
         raise TableError(
             f"{source}: column {name!r} holds a time that cannot be a label ({error})"
         ) from None
@@ -100,7 +100,7 @@ def check_names(table: pa.Table, name: str, source: str) -> None:
     column = table[name]
     try:
         if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
-            pc.min_max(column).as_py()  # which fails beyond the years that Python has
+            pc.min_max(column).as_py()  # fails for years that Python does not support
         column.cast(pa.large_string())
     except (pa.ArrowException, ValueError, OverflowError):
         raise TableError(
@@ -110,15 +110,15 @@ def check_names(table: pa.Table, name: str, source: str) -> None:
 
 
 def different_cells(column: pa.Array) -> pa.DictionaryArray:
-    """Every different cell once."""
-    if pa.types.is_dictionary(column.type):  # its values may be unused, or there twice
+    """The distinct cells, and which of them each row has."""
+    if pa.types.is_dictionary(column.type):  # its values may be unused or repeated
         column = column.cast(column.type.value_type)
     return column.dictionary_encode()
 
 
 def _reader(contents: list[Any], separator: str | None) -> Callable[[Any], list[Any]]:
-    """How a cell is read: as a list in JSON or as Python prints it if all cells look so, else as
-    labels with a separator.
+    """How to read a cell: as a list in the notation of JSON or Python if all cells look like one,
+    otherwise as labels with a separator.
     """
     texts = [
         content.strip() for content in contents if isinstance(content, str) and content.strip()
@@ -142,14 +142,14 @@ def _parse_list(text: str) -> list[Any]:
 
 
 def _label(value: Any) -> Label | None:
-    """A label as text without blanks around it, or as a whole number (as text if it has more than
+    """A label as text without surrounding spaces, or as a whole number (as text if it has more than
     64 bits); None if there is none.
     """
     match value:
         case None | "":
             return None
         case str():
-            value.encode()  # half a character, which JSON can escape, is none
+            value.encode()  # refuses half a character, which JSON can escape
             return value.strip() or None
         case bool():
             return str(value)
@@ -178,7 +178,7 @@ def _problem(error: Exception) -> str:
 
 
 def count_cells(table: pa.Table, name: str, source: str) -> tuple[Cells, np.ndarray]:
-    """The rows in which a column of counts or probabilities is above 0, and its numbers there; an
+    """The rows in which a column of counts or probabilities is above 0, and the numbers there; an
     empty cell is 0.
     """
     column = table[name].combine_chunks()
@@ -190,8 +190,8 @@ def count_cells(table: pa.Table, name: str, source: str) -> tuple[Cells, np.ndar
     if len(bad):
         cell = str(column[int(bad[0])].as_py())[:40]
         raise TableError(
-            f"{source}: row {bad[0] + 1}, column {name!r}: {cell!r} where a count or probability "
-            "of the label should stand, a finite number of 0 or more"
+            f"{source}: row {bad[0] + 1}, column {name!r}: {cell!r} is not a count or probability; "
+            "it must be a finite number, at least 0"
         )
     rows = np.flatnonzero(values > 0)
     return Cells(name, rows, np.zeros(len(rows), int), [name]), values[rows]
@@ -210,8 +210,8 @@ def indicator_cells(table: pa.Table, name: str, source: str) -> Cells:
             "nothing" if codes[bad[0]] < 0 else repr(encoded.dictionary[int(codes[bad[0]])].as_py())
         )
         raise TableError(
-            f"{source}: row {bad[0] + 1}, column {name!r}: {what} where 0 or 1 should say whether "
-            "the label is possible"
+            f"{source}: row {bad[0] + 1}, column {name!r}: {what} instead of 0 or 1, which say "
+            "whether the label is possible"
         )
     rows = np.flatnonzero(np.array([meaning[content] for content in contents])[codes])
     return Cells(name, rows, np.zeros(len(rows), int), [name])

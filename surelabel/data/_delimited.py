@@ -1,4 +1,4 @@
-"""Delimited text (CSV, TSV) ↔ :class:`pyarrow.Table` of text: every cell comes back as it was."""
+"""Delimited text (CSV, TSV) ↔ :class:`pyarrow.Table` of text, without changing any cell."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ from ..exceptions import TableError
 Content = bytes | mmap.mmap
 
 DELIMITERS = ",;\t|"
-#: Rows may be this long. Smaller blocks are read by several threads at a time.
+#: Maximum length of a row in bytes. Smaller blocks are read by several threads at a time.
 BYTES_AT_A_TIME = 8 << 20
 SAMPLE = 1 << 16
-#: Bytes from which on a file is read by several threads: for less they are not worth starting, and
-#: a process that ends while Arrow starts them would be aborted.
+#: Larger files (in bytes) are read by several threads. For smaller ones, threads are not worth
+#: starting, and a process that ends while Arrow starts them would be aborted.
 THREADS_FROM = BYTES_AT_A_TIME
-#: Rows that are written together at most.
+#: Maximum number of rows written together.
 ROWS = 1 << 15
-#: Cells of the columns that are taken together at most.
+#: Maximum number of cells in columns that are processed together.
 CELLS_AT_A_TIME = 1 << 18
-#: Key of a table for its dialect, and of a column for its name as written; what has the latter
-#: holds the cells of a text file.
+#: Metadata keys: of a table for its dialect, and of a column for its name as written. A column with
+#: the latter holds the cells of a text file.
 DIALECT, HEADER = b"surelabel.dialect", b"surelabel.header"
-#: Key of a column for how many columns without name and content stand before and after it.
+#: Metadata key of a column: the number of columns without name and content before and after it.
 EMPTY = b"surelabel.empty"
 
 
 class Dialect(NamedTuple):
-    """How a text is written.
+    """How a text file is written.
 
     Attributes
     ----------
     delimiter : str
-        What stands between cells.
+        What separates cells.
     newline : str
         What ends a row.
     bom : bool
-        Whether the text begins with the mark of UTF-8.
+        Whether the text begins with a byte order mark.
     decimal : str or None
-        What stands before decimals; None if it was not said.
+        The decimal separator; None if it was not given.
     """
 
     delimiter: str = ","
@@ -60,17 +60,17 @@ class Dialect(NamedTuple):
 
 
 def column_slices(n_columns: int, n_rows: int) -> Iterator[slice]:
-    """Columns to take together: many short ones, or one long one."""
+    """Columns to process together: many short ones, or one long one."""
     step = max(1, CELLS_AT_A_TIME // max(1, n_rows))
     return (slice(start, start + step) for start in range(0, n_columns, step))
 
 
 def combined(*columns: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Columns, one below the other, as one piece of text, however long it is."""
+    """Columns of text as one array, column after column, however long they are."""
     if all(column.type == pa.string() for column in columns):
         try:  # one cast for many short columns
             return pa.concat_arrays(_chunks(columns)).cast(pa.large_string())
-        except pa.ArrowInvalid:  # too long for it
+        except pa.ArrowInvalid:  # too long for one array
             pass
     return pa.concat_arrays(_chunks(column.cast(pa.large_string()) for column in columns))
 
@@ -84,21 +84,21 @@ def _chunks(columns: Iterable[pa.Array | pa.ChunkedArray]) -> list[pa.Array]:
 
 
 def dialect_of(table: pa.Table) -> Dialect | None:
-    """How the text that a table was read from was written; None if it was not text."""
+    """How the file that a table was read from was written; None if it was not a text file."""
     kept = (table.schema.metadata or {}).get(DIALECT)
     return Dialect(*json.loads(kept)) if kept else None
 
 
 def is_cell(field: pa.Field) -> bool:
-    """Whether a column holds the cells of a text file, as they are written there."""
+    """Whether a column holds the cells of a text file, as written there."""
     return HEADER in (field.metadata or {})
 
 
 def read_delimited(
     content: Content, source: str, *, delimiter: str | None, decimal: str | None
 ) -> pa.Table:
-    """Read the text, which is UTF-8; the first row names the columns. All cells are text, and only
-    those without any text and quotation marks are missing.
+    """Read UTF-8 text whose first row names the columns. All cells are text; only those without
+    text and without quotation marks are missing.
     """
     options = _Options(content, delimiter or find_delimiter(content))
     try:
@@ -107,7 +107,7 @@ def read_delimited(
         raise TableError(f"{source}: {_explain(options, str(error))}") from None
     header = [column[0].as_py() or "" for column in rows.columns]
     table = _short(rows.slice(1))
-    # Delimiters at the end of every line make columns without name and content.
+    # Delimiters at the end of every line produce columns without name and content.
     kept = [
         i
         for i, (name, column) in enumerate(zip(header, table.columns, strict=True))
@@ -144,8 +144,8 @@ def _newline(content: Content) -> str:
 
 
 def find_delimiter(content: Content) -> str:
-    """The delimiter that gives every row of the first ones as many columns as the header, and the
-    most of them.
+    """The delimiter for which the first rows have as many columns as the header; of several, the
+    one with most columns.
     """
     end = content.find(b"\n", SAMPLE) + 1
     sample = content[: end or None].decode("utf-8-sig")
@@ -168,7 +168,7 @@ def find_delimiter(content: Content) -> str:
 
 
 class _Options:
-    """How one text is read by pyarrow."""
+    """How pyarrow reads one text."""
 
     def __init__(self, content: Content, delimiter: str) -> None:
         self.content, self.delimiter = content, delimiter
@@ -176,8 +176,8 @@ class _Options:
         self.bom = content[:3] == codecs.BOM_UTF8
 
     def rows(self, **options: Any) -> Iterator[list[str]]:
-        """The rows as Python's own reader sees them, lazily; empty lines are none, except in a file
-        of one column, where they are empty cells.
+        """The rows as Python's csv reader sees them, lazily. Empty lines are skipped, except in a
+        file of one column, where they are empty cells.
         """
         text = io.TextIOWrapper(
             pa.BufferReader(pa.py_buffer(self.content)), encoding="utf-8-sig", newline=""
@@ -192,8 +192,8 @@ class _Options:
             csv.field_size_limit(limit)
 
     def read(self, on_bad_row: Any = None) -> pa.Table:
-        """All rows, the header among them, as text; ``on_bad_row`` is told rows of another width,
-        with their number.
+        """All rows, including the header, as text; ``on_bad_row`` is called for rows of another
+        width.
         """
         width = len(next(self.rows()))
         return pa_csv.read_csv(
@@ -219,7 +219,7 @@ class _Options:
 
 
 def _explain(options: _Options, message: str) -> str:
-    """What is wrong, and in which row: only a reader of one thread knows."""
+    """What is wrong, and in which row; only a single-threaded reader knows the row."""
     bad: list[Any] = []
 
     def remember(row: Any) -> str:
@@ -238,7 +238,7 @@ def _explain(options: _Options, message: str) -> str:
         if '"' in row.text:
             advice = "is a quotation mark left open, or not doubled within a cell?"
         return (
-            f"row {row.number - 1}: {row.actual_columns} columns where the header has "
+            f"row {row.number - 1}: {row.actual_columns} columns, but the header has "
             f"{row.expected_columns}; {advice} "
             f"(the delimiter is {options.delimiter!r})"
         )
@@ -246,12 +246,12 @@ def _explain(options: _Options, message: str) -> str:
         row = _broken_row(options)
         if row is not None:
             return f"row {row}: a quotation mark is left open, or not doubled within a cell"
-        return f"a row has more than {BYTES_AT_A_TIME >> 20} MB; use Parquet for such long ones"
+        return f"a row has more than {BYTES_AT_A_TIME >> 20} MB; use Parquet for rows this long"
     return f"the text cannot be read as a table ({message.splitlines()[0]})"
 
 
 def _broken_row(options: _Options) -> int | None:
-    """Number of the first row whose quotation marks break the rules, which Arrow takes lightly."""
+    """Number of the first row with misplaced quotation marks, which Arrow accepts."""
     number = 0
     try:
         for _ in options.rows(strict=True):
@@ -262,10 +262,10 @@ def _broken_row(options: _Options) -> int | None:
 
 
 def check_header(names: list[str], source: str) -> None:
-    """Refuse a first row that does not name every column differently."""
+    """Refuse a first row that does not give every column a name of its own."""
     if not any(names):
         raise TableError(
-            f"{source}: the first line names no column; put a header line above the rows"
+            f"{source}: the first line has no column names; put a header line above the rows"
         )
     seen: dict[str, int] = {}
     for position, name in enumerate(names, start=1):
@@ -279,8 +279,8 @@ def check_header(names: list[str], source: str) -> None:
         str(i) for i in range(int(float(names[0])), int(float(names[0])) + len(names))
     ]:
         raise TableError(
-            f"{source}: the first line holds numbers ({', '.join(names[:4])}), not names of "
-            "columns; put a header line above it"
+            f"{source}: the first line holds numbers ({', '.join(names[:4])}), not column names; "
+            "put a header line above it"
         )
 
 
@@ -292,13 +292,13 @@ def _is_number(text: str) -> bool:
 
 
 def _check_quotes(table: pa.Table, options: _Options, source: str) -> None:
-    """Refuse cells that swallowed what follows a quotation mark never closed."""
+    """Refuse cells that extend over several lines because a quotation mark was never closed."""
     letters = np.frombuffer(options.content, np.uint8)
     ends = sum(
         np.count_nonzero(letters[start : start + BYTES_AT_A_TIME] == ord("\n"))
         for start in range(0, len(letters), BYTES_AT_A_TIME)
     )
-    if ends <= table.num_rows:  # no cell holds the end of a line
+    if ends <= table.num_rows:  # no cell contains a line break
         return
     last = table.column(table.num_columns - 1)[-1].as_py()
     if "\n" in (last or "") or any(
@@ -316,8 +316,8 @@ def _check_quotes(table: pa.Table, options: _Options, source: str) -> None:
 
 
 def write_delimited(table: pa.Table, file: BinaryIO, dialect: Dialect) -> None:
-    """Write a header and rows, quoting only what needs it; missing cells and NaN are empty, lists
-    are JSON.
+    """Write a header and rows, quoting only where needed; missing cells and NaN are empty, and
+    lists are JSON.
     """
     if dialect.bom:
         file.write(codecs.BOM_UTF8)
@@ -333,12 +333,12 @@ def write_delimited(table: pa.Table, file: BinaryIO, dialect: Dialect) -> None:
 
 
 def _short(table: pa.Table) -> pa.Table:
-    """The table, its columns in one piece if they are short: of these there may be very many."""
+    """The table, with short columns in one chunk each, because there may be very many of them."""
     return table.combine_chunks() if table.num_rows <= ROWS else table
 
 
 def _lines(batch: pa.RecordBatch, dialect: Dialect) -> memoryview:
-    """The cells joined: the bytes of all rows in one piece."""
+    """The bytes of all rows, with their cells joined."""
     m, columns, cells = batch.num_rows, batch.columns, []
     for part in column_slices(len(columns), m):
         texts = [as_text(column, dialect.decimal or ".") for column in columns[part]]
@@ -357,7 +357,7 @@ def _lines(batch: pa.RecordBatch, dialect: Dialect) -> memoryview:
 
 
 def _with_empty(cells: list[Any], schema: pa.Schema, empty: Any) -> list[Any]:
-    """The cells of a row, or columns of them, and the empty ones that were read beside them."""
+    """Cells, with the empty columns that were dropped when they were read."""
     if all(EMPTY not in (field.metadata or {}) for field in schema):
         return cells
     found = []
@@ -369,8 +369,8 @@ def _with_empty(cells: list[Any], schema: pa.Schema, empty: Any) -> list[Any]:
 
 def _quote(texts: pa.Array, delimiter: str) -> pa.Array:
     texts = texts.cast(pa.large_string())
-    # An empty text is quoted: an empty cell means that it is missing. So is what looks like the
-    # mark of UTF-8.
+    # An empty text is quoted, because an empty cell means that it is missing. So is a text that
+    # looks like a byte order mark.
     needed = pc.match_substring_regex(texts, rf'^$|[\n\r"\x{ord(delimiter):02x}\x{{feff}}]')
     if not pc.any(needed).as_py():
         return texts
@@ -380,7 +380,7 @@ def _quote(texts: pa.Array, delimiter: str) -> pa.Array:
 
 
 def as_text(column: pa.Array, decimal: str = ".") -> pa.Array:
-    """Cells as they are written in text; refused by Arrow if they are bytes and no text."""
+    """Cells as text; Arrow refuses bytes that are not text."""
     kind = column.type
     if pa.types.is_string(kind):
         return column

@@ -1,4 +1,4 @@
-"""The arrays that candidate sets are made of: entries, counts and votes, read and checked."""
+"""Read and check the arrays that candidate sets are made of: entries, counts and votes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._labels import as_array, as_numbers, check_classes, encode, missing
 
 
 def positions(name: str, values: Any) -> np.ndarray:
-    """Whole numbers in one dimension."""
+    """A one-dimensional array of whole numbers."""
     values = as_array(values, name)
     if values.ndim != 1 or (values.size and values.dtype.kind not in "iu"):
         raise CandidateError(
@@ -23,12 +23,12 @@ def positions(name: str, values: Any) -> np.ndarray:
 
 
 def row_pointers(owners: np.ndarray, n_rows: int) -> np.ndarray:
-    """Row pointers of entries whose rows are ascending."""
+    """Row pointers of entries that are sorted by row."""
     return np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=n_rows))])
 
 
 def fill_rows(matrix: sparse.csr_array, rows: Sequence[int] | np.ndarray) -> sparse.csr_array:
-    """Give every label to the rows named."""
+    """Give every label to the given rows."""
     n_classes = matrix.shape[1]
     full = sparse.csr_array(
         (
@@ -42,7 +42,7 @@ def fill_rows(matrix: sparse.csr_array, rows: Sequence[int] | np.ndarray) -> spa
 
 
 def read_matrix(matrix: Any, what: str) -> tuple[Any, np.ndarray]:
-    """A matrix as an array or CSR array with each entry once, and its stored values."""
+    """A matrix as an array or a CSR array without duplicate entries, and its stored values."""
     if sparse.issparse(matrix):
         if matrix.ndim == 2:
             matrix = sparse.csr_array(matrix)
@@ -53,14 +53,16 @@ def read_matrix(matrix: Any, what: str) -> tuple[Any, np.ndarray]:
     else:
         matrix = as_numbers(as_array(matrix, what))
     if matrix.ndim != 2:
-        raise CandidateError(f"{what} has two dimensions (instances × classes), not {matrix.ndim}")
+        raise CandidateError(
+            f"{what} must have two dimensions (instances × classes), not {matrix.ndim}"
+        )
     return matrix, matrix
 
 
 def column_classes(classes: Any, n_columns: int) -> np.ndarray:
     """The classes of the columns of a matrix, by default their numbers."""
     if not n_columns:
-        raise CandidateError("there is no class: the matrix has no column")
+        raise CandidateError("there are no classes: the matrix has no columns")
     classes = np.arange(n_columns) if classes is None else check_classes(classes)
     if len(classes) != n_columns:
         raise CandidateError(
@@ -71,7 +73,7 @@ def column_classes(classes: Any, n_columns: int) -> np.ndarray:
 
 def check_zero_one(matrix: Any, values: np.ndarray) -> None:
     if values.dtype.kind not in "iuf":
-        raise CandidateError(f"a candidate matrix holds 0 and 1, not {values.dtype}")
+        raise CandidateError(f"a candidate matrix must hold 0 and 1, not {values.dtype}")
     wrong = (values != 0) & (values != 1)
     if np.any(wrong):
         if sparse.issparse(matrix):
@@ -81,7 +83,8 @@ def check_zero_one(matrix: Any, values: np.ndarray) -> None:
             rows, columns = np.nonzero(wrong)
         cells = [f"({i}, {j})" for i, j in zip(rows.tolist(), columns.tolist(), strict=True)]
         raise CandidateError(
-            f"a candidate matrix holds 0 and 1 only; {len(cells)} other value(s) at (row, column) "
+            f"a candidate matrix must hold only 0 and 1; {len(cells)} other value(s) at (row, "
+            "column) "
             f"{first_few(cells)} "
             "(for vote counts use CandidateSets.from_counts, for one column per annotator "
             "from_votes)"
@@ -89,8 +92,8 @@ def check_zero_one(matrix: Any, values: np.ndarray) -> None:
 
 
 def looks_like_matrix(rows: list[Any], lengths: np.ndarray, flat: list[Any]) -> bool:
-    """Whether lists of labels are the rows of a 0/1 matrix: as long as each other, of 0 and 1, and
-    no sets of labels.
+    """Whether lists look like the rows of a 0/1 matrix rather than sets of labels: of equal length,
+    with 0 and 1 only.
     """
     if (
         not len(lengths)
@@ -105,7 +108,7 @@ def looks_like_matrix(rows: list[Any], lengths: np.ndarray, flat: list[Any]) -> 
 
 
 def read_votes(votes: np.ndarray, classes: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Row pointers, one position per vote, and the classes of a table with a column per
+    """Row pointers, the position of each vote, and the classes, of a table with a column per
     annotator.
     """
     rows, columns = np.nonzero(~missing(votes))
@@ -114,14 +117,12 @@ def read_votes(votes: np.ndarray, classes: Any) -> tuple[np.ndarray, np.ndarray,
 
 
 def check_counts(counts: Any, indptr: np.ndarray) -> np.ndarray:
-    """Votes as an array of our own, of whole numbers where they are whole: one per entry, none
-    negative.
-    """
+    """Vote counts as a copy, one per entry and none negative; as integers if all are whole."""
     counts = np.array(as_array(counts, "counts"))
     if counts.shape != (indptr[-1],):
         raise CandidateError(
-            f"counts has shape {counts.shape} but there are {indptr[-1]} candidate entries: one "
-            "number for each"
+            f"counts has shape {counts.shape} but there are {indptr[-1]} candidate entries: give "
+            "one number for each"
         )
     wrong = (
         ~(counts >= 0) | ~np.isfinite(counts)
@@ -131,7 +132,7 @@ def check_counts(counts: Any, indptr: np.ndarray) -> np.ndarray:
     if wrong.any():
         rows = np.unique(np.searchsorted(indptr, np.flatnonzero(wrong), side="right") - 1)
         raise CandidateError(
-            f"vote counts must be finite numbers of 0 or more; see row {first_few(rows)}"
+            f"vote counts must be finite numbers, at least 0; see row {first_few(rows)}"
         )
     whole = np.all(counts == np.rint(counts))
     return np.asarray(counts, np.int64 if whole else float)
@@ -140,7 +141,7 @@ def check_counts(counts: Any, indptr: np.ndarray) -> np.ndarray:
 def check_votes(
     votes: Any, annotators: Iterable[Any] | None, shape: tuple[int, int]
 ) -> tuple[np.ndarray | None, tuple[str, ...]]:
-    """Votes as an array of our own, and the names of the annotators."""
+    """A copy of the votes, and the names of the annotators."""
     if votes is None:
         return None, ()
     votes = np.array(as_array(votes, "votes"))
@@ -152,7 +153,7 @@ def check_votes(
     wrong = np.flatnonzero(((votes < -1) | (votes >= shape[1])).any(axis=1))
     if len(wrong):
         raise CandidateError(
-            f"votes are positions within 0..{shape[1] - 1}, or -1; see row {first_few(wrong)}"
+            f"votes must be positions within 0..{shape[1] - 1}, or -1; see row {first_few(wrong)}"
         )
     if annotators is None:
         names = tuple(f"annotator {a + 1}" for a in range(votes.shape[1]))
@@ -160,7 +161,7 @@ def check_votes(
         names = tuple(map(str, annotators))
     if len(names) != votes.shape[1] or len(set(names)) < len(names):
         raise CandidateError(
-            f"votes have {votes.shape[1]} columns: name each annotator, and each once; got "
+            f"votes have {votes.shape[1]} columns: give each annotator a name of its own; got "
             f"{first_few(map(repr, names))}"
         )
     return votes.astype(np.int32), names

@@ -1,5 +1,5 @@
-"""JSON ↔ :class:`pyarrow.Table` without a loss: a text stays a text, whatever it looks like,
-and a whole number keeps all its digits.
+"""JSON ↔ :class:`pyarrow.Table` without loss: a text stays a text, whatever it looks like, and a
+whole number keeps all its digits.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from ..exceptions import TableError
 from ._delimited import Content
 from .arrow_tables import is_list
 
-#: Bytes of text whose rows are Python objects at the same time.
+#: Bytes of text whose rows become Python objects at the same time.
 PIECE = 4 << 20
-#: Objects and lists within each other.
+#: Maximum depth of nested objects and lists.
 DEEPEST = 64
-#: A table of more cells than this has a value in at least one of so many.
+#: A table of more than ``FREE_CELLS`` cells needs a value in one of ``SPARSEST`` or more.
 FREE_CELLS, SPARSEST = 10_000_000, 1000
 #: Digits of the longest whole number that Arrow holds.
 MOST_DIGITS = 76
@@ -38,31 +38,30 @@ HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class _RefusedError(ValueError):
-    """What is wrong with a value, alone or beside others."""
+    """A value cannot be used; the message says why."""
 
 
-#: Characters of a number that is a float without a loss.
+#: Numbers of at most this many characters are exact as floats.
 SHORT_NUMBER = 16
 #: Where a number may have more digits.
 LONG_NUMBER = rb"[0-9][.eE0-9]{16}"
 
 
 def read_json(content: Content, source: str) -> pa.Table:
-    """Read the text, which is UTF-8: an object on every line, or a list of objects; their keys are
-    the columns.
+    """Read UTF-8 text: one object per line, or a list of objects. Their keys are the columns.
 
-    Whole numbers are int64, or decimals where one has more than 64 bits; beside numbers with
-    fractions they are floats. Null and a key that is not there are missing.
+    Whole numbers become int64, or decimals if one has more than 64 bits; beside numbers with
+    fractions they become floats. Null and absent keys are missing values.
     """
     return rows_to_table(json_rows(content, source), source)
 
 
 def rows_to_table(pieces: Iterable[list[dict[str, Any]]], source: str) -> pa.Table:
-    """A table of rows that JSON holds, some of them at a time."""
+    """A table of JSON objects, which come in batches."""
     columns: dict[str, _Column] = {}
     n_rows = n_values = 0
     pieces = iter(pieces)
-    start = list(islice(pieces, 2))  # a second piece shows that there are more rows
+    start = list(islice(pieces, 2))  # a second batch shows that there are more rows
     if len(start) == 1 and len(start[0]) == 1 and all(map(_is_nested, start[0][0].values() or [0])):
         raise TableError(
             f"{source}: it holds one object of objects or lists, like a table written by columns; "
@@ -75,8 +74,8 @@ def rows_to_table(pieces: Iterable[list[dict[str, Any]]], source: str) -> pa.Tab
         n_values += sum(map(len, rows))
         if (n_rows + len(rows)) * len(columns) > FREE_CELLS + SPARSEST * n_values:
             raise TableError(
-                f"{source}: the rows have {len(columns)} different keys, and few have the same; "
-                "use the same keys in every row"
+                f"{source}: the rows have {len(columns)} different keys, and few share any; use "
+                "the same keys in every row"
             )
         for key, column in columns.items():
             column.append([row.get(key) for row in rows])
@@ -92,7 +91,7 @@ def _is_nested(value: Any) -> bool:
 
 
 def json_rows(content: Content, source: str) -> Iterator[list[dict[str, Any]]]:
-    """The objects of a text, some at a time."""
+    """The objects of a text, in batches."""
     rounded: list[str] = []
 
     def parse_float(text: str) -> float:
@@ -105,7 +104,7 @@ def json_rows(content: Content, source: str) -> Iterator[list[dict[str, Any]]]:
             rounded.append(text)
         return number
 
-    # every number is looked at only where one may have more digits than a float holds
+    # numbers are examined only if one may have more digits than a float can hold
     watch = parse_float if re.search(LONG_NUMBER, content) else None
     decoder = json.JSONDecoder(
         object_pairs_hook=_object, parse_constant=_no_number, parse_float=watch
@@ -115,7 +114,7 @@ def json_rows(content: Content, source: str) -> Iterator[list[dict[str, Any]]]:
     if rounded:
         warnings.warn(
             f"{source}: {len(rounded)} number(s), such as {rounded[0][:40]}, have more digits than "
-            "a float holds, and are rounded; write them as text to keep them",
+            "a float can hold, and were rounded; write them as text to keep them",
             stacklevel=5,
         )
 
@@ -169,8 +168,8 @@ def _listed(
             break
         if text[place : place + 1] != ",":
             raise TableError(
-                f"{source}: the list of objects does not go on after entry {number} with a comma "
-                "or its end; is the file whole?"
+                f"{source}: neither a comma nor the end of the list follows entry {number}; is the "
+                "file complete?"
             )
         place += 1
         if place - start > PIECE:
@@ -200,7 +199,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_number(text: str) -> None:
-    raise _RefusedError(f"JSON has no {text}; write null for what is missing")
+    raise _RefusedError(f"JSON has no {text}; write null for missing values")
 
 
 def _reason(error: Exception) -> str:
@@ -220,7 +219,7 @@ def _reason(error: Exception) -> str:
 
 
 class _Column:
-    """The values of one key, in the type that they have in common so far."""
+    """The values of one key, in their common type so far."""
 
     def __init__(self, name: str, source: str, n_missing: int) -> None:
         self.name, self.source = name, source
@@ -241,7 +240,7 @@ class _Column:
         self.chunks += self._converted(values, first)
 
     def finish(self) -> pa.ChunkedArray:
-        """The whole column; what was read before its type was known is made anew."""
+        """The whole column; values that were read before its type was known are converted again."""
         chunks, first = [], 1
         for chunk in self.chunks:
             if chunk.type == self.type:
@@ -254,15 +253,15 @@ class _Column:
         return pa.chunked_array(chunks, self.type)
 
     def _converted(self, values: list[Any], first: int) -> list[pa.Array]:
-        """The values, which stand in the rows from ``first`` on, in the column's type."""
+        """The values, starting at row ``first``, in the type of the column."""
         try:
             array = pa.array(values, self.type)
         except (pa.ArrowInvalid, OverflowError):
             row = next(row for row, value in enumerate(values) if self._loses(value))
             raise self._error(
                 first + row,
-                f"{str(values[row])[:40]} would lose digits beside numbers with fractions; put "
-                "the numbers of this column in quotes",
+                f"{str(values[row])[:40]} would lose digits as a float, which the other numbers of "
+                "the column need; put its numbers in quotes",
             ) from None
         return array.chunks if isinstance(array, pa.ChunkedArray) else [array]
 
@@ -278,7 +277,7 @@ class _Column:
 
 
 def _type(values: list[Any], depth: int = 0) -> pa.DataType:
-    """The type that the values have in common."""
+    """The common type of the values."""
     if depth > DEEPEST:
         raise _RefusedError(f"lists or objects are nested more than {DEEPEST} deep")
     found = pa.null()
@@ -292,7 +291,7 @@ def _type(values: list[Any], depth: int = 0) -> pa.DataType:
 def _type_of(kind: type, values: list[Any], depth: int) -> pa.DataType:
     """The type of values that are all of one kind."""
     if kind is float and (inf in values or -inf in values):
-        raise _RefusedError("a number beyond 1.8e308, the largest there is; put it in quotes")
+        raise _RefusedError("a number is larger than 1.8e308, the largest float; put it in quotes")
     if kind in SIMPLE:
         return SIMPLE[kind]
     if kind is int:
@@ -313,7 +312,7 @@ def _type_of(kind: type, values: list[Any], depth: int) -> pa.DataType:
 
 
 def _common(a: pa.DataType, b: pa.DataType) -> pa.DataType:
-    """The type that holds what both hold."""
+    """The type that can hold the values of both."""
     if a == b or pa.types.is_null(b):
         return a
     if pa.types.is_null(a):
@@ -328,7 +327,7 @@ def _common(a: pa.DataType, b: pa.DataType) -> pa.DataType:
         for field in b:
             fields[field.name] = _common(fields.get(field.name, pa.null()), field.type)
         return pa.struct(list(fields.items()))
-    raise _RefusedError(f"{_kind(b)} where earlier rows have {_kind(a)}; use one type")
+    raise _RefusedError(f"{_kind(b)}, but earlier rows have {_kind(a)}; use one type")
 
 
 def _kind(kind: pa.DataType) -> str:
@@ -349,7 +348,7 @@ def _name(value: Any) -> str:
 
 
 def write_json(table: pa.Table, file: BinaryIO, *, listed: bool) -> None:
-    """Write a table as one object per row: in a list, or each on its line."""
+    """Write a table as one object per row: in a list, or one per line."""
     before, between, after = ("[\n", ",\n", "\n]\n") if listed else ("", "\n", "\n")
     for batch in table.to_batches(max_chunksize=1 << 14):
         lines = (
@@ -362,7 +361,8 @@ def write_json(table: pa.Table, file: BinaryIO, *, listed: bool) -> None:
     file.write(after.encode())
     if lost := sum(_infinities(column) for column in table.columns):
         warnings.warn(
-            f"{lost} infinite number(s) became null: JSON has no form for them; use .parquet",
+            f"{lost} infinite number(s) became null, because JSON has no notation for them; use "
+            ".parquet",
             stacklevel=4,
         )
 
@@ -374,7 +374,7 @@ def _infinities(column: pa.ChunkedArray) -> int:
 
 
 def _as_json(value: Any) -> Any:
-    """What JSON has no form for, as text; a decimal number stays one if it survives."""
+    """Values that JSON cannot express, as text; a decimal number stays a number if it is exact."""
     if isinstance(value, Decimal):
         if value.as_tuple().exponent == 0:  # a whole number of more than 64 bits
             return int(value)
@@ -388,7 +388,7 @@ def _as_json(value: Any) -> Any:
 
 
 def _without_nan(value: Any) -> Any:
-    """JSON has no NaN and no infinity."""
+    """The value with null in place of NaN and infinity, which JSON lacks."""
     if isinstance(value, dict):
         return {key: _without_nan(part) for key, part in value.items()}
     if isinstance(value, list):

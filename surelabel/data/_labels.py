@@ -1,5 +1,5 @@
-"""Labels as people hold them, made into arrays of one kind: what :mod:`surelabel.data.candidates`
-reads its input with.
+"""Labels in any form → arrays of one type; used by :mod:`surelabel.data.candidates` to read its
+input.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..exceptions import CandidateError, first_few
 
 
 def as_numbers(array: np.ndarray) -> np.ndarray:
-    """A table of Python numbers as an array of numbers; anything else as it is."""
+    """A table of Python numbers as an array of numbers; anything else unchanged."""
     if (
         array.dtype == object
         and array.size
@@ -25,7 +25,7 @@ def as_numbers(array: np.ndarray) -> np.ndarray:
 
 
 def as_texts(cells: np.ndarray) -> np.ndarray:
-    """Cells as strings, "" where there is none; numbers are taken as they are written."""
+    """Cells as strings, "" where missing; numbers as Python prints them."""
     if cells.dtype.kind == "U":
         return cells
     cells = cells.astype(object)
@@ -40,10 +40,10 @@ def as_texts(cells: np.ndarray) -> np.ndarray:
 
 
 def check_classes(classes: Any) -> np.ndarray:
-    """The label space as an array of its own: not empty, no label twice."""
+    """The label space as a copy: not empty, and without duplicates."""
     classes = homogeneous(as_table(classes, ndim=1))
     if not len(classes):
-        raise CandidateError("there is no class: no row has a candidate label")
+        raise CandidateError("there are no classes: no row has a candidate label")
     labels, counts = np.unique(classes, return_counts=True)
     if len(labels) < len(classes):
         raise CandidateError(
@@ -72,7 +72,7 @@ def encode(labels: np.ndarray, owners: np.ndarray, classes: Any) -> tuple[np.nda
 
 
 def find(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Positions of labels in ``classes``, -1 for those that are not there."""
+    """Positions of labels in ``classes``, -1 for unknown ones."""
     if len(labels) and (labels.dtype.kind == "U") != (classes.dtype.kind == "U"):
         raise CandidateError(
             f"labels are {labels.dtype} but classes are {classes.dtype}: use one type for both"
@@ -84,7 +84,7 @@ def find(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 
 def _as_type(labels: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-    """Labels in the type of the classes, and which of them are the same number there."""
+    """Labels in the type of the classes, and which of them keep their value in it."""
     if not len(labels) or labels.dtype.kind == "U" or labels.dtype == dtype:
         return labels, np.ones(len(labels), bool)
     with np.errstate(invalid="ignore"):
@@ -107,7 +107,7 @@ def as_list(values: Any, what: str) -> list[Any]:
 
 
 def as_array(values: Any, what: str, dtype: Any = None) -> np.ndarray:
-    """An array of what is one, or can become one."""
+    """The values as an array, or an error that names them."""
     try:
         return np.asarray(values, dtype)
     except (TypeError, ValueError, OverflowError) as error:
@@ -115,8 +115,12 @@ def as_array(values: Any, what: str, dtype: Any = None) -> np.ndarray:
 
 
 def as_table(values: Any, *, ndim: int) -> np.ndarray:
-    """A fresh array of the wanted dimension: of its own dtype where it has one, else of objects."""
-    if hasattr(values, "to_numpy") and hasattr(values, "isna"):  # pandas: one kind of missing value
+    """A new array with ``ndim`` dimensions, of its own dtype if it has one, otherwise of
+    objects.
+    """
+    if hasattr(values, "to_numpy") and hasattr(
+        values, "isna"
+    ):  # pandas: make all missing values alike
         array = values.to_numpy(dtype=object, na_value=None)
     elif hasattr(values, "__array__"):
         array = as_array(values, "labels")
@@ -135,13 +139,13 @@ def as_table(values: Any, *, ndim: int) -> np.ndarray:
 
 
 def missing(array: np.ndarray) -> np.ndarray:
-    """Where a label is absent: ``None``, NaN or the empty string."""
+    """Where a label is missing: ``None``, NaN or the empty string."""
     if array.dtype.kind in "US":
         return np.asarray(array == array.dtype.type(""))
     if array.dtype.kind == "f":
         return np.asarray(np.isnan(array))
     if array.dtype == object:
-        # NaN is the only label that differs from itself; pandas' NA is neither equal nor different.
+        # NaN is the only label that differs from itself; pandas' NA cannot be compared.
         absent = [
             value is None or _differs(value) or (isinstance(value, str) and not value)
             for value in array.flat
@@ -151,7 +155,7 @@ def missing(array: np.ndarray) -> np.ndarray:
 
 
 def _differs(value: Any) -> bool:
-    """Whether a value is not itself: NaN, or pandas' NA, which will not say."""
+    """Whether a value differs from itself: NaN, or pandas' NA, which cannot be compared."""
     try:
         return bool(value != value)
     except (TypeError, ValueError):
@@ -177,7 +181,7 @@ def homogeneous(labels: np.ndarray, owners: np.ndarray | None = None) -> np.ndar
                 f"labels mix strings and numbers; the rarer kind is in row {first_few(where)}"
             )
         if texts and any(label.endswith("\0") for label in labels.tolist()):
-            # which NumPy drops: two labels would be one
+            # NumPy drops it, which would make two labels one
             cut = np.array([label.endswith("\0") for label in labels.tolist()])
             places = np.flatnonzero(cut) if owners is None else np.unique(owners[cut])
             raise CandidateError(
@@ -205,7 +209,11 @@ def homogeneous(labels: np.ndarray, owners: np.ndarray | None = None) -> np.ndar
 def _exact_numbers(labels: list[Any], owners: np.ndarray | None) -> np.ndarray:
     """Numbers as an array of one type that holds each of them exactly."""
     labels = [label.item() if isinstance(label, np.generic) else label for label in labels]
-    for dtype in (None, np.int64, np.uint64):  # NumPy's common type of large integers is a float
+    for dtype in (
+        None,
+        np.int64,
+        np.uint64,
+    ):  # without a type, NumPy turns large integers into floats
         try:
             numbers = np.array(labels, dtype)
         except (OverflowError, ValueError):
@@ -213,7 +221,7 @@ def _exact_numbers(labels: list[Any], owners: np.ndarray | None) -> np.ndarray:
         if numbers.dtype != object and numbers.tolist() == labels:
             return numbers
     large = np.array([isinstance(label, int) and abs(label) > 2**53 for label in labels])
-    if not large.any():  # NaN, which equals nothing
+    if not large.any():  # only NaN, which equals nothing
         return np.array(labels, float)
     where = np.flatnonzero(large) if owners is None else np.unique(owners[large])
     raise CandidateError(

@@ -1,8 +1,8 @@
-"""MATLAB files (v5 and v7) → arrays. scipy's reader ends the process on some damaged files, so the
-few kinds of variables that are used here are read by what cannot.
+"""MATLAB files (v5 and v7) → arrays. scipy's reader crashes the process on some damaged files, so
+this module reads the few kinds of variables that are used here.
 
-The format: "MAT-File Format", The MathWorks. A file is a header of 128 bytes and elements, each a
-tag (type, number of bytes) and its data, which are filled up to a multiple of 8 bytes.
+The format: "MAT-File Format", The MathWorks. A file is a header of 128 bytes followed by elements:
+a tag (type, number of bytes) and data, padded to a multiple of 8 bytes.
 """
 
 from __future__ import annotations
@@ -97,22 +97,22 @@ def _inflate(data: memoryview, most: int) -> bytes | None:
 
 
 class _Reader:
-    """Elements of one byte order."""
+    """Reads elements of one byte order."""
 
     def __init__(self, order: str) -> None:
         self.order = order
 
     def elements(self, data: memoryview) -> Iterator[_Element]:
-        """One element after the other."""
+        """All elements, one after another."""
         place = 0
         while place < len(data):
             kind, size = self.numbers("u4", data[place : place + 8]).tolist()
-            if small := kind >> 16:  # four bytes or fewer stand within the tag
+            if small := kind >> 16:  # four bytes or fewer are stored in the tag
                 kind, size = kind & 0xFFFF, small
             start = place + (4 if small else 8)
             end = start + size
             if end > len(data) or (small and size > 4):
-                raise ValueError("it ends within a variable")
+                raise ValueError("it ends in the middle of a variable")
             yield _Element(kind, data[start:end])
             place = end if kind == COMPRESSED else end + -end % 8
 
@@ -121,7 +121,7 @@ class _Reader:
         return np.frombuffer(data, f"{self.order}{kind}")
 
     def variable(self, data: memoryview, depth: int = 0) -> tuple[str, Any]:
-        """The name of a variable and what it holds."""
+        """The name of a variable and its value."""
         parts = self.elements(data)
         flags = int(self.numbers("u4", next(parts).data)[0])
         kind = flags & 0xFF
@@ -148,7 +148,7 @@ class _Reader:
     def read(self, element: _Element, kind: str | None) -> np.ndarray:
         """The numbers of an element, in the type of their variable."""
         if element.type not in NUMBERS:
-            raise ValueError("a variable holds other things than numbers")
+            raise ValueError("a variable holds something other than numbers")
         numbers = self.numbers(NUMBERS[element.type], element.data)
         return numbers if kind is None else numbers.astype(kind)
 
@@ -160,8 +160,8 @@ class _Reader:
         if len(shape) != 2 or not 0 <= used <= min(len(rows), len(values)):
             raise ValueError("a sparse variable has fewer numbers than it says")
         values = values[:used].astype(bool) if logical else values[:used]
-        # Positions outside would be read from and written to memory; scipy's own check of them
-        # leaves out a matrix that says it is empty.
+        # Positions out of range would access memory that is not ours; scipy does not check them in
+        # a matrix that claims to be empty.
         if len(starts) == 0 or starts[0] != 0 or np.any(np.diff(starts) < 0):
             raise ValueError("the columns of a sparse variable overlap")
         matrix = sparse.csc_array((values, rows[:used], starts), shape=shape)
@@ -172,7 +172,7 @@ class _Reader:
         """The rows of a matrix of letters."""
         encoding = TEXTS.get(element.type)
         if encoding is None or len(shape) != 2:
-            raise ValueError("a text is written in a way that is not known")
+            raise ValueError("a text has an unknown encoding")
         if encoding in ("utf-16", "utf-32"):
             encoding += {"<": "-le", ">": "-be"}[self.order]
         text = bytes(element.data).decode(encoding)

@@ -1,4 +1,4 @@
-"""The bytes of files, of what is packed in them, and of standard input; what their names say."""
+"""The bytes of files, archives and standard input; and what file names say about them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ JSON_FORMS = (".json", ".jsonl", ".ndjson", ".jsonlines")
 BINARY_FORMS = (".parquet", ".feather", ".arrow", ".xlsx")
 FORMS = (*TEXT_FORMS, *JSON_FORMS, *BINARY_FORMS)
 COMPRESSIONS: dict[str, Callable[..., Any]] = {
-    # Python's own writer leaves an error behind on a full disk (3.14), and writes the time.
+    # Python 3.14's own writer leaves an error behind on a full disk, and writes the time.
     ".gz": lambda file, mode: (
         gzip.GzipFile(fileobj=file)
         if mode == "rb"
@@ -43,7 +43,7 @@ COMPRESSIONS: dict[str, Callable[..., Any]] = {
     ),
 }
 ZIP = ".zip"
-#: Files of an archive that are read at most.
+#: Maximum number of files read from an archive.
 MOST_ENTRIES = 1000
 STANDARD_INPUT = "standard input"
 
@@ -56,22 +56,22 @@ def file_name(path: str | os.PathLike[str]) -> str:
     try:
         return os.fsdecode(path)
     except TypeError:
-        raise ParameterError(f"expected the name of a file, not {type(path).__name__}") from None
+        raise ParameterError(f"expected a file name, not {type(path).__name__}") from None
 
 
 def files_of(path: str | os.PathLike[str]) -> list[str]:
-    """The files of a path: itself, or those that match if it is a pattern, sorted."""
+    """The files of a path: the path itself, or, for a pattern, the files that match, sorted."""
     source = file_name(path)
     if not any(sign in source for sign in "*?[") or os.path.exists(source):
         return [source]
     if "\0" in source or not (found := sorted(filter(os.path.isfile, glob.glob(source)))):
-        raise TableError(f"{source}: no file has a name of this pattern")
+        raise TableError(f"{source}: no file matches this pattern")
     return found
 
 
 def form_of(path: str | os.PathLike[str], *, reading: bool = False) -> tuple[str, str]:
-    """The form of a file and its compression, by its endings; for reading, the form of what is in
-    a zip archive need not be known.
+    """The format of a file and its compression, by its extensions. For reading, the format of a
+    file in a zip archive need not be known.
     """
     endings = [ending.lower() for ending in Path(file_name(path)).suffixes]
     packed = (*COMPRESSIONS, ZIP)
@@ -80,14 +80,13 @@ def form_of(path: str | os.PathLike[str], *, reading: bool = False) -> tuple[str
     if compression == ZIP and reading:
         return "", ZIP
     if compression == ZIP and form not in FORMS:
-        raise TableError(f"{path}: say what is in the archive: name it .csv.zip, for example")
+        raise TableError(f"{path}: the name must say what is in the archive, for example .csv.zip")
     if form not in FORMS or (compression and form in BINARY_FORMS):
         if form in (".xls", ".ods", ".xlsb", ".xlsm"):
             raise TableError(f"{path}: {form} files are not read; save the workbook as .xlsx")
         raise TableError(
-            f"{path}: tables are files ending in {', '.join(FORMS)} (text also with "
-            f"{', '.join(packed)}), not in "
-            f"{form + compression or 'nothing'!r}"
+            f"{path}: the extension of a table must be one of {', '.join(FORMS)} (for text, "
+            f"optionally followed by {', '.join(packed)}), not {form + compression or 'empty'!r}"
         )
     return form, compression
 
@@ -100,7 +99,7 @@ def first_line(error: BaseException) -> str:
 
 
 def read_bytes(source: str, compression: str) -> Content:
-    """All bytes of a text file: mapped into memory, not copied, where they are not compressed."""
+    """All bytes of a text file; uncompressed ones are mapped into memory rather than copied."""
     try:
         with open(source, "rb") as file:
             if compression in COMPRESSIONS:
@@ -111,13 +110,13 @@ def read_bytes(source: str, compression: str) -> Content:
         problem = error.strerror or str(error)
     except SurelabelError:
         raise
-    except ValueError as error:  # of names that no file can have
+    except ValueError as error:  # an impossible file name
         problem = str(error)
     raise TableError(f"{source}: the file cannot be read ({problem})")
 
 
 def standard_input() -> tuple[Content, str]:
-    """All of standard input, unpacked, and what it is."""
+    """The whole of standard input, unpacked, and its format."""
     if sys.stdin is None or sys.stdin.isatty():
         raise TableError(
             f"{STANDARD_INPUT}: there is nothing to read; send a table through a pipe, or name a "
@@ -144,18 +143,18 @@ def standard_input() -> tuple[Content, str]:
 
 
 def unzipped(content: Content, source: str) -> tuple[bytes, str]:
-    """The only table of a zip archive, and its form."""
+    """The only table of a zip archive, and its format."""
     files = all_unzipped(content, source)
     if len(files) != 1:
         raise TableError(
-            f"{source}: the archive holds {first_few(files) or 'nothing'}, where one table is "
+            f"{source}: the archive holds {first_few(files) or 'nothing'}, but one table is "
             "expected; unpack it, and name the table"
         )
     return next(iter(files.values()))
 
 
 def all_unzipped(content: Content, source: str) -> dict[str, tuple[bytes, str]]:
-    """The tables of a zip archive, and their forms."""
+    """The tables of a zip archive, and their formats."""
     try:
         with zipfile.ZipFile(io.BytesIO(content[:])) as archive:
             names = [
@@ -172,7 +171,7 @@ def all_unzipped(content: Content, source: str) -> dict[str, tuple[bytes, str]]:
                 form, compression = form_of(name, reading=True)
                 if compression:
                     raise TableError(
-                        f"{source}: what is in the archive is compressed again; unpack it"
+                        f"{source}: the files in the archive are themselves compressed; unpack it"
                     )
                 with archive.open(name) as stream:
                     found[name] = unpacked(stream, source, TableError), form
@@ -184,7 +183,7 @@ def all_unzipped(content: Content, source: str) -> dict[str, tuple[bytes, str]]:
         raise
     except (RuntimeError, NotImplementedError) as error:  # a password, or a rare compression
         raise TableError(f"{source}: the archive cannot be unpacked ({error})") from None
-    except Exception as error:  # zipfile has many errors for what is damaged
+    except Exception as error:  # zipfile raises many kinds of errors for damaged files
         raise TableError(f"{source}: the archive is damaged ({first_line(error)})") from None
 
 
@@ -205,9 +204,11 @@ def _unpacked(file: BinaryIO, source: str, compression: str) -> bytes:
 
 @contextmanager
 def packing(file: BinaryIO, path: Path, compression: str) -> Iterator[Any]:
-    """What to write to, so that the file is compressed."""
+    """A stream that compresses what is written to it."""
     if compression == ZIP:
-        entry = zipfile.ZipInfo(path.stem)  # of a fixed date: equal tables are equal bytes
+        entry = zipfile.ZipInfo(
+            path.stem
+        )  # with a fixed date, so that equal tables give equal bytes
         entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
         with (
             zipfile.ZipFile(file, "w") as archive,

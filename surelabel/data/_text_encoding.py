@@ -10,7 +10,7 @@ import pyarrow as pa
 from ..exceptions import TableError
 from ._delimited import Content
 
-#: First bytes of files that people take for text tables, and what to do with them.
+#: First bytes of files that are not text tables, and what to do with them.
 SIGNATURES = {
     b"PAR1": "this is a Parquet file; name it .parquet",
     b"ARROW1": "this is an Arrow file; name it .arrow",
@@ -27,7 +27,7 @@ BOMS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-#: Text encodings of Python's own, for words in names and programs.
+#: Special encodings of Python, for names and source code.
 NOT_OF_FILES = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
 
 
@@ -46,7 +46,7 @@ def as_utf8(content: Content, source: str, encoding: str | None) -> Content:
     if (nul := content.find(b"\0")) >= 0:
         line = content[:nul].count(b"\n") + 1
         raise TableError(
-            f"{source}: line {line} holds a NUL byte: this is not text (if it is, name its "
+            f"{source}: line {line} holds a NUL byte, so this is not text (if it is, name its "
             "encoding: utf-16-le?)"
         )
     _check_utf8(content, source)
@@ -54,12 +54,12 @@ def as_utf8(content: Content, source: str, encoding: str | None) -> Content:
 
 
 def _text_encoding(encoding: str, source: str) -> str:
-    """The name by which Python knows an encoding of text files."""
+    """Python's name of an encoding for text files."""
     try:
         codec = codecs.lookup(encoding)
     except (LookupError, ValueError):
         codec = None
-    # Python has codecs that make no text (base64, zlib), and some for words within a text.
+    # Python also has codecs that do not produce text (base64, zlib), and some for parts of a text.
     if codec is None or not codec._is_text_encoding or codec.name in NOT_OF_FILES:
         raise TableError(
             f"{source}: there is no text encoding {encoding!r}; common ones are utf-8, latin-1, "
@@ -84,7 +84,7 @@ def _decoded(content: Content, source: str, encoding: str) -> bytes:
 
 def _check_utf8(content: Content, source: str) -> None:
     offsets = pa.py_buffer(np.array([0, len(content)], np.int64))
-    try:  # Arrow checks a gigabyte in a fraction of a second, but does not say where
+    try:  # Arrow checks a gigabyte in a fraction of a second, but does not say where the error is
         pa.Array.from_buffers(
             pa.large_string(), 1, [None, offsets, pa.py_buffer(content)]
         ).validate(full=True)

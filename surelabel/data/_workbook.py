@@ -1,8 +1,8 @@
-"""Excel workbooks (.xlsx) ↔ :class:`pyarrow.Table`: a sheet with names of columns in its first row.
+"""Excel workbooks (.xlsx) ↔ :class:`pyarrow.Table`: a sheet with column names in its first row.
 
 A workbook is a zip archive of XML, read by python-calamine and written by XlsxWriter. The reader
-holds a sheet as a full rectangle, and a text as often as cells refer to it: what that takes is
-counted before.
+keeps a sheet as a full rectangle, and a text once for each cell that refers to it, so the memory
+this needs is computed first.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from ._json_lines import FREE_CELLS, SPARSEST
 from .sizes import limit, too_large, unpacked
 
 ROWS, COLUMNS, LETTERS = 1_048_576, 16_384, 32_767
-#: Whole numbers beyond this are not exact in a workbook, which has floats alone.
+#: Larger whole numbers are not exact in a workbook, which has only floats.
 EXACT = 2**53
-#: Where a cell is, and which of the shared texts it holds.
+#: The position of a cell, and the shared text that it refers to.
 _PLACE = re.compile(rb"""\sr\s*=\s*["']([A-Z]{0,3})([0-9]{1,9})["']""")
 _SHARED = re.compile(rb"""\st\s*=\s*["']s["'][^>]*>\s*<(?:\w+:)?v>\s*([0-9]{1,9})""")
 #: Text, a number, a truth value, a date, a time, both, or a duration.
@@ -39,8 +39,8 @@ Cell = Any
 
 
 def read_workbook(content: Content, source: str, sheet: str | None) -> pa.Table:
-    """Read a sheet: numbers, truth values, dates, times and durations keep their types, if all of
-    a column have the same; else the column is text. Rows without any content are none.
+    """Read a sheet. Numbers, truth values, dates, times and durations keep their type if all cells
+    of a column have the same; otherwise the column is text. Empty rows are skipped.
     """
     import python_calamine
 
@@ -58,7 +58,7 @@ def read_workbook(content: Content, source: str, sheet: str | None) -> pa.Table:
     except Exception as error:
         raise _damaged(source, error) from None
     except BaseException as error:
-        # a panic of the reader, which is not an Exception
+        # the reader, written in Rust, may panic with something that is not an Exception
         if type(error).__name__ != "PanicException":
             raise
         raise _damaged(source, error) from None
@@ -71,8 +71,8 @@ def read_workbook(content: Content, source: str, sheet: str | None) -> pa.Table:
     kept = [i for i in range(width) if header[i] or any(cell != "" for cell in columns[i])]
     if sum(not header[i] for i in kept) > 1:
         raise TableError(
-            f"{source}: the first row of the sheet lacks names of columns; remove what stands "
-            "above the table, and name each column"
+            f"{source}: the first row of the sheet lacks column names; remove everything above the "
+            "table, and name each column"
         )
     check_header([header[i] for i in kept], source)
     if len(rows) == 1:
@@ -106,7 +106,7 @@ def _rows(book: Any, sheet: str | None, source: str) -> list[list[Cell]]:
 
 
 def _check_size(data: bytes, source: str) -> None:
-    """Refuse a workbook that would take more memory than its cells do."""
+    """Refuse a workbook that would take far more memory than its cells."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             left, lengths, cells = limit(), np.zeros(0, np.int64), []
@@ -124,7 +124,7 @@ def _check_size(data: bytes, source: str) -> None:
                     cells.append(np.array(_SHARED.findall(part), np.int64))
     except (SurelabelError, MemoryError):
         raise
-    except Exception as error:  # zipfile has many errors for what is damaged
+    except Exception as error:  # zipfile raises many kinds of errors for damaged files
         raise _damaged(source, error) from None
     used = np.concatenate([np.zeros(0, np.int64), *cells])
     if lengths[used[used < len(lengths)]].sum() > limit():
@@ -132,7 +132,7 @@ def _check_size(data: bytes, source: str) -> None:
 
 
 def _check_rectangle(part: bytes, source: str) -> None:
-    """Refuse a sheet that has few cells far apart."""
+    """Refuse a sheet with few cells that are far apart."""
     width = height = count = 0
     for match in _PLACE.finditer(part):
         letters, row = match.groups()
@@ -148,7 +148,9 @@ def _check_rectangle(part: bytes, source: str) -> None:
 
 
 def _column(cells: tuple[Cell, ...]) -> pa.Array:
-    """Cells as one type, if they have one; empty ones are missing."""
+    """Cells as a column of one type if they all have it, otherwise as text; empty ones are
+    missing.
+    """
     given = [None if cell == "" else cell for cell in cells]
     kinds = {type(cell) for cell in given} - {type(None)}
     if kinds <= {int, float}:
@@ -169,7 +171,7 @@ def _with_time(day: date) -> datetime:
 
 
 def _as_text(cell: Cell) -> str:
-    """A cell as people see it: 2, not 2.0."""
+    """A cell as it is displayed: 2, not 2.0."""
     return str(int(cell)) if isinstance(cell, float) and cell % 1 == 0 else str(cell)
 
 
@@ -177,8 +179,8 @@ def _as_text(cell: Cell) -> str:
 
 
 def write_workbook(table: pa.Table, file: BinaryIO) -> None:
-    """Write a table as the only sheet: texts as texts, also where they look like a formula or a
-    link; what a sheet has no type for as text.
+    """Write a table as the only sheet. Texts stay texts, even if they look like a formula or a
+    link; values that a sheet has no type for become text.
     """
     import xlsxwriter
 
@@ -186,7 +188,7 @@ def write_workbook(table: pa.Table, file: BinaryIO) -> None:
         raise pa.ArrowInvalid(f"a sheet has at most {ROWS - 1:,} rows and {COLUMNS:,} columns")
     content = io.BytesIO()
     book = xlsxwriter.Workbook(content, {"in_memory": True})
-    # the same table gives the same bytes
+    # so that the same table gives the same bytes
     book.set_properties({"created": datetime(2000, 1, 1)})
     sheet = book.add_worksheet("table")
     formats = {
@@ -223,7 +225,7 @@ def write_workbook(table: pa.Table, file: BinaryIO) -> None:
 def _check_text(text: str, row: int, name: str) -> None:
     if len(text) > LETTERS:
         raise pa.ArrowInvalid(
-            f"row {row}, column {name[:40]!r}: a cell holds at most {LETTERS:,} letters"
+            f"row {row}, column {name[:40]!r}: a cell can hold at most {LETTERS:,} characters"
         )
 
 

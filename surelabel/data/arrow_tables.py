@@ -1,4 +1,4 @@
-"""What a :class:`pyarrow.Table` says of itself: its file, its columns and their types."""
+"""Facts about a :class:`pyarrow.Table`: its file, its columns and their types."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def decimal_of(table: pa.Table) -> str | None:
 
 
 def find_column(table: pa.Table, name: str, source: str | None = None) -> pa.ChunkedArray:
-    """The column of that name; if there is none, the message suggests one of those there are."""
+    """The column of that name; if there is none, the error suggests an existing one."""
     if (position := table.schema.get_field_index(name)) >= 0:
         return table.column(position)
     raise TableError(
@@ -38,7 +38,7 @@ def find_column(table: pa.Table, name: str, source: str | None = None) -> pa.Chu
 
 
 def suggest(name: str, known: list[str], what: str) -> str:
-    """The name that was perhaps meant, and those that there are.
+    """Suggest the most similar known name, and list all of them.
 
     >>> suggest("lable", ["text", "label"], "columns")
     "did you mean 'label'? The columns are text, label"
@@ -51,8 +51,8 @@ def suggest(name: str, known: list[str], what: str) -> str:
 
 
 def checked(table: pa.Table, source: str, form: str = "") -> pa.Table:
-    """The table with its name, in plain types; refused without rows and with two columns of one
-    name.
+    """The table with its name, in common types. Tables without rows, or with two columns of the
+    same name, are refused.
     """
     names = table.column_names
     twice = (
@@ -67,7 +67,7 @@ def checked(table: pa.Table, source: str, form: str = "") -> pa.Table:
         )
     if not table.num_rows or not table.num_columns:
         raise TableError(f"{source}: the table has no {'rows' if table.num_columns else 'columns'}")
-    table.validate(full=True)  # else damaged cells could end the process when they are used
+    table.validate(full=True)  # damaged cells could crash the process later
     for i, field in enumerate(table.schema):
         _check_zones(field.type, f"{source}: column {field.name!r}")
         plain = _plain_type(field.type)
@@ -81,7 +81,7 @@ def checked(table: pa.Table, source: str, form: str = "") -> pa.Table:
 
 
 def _check_zones(kind: pa.DataType, where: str) -> None:
-    """Refuse times of a zone that is not known: they could be read, but not be printed."""
+    """Refuse times in an unknown time zone: they could be read, but not printed."""
     for i in range(kind.num_fields):
         _check_zones(kind.field(i).type, where)
     if pa.types.is_timestamp(kind) and kind.tz is not None:
@@ -89,12 +89,12 @@ def _check_zones(kind: pa.DataType, where: str) -> None:
             pa.scalar(0, kind).as_py()
         except (ValueError, LookupError, OSError):  # as zoneinfo raises them
             raise TableError(
-                f"{where} holds times of a zone {kind.tz!r}, which is not known"
+                f"{where} holds times in the time zone {kind.tz!r}, which is not known"
             ) from None
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
-    """The common type behind one that few functions know."""
+    """The common type that a rare type corresponds to."""
     if isinstance(kind, pa.BaseExtensionType):
         return _plain_type(kind.storage_type)
     if pa.types.is_float16(kind):
@@ -112,14 +112,14 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether a column holds text, also if each different one is stored once."""
+    """Whether a column holds text, including dictionary-encoded text."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def in_words(kind: pa.DataType) -> str:
-    """What the values of a type are.
+    """The values of a type, in words.
 
     >>> in_words(pa.date32()), in_words(pa.list_(pa.string()))
     ('dates', 'lists of text')

@@ -1,4 +1,4 @@
-"""Candidates that are votes of known annotators, without those that tell nothing."""
+"""Votes of known annotators as candidates, without the votes that are not informative."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from ..solvers.crowds import TELLS, alternate_crowd, beyond_chance
 from ..solvers.segments import row_max
 from .candidates import CandidateSets
 
-#: Votes below which nothing is said of an annotator.
+#: An annotator with fewer votes is not judged.
 FEW_VOTES = 10
 
 
 def informative_rows(candidates: CandidateSets) -> np.ndarray:
-    """Whether the candidates of each row say something: not every label, or not all alike."""
+    """Whether the candidates of each row are informative: not every label, or not equally
+    weighted.
+    """
     informative = candidates.sizes < candidates.shape[1]
     counts = candidates.counts
     if counts is not None and len(counts):
@@ -22,18 +24,18 @@ def informative_rows(candidates: CandidateSets) -> np.ndarray:
 
 
 def weighed_votes(candidates: CandidateSets) -> CandidateSets:
-    """The candidates by what the votes of each annotator are worth.
+    """The candidates, weighted by what the votes of each annotator are worth.
 
-    Methods that learn from sets would take every vote for a candidate. Somebody who always says
-    the same, or answers at random, would put a label into the sets that predictions can please
-    everybody with: the votes of such annotators are left out, and copies count as one. What each
-    is worth, the votes alone say (:func:`surelabel.solvers.crowds.alternate_crowd`);
-    :class:`~surelabel.CrowdClassifier` asks the features, too.
+    Methods that learn from sets treat every vote as a candidate. An annotator who always gives the
+    same label, or answers at random, would add useless candidates to the sets, so the votes of such
+    annotators are left out, and copies count as one. The worth of each annotator is found from the
+    votes alone (:func:`surelabel.solvers.crowds.alternate_crowd`);
+    :class:`~surelabel.CrowdClassifier` uses the features, too.
 
     Parameters
     ----------
     candidates : CandidateSets
-        Any; without votes of several annotators they are returned as they are.
+        The candidates; without votes of several annotators they are returned unchanged.
 
     Returns
     -------

@@ -13,14 +13,14 @@ from ..text import count
 
 @dataclass(frozen=True)
 class CandidateSummary:
-    """What :meth:`CandidateSets.describe` found; ``print`` it, or read its fields.
+    """The result of :meth:`CandidateSets.describe`; ``print`` it, or read its fields.
 
     Attributes
     ----------
     n_rows : int
     classes : ndarray of shape (l,)
     average_size : float
-        Average number of candidates of a row.
+        Average number of candidates per row.
     set_sizes : dict
         Number of rows by number of candidates.
     class_frequency : ndarray of shape (l,)
@@ -37,9 +37,9 @@ class CandidateSummary:
     co_occurrence: np.ndarray
 
     def most_confused(self, count: int = 5) -> list[tuple[Any, Any, int]]:
-        """The pairs of classes that share most rows, most first."""
+        """The pairs of classes that share most rows, in descending order."""
         if not isinstance(count, int | np.integer) or count < 0:
-            raise ParameterError(f"count must be a whole number of 0 or more; got {shown(count)}")
+            raise ParameterError(f"count must be a whole number, at least 0; got {shown(count)}")
         first, second = np.triu_indices(len(self.classes), k=1)
         shared = self.co_occurrence[first, second]
         best = np.argsort(-shared, kind="stable")[:count]

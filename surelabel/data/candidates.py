@@ -1,4 +1,4 @@
-"""Candidate labels: one immutable type, made from every form in which people hold them."""
+"""Candidate labels: one immutable type, made from any common form of them."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ class CandidateSets:
     classes : array-like of shape (l,)
         The label space: strings or numbers, each once.
     counts : array-like of shape (n_entries,), default=None
-        Number of votes behind each entry, where the candidates come from votes; those of a label
-        named twice in a row add up.
+        Number of votes for each entry, if the candidates come from votes; if a row names a label
+        twice, its votes add up.
     unlabelled : {"error", "all"}, default="error"
-        What a row without candidates means: a mistake, or that every label is possible.
+        What to do with a row without candidates: raise an error, or treat every label as possible.
     votes : array-like of shape (m, annotators), default=None
         Who voted for what: positions in ``classes``, -1 where an annotator did not vote.
     annotators : sequence of str, default=None
@@ -121,7 +121,7 @@ class CandidateSets:
                 f"candidate positions must be within 0..{shape[1] - 1} ({shape[1]} classes); "
                 f"see row {first_few(rows)}"
             )
-        # Copies of our own, in the smallest index type: they are made read-only below.
+        # Copies, in the smallest index type: they are made read-only below.
         index_type = np.int32 if len(indices) < 2**31 else np.int64
         indptr, indices = np.array(indptr, index_type), np.array(indices, index_type)
         values = np.ones(len(indices), np.int8) if counts is None else check_counts(counts, indptr)
@@ -138,9 +138,7 @@ class CandidateSets:
                 "unlabelled='all' if every label is possible for them"
             )
         self._matrix = fill_rows(matrix, empty) if len(empty) else matrix
-        if (
-            len(empty) and self._counts is not None
-        ):  # nobody voted for the labels of rows that were filled
+        if len(empty) and self._counts is not None:  # rows that were filled have no votes
             voted = np.repeat(np.diff(matrix.indptr) > 0, np.diff(self._matrix.indptr))
             filled = np.zeros(len(voted), self._counts.dtype)
             filled[voted] = self._counts
@@ -198,9 +196,9 @@ class CandidateSets:
     ) -> CandidateSets:
         """A sequence of sets, lists, tuples or arrays of labels, one per instance.
 
-        A label that a row names more than once has as many votes: as soon as one row does,
-        ``counts`` counts how often each row names each label. Where no row does, the rows are sets,
-        and ``counts`` is None.
+        A label that a row names more than once has that many votes. If any row does so, ``counts``
+        says how often each row names each label. Otherwise the rows are sets, and ``counts`` is
+        None.
         """
         rows = [() if row is None else row for row in as_list(rows, "candidate sets")]
         wrong = [i for i, row in enumerate(rows) if not _is_collection(row)]
@@ -215,8 +213,7 @@ class CandidateSets:
             )
         )
         owners = np.repeat(np.arange(len(rows)), lengths)
-        # Lists of labels do not repeat or go down; a row of 0 and 1 in a list of as many as there
-        # are columns does.
+        # Sets of labels do not repeat or decrease; rows of a 0/1 matrix do.
         if looks_like_matrix(rows, lengths, flat):
             raise CandidateError(
                 "the rows look like a 0/1 matrix written as nested lists; pass np.asarray(rows), "
@@ -236,18 +233,16 @@ class CandidateSets:
         classes: Any = None,
         unlabelled: Unlabelled = "error",
     ) -> CandidateSets:
-        """Labels joined by a separator, as in ``"cat|dog"``; blanks around a label do not count. A
-        label named more than once has as many votes, as in :meth:`from_lists`.
+        """Labels joined by a separator, as in ``"cat|dog"``; spaces around a label are ignored. A
+        label named more than once has that many votes, as in :meth:`from_lists`.
         """
         if not isinstance(separator, str) or not separator:
-            raise CandidateError(
-                f"separator must be a string, and not empty; got {shown(separator)}"
-            )
+            raise CandidateError(f"separator must be a non-empty string; got {shown(separator)}")
         cells = as_texts(as_table(strings, ndim=1))
-        if len(separator) == 1:  # joined, all cells split at once
+        if len(separator) == 1:  # join all cells, and split them at once
             parts = separator.join(cells.tolist()).split(separator) if len(cells) else []
             counts = np.strings.count(cells, separator) + 1
-        else:  # the end of one cell and the start of the next could make a separator
+        else:  # joined cells could form a separator where they meet
             split = [cell.split(separator) for cell in cells.tolist()]
             parts, counts = (
                 list(chain.from_iterable(split)),
@@ -268,7 +263,7 @@ class CandidateSets:
         classes: np.ndarray,
         unlabelled: Unlabelled,
     ) -> CandidateSets:
-        """Labels that rows name, with counts if any row names one more than once."""
+        """Sets of the labels that rows name, with counts if any row names one more than once."""
         entries = owners * len(classes) + codes
         votes = np.ones(len(codes), np.int64) if len(np.unique(entries)) < len(entries) else None
         return cls(row_pointers(owners, n_rows), codes, classes, votes, unlabelled=unlabelled)
@@ -282,9 +277,9 @@ class CandidateSets:
         unlabelled: Unlabelled = "error",
         annotators: Iterable[Any] | None = None,
     ) -> CandidateSets:
-        """A column per annotator, each cell the label that annotator gave; missing cells allowed.
-        ``counts`` counts them, ``votes`` keeps them; annotators are named as the columns of a
-        DataFrame.
+        """One column per annotator, with the label that the annotator gave in each cell; cells may
+        be missing. ``counts`` has the number of votes, ``votes`` the votes themselves; annotators
+        get the names of the columns of a DataFrame.
         """
         if annotators is None and hasattr(votes, "columns"):
             annotators = list(votes.columns)
@@ -309,14 +304,14 @@ class CandidateSets:
         """A matrix of vote counts or probabilities, instances × classes: a label with a vote (or
         part of one) is a candidate.
 
-        Every label may be a candidate of every row, as the probabilities of a classifier make it:
-        methods that take votes (:class:`~surelabel.SUREClassifier`) learn from their shares.
+        Every label may be a candidate of every row, as with the probabilities of a classifier:
+        methods that use votes (:class:`~surelabel.SUREClassifier`) learn from their shares.
         """
         if classes is None and hasattr(counts, "columns"):
             classes = list(counts.columns)
         counts, values = read_matrix(counts, "a matrix of vote counts")
         if values.dtype.kind not in "biuf" or not np.all(np.isfinite(values) & (values >= 0)):
-            raise CandidateError("vote counts must be finite numbers of 0 or more")
+            raise CandidateError("vote counts must be finite numbers, at least 0")
         sets = cls.from_indicator(counts > 0, classes=classes, unlabelled=unlabelled)
         return cls(
             sets.indptr, sets.indices, sets.classes, np.asarray(counts[sets.rows, sets.indices])
@@ -331,7 +326,7 @@ class CandidateSets:
 
     @property
     def indptr(self) -> np.ndarray:
-        """Row pointers: row ``i`` owns the entries ``indptr[i]:indptr[i + 1]``."""
+        """Row pointers: the entries of row ``i`` are ``indptr[i]:indptr[i + 1]``."""
         indptr: np.ndarray = self._matrix.indptr
         return indptr
 
@@ -343,15 +338,13 @@ class CandidateSets:
 
     @property
     def counts(self) -> np.ndarray | None:
-        """Number of votes behind every entry, or None where the candidates do not come
-        from votes.
-        """
+        """Number of votes for every entry, or None if the candidates do not come from votes."""
         return self._counts
 
     @property
     def votes(self) -> np.ndarray | None:
-        """Position of each annotator's label, rows × annotators, -1 where there is none; None where
-        it is not known who voted.
+        """Position of each annotator's label, rows × annotators, -1 where there is none; None if it
+        is not known who voted.
         """
         return self._votes
 
@@ -385,8 +378,8 @@ class CandidateSets:
         return np.asarray(self._matrix.toarray())
 
     def to_counts(self) -> np.ndarray:
-        """The dense matrix of votes, rows × classes; of ones where the candidates do not come from
-        votes.
+        """The dense matrix of vote counts, rows × classes; 0 and 1 if the candidates do not come
+        from votes.
         """
         dense = np.zeros(self.shape)
         dense[self.rows, self.indices] = 1 if self._counts is None else self._counts
@@ -395,8 +388,8 @@ class CandidateSets:
     def to_sparse(self) -> sparse.csr_array:
         """The 0/1 matrix as a scipy CSR array, without a copy: its arrays are read-only.
 
-        A method: an object with two dimensions and an attribute ``sparse`` is a pandas frame to
-        some versions of scikit-learn.
+        This is a method because some versions of scikit-learn take an object with two dimensions
+        and an attribute ``sparse`` for a pandas frame.
         """
         return self._matrix
 
@@ -407,7 +400,7 @@ class CandidateSets:
         return [labels[start:stop] for start, stop in pairwise(bounds)]
 
     def contains(self, labels: Any) -> np.ndarray:
-        """Whether each row's label is among its candidates: ``labels`` has one label per row."""
+        """Whether each row's label is among its candidates; ``labels`` has one label per row."""
         labels = as_table(labels, ndim=1)
         if len(labels) != len(self):
             raise CandidateError(f"there are {len(labels)} labels for {len(self)} rows")
@@ -425,7 +418,7 @@ class CandidateSets:
         codes, classes = encode(self._classes[self.indices], self.rows, classes)
         votes = self._votes
         if votes is not None and len(self.indices):
-            place = np.full(len(self._classes) + 1, -1)  # the last is that of -1
+            place = np.full(len(self._classes) + 1, -1)  # the last one is for -1
             place[self.indices] = codes
             votes = place[votes]
         return type(self)(
@@ -460,7 +453,7 @@ class CandidateSets:
         return (self[i] for i in range(len(self)))
 
     def __getitem__(self, key: Any) -> Any:
-        # scikit-learn asks for array[rows, ...]: only whole rows have a meaning here.
+        # scikit-learn asks for array[rows, ...]; only whole rows can be selected here.
         if isinstance(key, tuple):
             if len(key) != 2 or not (key[1] is Ellipsis or key[1] == slice(None)):
                 raise IndexError("CandidateSets are indexed by rows only")
@@ -494,7 +487,7 @@ class CandidateSets:
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CandidateSets):
-            return False  # not NotImplemented: arrays and frames would compare entry by entry
+            return False  # with NotImplemented, arrays and frames would compare entry by entry
         return (
             np.array_equal(self._classes, other._classes)
             and np.array_equal(self.indptr, other.indptr)
@@ -537,7 +530,7 @@ class CandidateSets:
 def as_candidates(
     y: Any, *, classes: Any = None, unlabelled: Unlabelled = "error"
 ) -> CandidateSets:
-    """Make :class:`CandidateSets` of any form of candidate labels.
+    """Make :class:`CandidateSets` from any form of candidate labels.
 
     ========================================  ===========================================
     input                                     read as
@@ -601,7 +594,7 @@ def as_candidates(
             stacklevel=2,
         )
         return CandidateSets.from_labels(array.ravel(), **options)
-    numbers = as_numbers(array)  # columns of several numeric types come as objects
+    numbers = as_numbers(array)  # columns of several numeric types arrive as objects
     if numbers.dtype.kind in "biuf":
         if classes is None and hasattr(y, "columns"):
             options["classes"] = list(y.columns)
@@ -610,7 +603,7 @@ def as_candidates(
 
 
 def check_unlabelled(unlabelled: str) -> None:
-    """Refuse what does not say what a row without candidates means."""
+    """Refuse any value other than 'error' and 'all'."""
     if not isinstance(unlabelled, str) or unlabelled not in ("error", "all"):
         raise CandidateError(f"unlabelled must be 'error' or 'all', not {shown(unlabelled)}")
 
@@ -630,12 +623,12 @@ def _a_metric_asks() -> bool:
 
 
 def _is_collection(row: Any) -> bool:
-    """Whether a row holds labels, rather than being one."""
+    """Whether a row is a collection of labels rather than a single one."""
     return isinstance(row, Collection | np.ndarray) and not isinstance(row, str | bytes)
 
 
 def _certain_labels(y: Any, options: dict[str, Any]) -> CandidateSets:
-    """One label per row; a warning where they look like candidates in strings."""
+    """One label per row; warns if the labels look like several candidates joined."""
     sets = CandidateSets.from_labels(y, **options)
     names = [name for name in sets.classes.tolist() if isinstance(name, str)]
     known = set(names)
@@ -646,7 +639,7 @@ def _certain_labels(y: Any, options: dict[str, Any]) -> CandidateSets:
     ]
     if joined:
         warnings.warn(
-            f"{joined[0]!r} is read as one label, though a part of it is a label too; if | "
+            f"{joined[0]!r} is read as one label, although a part of it is also a label; if | "
             "separates candidates, "
             "pass CandidateSets.from_strings(y)",
             DataConversionWarning,

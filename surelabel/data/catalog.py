@@ -1,9 +1,9 @@
-"""The published data sets by name: where each belongs, what it should hold, and how to get it
-(facts in ``catalog.toml``).
+"""The published data sets by name: where their files belong, what they should contain, and how to
+get them (the facts are in ``catalog.toml``).
 
-Small UCI sets are part of the package. All others are files in the *data home*: the folder named by
-the environment variable ``SURELABEL_DATA``, by default the user's cache folder. They are downloaded
-only on request (:func:`fetch`), and only where a public address is known.
+Small UCI sets are part of the package. All others are files in the *data home*: the folder in the
+environment variable ``SURELABEL_DATA``, or the user's cache folder. They are downloaded only on
+request (:func:`fetch`), and only where a public address is known.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ __all__ = [
 #: Where the real-world files are downloaded from: one commit, so that the content cannot change.
 BASE_URL = "https://raw.githubusercontent.com/pruirui/partial_label_realworld_dataset/a43c823f1cf2575e7fc74bcdfc307463e0bd44bd/"
 _EMBEDDED = Path(__file__).parent / "uci"
-_TIMEOUT = 60  # seconds without a byte
+_TIMEOUT = 60  # seconds without receiving a byte
 
 
 class Characteristics(NamedTuple):
-    """Size of a data set, as Tables 1 and 3 of the paper give it.
+    """The size of a data set, as in Tables 1 and 3 of the paper.
 
     Attributes
     ----------
@@ -77,12 +77,11 @@ class Spec:
         Its size; that of the paper's table where ``table`` names one, otherwise measured on the
         file.
     table : str or None
-        The table of the paper it stands in.
+        The table of the paper that lists it.
     task, origin, licence : str
-        What it is about, where it comes from, and on what terms.
+        Its task, where it comes from, and its licence.
     sha256, git_blob : str or None
-        The checksums of the file: of its content, and as git computes it (``git hash-object
-        FILE``).
+        The checksums of the file: SHA-256, and as git computes it (``git hash-object FILE``).
     embedded : bool
         Whether it is part of the package.
     downloadable : bool
@@ -90,7 +89,7 @@ class Spec:
     ordered : bool
         Whether labels are numbers whose distance has a meaning, such as ages.
     columns : tuple of int
-        The first feature used of those in the file, and the one after the last; empty for all.
+        The first feature of the file that is used, and the one after the last; empty for all.
     """
 
     name: str
@@ -169,13 +168,13 @@ class Status:
     Attributes
     ----------
     spec : Spec
-        What is known of it.
+        What the catalog says about it.
     state : {"embedded", "present", "missing", "differs", "unreadable"}
         "differs": the file can be read, but its content is not the published one.
     path : Path or None
         Its file.
     measured : Characteristics or None
-        Its size, to be put beside ``spec.expected``.
+        Its size, to compare with ``spec.expected``.
     problem : str
         Why it is missing or unreadable; otherwise empty.
     """
@@ -230,7 +229,7 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> Dataset:
         One of :func:`names`. "deter" is dermatology with the 23 features that the paper's Table 1
         implies (the 22 histopathological ones and age); "dermatology" has all 34.
     data_home : path, default=None
-        See :func:`surelabel.data.catalog.data_home`; a file lies at its top or in its folder
+        See :func:`surelabel.data.catalog.data_home`; files may be in it or in its subfolder
         ``realworld`` or ``uci``.
 
     Returns
@@ -256,7 +255,7 @@ def fetch(
     """Download the file of a data set into the data home, and verify it; a verified file is not
     downloaded again.
 
-    By asking you accept the terms of the data set's ``licence``.
+    By calling this function you accept the data set's ``licence``.
 
     Parameters
     ----------
@@ -289,16 +288,15 @@ def fetch(
         raise DownloadError(f"cannot write into {path.parent}: {error}") from None
     try:
         with replacing_all([path]) as (beside,):
-            # Not streamed: files are small, and a streamed answer that fails would leave its
-            # connection open.
+            # Not streamed: files are small, and a failed stream would leave its connection open.
             pooch.HTTPDownloader(timeout=_TIMEOUT, stream=False)(url, str(beside), None)
             if not _verified(spec, beside):
                 raise DownloadError(
                     f"the download from {url} is not {spec.file}: its checksum differs "
-                    f"({os.path.getsize(beside)} bytes); "
-                    f"it was not kept. Try again, or put the right file at {path}"
+                    f"({os.path.getsize(beside)} bytes), so it was not kept. Try again, or put the "
+                    f"right file at {path}"
                 )
-    except OSError as error:  # the errors of requests are OSErrors, too
+    except OSError as error:  # errors of requests are OSErrors, too
         raise DownloadError(
             f"could not download {url}: {_reason(error)}; try again, or put {spec.file} at {path}"
         ) from None
@@ -314,7 +312,7 @@ def _reason(error: OSError) -> str:
     if isinstance(error, exceptions.Timeout):
         return f"the server did not answer within {_TIMEOUT} seconds"
     if isinstance(error, exceptions.ChunkedEncodingError):
-        return "the connection broke off"
+        return "the connection was lost"
     if isinstance(error, exceptions.ConnectionError):
         return "the server cannot be reached"
     return str(error)

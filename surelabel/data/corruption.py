@@ -1,4 +1,4 @@
-"""Candidate labels made from true ones, so that methods can be measured where the truth is known.
+"""Make candidate labels from true ones, to measure methods where the truth is known.
 
 :func:`make_partial` is the protocol of the paper; ``make_partial_...`` are more realistic
 processes. All of them keep the true label among the candidates; :func:`drop_truth`, on top of any
@@ -65,14 +65,16 @@ def make_partial(
     truth = CandidateSets.from_labels(y, classes=classes)
     m, l = truth.shape
     if not isinstance(p, Real) or not 0 <= p <= 1:
-        raise ParameterError(f"p is a proportion, from 0 to 1; got {shown(p)}")
+        raise ParameterError(f"p must be a proportion from 0 to 1; got {shown(p)}")
     if not isinstance(r, Integral) or not 0 <= r < l:
         raise ParameterError(
-            f"r false candidates must be a whole number, fewer than the {l} classes; got "
+            f"r, the number of false candidates, must be a whole number below the {l} classes; got "
             f"r={shown(r)}"
         )
     if eps is not None and (r != 1 or not isinstance(eps, Real) or not 0 <= eps <= 1):
-        raise ParameterError(f"eps is a probability and goes with r=1; got eps={shown(eps)}, r={r}")
+        raise ParameterError(
+            f"eps must be a probability, and needs r=1; got eps={shown(eps)}, r={r}"
+        )
     if eps is not None and l < 3 and eps < 1:
         raise CandidateError(
             "with two classes the only false candidate is the coupled one: eps has no meaning"
@@ -102,7 +104,7 @@ def make_partial(
 def make_partial_flipping(
     y: Any, q: Any = 0.1, *, classes: Any = None, random_state: Any = None
 ) -> CandidateSets:
-    """Make every false label a candidate with a probability of its own, independently of all else.
+    """Make every false label a candidate with a given probability, independently of all else.
 
     Guarantees: the true label is always inside; no set is empty. The number of false candidates is
     random, with mean ``Σ_{j ≠ y} q_j``.
@@ -146,7 +148,7 @@ def make_partial_confusion(
         True labels.
     confusion : array-like of shape (l, l)
         Probabilities: rows are true classes, columns are labels, in the order of the classes. The
-        diagonal does not count.
+        diagonal is ignored.
     classes : array-like of shape (l,), default=None
         The label space; by default the labels that occur, sorted.
     random_state : int, RandomState or None, default=None
@@ -170,8 +172,8 @@ def make_partial_instance(
     classes: Any = None,
     random_state: Any = None,
 ) -> CandidateSets:
-    """Make those false labels candidates that a weak model takes for likely: ambiguity that depends
-    on the instance.
+    """Make false labels candidates if a weak model considers them likely: ambiguity that depends on
+    the instance.
 
     Label ``j ≠ y`` joins with probability ``min(1, rate · (l - 1) · f_j(x) / Σ_{k ≠ y} f_k(x))``,
     where ``f`` are the probabilities of the weak model, trained on the true labels: over the false
@@ -225,7 +227,8 @@ def make_partial_instance(
     weight[:, model.classes_] = proba
     weight[np.arange(m), truth.indices] = 0
     total = weight.sum(axis=1, keepdims=True)
-    # A model that is certain of the true label says nothing about the others: all alike.
+    # A model that is certain of the true label says nothing about the others: all are equally
+    # likely.
     share = np.divide(weight, total, out=np.full((m, l), 1 / max(l - 1, 1)), where=total > 0)
     return _draw(truth, np.minimum(1, rate * (l - 1) * share), random_state)
 
@@ -233,7 +236,7 @@ def make_partial_instance(
 def drop_truth(
     candidates: Any, y: Any, rate: float = 0.1, *, random_state: Any = None
 ) -> CandidateSets:
-    """Take the true label out of some candidate sets, as annotators do who are all wrong.
+    """Remove the true label from some candidate sets, as if all annotators were wrong.
 
     **The assumption of partial-label learning, that one of the candidates is right, does not hold
     for these rows.**
@@ -262,7 +265,7 @@ def drop_truth(
     rate = float(_probabilities("rate", rate, [()]))
     m, l = candidates.shape
     if len(truth) != m:
-        raise CandidateError(f"there are {len(truth)} true labels for {m} rows of candidates")
+        raise CandidateError(f"there are {len(truth)} true labels but {m} rows of candidates")
     if l < 2:
         raise CandidateError(
             "with one class there is no other label to put in place of the true one"
@@ -274,8 +277,8 @@ def drop_truth(
         )
     rng = _generator(random_state)
     noisy = np.sort(rng.permutation(m)[: round(rate * m)])
-    # The largest of random keys over the labels outside the set: all equally likely. A full set has
-    # none outside.
+    # The label outside the set with the largest random key: all are equally likely. A full set has
+    # none.
     keys = np.where(inside[noisy], -1, rng.random_sample((len(noisy), l)))
     substitute = keys.argmax(axis=1)
     inside[noisy, substitute] |= candidates.sizes[noisy] < l
@@ -306,12 +309,12 @@ def _probabilities(name: str, values: Any, shapes: list[tuple[int, ...]]) -> np.
         probabilities: np.ndarray = np.asarray(values, float)
     except (TypeError, ValueError, OverflowError):
         raise ParameterError(
-            f"{name} holds probabilities, from 0 to 1; got {shown(values)}"
+            f"{name} must hold probabilities, from 0 to 1; got {shown(values)}"
         ) from None
     if probabilities.shape not in shapes:
         raise ParameterError(
             f"{name} must have shape {' or '.join(map(str, shapes))}; it has {probabilities.shape}"
         )
     if not np.all((probabilities >= 0) & (probabilities <= 1)):
-        raise ParameterError(f"{name} holds probabilities, from 0 to 1")
+        raise ParameterError(f"{name} must hold probabilities, from 0 to 1")
     return probabilities

@@ -1,4 +1,4 @@
-"""Labels that may mean something else than they say: none, another spelling of one, or several."""
+"""Labels that may not be what they seem: no label at all, a second spelling, or several in one."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from ..exceptions import first_few
 from ._cells import Cells, Label
 from .spelling import DOUBTFUL, spelling_key
 
-#: Groups of spellings that are told of.
+#: Maximum number of groups of spellings that are reported.
 TOLD = 5
-#: What people put between labels.
+#: What people put between several labels.
 SEPARATORS = ",;|/\n"
 
 
 @dataclass(frozen=True)
 class DoubtfulName:
-    """A label that is called NA, null or the like, and was taken for a label.
+    """A label with a name such as NA or null, which was treated as a label.
 
     Attributes
     ----------
     name : str
         The label.
     columns : tuple of str
-        The columns that have it.
+        The columns in which it occurs.
     rows : ndarray of int
-        The rows of the table that have it, counted from 0.
+        The rows in which it occurs, counted from 0.
     """
 
     name: str
@@ -37,22 +37,22 @@ class DoubtfulName:
 
     def __str__(self) -> str:
         return (
-            f"{self.name!r} is taken for a label ({len(self.rows)} row(s) of column "
+            f"{self.name!r} is treated as a label ({len(self.rows)} row(s) of column "
             f"{first_few(map(repr, self.columns), 3)}, the first is row {self.rows[0] + 1}); if it "
-            f"means that there is none, say so (--missing {self.name}), if not, --missing ''"
+            f"means that there is no label, use --missing {self.name}; if it is one, --missing ''"
         )
 
 
 @dataclass(frozen=True)
 class Spellings:
-    """Labels that differ in case, blanks or signs around them, and were taken for different ones.
+    """Labels that differ only in case, spaces or punctuation, and were treated as different.
 
     Attributes
     ----------
     names : tuple of str
         The labels, the most frequent one first.
     rows : ndarray of int
-        The rows of the table that have one of the others, counted from 0.
+        The rows with one of the others, counted from 0.
     """
 
     names: tuple[str, ...]
@@ -61,28 +61,28 @@ class Spellings:
     def __str__(self) -> str:
         first, *others = map(repr, self.names)
         return (
-            f"the labels {first} and {first_few(others)} are taken for different ones "
-            f"({len(self.rows)} row(s), the first is row {self.rows[0] + 1}); if they are one, say "
-            f"so (--normalise, or --map {self.names[1]!r}={self.names[0]!r})"
+            f"the labels {first} and {first_few(others)} are treated as different "
+            f"({len(self.rows)} row(s), the first is row {self.rows[0] + 1}); if they are the "
+            f"same, say so (--normalise, or --map {self.names[1]!r}={self.names[0]!r})"
         )
 
 
 @dataclass(frozen=True)
 class SeveralLabels:
-    """A label that consists of others.
+    """A label that consists of other labels.
 
     Attributes
     ----------
     name : str
         The label.
     separator : str
-        What stands between the others.
+        What separates the other labels.
     column : str
-        The column that has it.
+        The column in which it occurs.
     listed : bool
         Whether the column may hold several labels in a cell.
     rows : ndarray of int
-        The rows of the table that have such labels, counted from 0.
+        The rows with such labels, counted from 0.
     """
 
     name: str
@@ -95,12 +95,12 @@ class SeveralLabels:
         advice = (
             f"say what separates them (--separator {self.separator!r})"
             if self.listed
-            else f"a vote is for one label: correct it, or let it be none (--map {self.name!r}=)"
+            else f"a vote is for one label: correct it, or remove it (--map {self.name!r}=)"
         )
         return (
-            f"{self.name!r} is taken for one label, and its parts are labels, too "
+            f"{self.name!r} is treated as one label, but its parts are labels, too "
             f"({len(self.rows)} row(s) of column {self.column!r}, the first is row "
-            f"{self.rows[0] + 1}); if these are several, {advice}"
+            f"{self.rows[0] + 1}); if it means several labels, {advice}"
         )
 
 
@@ -108,7 +108,7 @@ class SeveralLabels:
 
 
 def doubtful_names(columns: list[Cells]) -> tuple[DoubtfulName, ...]:
-    """Labels whose names often mean that there is none."""
+    """Labels whose names often mean that there is no label."""
     found: dict[str, dict[str, np.ndarray]] = {}
     for cells in columns:
         for position, value in enumerate(cells.values):
@@ -121,7 +121,7 @@ def doubtful_names(columns: list[Cells]) -> tuple[DoubtfulName, ...]:
 
 
 def different_spellings(columns: list[Cells]) -> tuple[Spellings, ...]:
-    """Labels that may be one in several spellings."""
+    """Groups of labels that may be different spellings of one."""
     groups = [names for names in _groups(columns).values() if len(names) > 1]
     return tuple(Spellings(names, _rows_of(columns, names[1:])) for names in groups[:TOLD])
 
@@ -149,7 +149,7 @@ def several_labels(columns: list[Cells], listed: str | None) -> tuple[SeveralLab
 
 
 def _groups(columns: list[Cells]) -> dict[str, tuple[str, ...]]:
-    """Spellings that have something in common, the one of most rows first."""
+    """Groups of spellings with the same key, the most frequent one first."""
     counts: dict[str, int] = {}
     for cells in columns:
         rows = np.bincount(cells.which, minlength=len(cells.values))
@@ -180,7 +180,7 @@ def _rows_of(columns: list[Cells], names: Collection[str]) -> np.ndarray:
 def speller(
     columns: list[Cells], *, normalise: bool, mapped: Iterable[tuple[str, str]]
 ) -> Callable[[Cells], Cells]:
-    """What gives labels their spelling: as they are mapped, else as most rows have it."""
+    """A function that gives labels their spelling: as mapped, otherwise the most frequent one."""
     key = spelling_key if normalise else str
     chosen = {key(old.strip()): new.strip() for old, new in mapped}
     usual = _usual_spellings(columns) if normalise else {}
@@ -193,7 +193,7 @@ def speller(
                 continue
             name = key(str(value))
             found = chosen.get(name, usual.get(name, value))
-            # a label that others are mapped to may have other spellings itself
+            # a label that others are mapped to may itself have several spellings
             values.append(usual.get(spelling_key(str(found)), found) if name in chosen else found)
         return without_labels(Cells(cells.column, cells.rows, cells.which, values), ("",))
 
@@ -201,12 +201,12 @@ def speller(
 
 
 def _usual_spellings(columns: list[Cells]) -> dict[str, str]:
-    """By what spellings have in common, the one of most rows."""
+    """The most frequent spelling for each key."""
     return {key: names[0] for key, names in _groups(columns).items()}
 
 
 def without_labels(cells: Cells, names: tuple[str, ...]) -> Cells:
-    """The labels that are not called so."""
+    """The labels without those of the given names."""
     gone = np.array([str(value) in names for value in cells.values], bool)
     if not gone.any():
         return cells

@@ -13,8 +13,8 @@ from .rows import Rows
 
 
 def finite_blocks(rows: Rows, step: int) -> Iterator[np.ndarray]:
-    """The blocks of rows that are not in memory, each looked through for NaN and infinity as it
-    comes.
+    """The blocks of rows that are not in memory, each checked for NaN and infinity as it is
+    read.
     """
     start = 0
     for X in rows.blocks(step):
@@ -23,12 +23,12 @@ def finite_blocks(rows: Rows, step: int) -> Iterator[np.ndarray]:
 
 
 def check_finite(X: Any, numbers: np.ndarray | None = None) -> None:
-    """Refuse NaN, infinity and numbers whose squares overflow, saying where; ``numbers`` are the
-    rows' own in a larger X.
+    """Refuse NaN, infinity and numbers whose squares overflow, and say where; ``numbers`` are the
+    row numbers if X is part of a larger matrix.
     """
     values = X.data if sparse.issparse(X) else X
-    # A finite sum of squares proves all entries harmless, at a fraction of the cost of looking at
-    # each.
+    # A finite sum of squares proves that all entries are fine, at a fraction of the cost of
+    # checking each.
     flat = values.ravel(order="K")
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(flat @ flat):
@@ -42,7 +42,7 @@ def check_finite(X: Any, numbers: np.ndarray | None = None) -> None:
             "impute or drop them first, for instance with sklearn.impute.SimpleImputer in a "
             "Pipeline"
         )
-    # A squared distance has at most four times the squares of a row.
+    # A squared distance is at most four times the largest squared norm of a row.
     huge = np.abs(values) > np.sqrt(np.finfo(values.dtype).max / (4 * X.shape[1]))
     if huge.any():
         raise InputError(
@@ -54,7 +54,7 @@ def check_finite(X: Any, numbers: np.ndarray | None = None) -> None:
 
 
 def check_not_vanishing(X: Any) -> None:
-    """Refuse instances whose squares are all below the smallest number, though they differ."""
+    """Refuse instances that differ, but whose squares all underflow to zero."""
     flat = (X.data if sparse.issparse(X) else X).ravel(order="K")
     limits = np.finfo(flat.dtype)
     if flat @ flat < limits.tiny / limits.eps and np.any(flat):

@@ -26,18 +26,19 @@ FORMS = ("labels", "lists", "indicator", "votes", "long")
 
 
 def to_form(labels: Labels, labelling: Labelling, form: str) -> pa.Table:
-    """A table that says the same in another form; all columns but those of the candidates stay.
+    """The same table with its candidates in another form; all other columns stay.
 
     Parameters
     ----------
     labels : Labels
-        What the table says.
+        The labels of the table.
     labelling : Labelling
-        How it says so now. New columns are called as in it, or ``labels``, ``id`` and
+        Their present form. New columns keep its names, or are called ``labels``, ``id`` and
         ``annotator``.
     form : {"labels", "lists", "indicator", "votes", "long"}
-        One text with the separator, or one list per row; one 0/1 column per class; one column per
-        annotator; one row per label (and annotator, if the labels are votes).
+        "labels": one text per row, with the separator; "lists": one list per row; "indicator": one
+        0/1 column per class; "votes": one column per annotator; "long": one row per label (and
+        annotator, if the labels are votes).
 
     Returns
     -------
@@ -45,7 +46,7 @@ def to_form(labels: Labels, labelling: Labelling, form: str) -> pa.Table:
         Rows without any label have an empty cell, an empty list, or 0 in every column.
     """
     if form not in FORMS:
-        raise ParameterError(f"there is no form {form!r}; there are {', '.join(FORMS)}")
+        raise ParameterError(f"there is no form {form!r}; choose from {', '.join(FORMS)}")
     old = {labelling.labels, *labelling.votes, *labelling.of_classes}
     table = labels.table.select([name for name in labels.table.column_names if name not in old])
     if form == "long":
@@ -90,7 +91,7 @@ def _append(table: pa.Table, columns: dict[str, pa.Array]) -> pa.Table:
 
 
 def _taken(labels: Labels, codes: np.ndarray) -> pa.Array:
-    """Labels by their positions, none for -1."""
+    """Labels by their positions; missing for -1."""
     return pa.array(labels.candidates.classes).take(pa.array(codes, mask=codes < 0))
 
 
@@ -118,7 +119,7 @@ def _joined(labels: Labels, separator: str, source: str) -> pa.Array:
 
 
 def _long(table: pa.Table, labels: Labels, labelling: Labelling) -> pa.Table:
-    """One row per label, or per vote; a row without any keeps one row."""
+    """One row per label or vote; a row without labels stays one row."""
     m, candidates = table.num_rows, labels.candidates
     if labelling.id is None:
         table = _append(table, {"id": pa.array(np.arange(1, m + 1))})
@@ -145,8 +146,7 @@ def _long(table: pa.Table, labels: Labels, labelling: Labelling) -> pa.Table:
 
 # -------------------------------------------------------------------- .mat files
 
-#: Names of the variables beside ``data``, ``partial_target`` and ``target``, by which names
-#: survive.
+#: Further variables, beside ``data``, ``partial_target`` and ``target``, that store names.
 LABEL_NAMES, FEATURE_NAMES = "label_names", "feature_names"
 MAT_LABELLING = Labelling(labels="labels", gold="gold")
 
@@ -164,7 +164,7 @@ def mat_to_table(path: str | os.PathLike[str]) -> pa.Table:
     -------
     pyarrow.Table
     """
-    open(path, "rb").close()  # which says in plain words why a file cannot be opened
+    open(path, "rb").close()  # raises a clear error if the file cannot be opened
     data = read_mat(Path(path))
     names = load_mat(Path(path))
     features = _names(names.get(FEATURE_NAMES), data.X.shape[1]) or [
@@ -185,21 +185,21 @@ def mat_to_table(path: str | os.PathLike[str]) -> pa.Table:
 
 
 def _names(found: Any, expected: int) -> list[str]:
-    """Names that a file gives, if it gives as many as there should be, all different."""
+    """The names in a file, if they are all different and of the expected number."""
     names = [name.strip() for name in found] if isinstance(found, list) else []
     return names if len(set(names)) == expected == len(names) else []
 
 
 def labels_to_mat(labels: Labels, labelling: Labelling, path: str | os.PathLike[str]) -> None:
-    """Write a .mat file: numbers, candidates and true labels, as published partial-label data has
-    them.
+    """Write a .mat file of numbers, candidates and true labels, in the format of published
+    partial-label data.
 
     Parameters
     ----------
     labels : Labels
-        All rows have a known-true label, and the columns beside the labels are numbers or vectors.
+        Every row must have a known-true label, and all other columns must be numbers or vectors.
     labelling : Labelling
-        Its columns are no features.
+        Which columns hold labels; they are not features.
     path : path-like
         The file.
     """
@@ -208,8 +208,8 @@ def labels_to_mat(labels: Labels, labelling: Labelling, path: str | os.PathLike[
     if len(unknown):
         raise TableError(
             f"{source}: a .mat file holds the true label of every row, which is not known in row "
-            f"{first_few(unknown + 1)}; name "
-            "a gold column that is full, or use another form"
+            f"{first_few(unknown + 1)}; name a gold column without missing cells, or use another "
+            "form"
         )
     names, blocks = [], []
     for name in table.column_names:
@@ -237,15 +237,15 @@ def labels_to_mat(labels: Labels, labelling: Labelling, path: str | os.PathLike[
 
 
 def _numbers(column: pa.ChunkedArray, name: str, source: str, decimal: str) -> np.ndarray:
-    """A column as a matrix, one column per number of its cells."""
+    """A column as a matrix, with one matrix column for each number in a cell."""
     if is_text(column.type):
         values, wrong = parse_numbers(combined(column), decimal)
         column = column if wrong.any() else pa.chunked_array([pa.array(values, from_pandas=True)])
     if column.null_count:
         row = pc.index(column.is_null(), True).as_py() + 1
         raise TableError(
-            f"{source}: row {row}, column {name!r}: a .mat file has a number in every cell; fill "
-            "it, or exclude the column"
+            f"{source}: row {row}, column {name!r}: a .mat file needs a number in every cell; fill "
+            "it in, or exclude the column"
         )
     try:
         flat = pc.list_flatten(column) if is_list(column.type) else column

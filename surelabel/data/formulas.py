@@ -1,4 +1,4 @@
-"""Texts that a spreadsheet would take for formulas, and run, when it opens a delimited file."""
+"""Texts that a spreadsheet would run as formulas when it opens a delimited file."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pyarrow.compute as pc
 from ._delimited import HEADER, column_slices, combined, is_cell
 from .arrow_tables import is_text
 
-#: What spreadsheets look at to tell a formula; plain numbers may begin so, too.
+#: How formulas begin; plain numbers may begin like this, too.
 FORMULA = r"^[\t\r\n ]*[=+\-@]"
 NUMBER = r"^\s*[-+]([0-9]+[.,]?[0-9]*|[.,][0-9]+)([eE][-+]?[0-9]+)?\s*$"
 
 
 def find_formula(table: pa.Table) -> tuple[int, str] | None:
-    """Row (0 for the header) and column of the first text that begins as a formula does; None if
-    there is none.
+    """Row (0 for the header) and column of the first text that begins like a formula; None if there
+    is none.
 
     >>> find_formula(pa.table({"a": ["x", "-1.5", "=1+1"]}))
     (3, 'a')
@@ -35,8 +35,8 @@ def find_formula(table: pa.Table) -> tuple[int, str] | None:
 
 
 def escape_formulas(table: pa.Table) -> pa.Table:
-    """The table with an apostrophe before every such text, which makes spreadsheets show it as it
-    is.
+    """The table with an apostrophe before every such text, which makes spreadsheets show it as
+    text.
 
     >>> escape_formulas(pa.table({"a": ["x", "-1.5", "=1+1"]}))["a"].to_pylist()
     ['x', '-1.5', "'=1+1"]
@@ -61,7 +61,9 @@ def _escaped_header(field: pa.Field) -> dict[bytes, bytes] | None:
 
 
 def _text_columns(table: pa.Table) -> list[int]:
-    """Columns that become text as they are; numbers cannot be formulas, lists begin with [."""
+    """Columns whose texts are written unchanged; numbers cannot be formulas, and lists begin with
+    [.
+    """
     return [
         i for i, field in enumerate(table.schema) if is_text(field.type) or _is_bytes(field.type)
     ]

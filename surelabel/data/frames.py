@@ -16,7 +16,8 @@ def from_frame(frame: Any) -> pa.Table:
     Parameters
     ----------
     frame : data frame
-        Of any library that narwhals knows; a :class:`pyarrow.Table` is taken as it is.
+        A frame of any library that narwhals supports; a :class:`pyarrow.Table` is returned as it
+        is.
 
     Returns
     -------
@@ -30,7 +31,7 @@ def from_frame(frame: Any) -> pa.Table:
         return checked(nw.maybe_reset_index(known).to_arrow(), "table")
     except (SurelabelError, MemoryError):
         raise
-    except Exception as error:  # every library has errors of its own for what is no table
+    except Exception as error:  # every library raises errors of its own
         if known is None and isinstance(error, TypeError):
             raise TableError(
                 "expected a data frame in memory (pandas, polars, pyarrow, ...), not "
@@ -38,14 +39,14 @@ def from_frame(frame: Any) -> pa.Table:
             ) from None
         reason = " ".join("; ".join(map(str, error.args)).split())
         raise TableError(
-            f"the data frame cannot be made a table ({reason}); give each column one type and a "
-            "name of its own"
+            f"the data frame cannot be converted to a table ({reason}); give each column one type "
+            "and a name of its own"
         ) from None
 
 
 def to_frame(table: pa.Table, like: Any) -> Any:
-    """A table as a data frame of the same kind as ``like``, with its row index if it has one and as
-    many rows.
+    """A table as a data frame of the same kind as ``like``, with the row index of ``like`` if the
+    number of rows is the same.
 
     Parameters
     ----------

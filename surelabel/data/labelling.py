@@ -37,14 +37,14 @@ from .doubtful_labels import (
 )
 from .spelling import NUMBER, blanked
 
-#: Texts that are whole numbers, but no names such as 007.
+#: Texts that are whole numbers, unlike names such as 007.
 WHOLE = r"^(0|-?[1-9][0-9]{0,17})(\.0*)?$"
 
 
 @dataclass(frozen=True)
 class Labelling:
-    """Which columns say what; exactly one of ``labels``, ``votes``, ``indicator`` and ``counts`` is
-    given.
+    """Which columns hold what; exactly one of ``labels``, ``votes``, ``indicator`` and ``counts``
+    is given.
 
     Parameters
     ----------
@@ -52,34 +52,35 @@ class Labelling:
         The column of candidate labels: text with a separator, JSON lists in text, Arrow lists, or
         one label per cell.
     separator : str, default="|"
-        What stands between the labels of a text cell.
+        What separates the labels in a text cell.
     votes : tuple of str
-        One column per annotator; missing cells allowed.
+        One column per annotator; cells may be missing.
     indicator : tuple of str
-        One 0/1 column per class; the class is named as the column.
+        One 0/1 column per class; its name is the name of the class.
     counts : tuple of str
-        One column per class with how many votes, or which probability, it has; likewise.
+        One column per class with its number of votes or its probability; named likewise.
     gold : str or None
-        The column of known-true labels; missing cells allowed.
+        The column of known-true labels; cells may be missing.
     id : str or None
         The column that names the rows.
     long : bool, default=False
-        One row per (id, label): the rows of an id are one instance.
+        The table has one row per id and label; all rows with the same id are one instance.
     annotator : str or None
-        In long form, the column that says who gave the label: the labels are then votes.
+        In a long table, the column that says who gave the label; the labels are then votes.
     noisy : bool, default=False
-        Every row has one label, which may be wrong: it is taken for the vote of one annotator.
+        Every row has one label, which may be wrong; it is treated as the vote of a single
+        annotator.
     unlabelled : {"all", "error"}, default="all"
-        What a row without any label means: that every label is possible, or a mistake.
+        What to do with a row without labels: treat every label as possible, or raise an error.
     missing : tuple of str or None, default=None
-        Texts that mean that there is no label, alone or among others, besides the empty text. None
-        is the same as ``()``, but that names such as NA, which could mean it, are told of
+        Texts that mean "no label", alone or among others, as the empty text always does. None is
+        the same as ``()``, except that labels such as NA, which could mean it, are reported
         (``Labels.doubtful``).
     normalise : bool, default=False
-        Whether spellings that differ in case, in blanks, hyphens and signs around them only are one
-        label, called as most rows call it.
+        Whether labels that differ only in case, in spaces and hyphens, or in surrounding
+        punctuation are one, in the most frequent spelling.
     map : tuple of (str, str)
-        Labels, and what they are called instead; an empty text means that there is no label.
+        Labels and their new names; an empty name removes the label.
     """
 
     labels: str | None = None
@@ -99,25 +100,25 @@ class Labelling:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All columns that have a part in it: none of them is a feature."""
+        """All columns involved; none of them is a feature."""
         named = (self.labels, *self.votes, *self.of_classes, self.gold, self.id, self.annotator)
         return tuple(name for name in named if name is not None)
 
     @property
     def of_classes(self) -> tuple[str, ...]:
-        """The columns that are named as the classes."""
+        """The columns whose names are classes."""
         return self.indicator or self.counts
 
 
 @dataclass(frozen=True)
 class Labels:
-    """What the columns of a :class:`Labelling` say, one entry per instance.
+    """The content of the columns of a :class:`Labelling`, one entry per instance.
 
     Attributes
     ----------
     candidates : CandidateSets
-        The candidates as given, also where the true label is known; with ``counts`` where votes
-        were given.
+        The candidates as given, even where the true label is known; with ``counts`` if votes were
+        given.
     gold : ndarray of shape (m,)
         Position of the known-true label in ``candidates.classes``, -1 where unknown.
     votes : ndarray of shape (m, annotators) or None
@@ -129,13 +130,13 @@ class Labels:
     ids : ndarray of shape (m,) or None
         Names of the rows.
     table : pyarrow.Table
-        The instances: the table itself, or in long form one row per id without the columns of label
-        and annotator.
+        The instances: the table itself, or, for a long table, one row per id without the columns of
+        label and annotator.
     doubtful : tuple of DoubtfulName, Spellings or SeveralLabels
-        Labels whose names often mean that there is none, if nobody said which texts mean it; labels
-        that may be one in several spellings; and labels that look like several.
+        Labels whose names often mean that there is no label, unless ``missing`` was given; labels
+        that may be different spellings of one; and labels that look like several.
     soft : bool, default=False
-        Whether the counts of the candidates are how probable each label is, as given.
+        Whether the counts of the candidates are probabilities, as given.
     """
 
     candidates: CandidateSets
@@ -154,17 +155,17 @@ def read_labels(
 ) -> Labels:
     """Read the labels of a table.
 
-    Labels are whole numbers if they are so in every column that holds labels, also where they are
-    written as text (``2`` and ``2.0``); otherwise all are text, without blanks around them. Empty
-    texts, NaN, missing cells and what ``labelling.missing`` names are no labels; every other text
-    is one, also NA and null.
+    Labels are whole numbers if they are in every column that holds labels, even if written as text
+    (``2`` and ``2.0``); otherwise all are text, without surrounding spaces. Empty texts, NaN,
+    missing cells and the texts in ``labelling.missing`` are not labels; every other text is one,
+    including NA and null.
 
     Parameters
     ----------
     table : pyarrow.Table
         The table.
     labelling : Labelling
-        Which columns say what.
+        Which columns hold what.
     classes : array-like, default=None
         The label space; by default the labels found, sorted (with ``indicator``, in the order of
         the columns).
@@ -224,10 +225,10 @@ def read_labels(
     if labelling.unlabelled == "error" and unlabelled.any():
         raise TableError(
             f"{source}: {unlabelled.sum()} row(s) have no label: row "
-            f"{first_few(first[unlabelled] + 1)}; label or remove them, "
-            "or let every label be possible for them"
+            f"{first_few(first[unlabelled] + 1)}; label or remove them, or allow every label for "
+            "them"
         )
-    # A label that a cell, or the rows of an id, give several times has that many votes.
+    # A label that occurs several times in a cell, or in the rows of an id, has that many votes.
     counted = annotators or (
         labelling.labels and len(np.unique(instance[rows] * len(classes) + codes)) < len(codes)
     )
@@ -262,7 +263,7 @@ def read_labels(
 
 
 def _check_roles(table: pa.Table, labelling: Labelling, source: str) -> None:
-    """Every column is there and has one part only; what is asked goes together."""
+    """Check that every column exists and has only one role, and that the options fit together."""
     ways = ("labels", "votes", "indicator", "counts")
     given = [name for name in ways if getattr(labelling, name)]
     if len(given) != 1:
@@ -274,16 +275,15 @@ def _check_roles(table: pa.Table, labelling: Labelling, source: str) -> None:
         raise ParameterError("the separator of labels must not be empty")
     if labelling.long and not (labelling.labels and labelling.id):
         raise ParameterError(
-            "long form has one row per id and label: say which columns are id and labels"
+            "a long table has one row per id and label: say which columns are id and labels"
         )
     if labelling.annotator is not None and not labelling.long:
         raise ParameterError(
-            "a column of annotators belongs to long form; for one column per annotator, use votes"
+            "a column of annotators needs a long table; for one column per annotator, use votes"
         )
     if labelling.noisy and (labelling.labels is None or labelling.long):
         raise ParameterError(
-            "noisy is for one column of labels, one in each row: name it as labels, and without "
-            "long form"
+            "noisy needs one column with one label in each row: name it as labels, without long"
         )
     for name in labelling.columns:
         find_column(table, name, source)
@@ -292,12 +292,12 @@ def _check_roles(table: pa.Table, labelling: Labelling, source: str) -> None:
     twice = [name for name in dict.fromkeys(labelling.columns) if labelling.columns.count(name) > 1]
     if twice:
         raise ParameterError(
-            f"{source}: column {twice[0]!r} is named for two things at once; name each column once"
+            f"{source}: column {twice[0]!r} is named twice; give each column one role"
         )
 
 
 def _check_gold(cells: list[Cells], gold: list[Cells], labelling: Labelling, source: str) -> None:
-    """A true label that looks like several is no label of its own."""
+    """Refuse a known-true label that looks like several."""
     if not gold or labelling.labels is None:
         return
     for position, label in enumerate(gold[0].values):
@@ -324,7 +324,7 @@ def _instances(table: pa.Table, labelling: Labelling, source: str) -> tuple[np.n
             f"{source}: column {labelling.id!r} is empty in row {first_few(missing + 1)}; fill "
             "it in"
         )
-    instance = different_cells(ids).indices.to_numpy()  # numbered as they first appear
+    instance = different_cells(ids).indices.to_numpy()  # numbered in the order of first appearance
     first = np.unique(instance, return_index=True)[1]
     if labelling.long:
         return instance, first
@@ -333,13 +333,13 @@ def _instances(table: pa.Table, labelling: Labelling, source: str) -> tuple[np.n
         raise TableError(
             f"{source}: column {labelling.id!r} has {ids[again].as_py()!r} in rows "
             f"{first[instance[again]] + 1} and {again + 1}; "
-            "if the rows of an id are one instance, say that it is long form, else use another id"
+            "if all rows with the same id are one instance, say so (long), otherwise use another id"
         )
     return rows, rows
 
 
 def _filled(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column with empty texts missing."""
+    """The column with null in place of empty texts."""
     if not is_text(column.type):
         return column
     texts = column.cast(pa.large_string())
@@ -349,14 +349,14 @@ def _filled(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def _one_row_each(
     table: pa.Table, labelling: Labelling, instance: np.ndarray, first: np.ndarray, source: str
 ) -> pa.Table:
-    """The first row of every id, without its label, if all rows of the id agree with it."""
+    """The first row of every id, without its label; an error if the rows of an id differ."""
     table = table.drop_columns(
         [name for name in (labelling.labels, labelling.annotator) if name is not None]
     )
     owner = pa.array(first[instance])
     for name in table.column_names:
         column = _filled(table[name]).combine_chunks()
-        if is_list(column.type) or pa.types.is_struct(column.type):  # which Arrow does not compare
+        if is_list(column.type) or pa.types.is_struct(column.type):  # Arrow cannot compare these
             column = pa.array([None if cell is None else repr(cell) for cell in column.to_pylist()])
         elif pa.types.is_floating(column.type):
             column = pc.if_else(pc.is_nan(column), None, column)
@@ -384,7 +384,7 @@ def _label_space(columns: list[Cells], classes: Any, table: pa.Table, source: st
             return check_classes(classes)
         except CandidateError as error:
             raise TableError(f"{source}: {error}") from None
-    # In text files numbers are written as text; elsewhere text is text.
+    # In text files, numbers are written as text; elsewhere, text is text.
     written = {cells.column for cells in columns if is_cell(table.schema.field(cells.column))}
     _check_whole([cells for cells in columns if cells.column in written], source)
     labels = {
@@ -425,7 +425,7 @@ def _encode(
                 f"{suggest(str(label), known, 'labels')}"
             )
         pairs = np.stack([cells.rows, np.array(code, int)[cells.which]])
-        if len(set(code)) < len(code):  # 2|2.0 is one label, and 2|2 are two votes for it
+        if len(set(code)) < len(code):  # 2|2.0 is one label, 2|2 two votes for it
             _, first, again = np.unique(pairs, axis=1, return_index=True, return_inverse=True)
             pairs = pairs[:, cells.which == cells.which[first][again]]
         rows.append(pairs[0])
@@ -435,7 +435,7 @@ def _encode(
 
 
 def _check_whole(columns: list[Cells], source: str) -> None:
-    """Refuse columns of numbers that are not whole: these are no labels."""
+    """Refuse columns of numbers that are not whole: these are not labels."""
     for cells in columns:
         texts = list(map(str, cells.values))
         if all(re.match(NUMBER["."], text) for text in texts):
@@ -448,7 +448,7 @@ def _check_whole(columns: list[Cells], source: str) -> None:
 
 
 def _whole(label: Label) -> Label:
-    """A whole number that is written as text, where the classes are numbers."""
+    """The number that a text stands for, if the classes are whole numbers."""
     return (
         int(label.partition(".")[0]) if isinstance(label, str) and re.match(WHOLE, label) else label
     )
@@ -466,8 +466,8 @@ def _annotators(
         again = np.flatnonzero(np.bincount(rows) > 1)
         if len(again):
             raise TableError(
-                f"{source}: row {again[0] + 1}, column {labelling.labels!r}: several labels; "
-                "noisy is for one label in each row, some of them wrong"
+                f"{source}: row {again[0] + 1}, column {labelling.labels!r}: several labels; noisy "
+                "needs exactly one label in each row"
             )
         return (labelling.labels,), column
     if labelling.annotator is None:
@@ -498,14 +498,14 @@ def _vote_matrix(
     first: np.ndarray,
     source: str,
 ) -> np.ndarray:
-    """Position of the label that each annotator gave each instance, -1 where none."""
+    """Position of the label that each annotator gave to each instance, -1 where there is none."""
     votes = np.full((len(first), len(annotators)), -1, np.int32)
     votes[instance, voter] = codes
     again = np.flatnonzero(votes[instance, voter] != codes)
     if len(again):
         raise TableError(
             f"{source}: {annotators[voter[again[0]]]!r} gives two labels to the id of row "
-            f"{first[instance[again[0]]] + 1}; an "
-            "annotator has one vote: correct it, or do not name the column of annotators"
+            f"{first[instance[again[0]]] + 1}; an annotator has only one vote: correct it, or do "
+            "not name the column of annotators"
         )
     return votes

@@ -55,11 +55,11 @@ class LabelledData(NamedTuple):
 
 
 def read_mat(path: Path) -> PartialLabelData:
-    """Read a partial-label data set as M.-L. Zhang publishes them (MATLAB v5 or v7).
+    """Read a partial-label data set in M.-L. Zhang's format (MATLAB v5 or v7).
 
     The file holds ``data`` (instances × features), ``partial_target`` (labels × instances, 1 =
     candidate) and ``target`` (labels × instances, one 1 per instance), each dense or sparse, of any
-    type of number. Labels are numbered from 0.
+    numeric type. Labels are numbered from 0.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def _partial_label_data(content: dict[str, Any], path: Path) -> PartialLabelData
     )
     try:
         X = (X.toarray() if sparse.issparse(X) else X).astype(np.float64)
-    except ValueError:  # as numpy calls an array that no memory could hold
+    except ValueError:  # numpy's error for an array too large for any memory
         raise no_memory(path) from None
     if not np.isfinite(X).all():
         raise DataFileError(
@@ -98,9 +98,8 @@ def _partial_label_data(content: dict[str, Any], path: Path) -> PartialLabelData
     for name, matrix in (("partial_target", partial), ("target", target)):
         if matrix.shape != (partial.shape[0], len(X)):
             raise DataFileError(
-                f"{path}: {name!r} is {matrix.shape[0]} × {matrix.shape[1]}, but labels × "
-                "instances should be "
-                f"{partial.shape[0]} × {len(X)}"
+                f"{path}: {name!r} is {matrix.shape[0]} × {matrix.shape[1]}, but it should be "
+                f"{partial.shape[0]} × {len(X)} (labels × instances)"
             )
     try:
         candidates, truth = (CandidateSets.from_indicator(matrix.T) for matrix in (partial, target))
@@ -125,7 +124,7 @@ def read_csv(path: Path) -> LabelledData:
     Returns
     -------
     LabelledData
-        Labels that are whole numbers are integers, others strings.
+        Labels are integers if all are whole numbers, otherwise strings.
     """
     with path.open(newline="", encoding="utf-8") as file:
         header, *rows = csv.reader(file)
@@ -149,13 +148,13 @@ def read_npz(path: Path) -> LabelledData:
     """
     try:
         with path.open("rb") as file:
-            with zipfile.ZipFile(file) as archive:  # which gives no more bytes than it says
+            with zipfile.ZipFile(file) as archive:  # never yields more bytes than it announces
                 if sum(member.file_size for member in archive.infolist()) > limit():
                     raise too_large(path, DataFileError)
             with np.load(file, allow_pickle=False) as arrays:
                 X, y = arrays["X"].astype(np.float64), arrays["y"]
     except KeyError as error:
-        raise DataFileError(f"{path} has no array of that name: {error.args[0]}") from None
+        raise DataFileError(f"{path} lacks an array: {error.args[0]}") from None
     except (SurelabelError, MemoryError) as error:
         raise no_memory(path) if isinstance(error, MemoryError) else error from None
     except Exception as error:  # zipfile, zlib and numpy raise errors of many kinds
@@ -170,7 +169,7 @@ def read_npz(path: Path) -> LabelledData:
 
 
 def _reason(error: BaseException) -> str:
-    """What an error says, on one line."""
+    """The message of an error, on one line."""
     return " ".join(str(error).split()) or type(error).__name__
 
 

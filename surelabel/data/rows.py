@@ -24,7 +24,7 @@ class Rows(ABC):
     shape : tuple of int
         Number of rows and of columns.
     dtype : numpy.dtype
-        Of the blocks: float32 where the source has it, else float64.
+        The type of the blocks: float32 if the source has it, otherwise float64.
     """
 
     shape: tuple[int, int]
@@ -39,12 +39,12 @@ class Rows(ABC):
         """The rows at ascending positions."""
 
     def mapped(self, function: Callable[[np.ndarray], np.ndarray]) -> Rows:
-        """The rows after a function of blocks that keeps their shape and type."""
+        """The rows with a function applied to each block; it must keep their shape and type."""
         return MappedRows(self, function)
 
 
 class MappedRows(Rows):
-    """What :meth:`Rows.mapped` gives: the function is applied as blocks are read."""
+    """The result of :meth:`Rows.mapped`: the function is applied as blocks are read."""
 
     def __init__(self, rows: Rows, function: Callable[[np.ndarray], np.ndarray]) -> None:
         self._rows, self._function = rows, function
@@ -60,7 +60,7 @@ class MappedRows(Rows):
 
 
 def as_rows(X: Any) -> Rows | None:
-    """The rows of something that is better not read at once; None for everything else.
+    """The rows of data that should not be read into memory at once; None for everything else.
 
     Parameters
     ----------
@@ -88,8 +88,8 @@ def as_rows(X: Any) -> Rows | None:
 
 
 class ArrayRows(Rows):
-    """Rows of anything that is sliced as an array: a memory map, an HDF5 data set, a Zarr array, a
-    plain array.
+    """Rows of anything that can be sliced like an array: a memory map, an HDF5 data set, a Zarr
+    array, a plain array.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class ArrayRows(Rows):
         array = self._array
         if not self._in_file:
             return np.ascontiguousarray(array[start:stop], dtype=self.dtype)
-        # Reading the file leaves no mapped pages behind, which would count as memory.
+        # Read from the file: pages of the map would stay in memory.
         offset = _file_offset(array) + start * array.strides[0]
         flat = np.fromfile(
             array.filename, array.dtype, (stop - start) * self.shape[1], offset=offset
@@ -131,15 +131,15 @@ class ArrayRows(Rows):
 
 
 def _same_as_file(array: np.memmap) -> bool:
-    """Whether the file of a map still holds what the map shows: it may be gone, or changed in
-    memory alone (mode "c").
+    """Whether the file of a map still has the content of the map: it may be gone, or the map may
+    have been changed in memory only (mode "c").
     """
     return array.filename is not None and array.mode != "c" and Path(array.filename).exists()
 
 
 def _file_offset(array: np.memmap) -> int:
-    """Where in its file a memory map, or a slice of one, begins: ``array.offset`` is that of the
-    whole map.
+    """The position in its file at which a memory map, or a slice of one, begins; ``array.offset``
+    is that of the whole map.
     """
     whole = np.frombuffer(array._mmap, np.uint8)  # type: ignore[attr-defined]
     mapped_from = array.offset - array.offset % ALLOCATIONGRANULARITY
@@ -154,7 +154,7 @@ class ParquetRows(Rows):
     dataset : pyarrow.dataset.Dataset
         All columns must be numbers.
     columns : list of str, default=None
-        Those to read; by default all.
+        The columns to read; by default all.
     """
 
     def __init__(self, dataset: Any, columns: list[str] | None = None) -> None:
@@ -172,7 +172,7 @@ class ParquetRows(Rows):
         ]
         if wrong:
             raise InputError(
-                f"X has columns that are not numbers: {', '.join(wrong)}; choose others by "
+                f"X has columns that are not numbers: {', '.join(wrong)}; choose others with "
                 "ParquetRows(dataset, columns)"
             )
         self.shape = (dataset.count_rows(), len(self.columns))

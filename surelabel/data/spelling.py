@@ -1,5 +1,5 @@
-"""What the text of a cell spells: a number, nothing, or itself. The rules hold for one cell at a
-time, whatever the others of its column are.
+"""What the text of a cell means: a number, a missing value, or just the text. The rules apply to
+one cell at a time, whatever the rest of its column holds.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-#: Texts that mean "there is no value" in columns that are learned from; "None" is not among them,
-#: because people use it as a category.
+#: Texts that mean "no value" in columns that are learned from; "None" is not among them, because
+#: people use it as a category.
 MISSING = ["", "NA", "N/A", "#N/A", "n/a", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null"]
-#: Names of labels that often mean "there is no label"; only people know which it is.
+#: Labels that often mean "there is no label"; only the user knows whether they do.
 DOUBTFUL = frozenset(word.casefold() for word in MISSING[1:]) | {
     *(
         "none",
@@ -32,7 +32,7 @@ DOUBTFUL = frozenset(word.casefold() for word in MISSING[1:]) | {
     *("don't know", "dont know", "do not know", "idk", "can't tell", "cannot tell", "undecided"),
     *("unclear", "no label", "unlabelled", "unlabeled", "missing"),
 }
-#: Numbers that are names: leading zeros, or more digits than an integer holds.
+#: Numbers that are identifiers: leading zeros, or more digits than an integer can hold.
 NAME_LIKE = r"^\s*[-+]?(0[0-9]|[0-9]{19})"
 _NUMBER = r"^[-+]?(([0-9]+{0}?[0-9]*|{0}[0-9]+)([eE][-+]?[0-9]+)?|(?i:inf(inity)?))$"
 NUMBER = {".": _NUMBER.format(r"\."), ",": _NUMBER.format(",")}
@@ -42,21 +42,21 @@ _GROUPS = (
 )
 #: Currencies and units: signs, or short words such as kg or km/h.
 _UNIT = r"[\p{Sc}%‰°]|[\p{L}°µ²³/]{1,6}"
-#: A number with a unit before or behind it, and with marks between thousands.
+#: A number with thousands separators, or with a unit before or after it.
 AMOUNT = {
     decimal: rf"^(?P<before>\p{{Sc}}?)\s*(?P<n>{_GROUPS.format(thousands, mark)})"
     rf"\s*(?P<after>{_UNIT}|)$"
     for decimal, thousands, mark in ((".", ",", r"\."), (",", r"\.", ","))
 }
-#: Numbers that typed files hold: nothing of them is lost, such as a sign or zeros before them.
+#: Numbers that can be stored as such without loss: no plus sign, no leading zeros.
 _PLAIN = r"^-?(0|[1-9][0-9]*)?(\.[0-9]*)?([eE][-+]?[0-9]+)?$"
-#: Every decimal number of 15 digits survives in 64 bits.
+#: A 64-bit float keeps every decimal number of 15 digits.
 _FEW_DIGITS = r"^-?[0.]{0,50}([0-9]\.?){0,15}$"
 
 
 def spelling_key(label: str) -> str:
-    """What spellings of one label have in common: letters and digits, whatever their case, the
-    blanks and hyphens between them, and the signs around them.
+    """A key that is equal for spellings of the same label that differ only in case, in spaces and
+    hyphens, or in surrounding punctuation.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def spelling_key(label: str) -> str:
 
 
 def missing(texts: pa.Array) -> pa.Array:
-    """Whether a text is absent, blank, or a word for "missing".
+    """Whether a text is null, blank, or a word for "missing".
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def parse_numbers(texts: pa.Array, decimal: str = ".") -> tuple[np.ndarray, np.n
     texts : pyarrow.Array
         The texts.
     decimal : {".", ","}, default="."
-        What stands before decimals.
+        The decimal separator.
 
     Returns
     -------
@@ -115,7 +115,7 @@ def parse_numbers(texts: pa.Array, decimal: str = ".") -> tuple[np.ndarray, np.n
     ([1.5, 2000.0, nan, nan, inf], [False, False, False, True, False])
     """
     if decimal == ".":
-        try:  # as nearly all columns of numbers are written, and ten times as fast
+        try:  # works for nearly all columns of numbers, and is ten times as fast
             values = _floats(texts)
         except pa.ArrowInvalid:
             pass
@@ -134,30 +134,30 @@ def parse_numbers(texts: pa.Array, decimal: str = ".") -> tuple[np.ndarray, np.n
 def blanked(texts: pa.Array | pa.ChunkedArray, absent: Any) -> pa.Array | pa.ChunkedArray:
     """Texts, null where ``absent``.
 
-    Not ``if_else(absent, None, texts)``: up to Arrow 23 that makes wrong texts of a part of an
-    array.
+    Not ``if_else(absent, None, texts)``, which returns wrong texts for slices of arrays up to Arrow
+    23.
     """
     return pc.if_else(absent, pa.nulls(len(texts), texts.type), texts)
 
 
 def parse_amounts(texts: pa.Array, decimal: str = ".") -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """Numbers with a unit or currency, and with marks between thousands.
+    """Numbers with a unit or currency, or with thousands separators.
 
     Parameters
     ----------
     texts : pyarrow.Array
         The texts.
     decimal : {".", ","}, default="."
-        What stands before decimals; the other one may stand between thousands.
+        The decimal separator; the other one may separate thousands.
 
     Returns
     -------
     values : ndarray of float
         NaN where there is none.
     wrong : ndarray of bool
-        Where the text is neither such a number nor missing.
+        Where a text is neither such a number nor missing.
     units : list of str
-        The different units, without those that are empty.
+        The different units, without the empty one.
 
     Examples
     --------
@@ -179,14 +179,14 @@ def parse_amounts(texts: pa.Array, decimal: str = ".") -> tuple[np.ndarray, np.n
 
 
 def canonical(texts: pa.Array, decimal: str = ".") -> pa.Array:
-    """Texts that spell the same number, or the same truth, as the same text.
+    """Make texts that mean the same number or truth value equal.
 
     Parameters
     ----------
     texts : pyarrow.Array
         The texts, or numbers and truth values written as Arrow writes them.
     decimal : {".", ","}, default="."
-        What stands before decimals.
+        The decimal separator.
 
     Returns
     -------
@@ -214,23 +214,23 @@ def canonical(texts: pa.Array, decimal: str = ".") -> pa.Array:
 
 
 def typed(texts: pa.Array, decimal: str = ".", *, dates: bool) -> pa.Array:
-    """A column of text as numbers or dates, if every value survives; else as it is.
+    """A column of text as numbers or dates, if no value changes; otherwise unchanged.
 
     Parameters
     ----------
     texts : pyarrow.Array
         The texts.
     decimal : {".", ","}, default="."
-        What stands before decimals.
+        The decimal separator.
     dates : bool
-        Whether dates and times are wanted, too.
+        Whether to recognise dates and times, too.
 
     Returns
     -------
     pyarrow.Array
-        Whole numbers, if that is what they are; numbers, if none has more digits than they hold, a
-        plus or zeros before it (which names have); dates and times that are written as Arrow
-        writes them; or the texts.
+        Integers, if all are whole numbers; floats, if none has too many digits, a plus sign or
+        leading zeros (as identifiers have); dates and times in Arrow's own format; otherwise the
+        texts.
 
     Examples
     --------
@@ -275,7 +275,7 @@ def _dates(texts: pa.Array) -> pa.Array:
 
 
 def _same_again(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
-    """The texts as values of another type, if these are written as the same texts."""
+    """The texts as values of another type, if these print as the same texts."""
     try:
         values = texts.cast(kind)
     except pa.ArrowInvalid:
@@ -292,5 +292,5 @@ def _floats(texts: pa.Array) -> np.ndarray:
 
 
 def flags(truth: pa.Array) -> np.ndarray:
-    """A column of truth values, none of them missing, as an array."""
+    """A column of truth values without missing ones, as a NumPy array."""
     return np.asarray(truth.to_numpy(zero_copy_only=False))

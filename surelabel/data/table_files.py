@@ -57,26 +57,26 @@ def read_table(
     Parameters
     ----------
     path : path-like
-        Its ending says what it is: ``.csv``, ``.tsv``, ``.txt``, ``.json``, ``.jsonl``,
+        Its extension gives the format: ``.csv``, ``.tsv``, ``.txt``, ``.json``, ``.jsonl``,
         ``.ndjson``, ``.jsonlines`` (each also with ``.gz``, ``.bz2``, ``.xz``, ``.zst``),
         ``.xlsx``, ``.parquet``, ``.feather``, ``.arrow``, or ``.zip`` of one of these. A pattern
-        such as ``"part-*.csv"`` is all these files, one below the other in the order of their
-        names; ``"-"`` is standard input, whose content says what it is.
+        such as ``"part-*.csv"`` means all matching files, one after another in the order of their
+        names; ``"-"`` is standard input, whose format is detected.
     delimiter : str, default=None
-        By default found: comma, semicolon, tab or ``|``.
+        By default detected: comma, semicolon, tab or ``|``.
     encoding : str, default=None
-        By default UTF-8, or UTF-16 if the file begins so.
+        By default UTF-8, or UTF-16 if the file begins with its byte order mark.
     decimal : {".", ","}, default=None
-        What stands before the decimals of numbers in delimited text; None for a point, or for what
-        a model learned.
+        The decimal separator of numbers in delimited text; None for a point, or for the one that a
+        model learned.
     sheet : str, default=None
-        Which sheet of a workbook; by default the only one.
+        The sheet of a workbook; by default the only one.
 
     Returns
     -------
     pyarrow.Table
-        It has rows, and columns of different names; row 1 of messages is the first one below the
-        header.
+        It has at least one row, and columns with different names. In messages, row 1 is the first
+        one below the header.
     """
     source = file_name(path)
     delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
@@ -85,7 +85,9 @@ def read_table(
     ):
         raise TableError(f"{source}: the delimiter must be one plain character, not {delimiter!r}")
     if decimal not in (None, ".", ","):
-        raise TableError(f"{source}: decimals follow a point or a comma, not {decimal!r}")
+        raise TableError(
+            f"{source}: the decimal separator must be a point or a comma, not {decimal!r}"
+        )
 
     def read(name: str) -> pa.Table:
         return _read_one(name, delimiter, encoding, decimal, sheet)
@@ -122,7 +124,7 @@ def _read_one(
             else:
                 table = read_delimited(content, source, delimiter=delimiter, decimal=decimal)
         return checked(table, source, form)
-    except MemoryError:  # Arrow's, too
+    except MemoryError:  # includes Arrow's
         raise no_memory(source) from None
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise TableError(
@@ -141,7 +143,7 @@ def read_records(path: str | os.PathLike[str]) -> dict[str, list[dict[str, Any]]
     Returns
     -------
     dict of str to list of dict
-        The name without its folder and endings; for a single file, too.
+        The names are without folder and extensions.
     """
     found: dict[str, list[dict[str, Any]]] = {}
     for source in files_of(path):
@@ -168,7 +170,7 @@ def read_records(path: str | os.PathLike[str]) -> dict[str, list[dict[str, Any]]
 def _one_below_the_other(
     files: list[str], read: Callable[[str], pa.Table], pattern: str
 ) -> pa.Table:
-    """The rows of several files; they have the same columns, in any order."""
+    """The rows of several files, which must have the same columns, in any order."""
     tables: list[pa.Table] = []
     for name in files:
         table = read(name)
@@ -177,8 +179,8 @@ def _one_below_the_other(
             other = min(set(first.column_names) ^ set(table.column_names))
             has, lacks = (name, files[0]) if other in table.column_names else (files[0], name)
             raise TableError(
-                f"{pattern}: {has} has a column {other!r}, and {lacks} has none; read files of the "
-                "same columns together"
+                f"{pattern}: {has} has a column {other!r}, but {lacks} does not; all files must "
+                "have the same columns"
             )
         tables.append(table.select(first.column_names))
     fields = []
@@ -212,7 +214,7 @@ def _read_binary(content: Content, source: str, form: str, sheet: str | None) ->
             return parquet.read(use_threads=len(content) >= THREADS_FROM)
     try:
         return pa.ipc.open_file(file).read_all()
-    except pa.ArrowInvalid:  # Arrow has a second form, without the table of contents at the end
+    except pa.ArrowInvalid:  # Arrow's streaming format has no table of contents at the end
         file.seek(0)
         return pa.ipc.open_stream(file).read_all()
 
@@ -221,19 +223,19 @@ def _read_binary(content: Content, source: str, form: str, sheet: str | None) ->
 
 
 def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
-    """Write a table to a file, whole or not at all; a file that is there stays as it was until the
+    """Write a table to a file, completely or not at all; an existing file stays as it is until the
     new one is complete.
 
-    Text read from a file of the same ending has the same delimiter, line ends and mark of UTF-8
-    again. In files that have types, its columns become whole numbers, numbers, dates or times where
-    every value survives; else they stay text.
+    Text that was read from a file with the same extension keeps its delimiter, line ends and byte
+    order mark. In formats with types, text columns become integers, floats, dates or times if no
+    value changes; otherwise they stay text.
 
     Parameters
     ----------
     table : pyarrow.Table
         The table. In delimited text, missing cells are empty and lists are JSON.
     path : path-like
-        Its ending says what it becomes, as for :func:`read_table`.
+        Its extension gives the format, as for :func:`read_table`.
     """
     form, compression = form_of(path)
     if form not in TEXT_FORMS:
@@ -244,9 +246,9 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
                 write_delimited(table, stream, dialect_for(table, form))
             else:
                 _write(table, stream, form)
-    except MemoryError:  # Arrow's is an ArrowException, too, and says nothing about the table
+    except MemoryError:  # Arrow's is also an ArrowException, and is not about the table
         raise
-    except (pa.ArrowException, OverflowError) as error:  # of times that Python does not have
+    except (pa.ArrowException, OverflowError) as error:  # times that Python cannot represent
         raise TableError(
             f"{path}: a {form} file cannot hold this table ({str(error).splitlines()[0]}); use "
             ".parquet"
@@ -259,7 +261,7 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
 
 
 def dialect_for(table: pa.Table, form: str) -> Dialect:
-    """How a table is written as text: as it was, if it was read from text of this form."""
+    """How to write a table as text: as it was, if it was read from text in this format."""
     dialect = dialect_of(table)
     if dialect is not None and table.schema.metadata.get(FORM, b"").decode() == form:
         return dialect
@@ -267,7 +269,7 @@ def dialect_for(table: pa.Table, form: str) -> Dialect:
 
 
 def _with_types(table: pa.Table, *, dates: bool) -> pa.Table:
-    """The table with types for the cells of a text file, and without what we noted about them."""
+    """The table with types for the cells of a text file, and without our metadata."""
     dialect, columns, fields = dialect_of(table) or Dialect(), [], []
     for field, column in zip(table.schema, table.columns, strict=True):
         if is_cell(field) and pa.types.is_string(field.type):

@@ -194,7 +194,7 @@ CASES = {
     ),
     "one column for two things": (
         f"{CLEAN} --gold candidates",
-        "column 'candidates' is named for two things at once",
+        "column 'candidates' is named twice; give each column one role",
     ),
     "two columns of one name": (
         CLEAN,
@@ -299,7 +299,7 @@ CASES = {
     ),
     "annotators without long form": (
         f"{CLEAN} --annotator name",
-        "a column of annotators belongs to long form",
+        "a column of annotators needs a long table",
     ),
     "an annotator votes twice": (
         f"{LONG} --annotator who",
@@ -378,7 +378,7 @@ CASES = {
     ),
     "UTF-16 without its mark": (
         CLEAN,
-        "line 1 holds a NUL byte: this is not text (if it is, name its encoding: utf-16-le?)",
+        "line 1 holds a NUL byte, so this is not text (if it is, name its encoding: utf-16-le?)",
         csv_text().encode("utf-16-le"),
     ),
     "NUL byte": (CLEAN, "line 31 holds a NUL byte", with_line(31, lambda line: line + "\0")),

@@ -248,7 +248,7 @@ def test_a_class_may_be_called_so(call, tmp_path, name):
     text = (tmp_path / "a.csv").read_text().replace("NA", name)
     (tmp_path / "a.csv").write_text(text)
     result = call("clean", "a.csv", "-o", "b.csv", "--labels", "labels", "--method", "PLKNN")
-    assert f"warning: a.csv: {name!r} is taken for a label (36 row(s) of column 'labels'" in (
+    assert f"warning: a.csv: {name!r} is treated as a label (36 row(s) of column 'labels'" in (
         result.stderr
     )
     assert f"--missing {name}" in result.stderr
@@ -262,7 +262,7 @@ def test_a_class_may_be_called_so(call, tmp_path, name):
     found = json.loads(call("inspect", "a.csv", "--labels", "labels", "--json").stdout)
     problem = next(part for part in found["problems"] if part["kind"] == "doubtful name")
     assert len(problem["rows"]) == 36
-    assert "is taken for a label" in problem["message"]
+    assert "is treated as a label" in problem["message"]
 
 
 def test_or_it_may_mean_that_there_is_no_label(call, tmp_path):

@@ -252,7 +252,7 @@ def test_describe():
         (np.array([np.inf, 1.0]), {}, "infinity"),
         ([object(), object()], {}, "labels must be strings or numbers, not object"),
         (pd.DataFrame([[1, 0], [0, 1]], columns=["a", "a"]), {}, "given more than once: a"),
-        ([], {}, "there is no class"),
+        ([], {}, "there are no classes"),
         (["a"], {"unlabelled": "some"}, "unlabelled must be 'error' or 'all'"),
     ],
 )
@@ -268,7 +268,7 @@ def test_bad_positions_and_counts():
         CandidateSets([0, 1], [0, 1], ["a", "b"])
     with pytest.raises(CandidateError, match="whole numbers, not float64"):
         CandidateSets([0, 1], [0.7], ["a", "b"])
-    with pytest.raises(CandidateError, match="0 or more"):
+    with pytest.raises(CandidateError, match="at least 0"):
         CandidateSets.from_counts(np.array([[-1, 1]]))
     with pytest.raises(CandidateError, match="separator"):
         CandidateSets.from_strings(["a"], separator="")
@@ -350,8 +350,8 @@ def test_votes_keep_their_annotators():
         ([[0], [2]], None, "row 1"),
         ([[0]], None, "a row for each of the 2 rows"),
         ([[0.5], [1.0]], None, "whole numbers"),
-        ([[0, 0], [1, 1]], ["a", "a"], "each once"),
-        ([[0, 0], [1, 1]], ["a"], "name each annotator"),
+        ([[0, 0], [1, 1]], ["a", "a"], "a name of its own"),
+        ([[0, 0], [1, 1]], ["a"], "give each annotator a name"),
     ],
 )
 def test_bad_votes_are_refused(votes, names, message):
@@ -410,7 +410,7 @@ def test_what_are_no_votes_has_no_counts():
 @pytest.mark.parametrize("counts", [[1, -1, 1], [1, np.nan, 1], [1, np.inf, 1], ["1", "x", "1"]])
 def test_bad_counts_are_named_by_row(counts):
     with pytest.raises(
-        CandidateError, match="vote counts must be finite numbers of 0 or more; see row"
+        CandidateError, match="vote counts must be finite numbers, at least 0; see row"
     ):
         CandidateSets([0, 1, 3], [0, 0, 1], ["a", "b"], counts)
 

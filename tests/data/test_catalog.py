@@ -309,7 +309,7 @@ def test_what_is_not_the_file_is_refused_and_not_kept(server, published, tmp_pat
     assert str(home / "realworld" / spec.file) in message
     reasons = {
         "absent": "the server answered 404 Not Found",
-        "cut on the way": "the connection broke off",
+        "cut on the way": "the connection was lost",
     }
     assert reasons.get(kind, "its checksum differs") in message
     assert "\n" not in message

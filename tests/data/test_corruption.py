@@ -89,7 +89,7 @@ def test_without_eps_all_false_labels_are_equally_likely():
         ({"p": float("nan")}, "p is a proportion"),
         ({"r": 3}, "fewer than the 3 classes"),
         ({"r": -1}, "fewer than the 3 classes"),
-        ({"eps": 0.5, "r": 2}, "eps is a probability and goes with r=1"),
+        ({"eps": 0.5, "r": 2}, "eps must be a probability, and needs r=1"),
         ({"eps": 2.0}, "eps is a probability"),
     ],
 )
@@ -233,7 +233,7 @@ def test_the_label_put_in_place_of_the_truth_is_any_that_was_outside():
         (
             lambda: make_partial_flipping([0, 1], 1.5),
             ParameterError,
-            "q holds probabilities, from 0 to 1",
+            "q must hold probabilities, from 0 to 1",
         ),
         (
             lambda: make_partial_flipping([0, 1], [0.1, 0.2, 0.3]),
@@ -248,19 +248,19 @@ def test_the_label_put_in_place_of_the_truth_is_any_that_was_outside():
         (
             lambda: make_partial_confusion([0, 1], [[0, np.nan], [0, 0]]),
             ParameterError,
-            "holds probabilities",
+            "must hold probabilities",
         ),
         (
             lambda: make_partial_instance([[0], [1]], [0, 1], -0.1),
             ParameterError,
-            "rate holds probabilities",
+            "rate must hold probabilities",
         ),
         (
             lambda: drop_truth([[0, 1], [0]], [1, 1], 0.5),
             CandidateError,
             "true label must be among the candidates; .* row 1",
         ),
-        (lambda: drop_truth([[0, 1], [0]], [1], 0.5), CandidateError, "1 true labels for 2 rows"),
+        (lambda: drop_truth([[0, 1], [0]], [1], 0.5), CandidateError, "1 true labels but 2 rows"),
         (lambda: drop_truth([["a"], ["a"]], ["a", "a"], 0.5), CandidateError, "with one class"),
     ],
 )

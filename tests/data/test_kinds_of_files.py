@@ -264,7 +264,7 @@ def test_a_file_may_be_called_like_a_pattern(tmp_path):
 
 
 def test_files_that_do_not_fit_are_refused(tmp_path):
-    assert "no file has a name of this pattern" in refusal(tmp_path / "*.csv")
+    assert "no file matches this pattern" in refusal(tmp_path / "*.csv")
     write_table(pa.table({"a": [1]}), tmp_path / "p1.parquet")
     write_table(pa.table({"b": [1]}), tmp_path / "p2.parquet")
     message = refusal(tmp_path / "p*.parquet")

@@ -296,7 +296,7 @@ def test_classes_can_be_given():
         (
             {"a": ["x"]},
             {"labels": "a", "gold": "a"},
-            "file: column 'a' is named for two things at once",
+            "file: column 'a' is named twice; give each column one role",
         ),
         (
             {"a": ["x"]},
@@ -306,12 +306,12 @@ def test_classes_can_be_given():
         (
             {"a": ["x"]},
             {"labels": "a", "long": True},
-            "long form has one row per id and label: say which columns are id and labels",
+            "a long table has one row per id and label: say which columns are id and labels",
         ),
         (
             {"a": ["x"], "w": ["u"]},
             {"labels": "a", "annotator": "w"},
-            "a column of annotators belongs to long form",
+            "a column of annotators needs a long table",
         ),
         ({"a": [None, ""]}, {"labels": "a"}, "file: there is no label in column 'a'"),
         (
@@ -359,14 +359,14 @@ def test_classes_can_be_given():
         (
             {"a": [0, 1], "b": [1, 2]},
             {"indicator": ("a", "b")},
-            "file: row 2, column 'b': 2 where 0 or 1 should say whether",
+            "file: row 2, column 'b': 2 instead of 0 or 1",
         ),
         (
             {"a": [0, None]},
             {"indicator": ("a",)},
-            "file: row 2, column 'a': nothing where 0 or 1 should say whether",
+            "file: row 2, column 'a': nothing instead of 0 or 1",
         ),
-        ({"a": ["0", "x"]}, {"indicator": ("a",)}, "file: row 2, column 'a': 'x' where 0 or 1"),
+        ({"a": ["0", "x"]}, {"indicator": ("a",)}, "file: row 2, column 'a': 'x' instead of 0 or 1"),
         (
             {"a": [1], "g": ["b"]},
             {"indicator": ("a",), "gold": "g"},
@@ -385,7 +385,7 @@ def test_classes_can_be_given():
         (
             {"i": ["p", "p"], "a": ["x", "y"], "w": ["u", "u"]},
             {"labels": "a", "id": "i", "annotator": "w", "long": True},
-            "file: 'u' gives two labels to the id of row 1; an annotator has one vote",
+            "file: 'u' gives two labels to the id of row 1; an annotator has only one vote",
         ),
     ],
 )

@@ -209,7 +209,7 @@ def test_words_for_truth_stay_as_they_are_written(tmp_path):
 def test_decimal_commas_are_read_if_told(tmp_path):
     table = as_types(tmp_path, "a;b\n1,5;2\n2,25;3\n", decimal=",")
     assert table.to_pydict() == {"a": [1.5, 2.25], "b": [2, 3]}
-    assert refusal(tmp_path, "a\n1\n", decimal=";") == "decimals follow a point or a comma, not ';'"
+    assert refusal(tmp_path, "a\n1\n", decimal=";") == "the decimal separator must be a point or a comma, not ';'"
 
 
 def test_new_numbers_follow_the_decimal_comma(tmp_path):
@@ -254,18 +254,18 @@ def test_header_names_lose_blanks_and_empty_columns_without_name_are_none(tmp_pa
         ("a,b,\n1,2,3\n4,5,6\n,,\n7,8\n", "row 4: 2 columns where the header has 3"),
         ("a,,\n1,2,3\n", "columns 2 and 3 are both named ''; rename one of them"),
         ("a,b, a\n1,2,3\n", "columns 1 and 3 are both named 'a'; rename one of them"),
-        (",,\n,,\n", "the first line names no column; put a header line above the rows"),
+        (",,\n,,\n", "the first line has no column names; put a header line above the rows"),
         (b"\xef\xbb\xbf", "the file is empty; a table has a header line and rows"),
         ("a,b\n", "there is a header line, but no row below it"),
         ("", "the file is empty; a table has a header line and rows"),
         ("\n\n", "the file is empty; a table has a header line and rows"),
         (
             "5.1,3.5,1\n4.9,3.0,2\n",
-            "the first line holds numbers (5.1, 3.5, 1), not names of columns; put a header line "
+            "the first line holds numbers (5.1, 3.5, 1), not column names; put a header line "
             "above it",
         ),
-        ("a,b\n1,\0\n", "line 2 holds a NUL byte: this is not text"),
-        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "line 3 holds a NUL byte: this is not text"),
+        ("a,b\n1,\0\n", "line 2 holds a NUL byte, so this is not text"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "line 3 holds a NUL byte, so this is not text"),
         (
             b"PK\x03\x04rest",
             "this is an Excel workbook or a zip archive; name it .xlsx or .zip",
@@ -298,7 +298,7 @@ def test_an_endless_row_is_told_from_a_long_one(tmp_path, monkeypatch):
         == "row 2: a quotation mark is left open, or not doubled within a cell"
     )
     too_long = f'a,b\n1,"{long * 10}"\n2,"x"\n'
-    assert refusal(tmp_path, too_long) == "a row has more than 0 MB; use Parquet for such long ones"
+    assert refusal(tmp_path, too_long) == "a row has more than 0 MB; use Parquet for rows this long"
 
 
 def test_numbered_columns_are_a_header(tmp_path):
@@ -428,11 +428,11 @@ def test_damaged_cells_are_seen_before_they_are_used(tmp_path):
     for name in ("a.parquet", "a.arrow"):
         with pytest.raises(TableError, match=r"the file is damaged, or not a .* UTF8"):
             read_table(tmp_path / name)
-    with pytest.raises(TableError, match=r"the data frame cannot be made a table .*UTF8"):
+    with pytest.raises(TableError, match=r"the data frame cannot be converted to a table .*UTF8"):
         from_frame(table)
     zone = pa.table({"t": pa.array([0], pa.timestamp("us", "Mars/Base"))})
     pq.write_table(zone, tmp_path / "a.parquet")
-    with pytest.raises(TableError, match="column 't' holds times of a zone 'Mars/Base'"):
+    with pytest.raises(TableError, match="column 't' holds times in the time zone 'Mars/Base'"):
         read_table(tmp_path / "a.parquet")
 
 
@@ -701,7 +701,7 @@ def test_what_is_no_frame_is_refused():
         from_frame({"a": [1]})
     with pytest.raises(TableError, match="not LazyFrame"):
         from_frame(pl.DataFrame({"a": [1]}).lazy())
-    with pytest.raises(TableError, match=r"the data frame cannot be made a table \(.*column a"):
+    with pytest.raises(TableError, match=r"the data frame cannot be converted to a table \(.*column a"):
         from_frame(pd.DataFrame({"a": [1, "x", [2]]}))
     with pytest.raises(TableError, match="no rows"):
         from_frame(pd.DataFrame({"a": []}))
