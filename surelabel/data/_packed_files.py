@@ -86,7 +86,7 @@ def form_of(path: str | os.PathLike[str], *, reading: bool = False) -> tuple[str
             raise TableError(f"{path}: {form} files are not read; save the workbook as .xlsx")
         raise TableError(
             f"{path}: the extension of a table must be one of {', '.join(FORMS)} (for text, "
-            f"optionally followed by {', '.join(packed)}), not {form + compression or 'empty'!r}"
+            f"optionally followed by {', '.join(packed)}), not {form + compression!r}"
         )
     return form, compression
 

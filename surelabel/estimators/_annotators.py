@@ -1,4 +1,4 @@
-"""What is known of each annotator: how often right, what kind of mistakes, whose copy."""
+"""What is known about each annotator: accuracy, kind of mistakes, copies."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from scipy.special import betaincinv
 from ..data.ballots import FEW_VOTES
 from ..solvers.crowds import TELLS, CrowdFit, beyond_chance
 
-#: Share of votes for one class from which on an annotator is called constant.
+#: An annotator is called constant if at least this share of the votes is for one class.
 CONSTANT = 0.95
-#: Dependence from which on two annotators are called copies.
+#: Two annotators are called copies if their dependence is at least this.
 COPIES = 0.5
 
 
 @dataclass(frozen=True)
 class Annotator:
-    """One annotator, as the votes and features of all rows show them.
+    """One annotator, judged by the votes and features of all rows.
 
     Attributes
     ----------
@@ -32,22 +32,22 @@ class Annotator:
     accuracy : float
         Expected share of right votes (NaN without votes).
     interval : tuple of (float, float)
-        Where the accuracy is with probability 0.9.
+        The interval that contains the accuracy with probability 0.9.
     agreement : float
         Share of the votes that are the label chosen (NaN without votes).
     confusion : ndarray of shape (l, l)
         Probabilities of a vote (column) given the truth (row).
     weight : float
-        How much a vote counts beside an independent one: 1/k for each of k copies.
+        The weight of a vote relative to an independent one: 1/k for each of k copies.
     kind : {"usual", "few votes", "constant", "random", "inverts", "wrong"}
-        "constant": the same label always; "random": the votes tell next to nothing; "inverts": two
-        labels are named for each other; "wrong": right less often than by chance.
+        "constant": always the same label; "random": the votes carry almost no information;
+        "inverts": two labels are swapped; "wrong": right less often than by chance.
     labels : tuple
-        The label of a constant annotator; the two labels that are inverted.
+        The label of a constant annotator, or the two labels that are swapped.
     copies : tuple of str
-        Annotators whose votes are probably copies of these, or these of theirs.
+        Annotators who probably copied this one, or were copied by this one.
     mirrors : tuple of str
-        Those who give another label for each label of these, and tell nothing new either.
+        Annotators whose votes follow from this one's, with other labels, and so add no information.
     """
 
     name: str
@@ -60,12 +60,12 @@ class Annotator:
     kind: str
     labels: tuple[Any, ...]
     copies: tuple[str, ...]
-    # A plain default would be an attribute of the class, and model files set none of these.
+    # A plain default would be an attribute of the class, which model files may not set.
     mirrors: tuple[str, ...] = field(default_factory=tuple)
 
     @property
     def remark(self) -> str:
-        """What is out of the ordinary, in words; empty if nothing is."""
+        """What is unusual, in words; empty if nothing is."""
         about = {
             "constant": "always says {0}",
             "random": "answers at random",
@@ -81,7 +81,7 @@ class Annotator:
 def describe_annotators(
     votes: np.ndarray, names: Sequence[str], classes: np.ndarray, fit: CrowdFit
 ) -> list[Annotator]:
-    """Every annotator, in the order of the columns.
+    """Describe every annotator, in the order of the columns.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def describe_annotators(
     classes : ndarray of shape (l,)
         The label space.
     fit : CrowdFit
-        What was found.
+        The result of the fit.
 
     Returns
     -------
@@ -139,7 +139,7 @@ def _differ(one: np.ndarray, other: np.ndarray) -> bool:
 def _kind(
     vote: np.ndarray, posterior: np.ndarray, confusion: np.ndarray
 ) -> tuple[str, tuple[int, ...]]:
-    """The kind, and the positions of the classes that it is about."""
+    """The kind, and the positions of the classes concerned."""
     n, n_classes = posterior.shape
     if n < FEW_VOTES:
         return "few votes", ()

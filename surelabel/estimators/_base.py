@@ -1,5 +1,5 @@
-"""What every partial-label classifier shares: validation in front of ``_fit``, the scikit-learn
-face behind it.
+"""The base classes of all partial-label classifiers: validation before ``_fit``, and the
+scikit-learn interface after it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ..solvers.blocks import block_rows
 from ..solvers.memory import available_memory
 from ..solvers.segments import row_argmax, row_max, row_normalise
 
-#: What a parameter ``n_jobs`` may be: -1 is one for every core, as everywhere in scikit-learn.
+#: The values of a parameter ``n_jobs``: -1 is one for every core, as everywhere in scikit-learn.
 N_JOBS = [
     Interval(Integral, 1, None, closed="left"),
     Interval(Integral, None, -1, closed="right"),
@@ -45,17 +45,16 @@ N_JOBS = [
 class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """Base class of the classifiers that learn from candidate labels.
 
-    A method writes two hooks:
+    A method implements two hooks:
 
     ``_fit(X, candidates) -> confidence``
         Learn, store the fitted attributes, and return the confidence of every candidate entry
         (aligned with ``candidates.indices``, each row on the probability simplex).
     ``_outputs(X) -> ndarray of shape (n, l)``
-        Scores of new instances, one column per class; the largest is the prediction. Called with
-        a block of rows at a time, so that what a row takes (``_width``) stays small in sum.
+        Scores of new instances, one column per class; the largest is the prediction. Called with a
+        block of rows at a time, to limit the memory that rows need (``_width`` numbers each).
 
-    and overrides ``_probabilities`` where it has better probabilities than normalised positive
-    scores.
+    and overrides ``_probabilities`` if it has better probabilities than normalised positive scores.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
@@ -106,7 +105,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return X, self._taken(candidates)
 
     def _taken(self, candidates: CandidateSets) -> CandidateSets:
-        """What is learned from: of votes those that tell something."""
+        """The candidates to learn from; of votes, the informative ones."""
         return weighed_votes(candidates)
 
     def _check_parameters(self) -> None:
@@ -120,12 +119,12 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 isinstance(kind, str) and kind in ("boolean", "verbose") for kind in allowed
             ):
                 raise ParameterError(
-                    f"the {name!r} parameter of {type(self).__name__} is a number, not {value}"
+                    f"the {name!r} parameter of {type(self).__name__} must be a number, not {value}"
                 )
             if isinstance(value, int) and abs(value) >= 2**63:
                 raise ParameterError(
                     f"the {name!r} parameter of {type(self).__name__} is a whole number of more "
-                    "than 64 bits; write it as a float, or take a smaller one"
+                    "than 64 bits; write it as a float, or use a smaller one"
                 )
 
     def _validate_X(self, X: Any, *, reset: bool) -> Any:
@@ -146,7 +145,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         except (ValueError, OverflowError) as error:
             raise InputError(_one_line(error)) from None
         if sparse.issparse(X) and not X.has_canonical_format:
-            X = X.copy()  # X may be the caller's own
+            X = X.copy()  # X may belong to the caller
             X.sum_duplicates()
         check_finite(X)
         if reset:
@@ -172,7 +171,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return self._validate_X(X, reset=False)
 
     def _scores(self, X: Any) -> np.ndarray:
-        """Outputs of all instances, which have been validated."""
+        """Outputs of all instances, which must have been validated."""
         return np.concatenate(list(self._output_blocks(X)))
 
     def _output_blocks(self, X: Any) -> Iterator[np.ndarray]:
@@ -188,7 +187,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return (X[rows] for rows in gen_batches(X.shape[0], step))
 
     def _width(self) -> int:
-        """How many numbers the outputs of one row are made of."""
+        """How many numbers computing the outputs of one row takes."""
         return max(int(self.n_features_in_), len(self.classes_))
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -202,7 +201,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         Returns
         -------
         ndarray of shape (n_samples, l), or (n_samples,) for two classes
-            As scikit-learn has it: with two classes, how much the second exceeds the first.
+            As in scikit-learn; with two classes, the score of the second minus that of the first.
         """
         scores = self._scores(self._checked(X))
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
@@ -210,7 +209,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def predict(self, X: Any) -> np.ndarray:
         """The most likely label of each instance (ties go to the first class).
 
-        Scores of a block of rows are dropped when its labels are known, so memory does not grow
+        The scores of a block of rows are dropped once its labels are known, so memory does not grow
         with the number of rows.
 
         Parameters
@@ -241,8 +240,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return self._probabilities(self._scores(self._checked(X)))
 
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """Positive part of the scores, normalised; an instance without a positive score is spread
-        evenly over its best.
+        """Positive part of the scores, normalised; without a positive score, the classes with the
+        largest score share the probability evenly.
         """
         positive = np.maximum(scores, 0)
         none = positive.sum(axis=1) <= 0
@@ -260,7 +259,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         X : array-like of shape (n_samples, n)
             The instances.
         y : labels, or candidates in any form
-            What is known of the instances.
+            The true labels, or the candidates.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the instances.
 
@@ -268,7 +267,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         -------
         float
         """
-        # A bare matrix has no names for its columns: they are the classes.
+        # The columns of a bare matrix have no names: they are the classes in order.
         bare = (
             not hasattr(y, "columns")
             and len(getattr(y, "shape", ())) == 2
@@ -313,7 +312,9 @@ class WeightedPartialLabelClassifier(PartialLabelClassifier):
     def _learn(
         self, X: Any, candidates: CandidateSets, sample_weight: Any, *by_row: np.ndarray
     ) -> None:
-        """Learn from the rows that count; ``by_row`` is what else ``_fit`` takes of every row."""
+        """Learn from the rows of positive weight; ``by_row`` are further arguments of ``_fit``, per
+        row.
+        """
         weight, used = check_weight(sample_weight, X)
         self.support_ = np.flatnonzero(used)
         if used.all():
@@ -338,7 +339,7 @@ class WeightedPartialLabelClassifier(PartialLabelClassifier):
     def _confidence_out_of_core(
         self, rows: Rows, candidates: CandidateSets, wanted: np.ndarray
     ) -> np.ndarray:
-        """As :meth:`_confidence_of`, for the wanted rows of a source that is read in blocks."""
+        """As :meth:`_confidence_of`, for some rows of a source that is read in blocks."""
         start, parts = 0, []
         for X in rows.blocks(block_rows(max(rows.shape[1], candidates.shape[1]))):
             here = np.flatnonzero(wanted[start : start + len(X)])
@@ -356,8 +357,8 @@ class WeightedPartialLabelClassifier(PartialLabelClassifier):
 
 
 def check_rows(model: Any, rows: Rows, *, reset: bool) -> None:
-    """What scikit-learn checks of an array, for rows that are not in memory: their number, their
-    columns and its names.
+    """The checks that scikit-learn makes of an array, for rows that are not in memory: their
+    number, their columns and the names of these.
     """
     if min(rows.shape) < 1 or (reset and rows.shape[0] < 2):
         raise InputError(
@@ -384,12 +385,12 @@ def check_rows(model: Any, rows: Rows, *, reset: bool) -> None:
 
 
 def check_learnable(candidates: CandidateSets, *, votes: bool = False) -> None:
-    """Refuse candidates from which nothing can be learned; ``votes`` says whether counts of votes
-    are learned from, too.
+    """Refuse candidates from which nothing can be learned; ``votes`` says whether the method also
+    learns from vote counts.
     """
     if candidates.shape[1] < 2:
         raise CandidateError(
-            f"there is one class only ({candidates.classes.tolist()[0]!r}): a classifier needs "
+            f"there is only one class ({candidates.classes.tolist()[0]!r}): a classifier needs "
             "more than one class to tell apart"
         )
     if np.all(candidates.sizes == candidates.shape[1]):
@@ -400,7 +401,7 @@ def check_learnable(candidates: CandidateSets, *, votes: bool = False) -> None:
         if not (votes and differ):
             raise CandidateError(
                 "every row has every class as a candidate: there is nothing to learn from"
-                + (" but the votes, which SUREClassifier takes (prior above 0)" if differ else "")
+                + (" but the votes, which SUREClassifier uses (prior above 0)" if differ else "")
             )
 
 
@@ -410,40 +411,39 @@ def _one_line(error: Exception) -> str:
 
 
 def check_inner(estimator: BaseEstimator | None) -> None:
-    """Refuse an inner classifier whose instances are kernel values or distances: the rows it learns
-    from are chosen for it.
+    """Refuse an inner classifier whose instances are kernel values or distances: it is fitted to a
+    selection of rows.
     """
     if hasattr(estimator, "__sklearn_tags__") and get_tags(estimator).input_tags.pairwise:
         raise ParameterError(
             f"{type(estimator).__name__} expects a matrix of kernel values or distances "
-            "(precomputed), and gets features here: "
-            "choose a kernel or a metric by name"
+            "(precomputed), but gets features here: choose a kernel or a metric by name"
         )
 
 
 def require_memory(what: str, need: float, advice: str) -> None:
-    """Refuse what cannot fit into memory, before the machine finds out by itself.
+    """Refuse a computation that cannot fit into memory before it is started.
 
     Parameters
     ----------
     what : str
-        Beginning of the sentence, as "an exact kernel fit of 100000 rows".
+        The beginning of the message, such as "an exact kernel fit of 100000 rows".
     need : float
-        Bytes that it takes at its peak.
+        Peak memory in bytes.
     advice : str
         What to do instead.
     """
     available = available_memory()
     if available is not None and need > available:
         raise MemoryNeedError(
-            f"{what} needs about {need / 2**30:.1f} GiB of memory and {available / 2**30:.1f} GiB "
+            f"{what} needs about {need / 2**30:.1f} GiB of memory, but {available / 2**30:.1f} GiB "
             f"are free; {advice}"
         )
 
 
 def check_weight(sample_weight: Any, X: Any) -> tuple[Any, np.ndarray]:
-    """Weights as an array of X's type (None where all count alike), and the mask of the rows that
-    count.
+    """Weights as an array of X's type (None if all are equal), and the mask of the rows with a
+    positive weight.
     """
     m = X.shape[0]
     if sample_weight is None:

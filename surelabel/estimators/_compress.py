@@ -1,4 +1,4 @@
-"""A fitted kernel model written with few landmarks: smaller, and as much faster to predict with."""
+"""A fitted kernel model, approximated with few landmarks: smaller and faster to predict with."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..solvers.lowrank import LowRankModel, Moments, Targets, block_moments
 from ..solvers.passes import ordered_map
 from ._lowrank import SAMPLE, draw_rows, generator, kernel_of, positive_definite
 
-#: What a compressed model keeps of the one it stands for; the rest belongs to the training rows.
+#: The attributes that a compressed model keeps; the others belong to the training rows.
 KEPT = ("classes_", "gamma_", "n_features_in_", "feature_names_in_", "n_iter_", "converged_")
 
 
@@ -59,8 +59,8 @@ def _instances(model: Any, X: Any) -> Rows:
 def _least_squares(
     model: Any, rows: Rows, landmarks: Landmarks, eps: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """``W`` and ``b`` with ``Σ ‖f(x) - Wᵀz(x) - b‖²`` least over the rows, up to a ridge of the
-    size of rounding errors.
+    """The ``W`` and ``b`` that minimise ``Σ ‖f(x) - Wᵀz(x) - b‖²`` over the rows, up to a ridge of
+    the size of rounding errors.
     """
 
     def sums(X: np.ndarray) -> tuple[Moments, Targets]:
@@ -79,7 +79,7 @@ def _least_squares(
 
 
 def _loss(model: Any, small: Any, rows: Rows) -> dict[str, float]:
-    """How far the small model is from the other one, over the rows."""
+    """How much the small model differs from the original one, over the rows."""
 
     def compare(X: np.ndarray) -> tuple[int, float, int]:
         before, after = model._outputs(X), small._outputs(X)

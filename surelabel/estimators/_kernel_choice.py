@@ -1,4 +1,4 @@
-"""Which kernels PURE averages: chosen on a sample of rows by outputs that left the row out, without
+"""Which kernels PURE averages: chosen on a sample of rows by leave-one-out outputs, without
 folds.
 """
 
@@ -19,15 +19,15 @@ from ..solvers.peers import alternate_peers, without_row
 from ..solvers.scalings import SCALINGS, learn_scaling, rescale
 from .kernel import factorise, sort_candidates
 
-SAMPLE = 800  # rows that choose
+SAMPLE = 800  # number of rows used for the choice
 BANK = ("rbf", "laplacian")
 BETAS = (0.01, 0.1)
-USUAL = ("standard", "rbf", 0.1)  # what is taken unless others are better
-ERRORS = 2.0  # in standard errors
-KEPT = 3  # kernels that are averaged at most
-SAME = 1e-3  # two models whose criteria differ by less in the mean are one
+USUAL = ("standard", "rbf", 0.1)  # used unless others are better
+ERRORS = 2.0  # better by this many standard errors
+KEPT = 3  # maximum number of kernels averaged
+SAME = 1e-3  # models whose criteria differ by less than this on average are the same
 TEMPERATURE = 0.1
-EXCESS = 0.2  # the guard's limit
+EXCESS = 0.2  # the limit of the guard
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Choice:
     scaling, kernel, beta : str, str, float
         The model.
     criterion : float
-        Mean log of the share that the outputs without the row give to its candidates.
+        Mean log of the share that the leave-one-out outputs give to the row's candidates.
     """
 
     scaling: str
@@ -72,7 +72,7 @@ def choose_kernels(
     Parameters
     ----------
     X, candidates, weight
-        The rows that choose.
+        The sample of rows.
     prior, max_iter, tol
         As in :class:`~surelabel.PUREClassifier`.
     shift : float, default=None
@@ -83,8 +83,8 @@ def choose_kernels(
     choices : list of Choice
         Best first.
     guarded : bool
-        Whether the guard fired, and the usual kernel is all that was chosen: the covering rate of
-        the best by outputs without the row exceeds that of rows that were truly held out by 0.2.
+        Whether the guard fired, so that only the usual kernel was chosen: the leave-one-out
+        covering rate of the best exceeds that of held-out rows by 0.2.
     """
     bank = _Bank(X, candidates, weight, prior, max_iter, tol, shift)
     scores = {
@@ -103,8 +103,8 @@ def choose_kernels(
         return bool(share @ gain > ERRORS * error)
 
     ranked = sorted(scores, key=lambda name: -float(share @ scores[name]))
-    # Of each kernel its best β: three that differ make the better average. Scalings of features
-    # that are 0 or 1 do not differ.
+    # Only the best β of each kernel: an average of three different kernels is better. Scalings of
+    # 0/1 features are all the same.
     chosen: list[tuple[str, str, float]] = []
     for name in filter(lambda name: better(scores[name]), ranked):
         seen = (
@@ -120,7 +120,7 @@ def choose_kernels(
 
 
 class _Bank:
-    """Models of the bank on the rows that choose."""
+    """The models of the bank on the sample of rows."""
 
     def __init__(
         self,
@@ -143,7 +143,7 @@ class _Bank:
         return candidate_share(self._outputs(scaling, kernel, beta), self._inside)
 
     def _outputs(self, scaling: str, kernel: str, beta: float) -> np.ndarray:
-        """Outputs of all rows that left the row out."""
+        """Leave-one-out outputs of all rows."""
         sets = self._sets
         model, p, leverage = self._fit(self._kernel(scaling, kernel), beta, sets)
         outputs = np.empty(self._inside.shape, p.dtype)
@@ -151,7 +151,7 @@ class _Bank:
         return outputs
 
     def _kernel(self, scaling: str, kernel: str) -> np.ndarray:
-        """The kernel matrix, rows sorted by set size; kept for the next β."""
+        """The kernel matrix, with rows sorted by set size; kept for the next β."""
         if self._at != (scaling, kernel):
             order = self._sets.row_order
             Z = rescale(scaling, learn_scaling(scaling, self._X, self._weight), self._X)[order]
@@ -168,7 +168,7 @@ class _Bank:
         return model, alternate_peers(model, sets, leverage, **self._stop).p, leverage
 
     def excess(self, scaling: str, kernel: str, beta: float) -> float:
-        """Covering rate by outputs that left the row out, less that by models of other folds."""
+        """The leave-one-out covering rate, minus that of models of other folds."""
         covered = self._covered(self._outputs(scaling, kernel, beta))
         if len(self._X) < 5:
             return 0.0

@@ -1,4 +1,4 @@
-"""What the linear methods share: scores ``x·w_j + b_j``, and probabilities made of them."""
+"""The base class of the linear methods: scores ``x·w_j + b_j``, and their probabilities."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ._base import (
 
 
 class LinearPartialLabelClassifier(WeightedPartialLabelClassifier):
-    """Base class of methods with linear scores: a method writes ``_weights(X, candidates,
+    """Base class of methods with linear scores; a method implements ``_weights(X, candidates,
     weight)``.
     """
 
@@ -39,7 +39,7 @@ class LinearPartialLabelClassifier(WeightedPartialLabelClassifier):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
-    #: How many m × l matrices of numbers a fit holds at its peak.
+    #: The peak memory of a fit, in m × l matrices.
     _score_matrices: ClassVar[int]
 
     @abstractmethod
@@ -86,7 +86,7 @@ class LinearPartialLabelClassifier(WeightedPartialLabelClassifier):
         return sparse.hstack([X, ones]).tocsr() if sparse.issparse(X) else np.hstack([X, ones])
 
     def _validate_X(self, X: Any, *, reset: bool) -> Any:
-        """As for every estimator; what is better not read at once becomes
+        """As for every estimator; data that should not be read at once become
         :class:`~surelabel.data.rows.Rows`.
         """
         rows = as_rows(X)
@@ -99,7 +99,7 @@ class LinearPartialLabelClassifier(WeightedPartialLabelClassifier):
         return np.asarray(X @ self.coef_.T + self.intercept_)
 
     def _outputs(self, X: Any) -> np.ndarray:
-        """The linear scores; -inf for a class that is in no candidate set."""
+        """The linear scores; -inf for a class that is not in any candidate set."""
         scores = self._linear_scores(X)
         scores[:, ~self._possible] = -np.inf
         return scores

@@ -1,4 +1,4 @@
-"""SURE on features that approximate the kernel: which landmarks, and the passes over the rows."""
+"""SURE on features that approximate the kernel: the choice of landmarks, and passes over rows."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from ..solvers.passes import Keep, LocalPasses
 from ..solvers.triangular import NotPositiveDefiniteError
 from ._solver_choice import choose_keep
 
-BANDWIDTH_ROWS = 4_000  # rows between which the average distance is taken
-SAMPLE = 10  # rows among which landmarks are chosen, for each landmark
+BANDWIDTH_ROWS = 4_000  # rows used for the average distance
+SAMPLE = 10  # candidate rows for each landmark
 
 
 def make_features(model: Any, rows: Rows, weight: np.ndarray | None) -> Landmarks | FourierFeatures:
@@ -66,7 +66,7 @@ def make_features(model: Any, rows: Rows, weight: np.ndarray | None) -> Landmark
 
 
 def kernel_of(model: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """The kernel of a model whose ``gamma_`` is known, between two sets of rows."""
+    """The kernel of a model whose ``gamma_`` is known, as a function of two sets of rows."""
     return partial(
         _kernel_of, kernel=model.kernel, gamma=model.gamma_, degree=model.degree, coef0=model.coef0
     )
@@ -79,7 +79,7 @@ def _kernel_of(
 
 
 def generator(random_state: Any) -> np.random.Generator:
-    """A generator from any ``random_state`` of scikit-learn."""
+    """A generator from any scikit-learn ``random_state``."""
     old = isinstance(random_state, np.random.RandomState)
     return np.random.default_rng(random_state.randint(2**31 - 1) if old else random_state)
 
@@ -87,7 +87,7 @@ def generator(random_state: Any) -> np.random.Generator:
 def draw_rows(
     rows: Rows, count: int, weight: np.ndarray | None, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """``count`` rows at random, and their positions."""
+    """``count`` random rows, and their positions."""
     drawn = draw(rows.shape[0], count, weight, rng)
     sample = rows.take(drawn)
     check_finite(sample, drawn)
@@ -97,7 +97,7 @@ def draw_rows(
 def draw(
     n_rows: int, count: int, weight: np.ndarray | None, rng: np.random.Generator
 ) -> np.ndarray:
-    """Positions of ``count`` rows at random (all, if there are not more), ascending; none of weight
+    """Positions of ``count`` random rows (of all, if there are fewer), ascending; none has weight
     0.
     """
     allowed = np.arange(n_rows) if weight is None else np.flatnonzero(weight)
@@ -154,7 +154,7 @@ def local_passes(
 
 @contextmanager
 def positive_definite(beta: float) -> Iterator[None]:
-    """Say what to do when a matrix has no Cholesky factor."""
+    """Turn the failure of a Cholesky factorisation into an error that says what to do."""
     try:
         yield
     except NotPositiveDefiniteError as error:

@@ -1,4 +1,4 @@
-"""What the nearest-neighbour methods share: they keep the training instances, and look up
+"""The base class of the nearest-neighbour methods, which keep the training instances and look up
 neighbours among them.
 """
 
@@ -41,7 +41,7 @@ class NeighbourClassifier(PartialLabelClassifier):
 
     def _neighbours(self, X: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Distances and rows of the neighbours of new instances; by default of the training rows,
-        themselves left out.
+        without the row itself.
         """
         queries = None if X is None else np.asarray(X, dtype=np.float64)
         k = min(self.n_neighbors, len(self.X_fit_) - 1) if queries is None else self.n_neighbors
@@ -58,5 +58,5 @@ class NeighbourClassifier(PartialLabelClassifier):
         return index.nearest(k, queries)
 
     def __getstate__(self) -> dict[str, Any]:
-        """An index is not data: it is made again from the instances when it is needed."""
+        """The state without the search index, which is rebuilt from the instances when needed."""
         return {name: value for name, value in super().__getstate__().items() if name != "_index"}

@@ -1,5 +1,5 @@
-"""Models of the features for soft labels, whose outputs for a training row left that row out, and
-all rows that are equal to it: copies of a row would confirm its votes.
+"""Models of the features for soft labels. Their outputs for a training row leave out that row and
+all rows equal to it, because copies of a row would confirm its votes.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from ..solvers.peers import without_equal_rows
 from ..solvers.primal import PrimalModel
 from ..solvers.scalings import learn_scaling, rescale
 
-#: Scaling and kernel of the models that are averaged.
+#: Scaling and kernel of each model that is averaged.
 BANK = (("standard", "rbf"), ("standard", "laplacian"), ("rank", "laplacian"))
 BETAS = (0.01, 0.1, 1.0)
-LANDMARKS = 500  # of a model of many rows
+LANDMARKS = 500  # for models of many rows
 FOLDS = 5
-FLOOR = 1e-3  # probabilities of a classifier below this count as this
+FLOOR = 1e-3  # smaller probabilities are raised to this
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class PeerKernel:
     scaling, kernel, beta : str, str, float
         The model.
     likelihood : float
-        Mean log-likelihood of a row's votes, with its outputs.
+        Mean log-likelihood of a row's votes, given its outputs.
     """
 
     scaling: str
@@ -50,7 +50,7 @@ class PeerKernel:
 
 
 class KernelRidge:
-    """Kernel ridge regression on probabilities of the classes, in closed form without the row.
+    """Kernel ridge regression on class probabilities, with leave-one-out outputs in closed form.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class KernelRidge:
     landmarks : ndarray of int, default=None
         Rows that stand for all; by default the model is exact.
     D : ndarray, default=None
-        ``distances(kernel, X)`` where they are at hand.
+        ``distances(kernel, X)``, if already computed.
     """
 
     def __init__(
@@ -94,13 +94,13 @@ class KernelRidge:
         self._numbers = numbers_of_equal(X)
 
     def __call__(self, posterior: np.ndarray) -> np.ndarray:
-        """Outputs of the rows by the model that was fitted to the probabilities of the others."""
+        """Outputs of each row by the model fitted to the probabilities of the others."""
         P = posterior.astype(self.points.dtype)
         Q = self._model.outputs(self._entries(P))
         return without_equal_rows(P, Q, self._leverage, self._numbers)
 
     def coefficients(self, posterior: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Coefficients of the kernel values with ``points`` (points × l), and the intercept."""
+        """Coefficients of the kernel values at ``points`` (points × l), and the intercept."""
         entries = self._entries(posterior.astype(self.points.dtype))
         (A,), (b,) = self._model.coefficients(entries[None])
         return (A if self._map is None else self._map.dual(A)), b
@@ -148,12 +148,12 @@ class KernelPeers:
 
 
 class KernelBank:
-    """All kernels with all β, from which those are taken that make the votes most likely.
+    """All kernels with all β, to choose those that make the votes most likely.
 
     Parameters
     ----------
     X : ndarray of shape (m, n)
-        The rows that choose.
+        The rows used for the choice.
     n_classes : int
         Number of classes.
     """
@@ -169,7 +169,7 @@ class KernelBank:
                 )
 
     def choose(self, posterior: np.ndarray, evidence: np.ndarray) -> list[PeerKernel]:
-        """Of every kernel its best β, best first."""
+        """The best β of every kernel, the best kernel first."""
         found = [
             PeerKernel(*name, fit_sharpness(model(posterior), evidence)[1] / len(posterior))
             for name, model in self._models.items()
@@ -186,8 +186,8 @@ class CrossFitted:
     X : array of shape (m, n)
         The rows.
     estimator : classifier
-        Has ``predict_proba``. It gets each row once per class that is possible for it, with the
-        probability as its weight; without ``sample_weight``, once with its most probable class.
+        A classifier with ``predict_proba``. It gets each row once per possible class, weighted by
+        its probability; if it does not accept ``sample_weight``, once with the most probable class.
     n_classes : int
         Number of classes.
     """
@@ -212,18 +212,18 @@ class CrossFitted:
         return np.asarray(np.log(softmax(self.sharpness * outputs, axis=1)))
 
     def fit(self, posterior: np.ndarray, rows: np.ndarray | None = None) -> Any:
-        """The classifier fitted to these rows, by default to all."""
+        """Fit the classifier to these rows, by default to all."""
         rows = np.arange(len(posterior)) if rows is None else rows
         model = clone(self._estimator)
         if not has_fit_parameter(model, "sample_weight"):
             return model.fit(self._X[rows], posterior[rows].argmax(axis=1))
-        # What is hardly possible only costs time.
+        # Classes with almost no probability only cost time.
         which, labels = np.nonzero(posterior[rows] >= min(0.02, 0.5 / self._n_classes))
         return model.fit(self._X[rows[which]], labels, sample_weight=posterior[rows[which], labels])
 
 
 def numbers_of_equal(X: np.ndarray) -> np.ndarray:
-    """Equal numbers, from 0 on, for equal rows."""
+    """Group numbers of rows, starting at 0; equal rows have equal numbers."""
     return np.unique(X + 0, axis=0, return_inverse=True)[1].ravel()  # -0.0 + 0 is 0.0
 
 

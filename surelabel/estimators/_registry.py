@@ -1,4 +1,4 @@
-"""The list of methods, collected from the modules of this package: adding a method is adding one
+"""The list of methods, collected from the modules of this package: to add a method, add one
 file.
 """
 
@@ -12,13 +12,13 @@ from typing import Any
 
 from ..evaluation.protocol import check_selection, grid_search
 
-#: Modules of this package that hold no method, and cost time to import.
+#: Modules of this package without a method, which take time to import.
 _OTHERS = {"checks", "persistence"}
 
 
 @dataclass(frozen=True)
 class Method:
-    """One method of partial-label learning; its module holds it as ``METHOD``.
+    """One method of partial-label learning; its module defines it as ``METHOD``.
 
     Attributes
     ----------
@@ -27,24 +27,24 @@ class Method:
     estimator : type
         The estimator class.
     grid : mapping of str to sequence
-        The parameter grid that the paper searches by cross-validation; empty if it fixes
-        everything.
+        The parameter grid that the paper searches by cross-validation; empty if the paper fixes all
+        parameters.
     reference : str
         Where the method was published.
     idea : str
         What it does, in half a sentence.
     cost : str
-        What a fit of m rows, n features and l labels takes.
+        The cost of a fit to m rows, n features and l labels.
     search : callable, default=None
-        The method's own search, where points of a grid can share work: ``search(estimator, grid,
-        selection)``. By default it is that of scikit-learn. Ask :meth:`make_search` for it.
+        The method's own search, if points of a grid can share work: ``search(estimator, grid,
+        selection)``. By default that of scikit-learn. :meth:`make_search` returns it.
     many_rows : mapping of str to Any
-        Parameters that keep a fit affordable on tens of thousands of rows; empty where the defaults
+        Parameters that keep a fit affordable on tens of thousands of rows; empty if the defaults
         do.
     votes : bool
-        Whether it learns more from counts of votes than from the sets of candidates alone.
+        Whether it learns more from vote counts than from candidate sets alone.
     path : bool
-        Whether a fit keeps ``delta_path_`` and ``objective_path_``, the course of its convergence.
+        Whether a fit records its convergence in ``delta_path_`` and ``objective_path_``.
     """
 
     name: str
@@ -70,19 +70,19 @@ class Method:
         Parameters
         ----------
         selection : {"covering_rate", "approximated_accuracy", "oracle"}, default="covering_rate"
-            What the left-out rows are scored by.
+            How the left-out rows are scored.
         estimator : estimator, default=None
-            Holds the fixed parameters; by default the defaults.
+            An estimator with the fixed parameters; by default all have their default values.
         grid : mapping of str to sequence, default=None
-            Values to try; by default what the method recommends for a new table: its grid, for SURE
-            also other kernels.
+            Values to try; by default those that the method recommends for a new table: its grid,
+            for SURE also other kernels.
 
         Returns
         -------
         search
             Has a parameter ``cv``, a method ``fit(X, candidates)`` (``fit(X, candidates,
             y_true=y)`` for "oracle"), and then ``best_params_``, ``best_score_`` and
-            ``cv_results_``, as ``GridSearchCV`` has them.
+            ``cv_results_``, as in ``GridSearchCV``.
         """
         check_selection(selection)
         estimator = self.estimator() if estimator is None else estimator

@@ -1,4 +1,4 @@
-"""A search over a grid whose points share their work."""
+"""A search over a grid whose points share work."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ..evaluation.metrics import approximated_accuracy, covering_rate
 from ..exceptions import CandidateError, ParameterError
 from ..solvers.segments import row_max
 
-#: ``(estimator, points, X, candidates, queries, proba)`` → for each point of the grid, in their
-#: order, the scores of the queries (or their probabilities), learned from ``X`` and ``candidates``.
+#: ``(estimator, points, X, candidates, queries, proba)`` → the scores (or probabilities) of the
+#: queries for each point of the grid, in order, learned from ``X`` and ``candidates``.
 Outputs = Callable[
     [Any, Sequence[dict[str, Any]], np.ndarray, CandidateSets, np.ndarray, bool],
     Iterable[np.ndarray],
@@ -29,13 +29,13 @@ class SharedSearch(BaseEstimator):
     Parameters
     ----------
     outputs : callable
-        The method's part, see :data:`Outputs`.
+        The function of the method; see :data:`Outputs`.
     estimator : estimator
-        Holds the fixed parameters.
+        An estimator with the fixed parameters.
     grid : mapping of str to sequence
         Values to try.
     scoring : {"covering_rate", "approximated_accuracy", "oracle"}
-        What the left-out rows are scored by.
+        How the left-out rows are scored.
     cv : int, splitter or iterable, default=None
         As in ``GridSearchCV``.
 
@@ -102,11 +102,13 @@ class SharedSearch(BaseEstimator):
 
 
 def truth_for(scoring: str, y_true: Any, candidates: CandidateSets) -> CandidateSets:
-    """What left-out rows are scored against: the candidates, or the true labels for the oracle."""
+    """What left-out rows are scored against: the candidates, or, for the oracle, the true
+    labels.
+    """
     if scoring != "oracle":
         if y_true is not None:
             raise ParameterError(f"y_true is for scoring='oracle' only; scoring is {scoring!r}")
-        # Sets of every class cover any prediction; then the votes decide.
+        # Sets of all classes cover any prediction, so the votes decide.
         ambiguous = np.all(candidates.sizes == candidates.shape[1])
         return _most_voted(candidates) if ambiguous else candidates
     if y_true is None:
@@ -118,7 +120,7 @@ def truth_for(scoring: str, y_true: Any, candidates: CandidateSets) -> Candidate
 
 
 def _most_voted(candidates: CandidateSets) -> CandidateSets:
-    """The candidates that have the most votes of their row."""
+    """The candidates with the most votes in their row."""
     if candidates.counts is None:
         return candidates
     best = np.repeat(row_max(candidates.counts, candidates.indptr), candidates.sizes)

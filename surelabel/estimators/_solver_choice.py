@@ -1,4 +1,4 @@
-"""Which solver a kernel model uses, and where its features are kept: by memory, disk and time."""
+"""Which solver a kernel model uses, and where it keeps its features: by memory, disk and time."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 from ..solvers.memory import available_memory
 from ..solvers.passes import Keep
 
-#: The kernel matrix of more rows takes minutes to factorise: from here on "auto" approximates it.
+#: The kernel matrix of more rows takes minutes to factorise, so "auto" approximates it.
 EXACT_ROWS = 25_000
 
 
 def exact_need(n_rows: int, n_classes: int, itemsize: int) -> int:
-    """Bytes that an exact kernel fit takes: the kernel matrix, factorised in place, and what is
-    needed beside it; some m × l.
+    """Memory of an exact kernel fit in bytes: the kernel matrix, factorised in place, working
+    memory, and a few m × l matrices.
     """
     return int(itemsize * n_rows * (2.2 * n_rows + 3 * n_classes))
 
@@ -25,17 +25,17 @@ def exact_need(n_rows: int, n_classes: int, itemsize: int) -> int:
 def choose_solver(
     kernel: str | Callable[..., Any], shape: tuple[int, int], n_classes: int, itemsize: int
 ) -> str:
-    """What ``solver="auto"`` means: exact where it fits into memory and takes less than
-    minutes, else landmarks.
+    """The solver for ``solver="auto"``: exact if it fits into memory and does not take minutes,
+    otherwise landmarks.
 
     Parameters
     ----------
     kernel : str or callable
     shape : tuple of int
-        Of ``X``.
+        The shape of ``X``.
     n_classes : int
     itemsize : int
-        Bytes of a number.
+        Size of a number in bytes.
 
     Returns
     -------
@@ -50,12 +50,12 @@ def choose_solver(
 
 
 def choose_keep(n_rows: int, n_components: int, n_features: int, itemsize: int) -> Keep:
-    """Where features stay between passes.
+    """Where to keep features between passes.
 
-    In memory if they take at most half of what is there. Else on disk if there is twice the room:
-    reading a number back costs about 2 ns, making it again about ``(n + D/2) / 30`` ns (a product
-    with the landmarks and a triangular solve, at some 60 · 10⁹ operations a second). For fewer than
-    60 such operations, or without room, they are made again in every pass.
+    In memory if they take at most half of what is free. Otherwise on disk if twice their size is
+    free: reading a number back costs about 2 ns, computing it again about ``(n + D/2) / 30`` ns (a
+    product with the landmarks and a triangular solve, at some 60 · 10⁹ operations a second). For
+    fewer than 60 such operations, or without space, they are computed again in every pass.
     """
     need = n_rows * n_components * itemsize
     available = available_memory()

@@ -48,7 +48,7 @@ Check = Callable[[Any], None]
 
 
 def check_partial_label_classifier(estimator: Any) -> None:
-    """Run every check on an estimator; the first that fails raises ``AssertionError``.
+    """Run every check on an estimator; the first failure raises ``AssertionError``.
 
     Parameters
     ----------
@@ -77,8 +77,8 @@ def check_candidates_respected(estimator: Any) -> None:
 
 
 def check_probabilities(estimator: Any) -> None:
-    """``predict_proba`` is on the simplex, its arg max and that of ``decision_function`` are
-    ``predict``.
+    """``predict_proba`` is on the simplex, and ``predict`` is its arg max and that of
+    ``decision_function``.
     """
     X, y, candidates = _problem()
     model = _fit(estimator, X, candidates)
@@ -92,8 +92,8 @@ def check_probabilities(estimator: Any) -> None:
 
 
 def check_singletons_are_supervised(estimator: Any) -> None:
-    """With one candidate per row the model is the one of the labels, and the transduction gives
-    them back.
+    """With one candidate per row, the model is the supervised one, and the transduction returns the
+    labels.
     """
     X, y, _ = _problem()
     by_sets = _fit(estimator, X, CandidateSets.from_lists([[label] for label in y]))
@@ -105,7 +105,7 @@ def check_singletons_are_supervised(estimator: Any) -> None:
 def check_row_order(estimator: Any) -> None:
     """The order of rows does not matter."""
     X, _, candidates = _problem()
-    if "cv" in estimator.get_params():  # folds are rows in order; these are not
+    if "cv" in estimator.get_params():  # folds depend on the order of rows
         estimator = clone(estimator).set_params(cv=LeaveOneOut())
     order = np.random.default_rng(0).permutation(len(X))
     _same_model(_fit(estimator, X, candidates), _fit(estimator, X[order], candidates[order]), X)
@@ -122,7 +122,7 @@ def check_class_order(estimator: Any) -> None:
 
 
 def check_input_forms(estimator: Any) -> None:
-    """Every form of the same candidates gives the same model; votes say more than candidates."""
+    """Every form of the same candidates gives the same model; votes carry more information."""
     X, _, candidates = _problem()
     model = _fit(estimator, X, candidates)
     texts = np.array([" | ".join(row) for row in candidates.to_lists()])
@@ -157,8 +157,8 @@ def check_empty_set_is_refused(estimator: Any) -> None:
 
 
 def check_unlabelled_rows(estimator: Any) -> None:
-    """Rows for which every label is possible are accepted, and do not spoil what the
-    others teach.
+    """Rows for which every label is possible are accepted, and do not spoil what is learned from
+    the others.
     """
     X, y, candidates = _problem()
     rows = candidates.to_lists()
@@ -171,7 +171,9 @@ def check_unlabelled_rows(estimator: Any) -> None:
 
 
 def check_class_without_rows(estimator: Any) -> None:
-    """A class in no candidate set is accepted, and never predicted: folds lose classes."""
+    """A class without candidates is accepted and never predicted, because folds may lack
+    classes.
+    """
     X, y, candidates = _problem()
     more = CandidateSets.from_lists(candidates.to_lists(), classes=["none", *candidates.classes])
     model = _fit(estimator, X, more)
@@ -189,7 +191,7 @@ def check_class_without_rows(estimator: Any) -> None:
 
 
 def check_zero_weight(estimator: Any) -> None:
-    """A row of weight 0 is a row left out; it still gets a confidence."""
+    """A row of weight 0 is not learned from, but still gets a confidence."""
     if not has_fit_parameter(estimator, "sample_weight"):
         return
     X, _, candidates = _problem()

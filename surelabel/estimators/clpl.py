@@ -30,12 +30,12 @@ class CLPLClassifier(LinearPartialLabelClassifier):
     C : float, default=1.0
         Weight of the loss against the penalty; 1 is LIBLINEAR's default.
     fit_intercept : bool, default=False
-        Whether to add a constant feature, penalised as the others are (LIBLINEAR's bias term). The
+        Whether to add a constant feature, penalised like the others (LIBLINEAR's bias term). The
         paper has none. An intercept learns how often a label is a candidate, which need not be how
-        often it is right: on features of mean 0, it cost accuracy where labels are candidates
-        unevenly (Lost, MSRCv2) and gained it where they are so evenly.
+        often it is right: on features of mean 0, it lowered accuracy where some labels are
+        candidates much more often than others (Lost, MSRCv2) and raised it elsewhere.
     tol : float, default=1e-8
-        Stop when the gradient is this small a part of what it is at ``W = 0``.
+        Stop when the gradient is at most this fraction of that at ``W = 0``.
     max_iter : int, default=1000
         Largest number of iterations of L-BFGS.
 
@@ -70,8 +70,8 @@ class CLPLClassifier(LinearPartialLabelClassifier):
 
     Notes
     -----
-    The scale is fitted to training rows: where a model can fit all their candidates (few rows, many
-    features and labels), its probabilities are too sure.
+    The scale is fitted to training rows: if a model can fit all their candidates (few rows, many
+    features and labels), its probabilities are overconfident.
 
     References
     ----------

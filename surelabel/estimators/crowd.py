@@ -32,34 +32,34 @@ from ._annotators import Annotator, describe_annotators
 from ._base import PartialLabelClassifier, check_inner
 from ._peer_models import CrossFitted, KernelBank, KernelPeers, PeerKernel, class_outputs
 
-SAMPLE = 800  # rows that choose
-EXACT_ROWS = 3000  # from here on the best kernel alone is used, by landmarks
+SAMPLE = 800  # rows used to choose kernels
+EXACT_ROWS = 3000  # with more rows, only the best kernel is used, with landmarks
 LANDMARKS = 500
 
 
 class CrowdClassifier(PartialLabelClassifier):
-    """Learns from the votes of annotators and from the features, each telling how far to trust the
-    other.
+    """Learns from the votes of annotators and from the features; each shows how far the other can
+    be trusted.
 
-    Every annotator has a confusion matrix. The probability of a label is what a model of the
-    features, which has not seen the row, says of it, times the probabilities of all votes for the
-    row if the label is the truth; the model is fitted to these probabilities, and so are the
-    matrices, until nothing changes. So votes of somebody who always says the same or anything at
-    all weigh nothing, votes of somebody who is wrong on purpose count against what they say, and
-    copies of each other count as one. The label may be one that nobody voted for.
+    Every annotator has a confusion matrix. The probability of a label is that of a model of the
+    features which has not seen the row, times the probabilities of all votes for the row given the
+    label. The model and the matrices are fitted to these probabilities, and so on until nothing
+    changes. So an annotator who always gives the same label, or answers at random, has no
+    influence; the votes of one who is wrong on purpose count against the label they name; and
+    copies count as one. The label found may be one that nobody voted for.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        The model of the features: any scikit-learn classifier with ``predict_proba``, fitted on
-        five folds to judge the rows of the others. None is the mean of three kernel ridge
-        regressions, whose outputs without the row have a closed form.
+        The model of the features: any scikit-learn classifier with ``predict_proba``, cross-fitted
+        in five folds. None is the mean of three kernel ridge regressions, whose leave-one-out
+        outputs have a closed form.
     max_iter : int, default=30
-        Number of iterations at most.
+        Maximum number of iterations.
     tol : float, default=2e-3
         Stop when ``‖ΔP‖_F / √m`` falls to this.
     random_state : int, default=0
-        Of the rows that choose β (800), and of the landmarks beyond 3000 rows.
+        Seed of the 800 rows used to choose β, and of the landmarks for more than 3000 rows.
 
     Attributes
     ----------
@@ -70,7 +70,8 @@ class CrowdClassifier(PartialLabelClassifier):
     transduction_ : ndarray of shape (m,)
         The most probable label of each training row.
     loo_proba_ : ndarray of shape (m, l)
-        What the features alone say of each training row, by a model that did not learn from it.
+        Probabilities of each training row by the features alone, from a model that did not learn
+        from it.
     annotators_ : list of Annotator
         Each annotator's accuracy with an interval, confusion matrix, kind and copies.
     kernels_ : list of dict
@@ -79,7 +80,7 @@ class CrowdClassifier(PartialLabelClassifier):
         ``predict_proba`` is the softmax of ``scale_`` times the outputs: the factor that makes the
         votes most likely.
     estimator_ : classifier
-        The fitted ``estimator``, where one was given.
+        The fitted ``estimator``, if one was given.
     n_iter_, converged_
         Number of iterations, and whether the change fell to ``tol``.
 
@@ -130,17 +131,17 @@ class CrowdClassifier(PartialLabelClassifier):
         Parameters
         ----------
         X : array-like of shape (m, n) or None
-            The instances; None if there are votes alone.
+            The instances; None if there are only votes.
         y : CandidateSets with votes, or labels
-            The votes, as :meth:`CandidateSets.from_votes` reads them. One label per instance is one
-            annotator. Counts or probabilities of the labels (:meth:`CandidateSets.from_counts`)
-            are soft labels: ``annotators_`` is empty.
+            The votes, as :meth:`CandidateSets.from_votes` reads them. One label per instance is a
+            single annotator. Counts or probabilities of the labels
+            (:meth:`CandidateSets.from_counts`) are soft labels: ``annotators_`` is empty.
         known : array-like of shape (m,), default=None
-            The true label where it is known, a missing value (None, NaN, "") elsewhere.
+            The true labels where they are known, and missing values (None, NaN, "") elsewhere.
         confusions : mapping of str to array-like of shape (l, l), default=None
-            What is known of annotators from elsewhere, by their names: how many votes they gave for
-            each label (columns) where each label was the truth (rows), in the order of the classes.
-            Probabilities times n count as n votes for each truth.
+            Prior knowledge about annotators, by name: how many votes they gave for each label
+            (columns) when each label was the truth (rows), in the order of the classes. To give
+            probabilities the weight of n votes per true label, multiply them by n.
 
         Returns
         -------
@@ -158,7 +159,7 @@ class CrowdClassifier(PartialLabelClassifier):
         l = candidates.shape[1]
         if l < 2:
             raise CandidateError(
-                f"there is one class only ({candidates.classes.tolist()[0]!r}): a classifier needs "
+                f"there is only one class ({candidates.classes.tolist()[0]!r}): a classifier needs "
                 "more than one class to tell apart"
             )
         self.classes_ = candidates.classes
@@ -181,7 +182,7 @@ class CrowdClassifier(PartialLabelClassifier):
     def _alternate(
         self, X: Any, votes: np.ndarray, truth: np.ndarray, before: np.ndarray
     ) -> tuple[KernelPeers | CrossFitted | None, CrowdFit]:
-        """The model of the features (None without features), and what was found."""
+        """The model of the features (None without features), and the fit."""
         l = before.shape[-1]
         given: dict[str, Any] = {"known": truth, "before": before}
         stop: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
@@ -205,7 +206,7 @@ class CrowdClassifier(PartialLabelClassifier):
     ) -> tuple[KernelPeers | CrossFitted, CrowdFit]:
         """As :meth:`_alternate`, from soft labels."""
         if X is None:
-            raise CandidateError("soft labels are judged by the features, and there are none")
+            raise CandidateError("soft labels need features to be judged by, and there are none")
         evidence = soft_evidence(candidates.to_counts())
         m, l = evidence.shape
         if self.estimator is not None:
@@ -222,7 +223,7 @@ class CrowdClassifier(PartialLabelClassifier):
     def _peers(
         self, X: np.ndarray, kernels: list[PeerKernel], l: int, rng: np.random.Generator
     ) -> KernelPeers:
-        """The models of all rows: of many the best kernel alone, by landmarks."""
+        """The models of all rows; for many rows, only the best kernel, with landmarks."""
         m = len(X)
         if m <= EXACT_ROWS:
             return KernelPeers(X, kernels, l)
@@ -231,7 +232,7 @@ class CrowdClassifier(PartialLabelClassifier):
     def _kernel_peers(
         self, X: np.ndarray, votes: np.ndarray, said: CrowdFit, given: dict[str, Any]
     ) -> tuple[KernelPeers, np.ndarray]:
-        """The models with their β, and the probabilities of all rows to start from."""
+        """The models with their β, and the initial probabilities of all rows."""
         m, l = said.posterior.shape
         rng = np.random.default_rng(self.random_state)
         drawn = np.sort(rng.permutation(m)[:SAMPLE])
@@ -252,7 +253,7 @@ class CrowdClassifier(PartialLabelClassifier):
         return peers, softmax(np.log(posterior.mean(axis=0)) + everywhere, axis=1)
 
     def _set_model(self, peers: KernelPeers | CrossFitted | None, fit: CrowdFit) -> None:
-        """What predicts: fitted to the probabilities of the training rows."""
+        """Set the model that predicts, fitted to the probabilities of the training rows."""
         self.kernels_: list[dict[str, Any]] = []
         if peers is None:
             return
@@ -277,10 +278,10 @@ class CrowdClassifier(PartialLabelClassifier):
             ]
 
     def _taken(self, candidates: CandidateSets) -> CandidateSets:
-        return candidates  # all votes: what they are worth is found here
+        return candidates  # all votes: fit finds out what they are worth
 
     def _fit(self, *args: Any, **kwargs: Any) -> np.ndarray:
-        raise NotImplementedError  # fit does it all: votes are no candidate sets
+        raise NotImplementedError  # fit does it all, because votes are not candidate sets
 
     def _checked(self, X: Any) -> Any:
         check_is_fitted(self)
@@ -312,21 +313,21 @@ class CrowdClassifier(PartialLabelClassifier):
 
 
 def _votes_of(candidates: CandidateSets) -> tuple[np.ndarray, tuple[str, ...]]:
-    """The votes by annotator; certain labels are those of one annotator."""
+    """The votes by annotator; certain labels are the votes of a single annotator."""
     if candidates.votes is not None:
         if not np.any(candidates.votes >= 0):
-            raise CandidateError("nobody voted: there is nothing to learn from")
+            raise CandidateError("there are no votes: there is nothing to learn from")
         return candidates.votes, candidates.annotators
     if np.all(candidates.sizes == 1):
         return candidates.indices[:, None], ("annotator 1",)
     raise CandidateError(
-        "CrowdClassifier learns from votes whose annotators are known, and these are candidate "
-        "sets: use CandidateSets.from_votes, or PUREClassifier for sets"
+        "CrowdClassifier learns from votes of known annotators, but these are candidate sets: use "
+        "CandidateSets.from_votes, or PUREClassifier for sets"
     )
 
 
 def _known_confusions(given: Mapping[str, Any] | None, names: Sequence[str], l: int) -> np.ndarray:
-    """Votes by truth that are known of each annotator, 0 where nothing is."""
+    """Known votes by true label for each annotator, 0 where nothing is known."""
     counts = np.zeros((len(names), l, l))
     for name, matrix in (given or {}).items():
         if name not in names:
@@ -353,5 +354,5 @@ def _known_classes(known: Any, candidates: CandidateSets) -> np.ndarray:
         return np.full(len(candidates), -1)
     sets = CandidateSets.from_labels(known, classes=candidates.classes, unlabelled="all")
     if len(sets) != len(candidates):
-        raise InputError(f"known has {len(sets)} labels for {len(candidates)} rows")
+        raise InputError(f"known has {len(sets)} labels, but there are {len(candidates)} rows")
     return np.where(sets.sizes == 1, sets.indices[sets.indptr[:-1]], -1)

@@ -1,4 +1,4 @@
-"""IPAL: candidates disambiguated by label propagation, queries labelled by which neighbours
+"""IPAL: candidates are disambiguated by label propagation; queries get the label whose neighbours
 reconstruct them best.
 """
 
@@ -45,14 +45,14 @@ class IPALClassifier(NeighbourClassifier):
     n_neighbors : int, default=10
         Number of neighbours ``k``, at most the number of training rows.
     alpha : float, default=0.95
-        Share of the neighbours in a round of propagation, 0 to 1; the rest is the uniform
-        confidence of the start.
+        Share of the neighbours in a round of propagation, from 0 to 1; the rest is the uniform
+        initial confidence.
     search : {"exact", "approximate"}, default="exact"
-        How neighbours are looked for, as in :class:`PLKNNClassifier`.
+        How neighbours are searched, as in :class:`PLKNNClassifier`.
     max_iter : int, default=100
         Largest number of rounds.
     tol : float, default=1e-6
-        Propagation stops when no confidence moves by more.
+        Propagation stops when no confidence changes by more than this.
 
     Attributes
     ----------
@@ -154,8 +154,8 @@ class IPALClassifier(NeighbourClassifier):
         return _label_scores(weights, products, self.labels_[neighbours], len(self.classes_))
 
     def _require_memory(self, n_entries: int) -> None:
-        # Entries of the graph: neighbours, weights, keys and their places, and the masks between
-        # them.
+        # Entries of the graph: neighbours, weights, keys and their positions, and intermediate
+        # masks.
         require_memory(
             f"IPAL with {self.n_neighbors} neighbours of {n_entries} candidates",
             30 * n_entries * self.n_neighbors,
@@ -171,7 +171,7 @@ def _weights(
     """
     try:
         yield from prefix_weights(targets, instances, neighbours, counts)
-    except RuntimeError as error:  # of scipy's nnls
+    except RuntimeError as error:  # raised by scipy's nnls
         raise NumericalError(
             f"an instance cannot be reconstructed from its neighbours ({error}); scale the features"
         ) from None
@@ -183,7 +183,7 @@ def _label_scores(
     labels: np.ndarray,
     n_classes: int,
 ) -> np.ndarray:
-    """What the neighbours of each label explain of the targets."""
+    """How much of the targets the neighbours of each label explain."""
     places = (np.arange(len(labels))[:, None] * n_classes + labels).ravel()
     shape = len(labels), n_classes
 
@@ -209,9 +209,9 @@ def _grid_outputs(
 ) -> list[np.ndarray]:
     """The scores of the queries at all points of a grid of ``n_neighbors`` and ``alpha``.
 
-    Fewer neighbours are the first of more, and neither they nor their weights depend on ``alpha``:
-    each number of neighbours is looked up and reconstructed once, and all ``alpha`` travel along
-    its graph abreast.
+    The k nearest neighbours are the first k of more, and neither they nor their weights depend on
+    ``alpha``. So each number of neighbours is looked up and reconstructed once, and all ``alpha``
+    are propagated along its graph together.
     """
     check_learnable(candidates)
     asked = [estimator.get_params() | point for point in points]
@@ -234,7 +234,7 @@ def _grid_outputs(
         graph = candidate_graph(around[:, : own.shape[1]], own, indptr, indices)
         confidence, *_ = propagate(graph, indptr, alphas, estimator.max_iter, estimator.tol)
         products = reconstruction_products(queries, X, near[:, :k], outer)
-        scores: dict[bytes, np.ndarray] = {}  # many values of alpha end in the same labels
+        scores: dict[bytes, np.ndarray] = {}  # many values of alpha lead to the same labels
         for alpha, column in zip(alphas, confidence.T, strict=True):
             restored = restore_class_mass(column, indptr, indices)
             labels = indices[row_argmax(restored, indptr)]
@@ -252,7 +252,7 @@ def _search(
     estimator: IPALClassifier, grid: Mapping[str, Sequence[Any]] | None, selection: str
 ) -> Any:
     grid = METHOD.grid if grid is None else grid
-    # Approximate neighbours of one number are not the first of another.
+    # Approximate searches for k neighbours do not find the first k of a search for more.
     shared = estimator.search == "exact" and set(grid) <= {"n_neighbors", "alpha"}
     make = partial(SharedSearch, _grid_outputs) if shared else grid_search
     return make(estimator, grid, selection)

@@ -1,4 +1,4 @@
-"""What the methods on SURE's model share: kernel, linear or low-rank ridge regression on
+"""The base class of the methods with SURE's model: kernel, linear or low-rank ridge regression on
 confidences.
 """
 
@@ -51,7 +51,7 @@ from ._solver_choice import choose_solver, exact_need
 
 M = TypeVar("M", PrimalModel, DualModel)
 
-#: Rounding errors of kernel values, in parts of β, from which on there is a warning.
+#: Rounding errors of kernel values above this fraction of β cause a warning.
 ROUNDING = {np.float64: 1e-4, np.float32: 5e-2}
 
 KERNEL_CONSTRAINTS: dict[str, list[Any]] = {
@@ -77,7 +77,7 @@ KERNEL_CONSTRAINTS: dict[str, list[Any]] = {
 
 class KernelClassifier(WeightedPartialLabelClassifier):
     """Base class of the methods that alternate ridge regression on confidences with a confidence
-    step: a method writes ``_alternate(model, sets)`` and, for rows in blocks,
+    step: a method implements ``_alternate(model, sets)`` and, for rows in blocks,
     ``_alternate_passes(passes)``.
 
     Parameters ``beta``, ``kernel``, ``gamma``, …, ``n_jobs`` are those of
@@ -114,7 +114,7 @@ class KernelClassifier(WeightedPartialLabelClassifier):
         return tags
 
     def _validate_X(self, X: Any, *, reset: bool) -> Any:
-        """As for every estimator; what is better not read at once becomes
+        """As for every estimator; data that should not be read at once become
         :class:`~surelabel.data.rows.Rows`.
         """
         rows = as_rows(X)
@@ -128,12 +128,12 @@ class KernelClassifier(WeightedPartialLabelClassifier):
         return rows
 
     def _solver_for(self, X: Any, n_classes: int = 0) -> str:
-        """The solver for these instances; ``n_classes`` where it is known."""
+        """The solver for these instances; ``n_classes`` is 0 if it is not known."""
         if self.solver == "primal" and self.kernel != "linear":
             raise ParameterError("solver='primal' is for kernel='linear' only; use solver='auto'")
         if self.solver in ("nystroem", "fourier") and self.kernel in ("linear", "precomputed"):
             raise ParameterError(
-                f"solver={self.solver!r} has nothing to approximate with kernel={self.kernel!r}; "
+                f"solver={self.solver!r} has nothing to approximate for kernel={self.kernel!r}; "
                 "use 'auto'"
             )
         return (
@@ -261,7 +261,7 @@ class KernelClassifier(WeightedPartialLabelClassifier):
         return ordered_map(self._outputs, self._row_blocks(X), self.n_jobs)
 
     def _width(self) -> int:
-        """How many numbers the outputs of one row are made of."""
+        """How many numbers computing the outputs of one row takes."""
         return self.coef_.shape[1] if self.kernel == "linear" else len(self.dual_coef_)
 
     def _outputs(self, X: Any) -> np.ndarray:
@@ -288,8 +288,8 @@ class KernelClassifier(WeightedPartialLabelClassifier):
 
 
 def warn_of_offset(X: np.ndarray) -> None:
-    """Warn where instances are so far from 0 that half of the digits in which they differ are gone
-    before they come here.
+    """Warn if instances are so far from 0 that half of the digits in which they differ were lost
+    before they got here.
     """
     with np.errstate(over="ignore"):
         offset, spread = np.linalg.norm(X.mean(axis=0)), np.sqrt(X.var(axis=0).sum())
@@ -304,7 +304,7 @@ def warn_of_offset(X: np.ndarray) -> None:
 
 
 def warn_of_rounding(K: np.ndarray, beta: float) -> None:
-    """Warn where rounding errors of the kernel values are not small compared with β, as the
+    """Warn if rounding errors of the kernel values are not small compared with β, because the
     solution then depends on them.
     """
     largest = float(np.abs(K.diagonal()).max())
@@ -322,10 +322,10 @@ def warn_of_rounding(K: np.ndarray, beta: float) -> None:
 def probabilities(outputs: np.ndarray) -> np.ndarray:
     """Outputs of SURE as probabilities: a softmax at temperature 0.1.
 
-    Chosen by calibration out of fold on seven problems (``benchmarks/calibration.py``): mean
+    Chosen by cross-validated calibration on seven problems (``benchmarks/calibration.py``): mean
     expected calibration error 0.08, against 0.12 for the projection onto the simplex, 0.16 for
-    normalised positive parts, 0.09 at temperature 0.15. The temperature was picked among six on the
-    same problems, so its own figure is a little too good.
+    normalised positive parts, 0.09 at temperature 0.15. The temperature was chosen among six on the
+    same problems, so its own figure is slightly optimistic.
     """
     return np.asarray(softmax(outputs / np.asarray(0.1, outputs.dtype), axis=1))
 
@@ -333,7 +333,7 @@ def probabilities(outputs: np.ndarray) -> np.ndarray:
 def sort_candidates(
     candidates: CandidateSets, weight: np.ndarray | None, dtype: Any, prior: float
 ) -> SortedSets:
-    """The candidates as the solvers take them, with their votes."""
+    """The candidates in the form that solvers need, with their votes."""
     votes = votes_of(candidates, prior)
     return SortedSets(
         candidates.indptr, candidates.indices, candidates.shape[1], weight, dtype, votes
@@ -341,9 +341,9 @@ def sort_candidates(
 
 
 def votes_of(candidates: CandidateSets, prior: float) -> np.ndarray | None:
-    """``κ π`` of every candidate; None where there are no votes.
+    """``κ π`` of every candidate; None if there are no votes.
 
-    A row without any vote gets even shares, which move all its outputs alike and so change nothing.
+    A row without votes gets even shares, which shift all its outputs equally and so change nothing.
     """
     if not prior or candidates.counts is None:
         return None
@@ -351,8 +351,6 @@ def votes_of(candidates: CandidateSets, prior: float) -> np.ndarray | None:
 
 
 def factorise(model: type[M], matrix: Any, beta: float, sets: SortedSets) -> M:
-    """Make the model step, with an error that says what to do when the matrix has no Cholesky
-    factor.
-    """
+    """Make the model step; if the matrix has no Cholesky factor, the error says what to do."""
     with positive_definite(beta):
         return model(matrix, beta, sets)

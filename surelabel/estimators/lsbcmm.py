@@ -1,5 +1,5 @@
-"""LSB-CMM: a mixture whose components share out the feature space, each with its own distribution
-of labels.
+"""LSB-CMM: a mixture whose components divide the feature space, each with its own distribution of
+labels.
 """
 
 from __future__ import annotations
@@ -22,26 +22,25 @@ from ._registry import Method
 class LSBCMMClassifier(WeightedPartialLabelClassifier):
     """Logistic stick-breaking conditional multinomial mixture model (Liu & Dietterich, 2012).
 
-    Logistic sticks share an instance out among components, ``φ_k(x) = σ(w_kᵀx + b_k) Π_{j<k} (1 -
+    Logistic sticks divide an instance among components, ``φ_k(x) = σ(w_kᵀx + b_k) Π_{j<k} (1 -
     σ(w_jᵀx + b_j))``, and a component draws the label from its multinomial ``θ_k``. Variational EM
-    raises a lower bound of the likelihood of the candidate sets; it never falls. Components start
-    on the classes in turn, those with most candidates first: nothing is random, and neither the
-    order of rows nor that of classes matters.
+    raises a lower bound of the likelihood of the candidate sets; it never falls. Components are
+    initialised on the classes in turn, starting with those that are candidates most often: nothing
+    is random, and neither the order of rows nor that of classes matters.
 
     Parameters
     ----------
     n_components : int, default=None
         Number of components; None is ``⌈10 log₂ l⌉`` for ``l`` classes.
     concentration : float, default=0.05
-        The Dirichlet prior of the ``θ_k``; the smaller, the more each component keeps to few
-        labels.
+        The Dirichlet prior of the ``θ_k``; the smaller it is, the fewer labels each component has.
     precision : float, default=1.0
         The precision ``λ`` of the Gaussian prior of the ``w_k`` (their intercepts have none). It
-        belongs to the scale of the features, which are best standardised.
+        depends on the scale of the features, which should be standardised.
     max_iter : int, default=100
         Largest number of rounds.
     tol : float, default=1e-3
-        A round that raises the bound by no more than this per instance is the last.
+        Stop when a round raises the bound by no more than this per instance.
 
     Attributes
     ----------
@@ -62,18 +61,18 @@ class LSBCMMClassifier(WeightedPartialLabelClassifier):
     support_ : ndarray
         The training rows that were learned from: those with a weight above 0.
     n_iter_ : int
-        Rounds made.
+        Number of rounds.
     converged_ : bool
-        Whether ``tol`` was met.
+        Whether ``tol`` was reached.
 
     Notes
     -----
     The defaults of ``n_components`` and ``concentration`` are the usual ones. The start,
     ``precision`` and ``tol`` were chosen by cross-validated accuracy on Lost and MSRCv2 with
-    standardised features, so figures on these two sets are not blind.
+    standardised features, so figures on these two sets are optimistic.
 
-    The bound has many local maxima. Where candidates are hard to tell apart, the rounds can amplify
-    a change of the features in the last digits until a few predictions differ.
+    The bound has many local maxima. If candidates are hard to tell apart, the rounds can amplify a
+    change in the last digits of the features until a few predictions differ.
 
     References
     ----------
@@ -90,7 +89,7 @@ class LSBCMMClassifier(WeightedPartialLabelClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        # Below 0.01 exp(E[log θ]) comes near the smallest floating-point number.
+        # Below 0.01, exp(E[log θ]) comes near the smallest floating-point number.
         "concentration": [Interval(Real, 0.01, None, closed="left")],
         "precision": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],

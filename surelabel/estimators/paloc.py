@@ -28,22 +28,22 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
     """One classifier for each pair of labels, and one for each label on top of them (PALOC).
 
     For labels ``j < k`` a binary classifier ``h_jk`` learns from the rows that have exactly one of
-    the two as candidate; a pair with one side only abstains. Where the label with most votes of the
-    pairs is a candidate of a row, it replaces the row's candidates. Then one classifier ``h_j`` for
-    each label learns from ``[x, all h_jk(x)]`` which rows still have it as candidate. The score of
-    label ``j`` is ``Σ_k [h_jk votes for j] + μ [h_j says yes]``.
+    the two as a candidate; a pair without rows for both sides abstains. If the label with most
+    votes of the pairs is a candidate of a row, it replaces the row's candidates. Then one
+    classifier ``h_j`` for each label learns from ``[x, all h_jk(x)]`` which rows still have it as a
+    candidate. The score of label ``j`` is ``Σ_k [h_jk votes for j] + μ [h_j says yes]``.
 
     Parameters
     ----------
     estimator : classifier, default=None
         The binary learner. None is ``SVC``: the Gaussian kernel with ``C = 1`` and ``γ = 1 / Σ_j
-        Var[x_j]`` over the features of each stage; of standardised features it makes what libsvm
-        has by default. (Unlike scikit-learn's "scale" it does not depend on where the zero of a
-        feature lies.) All machines of a Gaussian ``SVC`` share one kernel matrix (variances are
-        those of all rows) and keep their support vectors once; other learners are trained one by
-        one.
+        Var[x_j]`` over the features of each stage; for standardised features this is libsvm's
+        default. (Unlike scikit-learn's "scale", it does not change when a constant is added to a
+        feature.) All machines of a Gaussian ``SVC`` share one kernel matrix (variances are those of
+        all rows) and keep their support vectors once; other learners are trained one by one.
     mu : float, default=10
-        Weight μ of the classifiers of the second stage against one vote; the paper's value.
+        Weight μ of the classifiers of the second stage relative to one vote; the default is the
+        paper's value.
     n_jobs : int, default=None
         Number of threads; the model does not depend on it.
     verbose : bool, default=False
@@ -66,12 +66,13 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
 
     Notes
     -----
-    Labels with equally many votes: the paper keeps one of them, here all that are candidates stay,
-    so that what is learned does not depend on the order of the classes. Among equal scores of a new
-    instance, which are common, ``predict`` takes the first.
+    If several labels have equally many votes, the paper keeps one of them. Here all that are
+    candidates stay, so that the model does not depend on the order of the classes. Equal scores of
+    a new instance are common; ``predict`` takes the first class.
 
     The shared kernel takes ``8 m²`` bytes, the outputs of the pairs twice ``4 m l²`` (three
-    quarters of it for ``X`` in single precision): 6.5 GiB in all for 171 labels on 17,000 rows.
+    quarters of that for ``X`` in single precision): 6.5 GiB in total for 171 labels and 17,000
+    rows.
 
     References
     ----------
@@ -119,8 +120,8 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
 
         self._possible = np.bincount(indices, minlength=n_labels) > 0
         self._pairs = self._machines(X)
-        # The kernel and the distances it is made of, outputs of the pairs as they come and as they
-        # are kept.
+        # The kernel and the distances it is computed from; the outputs of the pairs, as computed
+        # and as kept.
         kernel = 1.4 * 8 * len(X) ** 2 if isinstance(self._pairs, _GaussianMachines) else 0
         require_memory(
             f"PALOC with {n_pairs} pairs of labels on {len(X)} rows",
@@ -149,7 +150,7 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
         outputs = self._pairs.outputs(X)
         says_yes = self._labels.outputs(np.hstack([X, outputs])) > 0
         scores = pair_votes(outputs, len(self.classes_)) + self.mu * says_yes
-        # Labels that are in no candidate set: below those that no machine votes for.
+        # Labels without candidates rank below those that no machine votes for.
         scores[:, ~self._possible] = -1
         return np.asarray(scores)
 
@@ -168,7 +169,7 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
         return _GaussianMachines(inner) if shared else _Machines(inner)
 
     def _run(self, description: str, total: int) -> Run:
-        """Threads suffice: libsvm, where the time goes, runs outside the interpreter's lock."""
+        """Run in threads: libsvm, which takes most of the time, releases the interpreter lock."""
 
         def run(function: Callable[..., Any], problems: Iterable[Any]) -> Iterable[Any]:
             parallel = Parallel(self.n_jobs, prefer="threads", return_as="generator")
@@ -179,8 +180,8 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
 
 
 class _Machines:
-    """One fitted clone of a binary classifier for each problem; None for a problem that has one
-    side only.
+    """One fitted clone of a binary classifier for each problem; None for a problem with only one
+    class.
     """
 
     def __init__(self, inner: Any) -> None:
@@ -226,7 +227,7 @@ class _GaussianMachines:
         )
         K = kernel_matrix("rbf", X, gamma=self.gamma).astype(
             np.float64, copy=False
-        )  # libsvm knows no other type
+        )  # the only type that libsvm supports
         everywhere = np.arange(len(X))
 
         def train(rows: Any, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
@@ -241,7 +242,7 @@ class _GaussianMachines:
         coef = sparse_rows(zip(support, values, strict=True), len(X))
         used = (
             np.unique(coef.indices) if coef.nnz else everywhere[:1]
-        )  # a kernel needs a row even where all abstain
+        )  # a kernel needs at least one row, even if all abstain
         self.vectors, self.coef = X[used], coef[:, used]
         return self._combine(coef, K, X.dtype)
 
@@ -261,9 +262,7 @@ def _has_two_sides(target: np.ndarray) -> bool:
 
 
 def _binary_output(machine: Any, X: np.ndarray) -> np.ndarray:
-    """Return a number per row, positive for yes and negative for no; 0 of a machine that is
-    missing.
-    """
+    """Return a number per row, positive for yes and negative for no; 0 if there is no machine."""
     if machine is None:
         return np.zeros(len(X))
     return np.asarray(

@@ -31,18 +31,18 @@ class PLKNNClassifier(NeighbourClassifier):
         Weight of a neighbour's vote: ``1 - d_i / Σ_j d_j`` over the distances of the ``k``
         neighbours, or 1.
     search : {"exact", "approximate"}, default="exact"
-        How neighbours are looked for. The exact search takes a time of ``m²``. The approximate one
-        (which needs the package ``faiss-cpu``) takes as long at 20,000 rows and a quarter of it at
-        100,000. What it misses depends on the data: next to nothing among clustered rows, 7 % of
-        the neighbours in 50 independent normal features.
+        How neighbours are searched. The time of the exact search grows as ``m²``. The approximate
+        one (which needs the package ``faiss-cpu``) takes as long for 20,000 rows and a quarter of
+        the time for 100,000. How many neighbours it misses depends on the data: almost none in
+        clustered data, 7 % in 50 independent normal features.
 
     Attributes
     ----------
     classes_ : ndarray of shape (l,)
         The labels.
     confidence_ : csr_array of shape (m, l)
-        Confidence in each candidate of the training rows: the votes of a row's neighbours, itself
-        left out, restricted to its candidates and normalised (equal if no neighbour shares a
+        Confidence in each candidate of the training rows: the votes of a row's neighbours (without
+        the row itself), restricted to its candidates and normalised (equal if no neighbour shares a
         candidate).
     transduction_ : ndarray of shape (m,)
         The candidate with the highest confidence.
@@ -99,7 +99,7 @@ class PLKNNClassifier(NeighbourClassifier):
         distances, rows = self._neighbours()
         indptr, indices = candidates.indptr, candidates.indices
         votes = np.empty(len(indices))
-        # Votes for all classes take room.
+        # The votes for all classes take memory.
         for part in gen_batches(len(rows), block_rows(candidates.shape[1])):
             low, high = indptr[part.start], indptr[part.stop]
             votes[low:high] = self._votes(distances[part], rows[part])[
@@ -115,8 +115,8 @@ class PLKNNClassifier(NeighbourClassifier):
         if self.weights == "distance" and rows.shape[1] > 1:
             total = distances.sum(axis=1, keepdims=True)
             weights -= np.divide(distances, total, out=np.zeros_like(distances), where=total > 0)
-        # Every label sums its votes from the nearest neighbour outwards, so labels with the same
-        # voters tie exactly.
+        # Votes are added from the nearest neighbour outwards, so labels with the same voters tie
+        # exactly.
         starts = np.arange(0, rows.size + 1, rows.shape[1])
         ballots = sparse.csr_array(
             (weights.ravel(), rows.ravel(), starts), shape=(len(rows), len(self.X_fit_))

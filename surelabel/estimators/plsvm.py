@@ -34,12 +34,12 @@ class PLSVMClassifier(LinearPartialLabelClassifier):
     Parameters
     ----------
     lam : float, default=0.01
-        The penalty λ. It suits features of standard deviation 1; features a times as large need
-        ``a²`` times as much.
+        The penalty λ. The default suits features of standard deviation 1; features a times as large
+        need a penalty ``a²`` times as large.
     fit_intercept : bool, default=False
-        Whether to add a constant feature, penalised as the others are. The paper has none.
+        Whether to add a constant feature, penalised like the others. The paper has none.
     tol : float, default=1e-3
-        Stop when a round gains less than this part of all that was gained since ``W = 0``.
+        Stop when a round gains less than this fraction of all that was gained since ``W = 0``.
     max_iter : int, default=100
         Largest number of rounds.
 
@@ -78,12 +78,12 @@ class PLSVMClassifier(LinearPartialLabelClassifier):
     -----
     The objective is not convex. The paper descends by subgradients; here each round fixes the best
     candidate of every row and solves the convex problem that is left, until nothing is gained.
-    There is no randomness: the first round weighs the candidates by their probabilities under
+    There is no randomness: the first round weights the candidates by their probabilities under
     :class:`CLPLClassifier` with the same penalty. Like any descent it ends in a local minimum,
     which may lie above or below the one that another start leads to.
 
-    The scale is fitted to training rows: where a model can fit all their candidates (few rows, many
-    features and labels), its probabilities are too sure.
+    The scale is fitted to training rows: if a model can fit all their candidates (few rows, many
+    features and labels), its probabilities are overconfident.
 
     References
     ----------
@@ -142,7 +142,9 @@ def _grid_outputs(
     queries: Any,
     proba: bool,
 ) -> Iterator[np.ndarray]:
-    """The scores of the queries for each penalty, rows and labels put in order once for all."""
+    """The scores of the queries for each penalty; rows and labels are sorted once for all of
+    them.
+    """
     check_learnable(candidates)
     X, queries = estimator._with_constant(X), estimator._with_constant(queries)
     indptr, indices, n_classes = candidates.indptr, candidates.indices, candidates.shape[1]

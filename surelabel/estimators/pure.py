@@ -1,4 +1,4 @@
-"""PURE: peer-guided retraining, SURE's model with each row judged by the model without that row."""
+"""PURE, peer-guided retraining: SURE's model, but each row is judged by the model without it."""
 
 from __future__ import annotations
 
@@ -33,12 +33,17 @@ from ._lowrank import draw, draw_rows, generator
 from ._registry import Method
 from .kernel import KERNEL_CONSTRAINTS, KernelClassifier
 
-CALIBRATION_ROWS = 2000  # rows that find the scale of the probabilities
-WEIGHTS = ("dual_coef_", "coef_", "origin_output_", "intercept_")  # of a model of features
+CALIBRATION_ROWS = 2000  # rows used to fit the scale of the probabilities
+WEIGHTS = (
+    "dual_coef_",
+    "coef_",
+    "origin_output_",
+    "intercept_",
+)  # attributes of a model on features
 
 
 class PUREClassifier(KernelClassifier):
-    """Peer-guided retraining: as SURE, but the output that decides a row's confidence comes from
+    """Peer-guided retraining: like SURE, but the output that decides a row's confidence comes from
     the model without that row.
 
     The model is that of :class:`SUREClassifier`. The outputs without the row are exact and in
@@ -50,41 +55,40 @@ class PUREClassifier(KernelClassifier):
     Parameters
     ----------
     beta : float, default=0.1
-        The regularisation β of a kernel chosen by hand.
+        The regularisation β, for a kernel given by name.
     kernel : "auto", or as in :class:`SUREClassifier`, default="auto"
         "auto" chooses kernel (rbf or laplacian), scaling of the features (standardised, as they
-        are, signed roots, ranks) and β on a sample of 800 rows, by the share of the softmax that
-        outputs without the row give to the row's candidates: standardised features, rbf and β =
-        0.1, unless others are better by two standard errors: then the best three of them, each
-        with its best β, are averaged.
-        A kernel by name takes the features as they are. Only "linear" takes a sparse ``X``.
+        are, signed roots, ranks) and β on a sample of 800 rows, by the share of the softmax of the
+        leave-one-out outputs that a row's candidates get. The default is standardised features, rbf
+        and β = 0.1; if others are better by two standard errors, the best three of them, each with
+        its best β, are averaged. A kernel given by name uses the features as they are. Only
+        "linear" takes a sparse ``X``.
     gamma, bandwidth, degree, coef0, solver, n_components, landmarks
-        As in :class:`SUREClassifier`. With "auto", ``gamma`` and ``bandwidth`` act on the kernels
-        that were chosen.
+        As in :class:`SUREClassifier`. With "auto", ``gamma`` and ``bandwidth`` apply to the kernels
+        chosen.
     prior_shift : "auto" or float, default="auto"
-        ``g`` between 0 and 1, where it is known how false candidates arise (see ``prior_shift_``).
-        "auto" takes the most likely, or 0 unless that is more likely than 0 by more than 3 (a
-        difference of log-likelihoods).
+        ``g`` between 0 and 1, if it is known how false candidates arise (see ``prior_shift_``).
+        "auto" takes the most likely value if its log-likelihood exceeds that of 0 by more than 3,
+        and 0 otherwise.
     same_set_groups : bool, default=False
-        Take rows with the same candidate set for a group, where ``fit`` gets no ``groups``.
+        Treat rows with the same candidate set as a group, unless ``fit`` is given ``groups``.
     prior : float, default=1.0
-        The weight κ of the votes: where candidates come with votes, ``q_ij`` is multiplied by
-        ``exp(κ π_ij)``, with ``π_ij`` the share of row i's votes that candidate j has.
+        The weight κ of the votes: if candidates come with votes, ``q_ij`` is multiplied by ``exp(κ
+        π_ij)``, with ``π_ij`` the share of row i's votes that candidate j has.
     max_iter : int, default=30
-        Number of iterations at most. 0 leaves the model at ``P = Y / |S|``, where the guard puts
-        it, too.
+        Maximum number of iterations. 0 leaves the model at ``P = Y / |S|``, as does the guard.
     tol : float, default=2e-3
         Stop when ``‖ΔP‖_F / √m`` falls to this.
     callback : callable, default=None
         Called with an :class:`~surelabel.solvers.alternate.Iteration` after each iteration of each
-        kernel, whose objective is the negative log-likelihood of the candidates; a true answer
-        stops.
+        kernel, whose objective is the negative log-likelihood of the candidates; if it returns
+        True, the fit stops.
     verbose : bool or int, default=0
-        Print the choice, and a line per iteration.
+        Print the kernels chosen, and a line per iteration.
     random_state : int, RandomState instance or None, default=0
-        Of the sample that chooses, of landmarks and Fourier features.
+        Seed of the sample for the choice, of landmarks and of Fourier features.
     n_jobs : int, default=None
-        Threads that work on blocks of rows, in prediction and low-rank fits.
+        Number of threads for blocks of rows, in prediction and low-rank fits.
 
     Attributes
     ----------
@@ -96,28 +100,28 @@ class PUREClassifier(KernelClassifier):
         The most confident candidate of each training row.
     loo_decision_ : ndarray of shape (m, l)
         Outputs of the training rows by the model without the row (a row of weight 0 was left out
-        anyway). Exact solvers have it; after the others, ask :meth:`leave_one_out`.
+        anyway). Set by exact solvers; with the others, call :meth:`leave_one_out`.
     leverage_ : ndarray of shape (m,)
-        How much of its own confidence the output of a row that was learned from is made of, for a
-        kernel by hand.
+        How much the output of a training row depends on its own confidence, for a kernel given by
+        name.
     scale_ : float
-        ``predict_proba`` is the softmax of ``scale_`` times the outputs: the factor for which
+        ``predict_proba`` is the softmax of ``scale_`` times the outputs: the factor with which
         ``loo_decision_`` makes the candidates most likely.
     prior_shift_ : float
-        ``g`` (the mean over the kernels). 0: false candidates are drawn at random. 1: within a set
-        every candidate is as likely as the others, however frequent its class.
+        ``g`` (the mean over the kernels). 0: false candidates are drawn at random. 1: all
+        candidates of a set are equally likely, however frequent their classes.
     kernels_ : list of dict
-        The kernels that are averaged: ``scaling``, ``kernel``, ``beta`` and, where it was chosen,
-        its ``criterion``.
+        The kernels that are averaged: ``scaling``, ``kernel``, ``beta`` and, if it was chosen, its
+        ``criterion``.
     members_ : list of PUREClassifier
         With "auto", the fitted models behind ``kernels_``.
     scalings_ : list of ndarray
-        With "auto", what the scaling of each knows of the training rows.
+        With "auto", what the scaling of each learned from the training rows.
     guarded_ : bool
-        Whether the guard fired: peers confirmed each other, so that rows truly held out were
-        covered less often by 0.2 or more, and the model stays at ``P = Y / |S|``.
+        Whether the guard fired: peers confirmed each other's mistakes, so that the covering rate of
+        held-out rows was lower by 0.2 or more, and the model stays at ``P = Y / |S|``.
     solver_, X_fit_, dual_coef_, frequencies_, phases_, coef_, intercept_, gamma_
-        As in :class:`SUREClassifier`, for a kernel by hand.
+        As in :class:`SUREClassifier`, for a kernel given by name.
     support_ : ndarray
         The training rows that were learned from: those with a weight above 0.
     n_iter_, converged_
@@ -205,9 +209,9 @@ class PUREClassifier(KernelClassifier):
         sample_weight : array-like of shape (m,), default=None
             Weights of the instances, 0 or more.
         groups : array-like of shape (m,), default=None
-            Names of groups, such as the pictures that faces are from: every label that the rows of
-            a group have as a candidate is taken to be the label of one of them, but for a chance of
-            0.1. Groups with more than 8 labels are not used.
+            The group of each row, such as the picture that a face comes from: every label that is a
+            candidate in a group is assumed to be the label of one of its rows, with probability
+            0.9. Groups with more than 8 labels are not used.
 
         Returns
         -------
@@ -221,7 +225,7 @@ class PUREClassifier(KernelClassifier):
         return self
 
     def _with_unused(self, X: Any, decisions: np.ndarray) -> np.ndarray:
-        """Outputs of all rows, for those of the rows that were learned from."""
+        """Outputs of all rows, given those of the rows that were learned from."""
         m = X.shape[0]
         if len(decisions) == m:
             return decisions
@@ -232,16 +236,16 @@ class PUREClassifier(KernelClassifier):
         return every
 
     def leave_one_out(self, X: Any, together: Any = None) -> np.ndarray:
-        """Outputs of the training rows by the model without the row, for training rows that are
-        given again: what ``loo_decision_`` has where it is there.
+        """Outputs of the training rows by the model without the row, as in ``loo_decision_``; the
+        training rows must be passed again.
 
         Parameters
         ----------
         X : array-like of shape (m, n)
-            The training instances, as at ``fit``; also larger than memory.
+            The training instances, as in ``fit``; may be larger than memory.
         together : array-like of int of shape (m,), default=None
-            Rows of the same features may have the same number, from 0 on: then the model is without
-            all of them.
+            Group numbers, starting at 0: rows with the same number (such as rows with equal
+            features) are left out together.
 
         Returns
         -------
@@ -266,7 +270,7 @@ class PUREClassifier(KernelClassifier):
             )
             return self._with_unused(X, outputs)
         fitted = self.confidence_
-        if not self.max_iter:  # to even shares
+        if not self.max_iter:  # fitted to even shares
             sizes, fitted = np.diff(fitted.indptr), fitted.copy()
             fitted.data = np.repeat(1 / sizes, sizes).astype(fitted.dtype)
         confidence, outputs, leverage = fitted.toarray(), self._scores(X), self.leverage_
@@ -278,8 +282,8 @@ class PUREClassifier(KernelClassifier):
         return without_row(confidence, outputs, leverage[:, None])
 
     def at_even_shares(self) -> Self:
-        """The model at ``P = Y / |S|``, where the iterations began: what ``max_iter=0`` gives,
-        without another fit. Low-rank fits and those of rows in blocks keep it.
+        """The model at ``P = Y / |S|``, where the iterations began: the same as ``max_iter=0``,
+        without another fit. Available after low-rank fits and fits to rows in blocks.
         """
         check_is_fitted(self)
         first = copy(self)
@@ -315,7 +319,7 @@ class PUREClassifier(KernelClassifier):
         groups: np.ndarray | None = None,
     ) -> np.ndarray:
         check_learnable(candidates, votes=self.prior > 0)
-        if hasattr(self, "loo_decision_"):  # of an earlier fit
+        if hasattr(self, "loo_decision_"):  # from an earlier fit
             del self.loo_decision_
         self._groups = groups
         try:
@@ -360,7 +364,7 @@ class PUREClassifier(KernelClassifier):
         known = candidates[drawn]
         P = np.zeros(known.shape, confidence.dtype)
         entries = np.isin(candidates.rows, drawn)
-        even = 1 / known.sizes[known.rows]  # what the model was fitted to without a step
+        even = 1 / known.sizes[known.rows]  # the confidences before the first step
         P[known.rows, known.indices] = confidence[entries] if self.max_iter else even
         outputs = without_row(P, self._scores(sample), self.leverage_[drawn][:, None])
         self._calibrate(outputs, known, None if weight is None else weight[drawn])
@@ -401,7 +405,7 @@ class PUREClassifier(KernelClassifier):
     def _alternate_passes(self, passes: Any) -> PeerFit:
         if self._groups is not None:
             raise ParameterError(
-                "groups need an exact solver, and there are too many rows for one: leave groups "
+                "groups need an exact solver, but there are too many rows for one: leave groups "
                 "out, or use solver='dual'"
             )
         fit = alternate_peer_passes(
@@ -457,7 +461,7 @@ class PUREClassifier(KernelClassifier):
         return confidence
 
     def _rescaled(self, X: Any, k: int) -> Any:
-        """Rows on the scale of the k-th kernel."""
+        """Rows, scaled for the k-th kernel."""
         function = partial(rescale, str(self.kernels_[k]["scaling"]), self.scalings_[k])
         return X.mapped(function) if isinstance(X, Rows) else function(X)
 
@@ -478,7 +482,7 @@ class PUREClassifier(KernelClassifier):
 
 
 def _mean(parts: Any) -> np.ndarray:
-    """Mean of arrays; of one alone, to the last digit."""
+    """Mean of arrays; a single one is returned exactly."""
     parts = list(parts)
     return np.asarray(sum(parts[1:], parts[0]) / len(parts))
 

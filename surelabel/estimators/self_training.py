@@ -18,27 +18,27 @@ TIE = 1e-9  # confidences that differ by less are equal up to rounding
 
 
 class SelfTrainingPLClassifier(WeightedPartialLabelClassifier):
-    """Train, pick the candidates the model is sure of as the true labels, train again, until
-    nothing can be picked.
+    """Train, take candidates that the model is sure of as true labels, and train again, until there
+    are no more.
 
-    The straightforward method of the introduction of Feng & An (2019). A multi-output ridge
+    The straightforward method in the introduction of Feng & An (2019). A multi-output ridge
     regression learns the confidences ``P`` of the labels, at first ``P_ij = 1/|S_i|`` for the
     candidates ``j ∈ S_i`` of a row,
 
     ``min_{W,b} Σ_i ‖Wᵀx_i + b - p_i‖² + α ‖W‖²``.
 
     The positive part of its outputs, normalised over the candidates, says how sure it is of each; a
-    row with a candidate above the threshold keeps that label alone, ``P_ij = 1``. A pick is final:
-    early mistakes spread, which is what SURE avoids.
+    row with a candidate above the threshold keeps that label alone, ``P_ij = 1``. This choice is
+    final, so early mistakes spread, which is what SURE avoids.
 
     Parameters
     ----------
     alpha : float, default=1
         Strength of the ridge penalty.
     threshold : float, default=0.7
-        Confidence that a candidate must exceed to be picked; nothing exceeds 1.
+        Confidence that a candidate must exceed to be picked; at 1, none is.
     max_iter : int, default=100
-        Largest number of trainings.
+        Maximum number of fits.
 
     Attributes
     ----------
@@ -47,16 +47,16 @@ class SelfTrainingPLClassifier(WeightedPartialLabelClassifier):
     ridge_ : Ridge
         The model of the last round.
     picked_ : ndarray of shape (m,)
-        Whether the label of a training row is settled: it was certain, or has been picked. Rows of
+        Whether the label of a training row is settled: it was certain, or was picked. Rows of
         weight 0 have no entry.
     confidence_ : csr_array of shape (m, l)
-        1 at settled labels, else how sure the model is of each candidate.
+        1 for settled labels, otherwise how sure the model is of each candidate.
     transduction_ : ndarray of shape (m,)
         The label of highest confidence of each training row.
     support_ : ndarray
         The training rows that were learned from: those with a weight above 0.
     n_iter_ : int
-        Number of trainings.
+        Number of fits.
     converged_ : bool
         Whether it ended because nothing was left to pick.
 

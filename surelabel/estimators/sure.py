@@ -24,7 +24,7 @@ from ._compress import compress
 from ._registry import Method
 from .kernel import KERNEL_CONSTRAINTS, KernelClassifier
 
-#: λ at most; from 2 on the confidences stay the same.
+#: The largest λ allowed; beyond 2 the confidences stay the same.
 LARGEST_LAM = 1e8
 
 #: The values that the paper tries for λ and for β.
@@ -39,7 +39,7 @@ class SUREClassifier(KernelClassifier):
     (eq. 4 or 6, one Cholesky factor for all iterations) and the confidence step (eq. 10, in closed
     form). Both steps are exact, so the objective never rises.
 
-    Where the candidates come with votes (``CandidateSets.counts``), the objective also has ``-κ Σ_i
+    If the candidates come with votes (``CandidateSets.counts``), the objective also has ``-κ Σ_i
     π_iᵀp_i``, with ``π_ij`` the share of row i's votes that candidate j has; the confidence step is
     then eq. 10 of ``q + κ/2 π``.
 
@@ -60,13 +60,13 @@ class SUREClassifier(KernelClassifier):
     bandwidth : float, default=1.0
         Multiplies σ when ``gamma`` is "mean_distance" or "median_distance".
     degree, coef0 : float, default=3 and 1
-        Of the polynomial kernel ``(γ xᵀx' + coef0)^degree``.
+        Parameters of the polynomial kernel ``(γ xᵀx' + coef0)^degree``.
     solver : {"auto", "dual", "primal", "nystroem", "fourier"}, default="auto"
         "dual" solves for one coefficient per instance, "primal" (linear kernel only) for one per
         feature: both are exact. "nystroem" approximates the kernel by ``n_components`` landmarks,
         "fourier" (rbf and laplacian) by as many random Fourier features; rows are then read in
-        blocks, and ``X`` may be larger than memory. "auto" is exact up to 25,000 rows where the
-        kernel matrix fits into memory, "nystroem" beyond; ``solver_`` says which it was.
+        blocks, and ``X`` may be larger than memory. "auto" is exact up to 25,000 rows if the kernel
+        matrix fits into memory, otherwise "nystroem"; ``solver_`` says which was used.
     n_components : int, default=1000
         Number ``D`` of landmarks or Fourier features.
     landmarks : {"uniform", "kmeans++", "leverage"}, default="uniform"
@@ -77,21 +77,21 @@ class SUREClassifier(KernelClassifier):
     prior : float, default=1.0
         The weight κ of the votes; without votes it has no effect. Over 24 simulated crowds
         (``benchmarks/votes.py``) 88.1 % of the training labels were found at κ = 1 and 85.7 % at κ
-        = 0; new rows were right in 83.1 % and 82.3 %. The default was picked among five values on
+        = 0; new rows were right in 83.1 % and 82.3 %. The default was chosen among five values on
         the same crowds.
     max_iter : int, default=200
-        Number of iterations at most.
+        Maximum number of iterations.
     tol : float, default=1e-3
         Stop when ``‖ΔP‖_F / √m`` falls to this.
     callback : callable, default=None
-        Called with an :class:`~surelabel.solvers.alternate.Iteration` after each iteration; a true
-        answer stops the fit.
+        Called with an :class:`~surelabel.solvers.alternate.Iteration` after each iteration; if it
+        returns True, the fit stops.
     verbose : bool or int, default=0
-        Print a line per iteration, and the solver chosen.
+        Print the solver chosen, and a line per iteration.
     random_state : int, RandomState instance or None, default=0
-        Of the landmarks and Fourier features; exact solvers have nothing random.
+        Seed of the landmarks and Fourier features; exact solvers are not random.
     n_jobs : int, default=None
-        Threads that work on blocks of rows, in prediction and low-rank fits; None for as many as
+        Number of threads for blocks of rows, in prediction and low-rank fits; None for as many as
         BLAS has.
 
     Attributes
@@ -105,7 +105,8 @@ class SUREClassifier(KernelClassifier):
     solver_ : {"dual", "primal", "nystroem", "fourier"}
         The solver used.
     X_fit_ : ndarray
-        What the kernel of new instances is taken with: the training instances, or the landmarks.
+        The instances with which the kernel of new instances is computed: the training instances, or
+        the landmarks.
     dual_coef_ : ndarray of shape (m, l)
         ``A`` of eq. 6 (kernels other than "linear"): one row for each of ``X_fit_``, or for each
         Fourier feature.
@@ -116,9 +117,9 @@ class SUREClassifier(KernelClassifier):
     intercept_ : ndarray of shape (l,)
         ``b``.
     origin_, origin_output_ : ndarray of shape (n,) and (l,)
-        Of the linear kernel: a point near the training instances, and the outputs there. Outputs
-        are computed as ``(x - origin_) @ coef_.T + origin_output_``, which loses no digits where
-        ``x @ coef_.T + intercept_`` does, far from 0.
+        For the linear kernel: a point near the training instances, and the outputs there. Outputs
+        are computed as ``(x - origin_) @ coef_.T + origin_output_``, which loses no digits far from
+        0, unlike ``x @ coef_.T + intercept_``.
     gamma_ : float or None
         The number behind ``gamma``.
     support_ : ndarray
@@ -239,31 +240,31 @@ class SUREClassifier(KernelClassifier):
             )
 
     def compress(self, n_components: int, X: Any = None, y: Any = None) -> SUREClassifier:
-        """A model with few landmarks in the place of this one: for serving, as small and fast as
-        one wants.
+        """A model with few landmarks that approximates this one, as small and fast as wanted, for
+        serving.
 
         Landmarks are chosen as in ``fit`` (``landmarks``, ``random_state``), and their coefficients
-        are those that come nearest to the outputs of this model, in the sense of least squares.
+        approximate the outputs of this model in the sense of least squares.
 
         Parameters
         ----------
         n_components : int
             Number of landmarks.
         X : array-like of shape (m, n), default=None
-            Instances on which the outputs should be near, and among which the landmarks are; also
-            larger than memory. By default ``X_fit_``: the training instances of an exact model, the
-            landmarks of a low-rank one.
+            Instances on which the outputs are approximated and from which the landmarks are chosen;
+            may be larger than memory. By default ``X_fit_``: the training instances of an exact
+            model, the landmarks of a low-rank one.
         y : array-like of shape (m,) or candidates, default=None
-            True labels of ``X``, or their candidates, to measure by what is lost.
+            True labels of ``X``, or their candidates, to measure the loss in accuracy.
 
         Returns
         -------
         SUREClassifier
-            Fitted; without what belongs to training rows (``confidence_``, ``transduction_``,
-            ``support_`` and the paths). What was lost stands in its ``compression_``: ``changed``,
-            the share of the instances whose prediction is another, and ``rms``, the root mean
-            squared difference of outputs, both over the ``n_rows`` instances. With ``y`` also the
-            ``score`` (accuracy, or covering rate for candidates) and the ``score_before``.
+            A fitted model without the attributes of training rows (``confidence_``,
+            ``transduction_``, ``support_`` and the paths). Its ``compression_`` measures the loss:
+            ``changed``, the share of the instances whose prediction changed, and ``rms``, the root
+            mean squared difference of outputs, both over the ``n_rows`` instances. With ``y`` also
+            ``score`` (accuracy, or covering rate for candidates) and ``score_before``.
 
         Examples
         --------
@@ -279,7 +280,7 @@ class SUREClassifier(KernelClassifier):
         """
         check_is_fitted(self)
         if y is not None and X is None:
-            raise ParameterError("y are the labels of X: pass both")
+            raise ParameterError("y holds the labels of X: pass both")
         small: SUREClassifier = compress(self, n_components, X)
         if y is not None:
             small.compression_ |= {"score": small.score(X, y), "score_before": self.score(X, y)}
@@ -287,19 +288,19 @@ class SUREClassifier(KernelClassifier):
 
 
 def check_lam(lam: float) -> None:
-    """Refuse a λ beside which the loss has no digits left."""
+    """Refuse a λ so large that the loss has no digits left."""
     if lam > LARGEST_LAM:
         raise ParameterError(
             f"lam must be at most {LARGEST_LAM:g}; got {lam:g}. From 2 on every row takes one "
-            "candidate: a larger lam changes no confidence, only the digits of the objective"
+            "candidate, so a larger lam changes no confidence, only the digits of the objective"
         )
 
 
 def _search(
     estimator: SUREClassifier, grid: Mapping[str, Sequence[Any]] | None, selection: str
 ) -> Any:
-    """:class:`SURECV`, where the grid is one of those it knows."""
-    from .sure_cv import SURECV  # which is made of what stands here
+    """:class:`SURECV`, if it can search the grid; otherwise a plain search."""
+    from .sure_cv import SURECV  # which imports this module
 
     if grid is not None and not set(grid) <= {"lam", "beta", "kernel", "bandwidth"}:
         return grid_search(estimator, grid, selection)

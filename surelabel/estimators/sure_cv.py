@@ -43,13 +43,13 @@ class SURECV(PartialLabelClassifier):
     Parameters
     ----------
     lams, betas : sequence of float, default=(0.001, 0.01, 0.05, 0.1, 0.3, 0.5, 1)
-        The grid; the default is the paper's.
+        The grid; the default is that of the paper.
     kernel : "auto", or as in :class:`SUREClassifier`, or a sequence of such, default="auto"
         "auto" is the paper's rbf kernel, unless the laplacian is better by more than the standard
         error of the difference over the folds. Which of the two is better differs by data: chosen
         by candidates, the laplacian raises MSRCv2 from 0.50 to 0.56 and glass from 0.65 to 0.75,
-        while Lost stays with rbf (study "beyond"). "rbf" alone takes half the time. Of a sequence
-        the best is chosen.
+        while Lost stays with rbf (study "beyond"). "rbf" alone takes half the time. From a
+        sequence, the best is chosen.
     gamma : {"mean_distance", "median_distance", "scale"} or float, default="mean_distance"
         As in :class:`SUREClassifier`.
     bandwidth : float or sequence of float, default=1.0
@@ -57,13 +57,13 @@ class SURECV(PartialLabelClassifier):
     degree, coef0, solver, n_components, landmarks, init, prior, max_iter, tol, random_state
         As in :class:`SUREClassifier`.
     cv : int, splitter or iterable, default=None
-        None is five folds of shuffled rows, always the same; anything else as in ``GridSearchCV``,
-        where a number means folds of neighbouring rows. Many tables are sorted, and then it
-        matters: on Lost, ten-fold accuracy is 0.79 with shuffled inner folds and 0.73 with
-        neighbouring rows.
+        None is five folds of shuffled rows, always the same ones; anything else as in
+        ``GridSearchCV``, where a number means folds of neighbouring rows. This matters because many
+        tables are sorted: on Lost, ten-fold accuracy is 0.79 with shuffled inner folds and 0.73
+        with neighbouring rows.
     scoring : {"covering_rate", "approximated_accuracy", "oracle"}, default="covering_rate"
-        What the inner folds are scored by. The first two use candidates only; "oracle" is the
-        accuracy by the true labels passed to ``fit`` as ``y_true``, for comparing with papers.
+        How the inner folds are scored. The first two use candidates only; "oracle" is the accuracy
+        by the true labels passed to ``fit`` as ``y_true``, for comparing with papers.
     verbose : bool or int, default=0
         Show a progress bar.
 
@@ -193,8 +193,7 @@ class SURECV(PartialLabelClassifier):
         lams, betas = np.asarray(self.lams, X.dtype), [float(beta) for beta in self.betas]
         scores = np.empty((len(bandwidths), len(betas), len(kernels), len(lams), len(folds)))
 
-        # Threads are for the matrices where these are large, and for the values of β where they are
-        # small.
+        # Threads work inside large matrices, or on different values of β if matrices are small.
         with (
             blas_threads(X.shape[0], enough=2000) as n_threads,
             ThreadPoolExecutor(n_threads) as pool,
@@ -224,7 +223,7 @@ class SURECV(PartialLabelClassifier):
         train: np.ndarray,
         test: np.ndarray,
     ) -> Callable[[float], np.ndarray]:
-        """The function of β that learns from one fold and gives the outputs of the rows left out:
+        """A function of β that learns from one fold and returns the outputs of the rows left out:
         lams × rows × classes.
         """
         known = candidates[train]
@@ -278,7 +277,7 @@ class SURECV(PartialLabelClassifier):
             if not len(test) or len(train) < 2:
                 raise InputError(
                     f"fold {f} has {len(train)} rows with a weight above zero to learn from and "
-                    f"{len(test)} to score by: it needs two and one"
+                    f"{len(test)} to score by: it needs at least two and one"
                 )
         return folds
 
@@ -385,7 +384,7 @@ class SURECV(PartialLabelClassifier):
 def _instances(
     single: SUREClassifier, X: Any, weight: np.ndarray | None
 ) -> tuple[Any, np.ndarray | None]:
-    """What a model is linear in (instances or features), or its kernel matrix."""
+    """The features in which a model is linear, or its kernel matrix."""
     single.solver_ = single._solver_for(X)
     if single.kernel == "linear":
         X = X.copy()
@@ -405,7 +404,7 @@ def _as_positions(rows: Any) -> np.ndarray:
     """Rows as positions, from positions or a mask."""
     rows = np.asarray(rows)
     if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "biu"):
-        raise TypeError("a fold is two lists of row numbers, or two masks")
+        raise TypeError("a fold must be two lists of row numbers, or two masks")
     return np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.intp)
 
 

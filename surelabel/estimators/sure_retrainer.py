@@ -32,27 +32,27 @@ class SURERetrainer(WeightedPartialLabelClassifier):
     Alternates "fit the model to the confidences" with SURE's confidence step (eq. 10). A regressor
     is fitted to the matrix of confidences ``P``; a classifier to every candidate as an example
     weighted by its confidence, and its ``predict_proba`` is the output. For models other than
-    regularised least squares there is no guarantee that the confidences settle.
+    regularised least squares, there is no guarantee that the confidences converge.
 
     Parameters
     ----------
     estimator : scikit-learn regressor or classifier, default=None
-        The model. A regressor of one output is fitted once per class; a classifier needs
-        ``predict_proba`` and a ``fit`` that takes ``sample_weight``. A model that does not say what
-        it is, such as a network with ``fit(X, P)`` and ``predict(X)``, is taken for a regressor
+        The model. A regressor with a single output is fitted once per class; a classifier needs
+        ``predict_proba`` and a ``fit`` that accepts ``sample_weight``. A model without scikit-learn
+        tags, such as a network with ``fit(X, P)`` and ``predict(X)``, is treated as a regressor
         with one output per class; ``P`` has the precision of ``X``. By default ridge regression,
-        which makes it the linear SURE.
+        which gives the linear SURE.
     lam : float, default=0.3
-        The weight λ of the infinity norm; without effect where ``cross_fit`` is given.
+        The weight λ of the infinity norm; without effect if ``cross_fit`` is given.
     cross_fit : int, default=None
-        So many folds: each row is judged by a model of the other folds instead of by a model that
+        Number of folds: each row is judged by a model of the other folds instead of a model that
         was fitted to its own confidence, and the confidence step is that of
-        :class:`PUREClassifier`. It costs ``cross_fit`` more fits for each iteration.
+        :class:`PUREClassifier`. Each iteration then takes ``cross_fit`` more fits.
     init : {"candidates", "uniform"}, default="uniform"
         Start at ``P = Y`` as the paper does, or at ``Y / |S|`` (the plain "every candidate is a
         weighted example").
     max_iter : int, default=20
-        Number of refits at most.
+        Maximum number of refits.
     tol : float, default=1e-3
         Stop when ``‖ΔP‖_F / √m`` falls to this.
     verbose : bool or int, default=0
@@ -63,7 +63,7 @@ class SURERetrainer(WeightedPartialLabelClassifier):
     classes_ : ndarray of shape (l,)
         The label space.
     estimator_ : estimator
-        The model as fitted last.
+        The model after the last fit.
     confidence_ : csr_array of shape (m, l)
         Confidence of each candidate of the training rows.
     transduction_ : ndarray of shape (m,)
@@ -198,7 +198,7 @@ class SURERetrainer(WeightedPartialLabelClassifier):
         p: np.ndarray,
         weight: np.ndarray | None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Confidences by PURE's step, from outputs of models that did not see the row; and the
+        """Confidences by PURE's step, from outputs of models that did not see the row, and the
         likelihood of every ``g``.
         """
         confidence = sparse.csr_array(
@@ -240,7 +240,7 @@ class SURERetrainer(WeightedPartialLabelClassifier):
         try:
             return model.fit(X, P, **given)
         except (TypeError, ValueError):
-            # Networks take a matrix without saying so; other models of one output refuse it.
+            # Networks accept a matrix without declaring it; other models with one output refuse it.
             if several:
                 raise
         return MultiOutputRegressor(clone(self._model())).fit(X, P, **given)
@@ -264,7 +264,7 @@ class SURERetrainer(WeightedPartialLabelClassifier):
 
 
 def _has_tags(model: Any) -> bool:
-    """Whether a model says what it is, as those of scikit-learn do."""
+    """Whether a model has scikit-learn tags, which say what it is."""
     return hasattr(model, "__sklearn_tags__")
 
 

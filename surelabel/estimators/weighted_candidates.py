@@ -22,22 +22,22 @@ OVO = ("decision_function_shape", "ovo")  # of scikit-learn's support vector mac
 
 
 class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClassifier):
-    """What anyone can do with an ordinary classifier and candidate labels: the baseline every
+    """What anyone can do with an ordinary classifier and candidate labels: the baseline that every
     method must beat.
 
     Parameters
     ----------
     estimator : classifier, default=None
         Any scikit-learn classifier. None is ``LogisticRegression(max_iter=1000)``: it is convex, so
-        there is nothing random in it, its probabilities are its own, and it takes a weight as that
-        many copies of a row.
+        nothing is random; it has probabilities of its own; and it treats a weight as that many
+        copies of a row.
     strategy : {"weighted", "unambiguous", "random"}, default="weighted"
-        What becomes of a row with the candidates ``S``:
+        What to do with a row with candidates ``S``:
 
-        - "weighted": one example for each candidate, of weight ``1 / |S|``;
-        - "unambiguous": only rows with one candidate are learned from;
-        - "random": one candidate of each row, picked at random, counts as its label. Copies that a
-          sample weight stands for share the pick, and the picks belong to the order of the rows.
+        - "weighted": one example for each candidate, of weight ``1 / |S|``; - "unambiguous": only
+        rows with one candidate are learned from; - "random": one candidate of each row, picked at
+        random, counts as its label. A row with a sample weight is picked once, and the picks depend
+        on the order of the rows.
     random_state : int, RandomState instance or None, default=None
         Seed of the picks of strategy "random".
 
@@ -46,7 +46,7 @@ class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClass
     classes_ : ndarray of shape (l,)
         The class labels.
     estimator_ : classifier
-        The fitted classifier; it knows the classes as 0, 1, … in the order of ``trained_classes_``.
+        The fitted classifier; its classes are 0, 1, … in the order of ``trained_classes_``.
     trained_classes_ : ndarray
         The classes that were learned from; all others have probability 0.
     confidence_ : csr_array of shape (m, l)
@@ -137,9 +137,7 @@ class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClass
         return self._confidence_of(X, candidates).astype(X.dtype, copy=False)
 
     def _check_scores_of_classes(self) -> None:
-        """Refuse scores of pairs of classes, which only their number could tell from scores of
-        classes.
-        """
+        """Refuse scores of pairs of classes, which look like scores of classes."""
         pairs = [
             name
             for name, value in self.estimator_.get_params().items()
@@ -164,8 +162,8 @@ class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClass
         ]
 
     def _outputs(self, X: Any) -> np.ndarray:
-        """Probabilities of the inner classifier or, where it has none, its scores; classes it never
-        saw come last.
+        """Probabilities of the inner classifier, or its scores if it has none; classes it never saw
+        come last.
         """
         if hasattr(self.estimator_, "predict_proba"):
             seen, unseen = self.estimator_.predict_proba(X), 0.0

@@ -221,7 +221,7 @@ CASES = {
         "there is no label in column 'candidates'",
         csv_text(replaced("candidates", pa.nulls(M, pa.string()))),
     ),
-    "one class only": (
+    "only one class": (
         CLEAN,
         "column 'candidates' holds only one label (cat)",
         csv_text(replaced("candidates", ["cat"] * M)),
@@ -231,7 +231,7 @@ CASES = {
         "has every label as a candidate in every row",
         csv_text(replaced("candidates", ["cat|dog"] * M)),
     ),
-    "as many labels as rows": (
+    "one label for each row": (
         CLEAN,
         "holds 60 different labels in 60 rows; are these the labels",
         csv_text(replaced("candidates", [f"label {i}" for i in range(M)])),
@@ -345,17 +345,17 @@ CASES = {
     # ---- files
     "quotation mark left open": (
         CLEAN,
-        "row 3: 2 columns where the header has 7; is a quotation mark left open",
+        "row 3: 2 columns, but the header has 7; is a quotation mark left open",
         with_line(4, lambda line: '"' + line),
     ),
     "too many cells": (
         CLEAN,
-        "row 9: 9 columns where the header has 7",
+        "row 9: 9 columns, but the header has 7",
         with_line(10, lambda line: line + ",1,2"),
     ),
     "too few cells": (
         CLEAN,
-        "row 20: 2 columns where the header has 7",
+        "row 20: 2 columns, but the header has 7",
         with_line(21, lambda line: "animal,2"),
     ),
     "binary": (CLEAN, "line 1 holds a NUL byte", bytes(range(256)) * 9),
@@ -436,7 +436,7 @@ CASES = {
     ),
     "JSON of two types": (
         "clean bad.jsonl -o out.csv --labels a",
-        "row 3, column 'a': a text where earlier rows have a number",
+        "row 3, column 'a': a text , but earlier rows have a number",
         '{"a": 1}\n{"a": 2}\n{"a": "x"}\n',
     ),
     "not there": (
@@ -449,7 +449,7 @@ CASES = {
     ),
     "unknown ending": (
         "clean bad.doc -o out.csv --labels a",
-        "tables are files ending in .csv",
+        "the extension of a table must be one of .csv",
         csv_text(),
     ),
     # ---- outputs
@@ -467,7 +467,10 @@ CASES = {
         CLEAN.replace("out.csv", "out.xls"),
         ".xls files are not read; save the workbook as .xlsx",
     ),
-    "output without ending": (CLEAN.replace("out.csv", "out"), "tables are files ending in .csv"),
+    "output without ending": (
+        CLEAN.replace("out.csv", "out"),
+        "the extension of a table must be one of .csv",
+    ),
     "output is a folder": (
         CLEAN.replace("out.csv", "folder.csv"),
         "folder.csv is not a file; choose another name",

@@ -85,12 +85,12 @@ def test_without_eps_all_false_labels_are_equally_likely():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"p": 1.1}, "p is a proportion"),
-        ({"p": float("nan")}, "p is a proportion"),
-        ({"r": 3}, "fewer than the 3 classes"),
-        ({"r": -1}, "fewer than the 3 classes"),
+        ({"p": 1.1}, "p must be a proportion"),
+        ({"p": float("nan")}, "p must be a proportion"),
+        ({"r": 3}, "below the 3 classes"),
+        ({"r": -1}, "below the 3 classes"),
         ({"eps": 0.5, "r": 2}, "eps must be a probability, and needs r=1"),
-        ({"eps": 2.0}, "eps is a probability"),
+        ({"eps": 2.0}, "eps must be a probability"),
     ],
 )
 def test_parameters_out_of_range_are_refused(parameters, message):

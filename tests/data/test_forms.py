@@ -83,7 +83,7 @@ def test_votes_become_rows_and_rows_become_votes():
             TABLE,
             NOW,
             "columns",
-            "there is no form 'columns'; there are labels, lists, indicator, votes, long",
+            "there is no form 'columns'; choose from labels, lists, indicator, votes, long",
         ),
         (TABLE, NOW, "votes", "table: it is not known which annotator gave which label"),
         (
@@ -160,7 +160,7 @@ def test_mat_files_without_names_are_numbered(tmp_path):
             ["a", "b", "c", "d"],
             "column 'new' holds no numbers, which a .mat file needs; exclude it",
         ),
-        ([1.0, None, 2.0, 3.0], "row 2, column 'new': a .mat file has a number in every cell"),
+        ([1.0, None, 2.0, 3.0], "row 2, column 'new': a .mat file needs a number in every cell"),
         ([[1.0], [1.0], [1.0], [1.0, 2.0]], "column 'new' holds no numbers"),
     ],
 )

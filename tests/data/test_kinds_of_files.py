@@ -100,7 +100,7 @@ def test_cells_of_different_types_are_text_and_empty_rows_are_none(tmp_path):
         ([], "the sheet is empty"),
         ([["a", "b"]], "there is a header line, but no row below it"),
         ([["a", "a"], [1, 2]], "columns 1 and 2 are both named 'a'"),
-        ([["survey", "", ""], ["a", "b", "c"], [1, 2, 3]], "remove what stands above the table"),
+        ([["survey", "", ""], ["a", "b", "c"], [1, 2, 3]], "remove everything above the table"),
         ([[1.5, 2], [1, 2]], "the first line holds numbers (1.5, 2)"),
     ],
 )
@@ -132,7 +132,7 @@ def test_workbooks_that_would_fill_the_memory_are_refused(tmp_path, monkeypatch)
 
 
 def test_what_a_sheet_cannot_hold_is_said(tmp_path, monkeypatch):
-    with pytest.raises(TableError, match=r"a cell holds at most 32,767 letters"):
+    with pytest.raises(TableError, match=r"a cell can hold at most 32,767 characters"):
         write_table(pa.table({"a": ["x" * 40_000]}), tmp_path / "a.xlsx")
     monkeypatch.setattr(_workbook, "ROWS", 3)
     with pytest.raises(TableError, match=r"a sheet has at most 2 rows"):
@@ -178,7 +178,10 @@ def test_json_is_a_list_of_objects_or_one_on_each_line(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('[{"a": 1}', "does not go on after entry 1 with a comma or its end; is the file whole?"),
+        (
+            '[{"a": 1}',
+            "neither a comma nor the end of the list follows entry 1; is the file complete?",
+        ),
         ('[{"a": 1},', "entry 2 of the list is not a JSON object"),
         ('[{"a": 1}, 2]', "entry 2 of the list is not a JSON object (it is a number)"),
         ('[{"a": 1}] x', "something follows the list of objects"),
@@ -231,10 +234,12 @@ def test_the_only_table_of_an_archive_is_read(tmp_path):
 
 def test_other_archives_are_refused(tmp_path, monkeypatch):
     path = archive(tmp_path / "a.zip", a_csv="a\n1\n", b_csv="a\n1\n")
-    assert "the archive holds a.csv, b.csv, where one table is expected" in refusal(path)
+    assert "the archive holds a.csv, b.csv, but one table is expected" in refusal(path)
     assert "the archive holds nothing" in refusal(archive(tmp_path / "a.zip"))
     assert "compressed again" in refusal(archive(tmp_path / "a.zip", a_csv_gz=b""))
-    assert "tables are files ending in" in refusal(archive(tmp_path / "a.zip", a_exe=b""))
+    assert "the extension of a table must be one of" in refusal(
+        archive(tmp_path / "a.zip", a_exe=b"")
+    )
     (tmp_path / "b.zip").write_bytes(b"PK\x03\x04 and so on")
     assert "the archive is damaged" in refusal(tmp_path / "b.zip")
     with pytest.raises(TableError, match=r"name it \.csv\.zip"):

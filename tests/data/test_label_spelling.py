@@ -27,7 +27,9 @@ def test_spellings_are_found_and_made_one_if_asked():
     assert isinstance(games, Spellings)
     assert games.names == ("games", "GAMES", "Games", "games.")
     assert games.rows.tolist() == [1, 3, 4]
-    assert "the labels 'games' and 'GAMES', 'Games', 'games.' are treated as different" in str(games)
+    assert "the labels 'games' and 'GAMES', 'Games', 'games.' are treated as different" in str(
+        games
+    )
     assert films.names == ("films", "“Films”")
     found = read(MESSY, normalise=True)
     assert found.candidates.classes.tolist() == ["films", "games"]

@@ -366,7 +366,11 @@ def test_classes_can_be_given():
             {"indicator": ("a",)},
             "file: row 2, column 'a': nothing instead of 0 or 1",
         ),
-        ({"a": ["0", "x"]}, {"indicator": ("a",)}, "file: row 2, column 'a': 'x' instead of 0 or 1"),
+        (
+            {"a": ["0", "x"]},
+            {"indicator": ("a",)},
+            "file: row 2, column 'a': 'x' instead of 0 or 1",
+        ),
         (
             {"a": [1], "g": ["b"]},
             {"indicator": ("a",), "gold": "g"},

@@ -75,10 +75,10 @@ def test_a_label_that_is_never_a_candidate_stays_in_the_label_space(tmp_path):
         ({"data": np.array(["ab", "cd"])}, "'data' should be a matrix of numbers"),
         ({"data": np.zeros((0, 2))}, "'data' should be a matrix of numbers"),
         ({"data": np.where(X == 3, np.nan, X)}, "'data' holds NaN or infinity in row 1$"),
-        ({"data": X[:3]}, "'partial_target' is 3 × 4, but labels × instances should be 3 × 3"),
-        ({"target": TARGET[:2]}, "'target' is 2 × 4, but labels × instances should be 3 × 4"),
+        ({"data": X[:3]}, "'partial_target' is 3 × 4, but it should be 3 × 3"),
+        ({"target": TARGET[:2]}, "'target' is 2 × 4, but it should be 3 × 4"),
         ({"partial_target": PARTIAL.T}, "'partial_target' is 4 × 3, but"),
-        ({"partial_target": PARTIAL * 2}, "holds 0 and 1 only"),
+        ({"partial_target": PARTIAL * 2}, "must hold only 0 and 1"),
         (
             {"partial_target": PARTIAL * [[1, 1, 1, 0]]},
             r"1 row\(s\) have no candidate label: row 3",

@@ -217,7 +217,7 @@ def test_columns_that_are_no_numbers_are_named(column, tmp_path):
     pq.write_table(table(X).append_column("odd", column), tmp_path / "x.parquet")
     with pytest.raises(
         InputError,
-        match=r"columns that are not numbers: odd; choose others by ParquetRows\(dataset, col",
+        match=r"columns that are not numbers: odd; choose others with ParquetRows\(dataset, col",
     ):
         as_rows(ds.dataset(tmp_path / "x.parquet"))
 

@@ -209,7 +209,10 @@ def test_words_for_truth_stay_as_they_are_written(tmp_path):
 def test_decimal_commas_are_read_if_told(tmp_path):
     table = as_types(tmp_path, "a;b\n1,5;2\n2,25;3\n", decimal=",")
     assert table.to_pydict() == {"a": [1.5, 2.25], "b": [2, 3]}
-    assert refusal(tmp_path, "a\n1\n", decimal=";") == "the decimal separator must be a point or a comma, not ';'"
+    assert (
+        refusal(tmp_path, "a\n1\n", decimal=";")
+        == "the decimal separator must be a point or a comma, not ';'"
+    )
 
 
 def test_new_numbers_follow_the_decimal_comma(tmp_path):
@@ -233,25 +236,25 @@ def test_header_names_lose_blanks_and_empty_columns_without_name_are_none(tmp_pa
     [
         (
             "a,b\n1,2\n3,4,5\n",
-            "row 2: 3 columns where the header has 2; quote cells that contain ',' (the delimiter "
+            "row 2: 3 columns, but the header has 2; quote cells that contain ',' (the delimiter "
             "is ',')",
         ),
-        ("a,b\n1,2\n\n3\n", "row 2: 1 columns where the header has 2; quote cells"),
-        ('a,b\n"x\ny",2\n3,4,5\n', "row 2: 3 columns where the header has 2"),
+        ("a,b\n1,2\n\n3\n", "row 2: 1 columns, but the header has 2; quote cells"),
+        ('a,b\n"x\ny",2\n3,4,5\n', "row 2: 3 columns, but the header has 2"),
         (
             'a,b\n1,"x"\n2,"y\n3,"z"\n4,"u"\n',
             "row 2: a quotation mark is left open, or not doubled within a cell",
         ),
         (
             'a,b\n"1,2\n3,4\n',
-            "row 1: 1 columns where the header has 2; is a quotation mark left open",
+            "row 1: 1 columns, but the header has 2; is a quotation mark left open",
         ),
         (
             'a,b\n1,2\n3,"x\n4,y\n5,z\n',
             "row 2: a quotation mark is left open, or not doubled within a cell",
         ),
         ("a,b,a\n1,2,3\n", "columns 1 and 3 are both named 'a'; rename one of them"),
-        ("a,b,\n1,2,3\n4,5,6\n,,\n7,8\n", "row 4: 2 columns where the header has 3"),
+        ("a,b,\n1,2,3\n4,5,6\n,,\n7,8\n", "row 4: 2 columns, but the header has 3"),
         ("a,,\n1,2,3\n", "columns 2 and 3 are both named ''; rename one of them"),
         ("a,b, a\n1,2,3\n", "columns 1 and 3 are both named 'a'; rename one of them"),
         (",,\n,,\n", "the first line has no column names; put a header line above the rows"),
@@ -390,7 +393,9 @@ def test_unpacking_stops_at_the_limit(tmp_path, monkeypatch, name, pack):
     path.write_bytes(pack(b"a\n" + b" " * 50_000_000))
     monkeypatch.setenv("SURELABEL_MAX_UNPACKED", "0.01")
     tracemalloc.start()
-    with pytest.raises(TableError, match=r"unpacked, the file has more than 0\.01 GB and is read"):
+    with pytest.raises(
+        TableError, match=r"unpacked, the file has more than 0\.01 GB, so it was not read"
+    ):
         read_table(path)
     assert tracemalloc.get_traced_memory()[1] < 30e6
     tracemalloc.stop()
@@ -412,7 +417,7 @@ def test_memory_that_runs_out_is_not_called_something_else(tmp_path, monkeypatch
         monkeypatch.setattr(table_files, place, full)
     with pytest.raises(MemoryNeedError) as caught:
         read_table(tmp_path / name)
-    assert "memory ran out while the file" in str(caught.value)
+    assert "memory ran out while reading the file" in str(caught.value)
     assert "damaged" not in str(caught.value)
 
 
@@ -482,11 +487,11 @@ def test_rare_types_become_common_ones(tmp_path):
     [
         (
             '{"a": 1}\n{"a": 2}\n{"a": "x"}\n',
-            "row 3, column 'a': a text where earlier rows have a number; use one type",
+            "row 3, column 'a': a text, but earlier rows have a number; use one type",
         ),
         (
             '{"a": [1]}\n{"a": ["x"]}\n',
-            "row 2, column 'a': a text where earlier rows have a number; use one type",
+            "row 2, column 'a': a text, but earlier rows have a number; use one type",
         ),
         ('{"a": 1}\n{"a": \n', "line 2 is not a JSON object on a line of its own"),
         ("[1, 2]\n", "entry 1 of the list is not a JSON object (it is a number)"),
@@ -501,9 +506,9 @@ def test_bad_json_lines_are_refused_with_their_row(tmp_path, content, message):
     ("name", "message"),
     [
         ("a.xls", ".xls files are not read; save the workbook as .xlsx"),
-        ("a.yaml", "tables are files ending in .csv, .tsv, .txt, .json, .jsonl"),
-        ("a", "tables are files ending in"),
-        ("a.parquet.gz", "tables are files ending in"),
+        ("a.yaml", "the extension of a table must be one of .csv, .tsv, .txt, .json, .jsonl"),
+        ("a", "the extension of a table must be one of"),
+        ("a.parquet.gz", "the extension of a table must be one of"),
     ],
 )
 def test_other_endings_are_refused_for_reading_and_writing(tmp_path, name, message):
@@ -701,7 +706,9 @@ def test_what_is_no_frame_is_refused():
         from_frame({"a": [1]})
     with pytest.raises(TableError, match="not LazyFrame"):
         from_frame(pl.DataFrame({"a": [1]}).lazy())
-    with pytest.raises(TableError, match=r"the data frame cannot be converted to a table \(.*column a"):
+    with pytest.raises(
+        TableError, match=r"the data frame cannot be converted to a table \(.*column a"
+    ):
         from_frame(pd.DataFrame({"a": [1, "x", [2]]}))
     with pytest.raises(TableError, match="no rows"):
         from_frame(pd.DataFrame({"a": []}))

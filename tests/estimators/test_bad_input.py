@@ -55,7 +55,7 @@ def broken(value):
             X,
             2 * Y,
             CandidateError,
-            r"holds 0 and 1 only; 16 other value\(s\) at \(row, column\) \(0, 0\), .* and 11 more",
+            r"must hold only 0 and 1; 16 other value\(s\) at \(row, column\) \(0, 0\), .* and 11 more",
         ),
         (X, np.ones((12, 3)), CandidateError, "every row has every class as a candidate"),
         (
@@ -64,7 +64,7 @@ def broken(value):
             CandidateError,
             "every row has every class as a candidate: there is nothing to learn from$",
         ),
-        (X, np.ones(12), CandidateError, "one class only"),
+        (X, np.ones(12), CandidateError, "only one class"),
         (X, None, CandidateError, "requires y"),
         (
             broken(np.nan),

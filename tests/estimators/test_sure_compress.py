@@ -138,7 +138,7 @@ def test_what_is_lost_in_accuracy():
         < found.compression_["score_before"]
     )
     assert model.compress(150, X, candidates).compression_["score"] == model.score(X, candidates)
-    with pytest.raises(ParameterError, match="y are the labels of X: pass both"):
+    with pytest.raises(ParameterError, match="y holds the labels of X: pass both"):
         model.compress(5, y=y)
 
 

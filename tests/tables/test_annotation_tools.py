@@ -330,7 +330,7 @@ def test_answers_go_through_the_command_line_and_back_as_tasks(tmp_path, monkeyp
     assert len(json.loads((tmp_path / "tasks.json").read_text())) == 3
     result = CliRunner().invoke(app, f"convert cleaned.csv tasks.csv --to {tool}".split())
     assert result.exit_code == 2
-    assert "tasks are JSON" in result.stderr
+    assert "tasks are written as JSON" in result.stderr
     export = {"label-studio": STUDIO, "argilla": FLAT}.get(tool)
     if export:
         written(tmp_path / "export.json", export)

@@ -212,7 +212,7 @@ def test_answers_to_an_earlier_draw_are_answers_only(tmp_path):
         ("[1]", "line 2: each line must be an object"),
         ("[" * 100_000, "line 2: this is not JSON"),
         ({"label": "cat"}, "an answer must name its row"),
-        ({"row": "n0", "verdict": "maybe"}, "a verdict is one of label, none"),
+        ({"row": "n0", "verdict": "maybe"}, "its verdict must be one of label, none"),
         ({"row": "n0"}, "an answer must be either a label or a verdict"),
         ({"row": "n0", "label": ["cat"]}, "an answer must be either a label or a verdict"),
         (
@@ -221,8 +221,8 @@ def test_answers_to_an_earlier_draw_are_answers_only(tmp_path):
         ),
         ({"surelabel": "answers 9"}, "this version reads 'answers 1'"),
         ({"surelabel": "answers 1", "columns": "name"}, "columns must be a list of names"),
-        ({"draw_rows": ["a"], "draw_labels": []}, "as many labels as rows"),
-        ({"draw_rows": 3}, "as many labels as rows"),
+        ({"draw_rows": ["a"], "draw_labels": []}, "one label for each row"),
+        ({"draw_rows": 3}, "one label for each row"),
     ],
 )
 def test_broken_lines_are_named(tmp_path, line, complaint):
@@ -240,7 +240,7 @@ def test_an_unfinished_line_at_the_end_is_left_out(tmp_path):
 
 def test_the_same_names_are_needed(tmp_path):
     path = write(tmp_path / "a.jsonl", header())
-    with pytest.raises(TableError, match="know the rows by the column 'name', not by content"):
+    with pytest.raises(TableError, match="identify rows by the column 'name', not by content"):
         clean(pets(), path, id=None)
     path = write(tmp_path / "b.jsonl", header(["size", "gone"], None))
     with pytest.raises(TableError, match="the column 'gone' is gone"):

@@ -49,7 +49,7 @@ def test_a_single_column_of_wrong_labels(frame):
     [
         ("forest", "module:name"),
         ("sklearn.tree:Forest", "cannot be found"),
-        ("sklearn.svm:LinearSVC", "no scikit-learn classifier"),
+        ("sklearn.svm:LinearSVC", "not a scikit-learn classifier"),
         ("sklearn.multiclass:OneVsRestClassifier", "cannot be made"),
     ],
 )

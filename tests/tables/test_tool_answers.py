@@ -143,7 +143,7 @@ def test_what_is_no_answer(run, table, tmp_path):
     export[1]["annotations"].append(other)
     (tmp_path / "export.json").write_text(json.dumps(export))
     command = "convert export.json a.jsonl --from label-studio --to answers"
-    assert "say which column (--id)" in run(command, 2)
+    assert "say which column holds the names (--id)" in run(command, 2)
     assert "there is no column 'dog'" in run(f"{command} --id dog", 2)
     assert "1 task has several labels (p1)" in run(f"{command} --id pet")
     lines = (tmp_path / "a.jsonl").read_text().splitlines()

@@ -1,9 +1,9 @@
-"""Model files: a list of parts in JSON and plain arrays in a zip archive, from which only known
+"""Model files: zip archives with a list of parts in JSON and plain arrays, from which only known
 types are built.
 
 ``_archive`` reads and writes the zip archive, ``_parts`` turns a model into parts and back,
 ``_types`` says which types and functions a file may name, and ``_consistency`` checks what compiled
-code would not.
+code does not check.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ...text import printable
 from ._archive import Damaged, read_archive, write_archive
 from ._types import Types
 
-# ``_parts`` imports half of scikit-learn: only those who save or load wait for it.
+# ``_parts`` imports half of scikit-learn, so it is imported only to save or load.
 
 __all__ = ["load_model", "save_model"]
 
@@ -28,25 +28,25 @@ __all__ = ["load_model", "save_model"]
 def save_model(model: Any, path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> None:
     """Write a fitted model (an estimator or a pipeline with one) to a file.
 
-    The file appears complete or not at all: it is written beside its place and then renamed. What
-    :func:`load_model` would refuse is not written.
+    The file appears complete or not at all. A model that :func:`load_model` would refuse is not
+    written.
 
     Parameters
     ----------
     model : estimator
         The model.
     path : path-like
-        Where to.
+        Where to write it.
     trusted : sequence of str, default=()
-        Names of types or functions of your own that the model holds, such as
-        ``"my_module.my_kernel"``; :func:`load_model` has to be given them, too.
+        Names of your own types or functions that the model contains, such as
+        ``"my_module.my_kernel"``; :func:`load_model` needs them, too.
 
     Raises
     ------
     ModelFileError
-        If the model holds something that is not written to model files.
+        If the model contains something that cannot be written to model files.
     ParameterError
-        If there can be no file at ``path``.
+        If no file can be written at ``path``.
     OSError
         If the disk is full.
     """
@@ -57,7 +57,7 @@ def save_model(model: Any, path: str | os.PathLike[str], *, trusted: Sequence[st
     types = Types(trusted)
     try:
         write_archive(content, *take_apart(model, types))
-        _read(content, types)  # by the rules of load_model, all of them
+        _read(content, types)  # check by all the rules of load_model
     except (MemoryError, OSError):
         raise
     except Exception as error:
@@ -66,7 +66,7 @@ def save_model(model: Any, path: str | os.PathLike[str], *, trusted: Sequence[st
         with replacing(path) as file:
             file.write(content.getbuffer())
     except OSError as error:
-        if error.errno in FULL:  # a matter of the disk, not of the path
+        if error.errno in FULL:  # the disk is at fault, not the path
             raise
         raise ParameterError(
             f"{path}: the model cannot be written there ({error.strerror}); name another file"
@@ -76,9 +76,9 @@ def save_model(model: Any, path: str | os.PathLike[str], *, trusted: Sequence[st
 def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
     """Read a model that :func:`save_model` wrote. Nothing in the file is run.
 
-    Built are only estimators and encoders of surelabel, those of scikit-learn that the guide lists,
-    arrays, sparse matrices and Python's own containers; everything is checked before the first is
-    built. ``memory`` and ``n_jobs`` of estimators are not taken from a file.
+    Only these are built: estimators and encoders of surelabel, those of scikit-learn that the guide
+    lists, arrays, sparse matrices and Python's own containers. Everything is checked before
+    anything is built. ``memory`` and ``n_jobs`` of estimators are not taken from a file.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> 
         The model file.
     trusted : sequence of str, default=()
         Names of further types or functions that the file may refer to, such as
-        ``"my_module.my_kernel"``. Their modules are imported: name only what you know.
+        ``"my_module.my_kernel"``. Their modules are imported, so name only what you trust.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> 
     Raises
     ------
     ModelFileError
-        If the file cannot be read, is damaged or of another version, or refers to something that
+        If the file cannot be read, is damaged, is of another version, or refers to something that
         is not trusted.
     """
     path = checked_path(path)
@@ -111,7 +111,7 @@ def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> 
     except Exception as error:
         if isinstance(error, ModelFileError) and not isinstance(error, Damaged):
             raise ModelFileError(f"{path}: {_one_line(error)}") from None
-        # Whatever makes the reader stumble, it is the file that is broken.
+        # Whatever error the reader raises, the cause is a damaged file.
         raise ModelFileError(
             f"{path}: the model file is damaged ({_one_line(error)}); save the model again"
         ) from error
@@ -125,7 +125,7 @@ def _read(file: BinaryIO, types: Types) -> Any:
 
 
 def _one_line(error: Exception) -> str:
-    """What an error says, in one line that is not too long."""
+    """The message of an error, in one line that is not too long."""
     text = " ".join(printable(error).split())
     if not isinstance(error, ModelFileError):
         text = f"{type(error).__name__}: {text}"

@@ -1,6 +1,6 @@
 """The zip archive of a model file: ``surelabel.json`` and arrays, ``0.npy``, ``1.npy`` and on.
 
-Nothing is unpacked before the sizes are known to be reasonable, and never more than they say.
+Nothing is unpacked before its declared size is known to be reasonable, and never more than that.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from ...exceptions import ModelFileError
 
 
 class Damaged(ModelFileError):
-    """Something in a model file is not as it should be; the message says what."""
+    """A model file is damaged; the message says what is wrong."""
 
 
 def require(holds: Any, what: str) -> None:
-    """Refuse a file that has something wrong in it."""
+    """Refuse a file for which a condition does not hold; ``what`` is wrong with it."""
     if not holds:
         raise Damaged(what)
 
 
-#: Raised when a file of the new form could not be read by the old code.
+#: The version of the format; raised when older code could no longer read new files.
 FORMAT = 2
 STAMP = "surelabel.json"
-#: The members together are unpacked to no more than this, or ...
+#: Maximum unpacked size of all members together, in bytes, or ...
 SMALL = 2**20
-#: ... so many times the size of the file.
+#: ... this many times the size of the file.
 RATIO = 20
-#: The largest surelabel.json.
+#: Maximum size of surelabel.json in bytes.
 MOST_TEXT = 64 * 2**20
 #: Kinds of dtypes that are plain data: truth values, numbers, texts, bytes, times.
 PLAIN = "biufUSmM"
-#: Where the bytes of a member begin at the earliest after those of the one before.
+#: Minimum distance between the data of a member and those of the one before.
 LOCAL_HEADER = 30
 
 
@@ -94,7 +94,7 @@ def _most(size: int) -> int:
 
 
 def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
-    """The members by name, if their sizes and places can be true."""
+    """The members by name, if their sizes and positions are possible."""
     infos = archive.infolist()
     members = {info.filename: info for info in infos}
     require(len(members) == len(infos), "two members have one name")
@@ -116,7 +116,7 @@ def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
 
 
 def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: int | None = None) -> bytes:
-    """The bytes of a member: as many as it claims to have, and not one more."""
+    """The bytes of a member, as many as it claims to have and no more."""
     if most is not None and info.file_size > most:
         raise ModelFileError(
             f"{info.filename} of the model file has {info.file_size} bytes; no more than {most} "
@@ -169,7 +169,7 @@ def _array(data: bytes) -> np.ndarray:
         f"an array of {dtype}, which is not plain data",
     )
     start = file.tell()
-    # the largest side of an empty array counts, too: what is computed with it need not be empty
+    # check the sides of an empty array, too: results computed from it need not be empty
     largest = math.prod(max(side, 1) for side in shape)
     require(
         math.prod(shape) * dtype.itemsize == len(data) - start and largest <= max(len(data), 2**20),

@@ -1,7 +1,8 @@
-"""What compiled code takes for granted: positions within arrays, and arrays that fit each other.
+"""Check what compiled code takes for granted: valid positions, and arrays that fit together.
 
-NumPy and scikit-learn check shapes in Python code and raise; libsvm, trees, boosting and sparse
-matrices do not, and would read elsewhere in memory. Whatever a file holds, it is checked here.
+NumPy and scikit-learn check shapes in Python code and raise errors; libsvm, trees, boosting and
+sparse matrices do not, and would read other parts of memory. So everything in a file is checked
+here.
 """
 
 from __future__ import annotations
@@ -36,25 +37,25 @@ from ..crowd import CrowdClassifier
 from ._archive import require
 from ._types import name_of
 
-#: More features are in no table.
+#: Maximum number of features.
 MOST_FEATURES = 10**8
-#: Columns that one transformer makes at most.
+#: Maximum number of columns that one transformer produces.
 MOST_COLUMNS = 10**6
-#: Places of hashed words at most: matrices of them may become dense.
+#: Maximum number of hashed features: their matrices may become dense.
 MOST_PLACES = 2**22
-#: Words or letters that are counted together at most.
+#: Maximum length of n-grams.
 MOST_TOGETHER = 100
 #: Attributes with one column for each feature, which compiled code multiplies with X.
 WIDE = ("cluster_centers_", "_fit_X")
 
 
 def check_consistent(made: Any) -> None:
-    """Check that the parts of an estimator fit each other where compiled code does not look.
+    """Check that the parts of an estimator fit together where compiled code does not check.
 
     Parameters
     ----------
     made : object
-        An object that was built from a file, its parts before it.
+        An object that was built from a file, after its parts.
     """
     for kinds, checked in (
         (BaseDecisionTree, _check_tree),
@@ -94,13 +95,13 @@ def check_consistent(made: Any) -> None:
 
 
 def _check_linear(of: Mapping[str, Any]) -> None:
-    """NumPy would add a long intercept to every row, whatever the coefficients."""
+    """Check intercepts: NumPy would add one that is too long to every row."""
     outputs = 1
     if isinstance(coef := of.get("coef_"), np.ndarray) and coef.ndim == 2:
         outputs = len(coef)
     if isinstance(dual := of.get("dual_coef_"), np.ndarray) and dual.ndim == 2:
         outputs = max(outputs, dual.shape[1])
-    if isinstance(duals := of.get("dual_coefs_"), list):  # each is checked with its points
+    if isinstance(duals := of.get("dual_coefs_"), list):  # each is checked together with its points
         outputs = max([outputs, *(dual.shape[1] for dual in duals)])
     for name in ("intercept_", "origin_output_"):
         require(np.size(of.get(name, 0)) <= outputs, f"{name} of another length")
@@ -122,7 +123,7 @@ def _check_crowd(made: Any) -> None:
 
 
 def _width(made: Any) -> int:
-    """The number of features, which scikit-learn then checks of every X."""
+    """The number of features, which scikit-learn then checks for every X."""
     width = getattr(made, "n_features_in_", None)
     require(
         isinstance(width, int | np.integer) and 0 < width <= MOST_FEATURES, "no number of features"
@@ -240,7 +241,7 @@ def _check_boosting(made: BaseGradientBoosting) -> None:
         made.init_ == "zero" if isinstance(made.init_, str) else type(made.init_) in dummies,
         "gradient boosting with a model of its own to begin with is not in model files",
     )
-    # compiled code adds the trees to this without looking at its width
+    # compiled code adds the trees to this without checking its width
     start = made._raw_predict_init(np.zeros((1, _width(made)), dtype=np.float32))
     require(start.shape == (1, trees.shape[1]) and start.dtype == np.float64, "other classes")
 
@@ -253,7 +254,7 @@ def _check_hist_boosting(made: BaseHistGradientBoosting) -> None:
         "histogram boosting with categorical features is not in model files",
     )
     require(isinstance(made._predictors, list), "no trees")
-    # while it is fitted, it does not look at X
+    # during a fit, X is not checked
     require(getattr(made, "_in_fit", False) is False, "histogram boosting that is not fitted")
     width = _width(made)
     binned = made._bin_mapper.is_categorical_
@@ -269,7 +270,7 @@ def _check_hist_boosting(made: BaseHistGradientBoosting) -> None:
 
 
 def _check_votes(made: VotingClassifier) -> None:
-    """Votes are counted in an array as long as the largest."""
+    """Check votes: they are counted in an array as long as the largest of them."""
     for voter in getattr(made, "estimators_", ()):
         require(is_classifier(voter), "a voter that is not a classifier")
         votes = np.asarray(voter.classes_)
@@ -304,7 +305,7 @@ def _check_libsvm(made: BaseLibSVM) -> None:
     for chances in (made._probA, made._probB):
         require(chances.shape in ((0,), (pairs,)), "other probabilities")
     require(len(made._probA) == len(made._probB), "other probabilities")
-    # where it is told that there are some, libsvm reads them
+    # libsvm reads these if a flag says that there are some
     promised = {made.probability, getattr(made, "_effective_probability", False)}
     require(promised <= {False, "deprecated"} or len(made._probA) == pairs, "other probabilities")
     fitted = made.shape_fit_[0]
@@ -321,7 +322,7 @@ def _check_libsvm(made: BaseLibSVM) -> None:
 
 
 def neighbour_tree(state: Mapping[str, Any]) -> Any:
-    """The search tree of an estimator of neighbours, as its ``fit`` makes it."""
+    """The search tree of a nearest-neighbour estimator, as its ``fit`` builds it."""
     kinds = {"kd_tree": KDTree, "ball_tree": BallTree}
     if state["_fit_method"] not in kinds:
         return None
@@ -345,7 +346,7 @@ def _check_neighbours(made: NeighborsBase) -> None:
     require(callable(metric) or isinstance(metric, str), "other distances")
     require(metric != "precomputed", "neighbours of given distances are not in model files")
     require(isinstance(options, dict), "other distances")
-    for option in options.values():  # a weight for each feature
+    for option in options.values():  # such as a weight for each feature
         fits = np.ndim(option) == 0 or {_width(made)} == set(np.shape(option))
         require(fits, "other distances")
     if hasattr(made, "_y"):
@@ -411,7 +412,7 @@ def _check_hashing(made: Any) -> None:
 
 
 def _check_words(made: Any) -> None:
-    """A pattern of a file could take hours to match; one repetition without groups does not."""
+    """Check patterns: some take hours to match, but not one repetition without groups."""
     require(made.input == "content", "a vectorizer that opens files is not in model files")
     low, high = made.ngram_range
     bounded = all(isinstance(n, int | np.integer) for n in (low, high))
@@ -461,7 +462,7 @@ def _check_dummy_regressor(made: DummyRegressor) -> None:
 
 
 def _check_our_classes(made: PartialLabelClassifier) -> None:
-    """Scores are made for every row and class: a long list of classes is that of many rows."""
+    """Check the number of classes: scores take memory for every row and class."""
     classes = np.size(getattr(made, "classes_", ()))
     require(classes <= 10_000 or classes <= made.confidence_.nnz, "other classes")
 

@@ -1,8 +1,8 @@
 """A model as a flat list of parts, and back.
 
 A part is a JSON object with a ``kind``; values are ``null``, truth values, numbers, texts, or
-``[i]`` for the part i. A part refers only to parts before it, so there are no circles and nothing
-is nested. :func:`check` looks at every part before :func:`build` makes the first.
+``[i]`` for the part i. A part refers only to parts before it, so there are no cycles and no
+nesting. :func:`check` checks every part before :func:`build` builds the first.
 """
 
 from __future__ import annotations
@@ -28,18 +28,20 @@ from ._types import BIN_MAPPER, LOSSES, MAPPINGS, VALUES, Types, name_of
 
 MOST_PARTS = 1_000_000
 MOST_DEPTH = 100
-#: Values that a part stands for, with all that it refers to, each time it does: NumPy takes lists
-#: that are shared apart.
+#: Maximum number of values in a part, counting all that it refers to each time: NumPy copies lists
+#: that are shared.
 MOST_VALUES = 10**7
-#: Objects in the same way: a small file with one estimator in many places works for hours.
+#: Maximum number of objects, counted in the same way: a small file with one estimator in many
+#: places could keep us busy for hours.
 MOST_OBJECTS = 30_000
-#: Numbers of arrays in the same way: so many, and so many times those that are in the file.
+#: Maximum number of array elements, counted in the same way: this many, or this many times those in
+#: the file.
 MOST_SHARED, MOST_TIMES = 10**6, 4
-#: Attributes with arrays of more than two dimensions, which nothing is computed with: elsewhere
-#: NumPy would stretch other arrays to fit them.
+#: Attributes that may have more than two dimensions, because nothing is computed with them;
+#: elsewhere NumPy would broadcast other arrays to fit them.
 PATHS = ("coefs_paths_", "cv_results_", "cv_values_", "mse_path_", "n_iter_", "scores_")
-#: Keys that are no texts, in all mappings and sets together: numbers can be chosen so that looking
-#: one up takes as many steps as there are.
+#: Maximum number of keys that are not texts, in all mappings and sets together: numbers can be
+#: chosen so that looking one up takes as many steps as there are keys.
 MOST_KEYS = 10_000
 SEQUENCES: dict[str, Callable[[list[Any]], Any]] = {
     "list": list,
@@ -53,7 +55,7 @@ SPARSE: dict[str, type] = {
     "csr_matrix": sparse.csr_matrix,
     "csc_matrix": sparse.csc_matrix,
 }
-#: Type codes of the numbers and texts that are exact in JSON.
+#: Type codes of numbers and texts that JSON stores exactly.
 SCALARS = "?bhilqBHILQefdU"
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 #: The fields of each kind of part: "value", "values" (a list of them), "text", "texts", "integer",
@@ -127,7 +129,7 @@ class _TakingApart:
         self.types = types
         self.parts: list[Part] = []
         self.arrays: list[np.ndarray] = []
-        # objects are kept, so that no other gets the id of one that is gone
+        # objects are kept alive, so that no other object gets the same id
         self.done: dict[int, tuple[Any, list[int]]] = {}
 
     def value(self, thing: Any, depth: int) -> Any:
@@ -146,7 +148,7 @@ class _TakingApart:
         return reference
 
     def part(self, thing: Any, value: Callable[[Any], Any]) -> Part:
-        """The part of something that is not a JSON value itself."""
+        """The part for something that is not a JSON value itself."""
         kind = type(thing)
         if kind is float:
             return {"kind": "float", "value": repr(thing)}
@@ -192,7 +194,9 @@ class _TakingApart:
             return {"kind": "generator", **numbers}
         if name_of(kind) in LOSSES:
             _, arguments, *_ = thing.__reduce__()
-            if arguments and arguments[0] is kind:  # what unpickles: the type, a checksum, a state
+            if (
+                arguments and arguments[0] is kind
+            ):  # arguments for unpickling: the type, a checksum, a state
                 arguments = arguments[2] or ()
             arguments = [value(argument) for argument in arguments]
             return {"kind": "loss", "type": name_of(kind), "arguments": arguments}
@@ -213,7 +217,7 @@ class _TakingApart:
         return {"kind": "array", "member": len(self.arrays) - 1}
 
     def records(self, nodes: np.ndarray, value: Callable[[Any], Any]) -> Part:
-        """An array of records as one of bytes: only plain arrays are written."""
+        """An array of records as an array of bytes, because only plain arrays are written."""
         nodes = np.ascontiguousarray(nodes)
         return {
             "fields": _fields(nodes.dtype),
@@ -235,7 +239,7 @@ class _TakingApart:
         kind = type(thing)
         self.types.object(name_of(kind))
         if isinstance(thing, BaseHistGradientBoosting):
-            check_consistent(thing)  # it says best what is not written
+            check_consistent(thing)  # its message says best what cannot be written
         state = thing.__getstate__()
         if isinstance(state, tuple):  # attributes in __dict__ and in slots
             state = {**(state[0] or {}), **state[1]}
@@ -243,7 +247,7 @@ class _TakingApart:
         if isinstance(thing, BaseEstimator):
             forget(state)
         if isinstance(thing, NeighborsBase) and "_tree" in state:
-            state["_tree"] = None  # is made again from the instances
+            state["_tree"] = None  # it is rebuilt from the instances
         return {
             "kind": "object",
             "type": name_of(kind),
@@ -253,8 +257,8 @@ class _TakingApart:
 
 
 def forget(state: dict[str, Any]) -> None:
-    """Take out of an estimator's attributes what a file does not decide: a folder that is written
-    to, and how many processes and threads work.
+    """Remove attributes of an estimator that a file must not decide: a folder to write to, and the
+    number of processes and threads.
     """
     for name, value in (("memory", None), ("n_jobs", None), ("_n_threads", 1), ("n_threads", 1)):
         if name in state:
@@ -271,7 +275,7 @@ def _fields(dtype: np.dtype) -> list[str]:
 
 
 def check(content: dict[str, Any], arrays: Sequence[np.ndarray], types: Types) -> dict[str, Any]:
-    """Check every part, so that nothing is built from a file that holds something unknown.
+    """Check every part, so that nothing is built from a file that contains something unknown.
 
     Parameters
     ----------
@@ -291,7 +295,7 @@ def check(content: dict[str, Any], arrays: Sequence[np.ndarray], types: Types) -
     require(isinstance(parts, list) and len(parts) <= MOST_PARTS, "its parts are not a list")
     assert isinstance(parts, list)
     depths: list[int] = []
-    # what each part stands for
+    # the size of what each part stands for
     sizes: list[int] = []
     objects: list[int] = []
     numbers: list[int] = []
@@ -361,7 +365,7 @@ def _can_be_key(value: Any, parts: list[Part]) -> bool:
         return True
     part = parts[value[0]]
     if part["kind"] in ("tuple", "frozenset"):
-        # a tuple of tuples of ... could take forever to hash: one level is enough
+        # nested tuples could take forever to hash, so one level must do
         return all(
             not isinstance(item, list) or parts[item[0]]["kind"] in ("float", "scalar")
             for item in part["items"]
@@ -422,7 +426,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _check_names(kind: type, part: Part) -> None:
-    """The attributes of an object: data, never a method or what Python itself uses."""
+    """Check the names of attributes: data, never a method or a name that Python itself uses."""
     names = part["names"]
     require(len(names) == len(part["values"]) == len(set(names)), "an object of other attributes")
     for name in names:
@@ -435,8 +439,9 @@ def _check_names(kind: type, part: Part) -> None:
 
 
 def _check_place(number: int, holder: Part, parts: list[Part], types: Types) -> None:
-    """What is known in its place only: trees and binning, in compiled code that does not look at
-    the width of X, in the estimators that do; functions, where they are called with labels.
+    """Check parts that are allowed only in certain places: trees and binning, whose compiled code
+    does not check the width of X, only in estimators that do; functions only where they are called
+    with labels.
     """
     part = parts[number]
     names, values = holder.get("names", ()), holder.get("values", ())
@@ -456,12 +461,12 @@ def _check_place(number: int, holder: Part, parts: list[Part], types: Types) -> 
 
 
 def build(content: dict[str, Any], arrays: Sequence[np.ndarray], types: Types) -> Any:
-    """Build the model of a content that was checked.
+    """Build the model from checked content.
 
     Parameters
     ----------
     content : dict
-        As :func:`check` gave it.
+        The result of :func:`check`.
     arrays : sequence of ndarray
         The arrays beside it.
     types : Types
@@ -563,18 +568,18 @@ def _sparse(type: str, shape: list[int], data: Any, indices: Any, indptr: Any) -
     require(len(indptr) == across + 1 and indptr[0] == 0, "a sparse matrix")
     require(indptr[-1] == len(data) and not np.any(indptr[1:] < indptr[:-1]), "a sparse matrix")
     require(not np.any((indices < 0) | (indices >= along)), "a sparse matrix")
-    # what is computed with an empty matrix need not be empty
+    # results computed from an empty matrix need not be empty
     require(along <= max(2**20, 64 * len(data)), "a sparse matrix that is nearly empty")
     return SPARSE[type]((data, indices, indptr), shape=tuple(shape))
 
 
 def _object(kind: type, state: dict[str, Any]) -> Any:
-    """An object of these attributes, made without calling its type."""
+    """An object with these attributes, made without calling its type."""
     if issubclass(kind, BaseEstimator):
         forget(state)
     if issubclass(kind, NeighborsBase) and "_fit_method" in state:
         state["_tree"] = neighbour_tree(state)
-    if kind is CandidateSets:  # it checks them itself
+    if kind is CandidateSets:  # it checks its arguments itself
         matrix = state["_matrix"]
         return kind(matrix.indptr, matrix.indices, state["_classes"], state["_counts"])
     made: Any = object.__new__(kind)

@@ -1,5 +1,5 @@
-"""Which types and functions a model file may name. A name is never enough: it is looked up, and
-what is found must be the very thing.
+"""Which types and functions a model file may name. A name alone is never enough: it is looked up,
+and the object found must be the one listed.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from sklearn.utils import Bunch
 
 from ...exceptions import ModelFileError, ParameterError
 
-#: Compiled code takes what this one says for granted: it is known in its place only, and checked.
+#: Compiled code trusts the content of this type, so it is allowed only in its place, and checked.
 BIN_MAPPER = "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper"
-#: Our types beside the methods of the registry. The layers above are named and not imported.
+#: Our types other than the methods of the registry. Those of the layers above are named but not
+#: imported.
 OURS = (
     "surelabel.data.candidates.CandidateSets",
     "surelabel.distributed.PUREClassifier",
@@ -39,7 +40,7 @@ def _by_module(names: dict[str, str]) -> dict[str, frozenset[str]]:
     return {module: frozenset(inner.split()) for module, inner in names.items()}
 
 
-#: The estimators of scikit-learn that are built, by the module that users import them from.
+#: The estimators of scikit-learn that may be built, by the module that users import them from.
 SKLEARN = _by_module(
     {
         "calibration": "CalibratedClassifierCV",
@@ -82,7 +83,7 @@ SKLEARN = _by_module(
         "ExtraTreeRegressor",
     }
 )
-#: What these hold, which users do not import.
+#: Types inside these estimators, which users do not import.
 HELPERS = frozenset(
     f"sklearn.{module}.{name}"
     for module, names in {
@@ -103,7 +104,7 @@ HELPERS = frozenset(
     }.items()
     for name in names.split()
 )
-#: Losses in compiled code, made anew from their numbers.
+#: Losses in compiled code, which are built again from their parameters.
 LOSSES = frozenset(
     f"sklearn.{module}.{name}"
     for module, names in {
@@ -115,13 +116,13 @@ LOSSES = frozenset(
     }.items()
     for name in names.split()
 )
-#: Mappings that are built.
+#: Mappings that may be built.
 MAPPINGS: dict[str, type] = {
     "dict": dict,
     "Bunch": Bunch,
     "OrderedDict": collections.OrderedDict,
 }
-#: Types that a parameter may be, such as ``dtype=np.float64``.
+#: Types that may be the value of a parameter, such as ``dtype=np.float64``.
 VALUES: dict[str, type] = {
     **{f"builtins.{value.__name__}": value for value in (bool, bytes, float, int, object, str)},
     **{
@@ -132,7 +133,7 @@ VALUES: dict[str, type] = {
         )
     },
 }
-#: Functions of scikit-learn that score labels or features, known as ``score_func`` only.
+#: Functions of scikit-learn that score labels or features, allowed as ``score_func`` only.
 FUNCTIONS = _by_module(
     {
         "feature_selection": "chi2 f_classif f_regression mutual_info_classif "
@@ -153,12 +154,12 @@ class Types:
     Parameters
     ----------
     trusted : sequence of str
-        Names that the caller vouches for.
+        Names that the caller trusts.
     """
 
     def __init__(self, trusted: Iterable[str] = ()) -> None:
         if isinstance(trusted, str):
-            raise ParameterError(f"trusted takes a list of names: trusted=[{trusted!r}]")
+            raise ParameterError(f"trusted must be a list of names: trusted=[{trusted!r}]")
         self.trusted = frozenset(trusted)
 
     def object(self, name: str) -> type:
@@ -166,7 +167,7 @@ class Types:
         return _type(self._vouched(name) or _known_object(name), name)
 
     def value(self, name: str) -> type:
-        """A type that stands for itself."""
+        """A type that is itself a value."""
         if name in VALUES:
             return VALUES[name]
         return _type(self._vouched(name) or (_defined(name) if name in HELPERS else None), name)
@@ -178,20 +179,20 @@ class Types:
         return _type(_defined(name), name)
 
     def function(self, name: str) -> Any:
-        """A function: one of the scores, or one that the caller vouches for."""
+        """A function: one of the scores, or one that the caller trusts."""
         found = self._vouched(name) or _listed(name, FUNCTIONS)
         if found is None:
             raise untrusted(name)
         return found
 
     def _vouched(self, name: str) -> Any:
-        """What the caller vouches for under a name, or None."""
+        """The object that the caller trusts under a name, or None."""
         if name not in self.trusted:
             return None
         try:
             found = pkgutil.resolve_name(name)
         except (ImportError, AttributeError, ValueError) as error:
-            raise ModelFileError(f"{name}, which is trusted, is not there ({error})") from None
+            raise ModelFileError(f"{name}, which is trusted, cannot be found ({error})") from None
         if not callable(found):
             raise ModelFileError(f"{name}, which is trusted, is neither a type nor a function")
         return found
@@ -200,14 +201,14 @@ class Types:
 def untrusted(name: str) -> ModelFileError:
     """The error for a name that is not known."""
     return ModelFileError(
-        f"the model refers to {name[:200]}, which is not among the types that model files hold; "
-        "if you trust it, pass its name as trusted=[...]"
+        f"the model refers to {name[:200]}, which is not among the types that model files may "
+        "contain; if you trust it, pass its name as trusted=[...]"
     )
 
 
 def name_of(thing: Any) -> str:
-    """The name under which a type or function is found."""
-    # Compiled parts of scikit-learn up to 1.8 leave out their package.
+    """The name under which a type or function can be found."""
+    # Compiled parts of scikit-learn up to 1.8 omit their package.
     module = "sklearn._loss._loss" if thing.__module__ == "_loss" else thing.__module__
     return f"{module}.{thing.__qualname__}"
 
@@ -237,7 +238,7 @@ def _known_object(name: str) -> Any:
 
 
 def _listed(name: str, known: dict[str, frozenset[str]]) -> Any:
-    """What scikit-learn lets users import, if it is listed and this is the name that it has."""
+    """A listed object of scikit-learn, if this is its own name."""
     for module, names in known.items():
         inner = name.rpartition(".")[2]
         if name.startswith(f"sklearn.{module}.") and inner in names:
@@ -248,7 +249,7 @@ def _listed(name: str, known: dict[str, frozenset[str]]) -> Any:
 
 
 def _defined(name: str) -> Any:
-    """What a module of surelabel or scikit-learn defines under a name, or None."""
+    """The object that a module of surelabel or scikit-learn defines under a name, or None."""
     module, _, inner = name.rpartition(".")
     if not re.fullmatch(r"(surelabel|sklearn)(\.\w+)+", module, re.ASCII):
         return None
