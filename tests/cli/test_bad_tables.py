@@ -248,12 +248,12 @@ CASES = {
     ),
     "2 in a 0/1 column": (
         "clean bad.csv -o out.csv --indicator is_cat,is_dog",
-        "row 9, column 'is_dog': '2' where 0 or 1",
+        "row 9, column 'is_dog': '2' instead of 0 or 1",
         csv_text(replaced("is_dog", [0] * 8 + [2] + [1] * 51, INDICATOR)),
     ),
     "nothing in a 0/1 column": (
         "clean bad.csv -o out.csv --indicator is_*",
-        "row 4, column 'is_dog': nothing where 0 or 1",
+        "row 4, column 'is_dog': nothing instead of 0 or 1",
         csv_text(replaced("is_dog", [0, 1, 1, None] + [1] * 56, INDICATOR)),
     ),
     "gold outside the classes": (
@@ -400,7 +400,7 @@ CASES = {
     ),
     "no header": (
         CLEAN,
-        "the first line holds numbers (1.5, 2.5, 3), not names of columns",
+        "the first line holds numbers (1.5, 2.5, 3), not column names",
         "1.5,2.5,3\n2,3,4\n",
     ),
     "one row": (
@@ -436,7 +436,7 @@ CASES = {
     ),
     "JSON of two types": (
         "clean bad.jsonl -o out.csv --labels a",
-        "row 3, column 'a': a text , but earlier rows have a number",
+        "row 3, column 'a': a text, but earlier rows have a number",
         '{"a": 1}\n{"a": 2}\n{"a": "x"}\n',
     ),
     "not there": (

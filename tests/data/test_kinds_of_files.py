@@ -236,7 +236,7 @@ def test_other_archives_are_refused(tmp_path, monkeypatch):
     path = archive(tmp_path / "a.zip", a_csv="a\n1\n", b_csv="a\n1\n")
     assert "the archive holds a.csv, b.csv, but one table is expected" in refusal(path)
     assert "the archive holds nothing" in refusal(archive(tmp_path / "a.zip"))
-    assert "compressed again" in refusal(archive(tmp_path / "a.zip", a_csv_gz=b""))
+    assert "themselves compressed" in refusal(archive(tmp_path / "a.zip", a_csv_gz=b""))
     assert "the extension of a table must be one of" in refusal(
         archive(tmp_path / "a.zip", a_exe=b"")
     )
@@ -273,7 +273,7 @@ def test_files_that_do_not_fit_are_refused(tmp_path):
     write_table(pa.table({"a": [1]}), tmp_path / "p1.parquet")
     write_table(pa.table({"b": [1]}), tmp_path / "p2.parquet")
     message = refusal(tmp_path / "p*.parquet")
-    assert "p1.parquet has a column 'a', and" in message
+    assert "p1.parquet has a column 'a', but" in message
     write_table(pa.table({"a": ["x"]}), tmp_path / "p2.parquet")
     message = refusal(tmp_path / "p*.parquet")
     assert "column 'a' holds whole numbers in" in message

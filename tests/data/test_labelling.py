@@ -200,9 +200,8 @@ def test_rows_without_labels_can_be_refused():
 def test_ids_name_rows():
     assert labels_of({"i": [5, 3], "l": ["a", "b"]}, labels="l", id="i").ids.tolist() == [5, 3]
     assert refusal({"i": ["x", "y", "x"], "l": ["a", "b", "a"]}, labels="l", id="i") == (
-        "file: column 'i' has 'x' in rows 1 and 3; if the rows of an id are one instance, say that "
-        "it is long form, else use "
-        "another id"
+        "file: column 'i' has 'x' in rows 1 and 3; if all rows with the same id are one instance, "
+        "say so (long), otherwise use another id"
     )
     assert refusal({"i": ["x", None], "l": ["a", "b"]}, labels="l", id="i") == (
         "file: column 'i' is empty in row 2; fill it in"

@@ -401,7 +401,7 @@ def test_unpacking_stops_at_the_limit(tmp_path, monkeypatch, name, pack):
     tracemalloc.stop()
     for wrong in ("-1", "nan", "lots", "1e30"):
         monkeypatch.setenv("SURELABEL_MAX_UNPACKED", wrong)
-        with pytest.raises(ParameterError, match="SURELABEL_MAX_UNPACKED should be a number of GB"):
+        with pytest.raises(ParameterError, match="SURELABEL_MAX_UNPACKED must be a number of GB"):
             read_table(path)
 
 

@@ -55,7 +55,7 @@ def broken(value):
             X,
             2 * Y,
             CandidateError,
-            r"must hold only 0 and 1; 16 other value\(s\) at \(row, column\) \(0, 0\), .* and 11 more",
+            r"must hold only 0 and 1; 16 other value\(s\) at \(row, column\) \(0, 0\), .* and 11",
         ),
         (X, np.ones((12, 3)), CandidateError, "every row has every class as a candidate"),
         (

@@ -148,7 +148,7 @@ def test_verdicts_undo_and_other_labels(start, pets):
     assert verdicts == ["label", "undo", "none", "unknown", "skip"]
     assert log.answers[2].note == "a ghost"
     assert review.undo("tab")["row"]["name"] == fourth["name"]
-    with pytest.raises(ReviewError, match="no answer of this page"):
+    with pytest.raises(ReviewError, match="no answer from this page"):
         review.undo("stranger")
     assert second is not None
 
@@ -159,7 +159,7 @@ def test_an_answer_sent_twice_counts_once(start, pets):
     for _ in range(2):
         review.answer("tab", row["ticket"], "label", pets[1][row["name"]])
     assert len(read_answers(review.file.path).answers) == 1
-    with pytest.raises(ReviewError, match="earlier start"):
+    with pytest.raises(ReviewError, match="before the review was restarted"):
         review.answer("tab", "0" * 16, "label", "cat")
 
 
