@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import product
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -193,24 +194,33 @@ class SURECV(PartialLabelClassifier):
         lams, betas = np.asarray(self.lams, X.dtype), [float(beta) for beta in self.betas]
         scores = np.empty((len(bandwidths), len(betas), len(kernels), len(lams), len(folds)))
 
-        # Threads work inside large matrices, or on different values of β if matrices are small.
+        def collect(k: int, h: int, f: int, running: list[Future[np.ndarray]]) -> None:
+            test = folds[f][1]
+            known, share = truth[test], None if weight is None else weight[test]
+            for b, found in enumerate(running):
+                scores[h, b, k, :, f] = [self._score(q, known, share) for q in found.result()]
+
+        # Threads work inside large matrices, or on different values of β if matrices are small. Then
+        # the next fold starts before the last β of the current one is finished.
         with (
             blas_threads(X.shape[0], enough=2000) as n_threads,
             ThreadPoolExecutor(n_threads) as pool,
         ):
             steps = list(product(range(len(kernels)), range(len(bandwidths)), range(len(folds))))
+            pending: deque[tuple[int, int, int, list[Future[np.ndarray]]]] = deque()
             for k, h, f in track(steps, "SURECV", len(steps), verbose=bool(self.verbose)):
-                train, test = folds[f]
                 if f == 0:  # one kernel matrix for all folds
                     single = SUREClassifier(
                         **self._fixed_parameters()
                         | {"kernel": kernels[k], "bandwidth": bandwidths[h]}
                     )
                     Z, K = _instances(single, X, weight)
-                outputs_of = self._fold_outputs(Z, K, candidates, weight, lams, train, test)
-                known, share = truth[test], None if weight is None else weight[test]
-                for b, outputs in enumerate(pool.map(outputs_of, betas)):
-                    scores[h, b, k, :, f] = [self._score(q, known, share) for q in outputs]
+                outputs_of = self._fold_outputs(Z, K, candidates, weight, lams, *folds[f])
+                pending.append((k, h, f, [pool.submit(outputs_of, beta) for beta in betas]))
+                if n_threads == 1 or len(pending) > 1:
+                    collect(*pending.popleft())
+            while pending:
+                collect(*pending.popleft())
         self._set_results(scores, kernels, bandwidths)
 
     def _fold_outputs(
@@ -242,7 +252,13 @@ class SURECV(PartialLabelClassifier):
                 else factorise(DualModel, left.copy(), beta, sets)
             )
             paths = alternate(
-                model, sets, lams, init=self.init, max_iter=self.max_iter, tol=self.tol
+                model,
+                sets,
+                lams,
+                init=self.init,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                with_objective=False,
             )
             coefficients, intercepts = model.coefficients(
                 np.array([path.fitted_p for path in paths])

@@ -60,7 +60,9 @@ def most_wrong(n_rows: int, n_checked: int, n_wrong: int, risk: float = RISK) ->
     with np.errstate(divide="ignore", invalid="ignore"):  # what is impossible, or nearly so
         up_to = np.log(np.cumsum(np.exp(likelihood)))
         wealth = up_to[wrong // 2] - np.log(wrong // 2 + 1) - likelihood
-    return int(np.flatnonzero(np.isfinite(likelihood) & ~(wealth >= -np.log(risk)))[-1])
+    # A tie counts as possible: rounding must not decide, and the larger bound is the safe one.
+    excluded = wealth > -np.log(risk) + 1e-9
+    return int(np.flatnonzero(np.isfinite(likelihood) & ~excluded)[-1])
 
 
 def share_still_wrong(n_rows: int, n_checked: int, n_wrong: int, risk: float = RISK) -> float:

@@ -53,7 +53,7 @@ class Trajectory:
     fitted_p : ndarray of shape (n_entries,)
         The confidences that the last model step was fitted to.
     delta_path, objective_path : list of float
-        One value per iteration.
+        One value per iteration; the objective is NaN where it was not wanted.
     converged : bool
         Whether the change fell to the tolerance.
     """
@@ -74,6 +74,7 @@ def alternate(
     max_iter: int,
     tol: float,
     callback: Callable[[Iteration], bool | None] | None = None,
+    with_objective: bool = True,
 ) -> list[Trajectory]:
     """Run Algorithm 1 for several λ at once on the same instances.
 
@@ -94,6 +95,8 @@ def alternate(
     callback : callable, default=None
         Called with an :class:`Iteration` after each iteration of a single problem; a true answer
         stops.
+    with_objective : bool, default=True
+        Whether to compute the objective; a search does without it.
 
     Returns
     -------
@@ -101,7 +104,7 @@ def alternate(
         One per λ. Problems end one by one; those that have ended take no further part.
     """
     with blas_threads(sets.n_rows, enough=1500):
-        return _alternate(model, sets, lam, init, max_iter, tol, callback)
+        return _alternate(model, sets, lam, init, max_iter, tol, callback, with_objective)
 
 
 def _alternate(
@@ -112,6 +115,7 @@ def _alternate(
     max_iter: int,
     tol: float,
     callback: Callable[[Iteration], bool | None] | None,
+    with_objective: bool,
 ) -> list[Trajectory]:
     p = sets.initial(init, len(lam))
     paths = [Trajectory(p[i], p[i]) for i in range(len(lam))]
@@ -122,13 +126,13 @@ def _alternate(
         else:
             q, loss = model.step(p)
         new = sets.project(q, lam[active])
-        # The model step leaves loss(P); moving P to its projection changes only the entries of
-        # candidates: ‖new - q‖² - ‖p - q‖² = (new - p)ᵀ(new + p - 2q).
         change = new - p
-        objective = (
-            loss + sets.weighted_sum(change * (new + p - 2 * q)) - lam[active] * sets.peak(new)
-        )
-        objective -= sets.agreement(new)
+        objective = np.full(len(p), np.nan)
+        if with_objective:
+            # The model step leaves loss(P); moving P to its projection changes only the entries of
+            # candidates: ‖new - q‖² - ‖p - q‖² = (new - p)ᵀ(new + p - 2q).
+            moved = sets.weighted_sum(change * (new + p - 2 * q))
+            objective = loss + moved - lam[active] * sets.peak(new) - sets.agreement(new)
         delta = np.sqrt(sets.weighted_sum(change**2) / sets.total_weight)
         done = delta <= tol
         for i, problem in enumerate(active):

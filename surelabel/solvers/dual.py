@@ -22,10 +22,9 @@ import numpy as np
 from scipy.linalg import blas
 
 from .confidence import SortedSets
-from .triangular import cholesky, invert, solve, square
+from .triangular import COLUMNS, cholesky, invert, solve, square, symmetric
 
 SMALL = 2**23  # numbers that any machine can hold: 64 MiB of float64
-STRIPE = 256  # columns that are looked at together
 
 
 class DualModel:
@@ -64,15 +63,18 @@ class DualModel:
         """
         mass = self._mass(p)
         weighted = p * self._entry_root
-        from_ambiguous = self.beta * self._inverse.apply(weighted)
-        # β M P̃ - s p̄ᵀ = P̃ - Q̃ at the entries of ambiguous rows.
-        mean = (mass / self.sets.total_weight)[:, self.sets.columns]
-        q = p - (from_ambiguous + self._from_clean) / self._entry_root + mean
+        from_ambiguous = self._inverse.apply(weighted)
+        from_ambiguous *= self.beta
         # min of eq. 5 = β tr(P̃ᵀHMHP̃) = β tr(P̃ᵀMP̃) - ‖P̃ᵀs‖² / sᵀs, with P̃ split into certain
         # and ambiguous rows.
-        loss = self._clean_loss + np.einsum(
-            "ke,ke->k", weighted, from_ambiguous + 2 * self._from_clean
-        )
+        loss = np.einsum("ke,ke->k", weighted, from_ambiguous)
+        loss += self._clean_loss + 2 * np.einsum("ke,e->k", weighted, self._from_clean)
+        # β M P̃ - s p̄ᵀ = P̃ - Q̃ at the entries of ambiguous rows.
+        q = from_ambiguous
+        q += self._from_clean
+        q /= -self._entry_root
+        q += p
+        q += np.take(mass / self.sets.total_weight, self.sets.columns, axis=1)
         return q, loss - np.einsum("kl,kl->k", mass, mass) / self.sets.total_weight
 
     def coefficients(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -108,10 +110,10 @@ class DualModel:
         sets = self.sets
         inverse = invert(self._factor.copy(order="F"))
         diagonal = np.empty(sets.n_rows, inverse.dtype)
-        for start in range(0, sets.n_rows, STRIPE):
+        for start in range(0, sets.n_rows, COLUMNS):
             # The upper triangle was never written.
-            stripe = np.tril(inverse[start:, start : start + STRIPE])
-            diagonal[start : start + STRIPE] = np.einsum("ij,ij->j", stripe, stripe)
+            stripe = np.tril(inverse[start:, start : start + COLUMNS])
+            diagonal[start : start + COLUMNS] = np.einsum("ij,ij->j", stripe, stripe)
         self._inverse.take(inverse)
         return 1 - self.beta * diagonal + sets.weight / sets.total_weight
 
@@ -151,6 +153,7 @@ class PartialInverse:
         # Entries class by class: those of class j are the slice self._slices[j] of self._by_class,
         # rows ascending.
         self._by_class = np.lexsort((sets.rows, sets.columns))
+        self._back = np.argsort(self._by_class)
         bounds = np.searchsorted(sets.columns[self._by_class], np.arange(sets.n_classes + 1))
         self._slices = [slice(start, stop) for start, stop in pairwise(bounds) if stop > start]
         self._rows = sets.rows[self._by_class]
@@ -204,13 +207,12 @@ class PartialInverse:
         self._triangle = None
         whole = self._n**2 / 3 < self._entries
         if whole:
-            inverse = square(inverse)
+            inverse = symmetric(square(inverse))
         self._blocks = []
         for part in self._slices:
             rows = self._rows[part]
             if whole:
-                block = np.tril(inverse[np.ix_(rows, rows)])  # the upper triangle was never written
-                block += np.tril(block, -1).T
+                block = inverse[np.ix_(rows, rows)]
             else:
                 columns = inverse[:, rows]
                 columns[np.arange(self._n)[:, None] < rows] = 0
@@ -218,12 +220,10 @@ class PartialInverse:
             self._blocks.append(block)
 
     def _apply_blocks(self, values: np.ndarray) -> np.ndarray:
-        by_class = values[:, self._by_class]
+        by_class = np.take(values, self._by_class, axis=1)
         for part, block in zip(self._slices, self._blocks or [], strict=True):
             by_class[:, part] = by_class[:, part] @ block
-        result = np.empty_like(values)
-        result[:, self._by_class] = by_class
-        return result
+        return np.take(by_class, self._back, axis=1)
 
 
 def centre(K: np.ndarray, s: np.ndarray) -> np.ndarray:

@@ -17,6 +17,7 @@ from scipy.linalg import cython_blas, cython_lapack
 
 SAFE = 8192  # rows that LAPACK's own Cholesky factor has never failed on
 STEP = 512  # columns of a block of larger ones
+COLUMNS = 256  # that are looked at together
 
 
 class NotPositiveDefiniteError(ArithmeticError):
@@ -132,6 +133,17 @@ def square(factor: np.ndarray) -> np.ndarray:
     """``LᵀL`` in the place of ``L``; only the lower triangle is read and written."""
     _call("lauum", factor, b"L", len(factor), factor, _stride(factor))
     return factor
+
+
+def symmetric(matrix: np.ndarray) -> np.ndarray:
+    """The matrix whose lower triangle is given, completed in place."""
+    n = len(matrix)
+    for start in range(0, n, COLUMNS):
+        stop = min(start + COLUMNS, n)
+        corner = matrix[start:stop, start:stop]
+        corner[:] = np.tril(corner) + np.tril(corner, -1).T
+        matrix[start:stop, stop:] = matrix[stop:, start:stop].T
+    return matrix
 
 
 def _stride(matrix: np.ndarray) -> int:

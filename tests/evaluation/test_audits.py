@@ -1,5 +1,6 @@
 """The bound after checks, against its literal form and by simulation."""
 
+from fractions import Fraction
 from math import comb
 
 import numpy as np
@@ -16,7 +17,7 @@ from surelabel.evaluation.audits import (
 
 
 def literal(n_rows, n_checked, n_wrong, risk):
-    """The largest E₀ with e(E₀) < 1/δ, in whole numbers."""
+    """The largest E₀ with e(E₀) ≤ 1/δ, in whole numbers."""
 
     def likelihood(wrong):
         return comb(wrong, n_wrong) * comb(n_rows - wrong, n_checked - n_wrong)
@@ -25,7 +26,7 @@ def literal(n_rows, n_checked, n_wrong, risk):
     for wrong in range(n_rows + 1):
         if own := likelihood(wrong):
             half = [likelihood(fewer) for fewer in range(wrong // 2 + 1)]
-            if sum(half) * risk < own * len(half):
+            if sum(half) * Fraction(str(risk)) <= own * len(half):
                 allowed.append(wrong)
     return max(allowed)
 
