@@ -7,7 +7,7 @@ likelihood ``L``,
     ``e(E₀) = mean over E ≤ E₀/2 of L(E) / L(E₀)``
 
 is the wealth of a fair bet against ``E₀``: if ``E₀`` is true, it ever reaches ``1/δ`` with a
-probability of at most ``δ`` (Ville's inequality). So ``U``, the largest ``E₀`` with ``e < 1/δ``, is
+probability of at most ``δ`` (Ville's inequality). So ``U``, the largest ``E₀`` with ``e ≤ 1/δ``, is
 at least ``E`` with probability ``1 - δ``, whenever one stops to check (Waudby-Smith & Ramdas 2020).
 Nothing is assumed of annotators or models: only the random order, and that the answers are right.
 """
