@@ -200,8 +200,8 @@ class SURECV(PartialLabelClassifier):
             for b, found in enumerate(running):
                 scores[h, b, k, :, f] = [self._score(q, known, share) for q in found.result()]
 
-        # Threads work inside large matrices, or on different values of β if matrices are small. Then
-        # the next fold starts before the last β of the current one is finished.
+        # Threads work inside large matrices, or on different values of β if matrices are small:
+        # then the next fold starts before the last β of the current one is finished.
         with (
             blas_threads(X.shape[0], enough=2000) as n_threads,
             ThreadPoolExecutor(n_threads) as pool,

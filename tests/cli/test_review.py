@@ -63,8 +63,9 @@ def test_start_answer_kill_go_on_finish_and_end(table):
         file.write(b'{"row": "c1", "lab')
     server, other = start(table, "--max-error", "0.2")
     assert other.rpartition(":")[2] != address.rpartition(":")[2]
-    with pytest.raises(HTTPError, match="404"):
+    with pytest.raises(HTTPError, match="404") as refused:
         ask(other[:-2] + "x/", "next")
+    refused.value.close()
     found = ask(other, "next")
     assert found["progress"]["answers"] == 3
     assert found["row"]["name"] not in given
