@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +17,10 @@ from scipy.optimize import linear_sum_assignment
 from scipy.special import rel_entr
 
 from ..data.arrow_tables import decimal_of, is_text
+from ..data.ballots import weighed_votes
 from ..data.labelling import Labelling, Labels
 from ..data.spelling import DOUBTFUL, NUMBER, blanked, canonical
+from ..solvers.segments import row_max
 from ._columns import Reader, is_plain
 from .new_columns import ADDED, NEW_COLUMNS, STATUSES
 
@@ -39,9 +43,10 @@ TELLING = re.compile(
     r"(?i)(^|[_\W])(labels?|truth|true|gold|target|class|answers?|checked|verified|reviewed|votes?"
     r"|annotat\w*|raters?|labell?ers?)([_\W\d]|$)"
 )
-#: Agreement beyond chance (Cohen's κ) from which on numbers and common words are labels: where the
-#: name of the column says so, with three classes or more, with two.
-KAPPA_NAMED, KAPPA_MANY, KAPPA_TWO = 0.2, 0.5, 0.9
+#: Agreement beyond chance (Cohen's κ) from which on class names are labels: where the name of the
+#: column or of the classes says so; else, numbers and common words of three classes and more, or
+#: of two.
+KAPPA_NAMED, KAPPA_MANY, KAPPA_TWO = 0.2, 0.65, 0.9
 #: A column determines the label if this share of the sets agrees.
 DETERMINED = 0.99
 #: Chance would need 2**BITS tables for such an agreement; fewer where the name says what it is.
@@ -148,10 +153,44 @@ def _is_common(name: str) -> bool:
     """
     if len(name) == 1 or name in DOUBTFUL or re.match(NUMBER["."], name):
         return True
-    return all(word in COMMON_WORDS for word in re.split(r"[\W_]+", name))
+    return all(word in COMMON_WORDS or len(word) < 2 for word in re.split(r"[\W_]+", name))
 
 
 # -------------------------------------------------------------------- other people's answers
+
+
+class _Agreement(NamedTuple):
+    """How often labels of n rows are among the candidates.
+
+    If they had nothing to do with the candidates, label k would be in a share f_k of the sets, and
+    all n labels in a share p = Σ_k n_k f_k / n.
+    """
+
+    n: int
+    share: float
+    chance: float
+
+    @property
+    def kappa(self) -> float:
+        """The share a beyond chance, (a - p) / (1 - p); 0 if there is none."""
+        return max(0.0, (self.share - self.chance) / (1 - self.chance)) if self.chance < 1 else 0.0
+
+    @property
+    def at_most(self) -> float:
+        """An upper bound of κ, two standard errors away (Agresti and Coull 1998)."""
+        share = (self.n * self.share + 2) / (self.n + 4)
+        most = share + 2 * np.sqrt(share * (1 - share) / (self.n + 4))
+        return float((most - self.chance) / (1 - self.chance)) if self.chance < 1 else 0.0
+
+    @property
+    def bits(self) -> float:
+        """By chance, a share a > p has a probability of at most 2^(-n KL) (Chernoff), where KL is
+        a log2 (a/p) + (1 - a) log2 ((1 - a)/(1 - p)); n KL.
+        """
+        if self.share <= self.chance:
+            return 0.0
+        p, a = self.chance, self.share
+        return float(self.n * rel_entr([a, 1 - a], [p, 1 - p]).sum() / np.log(2))
 
 
 class _Judge:
@@ -162,13 +201,33 @@ class _Judge:
         self.decimal = decimal_of(table) or "."
         candidates = labels.candidates
         self.n_classes = candidates.shape[1]
-        self.sets = candidates.to_sparse()
+        self.labels = labels
         self.classes = {_folded(str(name)): i for i, name in enumerate(candidates.classes.tolist())}
-        #: Rows whose sets say something.
-        self.telling = (candidates.sizes < self.n_classes) & ~labels.unlabelled
         #: Class names that other columns have for other reasons.
         self.common = all(map(_is_common, self.classes))
         self.stems = {_stem(name) for name in labelling.votes}
+
+    @cached_property
+    def sets(self) -> sparse.csr_array:
+        """The candidates of each row, or those with the most votes of annotators who tell
+        something; none in rows that say nothing.
+        """
+        candidates = weighed_votes(self.labels.candidates)
+        rows, columns, counts = candidates.rows, candidates.indices, candidates.counts
+        if counts is not None:
+            most = counts == row_max(counts, candidates.indptr)[rows]
+            rows, columns = rows[most], columns[most]
+        sizes = np.bincount(rows, minlength=len(candidates))
+        mute = self.labels.unlabelled | (sizes == self.n_classes)
+        told = ~mute[rows]
+        return sparse.csr_array(
+            (np.ones(told.sum()), (rows[told], columns[told])), candidates.shape
+        )
+
+    @cached_property
+    def telling(self) -> np.ndarray:
+        """Rows that say something."""
+        return np.asarray(np.diff(self.sets.indptr) > 0)
 
     def reason(self, name: str) -> str | None:
         """Why a column should not be learned from; None if it may."""
@@ -199,34 +258,30 @@ class _Judge:
         different = {code for part, fits in zip(parts, good, strict=True) if fits for code in part}
         if counts.sum() < FEWEST or share < MOSTLY or len(different) < 2:
             return None
+        first = np.array([part[0] for part in parts])
+        agreement = self._agreement(np.where(codes >= 0, first[codes], -1))
+        named = TELLING.search(name) or _stem(name) in self.stems
         if self.common:
             kappa, bits = KAPPA_TWO if self.n_classes == 2 else KAPPA_MANY, BITS
-            if TELLING.search(name) or _stem(name) in self.stems:
+            if named:
                 kappa, bits = KAPPA_NAMED, BITS_NAMED
-            first = np.array([part[0] for part in parts])
-            _, beyond, found = self._agreement(np.where(codes >= 0, first[codes], -1))
-            if beyond < kappa or found < bits:
+            if agreement.kappa < kappa or agreement.bits < bits:
                 return None
+        elif not named and agreement.at_most < KAPPA_NAMED:  # as where a train departs and arrives
+            return None
         return "the values are class names, as of an annotator or the truth"
 
-    def _agreement(self, labels: np.ndarray) -> tuple[float, float, float]:
-        """How often the labels are among the candidates; the same beyond what chance gives (κ);
-        and how improbable it is by chance, in bits.
-
-        If the labels had nothing to do with the sets, label k would be in a share f_k of the sets,
-        and the share p = Σ_k n_k f_k / n of all n labels. A share a > p then has a probability of
-        at most 2^(-n KL) (Chernoff), where KL = a log2 (a/p) + (1 - a) log2 ((1 - a)/(1 - p)).
-        """
+    def _agreement(self, labels: np.ndarray) -> _Agreement:
+        """How often labels, -1 for none, are among the candidates."""
         rows = np.flatnonzero((labels >= 0) & self.telling)
         if len(rows) < FEWEST:
-            return 0.0, 0.0, 0.0
-        agree = float(np.mean(self.sets[rows, labels[rows]]))
+            return _Agreement(0, 0.0, 0.0)
         frequency = np.asarray(self.sets[rows].mean(axis=0)).ravel()
-        chance = float(frequency[labels[rows]].mean())
-        if not chance < agree:
-            return agree, 0.0, 0.0
-        bits = len(rows) * rel_entr([agree, 1 - agree], [chance, 1 - chance]).sum() / np.log(2)
-        return agree, (agree - chance) / (1 - chance), float(bits)
+        return _Agreement(
+            len(rows),
+            float(np.mean(self.sets[rows, labels[rows]])),
+            float(frequency[labels[rows]].mean()),
+        )
 
     def _determines(self, codes: np.ndarray, n_values: int) -> str | None:
         """Whether each value stands for a class of its own."""
@@ -238,9 +293,10 @@ class _Judge:
         )
         together = (one @ self.sets[rows]).toarray()
         _, label = linear_sum_assignment(together, maximize=True)
-        agree, _, bits = self._agreement(np.where(codes >= 0, label[codes], -1))
+        agreement = self._agreement(np.where(codes >= 0, label[codes], -1))
         # the best of at most n_classes**n_values ways to assign classes to the values
-        if agree < DETERMINED or bits - n_values * np.log2(self.n_classes) < BITS:
+        bits = agreement.bits - n_values * np.log2(self.n_classes)
+        if agreement.share < DETERMINED or bits < BITS:
             return None
         return "each value stands for one class, so it is the label in other words"
 
