@@ -1,15 +1,15 @@
-"""SURE and PURE on a Dask cluster: ``from surelabel.distributed import SUREClassifier``, and dask
-arrays or data frames for ``X``.
+"""SURE and PURE on a Dask cluster: ``from surelabel.distributed import SUREClassifier``, with dask
+arrays or data frames as ``X``.
 
-Every block of rows has its place on a worker: its features, its candidates and its confidences. A
-pass over the rows is a task per block and a tree of sums in a fixed order, so the answer does not
-depend on the number of workers. The model ``W`` (D × l) goes to the workers, sums of its size come
+Every block of rows lives on a worker, with its features, candidates and confidences. A pass over
+the rows is one task per block and a tree of sums in a fixed order, so the result does not depend on
+the number of workers. The model ``W`` (D × l) is sent to the workers, and sums of its size come
 back.
 
-Confidences are a function of the block and of the model; those before them are needed only for the
-size of the change. What a lost worker held is therefore made again from at most two models, however
-many iterations lie behind: Dask's scheduler does it, and the fit goes on. (A step of PURE needs the
-confidences before it, so there the steps are made again from the start, at most 30.)
+Confidences depend on the block and the model; the previous ones are needed only for the size of the
+change. What a lost worker held can therefore be computed again from at most two models, however
+many iterations there were: Dask's scheduler does so, and the fit continues. (A step of PURE needs
+the previous confidences, so there all steps, at most 30, are repeated.)
 """
 
 from __future__ import annotations
@@ -51,26 +51,27 @@ __all__ = ["ClusterError", "PUREClassifier", "SUREClassifier"]
 
 
 class OnCluster(KernelClassifier):
-    """What methods on dask arrays and data frames share: ``fit`` and prediction on a cluster, for a
-    class that works in memory.
+    """Base class of the methods on dask arrays and data frames: ``fit`` and prediction on a
+    cluster, for a class that works in memory.
 
-    ``fit`` takes, besides everything that the class in memory takes and then works as that does,
+    Besides everything that the class in memory accepts (and then handles in the same way), ``fit``
+    takes
 
     - ``X``: a dask array in blocks of rows, or a dask data frame of numbers. A
-      :class:`dask.distributed.Client` must be there.
-    - ``y``: candidates in any form here, which are sent to the blocks; or a dask array, data frame,
-      column or bag in the same partitions as ``X``, or a list of :class:`~dask.delayed.Delayed`,
-      one for each, whose parts have such a form.
+    :class:`dask.distributed.Client` must be active. - ``y``: candidates in any form in local
+    memory, which are sent to the blocks; or a dask array, data frame, column or bag in the same
+    partitions as ``X``, or a list of :class:`~dask.delayed.Delayed`, one per block, each holding
+    candidates in any form.
 
-    The solver is "nystroem" or "fourier" ("primal" for the linear kernel), never an exact one, as
-    that needs a matrix of all pairs of rows in one place; "auto" is "nystroem". Features stay with
-    their block between passes if the share of a worker takes at most half of its memory; else the
-    instances stay, and features are made again in every pass.
+    The solver is "nystroem" or "fourier" ("primal" for the linear kernel), never an exact one,
+    because that needs a matrix of all pairs of rows in one place; "auto" is "nystroem". Features
+    are kept between passes if a worker's share takes at most half of its memory; otherwise the
+    instances are kept, and features are computed again in every pass.
 
-    ``confidence_`` and ``transduction_`` are gathered at the end and are as in memory: 12 bytes for
+    ``confidence_`` and ``transduction_`` are gathered at the end into local memory: 12 bytes for
     each candidate of a row. ``predict``, ``predict_proba`` and ``decision_function`` of dask input
-    are lazy and work block by block: arrays give arrays, data frames give columns or data frames
-    with the same index.
+    are lazy and work block by block: arrays give arrays, and data frames give columns or data
+    frames with the same index.
     """
 
     _in_memory: ClassVar[type[KernelClassifier]]
@@ -85,7 +86,7 @@ class OnCluster(KernelClassifier):
         return super()._validate_fit(rows, rows.hold(y) if on_cluster(y) else y)
 
     def _validate_X(self, X: Any, *, reset: bool) -> Any:
-        if isinstance(X, DaskRows):  # made here before
+        if isinstance(X, DaskRows):  # already converted
             return X
         if not is_dask_collection(X):
             return super()._validate_X(X, reset=reset)
@@ -106,7 +107,7 @@ class OnCluster(KernelClassifier):
             raise ParameterError(
                 "kernel='precomputed' and solver='dual' need a matrix of all pairs of rows in one "
                 "place, which a cluster does "
-                "not have; use solver='nystroem', or X.compute() where that fits into memory"
+                "not have; use solver='nystroem', or X.compute() if that fits into memory"
             )
         if self.solver == "auto":
             return "primal" if self.kernel == "linear" else "nystroem"
@@ -151,7 +152,7 @@ class OnCluster(KernelClassifier):
         check_is_fitted(self)
         if self.kernel == "precomputed":
             raise ParameterError(
-                "kernel='precomputed' takes kernel values in memory: use X.compute()"
+                "kernel='precomputed' needs kernel values in memory: use X.compute()"
             )
         labels, n_classes = method == "predict", len(self.classes_)
         fitted = self.members_[0] if hasattr(self, "members_") else self
@@ -184,11 +185,11 @@ class OnCluster(KernelClassifier):
         )
 
     def _without_rows(self) -> KernelClassifier:
-        """The model in memory, without what belongs to training rows: what workers need
-        to predict.
+        """The model in memory, without the attributes of training rows: what workers need to
+        predict.
         """
         model = self._in_memory(**self.get_params(deep=False) | {"callback": None, "n_jobs": 1})
-        # Blocks come without the names of their columns, which have been checked.
+        # Blocks have no column names; these have been checked before.
         left_out = (
             *("confidence_", "transduction_", "support_", "leverage_", "loo_decision_"),
             "feature_names_in_",
@@ -233,8 +234,8 @@ class PUREClassifier(OnCluster, _PURE):
     """PURE on dask arrays and data frames; parameters and fitted attributes are those of
     :class:`surelabel.PUREClassifier`, input and predictions those of :class:`OnCluster`.
 
-    ``kernel="auto"`` chooses on a sample of rows, which comes here. Groups are for exact solvers,
-    in memory.
+    ``kernel="auto"`` chooses on a sample of rows, which is fetched into local memory. Groups need
+    an exact solver, and so data in memory.
 
     See Also
     --------

@@ -35,15 +35,15 @@ from ..solvers.lowrank import (
 from ..solvers.peer_passes import block_advance_peers
 from ._rows import DaskRows, explained, gather
 
-FAN_IN = 8  # sums that one task adds up
+FAN_IN = 8  # number of sums that one task adds up
 
 # ---------------------------------------------------------------- one block of rows on its worker
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Some rows of a block, few enough that their features can be made again: ``values`` are
-    features, or instances.
+    """Some rows of a block, few enough to compute their features again; ``values`` are features or
+    instances.
     """
 
     values: np.ndarray
@@ -63,12 +63,12 @@ class Step:
 
 
 Block: TypeAlias = list[Piece]
-#: None where the values are features already.
+#: None if the values are already features.
 Features: TypeAlias = Callable[[np.ndarray], np.ndarray] | None
 
 
 def _size(value: Any) -> int:
-    """Bytes, by which the scheduler knows that blocks are expensive to move."""
+    """Size in bytes, which tells the scheduler that blocks are expensive to move."""
     return sum(sizeof(part) for part in vars(value).values())
 
 
@@ -84,8 +84,8 @@ def _make_block(
     prior: float,
     features: Features,
 ) -> Block:
-    """Rows and their candidates in pieces of ``step`` rows; ``first`` is the number of the first
-    row.
+    """The rows and their candidates, in pieces of ``step`` rows; ``first`` is the number of the
+    first row.
     """
     check_finite(X, np.arange(first, first + len(X)))
     block = []
@@ -136,7 +136,7 @@ def _peer_step(
     features: Features,
     model: tuple[np.ndarray, np.ndarray, np.ndarray, float],
 ) -> Step:
-    """A confidence step of PURE: unlike SURE's it needs the confidences before it."""
+    """A confidence step of PURE, which, unlike SURE's, needs the previous confidences."""
     parts = [
         block_advance_peers(_features(piece.values, features), piece.sets, p, h, *model)
         for piece, p, h in zip(block, before.p, leverage, strict=True)
@@ -149,7 +149,7 @@ def _sums(step: Step) -> tuple[Targets, ...]:
 
 
 def _change(block: Block, old: Step, new: Step) -> tuple[Targets]:
-    """The sums of a step, with what it changed."""
+    """The sums of a step, including the size of its change."""
     pieces = zip(block, old.p, new.p, new.q, strict=True)
     change, fall = _add(
         [block_change(piece.sets, before, after, q) for piece, before, after, q in pieces]
@@ -172,8 +172,8 @@ def _add(parts: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
 
 
 class DaskPasses:
-    """Passes over blocks on a cluster, as :class:`~surelabel.solvers.lowrank.Passes`; use it as a
-    context.
+    """Passes over blocks on a cluster, implementing :class:`~surelabel.solvers.lowrank.Passes`; a
+    context manager.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ class DaskPasses:
     features : callable
         The feature map, with its ``size``.
     candidates : CandidateSets
-        Those of all rows; sent to the blocks, unless ``rows`` holds them.
+        The candidates of all rows; sent to the blocks, unless ``rows`` already has them.
     weight : ndarray of shape (m,) or None
         Weights of the rows.
     prior : float
@@ -204,8 +204,8 @@ class DaskPasses:
         carried = _carry(client, features)
         keep = keeps_features(rows, features.size)
         self._features = None if keep else carried
-        # One graph, so that the scheduler reads a block, makes its features and drops it before it
-        # reads the next.
+        # One graph, so that the scheduler reads a block, computes its features and drops it before
+        # it reads the next.
         self._blocks = client.compute(
             [
                 delayed(_make_block, pure=False)(
@@ -227,7 +227,9 @@ class DaskPasses:
         return self
 
     def __exit__(self, *_: Any) -> None:
-        self._blocks = self._steps = self._leverages = []  # the cluster drops what nobody refers to
+        self._blocks = self._steps = (
+            self._leverages
+        ) = []  # the cluster drops data without references
 
     def moments(self) -> Moments:
         """Sums over the features of all rows."""
@@ -236,7 +238,7 @@ class DaskPasses:
         return moments
 
     def start(self, init: str) -> tuple[Targets, Targets]:
-        """Set the confidences; the sums over certain and over ambiguous rows."""
+        """Set the confidences; return the sums over certain and over ambiguous rows."""
         self._steps = self._map(_start, self._blocks, features=self._features, init=init)
         certain, moving = self._total(self._map(_sums, self._steps))
         return certain, moving
@@ -251,7 +253,7 @@ class DaskPasses:
         return targets
 
     def keep_leverage(self, model: LowRankModel) -> None:
-        """Leave its leverage with every row."""
+        """Compute and keep the leverage of every row."""
         carried = _carry(self._client, model)
         self._leverages = self._map(_leverage, self._blocks, features=self._features, model=carried)
 
@@ -274,12 +276,12 @@ class DaskPasses:
 
     @property
     def leverage(self) -> np.ndarray:
-        """Leverages of all rows, gathered."""
+        """The leverages of all rows, gathered into local memory."""
         return np.concatenate([np.concatenate(h) for h in gather(self._client, self._leverages)])
 
     @property
     def confidence(self) -> np.ndarray:
-        """Confidences of all candidates, gathered."""
+        """The confidences of all candidates, gathered into local memory."""
         return np.concatenate(gather(self._client, self._map(_entries, self._blocks, self._steps)))
 
     def _map(
@@ -288,8 +290,8 @@ class DaskPasses:
         return self._client.map(function, *futures, pure=False, **arguments)
 
     def _total(self, sums: list[Future[Any]]) -> tuple[Any, ...]:
-        """Add up by a tree, whose shape depends on the number of blocks only: the order of sums is
-        always the same.
+        """Add up in a tree whose shape depends only on the number of blocks, so the order of sums
+        is always the same.
         """
         while len(sums) > 1:
             sums = self._map(
@@ -300,12 +302,12 @@ class DaskPasses:
 
 
 def _carry(client: Client, value: Any) -> Future[Any]:
-    """A value as the result of a task: unlike scattered data, the scheduler can make it again when
-    its worker is lost.
+    """A value as the result of a task: unlike scattered data, the scheduler can restore it when its
+    worker is lost.
     """
     with dask.config.set(
         {"distributed.admin.large-graph-warning-threshold": "1 TiB"}
-    ):  # it is as small as it can be
+    ):  # it cannot be made smaller
         return client.submit(_identity, value, pure=False)
 
 
@@ -314,8 +316,8 @@ def _identity(value: Any) -> Any:
 
 
 def keeps_features(rows: DaskRows, n_components: int) -> bool:
-    """Whether features stay with their blocks between passes: if a worker's share takes at most
-    half of its memory.
+    """Whether features are kept between passes: if a worker's share takes at most half of its
+    memory.
     """
     with explained(rows.client):
         workers = rows.client.scheduler_info(n_workers=-1)["workers"].values()

@@ -30,9 +30,9 @@ class DaskRows(Rows):
     Parameters
     ----------
     X : dask array or data frame of shape (m, n)
-        The instances; empty blocks of rows do not count.
+        The instances; empty blocks of rows are ignored.
     client : dask.distributed.Client
-        Of the cluster.
+        The client of the cluster.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class DaskRows(Rows):
     bounds : ndarray
         First row of each block, and the number of rows.
     candidates : list of Future
-        The candidates of each block, where :meth:`hold` was given them.
+        The candidates of each block, if they were passed to :meth:`hold`.
     """
 
     def __init__(self, X: Any, client: Client) -> None:
@@ -69,16 +69,14 @@ class DaskRows(Rows):
         self.candidates: list[Future[Any]] = []
 
     def blocks(self, step: int) -> Iterator[np.ndarray]:
-        """All rows in order, at most ``step`` at a time; the blocks come here one after
-        the other.
-        """
+        """All rows in order, at most ``step`` at a time; blocks are fetched one after another."""
         for block in self.blocks_of_X:
             (X,) = gather(self.client, [self.client.compute(block)])
             yield from (X[start : start + step] for start in range(0, len(X), step))
 
     def take(self, rows: np.ndarray) -> np.ndarray:
-        """The rows at ascending positions, put together here: no worker sees more than
-        its blocks.
+        """The rows at ascending positions, combined in local memory: no worker needs more than its
+        own blocks.
         """
         cuts = np.searchsorted(rows, self.bounds)
         parts = [
@@ -91,18 +89,18 @@ class DaskRows(Rows):
         return np.concatenate(gather(self.client, self.client.compute(parts)))
 
     def mapped(self, function: Callable[[np.ndarray], np.ndarray]) -> DaskRows:
-        """The rows after a function of blocks, applied where they are."""
+        """The rows with a function applied to each block, on its worker."""
         rows = copy(self)
         rows.blocks_of_X = [delayed(function, pure=False)(block) for block in self.blocks_of_X]
         return rows
 
     def hold(self, y: Any) -> CandidateSets:
-        """Read candidates where they are, as :attr:`candidates`; all of them are returned, too.
+        """Read candidates on the workers, into :attr:`candidates`; also return all of them.
 
         Parameters
         ----------
         y : dask array, data frame, column or bag, or list of Delayed
-            In the same partitions as the rows.
+            The candidates, in the same partitions as the rows.
         """
         parts = _partitions(y)
         if len(parts) != len(self._lengths):
@@ -130,29 +128,29 @@ class DaskRows(Rows):
 
 
 def find_client() -> Client:
-    """The client that is current."""
+    """The current client."""
     try:
         return get_client()
     except ValueError:
         raise ClusterError(
-            "there is no Dask cluster to fit on: make one first, for instance client = "
+            "there is no Dask cluster to fit on: start one first, for instance client = "
             "dask.distributed.Client()"
         ) from None
 
 
 def gather(client: Client, futures: Sequence[Future[Any]]) -> list[Any]:
-    """Results, or an error that says what to do when no worker or no scheduler survives."""
+    """Results, or an error that says what to do if the workers or the scheduler died."""
     with explained(client):
         return list(client.gather(futures))
 
 
 @contextmanager
 def explained(client: Client) -> Iterator[None]:
-    """Ask the cluster for something; when its workers or its scheduler died, the error says which
-    and what to do.
+    """Turn errors of the cluster into ones that say whether workers or the scheduler died, and what
+    to do.
     """
     try:
-        if client.status != "running":  # it would wait for a scheduler that does not come back
+        if client.status != "running":  # it would wait for a scheduler that is gone
             raise CommClosedError
         yield
     except KilledWorker as error:
@@ -163,8 +161,8 @@ def explained(client: Client) -> Iterator[None]:
         ) from None
     except (CancelledError, CommClosedError):
         raise ClusterError(
-            "the scheduler of the Dask cluster no longer answers, or has cancelled the work; see "
-            "that one is running, connect a new client to it and start again"
+            "the scheduler of the Dask cluster no longer responds, or has cancelled the work; make "
+            "sure that one is running, connect a new client to it and start again"
         ) from None
 
 
@@ -182,13 +180,13 @@ def _as_floats(part: Any, dtype: np.dtype) -> np.ndarray:
 
 
 def is_frame(X: Any) -> bool:
-    """Whether instances are a data frame; else they are an array."""
+    """Whether instances are a data frame rather than an array."""
     return hasattr(X, "columns")
 
 
 def float_type(X: Any) -> np.dtype:
-    """Type of the instances as floats: float32 where all are, else float64. Refuses what has no
-    rows of numbers.
+    """The float type of the instances: float32 if all columns are, otherwise float64. Refuses
+    anything but rows of numbers.
     """
     if getattr(X, "ndim", None) != 2:
         raise InputError(
@@ -224,29 +222,27 @@ def whole_rows(array: da.Array) -> da.Array:
 
 
 def on_cluster(y: Any) -> bool:
-    """Whether these are candidates on the cluster: a dask collection, or a list of them."""
+    """Whether candidates are on the cluster: a dask collection, or a list of delayed parts."""
     return is_dask_collection(y) or (
         isinstance(y, list) and len(y) > 0 and all(isinstance(part, Delayed) for part in y)
     )
 
 
 def _partitions(collection: Any) -> list[Delayed]:
-    """The parts of a dask collection; those of one table stay the same, whichever columns are asked
-    for.
-    """
+    """The parts of a dask collection; they are the same for any selection of columns of a table."""
     if isinstance(collection, list | Delayed):
         return collection if isinstance(collection, list) else [collection]
     if isinstance(collection, da.Array):
         return list(whole_rows(collection).to_delayed().ravel())
     if hasattr(collection, "simplify"):
-        # Only the columns that are needed are read. Further optimisation would put small partitions
-        # together, those of X in another way than those of y.
+        # Only the columns needed are read. Further optimisation would merge small partitions, and
+        # those of X differently from those of y.
         return list(collection.simplify().to_delayed(optimize_graph=False))
     return list(collection.to_delayed())
 
 
 def _read(part: Any, number: int) -> CandidateSets | None:
-    """The candidates of one partition; None where it is empty."""
+    """The candidates of one partition; None if it is empty."""
     part = part if hasattr(part, "__len__") else list(part)
     try:
         return as_candidates(part) if len(part) else None
@@ -259,8 +255,8 @@ def _describe(part: CandidateSets | None) -> tuple[int, np.ndarray | None]:
 
 
 def _common(classes: list[Any]) -> np.ndarray:
-    """The label space of all partitions: that of each, where they agree (columns keep their order),
-    else all labels sorted.
+    """The label space of all partitions: the common one if they agree (columns keep their order),
+    otherwise all labels, sorted.
     """
     agree = all(np.array_equal(some, classes[0]) for some in classes)
     return classes[0] if agree else np.unique(np.concatenate(classes))
@@ -272,7 +268,7 @@ def _with_classes(part: CandidateSets, classes: np.ndarray) -> CandidateSets:
 
 def _join(parts: list[CandidateSets]) -> CandidateSets:
     sizes = np.concatenate([part.sizes for part in parts])
-    # Lists have counts where a label is named again: in some of the parts, perhaps.
+    # Lists have counts only if a label is repeated, which may happen in some of the parts only.
     counts = (
         None
         if all(part.counts is None for part in parts)

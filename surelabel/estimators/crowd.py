@@ -165,7 +165,7 @@ class CrowdClassifier(PartialLabelClassifier):
         self.classes_ = candidates.classes
         truth = _known_classes(known, candidates)
         before = _known_confusions(confusions, names, l)
-        with blas_threads(len(candidates), enough=1500):
+        with blas_threads(len(candidates)):
             peers, fit = (
                 self._soft(X, candidates, truth)
                 if soft

@@ -149,7 +149,7 @@ class KernelClassifier(WeightedPartialLabelClassifier):
             print(f"solver: {self.solver_}")
         if self.solver_ in ("nystroem", "fourier") or isinstance(X, Rows):
             return self._fit_blocks(X if isinstance(X, Rows) else ArrayRows(X), candidates, weight)
-        with blas_threads(X.shape[0], enough=1500):
+        with blas_threads(X.shape[0]):
             return self._fit_exactly(X, candidates, weight)
 
     def _fit_blocks(

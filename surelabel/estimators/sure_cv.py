@@ -203,7 +203,7 @@ class SURECV(PartialLabelClassifier):
         # Threads work inside large matrices, or on different values of β if matrices are small:
         # then the next fold starts before the last β of the current one is finished.
         with (
-            blas_threads(X.shape[0], enough=2000) as n_threads,
+            blas_threads(X.shape[0], several_from=2000) as n_threads,
             ThreadPoolExecutor(n_threads) as pool,
         ):
             steps = list(product(range(len(kernels)), range(len(bandwidths)), range(len(folds))))

@@ -1,4 +1,4 @@
-"""From predictions to numbers: metrics that need no true labels, folds, significance."""
+"""From predictions to numbers: metrics that need no true labels, folds, and significance tests."""
 
 from .metrics import (
     CandidateScorer,

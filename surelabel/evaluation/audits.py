@@ -1,15 +1,16 @@
-"""How many rows of a set can still be wrong, after some of them were drawn at random and checked.
+"""How many rows of a set can still be wrong after some of them were drawn at random and checked.
 
-Of ``N`` rows an unknown number ``E`` is wrong. They are checked in a random order that was fixed
-before; after ``n`` checks ``k`` were found wrong. For each ``E₀``, with the hypergeometric
+Of ``N`` rows an unknown number ``E`` is wrong. They are checked in a random order that was fixed in
+advance; after ``n`` checks, ``k`` were found wrong. For each ``E₀``, with the hypergeometric
 likelihood ``L``,
 
     ``e(E₀) = mean over E ≤ E₀/2 of L(E) / L(E₀)``
 
 is the wealth of a fair bet against ``E₀``: if ``E₀`` is true, it ever reaches ``1/δ`` with a
 probability of at most ``δ`` (Ville's inequality). So ``U``, the largest ``E₀`` with ``e ≤ 1/δ``, is
-at least ``E`` with probability ``1 - δ``, whenever one stops to check (Waudby-Smith & Ramdas 2020).
-Nothing is assumed of annotators or models: only the random order, and that the answers are right.
+at least ``E`` with probability ``1 - δ``, whenever one stops checking (Waudby-Smith & Ramdas 2020).
+Nothing is assumed about annotators or models, only that the order is random and the answers are
+right.
 """
 
 from functools import lru_cache
@@ -24,7 +25,7 @@ RISK = 0.1
 
 @lru_cache(maxsize=2**14)
 def most_wrong(n_rows: int, n_checked: int, n_wrong: int, risk: float = RISK) -> int:
-    """The bound ``U`` on how many rows are wrong in all, those found included.
+    """The bound ``U`` on the total number of wrong rows, including those found.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ def most_wrong(n_rows: int, n_checked: int, n_wrong: int, risk: float = RISK) ->
     """
     wrong = np.arange(n_rows + 1)
     factorial = _log_factorials(n_rows)
-    # log C(E, k) C(N - E, n - k), but for a constant: E runs from k to N - (n - k).
+    # log C(E, k) C(N - E, n - k) up to a constant, for E from k to N - (n - k).
     n_right = n_checked - n_wrong
     likelihood = np.full(n_rows + 1, -np.inf)
     possible = slice(n_wrong, n_rows - n_right + 1)
@@ -57,7 +58,7 @@ def most_wrong(n_rows: int, n_checked: int, n_wrong: int, risk: float = RISK) ->
         - factorial[: n_rows - n_checked + 1][::-1]
     )
     likelihood -= likelihood.max()
-    with np.errstate(divide="ignore", invalid="ignore"):  # what is impossible, or nearly so
+    with np.errstate(divide="ignore", invalid="ignore"):  # (almost) impossible numbers
         up_to = np.log(np.cumsum(np.exp(likelihood)))
         wealth = up_to[wrong // 2] - np.log(wrong // 2 + 1) - likelihood
     # A tie counts as possible: rounding must not decide, and the larger bound is the safe one.
@@ -66,15 +67,15 @@ def most_wrong(n_rows: int, n_checked: int, n_wrong: int, risk: float = RISK) ->
 
 
 def share_still_wrong(n_rows: int, n_checked: int, n_wrong: int, risk: float = RISK) -> float:
-    """Of all rows the share that can still be wrong, once those found are corrected."""
+    """Upper bound on the share of rows that are still wrong once those found are corrected."""
     return (most_wrong(n_rows, n_checked, n_wrong, risk) - n_wrong) / n_rows
 
 
 def checks_needed(
     n_rows: int, level: float, n_checked: int = 0, n_wrong: int = 0, risk: float = RISK
 ) -> int:
-    """How many checks in all make the share still wrong at most ``level``, if no more mistakes are
-    found.
+    """The total number of checks after which at most a share ``level`` is still wrong, if they find
+    no more mistakes.
 
     Parameters
     ----------
@@ -83,7 +84,7 @@ def checks_needed(
     level : float
         The share of wrong rows.
     n_checked, n_wrong : int, default=0
-        What was checked so far.
+        Number of rows checked so far, and of those that were wrong.
     risk : float, default=0.1
         The probability that the bound does not hold.
 

@@ -1,8 +1,8 @@
-"""Numbers that say how good predictions are.
+"""Metrics for predictions.
 
-A rate or accuracy is a share: higher is better; of an error lower is better. ``y`` may be true
-labels or candidates in any form: a prediction counts as right if it fits any candidate. ``SCORERS``
-holds the metrics for scikit-learn's searches.
+A rate or accuracy is a share, and higher is better; for an error, lower is better. ``y`` may be
+true labels or candidates in any form: a prediction counts as right if it is one of the candidates.
+``SCORERS`` contains the metrics as scorers for scikit-learn's searches.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from ..exceptions import (
 )
 from ..solvers.segments import row_argmax, row_max, row_sum
 
-MOST_BINS = 10**6  # of a calibration error
-ROUNDING = 1e-5  # by which a probability may exceed 1, as sums in single precision do
+MOST_BINS = 10**6  # maximum for a calibration error
+ROUNDING = 1e-5  # a probability may exceed 1 by this, as sums in single precision do
 
 
 def covering_rate(y: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
     """Share of predictions that lie inside the candidate set.
 
-    It needs no true labels, so it may choose parameters honestly. With one label per row it is the
-    accuracy.
+    It needs no true labels, so it can be used to choose parameters. With one label per row it is
+    the accuracy.
 
     Parameters
     ----------
@@ -57,11 +57,11 @@ def covering_rate(y: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
 def approximated_accuracy(
     y: Any, proba: Any, *, classes: Any = None, sample_weight: Any = None
 ) -> float:
-    """Accuracy expected from candidates alone: the probability of the prediction, renormalised over
-    the candidates.
+    """Accuracy estimated from candidates alone: the probability of the prediction, renormalised
+    over the candidates.
 
-    A prediction outside the candidate set counts 0; inside, it counts the share of the candidates'
-    probability mass that the model gives to it.
+    A prediction outside the candidate set counts as 0; inside, as its share of the probability that
+    the model gives to all candidates.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def accuracy_within(y: Any, y_pred: Any, k: float, *, sample_weight: Any = None)
     """Share of predictions at most ``k`` away from the true label: for labels that are numbers,
     such as ages.
 
-    The paper's MAE3 and MAE5 are ``k = 3`` and ``k = 5``. With several candidates the nearest
+    The paper's MAE3 and MAE5 are ``k = 3`` and ``k = 5``. With several candidates, the nearest one
     counts.
 
     Parameters
@@ -106,7 +106,7 @@ def accuracy_within(y: Any, y_pred: Any, k: float, *, sample_weight: Any = None)
     y_pred : array-like of shape (m,)
         Predicted labels.
     k : float
-        Distance allowed.
+        The largest distance allowed.
     sample_weight : array-like of shape (m,), default=None
         Weights of the instances.
 
@@ -121,10 +121,10 @@ def accuracy_within(y: Any, y_pred: Any, k: float, *, sample_weight: Any = None)
     """
     candidates, y_pred = _known(y), _numbers(y_pred, "y_pred", CandidateError)
     if not isinstance(k, Real) or not 0 <= k <= sys.float_info.max:
-        raise ParameterError(f"k is a distance: a finite number of 0 or more; got {shown(k)}")
+        raise ParameterError(f"k must be a distance: a finite number, at least 0; got {shown(k)}")
     if y_pred.shape != (len(candidates),):
         raise CandidateError(
-            f"y_pred has shape {y_pred.shape}, and there are {len(candidates)} rows of candidates"
+            f"y_pred has shape {y_pred.shape}, but there are {len(candidates)} rows of candidates"
         )
     if len(absent := np.flatnonzero(np.isnan(y_pred))):
         raise CandidateError(f"there is no label in row {first_few(absent)} of y_pred")
@@ -159,7 +159,7 @@ def transductive_accuracy(y_true: Any, transduction: Any, *, sample_weight: Any 
 
 
 def best_candidate(y: Any, proba: Any, *, classes: Any = None) -> np.ndarray:
-    """The candidate to which a model gives most probability, for each instance.
+    """The most probable candidate of each instance.
 
     Parameters
     ----------
@@ -186,8 +186,8 @@ def expected_calibration_error(
     """How far the probability of the prediction is from how often it is right: ``Σ_b (n_b/m)
     |right_b - probability_b|``.
 
-    With several candidates "right" means inside the candidate set, which makes a good model look
-    less sure than it should be: where true labels are known, pass those.
+    With several candidates, "right" means inside the candidate set, which makes a good model look
+    underconfident; if true labels are known, pass those.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def expected_calibration_error(
     weight = (
         np.ones(len(right)) if sample_weight is None else row_weights(sample_weight, len(right))
     )
-    # Bins are open to the left, as (0.2, 0.4]: a probability of 1 belongs to the last.
+    # Bins include their right end, such as (0.2, 0.4]: a probability of 1 belongs to the last.
     bins = np.digitize(confidence, np.linspace(0, 1, n_bins + 1)[1:-1], right=True)
     gap = np.bincount(bins, weight * (right - confidence), minlength=n_bins)
     return float(np.abs(gap).sum() / weight.sum())
@@ -234,8 +234,8 @@ class CandidateScorer:
     """A metric as a scikit-learn scorer: ``scoring=SCORERS[name]`` in ``GridSearchCV`` or
     ``cross_validate``.
 
-    ``y`` are the candidates that the search is given. An *oracle* scorer also needs the true
-    labels; scikit-learn carries them to it when its metadata routing is on::
+    ``y`` holds the candidates that the search is given. An *oracle* scorer also needs the true
+    labels; scikit-learn passes them on if its metadata routing is enabled::
 
         with sklearn.config_context(enable_metadata_routing=True):
             GridSearchCV(estimator, grid, scoring=SCORERS["oracle"]).fit(X, candidates, y_true=y)
@@ -248,7 +248,7 @@ class CandidateScorer:
         ``function(estimator, X, y)``, with ``y_true`` as a fourth argument for an oracle; higher is
         better.
     oracle : bool
-        Whether it looks at true labels.
+        Whether it uses true labels.
     """
 
     name: str
@@ -268,7 +268,7 @@ class CandidateScorer:
         return self.function(estimator, X, y, y_true)
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """What scikit-learn must carry here: the true labels, for an oracle."""
+        """What scikit-learn must pass on: the true labels, for an oracle."""
         request = MetadataRequest(owner=self.name)
         if self.oracle:
             request.score.add_request(param="y_true", alias=True)
@@ -301,8 +301,8 @@ def _score_transductive(estimator: Any, X: Any, y: Any, y_true: Any) -> float:
     )
 
 
-#: Every metric as a scorer. "oracle" is the accuracy, and "transductive_accuracy" that of the best
-#: candidate, by the true labels.
+#: Every metric as a scorer. With true labels, "oracle" is the accuracy, and "transductive_accuracy"
+#: that of the best candidates.
 SCORERS: dict[str, CandidateScorer] = {
     scorer.name: scorer
     for scorer in (
@@ -321,8 +321,8 @@ SCORERS: dict[str, CandidateScorer] = {
 
 
 def row_weights(sample_weight: Any, n_rows: int, dtype: Any = np.float64) -> np.ndarray:
-    """Weights of rows as numbers: one for each row, finite (their sum, too), not negative, not all
-    zero.
+    """Weights of rows as numbers: one for each row, not negative, not all zero, and finite, as is
+    their sum.
     """
     with np.errstate(over="ignore"):
         weight = _numbers(sample_weight, "sample_weight", InputError).astype(dtype)
@@ -338,7 +338,7 @@ def row_weights(sample_weight: Any, n_rows: int, dtype: Any = np.float64) -> np.
         )
     if not 0 < total < np.inf:
         raise InputError(
-            f"sample_weight adds up to {total}, and the sum must be finite and above zero"
+            f"sample_weight adds up to {total}, but the sum must be finite and above zero"
         )
     return weight
 
@@ -351,10 +351,10 @@ def _mean(values: np.ndarray, sample_weight: Any) -> float:
 
 
 def _known(y: Any) -> CandidateSets:
-    """What is known of the rows; at least one row."""
+    """The candidates of the rows, of which there must be at least one."""
     candidates = as_candidates(y)
     if not len(candidates):
-        raise CandidateError("there is no row to score")
+        raise CandidateError("there are no rows to score")
     return candidates
 
 
@@ -385,5 +385,5 @@ def _aligned(y: Any, proba: Any, classes: Any) -> tuple[CandidateSets, np.ndarra
     wrong = ~((proba >= 0) & (proba <= 1 + ROUNDING))
     if wrong.any():
         rows = np.flatnonzero(wrong.any(axis=1))
-        raise InputError(f"proba holds probabilities, from 0 to 1; see row {first_few(rows)}")
+        raise InputError(f"proba must hold probabilities, from 0 to 1; see row {first_few(rows)}")
     return candidates, proba

@@ -1,9 +1,9 @@
-"""The paper's protocol: ten outer folds to measure, five inner folds of the training rows to choose
-parameters.
+"""The paper's protocol: ten outer folds to measure accuracy, and five inner folds of the training
+rows to choose parameters.
 
-Folds depend on the number of rows and a seed alone, so that every method meets the same ones. They
-are not stratified: training sets have no true labels to stratify by, and some classes of FG-NET
-have a single member.
+Folds depend only on the number of rows and a seed, so every method gets the same ones. They are not
+stratified: training sets have no true labels to stratify by, and some classes of FG-NET have a
+single row.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from ..data.candidates import CandidateSets
 from ..exceptions import ParameterError
 from .metrics import SCORERS, accuracy_within, covering_rate, transductive_accuracy
 
-#: What may choose parameters. The first two look at candidates only; "oracle" looks at true labels.
+#: The criteria for choosing parameters. The first two use only candidates; "oracle" uses true
+#: labels.
 SELECTIONS = ("covering_rate", "approximated_accuracy", "oracle")
 
 
@@ -34,7 +35,8 @@ class Fold:
     train, test : ndarray of int
         Rows to learn from, and rows to measure on.
     select : ndarray of int
-        Those of the training rows that choose the parameters; all of them unless capped.
+        The training rows on which parameters are chosen: all of them, unless their number is
+        limited.
     inner : list of (ndarray, ndarray)
         Inner folds, as positions within ``select``.
     """
@@ -115,7 +117,7 @@ class Selected:
     selection : str
         The criterion.
     n_select : int
-        Number of rows that chose.
+        Number of rows used for the choice.
     seconds : float
         Time taken.
     """
@@ -133,16 +135,16 @@ def grid_search(estimator: Any, grid: Mapping[str, Sequence[Any]], selection: st
     Parameters
     ----------
     estimator : estimator
-        Holds the fixed parameters.
+        An estimator with the fixed parameters.
     grid : mapping of str to sequence
         Values to try.
     selection : {"covering_rate", "approximated_accuracy", "oracle"}
-        What the left-out rows are scored by.
+        How the left-out rows are scored.
 
     Returns
     -------
     GridSearchCV
-        It does not refit: the final model learns from all training rows.
+        It does not refit, because the final model learns from all training rows.
     """
     check_selection(selection)
     return GridSearchCV(
@@ -158,8 +160,8 @@ def select_parameters(
     Parameters
     ----------
     search : search
-        As :meth:`surelabel.estimators.Method.make_search` makes it, scoring by
-        ``selection``; its ``cv`` is set to the inner folds.
+        A search from :meth:`surelabel.estimators.Method.make_search`, scoring by ``selection``; its
+        ``cv`` is set to the inner folds.
     X, candidates, y : array, CandidateSets, array
         The whole data set. The true labels ``y`` are passed on for "oracle" only.
     fold : Fold
@@ -175,8 +177,7 @@ def select_parameters(
     rows = fold.select
     search.set_params(cv=fold.inner)
     start = perf_counter()
-    # Routing is how scikit-learn's search carries the true labels of the left-out rows to the
-    # scorer.
+    # With routing, scikit-learn's search passes the true labels of the left-out rows to the scorer.
     with config_context(enable_metadata_routing=selection == "oracle"):
         search.fit(
             X[rows],
@@ -190,7 +191,7 @@ def select_parameters(
 
 
 def chosen_parameters(search: Any) -> dict[str, Any]:
-    """What a fitted search has chosen, numbers of NumPy as numbers of Python."""
+    """The parameters that a fitted search has chosen, with NumPy numbers as Python numbers."""
     return {
         name: value.item() if isinstance(value, np.generic) else value
         for name, value in search.best_params_.items()
@@ -236,8 +237,8 @@ def fold_scores(
 
 
 def check_selection(selection: str) -> None:
-    """Refuse what is none of :data:`SELECTIONS`."""
+    """Refuse a criterion that is not in :data:`SELECTIONS`."""
     if selection not in SELECTIONS:
         raise ParameterError(
-            f"parameters are selected by {', '.join(SELECTIONS)}; got {selection!r}"
+            f"parameters can be selected by {', '.join(SELECTIONS)}; got {selection!r}"
         )

@@ -22,7 +22,7 @@ def two_sample_t(a: Any, b: Any, alpha: float = 0.05) -> Verdict:
     paper does.
 
     Folds of one cross-validation are not independent, so this test is not exact; it is here to
-    count as the paper counts.
+    count wins and losses as the paper does.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ def corrected_paired_t(a: Any, b: Any, n_train: float, n_test: float) -> float:
     Returns
     -------
     float
-        Two-sided p-value; 1 where the scores are the same, 0 where they differ by the same amount
-        in all folds.
+        Two-sided p-value; 1 if the scores are the same, 0 if they differ by the same amount in all
+        folds.
 
     References
     ----------
@@ -80,7 +80,9 @@ def corrected_paired_t(a: Any, b: Any, n_train: float, n_test: float) -> float:
             "scores"
         )
     if not (n_train > 0 and n_test > 0):
-        raise ParameterError(f"n_train and n_test are numbers of rows; got {n_train} and {n_test}")
+        raise ParameterError(
+            f"n_train and n_test must be numbers of rows; got {n_train} and {n_test}"
+        )
     difference = a - b
     variance = (1 / len(a) + n_test / n_train) * difference.var(ddof=1)
     return _p_value(difference.mean(), variance, len(a) - 1)
@@ -127,7 +129,7 @@ def friedman(scores: Any) -> Friedman:
     n, k = scores.shape
     ranks = stats.rankdata(-scores, axis=1)
     average = ranks.mean(axis=0)
-    # scipy.stats.friedmanchisquare refuses two methods, and gives NaN where all scores are equal.
+    # scipy.stats.friedmanchisquare refuses two methods, and gives NaN if all scores are equal.
     # Between methods over within data sets; without ties the latter is n·k(k² - 1)/12 and this is
     # Friedman's formula.
     within = np.square(ranks - (k + 1) / 2).sum()
@@ -145,7 +147,7 @@ def critical_difference(n_methods: int, n_datasets: int, alpha: float = 0.05) ->
     Parameters
     ----------
     n_methods, n_datasets : int
-        How many were compared.
+        The numbers of methods and data sets compared.
     alpha : float, default=0.05
         Significance level.
 
@@ -160,7 +162,7 @@ def critical_difference(n_methods: int, n_datasets: int, alpha: float = 0.05) ->
     """
     if n_methods < 2 or n_datasets < 1 or not 0 < alpha < 1:
         raise ParameterError(
-            "a critical difference needs two methods or more, a data set or more, and alpha "
+            "a critical difference needs at least two methods, at least one data set, and alpha "
             "between 0 and 1; "
             f"got {n_methods}, {n_datasets} and {alpha}"
         )
@@ -178,10 +180,10 @@ def _scores(values: Any) -> np.ndarray:
 
 
 def _p_value(difference: float, variance: float, degrees: int) -> float:
-    """Two-sided p-value of ``t = difference / sqrt(variance)``; without variance any difference is
-    certain, where ``scipy.stats.ttest_ind`` has NaN.
+    """Two-sided p-value of ``t = difference / sqrt(variance)``; without variance, any difference is
+    certain (``scipy.stats.ttest_ind`` gives NaN).
     """
-    # Scores are shares: what is below 1e-12 is rounding, not variance.
+    # Scores are shares: a variance below 1e-12 is rounding.
     if variance <= 1e-24:
         return float(abs(difference) <= 1e-12)
     return float(2 * stats.t.sf(abs(difference) / np.sqrt(variance), degrees))

@@ -1,4 +1,4 @@
-"""Studies: the paper's experiments and your own, as trials that run once and leave a record."""
+"""Studies: the paper's experiments and your own, as trials that run once and are recorded."""
 
 from typing import TYPE_CHECKING
 

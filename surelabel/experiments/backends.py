@@ -1,5 +1,5 @@
-"""Where trials run: processes of this machine (joblib), or a Dask cluster. Results come back in the
-order they finish.
+"""Where trials run: in processes on this machine (joblib), or on a Dask cluster. Results come back
+in the order in which they finish.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from ..files import temporary_folder
 
 T = TypeVar("T")
 
-#: The most items that the Dask scheduler has at a time: enough for any cluster, and little
-#: to send.
+#: Maximum number of items with the Dask scheduler at a time: enough for any cluster, and little to
+#: send.
 WINDOW = 1000
 
-#: A run goes on after its worker processes died; an item whose worker dies this often while it runs
-#: alone is given up.
+#: A run continues after its worker processes died; an item is given up if its worker dies this
+#: often while it runs alone.
 DEATHS = 2
 
 
 class BackendError(SurelabelError):
-    """The processes that should run the trials cannot be had, or died."""
+    """The processes for the trials could not be started, or died."""
 
 
 def run_with_joblib(
@@ -52,12 +52,13 @@ def run_with_joblib(
         Of one item.
     items : sequence
     workers : int
-        Number of processes. What one that died had begun is begun again, after all others.
+        Number of processes. Items of a process that died are started again, after all others.
 
     Yields
     ------
     result
-        As each is ready. Items go out one by one, so that none finished waits for others.
+        Each as soon as it is ready. Items are handed out one by one, so that finished ones do not
+        wait for others.
     """
     if workers == 1:
         yield from map(function, items)
@@ -73,7 +74,8 @@ def run_with_joblib(
                     alone = False
                     yield result
             except BrokenProcessPool as error:
-                # Items begin in order: these were with the workers, and one may have killed its.
+                # Items start in order: the workers had these, and one of them may have killed its
+                # worker.
                 begun = [number for number in batch if number in waiting][:workers]
                 for number in begun:
                     waiting[number] = waiting.pop(number)
@@ -82,7 +84,7 @@ def run_with_joblib(
                     if deaths[begun[0]] == DEATHS:
                         failure = error
                         del waiting[begun[0]]
-                alone = True  # so that it takes no other with it
+                alone = True  # so that no other item dies with it
     if failure is not None:
         raise _died(failure) from None
 
@@ -90,7 +92,7 @@ def run_with_joblib(
 def _in_processes(
     function: Callable[[Any], T], items: Mapping[int, Any], workers: int, folder: str
 ) -> Generator[tuple[int, T]]:
-    """Results with the numbers of their items."""
+    """The results, with the numbers of their items."""
     own = {"initializer": _begin, "initargs": (os.getpid(), folder)}
     pool = joblib.Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1, **own)
     with _children_without_ctrl_c():
@@ -100,7 +102,7 @@ def _in_processes(
             yield result
     finally:
         with warnings.catch_warnings():
-            # That tasks are cancelled is what stopping means.
+            # Cancelled tasks are expected when a run is stopped.
             warnings.simplefilter("ignore", UserWarning)
             results.close()
 
@@ -122,7 +124,7 @@ def run_with_dask(
     workers : int
         Number of processes, for a cluster on this machine.
     address : str
-        Of the scheduler, or "local" for a cluster made for this run.
+        The address of the scheduler, or "local" to start a cluster for this run.
 
     Yields
     ------
@@ -135,7 +137,7 @@ def run_with_dask(
         from distributed.comm.core import CommClosedError
     except ImportError:
         raise BackendError("Dask is not installed: pip install 'surelabel[dask]'") from None
-    # The errors below say what is to say; Dask would repeat them while it reconnects.
+    # The errors below say everything; Dask would repeat them while it reconnects.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with ExitStack() as stack:
         try:
@@ -165,15 +167,15 @@ def run_with_dask(
             raise _died(error) from None
         except (CancelledError, CommClosedError):
             raise BackendError(
-                f"the Dask scheduler at {address!r} no longer answers, or has cancelled "
-                "the work; what is finished is kept: make sure that one is running, and run again"
+                f"the Dask scheduler at {address!r} no longer responds, or has cancelled the work; "
+                "what is finished is kept: make sure that one is running, and run again"
             ) from None
 
 
 @contextmanager
 def _children_without_ctrl_c() -> Iterator[None]:
-    """Start processes that Ctrl-C does not reach: at a terminal it goes to all of them, and those
-    that run the items leave it to this one, which ends them.
+    """Start processes that ignore Ctrl-C: a terminal sends it to all of them, but only this process
+    should handle it, and end the others.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
@@ -187,8 +189,8 @@ def _children_without_ctrl_c() -> Iterator[None]:
 
 
 def _start_trackers() -> None:
-    """Start the processes that clean up after this one: they let Ctrl-C through afterwards, so it
-    must be before it is kept away. They are not to warn of what a stopped run leaves to them.
+    """Start the processes that clean up after this one. They enable Ctrl-C again, so they must be
+    started before it is disabled. They must not warn about what a stopped run leaves behind.
     """
     given = os.environ.get("PYTHONWARNINGS")
     quiet = "ignore:resource_tracker:UserWarning"
@@ -204,8 +206,8 @@ def _start_trackers() -> None:
 
 
 def _begin(parent: int, folder: str) -> None:
-    """Begin as a worker: temporary files go where the parent removes them, and when it is gone
-    this process ends, too, as a parent that was killed cannot end its workers.
+    """Set up a worker: its temporary files go where the parent removes them, and it ends when the
+    parent is gone, because a parent that was killed cannot end its workers.
     """
     tempfile.tempdir = folder
 

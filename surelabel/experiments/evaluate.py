@@ -1,4 +1,4 @@
-"""One trial, from the data set to its record."""
+"""Run one trial, from the data set to its record."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ SCALERS = {"standard": StandardScaler, "minmax": MinMaxScaler, "unit": Normalize
 def evaluate(trial: Trial) -> Record:
     """Choose parameters, fit, predict and score one trial.
 
-    One thread only: trials run side by side, and a sum taken by another number of threads would end
-    in other digits.
+    It uses one thread: trials run side by side, and sums by another number of threads would differ
+    in the last digits.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def _evaluate(trial: Trial) -> Record:
 
 @lru_cache(maxsize=1)
 def _load(name: str, home: str | None) -> catalog.Dataset:
-    """The data set, kept for the next trial: trials of one data set follow each other."""
+    """The data set, kept for the next trial, because trials of one data set follow each other."""
     return catalog.load(name, home)
 
 
@@ -117,7 +117,9 @@ def _written(configuration: Configuration) -> dict[str, Any]:
 
 
 def _corrupt(data: catalog.Dataset, trial: Trial) -> CandidateSets:
-    """Candidates for the whole data set, before it is split: the same in every fold."""
+    """Candidates for the whole data set, before it is split, so that they are the same in every
+    fold.
+    """
     settings = dict(trial.configuration.corruption)
     missing = settings.pop("missing", 0)
     settings |= {"classes": data.classes, "random_state": trial.seed("candidates")}
@@ -152,7 +154,7 @@ def _fold(trial: Trial, n_rows: int) -> Fold:
 
 
 def _scale(X: np.ndarray, fold: Fold, scaling: str) -> np.ndarray:
-    """All rows, scaled by what the training rows are."""
+    """All rows, with a scaling learned from the training rows."""
     return X if scaling == "none" else SCALERS[scaling]().fit(X[fold.train]).transform(X)
 
 
@@ -167,7 +169,7 @@ def _estimator(trial: Trial) -> Any:
 
 
 def _curves(estimator: Any, n_train: int) -> dict[str, list[float]]:
-    """ΔP = ‖P⁽ᵗ⁺¹⁾ - P⁽ᵗ⁾‖_F as the paper draws it (the estimator divides by √m), and the
+    """ΔP = ‖P⁽ᵗ⁺¹⁾ - P⁽ᵗ⁾‖_F as the paper plots it (the estimator divides by √m), and the
     objective.
     """
     return {

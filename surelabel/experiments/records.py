@@ -1,6 +1,4 @@
-"""The store of finished trials: one JSON line each, on disk before the next one starts to be
-written.
-"""
+"""The records of finished trials: one JSON line each, on disk before the next one is written."""
 
 from __future__ import annotations
 
@@ -37,7 +35,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_configuration(value: Any) -> bool:
-    """A kind, and settings, all of which are numbers but for a name and a matrix."""
+    """A kind and settings; all settings are numbers, except a name and a matrix."""
     return (
         isinstance(value, dict)
         and _is_text(value.get("kind"))
@@ -59,7 +57,7 @@ def _list(of: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 
 class _Optional(TypedDict, total=False):
-    """What records of version 0.1 need not have."""
+    """Fields that records of version 0.1 may lack."""
 
     study: str
     defaults: dict[str, Any]
@@ -67,23 +65,23 @@ class _Optional(TypedDict, total=False):
 
 
 class Record(_Optional):
-    """What is kept of a finished trial, one JSON line in the file.
+    """The record of a finished trial, one JSON line in the file.
 
     Attributes
     ----------
     cell : str
-        The id of the trial (the key is that of version 0.1).
+        The id of the trial (its name is that of version 0.1).
     configuration : dict
         Its kind and its settings.
     parameters, defaults : dict
-        Parameters that were chosen or given, and those that the study says nothing of; records of
-        version 0.1 have no defaults.
+        Parameters that were chosen or given, and all others; records of version 0.1 have no
+        defaults.
     seconds : dict
-        Of "select", "fit" and "predict".
+        Seconds of "select", "fit" and "predict".
     n_train, n_test, n_select : int
-        Number of rows; ``n_select`` is 0 where nothing was chosen.
+        Number of rows; ``n_select`` is 0 if nothing was chosen.
     curves : dict
-        Of studies of convergence.
+        For studies of convergence.
     """
 
     cell: str
@@ -106,7 +104,7 @@ class Record(_Optional):
     finished: str
 
 
-#: What the parts of a record and of a study are, where they are there.
+#: Checks of the fields of a record and of a study, if present.
 RECORD: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(
         ("cell", "study", "dataset", "method", "selection", "scaling", "finished"), _is_text
@@ -128,7 +126,7 @@ STUDIES: dict[str, Callable[[Any], bool]] = {
 
 
 class Run(NamedTuple):
-    """What a results folder holds.
+    """The content of a results folder.
 
     Attributes
     ----------
@@ -137,8 +135,8 @@ class Run(NamedTuple):
     records : list of Record
         In the order in which they finished.
     outdated : list of Record
-        Records of methods whose defaults were others than they are now: never mixed with those of
-        today. Running the study again makes these trials anew.
+        Records of methods whose defaults have changed since; they are never mixed with current
+        ones. Running the study again repeats these trials.
     """
 
     study: dict[str, Any]
@@ -152,8 +150,8 @@ def read(folder: str | Path) -> Run:
     Parameters
     ----------
     folder : path-like
-        The results folder of one study. Earlier records may be compressed by ``gzip``; new ones are
-        written beside them.
+        The results folder of one study. Earlier records may be compressed with ``gzip``; new ones
+        are written to another file beside it.
 
     Returns
     -------
@@ -176,7 +174,7 @@ def read(folder: str | Path) -> Run:
 
 
 def is_outdated(record: Record, study: Mapping[str, Any]) -> bool:
-    """Whether a record relies on defaults that are others now, or says nothing of them, as those of
+    """Whether a record relies on defaults that have changed since, or does not mention them, as in
     version 0.1.
     """
     methods, name = study.get("methods", {}), record.get("method")
@@ -188,11 +186,11 @@ def is_outdated(record: Record, study: Mapping[str, Any]) -> bool:
 
 
 def _load_study(path: Path) -> dict[str, Any]:
-    """The tables of a study that was run; methods and data that are no longer known are fine."""
+    """The tables of a study that was run; it may name methods and data that are no longer known."""
     study = {"name": None} | load_toml(path)
     for key, fits in STUDIES.items():
         if key in study and not fits(study[key]):
-            raise StudyError(f"{path}: {key} has a value that no study has; run the study again")
+            raise StudyError(f"{path}: {key} has an impossible value; run the study again")
     check_published(study.get("published", {}), str(path))
     return study
 
@@ -208,7 +206,7 @@ def read_all(path: str | Path) -> list[Run]:
     Returns
     -------
     list of Run
-        Every record has all that a :class:`Record` has.
+        Every record has all fields of :class:`Record`.
     """
     path = Path(path)
     studies = [path / STUDY] if (path / STUDY).is_file() else sorted(path.glob(f"*/{STUDY}"))
@@ -217,8 +215,8 @@ def read_all(path: str | Path) -> list[Run]:
         outdated = sum(len(run.outdated) for run in runs.values())
         old = f" ({outdated} are outdated)" if outdated else ""
         raise StudyError(
-            f"{path}: there are no finished trials here{old}; make some with surelabel reproduce "
-            "or surelabel run"
+            f"{path}: there are no finished trials here{old}; run some with surelabel reproduce or "
+            "surelabel run"
         )
     for folder, run in runs.items():
         for record in run.records:
@@ -232,15 +230,15 @@ def read_all(path: str | Path) -> list[Run]:
 
 
 class RecordWriter:
-    """The one writer of a results folder. Killed at any moment, it leaves all records but the one
-    being written.
+    """The only writer of a results folder. If it is killed at any moment, at most the record being
+    written is lost.
 
     Parameters
     ----------
     folder : path-like
-        Made if it does not exist.
+        Created if it does not exist.
     study : Study
-        Must hold every trial that the folder has a record of.
+        Must contain every trial that the folder has a record of.
     """
 
     def __init__(self, folder: str | Path, study: Study) -> None:
@@ -257,7 +255,7 @@ class RecordWriter:
             raise
 
     def append(self, record: Record) -> None:
-        """Write a record and wait until it is on the disk; a second record of the same trial is
+        """Write a record and wait until it is on disk; a second record of the same trial is
         dropped.
         """
         if record["cell"] in self.finished:
@@ -275,10 +273,10 @@ class RecordWriter:
         self.finished.add(record["cell"])
 
     def _lock(self) -> None:
-        # The lock goes with the process, however it ends.
+        # The lock is released when the process ends, however it ends.
         try:
             import fcntl
-        except ImportError:  # Windows: nobody is kept from starting a second run
+        except ImportError:  # Windows: a second run is not prevented
             return
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -289,8 +287,8 @@ class RecordWriter:
             ) from None
 
     def _repair(self) -> set[str]:
-        """Cut off the line that was being written when the last run was killed; the ids of the
-        trials that are there.
+        """Remove a line that was being written when the last run was killed; return the ids of the
+        recorded trials.
         """
         self._file.seek(0)
         content = self._file.read()
@@ -310,8 +308,8 @@ class RecordWriter:
         if strange:
             raise StudyError(
                 f"{self.folder}: {len(strange)} of its {len(self.finished)} records were made with "
-                "other settings than the study "
-                f"{study.name!r} has now; use another results folder, or remove this one"
+                f"settings that the study {study.name!r} no longer has; use another results "
+                "folder, or remove this one"
             )
 
     def __enter__(self) -> Self:
@@ -327,7 +325,7 @@ class RecordWriter:
 
 
 def _earlier(folder: Path) -> list[Record]:
-    """The records that were compressed."""
+    """The compressed records."""
     path = folder / f"{RECORDS}.gz"
     if not path.is_file():
         return []
@@ -344,8 +342,8 @@ def _earlier(folder: Path) -> list[Record]:
 
 
 def _parse(path: Path, content: bytes) -> list[Record]:
-    """The records of all whole lines, the first of each trial; what follows the last line end was
-    never finished.
+    """The records of all complete lines, the first one of each trial; text after the last line end
+    was never finished.
     """
     records: dict[str, Record] = {}
     for number, line in enumerate(content.split(b"\n")[:-1], start=1):
@@ -359,16 +357,14 @@ def _parse(path: Path, content: bytes) -> list[Record]:
             ) from None
         if wrong:
             raise StudyError(
-                f"{path}: line {number}: {wrong[0]!r} has a value that no record has; remove that "
-                "line and run the study again"
+                f"{path}: line {number}: {wrong[0]!r} has an impossible value; remove that line "
+                "and run the study again"
             )
     return list(records.values())
 
 
 def _write_durably(path: Path, text: str) -> None:
-    """Replace a file in one step, and see that its folder knows of it (and of the records) after a
-    power cut.
-    """
+    """Replace a file in one step, and make sure that it (and the records) survive a power cut."""
     with replacing(path) as file:
         file.write(text.encode())
     sync_folder(path.parent)

@@ -1,5 +1,5 @@
-"""Run a study: what is finished stays finished, what failed is tried again, whatever stopped the
-last run.
+"""Run a study: finished trials are kept and failed ones tried again, whatever stopped the last
+run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FAILURES = "failures.log"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run did.
+    """The outcome of a run.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Outcome:
         Where the records are.
     before, finished, failed, skipped : int
         Number of trials that had finished before this run, that finished in it, that failed, and
-        whose data are missing.
+        that were skipped because their data are missing.
     """
 
     folder: Path
@@ -81,7 +81,7 @@ def run_study(
     dask : str, default=None
         Address of a Dask scheduler, or "local".
     tell : callable, default=print
-        Is told what a person should know.
+        Called with each message for the user.
 
     Returns
     -------
@@ -112,7 +112,7 @@ def run_study(
 
 
 def _absent_data(trials: list[Trial], tell: Callable[[str], Any]) -> set[str]:
-    """The data sets that are missing, each reported once with the place where its file belongs."""
+    """The missing data sets; each is reported once, with the place where its file belongs."""
     absent = set()
     for dataset in dict.fromkeys(trial.dataset for trial in trials):
         try:
@@ -125,7 +125,7 @@ def _absent_data(trials: list[Trial], tell: Callable[[str], Any]) -> set[str]:
 
 @dataclass(frozen=True)
 class _Failure:
-    """A trial that raised."""
+    """A trial that raised an error."""
 
     trial: Trial
     trace: str

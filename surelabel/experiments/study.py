@@ -1,5 +1,5 @@
-"""A study: which data, which methods, how measured. One TOML file, checked in full before anything
-runs.
+"""A study: which data, which methods, and how they are measured. It is one TOML file, checked
+completely before anything runs.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from ..files import checked_path
 from ..text import did_you_mean
 
 #: accuracy: choose parameters, fit, score. sensitivity: score every point of the grid. convergence:
-#: keep the path of the fit.
+#: record the iterations of the fit.
 KINDS = ("accuracy", "sensitivity", "convergence")
-#: Where candidates come from, and the settings of each; "real" ones have none (those of
-#: "controlled" are kept in its identity).
+#: Where candidates come from, and the settings of each kind; "real" ones have none (those of
+#: "controlled" are part of its identity).
 SOURCES = {
     "real": ("p", "r", "eps"),
     "controlled": ("p", "r", "eps"),
@@ -42,7 +42,7 @@ _REQUIRED: Any = object()
 
 
 class StudyError(SurelabelError):
-    """A study file cannot be used, or does not go with the records of its folder."""
+    """A study file cannot be used, or does not match the records of its folder."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,11 @@ class Configuration:
         ``eps``), ``make_partial_flipping`` (``q``), ``make_partial_confusion`` (``matrix``) or
         ``make_partial_instance`` (``rate``).
     name : str
-        As the paper calls it: "I", "II", …
+        Its name in the paper: "I", "II", …
     p, r, eps, q, matrix, rate : float, int, float, float, tuple of tuples, float; or None
         Settings of the function that belongs to the kind.
     missing : float or None
-        Share of rows whose true label is taken out afterwards
+        Share of rows whose true label is removed afterwards
         (:func:`~surelabel.data.corruption.drop_truth`).
     """
 
@@ -76,14 +76,14 @@ class Configuration:
 
     @property
     def corruption(self) -> dict[str, Any]:
-        """What it is, whatever its name."""
+        """Its settings, without its name."""
         settings = {key: getattr(self, key) for key in SOURCES[self.kind]}
         return settings if self.missing is None else settings | {"missing": self.missing}
 
     @property
     def level(self) -> float | None:
-        """What runs along figures: ε in the paper's configuration (I), p in its others; None where
-        nothing does.
+        """The parameter that varies along a figure: ε in the paper's configuration (I), p in the
+        others; None if there is none.
         """
         return next(
             (value for value in (self.eps, self.p, self.q, self.rate) if value is not None), None
@@ -105,15 +105,15 @@ class Plan:
     Attributes
     ----------
     name : str
-        In tables.
+        Its name in tables.
     estimator : str
-        A name of :func:`~surelabel.estimators.all_methods`.
+        A name in :func:`~surelabel.estimators.all_methods`.
     parameters : dict
         Fixed parameters.
     grid : dict of str to list
-        Parameters to choose; by default what the method's own paper tries.
+        Parameters to choose; by default the grid of the method's own paper.
     scaling : str
-        Of the features; empty where it is that of the study.
+        Scaling of the features; empty for that of the study.
     """
 
     name: str
@@ -130,24 +130,24 @@ class Study:
     Attributes
     ----------
     name, title : str
-        The name is also that of the results folder.
+        The name is also the name of the results folder.
     datasets : tuple of str
-        Names of :func:`surelabel.data.catalog.names`.
+        Names from :func:`surelabel.data.catalog.names`.
     configurations : tuple of Configuration
     methods : tuple of Plan
     kind : {"accuracy", "sensitivity", "convergence"}
     folds, inner_folds : int
-        Of the outer cross-validation, and of the inner one that chooses parameters.
+        Number of folds of the outer cross-validation, and of the inner one that chooses parameters.
     repetitions : int
-        How often the outer cross-validation is done, each time with other folds of the same
+        How often the outer cross-validation is repeated, each time with other folds of the same
         candidates.
     selection : {"covering_rate", "approximated_accuracy", "oracle"}
-        What the inner cross-validation is scored by.
+        The score of the inner cross-validation.
     scaling : {"none", "standard", "minmax", "unit"}
-        Of the features, learned on the training folds; "unit" makes every row one of length 1.
+        Scaling of the features, learned on the training folds; "unit" scales every row to length 1.
     seed : int
     max_select : int
-        Training rows that take part in choosing parameters at most; 0 for all.
+        Maximum number of training rows used to choose parameters; 0 for all.
     published : dict
         Numbers to compare with.
     """
@@ -168,7 +168,7 @@ class Study:
     published: dict[str, Any] = field(default_factory=dict)
 
     def configurations_of(self, dataset: str) -> list[Configuration]:
-        """Those that fit a data set: "real" where it has candidates of its own, the others where
+        """The configurations for a data set: "real" if it has candidates of its own, the others if
         its labels are certain.
         """
         certain = catalog.describe(dataset).expected.average_candidates is None
@@ -210,7 +210,8 @@ def read_study(path: str | Path) -> Study:
     name = table.text("name")
     if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
         raise table.error(
-            "name", f"names a folder: letters, digits, '-', '_' and '.' only, not {name!r}"
+            "name",
+            f"names a folder, so it may have only letters, digits, '-', '_' and '.', not {name!r}",
         )
     kind = table.choice("kind", KINDS, "accuracy")
     study = Study(
@@ -238,7 +239,7 @@ def read_study(path: str | Path) -> Study:
         if not study.configurations_of(dataset):
             raise table.error(
                 "configurations",
-                f"has none for {dataset}: data with candidates of its own takes kind 'real', other "
+                f"has none for {dataset}: data with candidates of its own needs kind 'real', other "
                 "data one of the other kinds",
             )
     return study
@@ -252,12 +253,12 @@ def load_toml(path: str | Path) -> dict[str, Any]:
         raise StudyError(f"{path}: the study cannot be read ({error.strerror})") from None
     except ParameterError:
         raise
-    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, nested too deeply
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, or nested too deeply
         raise StudyError(f"{path}: this is not a TOML file ({error})") from None
 
 
 def check_published(published: Any, source: str) -> None:
-    """Refuse numbers to compare with that are in another form than the report reads."""
+    """Refuse published numbers that are not in the form that the report reads."""
 
     def check(fits: bool, place: str, form: str) -> None:
         if not fits:
@@ -319,7 +320,7 @@ def _configurations(table: _Table) -> tuple[Configuration, ...]:
         if len(found) + prod(map(len, ranges.values())) > MOST_CONFIGURATIONS:
             raise table.error(
                 "configurations",
-                f"hold more than {MOST_CONFIGURATIONS} settings; make several studies",
+                f"have more than {MOST_CONFIGURATIONS} settings; make several studies",
             )
         found += [
             Configuration(kind, name, **dict(zip(ranges, values, strict=True)))
@@ -329,12 +330,12 @@ def _configurations(table: _Table) -> tuple[Configuration, ...]:
     settings = Counter(f"{c.kind} {c.corruption}" for c in found)
     twice = [str(c) for c in found if settings[f"{c.kind} {c.corruption}"] > 1]
     if twice:
-        raise table.error("configurations", f"hold the same setting more than once: {twice[0]}")
+        raise table.error("configurations", f"have the same setting more than once: {twice[0]}")
     return tuple(found)
 
 
 def _matrix(part: _Table, rows: Any) -> tuple[tuple[float, ...], ...]:
-    """Probabilities of confusion, a list for each class."""
+    """Confusion probabilities, a list for each class."""
     numeric = isinstance(rows, list) and all(
         isinstance(row, list)
         and len(row) == len(rows)
@@ -351,8 +352,8 @@ def _matrix(part: _Table, rows: Any) -> tuple[tuple[float, ...], ...]:
 
 
 def _plans(table: _Table, kind: str) -> tuple[Plan, ...]:
-    """The methods: a list of names, or a table ``[methods.NAME]`` for each, with what differs from
-    the method's defaults.
+    """The methods: a list of names, or a table ``[methods.NAME]`` for each, with the settings that
+    differ from the method's defaults.
     """
     known = all_methods()
     entries = table.take("methods")
@@ -389,11 +390,11 @@ def _plans(table: _Table, kind: str) -> tuple[Plan, ...]:
         if kind == "convergence" and not method.path:
             able = " or ".join(other.name for other in known.values() if other.path)
             raise part.error(
-                "estimator", f"must be {able}: {method.name} does not keep its convergence"
+                "estimator", f"must be {able}: {method.name} does not record its convergence"
             )
         own_scaling = part.choice("scaling", SCALINGS, "") if "scaling" in entry else ""
         part.finish()
-        # One value leaves nothing to choose.
+        # With one value there is nothing to choose.
         parameters = parameters | {
             key: values[0] for key, values in grid.items() if len(values) == 1
         }
@@ -403,8 +404,8 @@ def _plans(table: _Table, kind: str) -> tuple[Plan, ...]:
 
 
 class _Table:
-    """A TOML table from which keys are taken one by one, each checked; an error names the file and
-    the key.
+    """A TOML table whose keys are taken and checked one by one; errors name the file and the
+    key.
     """
 
     def __init__(self, values: Mapping[str, Any], source: str, place: str = "") -> None:
@@ -446,7 +447,8 @@ class _Table:
             if value not in list(options):
                 raise self.error(
                     key,
-                    f"has {value!r}, which is none of {', '.join(options)}{_meant(value, options)}",
+                    f"has {value!r}, which is not one of "
+                    f"{', '.join(options)}{_meant(value, options)}",
                 )
             if values.count(value) > 1:
                 raise self.error(key, f"has {value!r} more than once")
@@ -455,7 +457,7 @@ class _Table:
     def whole(self, key: str, default: int, low: int) -> int:
         value = self.take(key, default)
         if type(value) is not int or value < low:
-            raise self.error(key, f"must be a whole number of {low} or more, not {value!r}")
+            raise self.error(key, f"must be a whole number, at least {low}, not {value!r}")
         return value
 
     def numbers(
@@ -492,7 +494,9 @@ class _Table:
                     f"{key}.{name}", f"is not a parameter of this method{_meant(name, allowed)}"
                 )
         if not _is_plain(value):
-            raise self.error(key, "must hold texts, numbers, true and false, not dates or times")
+            raise self.error(
+                key, "may contain only texts, numbers, true and false, not dates or times"
+            )
         return value
 
     def finish(self) -> None:
@@ -501,7 +505,7 @@ class _Table:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value is the same in JSON, in which records are written."""
+    """Whether a value stays the same in JSON, the format of records."""
     if isinstance(value, dict | list):
         return all(map(_is_plain, value.values() if isinstance(value, dict) else value))
     return isinstance(value, str | int | float)
@@ -513,7 +517,7 @@ def _meant(value: Any, options: Any) -> str:
 
 
 def _toml(value: Any) -> str:
-    """A value in TOML: as in JSON, but for tables."""
+    """A value in TOML, which is as in JSON except for tables."""
     if isinstance(value, dict):
         return (
             "{"
@@ -525,6 +529,6 @@ def _toml(value: Any) -> str:
         )
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_toml, value)) + "]"
-    if isinstance(value, float):  # which may be inf or nan
+    if isinstance(value, float):  # may be inf or nan
         return repr(value)
     return json.dumps(value, ensure_ascii=False)

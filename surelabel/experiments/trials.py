@@ -1,5 +1,5 @@
-"""The trials of a study: each (data set, configuration, method, fold), with an identity and the
-seeds that follow from it.
+"""The trials of a study: one for each data set, configuration, method and fold, with an identity
+and seeds derived from it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sklearn.model_selection import ParameterGrid
 from ..estimators import all_methods
 from .study import Configuration, Plan, Study
 
-#: Parameters that change no result, and the seed, which a trial makes itself.
+#: Parameters that do not affect results, and the seed, which a trial sets itself.
 WITHOUT_EFFECT = frozenset({"callback", "n_jobs", "random_state", "verbose"})
 
 
@@ -31,9 +31,9 @@ class Trial:
     dataset : str
     configuration : Configuration
     method : Plan
-        Without a grid where there is nothing to choose.
+        The method; without a grid if there is nothing to choose.
     fold : int
-        From 0; those of a second repetition follow those of the first.
+        Counted from 0; the folds of a second repetition follow those of the first.
     """
 
     study: Study
@@ -44,23 +44,23 @@ class Trial:
 
     @property
     def selection(self) -> str:
-        """The criterion that chooses the parameters, "none" where the method has no grid."""
+        """The criterion for choosing parameters; "none" if the method has no grid."""
         return self.study.selection if self.method.grid else "none"
 
     @property
     def scaling(self) -> str:
-        """How the features are scaled: as the method asks, else as the study says."""
+        """How the features are scaled: as the method says, otherwise as the study says."""
         return self.method.scaling or self.study.scaling
 
     @property
     def defaults(self) -> dict[str, Any]:
-        """The parameters of the estimator that the study says nothing of."""
+        """The parameters of the estimator that the study does not set."""
         return defaults_of(self.method.estimator, [*self.method.parameters, *self.method.grid])
 
     @cached_property
     def id(self) -> str:
-        """Hash of everything that determines the result, and of nothing else; a changed default
-        makes another trial.
+        """Hash of everything that determines the result, and nothing else; with a changed default,
+        it is another trial.
         """
         study, method = self.study, self.method
         identity: dict[str, Any] = {
@@ -82,14 +82,16 @@ class Trial:
         return str(_digest(identity).hexdigest()[:16])
 
     def seed(self, *purpose: Any) -> int:
-        """A seed for this purpose, the same for all methods: they see the same candidates and the
-        same folds.
+        """A seed for this purpose, the same for all methods, so that they get the same candidates
+        and folds.
         """
         return int.from_bytes(_digest([self._data, *purpose]).digest()[:4], "big")
 
     @property
     def _data(self) -> list[Any]:
-        """The data set as corrupted; the name of a configuration is only a name."""
+        """What identifies the data set and its candidates; the name of a configuration does not
+        count.
+        """
         return [
             self.study.seed,
             self.dataset,
@@ -112,20 +114,20 @@ def trials_of(
     methods: Collection[str] | None = None,
     folds: int | None = None,
 ) -> Iterator[Trial]:
-    """Enumerate the trials of a study, or the part of them that is asked for.
+    """Enumerate the trials of a study, or those that are asked for.
 
-    Repetitions come first, and folds before methods, so that a run broken off has compared the
-    methods on the same folds.
+    Repetitions vary slowest, and folds more slowly than methods, so that an interrupted run has
+    compared the methods on the same folds.
 
     Parameters
     ----------
     study : Study
     datasets, configurations, methods : collection of str, default=None
-        Names of those wanted; None for all.
+        Names of those to include; None for all.
     levels : collection of float, default=None
-        Of the controlled configurations only those at these levels of p (in configuration I: of ε).
+        Only the controlled configurations at these levels of p (of ε in configuration I).
     folds : int, default=None
-        Only the first folds, this many.
+        Only the first ``folds`` folds.
 
     Yields
     ------
@@ -156,8 +158,8 @@ def trials_of(
 
 
 def _points(plan: Plan, kind: str) -> list[Plan]:
-    """The plan; for a study of sensitivity, one plan with fixed parameters for each point of the
-    grid.
+    """The plan, or, for a study of sensitivity, one plan with fixed parameters for each point of
+    the grid.
     """
     if kind != "sensitivity":
         return [plan]
@@ -168,7 +170,8 @@ def _points(plan: Plan, kind: str) -> list[Plan]:
 
 
 def defaults_of(estimator: str, given: Collection[str] = ()) -> dict[str, Any]:
-    """The defaults of a method's parameters, without those given and those that change no result.
+    """The defaults of a method's parameters, without those given and those that do not affect
+    results.
 
     >>> defaults_of("PLKNN", given=["n_neighbors"])
     {'search': 'exact', 'weights': 'distance'}
@@ -187,8 +190,8 @@ def _all_defaults(estimator: str) -> dict[str, Any]:
 
 
 def _written(value: Any) -> Any:
-    """What JSON cannot write; of an estimator all parameters, since its repr leaves out those that
-    have their default.
+    """A value that JSON cannot write, as text; for an estimator, all parameters, because its repr
+    omits defaults.
     """
     if hasattr(value, "get_params") and not isinstance(value, type):
         return {type(value).__name__: value.get_params(deep=False)}

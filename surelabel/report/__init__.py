@@ -1,4 +1,4 @@
-"""Records of finished trials → tables, figures, one HTML page."""
+"""Records of finished trials → tables, figures and one HTML page."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def write_report(results: str | Path | Iterable[str | Path], output: str | Path)
     Parameters
     ----------
     results : path-like or iterable of path-like
-        Results folders, finished or not (the report says what is missing), or folders that hold
+        Results folders, finished or not (the report says what is missing), or folders that contain
         several of them.
     output : path-like
-        Where to write ``report.html`` (one page that needs nothing else), ``report.md``,
-        ``tables/*.tex``, ``tables/*.csv`` and ``figures/*.svg``.
+        Where to write ``report.html`` (one self-contained page), ``report.md``, ``tables/*.tex``,
+        ``tables/*.csv`` and ``figures/*.svg``.
 
     Returns
     -------
@@ -58,12 +58,12 @@ def write_report(results: str | Path | Iterable[str | Path], output: str | Path)
     )
     output = checked_path(output)
     runs = [run for path in given for run in read_all(checked_path(path))]
-    # everything is drawn before anything is written
+    # draw everything before anything is written
     return write_files(_files(summarize(runs)), output)
 
 
 def _files(summary: dict[str, Any]) -> dict[str, str]:
-    """Every file of the report: path below the output folder → content."""
+    """Every file of the report: path in the output folder → content."""
     try:
         from . import figures, html
     except ModuleNotFoundError as error:
@@ -95,11 +95,11 @@ def _files(summary: dict[str, Any]) -> dict[str, str]:
 
 
 def write_files(files: dict[str, str], output: Path) -> list[Path]:
-    """Write every file below a folder, all or none: a reader never meets half of a report."""
+    """Write all files into a folder, or none, so that a reader never sees half of a report."""
     paths = [output / name for name in files]
     with making_folders(paths), replacing_all(paths) as places:
         for place, content in zip(places, files.values(), strict=True):
             with naming(place):
-                # names of files need not be UTF-8
+                # file names need not be UTF-8
                 place.write_bytes(content.encode(errors="replace"))
     return paths

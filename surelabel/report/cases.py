@@ -16,7 +16,7 @@ def unique(items: Iterable[Any]) -> list[Any]:
 
 
 def ordered(found: Iterable[str], order: Iterable[str]) -> list[str]:
-    """Names that were found, first in the order of the study, then as they appear."""
+    """The names found: first those of the study, in its order, then the others as they appear."""
     present = unique(found)
     return [name for name in order if name in present] + [
         name for name in present if name not in order
@@ -24,7 +24,7 @@ def ordered(found: Iterable[str], order: Iterable[str]) -> list[str]:
 
 
 def configuration_label(configuration: Mapping[str, Any]) -> str:
-    """Name a configuration in print; empty for real candidate sets.
+    """The name of a configuration in print; empty for real candidate sets.
 
     >>> configuration_label({"kind": "controlled", "p": 0.1, "r": 1, "eps": 0.3, "name": "I"})
     '(I) p=0.1, r=1, ε=0.3'
@@ -39,8 +39,8 @@ def configuration_label(configuration: Mapping[str, Any]) -> str:
 
 
 def family_of(configuration: Mapping[str, Any]) -> tuple[str, str | None]:
-    """The configuration without its running parameter, and that parameter: ε where it is given,
-    else p, q or the rate.
+    """The configuration without its varying parameter, and that parameter: ε if given, otherwise p,
+    q or the rate.
     """
     if configuration["kind"] == "real":
         return "real-world", None
@@ -53,7 +53,9 @@ def family_of(configuration: Mapping[str, Any]) -> tuple[str, str | None]:
 
 
 def group_cases(records: list[Record], datasets: list[str]) -> list[dict[str, Any]]:
-    """Group records by (data set, configuration); inside, by method in order of folds."""
+    """Group records by data set and configuration, and within these by method, in the order of
+    folds.
+    """
     groups: dict[tuple[str, str], dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
     for record in sorted(records, key=lambda record: record["fold"]):
         key = record["dataset"], json.dumps(record["configuration"], sort_keys=True)

@@ -1,7 +1,7 @@
 """The claims of the paper's experimental section, each beside what the records show.
 
-Every claim is a function of the sections of a summary that returns what was found and whether it
-agrees: "yes", "in part" or "no"; or None where the records that it needs are not there.
+Every claim is checked by a function of the sections of a summary. It returns what was found and
+whether it agrees ("yes", "in part" or "no"), or None if there are no records for it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 Section = Mapping[str, Any]
 Found = tuple[str, str]
 
-#: Shares of cases agree if they are no further apart.
+#: Shares of cases agree if they differ by at most this.
 NEAR = 0.05
 #: ‖P⁽ᵗ⁺¹⁾ − P⁽ᵗ⁾‖ that counts as 0 in a figure.
 SMALL = 0.1
@@ -34,11 +34,12 @@ class Claim:
     text : str
         What it says.
     study : str
-        The study whose records tell.
+        The study whose records decide.
     target : str
-        What to reproduce: ``surelabel reproduce TARGET``.
+        The argument of ``surelabel reproduce`` that creates the records.
     check : callable
-        From all sections by the name of their study to what was found, and whether it agrees.
+        Takes all sections by the name of their study; returns what was found, and whether it
+        agrees.
     """
 
     place: str
@@ -54,8 +55,8 @@ def check_claims(sections: Sequence[Section]) -> list[dict[str, Any]]:
     Parameters
     ----------
     sections : sequence of dict
-        Of :func:`surelabel.report.summary.summarize`. Of a study under several criteria the one
-        that uses candidates only counts.
+        The result of :func:`surelabel.report.summary.summarize`. If a study was run with several
+        criteria, the one that uses only candidates counts.
 
     Returns
     -------
@@ -142,7 +143,7 @@ def _low_on_fg_net(sections: Mapping[str, Section]) -> Found | None:
 
 
 def _shares(section: Section, method: str) -> tuple[float, float, int] | None:
-    """Shares of wins and losses against a method, and of how many settings."""
+    """Shares of wins and losses against a method, and the number of settings."""
     if not section["win_tie_loss"] or method not in section["win_tie_loss"][-1]["cells"]:
         return None
     win, tie, loss = section["win_tie_loss"][-1]["cells"][method]["verdict"]
@@ -213,8 +214,8 @@ def _which_p(sections: Mapping[str, Section]) -> Found | None:
 
 
 def distance(ours: Sequence[int] | np.ndarray, theirs: Sequence[int] | np.ndarray) -> float:
-    """Half the sum of the differences of the shares of wins, ties and losses: the part of the cases
-    that would have to change sides.
+    """Half the sum of the absolute differences between the shares of wins, ties and losses: the
+    share of cases that would have to change.
 
     >>> distance([5, 5, 0], [1, 1, 0])
     0.0
@@ -240,7 +241,7 @@ def _panel(section: Section, dataset: str, parameter: str) -> dict[str, Any] | N
 
 
 def _interior(parameter: str, symbol: str) -> Callable[[Mapping[str, Section]], Found | None]:
-    """A best value between the ends, worse towards both."""
+    """Check that the best value is between the ends, and that both ends are worse."""
 
     def check(sections: Mapping[str, Section]) -> Found | None:
         texts, agree = [], []

@@ -37,7 +37,7 @@ def win_tie_loss(
         names = {name for _, name in families}
         whole = (
             theirs.values() if theirs.keys() <= names else []
-        )  # a part of the published total is no total
+        )  # no total if some of the published counts are missing
         total = {
             method: np.sum([line[method] for line in whole], axis=0).tolist()
             for method in methods[1:]

@@ -1,4 +1,4 @@
-"""Curves of the figures: accuracy along a running parameter, sensitivity, convergence."""
+"""Curves for the figures: accuracy along a varying parameter, sensitivity, convergence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .results import mean_and_std
 
 
 def accuracy_curves(rows: list[dict[str, Any]], methods: list[str]) -> list[dict[str, Any]]:
-    """Accuracy along the running parameter, a panel per family and data set (Figures 1 to 4)."""
+    """Accuracy along the varying parameter, a panel per family and data set (Figures 1 to 4)."""
     panels = []
     lines = [row for row in rows if row["metric"] == "accuracy" and row["running"]]
     for family, dataset in unique((row["family"], row["dataset"]) for row in lines):
@@ -44,7 +44,7 @@ def _series(x: list[Any], cells: list[dict[str, Any]]) -> dict[str, list[Any]]:
 
 
 def sensitivity_panels(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Accuracy along each parameter, the others held at the best setting (Figure 5 a, b)."""
+    """Accuracy along each parameter, with the others at the best setting (Figure 5 a, b)."""
     panels = []
     for case in cases:
         for method, records in case["records"].items():
@@ -77,7 +77,7 @@ def _slices(
         if len(line) > 1:
             line.sort(
                 key=lambda point: (isinstance(point[0], str), point[0])
-            )  # words after numbers
+            )  # texts come after numbers
             panels.append(
                 {
                     "parameter": parameter,

@@ -1,8 +1,8 @@
-"""What all figures share: colours, the style of the axes, an SVG that is the same to the byte for
-the same data.
+"""Shared by all figures: colours, the style of the axes, and SVG output that is identical for
+identical data.
 
-Colours are those of Okabe and Ito, which colour-blind people can tell apart; a series has a marker
-of its own as well.
+Colours are those of Okabe and Ito, which colour-blind people can tell apart; each series also has
+its own marker.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ COLOURS = (INK, "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"
 MARKERS = "osD^vPX*<>hp"
 LINES = ("-", "--", ":")
 PLAIN = StrMethodFormatter("{x:g}")
-"""Numbers of a logarithmic axis without mathematics, which is switched off."""
+"""Labels of a logarithmic axis without math text, which is switched off."""
 
 STYLE: Any = {
     "axes.axisbelow": True,
@@ -47,7 +47,7 @@ STYLE: Any = {
     "legend.frameon": False,
     "lines.linewidth": 1.4,
     "lines.markersize": 4.5,
-    "svg.fonttype": "none",  # text stays text: small, searchable, in the reader's font
+    "svg.fonttype": "none",  # keep text as text: small, searchable, in the reader's font
     "text.color": INK,
     "text.parse_math": False,  # a data set may be called $x$
     "xtick.color": INK,
@@ -57,8 +57,8 @@ STYLE: Any = {
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawn figure: its file name without suffix, its title, its data set (None if of several),
-    its SVG text.
+    """A drawn figure: its file name without extension, its title, its data set (None if it shows
+    several), its SVG text.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Gallery:
 
 
 def line_style(place: int) -> dict[str, Any]:
-    """Colour, marker and line of the series at this place."""
+    """Colour, marker and line style of the series at this position."""
     return {
         "color": COLOURS[place % len(COLOURS)],
         "marker": MARKERS[place % len(MARKERS)],
@@ -93,7 +93,7 @@ def picture_of(
     title: str,
     dataset: str | None = None,
 ) -> Picture:
-    """Draw on new axes and keep the SVG, the same to the byte for the same data."""
+    """Draw on new axes and return the SVG, which is identical for identical data."""
     figure = Figure(figsize=size, layout="constrained")
     draw(figure.add_subplot())
     text = io.StringIO()
@@ -105,7 +105,7 @@ def picture_of(
 
 def over_iterations(axes: Axes, path: Any, ylabel: str, **line: Any) -> None:
     """A quantity that falls to zero from iteration to iteration, on a logarithmic axis."""
-    # an exact zero has no place on it
+    # exact zeros cannot be drawn on it
     axes.plot(
         np.arange(1, len(path) + 1), np.ma.masked_less_equal(path, 0), color=COLOURS[2], **line
     )
@@ -116,7 +116,7 @@ def over_iterations(axes: Axes, path: Any, ylabel: str, **line: Any) -> None:
 
 
 def short(name: str) -> str:
-    """A name that leaves room for the figure.
+    """A name that is short enough for a figure.
 
     >>> short("a data set of a very long name")
     'a data set of a very lo…'

@@ -29,11 +29,11 @@ from .drawing import (
 from .summary import chosen_by, file_name
 
 NAMES = {"eps": "ε", "lam": "λ", "beta": "β", "p": "p"}
-"""Parameters as the paper writes them."""
+"""Symbols of the parameters in the paper."""
 
 
 def build(section: dict[str, Any]) -> list[Gallery]:
-    """Every figure of a section of the summary, the empty galleries left out."""
+    """All figures of a section of the summary, without empty galleries."""
     look = {method: line_style(place) for place, method in enumerate(section["methods"])}
     with rc_context(STYLE):
         galleries = [
@@ -47,7 +47,7 @@ def build(section: dict[str, Any]) -> list[Gallery]:
 
 
 def _title(axes: Axes, text: str, section: dict[str, Any]) -> None:
-    """The title, and under it the criterion: a figure copied out of the report still says it."""
+    """Set the title, with the criterion below it, so that a copied figure still shows it."""
     axes.set_title(f"{text}\nselection: {section['criterion']}")
 
 
@@ -88,7 +88,7 @@ def _curves(section: dict[str, Any], look: dict[str, Any]) -> Iterator[Gallery]:
 def _draw_curves(
     axes: Axes, panel: dict[str, Any], look: dict[str, Any], section: dict[str, Any]
 ) -> None:
-    # the first method, the reference, lies on top
+    # the first method, the reference, is drawn on top
     for order, (method, line) in enumerate(panel["series"].items()):
         mean, std = np.array(line["mean"]), np.array(line["std"])
         style = look[method]
@@ -111,7 +111,7 @@ def _draw_curves(
 
 
 def series_id(section: dict[str, Any], method: str, part: str) -> str:
-    """Id of a part of a figure that belongs to one method, by which the page finds it."""
+    """The id of the part of a figure that belongs to one method, for the filter of the page."""
     return f"method{section['methods'].index(method)}-{part}"
 
 
@@ -147,7 +147,7 @@ def _critical_difference(section: dict[str, Any]) -> Gallery:
 
 
 def _draw_critical_difference(axes: Axes, ranks: dict[str, Any], section: dict[str, Any]) -> None:
-    """Demšar's diagram: ranks on a line, the better half labelled on the left."""
+    """Demšar's diagram: ranks on a line, with the better half labelled on the left."""
     width = ranks["critical_difference"]
     order = sorted(ranks["average"].items(), key=lambda item: item[1])
     n = len(order)
@@ -194,7 +194,8 @@ def _draw_critical_difference(axes: Axes, ranks: dict[str, Any], section: dict[s
 
 
 def _joined(ranks: list[float], width: float) -> list[tuple[float, float]]:
-    """The longest runs of sorted ranks no wider than the critical difference, none inside another.
+    """The longest runs of sorted ranks that are no wider than the critical difference; none is
+    inside another.
 
     >>> _joined([1.0, 1.5, 2.4, 4.0], 1.0)
     [(1.0, 1.5), (1.5, 2.4)]
@@ -244,7 +245,8 @@ def _symbol(parameter: str) -> str:
 
 def _draw_sensitivity(axes: Axes, panel: dict[str, Any], parameter: str, fixed: str) -> None:
     mean, std = np.array(panel["mean"]), np.array(panel["std"])
-    # the paper's values are unevenly spread (0.001 … 1): one step each, the value as its label
+    # the paper's values are unevenly spaced (0.001 … 1), so each gets one step, labelled with its
+    # value
     steps = np.arange(len(mean))
     axes.fill_between(steps, mean - std, mean + std, color=COLOURS[2], alpha=0.15, linewidth=0)
     axes.plot(steps, mean, marker="o", color=COLOURS[2])
@@ -298,7 +300,8 @@ def _draw_times(axes: Axes, section: dict[str, Any], look: dict[str, Any]) -> No
     datasets, methods = section["datasets"], section["methods"]
     for place, method in enumerate(methods):
         lines = [line for line in section["times"] if line["method"] == method]
-        # a method has its own height within the band of a data set, so that no point hides another
+        # each method has its own height within the band of a data set, so that no point hides
+        # another
         height = [
             datasets.index(line["dataset"]) + 0.6 * ((place + 0.5) / len(methods) - 0.5)
             for line in lines

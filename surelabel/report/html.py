@@ -1,4 +1,4 @@
-"""Pages of HTML that open offline: style, script and figures are inside them."""
+"""HTML pages that open offline: style, script and figures are embedded."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .drawing import INK, PAPER, RULE, Picture
 from .markdown import facts_line, in_short, notes
 
 THEMED = {INK: "var(--ink)", PAPER: "none", RULE: "var(--rule)"}
-"""Colours of a figure that follow the page, light or dark."""
+"""Colours of a figure that adapt to the page, light or dark."""
 
 
 OPEN = ("accuracy", "counts", "curves", "sensitivity", "convergence")
-"""Topics that are open when the page opens; the others are folded."""
+"""Topics that are unfolded at first."""
 
 LONGEST = 40
-"""Rows beyond which a table starts folded."""
+"""Tables with more rows start folded."""
 
 
 def render(
@@ -30,12 +30,12 @@ def render(
     pages: list[tuple[dict[str, Any], list[Any]]],
     front: Sequence[Any] = (),
 ) -> str:
-    """Print the summary of experiments.
+    """The summary of experiments as a page.
 
     Parameters
     ----------
     summary : dict
-        Of :func:`surelabel.report.summary.summarize`.
+        The result of :func:`surelabel.report.summary.summarize`.
     pages : list of (section, displays)
         The tables and galleries of every section.
     front : sequence of Table
@@ -72,10 +72,8 @@ def render(
 
 
 def page(name: str, **values: Any) -> str:
-    """Fill the template of this name; its style and script come after those that all
-    pages share.
-    """
-    # every name that comes from data is escaped, whatever it is called
+    """Fill the template of this name; its style and script follow those shared by all pages."""
+    # everything is escaped, because names come from data
     environment = Environment(
         loader=PackageLoader("surelabel.report"),
         autoescape=True,
@@ -94,19 +92,19 @@ def page(name: str, **values: Any) -> str:
 
 
 def _source(environment: Environment, name: str) -> Markup:
-    """A file of the templates folder as it is."""
+    """A file of the templates folder, unchanged."""
     assert environment.loader is not None
     return Markup(environment.loader.get_source(environment, name)[0])
 
 
 def inline(picture: Picture, methods: Sequence[str] = ()) -> Markup:
-    """The figure as part of the page: ids of its own, the page's colours, parts of a method marked
-    for the filter.
+    """The figure as part of the page: with ids of its own, the page's colours, and the parts of
+    each method marked for the filter.
     """
     svg = picture.svg[picture.svg.index("<svg") :]
     svg = re.sub(r'(<\w+ id="|href="#(?!row)|url\(#)', rf"\g<1>{picture.name}-", svg)
-    # links to rows (#row…) lead out of the figure, into this page; who goes by keyboard need not
-    # pass hundreds of them
+    # links to rows (#row…) lead out of the figure, into this page; keyboard users should not have
+    # to pass hundreds of them
     svg = svg.replace(' target="_blank"', ' tabindex="-1"')
     for colour, themed in THEMED.items():
         svg = svg.replace(colour, themed)

@@ -1,4 +1,4 @@
-"""The report as one Markdown page, with figures and long tables beside it as files."""
+"""The report as one Markdown page, with figures and long tables as separate files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from .result_tables import Cell, Table
 
 LONGEST = 40
-"""Rows beyond which a table is linked, not printed."""
+"""Tables with more rows are linked, not printed."""
 
 
 def render(
@@ -17,12 +17,12 @@ def render(
     pages: list[tuple[dict[str, Any], list[Any]]],
     front: Sequence[Table] = (),
 ) -> str:
-    """Print the summary.
+    """The summary as a Markdown page.
 
     Parameters
     ----------
     summary : dict
-        Of :func:`surelabel.report.summary.summarize`.
+        The result of :func:`surelabel.report.summary.summarize`.
     pages : list of (section, displays)
         The tables and galleries of every section.
     front : sequence of Table
@@ -83,7 +83,7 @@ def facts_line(facts: dict[str, Any]) -> str:
 
 
 def notes(section: dict[str, Any]) -> list[str]:
-    """What a reader must know of a section: criterion, folds, scaling, cells, caps."""
+    """What a reader must know about a section: criterion, folds, scaling, trials, limits."""
     lines = [
         f"Selection criterion: {section['criterion']}.",
         f"{section['folds']} folds, scaling of features: {', '.join(section['scaling'])}; "
@@ -107,7 +107,7 @@ def notes(section: dict[str, Any]) -> list[str]:
     ]
     if section["outdated"]:
         lines.append(
-            "Outdated, made with other defaults, and left out: "
+            "Outdated (made with other defaults) and left out: "
             f"{'; '.join(section['outdated'])}. Run the study again."
         )
     if section["gaps"]:
@@ -116,13 +116,13 @@ def notes(section: dict[str, Any]) -> list[str]:
 
 
 def markdown_text(text: str) -> str:
-    """Escape what Markdown or HTML inside Markdown would take as markup."""
+    """Escape what Markdown, or HTML inside Markdown, would read as markup."""
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"([\\`*_{}\[\]|#$~])", r"\\\1", text)
 
 
 def to_markdown(table: Table) -> str:
-    """A pipe table; the published number is below ours."""
+    """A pipe table; published numbers are below ours."""
 
     def show(cell: Cell) -> str:
         ours = markdown_text(cell.text)

@@ -24,19 +24,19 @@ class Cell:
     Attributes
     ----------
     text : str
-        What is printed.
+        The text printed.
     sort : float or str
-        What the column is sorted by.
+        The value by which the column is sorted.
     values : dict
-        What goes into CSV: suffix of the column's name → value.
+        The values for CSV: suffix of the column's name → value.
     mark : str
         Significance mark.
     best : bool
-        Printed bold.
+        Whether it is printed in bold.
     published : str
-        The published number, printed beside.
+        The published number, printed beside ours.
     arrow : str
-        ↑ or ↓ where ours lies beyond one published standard deviation.
+        ↑ or ↓ if ours is more than one published standard deviation away.
     """
 
     text: str
@@ -50,7 +50,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its title, and the method it belongs to if it can be filtered."""
+    """A column: its title, and its method if it can be filtered."""
 
     title: str
     method: str | None = None
@@ -59,7 +59,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """A row: its cells, and the data set and method it belongs to if it can be filtered."""
+    """A row: its cells, and its data set and method if it can be filtered."""
 
     cells: list[Cell]
     dataset: str | None = None
@@ -72,8 +72,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """A table ready to print; its name is that of its files, its selection goes into CSV, which has
-    no caption.
+    """A table ready to print. Its name is that of its files; its selection criterion is written to
+    CSV, which has no caption.
     """
 
     topic: str
@@ -86,7 +86,7 @@ class Table:
 
 
 def build(section: dict[str, Any]) -> list[Table]:
-    """Every table of a section of the summary, the empty ones left out."""
+    """All tables of a section of the summary, without empty ones."""
     scores = [row for row in section["results"] if row["metric"].startswith("accuracy")]
     transductive = [row for row in section["results"] if row["metric"] == "transductive_accuracy"]
     tables = [
@@ -102,7 +102,7 @@ def build(section: dict[str, Any]) -> list[Table]:
 
 
 def front(summary: dict[str, Any]) -> list[Table]:
-    """The tables that come before all sections, the empty ones left out."""
+    """The tables that come before all sections, without empty ones."""
     return [table for table in (_claims(summary), _readings(summary)) if table.rows]
 
 
@@ -110,7 +110,7 @@ def front(summary: dict[str, Any]) -> list[Table]:
 
 
 def _claims(summary: dict[str, Any]) -> Table:
-    """The sentences of the paper, checked."""
+    """The claims of the paper, checked."""
     names = ("place", "text", "found", "agrees", "command")
     return Table(
         "claims",
@@ -119,7 +119,7 @@ def _claims(summary: dict[str, Any]) -> Table:
         "What the paper says, and what we find",
         "How agreement is counted: a share of cases agrees if it is within 5 percentage points of "
         "the published one, and in part if the direction is the same; other claims agree if they "
-        "hold in every case. The command in the last column makes the records.",
+        "hold in every case. The command in the last column creates the records.",
         [
             Column(title, numeric=False)
             for title in ("Where", "The paper says", "We find", "Agree?", "Reproduce")
@@ -177,8 +177,8 @@ def _readings(summary: dict[str, Any]) -> Table:
         "readings",
         "Table 2 under each reading of what the paper leaves open",
         "Win/tie/loss of SURE (two-sample t-test at 0.05) over the settings that are complete for "
-        "both methods. The last column is the share of cases that would have to change sides to "
-        "give the published shares, averaged over the methods: the smaller, the nearer.",
+        "both methods. The last column is the share of cases that would have to change to give the "
+        "published shares, averaged over the methods: the smaller it is, the closer the reading.",
         [
             Column("Data sets", numeric=False),
             Column("Features", numeric=False),
@@ -192,12 +192,12 @@ def _readings(summary: dict[str, Any]) -> Table:
 
 
 def text_cell(value: str) -> Cell:
-    """A cell of words."""
+    """A cell of text."""
     return Cell(value, sort=value, values={"": value})
 
 
 def number_cell(value: float | None, pattern: str, **more: Any) -> Cell:
-    """A cell of one number; a dash where there is none."""
+    """A cell of one number; a dash if there is none."""
     if value is None:
         return Cell("–", values={"": ""}, **more)
     return Cell(pattern.format(value), sort=value, values={"": value}, **more)
@@ -220,7 +220,7 @@ def _metric_label(row: dict[str, Any]) -> str:
 def _lead(
     section: dict[str, Any], rows: list[dict[str, Any]]
 ) -> tuple[list[Column], Callable[[dict[str, Any]], list[Cell]]]:
-    """The first columns of a table of results: data set, and configuration where there is any."""
+    """The first columns of a table of results: data set, and configuration if there are any."""
     if any(row["configuration"] for row in rows):
         columns = [Column("Data set", numeric=False), Column("Configuration", numeric=False)]
         return columns, lambda row: [text_cell(_metric_label(row)), text_cell(row["configuration"])]
@@ -304,7 +304,7 @@ WIN_TIE_LOSS = {
 
 
 def _of(counts: str, published: int, ours: int) -> str:
-    """Published counts, and of how many results if not of as many as ours."""
+    """Published counts, and their total number if it differs from ours."""
     return counts if published == ours else f"{counts} of {published}"
 
 
@@ -336,7 +336,7 @@ def _win_tie_loss(section: dict[str, Any], test: str) -> Table:
         section["selection"],
         f"{section['name']}-{'win-tie-loss' if test == 'verdict' else 'win-tie-loss-paired'}",
         title,
-        f"How often {section['reference']} is significantly better, not distinguishable, worse "
+        f"How often {section['reference']} is significantly better, not distinguishable, or worse "
         f"({explanation}, at {section['alpha']}). {chosen_by(section)}",
         [
             Column("Configuration", numeric=False),
@@ -444,7 +444,7 @@ def _times(section: dict[str, Any]) -> Table:
 
 
 def _parameters(section: dict[str, Any]) -> Table:
-    """What was chosen, and how often."""
+    """Which parameters were chosen, and how often."""
 
     def choices(chosen: dict[str, list[tuple[str, int]]]) -> str:
         return "; ".join(

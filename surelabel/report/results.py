@@ -153,6 +153,6 @@ def agreement(rows: list[dict[str, Any]]) -> dict[str, int] | None:
 def published_methods(
     published: Mapping[str, Any], datasets: list[str], methods: list[str]
 ) -> list[str]:
-    """Methods of which only a published number is at hand."""
+    """Methods with only a published number."""
     named = unique(method for dataset in datasets for method in published.get(dataset, {}))
     return [method for method in named if method not in methods]

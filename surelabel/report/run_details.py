@@ -1,5 +1,5 @@
-"""How the trials of a section were run: times, parameters chosen, caps, fits that did not converge,
-what is missing.
+"""How the trials of a section were run: times, parameters chosen, limits, fits that did not
+converge, missing trials.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def capped(records: list[Record], datasets: list[str]) -> list[dict[str, Any]]:
 def unconverged(
     records: list[Record], datasets: list[str], methods: list[str]
 ) -> list[dict[str, Any]]:
-    """Where fits stopped before they converged, and how many."""
+    """Where fits stopped before they converged, and how often."""
     counts = [
         {
             "dataset": dataset,
@@ -94,7 +94,7 @@ def unconverged(
 
 
 def outdated(records: Iterable[Record]) -> list[str]:
-    """The records left out since the defaults of their method are others now, in words."""
+    """The records left out because the defaults of their method have changed, in words."""
     counts = Counter((record["method"], record["dataset"]) for record in records)
     return [f"{method} on {dataset}: {n}" for (method, dataset), n in sorted(counts.items())]
 
@@ -102,7 +102,7 @@ def outdated(records: Iterable[Record]) -> list[str]:
 def gaps(
     study: Mapping[str, Any], records: list[Record], methods: list[str], datasets: list[str]
 ) -> list[str]:
-    """What the study asks for and the records do not hold, in words."""
+    """Trials of the study without records, in words."""
     gaps = [
         f"{dataset}: no records" for dataset in study.get("datasets", ()) if dataset not in datasets
     ]

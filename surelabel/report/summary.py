@@ -1,4 +1,4 @@
-"""Records of finished trials → one summary of plain data, computed once; the renderers only print
+"""Records of finished trials → one summary of plain data, computed once; the renderers only format
 it.
 
 A summary is ``{"sections": [...], "claims": [...], "readings": [...], "versions": [...],
@@ -6,7 +6,7 @@ A summary is ``{"sections": [...], "claims": [...], "readings": [...], "versions
 ``results`` (one row per data set, configuration and metric, with a cell per method),
 ``win_tie_loss``, ``ranks`` (Friedman), ``curves``, ``sensitivity``, ``convergence``, ``times``,
 ``parameters``, ``capped``, ``unconverged``, ``outdated`` and ``gaps`` (what is missing). Claims are
-the paper's sentences with what was found; readings are Table 2 under different protocols.
+the paper's claims with what was found; readings are Table 2 under different protocols.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ PAPER_ORDER = (
     "figure5-convergence",
     "beyond",
 )
-"""The studies of the package as the page has them: the real-world sets, the controlled ones, the
-figures, and then what goes beyond the paper."""
+"""The studies of the package in the order of the page: real-world data, controlled data, figures,
+and then what goes beyond the paper.
+"""
 
 CRITERIA = {
     "covering_rate": "covering rate (candidates only)",
@@ -45,7 +46,7 @@ CRITERIA = {
     "oracle": "ORACLE (true labels of the training set)",
     "none": "none (parameters fixed)",
 }
-"""What each selection criterion is called in print."""
+"""The name of each selection criterion in print."""
 
 
 def summarize(runs: Runs) -> dict[str, Any]:
@@ -54,7 +55,7 @@ def summarize(runs: Runs) -> dict[str, Any]:
     Parameters
     ----------
     runs : sequence of Run
-        As :func:`surelabel.experiments.records.read_all` gives them.
+        The result of :func:`surelabel.experiments.records.read_all`.
 
     Returns
     -------
@@ -64,11 +65,11 @@ def summarize(runs: Runs) -> dict[str, Any]:
     sections: list[dict[str, Any]] = []
     readings = []
     for study, found, outdated in sorted(runs, key=_place_in_paper):
-        # not in the order in which they happened to finish
+        # independent of the order in which they finished
         records = sorted(found, key=lambda record: record["cell"])
         chosen = sorted({record["selection"] for record in records} - {"none"}) or ["none"]
         for selection in chosen:
-            # a method without parameters is the same under every criterion
+            # a method without parameters is the same with every criterion
             mine: list[Record] = [
                 record for record in records if record["selection"] in (selection, "none")
             ]
@@ -92,7 +93,7 @@ def summarize(runs: Runs) -> dict[str, Any]:
 
 
 def _place_in_paper(run: Run) -> tuple[int, bool]:
-    """Studies in the order of the paper, variants of one behind it, those of others in the end."""
+    """Sort key: studies in the order of the paper, each followed by its variants; others last."""
     name = run.study["name"]
     for place, known in enumerate(PAPER_ORDER):
         if name == known or name.startswith(f"{known}-"):
@@ -101,7 +102,7 @@ def _place_in_paper(run: Run) -> tuple[int, bool]:
 
 
 def _tell_titles_apart(sections: Sequence[dict[str, Any]]) -> None:
-    """Add the criterion to titles that several sections share, then the name."""
+    """Add the criterion to titles that several sections share; if that is not enough, the name."""
     for more in ("criterion", "name"):
         titles = [section["title"] for section in sections]
         for section in sections:
@@ -110,7 +111,7 @@ def _tell_titles_apart(sections: Sequence[dict[str, Any]]) -> None:
 
 
 def file_name(*parts: str) -> str:
-    """Words joined to a file name; what is lost of an unusual word is made up for by a hash of it.
+    """Words joined to a file name; unusual characters are dropped, and a hash makes up for them.
 
     >>> file_name("table4", "fg-net")
     'table4-fg-net'
@@ -129,7 +130,7 @@ def file_name(*parts: str) -> str:
 
 
 def _new_name(name: str, taken: Sequence[str]) -> str:
-    """The name, numbered if two runs share it."""
+    """The name, with a number if two runs share it."""
     numbered = (name if i == 1 else f"{name}-{i}" for i in count(1))
     return next(candidate for candidate in numbered if candidate not in taken)
 

@@ -188,7 +188,7 @@ class PeerFollower:
     def _left_out(self, even: np.ndarray | None = None) -> np.ndarray:
         """Mean outputs of the models without the row, for the confidences or for even shares."""
         parts = []
-        with blas_threads(len(self._members[0].P), enough=1500):
+        with blas_threads(len(self._members[0].P)):
             for member in self._members:
                 P = member.P if even is None else even
                 Q = member.outputs(P) if even is None else member.smoother.apply(P)

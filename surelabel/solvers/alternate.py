@@ -25,7 +25,7 @@ class Model(Protocol):
 
 @dataclass(frozen=True)
 class Iteration:
-    """What a callback sees after each iteration.
+    """What a callback gets after each iteration.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Iteration:
 
 @dataclass
 class Trajectory:
-    """One problem's way to its solution.
+    """The course of the iterations for one problem, and its solution.
 
     Attributes
     ----------
@@ -81,29 +81,29 @@ def alternate(
     Parameters
     ----------
     model : Model
-        Does the model step.
+        Performs the model step.
     sets : SortedSets
         The candidates.
     lam : ndarray of shape (problems,)
         One λ per problem.
     init : {"candidates", "uniform"}
-        Start at ``P = Y`` as the paper, or at ``Y / |S|``.
+        Start at ``P = Y`` as in the paper, or at ``Y / |S|``.
     max_iter : int
-        Number of iterations at most.
+        Maximum number of iterations.
     tol : float
         A problem ends when ``‖ΔP‖_F / √m`` falls to this (rows counted by weight).
     callback : callable, default=None
-        Called with an :class:`Iteration` after each iteration of a single problem; a true answer
-        stops.
+        Called with an :class:`Iteration` after each iteration of a single problem; if it returns
+        True, the iterations stop.
     with_objective : bool, default=True
         Whether to compute the objective; a search does without it.
 
     Returns
     -------
     list of Trajectory
-        One per λ. Problems end one by one; those that have ended take no further part.
+        One per λ. Problems end independently; those that have ended are no longer computed.
     """
-    with blas_threads(sets.n_rows, enough=1500):
+    with blas_threads(sets.n_rows):
         return _alternate(model, sets, lam, init, max_iter, tol, callback, with_objective)
 
 

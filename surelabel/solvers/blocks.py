@@ -1,13 +1,14 @@
-"""How many rows are worked on at a time.
+"""How many rows are processed at a time.
 
-The number does not depend on the machine, as sums over other blocks would end in other digits.
+The number does not depend on the machine, because sums over other blocks would differ in the last
+digits.
 """
 
 BLOCK = 2**22  # numbers: 32 MiB of float64
 
 
 def block_rows(width: int) -> int:
-    """Number of rows of a block, if ``width`` numbers are made of each."""
+    """Number of rows of a block, if each row takes ``width`` numbers."""
     return max(1, BLOCK // max(width, 1))
 
 

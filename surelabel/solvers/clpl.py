@@ -21,9 +21,9 @@ def fit_clpl(
     """Minimise ``½‖W‖² + Σ_i cost_i [ψ(mean of f_j over S_i) + Σ_{j∉S_i} ψ(-f_j)]``, ``f = xᵢᵀW``,
     ``ψ(z) = max(0, 1-z)²``.
 
-    The paper's convex loss, with the squared hinge. The binary problem of ``Σ (l - |S_i| + 1)``
-    rows of length ``n·l``, to which the paper reduces it, is never formed: value and gradient are
-    two products with X.
+    This is the paper's convex loss, with the squared hinge. The paper reduces it to a binary
+    problem of ``Σ (l - |S_i| + 1)`` rows of length ``n·l``, which is never formed here: value and
+    gradient are two products with X.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def fit_clpl(
     n_classes : int
         The number l of labels.
     cost : ndarray of shape (m,)
-        What the loss of each instance costs.
+        Weight of the loss of each instance.
     tol, max_iter : float, int
         As in :func:`surelabel.solvers.smooth.minimise`.
 
@@ -46,10 +46,10 @@ def fit_clpl(
     sizes = np.diff(indptr)
     entries = (
         np.repeat(np.arange(len(sizes)) * n_classes, sizes) + indices
-    )  # where the candidates stand in a flat m × l array
+    )  # positions of the candidates in a flat m × l array
 
     def of_block(rows: slice, block: Any, W: np.ndarray) -> tuple[float, np.ndarray]:
-        """Loss of some rows, and half its derivative by the weights."""
+        """Loss of some rows, and half its derivative with respect to the weights."""
         low, high = indptr[rows.start], indptr[rows.stop]
         starts, size, at = (
             indptr[rows.start : rows.stop + 1] - low,
@@ -61,7 +61,7 @@ def fit_clpl(
         outside = np.maximum(0, 1 + scores)
         np.put(outside, at, 0)
         loss = inside**2 + np.einsum("ij,ij->i", outside, outside)
-        slope = outside  # half the derivative of the loss by the scores
+        slope = outside  # half the derivative of the loss with respect to the scores
         np.put(slope, at, np.repeat(-inside / size, size))
         slope *= cost[rows, None]
         return float(cost[rows] @ loss), block.T @ slope
@@ -73,7 +73,7 @@ def fit_clpl(
             value, gradient = value + loss, gradient + 2 * slope
         return value, gradient
 
-    # The Hessian is at most this where every label of every instance is outside its set and inside
-    # its margin.
+    # The Hessian is largest, and equal to this, if every label of every instance is outside its set
+    # and within the margin.
     inverse = inverse_factor(X, 2 * cost, ridge=1.0)
     return minimise(value_and_gradient, np.zeros((X.shape[1], n_classes)), inverse, tol, max_iter)

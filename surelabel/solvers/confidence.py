@@ -2,11 +2,11 @@
 
 Outside the candidate set ``p = 0``. Inside it, ``‖p - q‖² - λ p_j`` is, up to a constant, ``‖p - (q
 + λ/2 e_j)‖²``, so eq. 10 is the Euclidean projection of ``q + λ/2 e_j`` onto the probability
-simplex, with ``j`` the arg max of ``q``. Projection keeps the order of entries, hence ``p_k ≤ p_j``
-and ``p ≤ 1`` hold by themselves.
+simplex, with ``j`` the arg max of ``q``. Projection keeps the order of entries, so ``p_k ≤ p_j``
+and ``p ≤ 1`` hold automatically.
 
-Votes add ``-κ Σ_k π_k p_k``, where ``π_k`` is the share of the votes that label ``k`` has. It
-completes the square in the same way: eq. 10 with ``q + κ/2 π`` in the place of ``q``.
+Votes add ``-κ Σ_k π_k p_k``, where ``π_k`` is label ``k``'s share of the votes. Completing the
+square in the same way gives eq. 10 with ``q + κ/2 π`` in place of ``q``.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class SortedSets:
     """Candidate sets sorted by size: certain rows first, then the entries of all rows of each size
     as one dense array.
 
-    The order is what lets all rows of a size be projected at once, and what puts the ambiguous rows
-    last, where the Cholesky factor of the dual model can be cut (see
-    :mod:`surelabel.solvers.dual`). The entries of ``n`` rows with ``c`` candidates are stored as
-    ``c × n``: operations over the candidates of a row then run along whole vectors.
+    In this order, all rows of a size can be projected at once, and the ambiguous rows come last,
+    where the Cholesky factor of the dual model can be cut (see :mod:`surelabel.solvers.dual`). The
+    entries of ``n`` rows with ``c`` candidates are stored as ``c × n``: operations over the
+    candidates of a row are then operations on whole vectors.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class SortedSets:
     Attributes
     ----------
     row_order : ndarray of shape (m,)
-        The rows by ascending set size. ``weight`` is in this order, too.
+        The rows in the order of ascending set size. ``weight`` is in this order, too.
     n_clean : int
         Number of rows with one candidate; ``clean_columns`` are their labels.
     rows, columns, entry_weight : ndarray of shape (n_entries,)
@@ -96,12 +96,12 @@ class SortedSets:
         )
 
     def initial(self, init: str, count: int) -> np.ndarray:
-        """``P`` at the start, for ``count`` problems at once: all candidates at 1 as the paper has
-        it, or uniform.
+        """The initial ``P`` for ``count`` problems at once: 1 for all candidates as in the paper,
+        or uniform.
 
         A row whose set is every label is an unlabelled row and always starts uniform. (From there
-        or from ones, the first confidence step gives the same ``P``: the difference moves all
-        outputs of a row alike.)
+        or from ones, the first confidence step gives the same ``P``: the difference shifts all
+        outputs of a row equally.)
         """
         p = np.ones((count, len(self.columns)), self.weight.dtype)
         for part in self._by_size(p):
@@ -141,8 +141,8 @@ class SortedSets:
     def weighted_sum(self, values: np.ndarray) -> np.ndarray:
         """``Σ w_i v`` over the ambiguous entries, for every problem.
 
-        Not by BLAS: the threads of NumPy's wait for more work in a loop, and would take half of the
-        cores from SciPy's, which solves the next model step.
+        It does not use BLAS: NumPy's BLAS threads wait for more work in a loop, and would take half
+        of the cores from SciPy's, which solve the next model step.
         """
         return np.einsum("ke,e->k", values, self.entry_weight)
 
@@ -185,11 +185,12 @@ def confidence(q: np.ndarray, lam: float | np.ndarray) -> np.ndarray:
     ndarray of shape (..., c, n)
         On the probability simplex along the second last axis.
     """
-    # p = e_j as soon as v_j exceeds the others by 1, so from λ = 2 on; a large λ would drown q.
+    # p = e_j as soon as v_j exceeds the others by 1, so from λ = 2 on; with a larger λ, q would
+    # lose digits.
     half = np.minimum(np.asarray(lam, q.dtype), 4) / 2
     largest, *others = _descending(q)
     theta = _threshold([largest + half, *others])
-    # Outputs closer than rounding can tell count as tied, so that the answer is the same for any
+    # Outputs that differ only by rounding count as tied, so that the result does not depend on the
     # number of threads.
     bar = largest - (1e-9 if q.dtype == np.float64 else 1e-4)
     p = np.empty_like(q)
@@ -214,8 +215,8 @@ def _threshold(descending: list[np.ndarray]) -> np.ndarray:
 def _descending(v: np.ndarray) -> list[np.ndarray]:
     """The vectors along the second last axis, sorted elementwise.
 
-    A few vectors are sorted by exchanging pairs: up to 8 of them, several times as fast as sorting
-    along an axis.
+    Up to 8 vectors are sorted by exchanging pairs, which is several times as fast as sorting along
+    an axis.
     """
     if v.shape[-2] > 8:
         return list(np.moveaxis(np.sort(v, axis=-2), -2, 0)[::-1])

@@ -1,9 +1,9 @@
-"""Annotators who copy each other: by the same labels, or by another label for each.
+"""Annotators who copy each other: with the same labels, or with labels exchanged.
 
-If two annotators agree on a share ``o`` of their common rows where independent votes would on
-``e``, their dependence is ``ρ = (o - e) / (1 - e)``: 1 for a copy. A mirror gives the label
-``σ(v)`` wherever the other gives ``v``: it says nothing new either, and its agreement is that of
-``σ(v)`` with the votes. ``σ`` is the assignment of labels with which they agree most.
+If two annotators agree on a share ``o`` of their common rows, while independent votes would agree
+on a share ``e``, their dependence is ``ρ = (o - e) / (1 - e)``: 1 for a copy. A mirror gives the
+label ``σ(v)`` wherever the other gives ``v``: it adds no information either, and its agreement is
+that of ``σ(v)`` with the votes. ``σ`` is the assignment of labels with which they agree most.
 """
 
 from __future__ import annotations
@@ -17,20 +17,22 @@ from scipy.optimize import linear_sum_assignment
 if TYPE_CHECKING:
     from .crowds import Tally
 
-#: Common rows from which on two annotators are compared.
+#: Two annotators are compared if they have at least this many common rows.
 COMMON_ROWS = 10
-#: Common rows for each class from which on a mirror is looked for: with fewer some assignment
-#: always fits.
+#: Mirrors are searched for if there are at least this many common rows per class: with fewer, some
+#: assignment always fits.
 MIRROR_ROWS = 5
-#: Annotators among whom mirrors are looked for.
+#: Mirrors are searched for among at most this many annotators.
 MIRRORED = 100
-#: Agreement beyond chance that looks like copying before anything is known of the truth.
+#: Agreement beyond chance that looks like copying before anything is known about the truth.
 LIKE_COPIES = 0.7
 SMALLEST = 1e-6
 
 
 class Mirror(NamedTuple):
-    """Two annotators, the label of the second for each of the first, and how often that holds."""
+    """Two annotators, the label of the second for each label of the first, and how often it
+    fits.
+    """
 
     first: int
     second: int
@@ -40,8 +42,8 @@ class Mirror(NamedTuple):
 
 
 def find_mirrors(votes: np.ndarray, n_classes: int) -> list[Mirror]:
-    """Pairs who agree more often than not by an assignment of labels, and more than by the labels
-    themselves.
+    """Pairs of annotators who agree more often than not under an assignment of labels, and more
+    often than without it.
 
     Parameters
     ----------
@@ -53,7 +55,7 @@ def find_mirrors(votes: np.ndarray, n_classes: int) -> list[Mirror]:
     Returns
     -------
     list of Mirror
-        Empty where there are more than 100 annotators.
+        Empty if there are more than 100 annotators.
     """
     n_annotators = votes.shape[1]
     if n_annotators > MIRRORED:
@@ -77,7 +79,7 @@ def find_mirrors(votes: np.ndarray, n_classes: int) -> list[Mirror]:
 def _with_mirrors(
     tally: Tally, found: np.ndarray, joint: Callable[[int, int], np.ndarray]
 ) -> np.ndarray:
-    """Dependence, with that of mirrors; ``joint`` gives the probabilities of two independent
+    """Dependence, including that of mirrors; ``joint`` gives the probabilities of two independent
     votes.
     """
     for mirror in tally.mirrors:
@@ -88,14 +90,14 @@ def _with_mirrors(
 
 
 def _beyond(observed: Any, expected: Any, common: Any) -> Any:
-    """``(o - e - 2 s) / (1 - e)``, 0 at least."""
+    """``(o - e - 2 s) / (1 - e)``, at least 0."""
     likely = (observed * common + 1) / (common + 2)
     error = np.sqrt(likely * (1 - likely) / np.maximum(common, 1))
     return np.clip((observed - expected - 2 * error) / np.maximum(1 - expected, SMALLEST), 0, 1)
 
 
 def chance_dependence(tally: Tally) -> np.ndarray:
-    """Agreement of two annotators beyond chance (Cohen's kappa) where it looks like copying; else
+    """Agreement of two annotators beyond chance (Cohen's kappa) if it looks like copying; otherwise
     0.
     """
     frequency = tally.frequencies()
@@ -105,7 +107,7 @@ def chance_dependence(tally: Tally) -> np.ndarray:
 
 
 def dependence(tally: Tally, posterior: np.ndarray, confusion: np.ndarray) -> np.ndarray:
-    """``ρ`` of two annotators, less two standard errors: agreement beyond that of independent
+    """``ρ`` of two annotators, minus two standard errors: agreement beyond that of independent
     votes.
 
     Parameters

@@ -1,9 +1,9 @@
 """Rows that share one list of labels, such as the faces of one picture and the names below it.
 
-Every label of the list belongs to some row of the group, but for a chance of 0.1: a labelling of
-the rows that leaves a label out counts a tenth. With ``p_k`` the confidences of row ``k`` and
-``p_k(T)`` their sum over the labels ``T``, the chance that the rows other than ``i`` and a label
-``j`` of row ``i`` cover the list ``U`` is, by inclusion and exclusion,
+Every label of the list belongs to some row of the group, except with a probability of 0.1: a
+labelling of the rows that leaves a label out counts a tenth. With ``p_k`` the confidences of row
+``k`` and ``p_k(T)`` their sum over the labels ``T``, the chance that the rows other than ``i`` and
+a label ``j`` of row ``i`` cover the list ``U`` is, by inclusion and exclusion,
 
     C_ij = Σ_{T ⊆ U∖{j}} (-1)^|T| Π_{k≠i} (1 - p_k(T)),
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from .confidence import SortedSets
 
-LARGEST = 8  # labels of a list; there are 2^8 sets T
+LARGEST = 8  # maximum number of labels in a list; there are 2^8 sets T
 EXCEPTION = 0.1
 
 
@@ -48,7 +48,7 @@ def cover_posterior(P: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Group:
-    """Rows of a group (ambiguous ones first), its labels, and where its entries are."""
+    """Rows of a group (ambiguous ones first), its labels, and the positions of its entries."""
 
     rows: np.ndarray  # position in the matrix of each entry
     labels: np.ndarray
@@ -65,7 +65,7 @@ class Cover:
     sets : SortedSets
         The candidates.
     groups : ndarray of shape (m,)
-        The number of each row's group, rows in the order they came in.
+        The number of each row's group, with rows in their original order.
     """
 
     def __init__(self, sets: SortedSets, groups: np.ndarray) -> None:
@@ -94,7 +94,7 @@ class Cover:
             self._groups.append(_Group(position, columns, entries, fixed))
 
     def __call__(self, p: np.ndarray) -> np.ndarray:
-        """Confidences of the ambiguous entries, given what the groups say."""
+        """Confidences of the ambiguous entries, given their groups."""
         refined = p.copy()
         for group in self._groups:
             P = group.fixed.copy()

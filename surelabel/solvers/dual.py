@@ -24,7 +24,7 @@ from scipy.linalg import blas
 from .confidence import SortedSets
 from .triangular import COLUMNS, cholesky, invert, solve, square, symmetric
 
-SMALL = 2**23  # numbers that any machine can hold: 64 MiB of float64
+SMALL = 2**23  # numbers that fit into any memory: 64 MiB of float64
 
 
 class DualModel:
@@ -89,8 +89,8 @@ class DualModel:
         P -= mean[:, :, None]
         P *= self._root
         B = solve(self._factor, P.reshape(-1, sets.n_rows)).reshape(P.shape)
-        # sᵀB = 0 in exact numbers. M is largest along s, so rounding breaks it first, and no
-        # intercept could mend that.
+        # sᵀB = 0 in exact arithmetic. M is largest along s, so rounding errors show there first,
+        # and no intercept could correct them.
         B -= (B @ self._root)[:, :, None] * (self._root / sets.total_weight).astype(B.dtype)
         return (B * self._root).transpose(0, 2, 1), mean - B @ self._mean
 
@@ -104,8 +104,8 @@ class DualModel:
     def leverage(self) -> np.ndarray:
         """``h_i = ∂q_i/∂p_i`` of every row.
 
-        It takes the column norms of ``L⁻¹``, ``m³/3`` flops. What was inverted for them serves the
-        products of :meth:`step` from then on.
+        It takes the column norms of ``L⁻¹``, ``m³/3`` flops. The inverse is then also used for the
+        products of :meth:`step`.
         """
         sets = self.sets
         inverse = invert(self._factor.copy(order="F"))
@@ -136,12 +136,12 @@ class PartialInverse:
 
     The cost rule, in flops at the speed of a wide solve: reading the factor counts as 15 extra
     columns, reading one entry of a block as 25 flops, and inverting runs at two fifths of that
-    speed (all measured). Since nobody knows the number of iterations beforehand, it rents before it
-    buys: it solves until the solves have cost as much as the blocks would, then builds the blocks.
-    That is never worse than twice the better choice. Several problems at once go on until the
-    slowest of them ends, about 30 products: they buy as soon as so many would pay. Blocks are never
-    built if they and the inverse would need more than 1.4 times the memory of the kernel matrix,
-    unless that is little anyway.
+    speed (all measured). The number of iterations is not known in advance, so it uses solves until
+    they have cost as much as the blocks would, and then builds the blocks. That is never worse than
+    twice the better choice. Several problems at once take about 30 products, until the slowest of
+    them ends, so blocks are built as soon as that number of products would pay for them. Blocks are
+    never built if they and the inverse would need more than 1.4 times the memory of the kernel
+    matrix, unless that is little anyway.
     """
 
     def __init__(self, factor: np.ndarray, sets: SortedSets) -> None:
@@ -166,8 +166,8 @@ class PartialInverse:
         self._set_up = 2.5 * (n**3 / 3 + min(n**3 / 3, n * self._entries)) if fits else np.inf
 
     def take(self, inverse: np.ndarray) -> None:
-        """Use ``L⁻¹`` of the whole factor, which was made for other reasons: blocks cost less, and
-        no more memory than they take themselves.
+        """Use ``L⁻¹`` of the whole factor, which was computed for other reasons: then blocks cost
+        less, and take no further memory.
         """
         if self._blocks is not None or inverse.size + self._entries > self._room:
             return

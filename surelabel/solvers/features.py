@@ -24,15 +24,15 @@ class Landmarks:
     """Kernel values with landmarks, whitened: ``z(x) = L⁻¹ k(x)`` where ``L Lᵀ`` is the kernel
     matrix of the landmarks (Nyström).
 
-    Whitened, since the coefficients of plain kernel values are large and of both signs, which
-    single precision does not bear.
+    They are whitened because the coefficients of plain kernel values are large and of both signs,
+    which loses too many digits in single precision.
 
     Parameters
     ----------
     points : ndarray of shape (D, n)
         The landmarks.
     kernel_of : callable
-        The kernel between two sets of rows, as a fresh C-ordered array.
+        The kernel between two sets of rows, as a new C-ordered array.
     """
 
     def __init__(
@@ -40,8 +40,8 @@ class Landmarks:
     ) -> None:
         self.points, self._kernel_of = points, kernel_of
         K = kernel_of(double := points.astype(np.float64), double)
-        # Landmarks that are (nearly) the same point, up to the precision of the features, must not
-        # blow up.
+        # Landmarks that are (almost) the same point, up to the precision of the features, must not
+        # cause huge numbers.
         K.flat[:: len(K) + 1] += (len(K) * EPS + 8 * np.finfo(points.dtype).eps) * np.abs(
             K.diagonal()
         ).max()
@@ -63,10 +63,10 @@ class Landmarks:
 
 @dataclass(frozen=True)
 class Centred:
-    """The instances themselves, seen from another origin: the features of the linear kernel.
+    """The instances themselves, with another origin: the features of the linear kernel.
 
-    The linear model is the same wherever the origin is, and near the mean the sums over rows lose
-    no digits.
+    The linear model does not depend on the origin, and near the mean the sums over rows lose no
+    digits.
 
     Attributes
     ----------
@@ -88,10 +88,9 @@ class Centred:
 def move_origin(X: Any, weight: np.ndarray) -> np.ndarray:
     """Subtract the weighted mean from the rows of ``X``, in place, and return it.
 
-    The linear model is the same wherever the origin is; far from it, the products of rows lose the
-    digits in which rows differ. Of a sparse ``X`` only those columns move whose entries are all
-    stored: with an implicit zero in it, a column of m rows is not further from 0 than √m times its
-    spread.
+    The linear model does not depend on the origin; far from it, products of rows lose the digits in
+    which rows differ. In a sparse ``X``, only columns without implicit zeros are moved: with an
+    implicit zero, a column of m rows is at most √m times its spread away from 0.
 
     Parameters
     ----------
@@ -142,7 +141,7 @@ class FourierFeatures:
         return len(self.phases)
 
 
-#: Maps blocks of rows to features, and knows how many there are (``size``).
+#: A map from blocks of rows to features; ``size`` is their number.
 FeatureMap: TypeAlias = Landmarks | FourierFeatures | Centred
 
 
@@ -187,7 +186,7 @@ def choose_landmarks(
     kernel_of: Callable[[np.ndarray, np.ndarray], np.ndarray],
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Rows of a sample to be landmarks, in ascending order.
+    """Choose rows of a sample as landmarks; they are in ascending order.
 
     Parameters
     ----------
@@ -225,5 +224,5 @@ def choose_landmarks(
     spectrum, axes = np.linalg.eigh(Z.T @ Z)
     mu = max(float(spectrum[len(spectrum) // 2]), np.finfo(float).tiny)
     scores = ((Z @ axes) ** 2 / (np.maximum(spectrum, 0) + mu)).sum(axis=1)
-    scores += EPS * scores.max()  # rows of score 0 fill up where there are not enough others
+    scores += EPS * scores.max()  # rows of score 0 are used if there are not enough others
     return np.sort(rng.choice(len(sample), count, replace=False, p=scores / scores.sum()))

@@ -32,13 +32,13 @@ def kernel_matrix(
     Parameters
     ----------
     kernel : {"rbf", "laplacian", "polynomial", "linear", "cosine"} or callable
-        A callable gets two matrices' rows, as scikit-learn's ``pairwise_kernels`` calls it.
+        A callable is called with two rows, as in scikit-learn's ``pairwise_kernels``.
     X : array of shape (m, n)
     Z : array of shape (k, n), default=None
     gamma : float
         ``exp(-γ‖x-z‖²)``, ``exp(-γ‖x-z‖₁)``, ``(γ xᵀz + coef0)^degree``.
     degree, coef0 : float
-        Of the polynomial kernel.
+        Parameters of the polynomial kernel.
 
     Returns
     -------
@@ -59,12 +59,12 @@ def kernel_matrix(
 
 
 def distances(kernel: str, X: np.ndarray, Z: np.ndarray | None = None) -> np.ndarray:
-    """What the kernel is a function of: squared Euclidean distances, for the laplacian kernel L1
-    distances.
+    """The distances of which the kernel is a function: squared Euclidean ones, or L1 distances for
+    the laplacian kernel.
     """
     if kernel == "laplacian":
         return cdist(X, X if Z is None else Z, "cityblock").astype(X.dtype, copy=False)
-    # Moving the origin to the mean changes no distance and saves digits.
+    # Moving the origin to the mean does not change distances, and saves digits.
     origin = X.mean(axis=0) if Z is None else Z.mean(axis=0)
     X = X - origin
     Z = X if Z is None else Z - origin
@@ -85,7 +85,7 @@ def distances(kernel: str, X: np.ndarray, Z: np.ndarray | None = None) -> np.nda
 
 
 def _gram(X: Any, step: int = 2048) -> np.ndarray:
-    """``XXᵀ``, by blocks right of the diagonal.
+    """``XXᵀ``, computed in blocks right of the diagonal.
 
     NumPy hands ``X @ X.T`` to BLAS' ``syrk``, which crashes in some versions of OpenBLAS (0.3.31 at
     19,690 × 519), and copies the other triangle number by number; blocks are up to four times as
@@ -121,7 +121,7 @@ def gamma_of(
     D: np.ndarray | None,
     weight: np.ndarray | None,
 ) -> float | None:
-    """The number γ behind the parameter ``gamma``.
+    """The number γ for the parameter ``gamma``.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def gamma_of(
         Multiplies σ of the first two.
     X : array of shape (m, n)
     D : ndarray of shape (m, m) or None
-        ``distances(kernel, X)`` where they are at hand.
+        ``distances(kernel, X)``, if already computed.
     weight : ndarray of shape (m,) or None
 
     Returns
@@ -158,8 +158,8 @@ def gamma_of(
 
 
 def reciprocal(spread: float) -> float:
-    """``1 / spread``; 1 where all instances are the same point, up to numbers that vanish when
-    squared.
+    """``1 / spread``; 1 if all instances are the same point, up to differences whose squares
+    underflow.
     """
     return 1 / spread if spread > 1 / np.finfo(float).max else 1.0
 
@@ -171,13 +171,13 @@ def mean_distance(D: np.ndarray, *, squared: bool, weight: np.ndarray | None = N
     total = 0.0
     for start in range(
         0, m, step := 256
-    ):  # D is symmetric: the part right of the diagonal counts twice
+    ):  # D is symmetric, so the part right of the diagonal counts twice
         rows, stop = slice(start, start + step), start + step
         block = np.sqrt(D[rows, start:]) if squared else D[rows, start:]
         total += float(w[rows] @ (block[:, :step] @ w[rows].astype(D.dtype)))
         total += 2 * float(w[rows] @ (block[:, step:] @ w[stop:].astype(D.dtype)))
-    # A weight counts copies: W(W - 1) ordered pairs. Weights below 1 are no copies; then a pair
-    # needs two rows.
+    # A weight counts as copies: W(W - 1) ordered pairs. If weights are below 1, a pair needs two
+    # rows.
     return total / (w.sum() ** 2 - min(w.sum(), w @ w))
 
 
@@ -188,7 +188,7 @@ def median_distance(D: np.ndarray, *, squared: bool, weight: np.ndarray | None =
         np.sqrt(values, out=values)
     if weight is None:
         return float(np.median(values, overwrite_input=True))
-    # A weight counts copies; the copies of one row are pairs at distance 0.
+    # A weight counts as copies, which are pairs at distance 0.
     pairs = np.concatenate(
         [
             squareform(np.outer(weight, weight), checks=False),

@@ -7,7 +7,7 @@ approximate the kernel. With ``H`` the centring, the model of eq. 4 is ``f(x) = 
 
 ``ZᵀZ``, ``ZᵀP`` and the confidence step are sums and maps over blocks of rows, so one pass over the
 data is one iteration, in memory, out of core or on a cluster: confidences stay with their rows, and
-only ``D × l`` matrices travel.
+only ``D × l`` matrices are moved.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from .alternate import Iteration
 from .confidence import SortedSets
 from .triangular import cholesky, solve, squared_norms
 
-# Computing all outputs of a block by one matrix product, instead of those of the candidates class
-# by class, pays while there are at most this many classes for each candidate of a row.
+# With at most this many classes per candidate of a row, it is faster to compute all outputs of a
+# block by one matrix product than those of the candidates class by class.
 DENSE = 60
 
 
@@ -53,11 +53,11 @@ class Targets:
     squares : float
         ``Σ w ‖p‖²``.
     change, fall : float
-        Of the step that led here: ``Σ w ‖Δp‖²``, and by how much it changed ``Σ w ‖p - q‖²``.
+        For the last step: ``Σ w ‖Δp‖²``, and by how much it changed ``Σ w ‖p - q‖²``.
     peak, agreement : float
-        What the step maximises besides: ``Σ w ‖p‖_∞``, and the agreement with votes; over all rows.
+        What the step also maximises, over all rows: ``Σ w ‖p‖_∞``, and the agreement with votes.
     likelihood : ndarray or float
-        Of PURE: what :func:`~surelabel.solvers.peers.shift_likelihood` gives.
+        For PURE: the result of :func:`~surelabel.solvers.peers.shift_likelihood`.
     """
 
     right: np.ndarray
@@ -76,21 +76,21 @@ class Targets:
 
 
 class Passes(Protocol):
-    """The rows, wherever they are: each method is one pass over them. Confidences are kept with the
-    rows.
+    """The rows, wherever they are stored; each method is one pass over them. Confidences are kept
+    with the rows.
     """
 
     def moments(self) -> Moments:
         """Sums over the features of all rows."""
 
     def start(self, init: str) -> tuple[Targets, Targets]:
-        """Set the confidences at the start; the sums over certain rows, which stay, and over
-        ambiguous ones.
+        """Set the initial confidences; return the sums over certain rows, which do not change, and
+        over ambiguous ones.
         """
 
     def advance(self, W: np.ndarray, b: np.ndarray, lam: float) -> Targets:
-        """Confidence step of all ambiguous rows for the model ``W`` (D × l), ``b``; the sums over
-        them.
+        """Confidence step of all ambiguous rows for the model ``W`` (D × l), ``b``; return the sums
+        over them.
         """
 
 
@@ -107,9 +107,7 @@ def block_moments(Z: np.ndarray, weight: np.ndarray | None) -> Moments:
 
 
 def block_start(Z: np.ndarray, sets: SortedSets, init: str) -> tuple[np.ndarray, Targets, Targets]:
-    """Confidences of one block at the start, and the sums over its certain and its
-    ambiguous rows.
-    """
+    """Initial confidences of one block, and the sums over its certain and its ambiguous rows."""
     clean, weight = sets.row_order[: sets.n_clean], sets.weight[: sets.n_clean]
     certain = Targets(
         _right(Z, clean, sets.clean_columns, weight, sets.n_classes),
@@ -146,8 +144,8 @@ def block_advance(
 def block_step(
     Z: np.ndarray, sets: SortedSets, W: np.ndarray, b: np.ndarray, lam: float
 ) -> tuple[np.ndarray, np.ndarray, Targets]:
-    """What of :func:`block_advance` the model alone determines: new confidences, the outputs behind
-    them, and their sums.
+    """The part of :func:`block_advance` that depends only on the model: new confidences, their
+    outputs, and their sums.
     """
     q = block_outputs(Z, sets, W, b)
     p = sets.project(q[None], np.array([lam], q.dtype))[0]
@@ -214,7 +212,7 @@ class LowRankModel:
     Parameters
     ----------
     moments : Moments
-        Of all rows.
+        The sums over all rows.
     beta : float
         The regularisation β.
     """
@@ -246,7 +244,7 @@ class LowRankModel:
 
 @dataclass(frozen=True)
 class LowRankFit:
-    """The model ``f(x) = Wᵀz(x) + b`` and its way there, as
+    """The model ``f(x) = Wᵀz(x) + b`` and the course of its iterations, as in
     :class:`~surelabel.solvers.alternate.Trajectory`.
     """
 
@@ -282,7 +280,7 @@ def alternate_passes(
     Returns
     -------
     LowRankFit
-        The confidences at the end are with ``passes``.
+        ``passes`` holds the final confidences.
     """
     moments = passes.moments()
     model = LowRankModel(moments, beta)

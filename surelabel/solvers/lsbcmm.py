@@ -25,8 +25,8 @@ from threadpoolctl import threadpool_limits
 from .order import canonical_order
 from .segments import row_normalise
 
-# Ascent steps on the sticks within one M step; more of them buy nothing, as the responsibilities
-# move next.
+# Ascent steps on the sticks within one M step; more of them are useless, because the
+# responsibilities change next.
 STICK_STEPS = 5
 
 
@@ -37,7 +37,7 @@ class Mixture(NamedTuple):
     intercept: np.ndarray  # (K - 1,), the b_k
     posterior: np.ndarray  # (K, l), the Dirichlet parameters α̂
     confidence: np.ndarray  # q_i(y) at the candidate entries
-    lower_bound_path: np.ndarray  # the bound after every round
+    lower_bound_path: np.ndarray  # the bound after each round
     converged: bool
 
 
@@ -140,10 +140,11 @@ def ascend_sticks(
     """Raise ``Σ_i [take_ik log σ(a_ik) + (reach_ik - take_ik) log σ(-a_ik)] - ridge/2 ‖v_k‖²``, all
     sticks ``k`` at once.
 
-    ``take`` is the mass component ``k`` takes, ``reach`` what is left when it is asked. Conjugate
-    gradients (Polak-Ribière, never below 0). The step along a direction ``D`` is Newton's where it
-    gains at least what the curvature bound of :func:`stick_basis` promises for ``slope / ‖D‖²``,
-    otherwise that one: the objective of no stick ever falls.
+    ``take`` is the mass that component ``k`` takes, ``reach`` what the components before it leave.
+    The method is conjugate gradients (Polak-Ribière, never below 0). The step along a direction
+    ``D`` is Newton's if it gains at least what the curvature bound of :func:`stick_basis`
+    guarantees for the step ``slope / ‖D‖²``, otherwise the latter, so the objective of no stick
+    ever falls.
     """
     features, ridge = basis.features, basis.ridge[:, None]
     direction, old_gradient = np.zeros_like(sticks), np.zeros_like(sticks)
@@ -187,11 +188,11 @@ def fit_mixture(
     max_iter: int,
     tol: float,
 ) -> Mixture:
-    """Variational EM, components seeded on the classes, until a round raises the bound by no more
-    than ``tol`` per instance.
+    """Variational EM, with components initialised on the classes, until a round raises the bound by
+    no more than ``tol`` per instance.
     """
-    # The rounds amplify rounding errors, so that even the order of a sum would show in the result:
-    # sums get one order, and one thread.
+    # The rounds amplify rounding errors, so that even the order of a sum would change the result:
+    # all sums are computed in one order, by one thread.
     rows, classes = canonical_order(X, candidates, sample_weight)
     given = candidates
     X, candidates, sample_weight = (
@@ -202,8 +203,8 @@ def fit_mixture(
     basis = stick_basis(X, sample_weight, precision)
     sticks = np.zeros((basis.features.shape[1], n_components - 1))
     scores = np.zeros((len(X), n_components - 1))
-    # The classes in turn seed the components, which expect equal shares of the rows, each all of
-    # its class; at first every row may go to any of them.
+    # Components are initialised on the classes in turn. Each expects an equal share of the rows,
+    # all of its class; at first, every row may belong to any of them.
     posterior = np.full((n_components, candidates.shape[1]), float(concentration))
     posterior[np.arange(n_components), np.arange(n_components) % len(classes)] += (
         sample_weight.sum() / n_components
@@ -249,7 +250,7 @@ def candidate_confidence(
     joint = np.empty(len(rows))
     for part in gen_batches(
         len(rows), max(1, 2**20 // len(labels))
-    ):  # entries × components take room
+    ):  # entries × components take memory
         joint[part] = np.einsum("ek,ek->e", weights[rows[part]], labels.T[candidates.indices[part]])
     return row_normalise(joint, candidates.indptr)
 

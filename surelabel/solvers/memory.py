@@ -1,4 +1,4 @@
-"""How much memory there is."""
+"""How much memory is available."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 
 def available_memory() -> int | None:
-    """Bytes that can be used now: what the machine has free, or less where a control group (a
-    container) sets a limit.
+    """Memory that can be used now, in bytes: what is free on the machine, or less if a control
+    group (a container) sets a limit.
 
     Returns
     -------
@@ -20,7 +20,7 @@ def available_memory() -> int | None:
 
 
 def installed_memory() -> int | None:
-    """Bytes that are built in.
+    """Installed memory in bytes.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def _machine() -> int | None:
 
 
 def _control_group() -> int | None:
-    """What the control group leaves (version 2, then 1); None without a limit."""
+    """What the control group (version 2, then 1) still allows; None without a limit."""
     root = Path("/sys/fs/cgroup")
     for limit, usage in (
         ("memory.max", "memory.current"),

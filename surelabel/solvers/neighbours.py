@@ -1,5 +1,5 @@
-"""Nearest neighbours by Euclidean distance, the same ones on every machine: equal distances go to
-the lower row.
+"""Nearest neighbours by Euclidean distance, the same ones on every machine: of equal distances, the
+lower row comes first.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from threadpoolctl import threadpool_limits
 
 from .blocks import block_rows
 
-LINKS = 16  # neighbours of a row in the graph of an index
-BREADTH = 80  # rows kept in view while the graph is built and searched
+LINKS = 16  # neighbours of each row in the graph
+BREADTH = 80  # rows considered at a time while the graph is built and searched
 
 
 def nearest(
@@ -20,9 +20,9 @@ def nearest(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Distances and rows of the ``k`` nearest instances of each query, nearest first.
 
-    Distances by matrix product, ``‖x‖² - 2 x·y + ‖y‖²``, are fast but noisy. They only narrow the
-    choice, to the rows that may be among the ``k`` nearest whatever the noise; these are then
-    measured exactly and sorted.
+    Distances by matrix product, ``‖x‖² - 2 x·y + ‖y‖²``, are fast but inexact. They only narrow the
+    choice to the rows that may be among the ``k`` nearest; the distances of these are then computed
+    exactly and sorted.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def nearest(
     k : int
         At most ``m``, or ``m - 1`` without ``queries``.
     queries : ndarray of shape (q, n), float64, default=None
-        By default the instances themselves, none of them its own neighbour.
+        By default the instances themselves; none is its own neighbour.
 
     Returns
     -------
@@ -42,12 +42,12 @@ def nearest(
     centred = instances - centre
     squares = np.einsum("ij,ij->i", centred, centred)
     found = []
-    step = block_rows(4 * len(instances))  # four arrays of them are held at a time
+    step = block_rows(4 * len(instances))  # four arrays of them are in memory at a time
     for start in range(0, len(points), step):
         block = points[start : start + step]
         shifted = block - centre
         rough = -2 * shifted @ centred.T
-        rough += squares  # but for ‖x‖², which the instances have in common
+        rough += squares  # without ‖x‖², which is the same for all instances
         if queries is None:
             rough[np.arange(len(block)), np.arange(start, start + len(block))] = np.inf
         noise = (
@@ -65,24 +65,24 @@ def nearest(
 def _first(
     points: np.ndarray, query: np.ndarray, instances: np.ndarray, row: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The ``k`` nearest of the listed pairs of each point; pairs are in ascending order, and ``k``
-    or more of each point.
+    """The ``k`` nearest of the listed pairs of each point; pairs are in ascending order, with at
+    least ``k`` for each point.
     """
     squared = _squared_distances(points, query, instances, row)
-    order = np.lexsort((squared, query))  # stable: among equals the lower row stays first
+    order = np.lexsort((squared, query))  # stable, so that of equals the lower row comes first
     first = np.searchsorted(query, np.arange(len(points)))
     chosen = order[first[:, None] + np.arange(k)]
     return np.sqrt(squared[chosen]), row[chosen]
 
 
 class ApproximateIndex:
-    """Neighbours that are probably the nearest: the graph of Malkov & Yashunin (2020), by the
-    package faiss.
+    """Approximate nearest neighbours by the graph of Malkov & Yashunin (2020), from the package
+    faiss.
 
-    The distances of the rows found are exact. What is missed depends on the data: of the ten
-    nearest among 20,000 rows, the graph found more than 99.9 % on clustered ones (16 dimensions in
+    The distances of the rows found are exact. How many are missed depends on the data: of the ten
+    nearest among 20,000 rows, the graph found more than 99.9 % in clustered data (16 dimensions in
     50) and 93 % in 50 independent normal features. An inverted file is two to three times as fast
-    at 100,000 rows, but found 53 % of the latter.
+    for 100,000 rows, but found only 53 % of the latter.
 
     Parameters
     ----------
@@ -94,21 +94,22 @@ class ApproximateIndex:
         import faiss
 
         self._instances = instances
-        self._centre = instances.mean(axis=0)  # nearer the origin, less noise in single precision
+        self._centre = instances.mean(
+            axis=0
+        )  # nearer to the origin, single precision loses fewer digits
         self._index = faiss.IndexHNSWFlat(instances.shape[1], LINKS)
         self._index.hnsw.efConstruction = BREADTH
         with threadpool_limits(
             1
-            # rows join the graph in their order, so that it does not depend on the number of
-            # threads
+            # rows are added in order, so that the graph does not depend on the number of threads
         ):
             self._index.add(self._single(instances))
 
     def nearest(self, k: int, queries: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """As :func:`nearest`; rows of which too few neighbours are found are looked up exactly."""
+        """As :func:`nearest`; rows with too few neighbours found are looked up exactly."""
         points = self._instances if queries is None else queries
-        # Some more than are wanted, as single precision confuses rows that are nearly as far; and
-        # the row itself.
+        # Ask for more than k, because single precision confuses rows at nearly equal distance, and
+        # because the row itself is found.
         wanted = min(k + 5, len(self._instances))
         self._index.hnsw.efSearch = max(BREADTH, 2 * wanted)
         found = self._index.search(self._single(points), wanted)[1]
@@ -117,7 +118,7 @@ class ApproximateIndex:
         short = np.count_nonzero(found >= 0, axis=1) < k
         distances, rows = np.empty((len(points), k)), np.empty((len(points), k), np.intp)
         if short.any():
-            # A row that is a query of its own is its own neighbour: one more, and then without it.
+            # A training row is its own neighbour: ask for one more, and remove it.
             distances[short], rows[short] = self._exactly(np.flatnonzero(short), k, queries)
         enough = np.flatnonzero(~short)
         found = np.sort(found[enough], axis=1)
@@ -135,7 +136,7 @@ class ApproximateIndex:
             return nearest(self._instances, k, queries[which])
         distances, rows = nearest(self._instances, k + 1, self._instances[which])
         others = rows != which[:, None]
-        others[others.all(axis=1), -1] = False  # among many copies the row itself may not be listed
+        others[others.all(axis=1), -1] = False  # among many copies, the row itself may not be found
         return distances[others].reshape(-1, k), rows[others].reshape(-1, k)
 
     def _single(self, X: np.ndarray) -> Any:
@@ -143,8 +144,8 @@ class ApproximateIndex:
 
 
 def _kth_smallest_or_more(values: np.ndarray, k: int) -> np.ndarray:
-    """Upper bound, and close, of the ``k``-th smallest value of each row: that of the minima of
-    ``16 k`` groups of columns.
+    """A close upper bound of the ``k``-th smallest value of each row: that of the minima of ``16
+    k`` groups of columns.
     """
     groups = 16 * k
     width = values.shape[1] // groups

@@ -1,4 +1,4 @@
-"""Instances written as nonnegative combinations of their neighbours."""
+"""Write instances as nonnegative combinations of their neighbours."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,19 +12,19 @@ from .blocks import block_rows
 def reconstruction_weights(
     targets: np.ndarray, instances: np.ndarray, neighbours: np.ndarray
 ) -> np.ndarray:
-    """Weights ``w ≥ 0`` of each target's neighbours with ``‖x - Σ_j w_j x_j‖`` least.
+    """Weights ``w ≥ 0`` of each target's neighbours that minimise ``‖x - Σ_j w_j x_j‖``.
 
-    Each target is one call of Lawson and Hanson's algorithm in scipy: compiled, it takes some ten
-    microseconds, which solving all targets abreast on their Gram matrices does not beat, and it
-    does not square the condition number. Where the solution is not unique (duplicates, more
-    neighbours than features) it is the one of that algorithm.
+    Each target is one call of scipy's compiled version of Lawson and Hanson's algorithm, which
+    takes about ten microseconds. Solving all targets together on their Gram matrices is not faster,
+    and squares the condition number. If the solution is not unique (duplicates, more neighbours
+    than features), it is the one that the algorithm finds.
 
     Parameters
     ----------
     targets : ndarray of shape (q, n)
         The instances to reconstruct.
     instances : ndarray of shape (m, n)
-        The rows that ``neighbours`` names.
+        The rows to which ``neighbours`` refers.
     neighbours : ndarray of shape (q, k)
         The neighbours of each target.
 
@@ -43,16 +43,16 @@ def prefix_weights(
 ) -> Iterator[np.ndarray]:
     """The weights of each target's first ``k`` neighbours, for every ``k`` of ``counts``.
 
-    Where no further neighbour would shorten the error (``x_j·(x - Σ_i w_i x_i) < 0``), the weights
-    stay and its own are 0, by the conditions of Karush, Kuhn and Tucker; only the other targets are
-    solved again.
+    If no further neighbour would reduce the error (``x_j·(x - Σ_i w_i x_i) < 0``), the weights stay
+    the same and those of further neighbours are 0, by the conditions of Karush, Kuhn and Tucker;
+    only the other targets are solved again.
 
     Parameters
     ----------
     targets, instances, neighbours
         As for :func:`reconstruction_weights`; nearest neighbours first.
     counts : sequence of int
-        Ascending.
+        Numbers of neighbours, ascending.
 
     Yields
     ------
@@ -77,8 +77,8 @@ def prefix_weights(
 def reconstruction_products(
     targets: np.ndarray, instances: np.ndarray, neighbours: np.ndarray, weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Products of the weighted neighbours ``w_j x_j`` of each target with it and with each other,
-    over ``‖x‖²``; what :func:`explained_shares` needs whatever the labels are.
+    """Products of the weighted neighbours ``w_j x_j`` of each target with the target and with each
+    other, divided by ``‖x‖²``: what :func:`explained_shares` needs for any labels.
 
     Parameters
     ----------
@@ -106,17 +106,17 @@ def reconstruction_products(
 def explained_shares(
     with_target: np.ndarray, with_each_other: np.ndarray, labels: np.ndarray
 ) -> np.ndarray:
-    """Share of a target that the neighbours of one label alone explain, split over these
+    """Share of a target that the neighbours of one label explain alone, split among these
     neighbours.
 
     The neighbours ``j`` with label ``c`` leave the error ``‖x - Σ_j w_j x_j‖²``, that is ``(1 -
     e_c) ‖x‖²`` with ``e_c ‖x‖² = Σ_j w_j x_j·(2x - Σ_i w_i x_i)``, both sums over the neighbours
-    with label ``c``. Returned is each ``j``'s part of ``e_c``.
+    with label ``c``. The result is each ``j``'s part of ``e_c``.
 
     Parameters
     ----------
     with_target, with_each_other : ndarray
-        Of :func:`reconstruction_products`.
+        The result of :func:`reconstruction_products`.
     labels : ndarray of shape (q, k)
         The labels of the neighbours.
 
@@ -129,5 +129,5 @@ def explained_shares(
 
 
 def _parts(n_targets: int, k: int, n_features: int) -> Iterator[slice]:
-    """Targets whose neighbours' features are gathered at a time."""
+    """Slices of targets whose neighbours' features are gathered together."""
     return gen_batches(n_targets, block_rows(k * n_features))

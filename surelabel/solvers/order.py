@@ -1,5 +1,5 @@
-"""An order of rows and classes that belongs to the data: what amplifies rounding errors must sum in
-one order.
+"""An order of rows and classes that depends only on the data: methods that amplify rounding errors
+must always sum in the same order.
 """
 
 from typing import Any
@@ -15,25 +15,25 @@ TINY = np.finfo(float).tiny
 def canonical_order(
     X: Any, candidates: sparse.csr_array, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Order rows and classes by what they are, not by how they came.
+    """Order rows and classes by their content, not by their position.
 
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (m, n)
         The instances.
     candidates : csr_array of shape (m, l)
-        The candidate entries, 1.
+        The candidate entries, all 1.
     weight : ndarray of shape (m,)
         Weights of the instances.
 
     Returns
     -------
     rows : ndarray of shape (m,)
-        By a number that no two different instances share, short of an accident; then by candidates,
-        then by weight.
+        Sorted by a number that is almost certainly different for different instances, then by
+        candidates, then by weight.
     classes : ndarray of shape (l,)
-        Most candidate mass ``Σ_i weight_i/|S_i|`` first; equal masses (to rounding) by the sum of
-        their mean instance.
+        Sorted by candidate mass ``Σ_i weight_i/|S_i|``, largest first; equal masses (up to
+        rounding) by the sum of their mean instance.
     """
     shares = candidates.multiply((weight / candidates.sum(axis=1))[:, None]).tocsr()
     mass = shares.sum(axis=0)
@@ -42,9 +42,9 @@ def canonical_order(
     classes = np.lexsort((mean_sum, -np.round(mass / mass.sum(), 9)))
     rng = np.random.default_rng(0)
     direction, label_direction = rng.standard_normal(X.shape[1]), rng.standard_normal(len(classes))
-    # As they are, and with all features of one size, where small ones vanish beside large ones. A
-    # sparse product sums each row by itself: its last digit does not depend on where the row
-    # stands.
+    # Use the features as they are and also rescaled to equal size, because small ones vanish beside
+    # large ones. A sparse product sums each row separately, so its last digit does not depend on
+    # the row's position.
     blocks = [sparse.csr_array(block) for _, block in row_blocks(X, 2)]
     size = np.max([abs(block).max(axis=0).toarray().ravel() for block in blocks], axis=0)
     directions = np.column_stack([direction / np.maximum(size, TINY), direction])

@@ -13,8 +13,8 @@ from scipy import sparse
 def pair_problems(
     indptr: np.ndarray, indices: np.ndarray, n_labels: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Rows that have exactly one of two labels as candidate, and whether it is the first of the
-    two, for each pair.
+    """For each pair of labels, the rows that have exactly one of the two as a candidate, and
+    whether it is the first.
     """
     ones = np.ones(len(indices), np.int8)
     holders = sparse.csc_array(
@@ -31,8 +31,8 @@ def pair_problems(
 
 
 def pair_votes(outputs: np.ndarray, n_labels: int) -> np.ndarray:
-    """Votes for each label: a pair's positive output is one for its first label, a negative one for
-    its second, 0 is none.
+    """Votes for each label: a positive output of a pair is a vote for its first label, a negative
+    one for its second, and 0 is no vote.
     """
     votes = np.zeros((len(outputs), n_labels))
     start = 0
@@ -45,8 +45,8 @@ def pair_votes(outputs: np.ndarray, n_labels: int) -> np.ndarray:
 
 
 def keep_elected(votes: np.ndarray, indptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """Which candidates remain: those that have most votes of all labels; all of them in a row where
-    none has.
+    """Which candidates remain: those with the most votes of all labels; if none of a row's
+    candidates has that many, all of them.
     """
     sizes = np.diff(indptr)
     rows = np.repeat(np.arange(len(sizes)), sizes)
@@ -55,7 +55,7 @@ def keep_elected(votes: np.ndarray, indptr: np.ndarray, indices: np.ndarray) -> 
 
 
 def sparse_rows(rows: Iterable[tuple[np.ndarray, np.ndarray]], n_columns: int) -> sparse.csr_array:
-    """One compressed row of each (columns, values)."""
+    """A sparse matrix with one row for each pair (columns, values)."""
     columns, values = zip(*rows, strict=True)
     indptr = np.concatenate([[0], np.cumsum([len(c) for c in columns])])
     return sparse.csr_array(

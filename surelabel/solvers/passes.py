@@ -1,4 +1,4 @@
-"""Passes over blocks of rows: several blocks at a time, results in order, features kept or made
+"""Passes over blocks of rows: several blocks at a time, results in order, features kept or computed
 again.
 """
 
@@ -31,13 +31,12 @@ Keep = Literal["memory", "disk", "recompute"]
 def ordered_map(
     function: Callable[[T], R], items: Iterable[T], n_jobs: int | None = None
 ) -> Iterator[R]:
-    """``map`` by threads: each item on one of them, with BLAS inside it on one.
+    """``map`` with threads: each item is processed by one thread, in which BLAS uses one thread.
 
-    ``n_jobs`` is their number, as scikit-learn counts (-1 for all cores); None for as many as BLAS
-    has.
+    ``n_jobs`` is their number, as in scikit-learn (-1 for all cores); None for as many as BLAS has.
 
     Results come in the order of the items, so that sums do not depend on the number of cores. The
-    next item is read while those before it are worked on, and no more than a few are on their way.
+    next item is read while earlier ones are processed, and only a few are in memory at a time.
     """
     with (
         one_blas_thread() as free,
@@ -57,8 +56,8 @@ def ordered_map(
 
 
 class LocalPasses:
-    """Passes over rows on this machine, as :class:`~surelabel.solvers.lowrank.Passes`; use it as a
-    context.
+    """Passes over rows on this machine, implementing :class:`~surelabel.solvers.lowrank.Passes`; a
+    context manager.
 
     Parameters
     ----------
@@ -72,14 +71,14 @@ class LocalPasses:
         The candidates of a slice of rows, as
         :class:`~surelabel.solvers.confidence.SortedSets`.
     confidence : ndarray of shape (n_entries,)
-        Where the confidences are kept; its type is the precision of the features.
+        The array for the confidences; its type is also that of the features.
     indptr : ndarray of shape (m + 1,)
-        Rows of ``confidence``.
+        Row pointers of ``confidence``.
     weight : ndarray of shape (m,) or None
         Weights of the rows.
     keep : {"memory", "disk", "recompute"}
-        What happens to the features after the first pass. "disk" is a temporary file, gone with the
-        context.
+        Where features are kept after the first pass. "disk" is a temporary file, removed at the end
+        of the context.
     n_jobs : int, default=None
         Number of threads, as in :func:`ordered_map`.
     """
@@ -109,7 +108,7 @@ class LocalPasses:
         self._store.close()
 
     def moments(self) -> Moments:
-        """The first pass: features are made, summed and kept."""
+        """The first pass: compute, sum and keep the features."""
 
         def work(item: tuple[slice, np.ndarray]) -> Moments:
             rows, X = item
@@ -119,7 +118,7 @@ class LocalPasses:
         return _total(ordered_map(work, self._instances(), self._n_jobs))
 
     def start(self, init: str) -> tuple[Targets, Targets]:
-        """Set the confidences; the sums over certain and over ambiguous rows."""
+        """Set the confidences; return the sums over certain and over ambiguous rows."""
 
         def work(item: tuple[slice, Any]) -> tuple[Targets, Targets]:
             rows, Z = item[0], self._store.get(*item, self._features)
@@ -130,7 +129,8 @@ class LocalPasses:
 
         parts = ordered_map(work, self._items(), self._n_jobs)
         certain, moving = next(parts)
-        # Added as they come: sums of l × D numbers for each of many blocks would not stay small.
+        # Added as they are computed: l × D numbers for each of many blocks would take too much
+        # memory.
         for more in parts:
             certain, moving = certain + more[0], moving + more[1]
         return certain, moving
@@ -151,7 +151,7 @@ class LocalPasses:
         return _total(ordered_map(work, self._items(), self._n_jobs))
 
     def keep_leverage(self, model: LowRankModel) -> None:
-        """The leverage of every row, in ``leverage``."""
+        """Compute the leverage of every row, in ``leverage``."""
         self.leverage = np.empty(self._shape[0], self.confidence.dtype)
 
         def work(item: tuple[slice, Any]) -> None:
@@ -180,7 +180,7 @@ class LocalPasses:
         return _total(ordered_map(work, self._items(), self._n_jobs))
 
     def _items(self) -> Iterable[tuple[slice, Any]]:
-        """The blocks; with their instances only where features are not kept."""
+        """The blocks, with their instances only if features are not kept."""
         if type(self._store) is _Store:
             return self._instances()
         m = self._shape[0]
@@ -209,20 +209,20 @@ def _total(parts: Iterable[Sum]) -> Sum:
 
 
 class _Store:
-    """Keeps nothing: features are made again in every pass."""
+    """Keeps nothing: features are computed again in every pass."""
 
     def __init__(self, shape: tuple[int, int], dtype: Any) -> None: ...
 
     def put(self, rows: slice, features: Callable[..., Any], X: np.ndarray) -> np.ndarray:
-        """Make the features of a block."""
+        """Compute the features of a block."""
         return features(X)
 
     def get(self, rows: slice, X: Any, features: Callable[..., Any]) -> np.ndarray:
-        """The features of a block again."""
+        """The features of a block."""
         return features(X)
 
     def close(self) -> None:
-        """Give back what was taken."""
+        """Release memory or files."""
 
 
 class _Memory(_Store):
@@ -243,8 +243,8 @@ class _Memory(_Store):
 
 
 class _Disk(_Store):
-    """Features go to a file without a name, so that nothing is left behind. Not a map, whose pages
-    would count as memory.
+    """Features go to an unnamed file, so that nothing is left behind. It is not memory-mapped,
+    because mapped pages would count as memory.
     """
 
     def __init__(self, shape: tuple[int, int], dtype: Any) -> None:

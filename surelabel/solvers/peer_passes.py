@@ -1,7 +1,7 @@
 """PURE with a low-rank kernel or the linear model, in sums over blocks of rows (see :mod:`.lowrank`
 and :mod:`.peers`).
 
-The leverage of every row takes one pass more, once; it stays with the row, as its confidences do.
+The leverage of every row takes one more pass, once; it is kept with the row, like its confidences.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .peers import (
 
 
 class PeerPasses(Protocol):
-    """The rows, wherever they are: each method is one pass over them, as
+    """The rows, wherever they are stored; each method is one pass over them, as in
     :class:`~surelabel.solvers.lowrank.Passes`.
     """
 
@@ -34,15 +34,15 @@ class PeerPasses(Protocol):
         """Sums over the features of all rows."""
 
     def start(self, init: str) -> tuple[Targets, Targets]:
-        """Set the confidences at the start; the sums over certain and over ambiguous rows."""
+        """Set the initial confidences; return the sums over certain and over ambiguous rows."""
 
     def keep_leverage(self, model: LowRankModel) -> None:
-        """Leave its leverage with every row."""
+        """Compute and keep the leverage of every row."""
 
     def advance_peers(
         self, W: np.ndarray, b: np.ndarray, mean: np.ndarray, shift: float
     ) -> Targets:
-        """Confidence step of all ambiguous rows; the sums over them."""
+        """Confidence step of all ambiguous rows; return the sums over them."""
 
 
 def block_advance_peers(
@@ -66,7 +66,7 @@ def block_advance_peers(
     p : ndarray of shape (n_entries,)
         Confidences of its ambiguous entries.
     leverage : ndarray of shape (rows,)
-        Of its rows.
+        The leverage of its rows.
     W, b : ndarray of shape (D, l) and (l,)
         The model.
     mean, shift : ndarray of shape (l,), float
@@ -102,7 +102,7 @@ def alternate_peer_passes(
     shift: float | None = None,
     callback: Callable[[Iteration], bool | None] | None = None,
 ) -> PeerFit:
-    """:func:`~surelabel.solvers.peers.alternate_peers` in passes over the rows: three and one for
+    """:func:`~surelabel.solvers.peers.alternate_peers` in passes over the rows: three, and one for
     each iteration.
 
     Parameters
@@ -117,7 +117,7 @@ def alternate_peer_passes(
     Returns
     -------
     PeerFit
-        The confidences at the end and the leverages are with ``passes``.
+        ``passes`` holds the final confidences and the leverages.
     """
     moments = passes.moments()
     model = LowRankModel(moments, beta)

@@ -1,12 +1,12 @@
-"""PURE: the confidence step in which each row is judged by the model without that row.
+"""PURE: a confidence step in which each row is judged by the model without that row.
 
 Every model here is linear in the confidences: ``Q = SP``. The output of the model that was fitted
 without row ``i`` is, for all rows at once,
 
     q_i⁽⁻ⁱ⁾ = (q_i - h_i p_i) / (1 - h_i),    h_i = S_ii (the leverage)
 
-since a model fitted to ``q_i⁽⁻ⁱ⁾`` in the place of ``p_i`` is the model without the row: it meets
-that target already. With ``π`` the mean of ``P`` (one more row counted for every class) and ``q =
+since a model fitted to ``q_i⁽⁻ⁱ⁾`` in place of ``p_i`` is the model without the row, which already
+meets that target. With ``π`` the mean of ``P`` (with one extra row for every class) and ``q =
 max(q⁽⁻ⁱ⁾, 0.001)``, the step is
 
     p_ij ∝ [j ∈ S_i] q_ij² / π_j^(g/2).
@@ -14,8 +14,8 @@ max(q⁽⁻ⁱ⁾, 0.001)``, the step is
 ``g`` says how false candidates arise. If the chance of the set ``S`` at an instance of class ``j``
 is proportional to ``θ_j/π_j / Σ_{k∈S} θ_k`` with ``θ = π^(1-g)``, the candidates have the
 log-likelihood ``Σ_i log Σ_{j∈S_i} (θ_j/Θ_{S_i}) q_ij/π_j`` up to a constant. ``g = 0``: false
-candidates are drawn at random. ``g = 1``: within a set every candidate is as likely as the others,
-however frequent its class.
+candidates are drawn at random. ``g = 1``: all candidates of a set are equally likely, however
+frequent their classes.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from .alternate import Iteration, Model, Trajectory
 from .confidence import SortedSets
 from .threads import blas_threads
 
-FLOOR = 1e-3  # outputs below this count as this
+FLOOR = 1e-3  # smaller outputs are raised to this
 SHIFTS = np.arange(11) / 10  # the values of g that are tried
-SIGNIFICANT = 3.0  # g is 0 unless its log-likelihood is better by so much
+SIGNIFICANT = 3.0  # g is 0 unless its log-likelihood is better by this much
 TINY = 1e-30
-SETTLED = 10  # iterations after which g stays as it is
+SETTLED = 10  # g is fixed after this many iterations
 
 
 def without_row(p: np.ndarray, q: np.ndarray, leverage: np.ndarray) -> np.ndarray:
@@ -45,8 +45,8 @@ def without_row(p: np.ndarray, q: np.ndarray, leverage: np.ndarray) -> np.ndarra
     p, q : ndarray
         Confidences that the model was fitted to, and its outputs.
     leverage : ndarray
-        ``h_i`` of the row of each entry. Where it is 1 nothing but the row itself decides its
-        output, and the answer has no meaning but is finite.
+        ``h_i`` of the row of each entry. If it is 1, the output depends on the row alone, and the
+        result is meaningless but finite.
 
     Returns
     -------
@@ -59,9 +59,9 @@ def without_row(p: np.ndarray, q: np.ndarray, leverage: np.ndarray) -> np.ndarra
 def without_equal_rows(
     P: np.ndarray, Q: np.ndarray, leverage: np.ndarray, numbers: np.ndarray
 ) -> np.ndarray:
-    """Outputs of the model without all rows of the same number, which are equal.
+    """Outputs of the model without all rows of the same number, which must be equal.
 
-    Outputs of equal rows are alike, ``q = Σ h_j p_j + (1 - Σ h_j) q_without``.
+    Outputs of equal rows are the same, ``q = Σ h_j p_j + (1 - Σ h_j) q_without``.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def without_equal_rows(
     leverage : ndarray of shape (m,)
         Of the rows.
     numbers : ndarray of int of shape (m,)
-        From 0 on.
+        Group numbers, starting at 0.
 
     Returns
     -------
@@ -97,7 +97,8 @@ def shift_likelihood(sets: SortedSets, q: np.ndarray, mean: np.ndarray) -> np.nd
     Returns
     -------
     ndarray of shape (11,)
-        Rows with every label tell nothing of how false candidates arise and are left out.
+        Rows with every label as a candidate do not show how false candidates arise, and are left
+        out.
     """
     informative = sets.row_sums(np.ones((1, len(q))))[0] < sets.n_classes
     weight = sets.weight[sets.n_clean :].astype(np.float64) * informative
@@ -111,16 +112,16 @@ def shift_likelihood(sets: SortedSets, q: np.ndarray, mean: np.ndarray) -> np.nd
 
 
 def choose_shift(likelihood: np.ndarray) -> float:
-    """The most likely ``g``; 0 unless that is more likely by ``SIGNIFICANT``."""
+    """The most likely ``g``, or 0 unless its log-likelihood is better by ``SIGNIFICANT``."""
     best = int(likelihood.argmax())
     return float(SHIFTS[best]) if likelihood[best] - likelihood[0] > SIGNIFICANT else 0.0
 
 
 def class_shares(mass: np.ndarray, total: float) -> np.ndarray:
-    """``π``: the share of the rows that each class has, one more row counted for every class.
+    """``π``: each class's share of the rows, with one extra row for every class.
 
-    Without it a class that loses all its rows would have a share of 0, and beside that its outputs,
-    0.001 at least, would seem large: ``g`` would be 1 on data with rare classes.
+    Without it, a class that loses all its rows would have a share of 0, next to which its outputs
+    of at least 0.001 would seem large: ``g`` would be 1 on data with rare classes.
 
     Parameters
     ----------
@@ -135,14 +136,16 @@ def class_shares(mass: np.ndarray, total: float) -> np.ndarray:
 def next_shift(
     likelihood: np.ndarray, used: float, number: int, known: float | None = None
 ) -> float:
-    """``g`` of the step after this one: as known, or by likelihood until it settles."""
+    """``g`` of the next step: the known value, or the most likely one until it is fixed."""
     if known is not None:
         return known
     return choose_shift(likelihood) if number < SETTLED else used
 
 
 def gain_of(likelihood: np.ndarray, shift: float) -> tuple[float, float]:
-    """The log-likelihood of this ``g`` (the nearest tried), and how far it exceeds that of 0."""
+    """The log-likelihood of this ``g`` (of the nearest value tried), and its excess over that of
+    0.
+    """
     chosen = likelihood[round(10 * shift)]
     return float(chosen), float(chosen - likelihood[0])
 
@@ -153,9 +156,9 @@ def peer_confidence(sets: SortedSets, q: np.ndarray, mean: np.ndarray, shift: fl
     Parameters
     ----------
     sets : SortedSets
-        The candidates; votes behind them multiply ``q`` by ``exp(κ π)``.
+        The candidates; their votes multiply ``q`` by ``exp(κ π)``.
     q : ndarray of shape (n_entries,)
-        Outputs that left the row out.
+        Leave-one-out outputs.
     mean : ndarray of shape (l,)
         ``π``.
     shift : float
@@ -174,8 +177,8 @@ def peer_confidence(sets: SortedSets, q: np.ndarray, mean: np.ndarray, shift: fl
 
 @dataclass
 class PeerTrajectory(Trajectory):
-    """The way to the confidences; ``objective_path`` is the negative log-likelihood of the
-    candidates, and the model belongs to the confidences at the end (``fitted_p`` is ``p``).
+    """The course of the iterations; ``objective_path`` is the negative log-likelihood of the
+    candidates, and the model is fitted to the final confidences (``fitted_p`` is ``p``).
 
     Attributes
     ----------
@@ -203,33 +206,33 @@ def alternate_peers(
 ) -> PeerTrajectory:
     """Alternate the model step and the confidence step of PURE.
 
-    ``g`` of a step is what the outputs of the step before say; in the first it is 1, since ``P = Y
-    / |S|`` says the same of every candidate. So one pass over the rows is one iteration also where
-    rows are read in blocks. It settles after 10 iterations, as confidences and ``g`` could else
-    change each other for ever.
+    ``g`` of a step is estimated from the outputs of the step before; in the first it is 1, since
+    ``P = Y / |S|`` treats all candidates equally. So one pass over the rows is one iteration even
+    if rows are read in blocks. It is fixed after 10 iterations, because otherwise confidences and
+    ``g`` could change each other forever.
 
     Parameters
     ----------
     model : Model
-        Does the model step.
+        Performs the model step.
     sets : SortedSets
         The candidates.
     leverage : ndarray of shape (m,)
-        Of the rows, sorted by set size.
+        Leverages of the rows, sorted by set size.
     max_iter : int
-        Number of iterations at most. With 0 the model stays at ``P = Y / |S|`` (``fitted_p``), and
-        ``p`` is what one step makes of its outputs.
+        Maximum number of iterations. With 0, the model stays at ``P = Y / |S|`` (``fitted_p``), and
+        ``p`` is the result of one confidence step.
     tol : float
         It ends when ``‖ΔP‖_F / √m`` falls to this (rows counted by weight).
     shift : float, default=None
-        A ``g`` that is known.
+        A known ``g``.
     start : ndarray of shape (n_entries,), default=None
         Confidences of the ambiguous entries to start from.
     refine : callable, default=None
         Changes the confidences of the ambiguous entries after each step.
     callback : callable, default=None
         Called with an :class:`~surelabel.solvers.alternate.Iteration` after each iteration, whose
-        objective is the negative log-likelihood; a true answer stops.
+        objective is the negative log-likelihood; if it returns True, the iterations stop.
 
     Returns
     -------
@@ -240,7 +243,7 @@ def alternate_peers(
     certain = np.bincount(sets.clean_columns, sets.weight[: sets.n_clean], sets.n_classes)
     path = PeerTrajectory(p, p)
     following = 1.0 if shift is None else shift
-    with blas_threads(sets.n_rows, enough=1500):
+    with blas_threads(sets.n_rows):
         for number in range(1, max(max_iter, 1) + 1):
             q = without_row(path.p, model.step(path.p[None])[0][0], own)
             moving = np.bincount(sets.columns, path.p * sets.entry_weight, sets.n_classes)

@@ -16,8 +16,8 @@ from .scale import row_softmax, softmax_scale
 from .segments import row_max, row_sum
 from .smooth import inverse_factor, minimise
 
-ROUNDING = 1e-10  # gaps below this are not told apart, beside an objective that starts from 1
-PROXIMAL_STEPS = 200  # at most, for one convex problem; under ten are usual
+ROUNDING = 1e-10  # smaller gaps are rounding, for an objective that starts at 1
+PROXIMAL_STEPS = 200  # maximum for one convex problem; usually fewer than ten
 
 
 class MarginProblem(NamedTuple):
@@ -41,7 +41,7 @@ class MarginProblem(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """Weights (n, l), objective before the first and after each round, and whether the wanted
+    """Weights (n, l), objective before the first and after each round, and whether the requested
     accuracy was reached.
     """
 
@@ -58,7 +58,7 @@ def make_problem(
     Parameters
     ----------
     X : ndarray, CSR matrix or RowBlocks of shape (m, n)
-        The instances. The order of rows shows in the last digits of RowBlocks only.
+        The instances. With RowBlocks, the last digits depend on the order of rows.
     indptr, indices : ndarray
         The candidates of each instance, as compressed rows.
     n_classes : int
@@ -70,8 +70,8 @@ def make_problem(
     -------
     MarginProblem
     """
-    # A rounding error can decide which of two candidates is better, and so the way of all rounds
-    # after it: sums get one order, and one thread.
+    # A rounding error can decide which of two candidates is better, and so change all later rounds:
+    # all sums are computed in one order, by one thread.
     classes = np.arange(n_classes)
     if not isinstance(X, RowBlocks):
         candidates = sparse.csr_array(
@@ -108,7 +108,7 @@ def fit_plsvm(problem: MarginProblem, lam: float, tol: float, max_iter: int) -> 
     lam : float
         The penalty λ.
     tol : float
-        Stop when a round gains less than this part of all that was gained since W = 0.
+        Stop when a round gains less than this fraction of all that was gained since W = 0.
     max_iter : int
         Largest number of rounds.
 
@@ -158,11 +158,11 @@ class MaxMargin:
         self.X, self.cost, self.lam = problem.X, problem.cost, lam
         self.share = np.zeros(problem.shape)
         np.put(self.share, problem.entries, share)
-        self.closed = np.zeros(problem.shape)  # where no α may be
+        self.closed = np.zeros(problem.shape)  # where α must be 0
         np.put(self.closed, problem.entries, -np.inf)
 
     def violations(self, W: np.ndarray) -> np.ndarray:
-        """Of every row and label, candidates too."""
+        """The violations for every row and label, including candidates."""
         scores = self.X @ W
         scores += (1 - np.einsum("ij,ij->i", scores, self.share))[:, None]
         return scores
@@ -173,14 +173,14 @@ class MaxMargin:
         return float(0.5 * self.lam * np.vdot(W, W) + self.cost @ loss)
 
     def slope(self, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Gradient of the loss by W, where the maximum is taken at ``alpha``; and the sums of the
-        rows of ``alpha``.
+        """Gradient of the loss with respect to W if the maximum is at ``alpha``, and the row sums
+        of ``alpha``.
         """
         total = alpha.sum(axis=1)
         return self.X.T @ ((alpha - self.share * total[:, None]) * self.cost[:, None]), total
 
     def maximiser(self, W: np.ndarray, center: np.ndarray, smoothing: float) -> np.ndarray:
-        """The α at which the smoothed loss is taken."""
+        """The α that maximises the smoothed loss."""
         return project(self.violations(W) / smoothing + (center + self.closed))
 
     def smoothed(
@@ -204,14 +204,15 @@ def max_margin(
     The maximiser ``α`` of the smoothed problem becomes the next ``α°``: proximal steps in the dual
     variables (the method of multipliers, Rockafellar 1976), exact in the end whatever the
     smoothing. Any ``α`` bounds the minimum from below, so the duality gap tells when to stop: below
-    a tenth of what was gained since the start, or the part ``tol`` of what was gained since W = 0.
+    a tenth of what was gained since the start, or a fraction ``tol`` of what was gained since W =
+    0.
 
     Returns
     -------
     W, alpha : ndarray
-        The best weights met (never worse than those given) and the last dual variables.
+        The best weights found (never worse than those given) and the last dual variables.
     smoothing : float
-        As it was in the end.
+        Its final value.
     solved : bool
         Whether the gap closed.
     """

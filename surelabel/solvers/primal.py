@@ -22,7 +22,7 @@ class PrimalModel:
     Parameters
     ----------
     X : array or CSR matrix of shape (m, n)
-        The instances, rows in the order of ``sets``. A sparse ``X`` is never centred or made
+        The instances, with rows in the order of ``sets``. A sparse ``X`` is never centred or made
         dense.
     beta : float
         The regularisation β.
@@ -38,7 +38,7 @@ class PrimalModel:
             self._X, self._shift = X, self._x_mean
             gram = (X.T @ X.multiply(weight[:, None]).tocsr()).toarray()
             gram -= sets.total_weight * np.outer(self._x_mean, self._x_mean)
-        else:  # centred once: it saves digits
+        else:  # centred once, which saves digits
             self._X, self._shift = X - self._x_mean, np.zeros_like(self._x_mean)
             gram = self._X.T @ (self._X * weight[:, None])
         gram.flat[:: len(gram) + 1] += float(beta)
@@ -90,7 +90,7 @@ class PrimalModel:
         return self.sets.weight * (1 / self.sets.total_weight + np.concatenate(norms))
 
     def _everywhere(self, p: np.ndarray) -> np.ndarray:
-        """Confidences of the certain entries in front of those of the ambiguous ones."""
+        """Confidences of the certain entries, followed by those of the ambiguous ones."""
         return np.concatenate([np.ones((len(p), self.sets.n_clean), p.dtype), p], axis=1)
 
     def _solve(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

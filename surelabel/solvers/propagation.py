@@ -1,4 +1,4 @@
-"""Label propagation over a neighbour graph, confined to the candidates."""
+"""Label propagation over a neighbour graph, restricted to the candidates."""
 
 from collections.abc import Sequence
 
@@ -11,12 +11,12 @@ from .segments import row_normalise
 def candidate_graph(
     neighbours: np.ndarray, weights: np.ndarray, indptr: np.ndarray, indices: np.ndarray
 ) -> sparse.csr_array:
-    """Neighbour graph between candidate entries: (i, c) hears (j, c) with the weight of j among i's
-    neighbours.
+    """Neighbour graph between candidate entries: (i, c) receives from (j, c) with the weight of j
+    among i's neighbours.
 
-    What row ``j`` says of labels that are no candidates of ``i`` is dropped, so a round of
-    propagation costs what the candidates cost, not instances × labels. The weights of a row's
-    neighbours are scaled to sum 1 (all zero: they stay so).
+    Labels of row ``j`` that are not candidates of ``i`` are dropped, so the cost of a round is
+    proportional to the number of candidates, not to instances × labels. The weights of a row's
+    neighbours are scaled to sum to 1 (unless all are zero).
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ def propagate(
     max_iter: int,
     tol: float,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """For each α, repeat ``f ← α graph f + (1 - α) f₀``, each row back on the simplex, from ``f₀``
-    uniform over the candidates.
+    """For each α, repeat ``f ← α graph f + (1 - α) f₀``, with each row projected back to the
+    simplex, starting at ``f₀`` uniform over the candidates.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def propagate(
     max_iter : int
         Largest number of rounds.
     tol : float
-        Stop when no entry moves by more.
+        Stop when no entry changes by more than this.
 
     Returns
     -------
@@ -93,8 +93,8 @@ def propagate(
 def restore_class_mass(
     confidence: np.ndarray, indptr: np.ndarray, indices: np.ndarray
 ) -> np.ndarray:
-    """Scale each class so that its mass is again what it was with all candidates equally likely;
-    rows back on the simplex.
+    """Scale each class back to its mass with all candidates equally likely; then normalise the
+    rows.
 
     Parameters
     ----------
@@ -111,5 +111,5 @@ def restore_class_mass(
     prior = np.bincount(indices, np.repeat(1 / sizes, sizes))
     mass = np.bincount(indices, confidence)
     scale = np.divide(prior, mass, out=np.ones_like(prior), where=mass > 0)
-    # Rounded, as candidates that are equal but for rounding noise must tie.
+    # Rounded, because candidates that differ only by rounding errors must tie.
     return row_normalise(np.round(confidence * scale[indices], 12), indptr)

@@ -1,4 +1,4 @@
-"""Instances in blocks of rows: what does not fit into memory can still be multiplied."""
+"""Instances in blocks of rows, for products with matrices that do not fit into memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RowBlocks:
     shape : tuple of int
         Number of rows and of columns that are read.
     constant : bool
-        Whether a column of ones is added behind them.
+        Whether a column of ones is added after them.
     """
 
     def __init__(
@@ -58,8 +58,8 @@ class _Transposed:
 
 
 def row_blocks(X: Any, width: int) -> Iterator[tuple[slice, Any]]:
-    """Rows of an array, a CSR matrix or :class:`RowBlocks`, a block at a time, if ``width`` numbers
-    are made of each row.
+    """Rows of an array, a CSR matrix or :class:`RowBlocks`, a block at a time, if each row takes
+    ``width`` numbers.
     """
     step = block_rows(max(width, X.shape[1]))
     if not isinstance(X, RowBlocks):

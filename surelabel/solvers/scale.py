@@ -11,9 +11,9 @@ def softmax_scale(
 ) -> float:
     """The factor ``t`` for which ``softmax(t·scores)`` makes the candidates most likely.
 
-    Temperature scaling (Guo et al. 2017) with candidate sets in place of labels: it maximises
-    ``Σ_i w_i [(1-ε) log P(S_i) + ε log(1 - P(S_i))]``. As in Platt (1999), ``ε = 1 / (Σw + 2)``
-    keeps the scale finite where the scores fit every candidate set.
+    Temperature scaling (Guo et al. 2017) with candidate sets in place of labels: it maximises ``Σ_i
+    w_i [(1-ε) log P(S_i) + ε log(1 - P(S_i))]``. As in Platt (1999), ``ε = 1 / (Σw + 2)`` keeps the
+    scale finite if the scores fit every candidate set.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def softmax_scale(
     scores, inside, weight = scores[informative], inside[informative], weight[informative]
     distance = scores - scores.max(axis=1, keepdims=True)
     spread = weight @ -distance.mean(axis=1) / max(weight.sum(), np.finfo(float).tiny)
-    if spread == 0:  # all scores are equal, or no row tells anything
+    if spread == 0:  # all scores are equal, or no row is informative
         return 1.0
     distance /= spread
     epsilon = 1 / (weight.sum() + 2)
@@ -54,11 +54,11 @@ def softmax_scale(
         return float(weight @ (gain - mean_distance(t, np.ones_like(inside))))
 
     low, high = -5.0, 5.0
-    if slope(low) <= 0 or slope(high) >= 0:  # the best scale is beyond the end
+    if slope(low) <= 0 or slope(high) >= 0:  # the best scale is outside the interval
         log_t = low if slope(low) <= 0 else high
     else:
         log_t = brentq(slope, low, high)
-    # Scores that hardly differ would need a scale beyond the largest number.
+    # Scores that hardly differ would need a scale larger than any float.
     return float(min(np.exp(log_t), np.finfo(float).max * min(spread, 1)) / spread)
 
 

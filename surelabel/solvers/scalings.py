@@ -1,4 +1,4 @@
-"""Scalings of features, each with what it learned from training rows as one array."""
+"""Scalings of features; what each learns from training rows is one array."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import numpy as np
 #: The scalings by name.
 SCALINGS = ("standard", "none", "root", "rank")
 
-RANKED = 1000  # rows whose values stand for all others in a rank
+RANKED = 1000  # number of rows that represent all others in ranks
 
 
 def learn_scaling(name: str, X: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
-    """What :func:`rescale` needs to know of the training rows.
+    """What :func:`rescale` needs to know about the training rows.
 
     Parameters
     ----------
     name : {"standard", "none", "root", "rank"}
-        Mean 0 and variance 1; as they are; ``sign(x)√|x|``; the share of training rows that lie
-        below.
+        Mean 0 and variance 1; unchanged; ``sign(x)√|x|``; the share of training rows with smaller
+        values.
     X : ndarray of shape (m, n)
     weight : ndarray of shape (m,) or None
 
@@ -28,7 +28,7 @@ def learn_scaling(name: str, X: np.ndarray, weight: np.ndarray | None = None) ->
     if name == "standard":
         mean = np.average(X, axis=0, weights=weight)
         deviation = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
-        # A column of one value has a deviation of rounding errors at most.
+        # The deviation of a constant column is a rounding error.
         constant = deviation <= 10 * np.finfo(X.dtype).eps * np.abs(mean)
         return np.stack([mean, np.where(constant, 1, deviation)]).astype(X.dtype)
     if name == "rank":
@@ -37,13 +37,13 @@ def learn_scaling(name: str, X: np.ndarray, weight: np.ndarray | None = None) ->
 
 
 def rescale(name: str, learned: np.ndarray, X: np.ndarray) -> np.ndarray:
-    """Rows on this scale.
+    """The rows, scaled.
 
     Parameters
     ----------
     name : {"standard", "none", "root", "rank"}
     learned : ndarray
-        By :func:`learn_scaling`.
+        The result of :func:`learn_scaling`.
     X : ndarray of shape (m, n)
 
     Returns
@@ -58,7 +58,7 @@ def rescale(name: str, learned: np.ndarray, X: np.ndarray) -> np.ndarray:
     if name == "rank":
         ranks = np.empty_like(X)
         for values, column, target in zip(learned.T, X.T, ranks.T, strict=True):
-            # Among equal values the middle of their ranks.
+            # Equal values get the middle of their ranks.
             below = np.searchsorted(values, column, "left") + np.searchsorted(
                 values, column, "right"
             )

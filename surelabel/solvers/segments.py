@@ -1,4 +1,4 @@
-"""Operations on the entries of compressed rows: every row has at least one entry, so ``reduceat``
+"""Operations on the entries of compressed rows. Every row has at least one entry, so ``reduceat``
 is safe.
 """
 

@@ -11,17 +11,17 @@ from .row_blocks import weighted_gram
 WIDEST = (
     2000  # features up to which factorising an n × n matrix is cheap beside the products with X
 )
-PAIRS = 10  # last steps that the curvature is known from
-DECREASE, CURVATURE = 1e-3, 0.9  # of a step of the line search: the conditions of Wolfe
-TRIALS = 20  # of a line search
+PAIRS = 10  # number of last steps used for the curvature
+DECREASE, CURVATURE = 1e-3, 0.9  # Wolfe's conditions on a step of the line search
+TRIALS = 20  # maximum per line search
 EPSILON = float(np.finfo(float).eps)
 
 Function = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
 
 class Minimum(NamedTuple):
-    """Weights, iterations, whether it ended before ``max_iter``, and what part of the first
-    gradient is left.
+    """Weights, number of iterations, whether it ended before ``max_iter``, and the final gradient
+    as a fraction of the first.
     """
 
     weights: np.ndarray
@@ -31,13 +31,14 @@ class Minimum(NamedTuple):
 
 
 def inverse_factor(X: Any, cost: np.ndarray, ridge: float) -> np.ndarray | None:
-    """Inverse of the Cholesky factor ``L`` of ``Xᵀ diag(cost) X + ridge·I``, or None where it is
-    not worth its price (very wide X).
+    """Inverse of the Cholesky factor ``L`` of ``Xᵀ diag(cost) X + ridge·I``, or None if it would
+    cost too much (very wide X).
     """
     if X.shape[1] > WIDEST:
         return None
     curvature = weighted_gram(X, cost)
-    # The solution does not depend on L: rounding may be outweighed by a little more ridge.
+    # The solution does not depend on L, so a slightly larger ridge may be used against rounding
+    # errors.
     curvature[np.diag_indices_from(curvature)] += ridge + 1e-12 * np.trace(curvature)
     factor = linalg.cholesky(curvature, lower=True, check_finite=False)
     return linalg.solve_triangular(
@@ -65,8 +66,8 @@ def minimise(
         Inverse of a lower triangular ``L`` with ``L Lᵀ`` near the Hessian of each column: the
         variables are ``V = Lᵀ W``.
     tol : float
-        Stop when the largest entry of the gradient (with respect to ``V``) is this small a part of
-        what it is at ``start``.
+        Stop when the largest entry of the gradient (with respect to ``V``) is at most this fraction
+        of that at ``start``.
     max_iter : int
         Largest number of iterations.
 
@@ -108,8 +109,8 @@ def lbfgs(
 ) -> tuple[np.ndarray, np.ndarray, int, bool]:
     """The iterations of L-BFGS.
 
-    They are those of scipy's ``L-BFGS-B`` without bounds, to rounding; of its time on small
-    problems nine tenths went into carrying numbers to and fro.
+    Up to rounding, they are those of scipy's ``L-BFGS-B`` without bounds, which on small problems
+    spends nine tenths of its time on overhead.
 
     Parameters
     ----------
@@ -139,7 +140,7 @@ def lbfgs(
         step = 1 / np.sqrt(direction @ direction) if n_iter == 0 else 1.0
         found = _line_search(function, x, direction, value, slope, step) if slope < 0 else None
         if found is None:
-            if not memory.count:  # nothing is lower: only rounding is left
+            if not memory.count:  # no lower point: only rounding is left
                 break
             memory.count = 0
             continue
@@ -152,13 +153,13 @@ def lbfgs(
         gained = value - new_value
         x, value, gradient = x + step * direction, new_value, new_gradient
         if gained <= EPSILON * max(abs(value), abs(value + gained), 1.0):
-            break  # a step that gains nothing beyond rounding is the last
+            break  # the last step gained nothing beyond rounding
     return x, gradient, n_iter, True
 
 
 class _Memory:
-    """The last steps ``s`` and changes of the gradient ``y``, and the inverse Hessian they stand
-    for (Byrd, Nocedal & Schnabel 1994, equation 3.1).
+    """The last steps ``s`` and changes of the gradient ``y``, which define an inverse Hessian
+    (Byrd, Nocedal & Schnabel 1994, equation 3.1).
     """
 
     def __init__(self, size: int) -> None:
@@ -204,7 +205,7 @@ def _line_search(
     slope: float,
     step: float,
 ) -> tuple[float, float, np.ndarray] | None:
-    """A step that meets the strong conditions of Wolfe, by Moré & Thuente (1994); None if there is
+    """A step that satisfies Wolfe's strong conditions, by Moré & Thuente (1994); None if there is
     none.
     """
     low = _Trial(0.0, value, slope)
@@ -225,7 +226,8 @@ def _line_search(
         if not np.isfinite(new_value):
             return None
         first_stage = first_stage and not (new_value <= enough and new_slope >= 0)
-        # While no step has been low enough, the function is seen from the line of enough decrease.
+        # Until a step has decreased enough, the line of sufficient decrease is subtracted from the
+        # function.
         tilt = DECREASE * slope if first_stage and low.value >= new_value > enough else 0.0
         trial = _Trial(step, new_value, new_slope)
         low, high, step, bracketed = _next_trial(

@@ -1,14 +1,14 @@
-"""Models that are kept while the labels change: outputs for any confidences, with no row apart.
+"""Models that are kept while the labels change: outputs for any confidences, in any order of rows.
 
 The model step is linear in the confidences, ``Q = SP``, and ``S`` depends on the instances alone.
-:mod:`.dual` orders the rows by their sets, which makes a fit cheap; when an answer turns a row into
-a certain one, that order is gone. Here ``S`` is made once for all rows as they come: exactly, as
-``I - S = βM - 11ᵀ/m`` with ``M = (HKH + βI)⁻¹``, or from ``D`` features, as ``S = 11ᵀ/m + VVᵀ``
-with ``V = HZL⁻ᵀ`` and ``LLᵀ = ZᵀHZ + βI``. Then a refit is the alternation alone.
+:mod:`.dual` orders the rows by their sets, which makes a fit cheap; but when an answer makes a row
+certain, the order changes. Here ``S`` is computed once for all rows in their original order:
+exactly, as ``I - S = βM - 11ᵀ/m`` with ``M = (HKH + βI)⁻¹``, or from ``D`` features, as ``S = 11ᵀ/m
++ VVᵀ`` with ``V = HZL⁻ᵀ`` and ``LLᵀ = ZᵀHZ + βI``. Then a refit is only the alternation.
 
-A single confidence that changes costs one column of ``S``: the outputs of the last call are kept.
-Numbers are single precision: ``S`` has no entry above 1, and the alternation ends at changes of
-2e-3.
+The outputs of the last call are kept, so a single confidence that changes costs one column of
+``S``. Numbers have single precision, which is enough: ``S`` has no entry above 1, and the
+alternation ends at changes of 2e-3.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .confidence import SortedSets
 from .dual import centre
 from .triangular import cholesky, forward, invert, square
 
-FEW = 64  # rows that may change for the outputs to be brought up to date row by row
+FEW = 64  # if at most this many rows change, outputs are updated row by row
 
 
 class Smoother(Protocol):
@@ -86,7 +86,7 @@ class FeatureSmoother:
     Parameters
     ----------
     Z : ndarray of shape (m, D)
-        The features; they are overwritten where they can be.
+        The features; they are overwritten if possible.
     beta : float
         The regularisation β.
     """
@@ -109,7 +109,7 @@ class FeatureSmoother:
 
 
 class Outputs:
-    """Outputs of a smoother that remembers what it said last.
+    """Outputs of a smoother that remembers its last outputs.
 
     Parameters
     ----------
@@ -163,16 +163,16 @@ class SetsModel:
         return P
 
     def start(self, P: np.ndarray, changed: np.ndarray) -> np.ndarray:
-        """The confidences of an earlier fit at the ambiguous entries; even in the rows whose sets
-        have changed.
+        """The confidences of an earlier fit at the ambiguous entries, with even shares in rows
+        whose sets have changed.
         """
         even = self._sets.initial("uniform", 1)[0]
         return np.where(np.isin(self._rows, changed), even, self.entries(P))
 
     def entries(self, P: np.ndarray) -> np.ndarray:
-        """What stands at the ambiguous entries."""
+        """The values at the ambiguous entries."""
         return np.asarray(P[self._rows, self._sets.columns])
 
     def step(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Outputs at the ambiguous entries of one problem; the loss is not reckoned."""
+        """Outputs at the ambiguous entries of one problem; the loss is not computed."""
         return self.entries(self._outputs(self.dense(p[0])))[None], np.zeros(1)

@@ -1,5 +1,5 @@
-"""How many threads BLAS may use: more than one only get into each other's way on small matrices.
-And the same number of threads for work on the numbers of a matrix.
+"""How many threads BLAS may use (on small matrices, several only get in each other's way), and the
+same number of threads for elementwise work on a matrix.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,8 +10,8 @@ from functools import cache
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-STRIPE = 2**17  # numbers of a matrix that stay in a core's cache while they are worked on
-MANY = 2**20  # numbers from which on several threads pay
+STRIPE = 2**17  # numbers of a matrix that fit into a core's cache
+MANY = 2**20  # several threads pay off for at least this many numbers
 
 
 @cache
@@ -20,23 +20,22 @@ def _libraries() -> ThreadpoolController:
 
 
 @contextmanager
-def blas_threads(n_rows: int, *, enough: int) -> Iterator[int]:
-    """Leave BLAS one thread for matrices of fewer rows than are enough for several.
+def blas_threads(n_rows: int, *, several_from: int = 1500) -> Iterator[int]:
+    """Limit BLAS to one thread for matrices with few rows.
 
     Parameters
     ----------
     n_rows : int
-        Size of the matrices.
-    enough : int
-        From this size on BLAS keeps its threads.
+        Number of rows of the matrices.
+    several_from : int, default=1500
+        With at least this many rows, BLAS keeps its threads.
 
     Yields
     ------
     int
-        Number of threads that are left for other work at the same time: those taken from BLAS, else
-        1.
+        Number of threads for other work at the same time: those taken from BLAS, otherwise 1.
     """
-    if n_rows >= enough:
+    if n_rows >= several_from:
         yield 1
     else:
         with one_blas_thread() as free:
@@ -45,22 +44,22 @@ def blas_threads(n_rows: int, *, enough: int) -> Iterator[int]:
 
 @contextmanager
 def one_blas_thread() -> Iterator[int]:
-    """Leave BLAS one thread; yields the number of threads that it had."""
+    """Limit BLAS to one thread; yields the number of threads that it had."""
     free = _threads_of_blas()
     with _libraries().limit(limits=1):
         yield free
 
 
 def by_stripes(function: Callable[[slice], None], matrix: np.ndarray) -> None:
-    """Call ``function`` with the rows of one stripe of a matrix after the other, in the threads
-    that BLAS has. It must write nothing but these rows.
+    """Call ``function`` for one stripe of rows of a matrix after another, with as many threads as
+    BLAS has. It must write only to these rows.
 
     Parameters
     ----------
     function : callable
-        Gets a slice of rows.
+        Called with a slice of rows.
     matrix : ndarray of shape (m, k)
-        What is worked on.
+        The matrix.
     """
     step = max(STRIPE // max(matrix.shape[1], 1), 1)
     stripes = [slice(start, start + step) for start in range(0, len(matrix), step)]

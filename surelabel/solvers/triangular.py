@@ -1,9 +1,9 @@
-"""Cholesky factors and triangular solves: in place, on a part of a matrix, and without holding the
-interpreter.
+"""Cholesky factors and triangular solves: in place, on part of a matrix, and without holding the
+interpreter lock.
 
-SciPy's Python wrappers copy a part of a matrix and hold the interpreter's lock while they work. The
-same BLAS and LAPACK routines are reached here through the function pointers that SciPy publishes
-for Cython.
+SciPy's Python wrappers copy part of a matrix and hold the interpreter lock while they work. Here
+the same BLAS and LAPACK routines are called through the function pointers that SciPy publishes for
+Cython.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cython_blas, cython_lapack
 
-SAFE = 8192  # rows that LAPACK's own Cholesky factor has never failed on
-STEP = 512  # columns of a block of larger ones
+SAFE = 8192  # up to this many rows, LAPACK's own Cholesky factor has never failed
+STEP = 512  # columns of a block of larger matrices
 COLUMNS = 256  # that are looked at together
 
 
@@ -25,12 +25,12 @@ class NotPositiveDefiniteError(ArithmeticError):
 
 
 def cholesky(K: np.ndarray) -> np.ndarray:
-    """Lower Cholesky factor of a C-ordered symmetric matrix, in its own memory (the upper triangle
-    is not cleaned).
+    """Lower Cholesky factor of a C-ordered symmetric matrix, in place (the upper triangle is not
+    cleared).
 
-    Large ones by columns of blocks: LAPACK's own ``potrf`` is a tenth faster, but rests on BLAS'
-    ``syrk``, which crashes at some sizes above ten thousand in some versions of OpenBLAS (0.3.31 at
-    19,690). Here the work is in ``gemm``.
+    Large matrices are factorised by block columns: LAPACK's own ``potrf`` is a tenth faster, but
+    uses the BLAS routine ``syrk``, which crashes at some sizes above ten thousand in some versions
+    of OpenBLAS (0.3.31 at 19,690). Here the work is done by ``gemm``.
     """
     factor, n = K.T, len(K)
     one, minus = np.ones(1, K.dtype), -np.ones(1, K.dtype)
@@ -124,13 +124,13 @@ def _substitute(factor: np.ndarray, rows: np.ndarray, transposed: bytes) -> np.n
 
 
 def invert(factor: np.ndarray) -> np.ndarray:
-    """``L⁻¹`` in the place of ``L``; only the lower triangle is read and written."""
+    """``L⁻¹`` in place of ``L``; only the lower triangle is read and written."""
     _call("trtri", factor, b"L", b"N", len(factor), factor, _stride(factor))
     return factor
 
 
 def square(factor: np.ndarray) -> np.ndarray:
-    """``LᵀL`` in the place of ``L``; only the lower triangle is read and written."""
+    """``LᵀL`` in place of ``L``; only the lower triangle is read and written."""
     _call("lauum", factor, b"L", len(factor), factor, _stride(factor))
     return factor
 
@@ -147,9 +147,7 @@ def symmetric(matrix: np.ndarray) -> np.ndarray:
 
 
 def _stride(matrix: np.ndarray) -> int:
-    """Distance of the columns of a matrix whose columns are contiguous, as BLAS wants to
-    know it.
-    """
+    """Distance between the columns of a matrix with contiguous columns, as BLAS expects it."""
     return max(matrix.strides[1] // matrix.itemsize, len(matrix), 1)
 
 
@@ -183,7 +181,7 @@ def _routine(name: str, is_lapack: bool, n_arguments: int) -> Any:
     name_of, pointer_of = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
     name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
     pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    # A function made this way lets other threads of the interpreter run while it works.
+    # A function made this way releases the interpreter lock while it runs.
     return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * n_arguments)(
         pointer_of(capsule, name_of(capsule))
     )

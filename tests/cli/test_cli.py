@@ -121,7 +121,7 @@ def test_another_criterion_has_a_folder_of_its_own(call, tmp_path):
         ),
         (
             "report results",
-            "results: there are no finished trials here; make some with surelabel reproduce or "
+            "results: there are no finished trials here; run some with surelabel reproduce or "
             "surelabel run",
         ),
         ("datasets --fetch loost", "there is no data set 'loost'"),

@@ -391,7 +391,7 @@ def test_a_dead_scheduler_is_one_error_that_says_so(data):
         begun = time.monotonic()
         with (
             client.as_current(),
-            pytest.raises(ClusterError, match=r"the scheduler .* no longer answers") as error,
+            pytest.raises(ClusterError, match=r"the scheduler .* no longer responds") as error,
         ):
             model.fit(blocks(X), candidates)
         assert time.monotonic() - begun < 30
@@ -460,7 +460,7 @@ def test_two_classes_and_no_cluster_to_predict(client, data, two_processes):
 
 def test_no_cluster(data):
     with pytest.raises(
-        ClusterError, match=r"no Dask cluster to fit on: make one first, .*Client\(\)"
+        ClusterError, match=r"no Dask cluster to fit on: start one first, .*Client\(\)"
     ):
         SUREClassifier().fit(blocks(data[0]), data[2])
 

@@ -255,7 +255,7 @@ def test_inner_classifier_of_kernel_values(model):
 def test_votes_that_a_method_does_not_take():
     votes = CandidateSets.from_counts(1 + Y)
     for model in (PALOCClassifier(), SUREClassifier(prior=0), SURERetrainer()):
-        with pytest.raises(CandidateError, match="but the votes, which SUREClassifier takes"):
+        with pytest.raises(CandidateError, match="but the votes, which SUREClassifier uses"):
             model.fit(X, votes)
 
 
@@ -282,7 +282,7 @@ def test_hostile_values_end_in_one_sentence(make, tmp_path, monkeypatch):
 
 def test_parameters_beyond_numbers():
     for value in (10**400, True):
-        with pytest.raises(ParameterError, match="'max_iter' parameter of SUREClassifier is"):
+        with pytest.raises(ParameterError, match="'max_iter' parameter of SUREClassifier must"):
             SUREClassifier(max_iter=value).fit(X, Y)
     with pytest.raises(TypeError, match=r"must be .* number"):  # scikit-learn asks for this class
         SUREClassifier().fit([[object()]] * 12, Y)

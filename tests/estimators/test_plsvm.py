@@ -110,5 +110,5 @@ def test_a_search_refuses_bad_values():
     X, Y, _ = problem(7, 30, 4, 3)
     with pytest.raises(ParameterError, match="'lam' parameter"):
         METHOD.make_search(grid={"lam": [0.1, -1.0]}).fit(X, CandidateSets.from_indicator(Y))
-    with pytest.raises(ParameterError, match="parameters are selected by covering_rate"):
+    with pytest.raises(ParameterError, match="parameters can be selected by covering_rate"):
         METHOD.make_search("accuracy")

@@ -264,7 +264,7 @@ def test_probabilities_that_are_none(wrong):
 
 def test_no_rows_and_no_predictions():
     for score in (*BY_LABELS[::2], *BY_PROBA):
-        with pytest.raises(CandidateError, match="there is no row to score"):
+        with pytest.raises(CandidateError, match="there are no rows to score"):
             score(CandidateSets.from_labels(LABELS)[:0], [])
     for score in BY_LABELS:
         with pytest.raises(CandidateError, match="there is no label in row 2"):

@@ -88,7 +88,7 @@ def test_scores_without_variance():
         (lambda: corrected_paired_t([0.5, 0.6], [0.5, 0.6], 0, 1), "numbers of rows"),
         (lambda: friedman([0.5, 0.6]), "at least two data sets and two methods"),
         (lambda: friedman([[0.5, np.nan], [0.5, 0.6]]), "without gaps"),
-        (lambda: critical_difference(1, 10), "two methods or more"),
+        (lambda: critical_difference(1, 10), "at least two methods"),
         (lambda: critical_difference(3, 10, 1.5), "alpha between 0 and 1"),
     ],
 )

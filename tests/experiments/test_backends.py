@@ -125,7 +125,7 @@ def test_a_dead_scheduler_is_one_error_that_says_so():
         next(results)
         process.kill()
         begun = time.monotonic()
-        with pytest.raises(BackendError, match=r"scheduler .* no longer answers") as error:
+        with pytest.raises(BackendError, match=r"scheduler .* no longer responds") as error:
             list(results)
         assert time.monotonic() - begun < 30
         assert "memory" not in str(error.value)

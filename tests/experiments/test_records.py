@@ -117,7 +117,7 @@ def test_records_of_other_settings_are_not_mixed_in(tmp_path, study, ids, study_
     other = read_study(study_file(("lam = [0.05, 0.3]", "lam = [0.05, 0.1]")))
     with pytest.raises(
         StudyError,
-        match=r"1 of its 2 records were made with other settings than the study 'small' has now",
+        match=r"1 of its 2 records were made with settings that the study 'small' no longer has",
     ):
         RecordWriter(tmp_path, other)
     assert (tmp_path / "study.toml").read_text() == before
