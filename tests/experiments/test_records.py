@@ -208,7 +208,7 @@ def test_parts_of_a_record_are_what_they_should_be(tmp_path, study, ids, part):
     write(tmp_path, study, {"cell": ids[0]})
     with open(tmp_path / "records.jsonl", "a") as file:
         file.write(json.dumps({"cell": ids[1]} | part) + "\n")
-    with pytest.raises(StudyError, match=rf"line 2: '{next(iter(part))}' has a value that no"):
+    with pytest.raises(StudyError, match=rf"line 2: '{next(iter(part))}' has an impossible value"):
         read(tmp_path)
 
 
