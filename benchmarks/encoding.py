@@ -200,7 +200,7 @@ def main():
                 made = make_pipeline(*counted(normalised, **options)[:-1])
                 hubs.append(largest_hub(made.fit_transform(texts)))
             mean, _ = accuracy(lambda _, chosen=options: counted(**chosen), texts, y)
-            cells.append(f"{mean:.3f}, {hubs[0]} of {len(y)} (without one length {hubs[1]})")
+            cells.append(f"{mean:.3f}, {hubs[0]} of {len(y)} (unscaled {hubs[1]})")
         print("|", " | ".join([name, *cells]), "|", flush=True)
 
 

@@ -282,7 +282,7 @@ def test_hostile_values_end_in_one_sentence(make, tmp_path, monkeypatch):
 
 def test_parameters_beyond_numbers():
     for value in (10**400, True):
-        with pytest.raises(ParameterError, match="'max_iter' parameter of SUREClassifier (is|must)"):
+        with pytest.raises(ParameterError, match="'max_iter' parameter of SUREClassifier"):
             SUREClassifier(max_iter=value).fit(X, Y)
     with pytest.raises(TypeError, match=r"must be .* number"):  # scikit-learn asks for this class
         SUREClassifier().fit([[object()]] * 12, Y)
