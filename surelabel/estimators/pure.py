@@ -334,9 +334,6 @@ class PUREClassifier(KernelClassifier):
             self._calibrate(self.loo_decision_, candidates, weight)
         else:
             self._calibrate_on_sample(X, candidates, weight, confidence)
-            first = self.at_even_shares()
-            first._calibrate_on_sample(X, candidates, weight, confidence)
-            self._first["scale_"] = first.scale_
         return confidence
 
     def _calibrate(
@@ -358,16 +355,22 @@ class PUREClassifier(KernelClassifier):
         weight: np.ndarray | None,
         confidence: np.ndarray,
     ) -> None:
-        """As :meth:`_calibrate`, without the outputs of all rows."""
+        """As :meth:`_calibrate`, without the outputs of all rows, for the model at the end and for
+        that of the start.
+        """
         rows = X if isinstance(X, Rows) else ArrayRows(X)
         sample, drawn = draw_rows(rows, CALIBRATION_ROWS, weight, generator(self.random_state))
         known = candidates[drawn]
-        P = np.zeros(known.shape, confidence.dtype)
-        entries = np.isin(candidates.rows, drawn)
+        own = None if weight is None else weight[drawn]
         even = 1 / known.sizes[known.rows]  # the confidences before the first step
-        P[known.rows, known.indices] = confidence[entries] if self.max_iter else even
-        outputs = without_row(P, self._scores(sample), self.leverage_[drawn][:, None])
-        self._calibrate(outputs, known, None if weight is None else weight[drawn])
+        last = confidence[np.isin(candidates.rows, drawn)] if self.max_iter else even
+        first = self.at_even_shares()
+        for model, p in ((self, last), (first, even)):
+            P = np.zeros(known.shape, confidence.dtype)
+            P[known.rows, known.indices] = p
+            outputs = without_row(P, model._scores(sample), self.leverage_[drawn][:, None])
+            model._calibrate(outputs, known, own)
+        self._first["scale_"] = first.scale_
 
     # ---------------------------------------------------------------- one kernel
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -21,7 +22,7 @@ from scipy import sparse
 
 from .alternate import Iteration
 from .confidence import SortedSets
-from .triangular import cholesky, solve, squared_norms
+from .triangular import COLUMNS, cholesky, invert, solve
 
 # With at most this many classes per candidate of a row, it is faster to compute all outputs of a
 # block by one matrix product than those of the candidates class by class.
@@ -228,9 +229,18 @@ class LowRankModel:
         model.
         """
         centred = Z - self._mean.astype(Z.dtype)
-        factor = self._factor.astype(Z.dtype, order="F", copy=False)
-        h = 1 / self._weight + squared_norms(factor, centred)
+        inverse = self._inverse.astype(Z.dtype, copy=False)
+        h = np.full(len(Z), 1 / self._weight, Z.dtype)
+        for start in range(0, len(inverse), COLUMNS):  # without the zeros above the diagonal
+            stop = start + COLUMNS
+            part = centred[:, :stop] @ inverse[start:stop, :stop].T
+            h += np.einsum("ij,ij->i", part, part)
         return h if weight is None else weight * h
+
+    @cached_property
+    def _inverse(self) -> np.ndarray:
+        """``L⁻¹``: products with it are several times as fast as solving for every row."""
+        return np.tril(invert(self._factor.copy(order="F")))
 
     def solve(self, targets: Targets) -> tuple[np.ndarray, np.ndarray, float]:
         """``W`` (D × l), ``b`` and the minimum of eq. 3 for the confidences behind these sums."""
