@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -121,14 +122,12 @@ def cluster(m=200_000, n_components=500, n_blocks=20):
         with LocalCluster(n_workers=n_workers, **quiet) as workers, Client(workers) as client:
             blocks = da.from_array(X, chunks=(m // n_blocks, X.shape[1])).persist()
             client.run(__import__, "surelabel.distributed")
-            times = {}
-            for name in ("SUREClassifier", "PUREClassifier"):
-                model = getattr(distributed, name)(**options)
-                started = time.perf_counter()
-                model.fit(blocks, candidates)
-                times[name] = time.perf_counter() - started
-        coefficients.append(model.dual_coef_)
-        theirs, ours = times.values()
+            sure = distributed.SUREClassifier(**options)
+            pure = distributed.PUREClassifier(**options)
+            theirs, ours = best_seconds(
+                partial(sure.fit, blocks, candidates), partial(pure.fit, blocks, candidates)
+            )
+        coefficients.append(pure.dual_coef_)
         print(
             f"m = {m}, {n_workers} workers: {ours:.1f} s over {theirs:.1f} s: {ours / theirs:.2f}"
         )
