@@ -58,7 +58,7 @@ import surelabel.cli._screen
 assert surelabel.cli._screen.peak_memory() is None
 made = study.read_study(sys.argv[1])
 with records.RecordWriter(sys.argv[2], made) as folder:
-    assert folder.finished == set()
+    assert folder.finished == {}
 surelabel.save_model(surelabel.SUREClassifier().fit([[0.0], [1.0]], ["a", "b"]), sys.argv[3])
 """
 

@@ -32,7 +32,7 @@ from .trials import Trial
 SCALERS = {"standard": StandardScaler, "minmax": MinMaxScaler, "unit": Normalizer}
 
 
-def evaluate(trial: Trial) -> Record:
+def evaluate(trial: Trial, chosen: dict[str, Any] | None = None) -> Record:
     """Choose parameters, fit, predict and score one trial.
 
     It uses one thread: trials run side by side, and sums by another number of threads would differ
@@ -41,6 +41,9 @@ def evaluate(trial: Trial) -> Record:
     Parameters
     ----------
     trial : Trial
+    chosen : dict, default=None
+        The parameters, where they are known: those that the same fold of the first repetition
+        chose. By default they are chosen, in the first repetition's fold.
 
     Returns
     -------
@@ -50,23 +53,31 @@ def evaluate(trial: Trial) -> Record:
         warnings.simplefilter(
             "ignore", ConvergenceWarning
         )  # the record says whether the fit converged
-        return _evaluate(trial)
+        return _evaluate(trial, chosen)
 
 
-def _evaluate(trial: Trial) -> Record:
+def _evaluate(trial: Trial, chosen: dict[str, Any] | None) -> Record:
     study, grid = trial.study, trial.method.grid
     data = _load(trial.dataset, os.environ.get("SURELABEL_DATA"))
     candidates = data.candidates if data.candidates is not None else _corrupt(data, trial)
     fold = _fold(trial, len(data.X))
     X = _scale(data.X, fold, trial.scaling)
     estimator = _estimator(trial)
-    chosen: dict[str, Any] = {}
     seconds = {"select": 0.0}
-    if grid:
+    chosen = chosen or {}
+    if grid and not chosen:
+        choosing = _fold(trial.first, len(data.X))
         search = all_methods()[trial.method.estimator].make_search(
             trial.selection, estimator=estimator, grid=grid
         )
-        selected = select_parameters(search, X, candidates, data.y, fold, selection=trial.selection)
+        selected = select_parameters(
+            search,
+            _scale(data.X, choosing, trial.scaling),
+            candidates,
+            data.y,
+            choosing,
+            selection=trial.selection,
+        )
         chosen = {name: selected.parameters[name] for name in grid}
         seconds["select"] = selected.seconds
     estimator.set_params(**chosen)

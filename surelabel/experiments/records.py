@@ -270,7 +270,7 @@ class RecordWriter:
             except OSError:
                 self._file.truncate(size)
                 raise
-        self.finished.add(record["cell"])
+        self.finished[record["cell"]] = record.get("parameters", {})
 
     def _lock(self) -> None:
         # The lock is released when the process ends, however it ends.
@@ -286,9 +286,9 @@ class RecordWriter:
                 "another one"
             ) from None
 
-    def _repair(self) -> set[str]:
-        """Remove a line that was being written when the last run was killed; return the ids of the
-        recorded trials.
+    def _repair(self) -> dict[str, dict[str, Any]]:
+        """Remove a line that was being written when the last run was killed; return the parameters
+        of the recorded trials by id.
         """
         self._file.seek(0)
         content = self._file.read()
@@ -298,13 +298,13 @@ class RecordWriter:
             os.fsync(self._file.fileno())
         study = load_toml(self.folder / STUDY) if (self.folder / STUDY).is_file() else {}
         return {
-            record["cell"]
+            record["cell"]: record.get("parameters", {})
             for record in [*_earlier(self.folder), *_parse(self.folder / RECORDS, content)]
             if not is_outdated(record, study)
         }
 
     def _check_belong(self, study: Study) -> None:
-        strange = self.finished - {trial.id for trial in trials_of(study)}
+        strange = self.finished.keys() - {trial.id for trial in trials_of(study)}
         if strange:
             raise StudyError(
                 f"{self.folder}: {len(strange)} of its {len(self.finished)} records were made with "

@@ -5,10 +5,11 @@ run.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -94,11 +95,21 @@ def run_study(
         todo = [trial for trial in wanted if trial.id not in writer.finished]
         absent = _absent_data(todo, tell)
         ready = [trial for trial in todo if trial.dataset not in absent]
-        results = (
-            run_with_dask(_attempt, ready, workers, dask)
-            if dask
-            else run_with_joblib(_attempt, ready, workers)
-        )
+
+        def run() -> Generator[Record | _Failure]:
+            for repeated, group in groupby(ready, lambda trial: trial.repetition > 0):
+                # Later repetitions take the parameters that the first one chose.
+                jobs = [
+                    (trial, _chosen(trial, writer.finished) if repeated else None)
+                    for trial in group
+                ]
+                yield from (
+                    run_with_dask(_attempt, jobs, workers, dask)
+                    if dask
+                    else run_with_joblib(_attempt, jobs, workers)
+                )
+
+        results = run()
         failed = 0
         with closing(results):
             for result in track(results, study.name, len(ready), verbose=True):
@@ -138,8 +149,15 @@ class _Failure:
             )
 
 
-def _attempt(trial: Trial) -> Record | _Failure:
+def _chosen(trial: Trial, finished: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
+    """What the first repetition has chosen, if it has."""
+    parameters, names = finished.get(trial.first.id, {}), trial.method.grid.keys()
+    return {name: parameters[name] for name in names} if names <= parameters.keys() else None
+
+
+def _attempt(job: tuple[Trial, dict[str, Any] | None]) -> Record | _Failure:
+    trial, chosen = job
     try:
-        return evaluate(trial)
+        return evaluate(trial, chosen)
     except Exception:
         return _Failure(trial, traceback.format_exc())

@@ -140,7 +140,8 @@ class Study:
         Number of folds of the outer cross-validation, and of the inner one that chooses parameters.
     repetitions : int
         How often the outer cross-validation is repeated, each time with other folds of the same
-        candidates.
+        candidates. Parameters are chosen in the first repetition only: fold k of every other one
+        takes those of its fold k.
     selection : {"covering_rate", "approximated_accuracy", "oracle"}
         The score of the inner cross-validation.
     scaling : {"none", "standard", "minmax", "unit"}

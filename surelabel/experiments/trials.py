@@ -43,6 +43,16 @@ class Trial:
     fold: int
 
     @property
+    def repetition(self) -> int:
+        """From 0."""
+        return self.fold // self.study.folds
+
+    @property
+    def first(self) -> Trial:
+        """The trial of the first repetition that chooses the parameters of this one."""
+        return replace(self, fold=self.fold % self.study.folds)
+
+    @property
     def selection(self) -> str:
         """The criterion for choosing parameters; "none" if the method has no grid."""
         return self.study.selection if self.method.grid else "none"
@@ -75,7 +85,12 @@ class Trial:
             "fold": [self.fold, study.folds],
             "scaling": self.scaling,
             "curves": study.kind == "convergence",
-            "selection": [self.selection, study.inner_folds, study.max_select]
+            "selection": [
+                self.selection,
+                study.inner_folds,
+                study.max_select,
+                *(["first repetition"] if self.repetition else []),
+            ]
             if method.grid
             else None,
         }

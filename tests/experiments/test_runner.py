@@ -4,9 +4,11 @@ import multiprocessing
 import random
 import signal
 import time
+from dataclasses import replace
 
 import pytest
 
+from surelabel.experiments import evaluate as evaluate_module
 from surelabel.experiments import runner
 from surelabel.experiments.evaluate import evaluate
 from surelabel.experiments.records import read
@@ -133,3 +135,24 @@ def test_absent_data_is_told_once_and_skipped(study_file, tmp_path, monkeypatch)
     assert len(told) == 1
     assert str(tmp_path / "data" / "realworld" / "lost.mat") in told[0]
     assert "2 skipped because their data are missing" in str(outcome)
+
+
+def test_later_repetitions_take_the_parameters_of_the_first(study, tmp_path, monkeypatch):
+    twice = replace(study, repetitions=2)
+    trials = [trial for trial in trials_of(twice, methods=["SURE"]) if trial.fold % twice.folds < 2]
+    searches = []
+    search = evaluate_module.select_parameters
+    monkeypatch.setattr(
+        evaluate_module, "select_parameters", lambda *a, **k: searches.append(1) or search(*a, **k)
+    )
+    run_study(twice, tmp_path, trials, workers=1)
+    records = {record["cell"]: record for record in read(tmp_path).records}
+    assert len(searches) == len(trials) / 2
+    later = [trial for trial in trials if trial.repetition]
+    assert {trial.first.id for trial in later} == {t.id for t in trials if not t.repetition}
+    for trial in later:
+        assert records[trial.id]["parameters"] == records[trial.first.id]["parameters"]
+        assert records[trial.id]["seconds"]["select"] == 0
+    alone = evaluate(later[0])  # without the record of the first
+    for key in ("parameters", "scores"):
+        assert alone[key] == records[later[0].id][key]
