@@ -90,10 +90,10 @@ def test_dask_gives_the_same_records(study, undisturbed, tmp_path):
 def test_a_failed_cell_is_logged_and_tried_again(study, tmp_path, monkeypatch):
     broken = list(trials_of(study))[3]
 
-    def fails_once(trial):
+    def fails_once(trial, chosen):
         if trial.id == broken.id:
             raise ZeroDivisionError("as it happens")
-        return evaluate(trial)
+        return evaluate(trial, chosen)
 
     monkeypatch.setattr(runner, "evaluate", fails_once)
     part = list(trials_of(study, folds=2))
