@@ -13,9 +13,10 @@ from ..data.arrow_tables import find_column
 from ..report import ReportError, write_files
 from ..report.result_tables import Cell, Column, Row, Table, number_cell, text_cell
 from ..text import short_percent
+from .annotators import AnnotatorAgreement
 from .choosing import CERTIFIED, LOOK, PROBABLE, rows_to_look_at
 from .cleaning import Cleaned
-from .overview import kinds
+from .overview import kinds, times
 
 SHOWN = 200
 """Maximum number of rows to look at on the page."""
@@ -155,21 +156,26 @@ def _annotators(cleaned: Cleaned) -> Table:
         chosen, voted, n = most
         return f"{cleaned.classes[voted]} for {cleaned.classes[chosen]} ({n:,}×)"
 
+    gold = any(person.n_gold for person in cleaned.annotators)
+
+    def on_gold(person: AnnotatorAgreement) -> list[Cell]:
+        return [number_cell(person.n_gold, "{:,}"), _share(person.gold_agreement)] if gold else []
+
     rows = [
         Row(
             [
                 text_cell(person.name),
                 number_cell(person.n_votes, "{:,}"),
                 _share(person.agreement if person.n_votes else None),
-                number_cell(person.n_gold, "{:,}"),
-                _share(person.gold_agreement),
+                *on_gold(person),
                 text_cell(confused(person.most_confused)),
                 text_cell(person.remark or "–"),
             ]
         )
         for person in cleaned.annotators
     ]
-    titles = ("Votes", "Agree with the result", "Votes on gold rows", "Right on gold rows")
+    titles = ["Votes", "Agree with the result"]
+    titles += ["Votes on gold rows", "Right on gold rows"] if gold else []
     return Table(
         "annotators",
         "",
@@ -200,10 +206,7 @@ def _how_it_was_done(cleaned: Cleaned) -> list[tuple[str, str]]:
             "their candidates",
         ),
         ("Features", f"{kinds(cleaned.features)} ({cleaned.X.shape[1]:,} per row once encoded)"),
-        (
-            "Time",
-            ", ".join(f"{stage} {seconds:.3g} s" for stage, seconds in cleaned.seconds.items()),
-        ),
+        ("Time", times(cleaned.seconds)),
         ("Version", f"surelabel {version('surelabel')}"),
     ]
 

@@ -522,6 +522,19 @@ def test_a_phone_need_not_scroll_sideways(write, visit):
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
+def test_a_phone_shows_whole_tables_and_few_rows_at_first(write, browser):
+    context = browser.new_context(viewport={"width": 390, "height": 740})
+    page = context.new_page()
+    page.goto(write(m=700, annotators=30).as_uri())
+    assert page.locator("#rows tbody tr:visible").count() == 10
+    assert page.evaluate("document.documentElement.scrollHeight") < 15_000
+    boxes = page.locator("section:not(#look) .scroll")
+    assert boxes.count() == 2
+    for box in boxes.all():  # no number is cut at the edge
+        assert box.evaluate("element => element.scrollWidth <= element.clientWidth")
+    context.close()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_can_be_read_in_light_and_dark(write, visit, contrast, scheme):
     page = visit(write("text"), color_scheme=scheme)

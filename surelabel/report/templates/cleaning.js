@@ -20,9 +20,9 @@ function filter() {
   page();
 }
 
-// Rows are shown some at a time, in the order they have just now.
+// Rows are shown some at a time, in the order they have just now; on a phone each takes a screen.
 const more = document.getElementById("more");
-const step = 20;
+const step = matchMedia("(max-width: 40rem)").matches ? 10 : 20;
 let shown = step;
 
 function page() {
