@@ -27,9 +27,11 @@ from surelabel import CandidateSets, make_partial
 from surelabel.data.labelling import Labels
 from surelabel.review.following import CrowdFollower, PeerFollower
 from surelabel.review.queues import Variety, judged, moved, next_help
-from surelabel.tables.answers import Answer, PlacedAnswers, labels_with, told_labels
+from surelabel.tables.answered_labels import known_labels, labels_with
+from surelabel.tables.answers import Answer
 from surelabel.tables.choosing import choose_labels
 from surelabel.tables.duplicates import equal_rows
+from surelabel.tables.placed_answers import PlacedAnswers
 from surelabel.tables.reading import TableRead
 
 ANSWERS, STEP, SEEDS = 60, 5, 5
@@ -126,7 +128,7 @@ def answer_rows(X, y, given, base, way, seed):
     )
     variety, recent, right, labels = Variety(X), [], [], given
     placed = PlacedAnswers(given_rows, [], 0, None, [], np.empty(0, int))
-    told = told_labels(labels, placed)
+    told = known_labels(labels, placed)
     for number in range(ANSWERS + 1):
         if number % STEP == 0:
             follower = follower.settle(labels, lambda: False)
@@ -145,7 +147,7 @@ def answer_rows(X, y, given, base, way, seed):
         recent.append(row)
         given_rows[row] = Answer(str(row), label=str(labels.candidates.classes[y[row]]))
         labels = labels_with(given, placed)
-        told = told_labels(labels, placed)
+        told = known_labels(labels, placed)
         follower.follow(labels, np.array([row]))
         classes = labels.candidates.classes
         standing = moved(standing, follower.shares(), told, classes, 0.02)

@@ -68,7 +68,8 @@ def _files(summary: dict[str, Any]) -> dict[str, str]:
         from . import figures, html
     except ModuleNotFoundError as error:
         raise ReportError(f"the report needs {error.name}: pip install {error.name}") from None
-    from . import markdown, result_tables
+    from . import markdown, result_tables, table_formats
+    from .table_parts import Table
 
     def displays_of(section: dict[str, Any]) -> list[Any]:
         return sorted(
@@ -84,9 +85,9 @@ def _files(summary: dict[str, Any]) -> dict[str, str]:
     }
     for displays in (front, *(displays for _, displays in pages)):
         for display in displays:
-            if isinstance(display, result_tables.Table):
-                files[f"tables/{display.name}.tex"] = result_tables.to_latex(display)
-                files[f"tables/{display.name}.csv"] = result_tables.to_csv(display)
+            if isinstance(display, Table):
+                files[f"tables/{display.name}.tex"] = table_formats.to_latex(display)
+                files[f"tables/{display.name}.csv"] = table_formats.to_csv(display)
             else:
                 files |= {
                     f"figures/{picture.name}.svg": picture.svg for picture in display.pictures

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .result_tables import Cell, Table
+from .table_parts import Cell, Table
 
 LONGEST = 40
 """Tables with more rows are linked, not printed."""

@@ -1,88 +1,16 @@
-"""Summary → tables, and a table → LaTeX or CSV. The Markdown and HTML pages print the
-same tables.
-"""
+"""Summary → tables, which the Markdown and HTML pages, LaTeX and CSV all print."""
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
 from .summary import chosen_by
+from .table_parts import Cell, Column, Row, Table, number_cell, text_cell
 
 MARKS = {"win": "•", "loss": "◦"}
 """As in the paper: the reference is significantly superior • or inferior ◦ to the method."""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One entry of a table.
-
-    Attributes
-    ----------
-    text : str
-        The text printed.
-    sort : float or str
-        The value by which the column is sorted.
-    values : dict
-        The values for CSV: suffix of the column's name → value.
-    mark : str
-        Significance mark.
-    best : bool
-        Whether it is printed in bold.
-    published : str
-        The published number, printed beside ours.
-    arrow : str
-        ↑ or ↓ if ours is more than one published standard deviation away.
-    """
-
-    text: str
-    sort: float | str = ""
-    values: dict[str, Any] = field(default_factory=dict)
-    mark: str = ""
-    best: bool = False
-    published: str = ""
-    arrow: str = ""
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column: its title, and its method if it can be filtered."""
-
-    title: str
-    method: str | None = None
-    numeric: bool = True
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row: its cells, and its data set and method if it can be filtered."""
-
-    cells: list[Cell]
-    dataset: str | None = None
-    method: str | None = None
-
-    def with_columns(self, columns: list[Column]) -> list[tuple[Column, Cell]]:
-        """Every cell with its column."""
-        return list(zip(columns, self.cells, strict=True))
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table ready to print. Its name is that of its files; its selection criterion is written to
-    CSV, which has no caption.
-    """
-
-    topic: str
-    selection: str
-    name: str
-    title: str
-    caption: str
-    columns: list[Column]
-    rows: list[Row]
 
 
 def build(section: dict[str, Any]) -> list[Table]:
@@ -189,18 +117,6 @@ def _readings(summary: dict[str, Any]) -> Table:
         ],
         [*map(line, readings), *published],
     )
-
-
-def text_cell(value: str) -> Cell:
-    """A cell of text."""
-    return Cell(value, sort=value, values={"": value})
-
-
-def number_cell(value: float | None, pattern: str, **more: Any) -> Cell:
-    """A cell of one number; a dash if there is none."""
-    if value is None:
-        return Cell("–", values={"": ""}, **more)
-    return Cell(pattern.format(value), sort=value, values={"": value}, **more)
 
 
 def _plus_minus(mean: float | None, std: float | None) -> str:
@@ -477,90 +393,3 @@ def _parameters(section: dict[str, Any]) -> Table:
             for line in section["parameters"]
         ],
     )
-
-
-# ---------------------------------------------------------------- the forms
-
-
-LATEX = {
-    **{character: f"\\{character}" for character in "&%$#_{}"},
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "±": r"$\pm$",
-    "×": r"$\times$",
-    "–": "--",
-    "•": r"$\bullet$",
-    "◦": r"$\circ$",
-    "↑": r"$\uparrow$",
-    "↓": r"$\downarrow$",
-    "ε": r"$\epsilon$",
-    "λ": r"$\lambda$",
-    "β": r"$\beta$",
-}
-"""What LaTeX needs written otherwise."""
-
-
-def latex_text(text: str) -> str:
-    r"""Escape what LaTeX would take as a command.
-
-    >>> print(latex_text("50% ± 1_a"))
-    50\% $\pm$ 1\_a
-    """
-    return "".join(LATEX.get(character, character) for character in text)
-
-
-def to_latex(table: Table) -> str:
-    """A table environment that needs no package; the published numbers are on a line of their own
-    below ours.
-    """
-
-    def ours(cell: Cell) -> str:
-        text = latex_text(cell.text)
-        return (rf"\textbf{{{text}}}" if cell.best else text) + latex_text(cell.mark)
-
-    lines = []
-    for row in table.rows:
-        lines.append([ours(cell) for cell in row.cells])
-        if any(cell.published for cell in row.cells):
-            published = [latex_text(cell.published + cell.arrow) for cell in row.cells]
-            lines.append([r"\quad published", *published[1:]])
-    body = "".join(f"{' & '.join(line)} \\\\\n" for line in lines)
-    header = " & ".join(latex_text(column.title) for column in table.columns)
-    form = "".join("r" if column.numeric else "l" for column in table.columns)
-    caption = latex_text(f"{table.title}. {table.caption}")
-    return (
-        f"\\begin{{table}}\n\\centering\n\\caption{{{caption}}}\n"
-        f"\\begin{{tabular}}{{{form}}}\n\\hline\n{header} "
-        f"\\\\\n\\hline\n{body}\\hline\n\\end{{tabular}}\n\\end{{table}}\n"
-    )
-
-
-def to_csv(table: Table) -> str:
-    """Comma-separated values: a cell of several numbers takes several columns (``SURE mean``,
-    ``SURE std``).
-    """
-    keys = [
-        _unique_keys(row.cells[place] for row in table.rows) for place in range(len(table.columns))
-    ]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    titles = (
-        f"{column.title} {key}".strip()
-        for column, some in zip(table.columns, keys, strict=True)
-        for key in some
-    )
-    writer.writerow([*titles, "selection"])
-    for row in table.rows:
-        values = (
-            cell.values.get(key) for cell, some in zip(row.cells, keys, strict=True) for key in some
-        )
-        writer.writerow([*values, table.selection])
-    return text.getvalue()
-
-
-def _unique_keys(cells: Iterable[Cell]) -> list[str]:
-    return list(dict.fromkeys(key for cell in cells for key in cell.values))

@@ -20,24 +20,12 @@ import numpy as np
 from ..data.labelling import Labels
 from ..exceptions import SurelabelError, TableError
 from ..progress import stage
-from ..tables.answers import (
-    LABEL,
-    NONE,
-    SKIP,
-    UNDO,
-    UNKNOWN,
-    PlacedAnswers,
-    checked,
-    keys_for,
-    known_labels,
-    labels_with,
-    place_answers,
-    remarks,
-    with_classes,
-)
+from ..tables.answered_labels import checked, known_labels, labels_with, with_classes
+from ..tables.answers import LABEL, NONE, SKIP, UNDO, UNKNOWN
 from ..tables.auditing import Audit
 from ..tables.choosing import PROBABLE, choose_labels
 from ..tables.duplicates import equal_rows
+from ..tables.placed_answers import PlacedAnswers, keys_for, place_answers, remarks
 from ..tables.reading import TableRead
 from ..text import did_you_mean
 from .following import CrowdFollower, Follower, Interrupted, PeerFollower, resized

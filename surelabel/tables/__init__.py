@@ -6,7 +6,8 @@ from .comparison import Comparison, MethodResult, compare
 from .conversion import convert
 from .encoding import Feature, TableEncoder
 from .fitting import Fitted, fit, predict
-from .inspection import Inspection, Problem, inspect
+from .inspection import Inspection, inspect
+from .problems import Problem
 from .reading import Columns
 
 __all__ = [

@@ -16,13 +16,14 @@ from ..data.labelling import Labels
 from ..exceptions import ParameterError
 from ..progress import stage
 from ..text import count, percent
-from .answers import checked, labels_with, use_answers
+from .answered_labels import checked, labels_with
 from .auditing import Audit, draw_sheet, with_answers
 from .choosing import CERTIFIED, LOOK, PROBABLE, ChosenLabels, choose_labels, rows_to_look_at
 from .comparison import find_method, has_closed_form
 from .encoding import Feature
 from .new_columns import NEW_COLUMNS, add_columns, check_new_columns, label_column, rounded
 from .overview import ONE_LABEL, Overview, Result, kinds, known, named, parameters, times
+from .placed_answers import use_answers
 from .reading import Columns, TableRead, as_frame, as_table
 
 

@@ -16,7 +16,7 @@ from ..data.frames import to_frame
 from ..exceptions import CandidateError, ModelFileError, SurelabelError
 from ..progress import stage
 from ..text import count, percent
-from .answers import labels_with, use_answers
+from .answered_labels import labels_with
 from .choosing import CROWD, by_crowd, fit_crowd
 from .comparison import (
     chosen_kernels,
@@ -33,6 +33,7 @@ from .embedding import embed_columns
 from .encoding import Feature, TableEncoder
 from .new_columns import add_columns, check_new_columns, label_column, rounded
 from .overview import Overview, Result, kinds, named, parameters, times
+from .placed_answers import use_answers
 from .reading import Columns, TableRead, as_frame, as_table
 
 #: Maximum number of columns with unknown categories that get a warning each.

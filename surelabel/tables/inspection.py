@@ -2,61 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from ..data.arrow_tables import decimal_of
 from ..data.candidate_summary import CandidateSummary
-from ..data.candidates import CandidateSets
-from ..data.doubtful_labels import SeveralLabels, Spellings
 from ..data.labelling import Labels
-from ..data.spelling import flags
-from ..exceptions import TableError, first_few
 from ..text import count, percent
-from ._columns import Reader
 from ._kinds import AMOUNTS, BESIDE, column_kinds
-from ._vectors import HUGE
 from .annotators import krippendorff_alpha
-from .duplicates import conflicts, equal_cells
 from .encoding import Feature
 from .overview import LISTED, ONE_LABEL, Listing, Overview, Result, kinds, known, named
+from .problems import (
+    Problem,
+    annotator_problems,
+    class_problems,
+    column_problems,
+    name_problems,
+    row_problems,
+)
 from .reading import Columns, TableRead, leak_sentences
 
-#: A class is rare if it occurs in fewer rows than this; a column is mostly missing if fewer than
-#: this share of its cells have values.
-RARE, PRESENT = 10, 0.5
 #: Maximum number of pairs of classes listed.
 PAIRS = 20
-#: An annotator is compared with others only if they share at least this many rows.
-SHARED = 20
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Something about the table that a person should know before trusting what is learned from it.
-
-    Attributes
-    ----------
-    kind : str
-        A short name that scripts can rely on: "unlabelled", "gold outside", "duplicates", "unused
-        class", "rare class", "never alone", "never apart", "always agrees", "never agrees", "always
-        the same", "doubtful name", "spellings", "several labels", "leak", "numbers in text",
-        "constant column", "missing values", "no number", "no vector".
-    message : str
-        One sentence: what was found, where, and what it means.
-    rows : ndarray of int
-        The rows concerned, counted from 0; empty if the problem concerns a column, a class or an
-        annotator.
-    """
-
-    kind: str
-    message: str
-    rows: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -311,11 +282,11 @@ def inspect_labels(labels: Labels, features: Sequence[Feature], table: pa.Table)
         features=list(features),
         confused=_confused(summary),
         problems=[
-            *_row_problems(labels, gold[~inside], features, table),
-            *_class_problems(candidates, summary),
-            *_annotator_problems(labels),
-            *_name_problems(labels),
-            *_column_problems(features, table),
+            *row_problems(labels, gold[~inside], features, table),
+            *class_problems(candidates, summary),
+            *annotator_problems(labels),
+            *name_problems(labels),
+            *column_problems(features, table),
         ],
         unused={},
     )
@@ -351,183 +322,3 @@ def _confused(summary: CandidateSummary) -> list[ConfusedPair]:
         ConfusedPair(int(first[k]), int(second[k]), int(rows[k]), float(rows[k] / rarer[k]))
         for k in order
     ]
-
-
-# ---------------------------------------------------------------- problems
-
-
-def _row_problems(
-    labels: Labels, lacking: np.ndarray, features: Sequence[Feature], table: pa.Table
-) -> Iterator[Problem]:
-    unlabelled = np.flatnonzero(labels.unlabelled)
-    if len(unlabelled):
-        yield Problem(
-            "unlabelled",
-            f"{len(unlabelled)} row(s) have no label ({_rows(unlabelled)}): every label is "
-            "possible for them",
-            unlabelled,
-        )
-    if len(lacking):
-        yield Problem(
-            "gold outside",
-            f"the known label of {len(lacking)} row(s) is not among their candidates "
-            f"({_rows(lacking)}): other sets may lack "
-            "the true label, too",
-            lacking,
-        )
-    group = (
-        conflicts(equal_cells(features, table), labels.candidates)
-        if features
-        else np.full(table.num_rows, -1)
-    )
-    rows = np.flatnonzero(group >= 0)
-    if len(rows):
-        yield Problem(
-            "duplicates",
-            f"{len(rows)} rows in {group.max() + 1} group(s) have equal features but different "
-            f"candidates ({_rows(rows)})",
-            rows,
-        )
-
-
-def _class_problems(candidates: CandidateSets, summary: CandidateSummary) -> Iterator[Problem]:
-    frequency, names = summary.class_frequency, summary.classes
-    alone = np.bincount(
-        candidates.indices[np.repeat(candidates.sizes == 1, candidates.sizes)], minlength=len(names)
-    )
-    nothing = np.empty(0, np.int64)
-    unused = frequency == 0
-    if unused.any():
-        yield Problem(
-            "unused class",
-            f"no row has the class(es) {first_few(names[unused].tolist())} as a candidate",
-            nothing,
-        )
-    rare = (frequency > 0) & (frequency < RARE)
-    if rare.any():
-        yield Problem(
-            "rare class",
-            f"fewer than {RARE} rows have the class(es) {first_few(names[rare].tolist())}: too few "
-            "to learn",
-            nothing,
-        )
-    never = (frequency >= RARE) & (alone == 0)
-    if never.any():
-        yield Problem(
-            "never alone",
-            f"the class(es) {first_few(names[never].tolist())} are never the only candidate: they "
-            "are learned from ambiguous rows "
-            "alone",
-            nothing,
-        )
-    bound = summary.co_occurrence == frequency[:, None]
-    np.fill_diagonal(bound, False)
-    pairs = [
-        f"{names[k]} with {names[j]}"
-        for k, j in zip(*np.nonzero(bound & (frequency > 0)[:, None]), strict=True)
-    ]
-    if pairs:
-        yield Problem(
-            "never apart",
-            f"one class never occurs without another: {first_few(pairs)}; candidates cannot tell "
-            "these apart, only known-true "
-            "labels can",
-            nothing,
-        )
-
-
-def _annotator_problems(labels: Labels) -> Iterator[Problem]:
-    if labels.votes is None:
-        return
-    votes, given = labels.votes, labels.votes >= 0
-    for a, name in enumerate(labels.annotators):
-        mine, others = votes[:, a], np.delete(votes, a, axis=1)
-        shared = np.flatnonzero(given[:, a] & np.any(others >= 0, axis=1))
-        nothing = np.empty(0, np.int64)
-        if given[:, a].sum() >= SHARED and len(np.unique(mine[given[:, a]])) == 1:
-            only = labels.candidates.classes[mine[given[:, a]][0]]
-            yield Problem(
-                "always the same", f"annotator {name!r} gave the label {only} to every row", nothing
-            )
-        if len(shared) < SHARED:
-            continue
-        same = others[shared] == mine[shared, None]
-        if np.all(same | (others[shared] < 0)):
-            yield Problem(
-                "always agrees",
-                f"annotator {name!r} agrees with everyone on all {len(shared)} rows shared",
-                nothing,
-            )
-        if not same.any():
-            yield Problem(
-                "never agrees",
-                f"annotator {name!r} agrees with nobody on any of the {len(shared)} rows shared",
-                nothing,
-            )
-
-
-def _name_problems(labels: Labels) -> Iterator[Problem]:
-    kinds = {Spellings: "spellings", SeveralLabels: "several labels"}
-    for name in labels.doubtful:
-        yield Problem(kinds.get(type(name), "doubtful name"), f"{name}", name.rows)
-
-
-def _column_problems(features: Sequence[Feature], table: pa.Table) -> Iterator[Problem]:
-    reader = Reader(table, decimal_of(table) or ".")
-    numbers = [feature.name for feature in features if feature.kind == "number"]
-    for part in reader.column_slices(numbers):
-        values, wrong = reader.parsed(numbers[part])
-        absent = np.isnan(values) & ~wrong
-        useless = wrong | (np.abs(values) > HUGE)
-        some = np.take_along_axis(values, np.argmin(absent, axis=1)[:, None], axis=1)
-        constant = ((values == some) | absent).all(axis=1)
-        for i in np.flatnonzero(constant | useless.any(axis=1) | _sparse(absent)):
-            yield from _problems_of(numbers[part][i], absent[i], bool(constant[i]))
-            rows = np.flatnonzero(useless[i])
-            if len(rows):
-                yield Problem(
-                    "no number",
-                    f"column {numbers[part][i]!r} holds {len(rows)} infinite or huge number(s), "
-                    f"or what is none ({_rows(rows)}): nothing can be learned until these cells "
-                    "are corrected or emptied",
-                    rows,
-                )
-    for feature in features:
-        if feature.kind == "vector":
-            try:
-                column = reader.vectors(feature.name)
-            except TableError as error:
-                yield Problem("no vector", str(error), np.empty(0, np.int64))
-                continue
-            yield from _problems_of(feature.name, flags(column.is_null()), False)
-        elif feature.kind != "number":
-            texts, _ = reader.texts(feature.name, feature.kind)
-            once = pc.count_distinct(texts).as_py() == 1
-            yield from _problems_of(feature.name, flags(texts.is_null()), once)
-
-
-def _problems_of(name: str, absent: np.ndarray, constant: bool) -> Iterator[Problem]:
-    """What is wrong with a column, by where its cells are missing and whether the others agree."""
-    rows = np.flatnonzero(absent)
-    if _sparse(absent):
-        yield Problem(
-            "missing values",
-            f"column {name!r} has no value in {100 * absent.mean():.0f} % of the rows",
-            rows,
-        )
-    elif constant:
-        yield Problem(
-            "constant column",
-            f"column {name!r} has the same value in every row that has one",
-            rows[:0],
-        )
-
-
-def _sparse(absent: np.ndarray) -> np.ndarray:
-    """Whether most cells are missing."""
-    return np.asarray(absent.mean(axis=-1) > 1 - PRESENT)
-
-
-def _rows(rows: np.ndarray) -> str:
-    """Rows as people count them."""
-    return f"row {first_few(rows + 1)}"

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..data.arrow_tables import find_column
 from ..report import ReportError, write_files
-from ..report.result_tables import Cell, Column, Row, Table, number_cell, text_cell
+from ..report.table_parts import Cell, Column, Row, Table, number_cell, text_cell
 from ..text import short_percent
 from .annotators import AnnotatorAgreement
 from .choosing import CERTIFIED, LOOK, PROBABLE, rows_to_look_at

@@ -6,16 +6,9 @@ import pytest
 
 from surelabel.experiments.records import Run
 from surelabel.report.markdown import to_markdown
-from surelabel.report.result_tables import (
-    Cell,
-    Column,
-    Row,
-    Table,
-    build,
-    latex_text,
-    to_csv,
-    to_latex,
-)
+from surelabel.report.result_tables import build
+from surelabel.report.table_formats import latex_text, to_csv, to_latex
+from surelabel.report.table_parts import Cell, Column, Row, Table
 
 
 @pytest.fixture(scope="module")

@@ -8,16 +8,10 @@ import pytest
 
 import surelabel
 from surelabel.exceptions import TableError
-from surelabel.tables.answers import (
-    AnswerLog,
-    RowKeys,
-    checked,
-    labels_with,
-    place_answers,
-    read_answers,
-    row_contents,
-)
+from surelabel.tables.answered_labels import checked, labels_with
+from surelabel.tables.answers import AnswerLog, read_answers
 from surelabel.tables.choosing import choose_labels
+from surelabel.tables.placed_answers import RowKeys, place_answers, row_contents
 from surelabel.tables.reading import TableRead
 
 SIZES = [1.0, 1.1, 1.2, 1.3, 8.0, 8.1, 8.2, 8.3]
