@@ -46,7 +46,8 @@ from surelabel import (
     save_model,
 )
 from surelabel.estimators.persistence._archive import write_archive
-from surelabel.estimators.persistence._parts import KINDS, take_apart
+from surelabel.estimators.persistence._parts import KINDS
+from surelabel.estimators.persistence._taking_apart import take_apart
 from surelabel.estimators.persistence._types import Types
 from surelabel.exceptions import ModelFileError
 
@@ -311,7 +312,7 @@ def test_how_many():
 def test_everything_is_checked_before_anything_is_built(start, refused, monkeypatch):
     content, members = start
     monkeypatch.setattr(
-        "surelabel.estimators.persistence._parts._built", lambda *_: pytest.fail("built")
+        "surelabel.estimators.persistence._building._built", lambda *_: pytest.fail("built")
     )
     refused(packed(with_part(content, named("os.system")[2], "nowhere"), members), "os.system")
 

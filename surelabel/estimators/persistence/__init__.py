@@ -1,7 +1,8 @@
 """Model files: zip archives with a list of parts in JSON and plain arrays, from which only known
 types are built.
 
-``_archive`` reads and writes the zip archive, ``_parts`` turns a model into parts and back,
+``_archive`` reads and writes the zip archive, ``_taking_apart`` turns a model into parts
+(``_parts``), ``_checking`` checks the parts of a file, ``_building`` builds a model from them,
 ``_types`` says which types and functions a file may name, and ``_consistency`` checks what compiled
 code does not check.
 """
@@ -20,7 +21,7 @@ from ...text import printable
 from ._archive import Damaged, read_archive, write_archive
 from ._types import Types
 
-# ``_parts`` imports half of scikit-learn, so it is imported only to save or load.
+# The modules for parts import half of scikit-learn, so they are imported only to save or load.
 
 __all__ = ["load_model", "save_model"]
 
@@ -50,7 +51,7 @@ def save_model(model: Any, path: str | os.PathLike[str], *, trusted: Sequence[st
     OSError
         If the disk is full.
     """
-    from ._parts import take_apart
+    from ._taking_apart import take_apart
 
     path = checked_path(path)
     content = BytesIO()
@@ -118,7 +119,8 @@ def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> 
 
 
 def _read(file: BinaryIO, types: Types) -> Any:
-    from ._parts import build, check
+    from ._building import build
+    from ._checking import check
 
     content, arrays = read_archive(file)
     return build(check(content, arrays, types), arrays, types)
