@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -135,37 +135,26 @@ def convert(
     surelabel convert export.json pets.answers.jsonl --from label-studio --to answers --id pet
     """
     from ..data.arrow_tables import find_column
-    from ..data.forms import MAT_LABELLING, labels_to_mat, mat_to_table, to_form
+    from ..data.forms import MAT_LABELLING, labels_to_mat, mat_to_table
     from ..data.table_files import read_records, read_table
-    from ..tables.annotation_tools import TOOLS, read_tool, to_tasks
+    from ..tables.annotation_tools import read_tool
     from ..tables.reading import column_names, make_labelling
-    from ..tables.tool_answers import to_answers
 
-    if json and not is_file(target):
-        raise ParameterError("--json prints a report in place of the table: name a file to write")
-    if to == ANSWERS:
-        _check_answers(target, tool)
-    if target.suffix != ".mat":
-        check_table_output(target)
-    check_outputs([source], target)
+    _check(source, target, to, tool, json)
     labelling = None
     if tool is not None:
         table, labelling = read_tool(read_records(source), tool, question, str(source))
     elif source.suffix == ".mat":
         table = mat_to_table(source)
-        labels, gold, to = (
-            labels or MAT_LABELLING.labels,
-            gold or MAT_LABELLING.gold,
-            to or "labels",
-        )
+        labels, gold = labels or MAT_LABELLING.labels, gold or MAT_LABELLING.gold
+        to = to or "labels"
     else:
         table = read_table(
             source, delimiter=delimiter, encoding=encoding, decimal=decimal, sheet=sheet
         )
-    excluded = column_names(exclude, table)
-    for name in excluded:
+    for name in column_names(exclude, table):
         find_column(table, name)
-    table = table.drop_columns(list(excluded))
+        table = table.drop_columns(name)
     labelling = labelling or make_labelling(
         table,
         labels=labels,
@@ -183,30 +172,59 @@ def convert(
         map=map,
     )
     if target.suffix == ".mat":
-        if to is not None and source.suffix != ".mat":
-            raise ParameterError("a .mat file has only one form of labels: leave --to out")
         found = _read(table, labelling)
         labels_to_mat(found, labelling, target)
         table = found.table
     else:
-        if to == ANSWERS:
-            assert tool is not None
-            table = to_answers(table, labelling, id, str(source))
-        elif to in TOOLS:
-            _check_json(target)
-            table = to_tasks(table, to, question=question, shown=shown, prefix=prefix)
-        elif to is not None:
-            table = to_form(_read(table, labelling), labelling, to)
+        tasks = {"question": question, "shown": shown, "prefix": prefix}
+        table = _converted(table, labelling, to, id, str(source), **tasks)
         write_output(table, target, escape=escape_formulas)
     if json:
         print_json({"output": str(target), "rows": table.num_rows, "columns": table.column_names})
-        return
-    if not is_file(target):
-        return
-    typer.echo(
-        f"{printable(target)}: {count(table.num_rows)}, "
-        f"{count(table.num_columns, 'column', 'columns')}"
-    )
+    elif is_file(target):
+        typer.echo(
+            f"{printable(target)}: {count(table.num_rows)}, "
+            f"{count(table.num_columns, 'column', 'columns')}"
+        )
+
+
+def _check(source: Path, target: Path, to: str | None, tool: str | None, json: bool) -> None:
+    """Refuse options that do not fit together before anything is read."""
+    from ..tables.annotation_tools import TOOLS
+
+    if json and not is_file(target):
+        raise ParameterError("--json prints a report in place of the table: name a file to write")
+    if to == ANSWERS:
+        _check_answers(target, tool)
+    if to in TOOLS:
+        _check_json(target)
+    if target.suffix != ".mat":
+        check_table_output(target)
+    elif to is not None and source.suffix != ".mat":
+        raise ParameterError("a .mat file has only one form of labels: leave --to out")
+    check_outputs([source], target)
+
+
+def _converted(
+    table: pa.Table,
+    labelling: Labelling,
+    to: str | None,
+    id: str | None,
+    source: str,
+    **tasks: Any,
+) -> pa.Table:
+    """The table with its labels in another form, as answers, or as tasks for a tool."""
+    from ..data.forms import to_form
+    from ..tables.annotation_tools import TOOLS, to_tasks
+    from ..tables.tool_answers import to_answers
+
+    if to is None:
+        return table
+    if to == ANSWERS:
+        return to_answers(table, labelling, id, source)
+    if to in TOOLS:
+        return to_tasks(table, to, **tasks)
+    return to_form(_read(table, labelling), labelling, to)
 
 
 def _check_answers(target: Path, tool: str | None) -> None:

@@ -8,7 +8,7 @@ import sys
 import warnings
 import webbrowser
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,6 +24,9 @@ from ._table_options import (
     table_options,
     write_output,
 )
+
+if TYPE_CHECKING:
+    from ..review.session import Review
 
 FINISH = "What Finish writes"
 
@@ -116,11 +119,7 @@ def review(
 
     surelabel review faces.csv --labels names --id face --image file --no-browser
     """
-    missing = [name for name in ("starlette", "uvicorn") if not importlib.util.find_spec(name)]
-    if missing:
-        raise ParameterError(
-            f"the review page needs {' and '.join(missing)}: pip install 'surelabel[review]'"
-        )
+    _check_installed()
     from ..estimators import save_model
     from ..files import replacing_all
     from ..progress import stage
@@ -134,12 +133,7 @@ def review(
     output = output or table.with_name(f"{stem}.cleaned{ending}")
     report = report or output.with_name(f"{stem}.cleaned.html")
     model = model or output.with_name(f"{stem}.model")
-    if not 0 <= checks <= 1:
-        raise ParameterError(f"--checks must be a share from 0 to 1; got {checks:g}")
-    if not 0 <= port < 2**16:
-        raise ParameterError(f"--port must be a number from 0 to 65535; got {port}")
-    if seed < 0:
-        raise ParameterError(f"--seed must be a whole number, at least 0; got {seed}")
+    _check_numbers(checks, port, seed)
     check_table_output(output)
     check_outputs([table], answers, output, report, model)
     with stage("read", {}, verbose=True):
@@ -176,27 +170,46 @@ def review(
             write_output(found.frame, places[0], escape=escape_formulas, name=output)
         return [str(path) for path in paths]
 
-    # Keep the page responsive while the model is fitted in the background.
-    sys.setswitchinterval(1e-3)
+    sys.setswitchinterval(1e-3)  # keeps the page responsive while the model is fitted
     token = secrets.token_urlsafe(24)
-    with listen(port) as place:
-        number = place.getsockname()[1]
-        app = make_app(under_review, title=table.name, token=token, port=number, finish=finish)
-        address = f"http://{HOST}:{number}/{token}/"
-        removed = under_review.file.repaired
-        if removed:
-            typer.echo(f"{printable(answers)}: an unfinished line at its end was removed", err=True)
-        typer.echo(f"{address}\nanswers go to {printable(answers)}; Ctrl-C ends the review")
-        if not no_browser:
-            webbrowser.open(address)
-        try:
+    try:
+        with listen(port) as place:
+            number = place.getsockname()[1]
+            app = make_app(under_review, title=table.name, token=token, port=number, finish=finish)
+            _announce(f"http://{HOST}:{number}/{token}/", answers, under_review, no_browser)
             make_server(app).run(sockets=[place])
-        finally:
-            under_review.close()
+    finally:
+        under_review.close()
+
+
+def _check_installed() -> None:
+    missing = [name for name in ("starlette", "uvicorn") if not importlib.util.find_spec(name)]
+    if missing:
+        raise ParameterError(
+            f"the review page needs {' and '.join(missing)}: pip install 'surelabel[review]'"
+        )
+
+
+def _check_numbers(checks: float, port: int, seed: int) -> None:
+    if not 0 <= checks <= 1:
+        raise ParameterError(f"--checks must be a share from 0 to 1; got {checks:g}")
+    if not 0 <= port < 2**16:
+        raise ParameterError(f"--port must be a number from 0 to 65535; got {port}")
+    if seed < 0:
+        raise ParameterError(f"--seed must be a whole number, at least 0; got {seed}")
+
+
+def _announce(address: str, answers: Path, under_review: Review, no_browser: bool) -> None:
+    """Print the address and the answers file, and open the page."""
+    if under_review.file.repaired:
+        typer.echo(f"{printable(answers)}: an unfinished line at its end was removed", err=True)
+    typer.echo(f"{address}\nanswers go to {printable(answers)}; Ctrl-C ends the review")
+    if not no_browser:
+        webbrowser.open(address)
 
 
 def _parts(table: Path) -> tuple[str, str]:
-    """The name of a table without its endings, and the endings."""
+    """The name of a table without its extensions, and the extensions."""
     from ..data.table_files import form_of
 
     form, compression = form_of(table)

@@ -69,6 +69,36 @@ def make_app(
     callable
         An ASGI application.
     """
+    actions = _make_actions(review, finish)
+
+    async def page(_: Request) -> Response:
+        shown = html.page("review", title=title, can_finish=finish is not None,
+                          new_labels=review.new_labels)  # fmt: skip
+        return Response(shown, media_type="text/html; charset=utf-8")
+
+    async def act(request: Request) -> Response:
+        said = await _json_object(request)
+        if isinstance(said, Response):
+            return said
+        try:
+            found = await run_in_threadpool(actions[request.path_params["action"]], said)
+        except Exception as error:  # the page stays usable, and saved answers stay saved
+            return JSONResponse({"error": printable(_explained(error))}, 409)
+        return JSONResponse(plain(found))
+
+    inner = Starlette(
+        routes=[
+            Route(f"/{token}/", page, methods=["GET"]),
+            Route(f"/{token}/{{action:str}}", act, methods=["POST"]),
+        ]
+    )
+    return _Guard(inner, token=token, port=port, actions=set(actions))
+
+
+def _make_actions(
+    review: Review, finish: Callable[[], list[str]] | None
+) -> dict[str, Callable[[Said], Said]]:
+    """What the page can ask for, by name."""
     finishing = threading.Lock()
 
     def client(said: Said) -> str:
@@ -95,7 +125,7 @@ def make_app(
         review.draw()
         return {"progress": review.progress()}
 
-    actions: dict[str, Callable[[Said], Said]] = {
+    return {
         "next": lambda said: review.next(client(said)),
         "answer": lambda said: review.answer(
             client(said),
@@ -113,51 +143,32 @@ def make_app(
         "finish": finished,
     }
 
-    async def page(_: Request) -> Response:
-        shown = html.page("review", title=title, can_finish=finish is not None,
-                          new_labels=review.new_labels)  # fmt: skip
-        return Response(shown, media_type="text/html; charset=utf-8")
 
-    async def act(request: Request) -> Response:
-        if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-            return PlainTextResponse("send JSON", 415)
-        body = b""
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > LARGEST:
-                return PlainTextResponse("too long", 413, {"Connection": "close"})
-        try:
-            said = json.loads(body)
-        except (ValueError, RecursionError):
-            said = None
-        if not isinstance(said, dict):
-            return PlainTextResponse("this is not a JSON object", 400)
-        try:
-            found = await run_in_threadpool(actions[request.path_params["action"]], said)
-        except SurelabelError as error:
-            return JSONResponse({"error": printable(error)}, 409)
-        except OSError as error:
-            what = (
-                f"{error.filename}: {error.strerror or error}; the answer was not saved; try again"
-            )
-            return JSONResponse({"error": printable(what)}, 409)
-        except Exception as error:  # the page stays usable, and saved answers stay saved
-            if "SURELABEL_TRACEBACK" in os.environ:
-                raise
-            what = (
-                f"unexpected: {type(error).__name__}: {error}; restart the review, and please "
-                "report it"
-            )
-            return JSONResponse({"error": printable(what)}, 409)
-        return JSONResponse(plain(found))
+async def _json_object(request: Request) -> Said | Response:
+    """The JSON object that a request sends, or the refusal of anything else."""
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        return PlainTextResponse("send JSON", 415)
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > LARGEST:
+            return PlainTextResponse("too long", 413, {"Connection": "close"})
+    try:
+        said = json.loads(body)
+    except (ValueError, RecursionError):
+        said = None
+    return said if isinstance(said, dict) else PlainTextResponse("this is not a JSON object", 400)
 
-    inner = Starlette(
-        routes=[
-            Route(f"/{token}/", page, methods=["GET"]),
-            Route(f"/{token}/{{action:str}}", act, methods=["POST"]),
-        ]
-    )
-    return _Guard(inner, token=token, port=port, actions=set(actions))
+
+def _explained(error: Exception) -> str:
+    """What went wrong, for the page; unexpected errors are raised again to show their traceback."""
+    if isinstance(error, SurelabelError):
+        return str(error)
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror or error}; the answer was not saved; try again"
+    if "SURELABEL_TRACEBACK" in os.environ:
+        raise error
+    return f"unexpected: {type(error).__name__}: {error}; restart the review, and please report it"
 
 
 def _text(said: Said, name: str) -> str:

@@ -133,6 +133,6 @@ def test_what_nobody_expected_is_one_sentence(served, monkeypatch):
     monkeypatch.setattr(served.review, "next", fail)
     status, found = served.say("next", client="c")
     assert status == 409
-    assert found["error"].startswith("unexpected: ZeroDivisionError: by zero; start again")
+    assert found["error"].startswith("unexpected: ZeroDivisionError: by zero; restart the review")
     monkeypatch.setattr(served.review, "next", lambda _: os.stat("/no/such/file"))
     assert served.say("next", client="c")[1]["error"].startswith("/no/such/file: No such file")
