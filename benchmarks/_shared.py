@@ -1,4 +1,4 @@
-"""What the benchmarks of SURE and PURE share: made-up problems, and times of functions that take
+"""Shared by the benchmarks of SURE and PURE: made-up problems, and times of functions that run in
 turns.
 """
 

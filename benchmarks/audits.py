@@ -1,9 +1,10 @@
-"""Is the promise of an audit kept? Rows kept by ``clean``, audited 200 times in random orders.
+"""Does the guarantee of an audit hold? Rows kept by ``clean`` are audited 200 times in random
+orders.
 
-Each audit goes on until a level (10, 5, 2 %) is certified, or all rows are checked; the promise is
-broken if more of the rows are still wrong at that moment. The answers are right. "certified" is the
-share of audits that certify the level before half of the rows are checked, "answers" their median
-number of checks.
+Each audit continues until a level (10, 5, 2 %) is certified, or all rows are checked; the guarantee
+is broken if more of the rows are still wrong at that moment. All answers are right. "certified" is
+the share of audits that certify the level before half of the rows are checked, "answers" their
+median number of checks.
 """
 
 import argparse

@@ -1,8 +1,8 @@
-"""How should SURE's outputs become probabilities? Expected calibration error and Brier score of
-several ways, out of fold.
+"""How should SURE's outputs become probabilities? Cross-validated expected calibration error and
+Brier score of several ways.
 
-Digits and the controlled UCI sets always; Lost and MSRCv2 where SURELABEL_DATA has them. ``SURECV``
-chooses λ and β from candidates only.
+It runs on digits and the controlled UCI sets, and on Lost and MSRCv2 if SURELABEL_DATA has them.
+``SURECV`` chooses λ and β from candidates only.
 """
 
 import contextlib

@@ -1,10 +1,11 @@
-"""Is the promise of ``clean`` kept? Error of the labels kept at 2 %, 5 % and 10 %, promised,
+"""Is the estimate of ``clean`` right? Error of the labels kept at 2 %, 5 % and 10 %: allowed,
 estimated and real.
 
-Controlled sets with five kinds of false candidates (or simulated annotators), and real sets where
-SURELABEL_DATA has them; with no gold rows and with a tenth of the rows gold. Gold rows are not
-counted. "broken" is the share of runs in which the promise is broken by more than chance explains
-(binomial, 5 %); "outside" the rows said to lack their true label, and how many do.
+It runs on controlled sets with five kinds of false candidates (or simulated annotators), and on
+real sets if SURELABEL_DATA has them; without gold rows, and with a tenth of the rows gold. Gold
+rows are not counted. "broken" is the share of runs in which the allowed error is exceeded by more
+than chance explains (binomial, 5 %); "outside" counts the rows said to lack their true label, and
+how many of them do.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from surelabel.data.labelling import Labels
 from surelabel.exceptions import DataMissingError
 from surelabel.tables.choosing import choose_labels
 
-PROMISES = (0.02, 0.05, 0.10)
+LEVELS = (0.02, 0.05, 0.10)
 KINDS = {
     "one false, any": lambda X, y, seed: make_partial(y, p=0.7, r=1, random_state=seed),
     "three false, any": lambda X, y, seed: make_partial(y, p=0.9, r=3, random_state=seed),
@@ -96,23 +97,23 @@ def measure(X, y, sets, votes, gold_share, seed, method):
         result.outside[doubtful].sum(),
         (result.outside[doubtful] & lacking).sum(),
     ]
-    for promise in PROMISES:
-        kept = confidence >= 1 - promise
+    for level in LEVELS:
+        kept = confidence >= 1 - level
         errors, n = wrong[kept].sum(), kept.sum()
         row += [
             kept.mean(),
             errors / max(n, 1),
             (1 - confidence[kept]).sum() / max(n, 1),
-            binom.sf(errors - 1, n, promise) < 0.05,
+            binom.sf(errors - 1, n, level) < 0.05,
         ]
     return np.array(row)
 
 
 def line(title, row):
     parts = "".join(
-        f" | {100 * promise:.0f} %: kept {100 * k:3.0f} real {100 * real:4.1f} estimated "
+        f" | {100 * level:.0f} %: kept {100 * k:3.0f} real {100 * real:4.1f} estimated "
         f"{100 * guess:4.1f} broken {broken:.2f}"
-        for promise, (k, real, guess, broken) in zip(PROMISES, row[4:].reshape(-1, 4), strict=True)
+        for level, (k, real, guess, broken) in zip(LEVELS, row[4:].reshape(-1, 4), strict=True)
     )
     return (
         f"{title:42} right {row[0]:.3f} confidence {row[1]:.3f} "

@@ -1,10 +1,10 @@
-"""Would an exact kernel without its matrix pay? Preconditioned conjugate gradients against
-landmarks, at equal time.
+"""Would an exact kernel without its matrix be worthwhile? Preconditioned conjugate gradients
+compared with landmarks, at equal time.
 
 ``(HKH + βI) A = HP`` is solved for all classes at once by conjugate gradients; products with ``K``
-are made block by block, never stored; a Nyström approximation preconditions (as in Falkon), and
-each iteration of SURE starts from the last ``A``. The accuracy reached after every iteration is
-printed beside that of landmarks, with the seconds each took.
+are computed block by block and never stored; a Nyström approximation is the preconditioner (as in
+Falkon), and each iteration of SURE starts from the last ``A``. The accuracy reached after every
+iteration is printed beside that of landmarks, with the seconds each took.
 """
 
 import sys

@@ -1,16 +1,17 @@
-"""Labels from annotators of many kinds: ``CrowdClassifier`` beside majority vote, Dawid and Skene,
-MACE, GLAD (crowd-kit) and CROWDLAB (cleanlab, with a random forest).
+"""Labels from annotators of many kinds: ``CrowdClassifier`` compared with majority vote, Dawid and
+Skene, MACE, GLAD (crowd-kit) and CROWDLAB (cleanlab, with a random forest).
 
 Crowds are simulated on seven data sets whose truth is known; the figure is the share of rows whose
 label is found. The parameters of ``CrowdClassifier`` were chosen on the data sets of ``CHOSEN_ON``
-with the seeds 10 and 11 (docs/crowds.md says what else was looked at); the other data sets are
-apart.
+with the seeds 10 and 11 (docs/crowds.md says what else was looked at); the means over the other
+data sets are separate.
 
     pip install --no-deps crowd-kit cleanlab && pip install nltk tqdm termcolor attrs
     python benchmarks/crowds.py            # runs what is not there yet
     python benchmarks/crowds.py --page     # writes docs/crowds.md
 
-Every result is a line of ``docs/crowds/records.jsonl``; a run that was stopped goes on from there.
+Every result is a line of ``docs/crowds/records.jsonl``; a run that was stopped continues from
+there.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def load(name):
 
 
 def spread(accuracy, n_classes):
-    """A confusion matrix that is right so often, and else names any class."""
+    """A confusion matrix with this accuracy, and any other class otherwise."""
     matrix = np.full((n_classes, n_classes), (1 - accuracy) / (n_classes - 1))
     np.fill_diagonal(matrix, accuracy)
     return matrix
@@ -86,7 +87,7 @@ def independent(accuracies, y, rng):
 
 
 def thinned(votes, shown, rng):
-    """Each annotator is shown this share of the rows; every row to somebody."""
+    """Show this share of the rows to each annotator, and every row to somebody."""
     hidden = rng.random(votes.shape) >= shown
     hidden[np.arange(len(votes)), rng.integers(0, votes.shape[1], len(votes))] = False
     return np.where(hidden, -1, votes)
@@ -134,21 +135,21 @@ def nearest_classes(X, y):
 
 
 def hard_rows(X, y, rng):
-    """Mistakes on rows that lie close to another class, which is what everybody takes them for."""
+    """Mistakes on rows that lie close to another class, for which everybody mistakes them."""
     hard, nearest = nearest_classes(X, y)
     wrong = rng.random((len(y), 5)) < np.clip(0.6 * hard**2 + 0.05, 0, 1)[:, None] * 1.2
     return np.where(wrong, nearest[:, None], y[:, None])
 
 
 def spammers(X, y, rng):
-    """Three of 70 to 80 %, one who always says the same, one at random."""
+    """Three of 70 to 80 %, one who always gives the same label, one who answers at random."""
     n_classes = y.max() + 1
     votes = independent((0.7, 0.75, 0.8, 1 / n_classes), y, rng)
     return np.column_stack([votes, np.full(len(y), rng.integers(n_classes))])
 
 
 def adversaries(X, y, rng):
-    """Three of 70 to 80 %, two who mean to be wrong: one by a permutation, one at random."""
+    """Three of 70 to 80 %, two who are wrong on purpose: one by a permutation, one at random."""
     n_classes = y.max() + 1
     swapped = np.roll(np.eye(n_classes), 1, axis=1) * 0.8 + 0.2 / n_classes
     liars = [draw(swapped, y, rng), draw(spread(0.1 / n_classes, n_classes), y, rng)]

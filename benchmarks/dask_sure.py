@@ -1,9 +1,9 @@
-"""SURE on a Dask cluster: two workers over one, and beside the same fit in memory.
+"""SURE on a Dask cluster: two workers compared with one, and with the same fit in memory.
 
-Run on a machine of 2 cores or more that does nothing else: ``python benchmarks/dask_sure.py``.
-Workers are processes of one thread; OMP_NUM_THREADS and its like must not be set, as workers would
-take them over. Instances are made on the workers and never leave them; the times are of ``fit``, in
-turns, the best of all repeats.
+Run it on an idle machine with at least 2 cores: ``python benchmarks/dask_sure.py``. Workers are
+processes of one thread; OMP_NUM_THREADS and the like must not be set, because workers would inherit
+them. Instances are created on the workers and never leave them; the times are the best of several
+fits, in turns.
 """
 
 import argparse

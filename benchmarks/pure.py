@@ -1,8 +1,8 @@
-"""What PURE costs: one kernel over one supervised kernel ridge fit, the choice of kernels over
-SURECV, low rank over SURE (in memory, from a file, on a cluster), and its memory.
+"""What PURE costs, as ratios: one kernel to one supervised kernel ridge fit, the choice of kernels
+to SURECV, low rank to SURE (in memory, from a file, on a cluster), and its memory.
 
 Run on a machine that does nothing else: ``python benchmarks/pure.py``. One thread; times are of the
-processor, the functions take turns, and all ratios are of times from this run.
+processor, the functions run in turns, and all ratios are of times from this run.
 """
 
 import os

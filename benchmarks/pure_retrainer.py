@@ -1,8 +1,9 @@
-"""Cross-fitted retraining of trees beside PURE on the real sets: ``docs/pure/retrainer.jsonl``.
+"""Cross-fitted retraining of trees compared with PURE on the real sets:
+``docs/pure/retrainer.jsonl``.
 
-``python benchmarks/pure_retrainer.py [folds] [sets]`` goes on where it was stopped. Folds are those
-of the study "pure"; six iterations at most; "true labels" is the same model told the truth, which
-bounds what retraining can reach. SURELABEL_DATA says where the data sets are.
+``python benchmarks/pure_retrainer.py [folds] [sets]`` continues where it was stopped. Folds are
+those of the study "pure"; there are at most six iterations; "true labels" is the same model fitted
+to true labels, which bounds what retraining can reach. SURELABEL_DATA says where the data sets are.
 """
 
 import json

@@ -1,10 +1,10 @@
-"""PURE beside ``SURECV()`` on the 84 controlled sets of the study "pure", and beside SURE on usps,
-paired by folds.
+"""PURE compared with ``SURECV()`` on the 84 controlled sets of the study "pure", and with SURE on
+usps, paired by folds.
 
 ``python benchmarks/pure_surecv.py run`` fits ``SURECV()`` on the standardised features of every
-fold (it goes on where it was stopped) and writes ``docs/pure/surecv.jsonl``, a line for each fold.
-``python benchmarks/pure_surecv.py usps 1`` fits PURE on the first fold of the twelve settings of
-usps for which the study "table2" had SURE first, and writes ``docs/pure/usps.jsonl``; a fit of
+fold (it continues where it was stopped) and writes ``docs/pure/surecv.jsonl``, a line for each
+fold. ``python benchmarks/pure_surecv.py usps 1`` fits PURE on the first fold of the twelve settings
+of usps for which the study "table2" had SURE first, and writes ``docs/pure/usps.jsonl``; a fit of
 8,368 rows with three kernels takes a minute or two. ``python benchmarks/pure_surecv.py`` compares.
 """
 

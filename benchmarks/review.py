@@ -1,13 +1,13 @@
 """How much does an answer help? Accuracy of all labels against the number of answers, for rows that
-the review page would ask (help), rows of the smallest margin, and random rows.
+the review page would ask about (help), rows with the smallest margin, and random rows.
 
 Four tables with known truth: 200 digits with five candidates each, votes of five annotators on 200
 digits (right in 30 to 55 % of the cases; a poor crowd: in 25 to 45 %), and 400 texts with three
-candidates each. False candidates and wrong votes are digits that look alike. The model follows
-every answer and is settled after every five, as on the page, whichever way rows are chosen. How
-hard the tables are and the rule of *help* were chosen on seeds 100 to 102; the figures are of seeds
-0 to 4. ``python benchmarks/review.py RECORDS`` adds what is missing to the file of records, and
-``--plot FILE`` draws them.
+candidates each. False candidates and wrong votes are similar-looking digits. The model is refitted
+after every answer and settled after every five, as on the page, however rows are chosen. The
+difficulty of the tables and the rule of *help* were chosen on seeds 100 to 102; the figures are for
+seeds 0 to 4. ``python benchmarks/review.py RECORDS`` adds what is missing to the file of records,
+and ``--plot FILE`` draws them.
 """
 
 import argparse
@@ -36,7 +36,7 @@ from surelabel.tables.reading import TableRead
 
 ANSWERS, STEP, SEEDS = 60, 5, 5
 ROWS = 200
-#: What is reached by so many answers to random rows, and how many the other ways need for it.
+#: The accuracy after this many answers to random rows, and how many the other rules need for it.
 MARKS = (20, 40, 60)
 WAYS = ("help", "smallest margin", "random")
 EXAMPLES = Path(__file__).parents[1] / "examples"

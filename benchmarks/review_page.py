@@ -1,10 +1,10 @@
-"""How long does the next row take? From the key press to the next row on the screen, with the model
-refitted, in a browser.
+"""How long does the next row take? The time from the key press to the next row on the screen, with
+the model refitted, in a browser.
 
 ``python benchmarks/review_page.py`` starts ``surelabel review`` on a table of 2,000 rows (digits,
 with noise, 64 features, five candidates each: exact kernels) and on one of 20,000 (20 features, 10
-classes: landmarks), opens the page in Chromium and answers by keys: at once, and as somebody who
-reads for a second. Needs playwright and a Chromium on the path.
+classes: landmarks), opens the page in Chromium and answers by key presses: in quick succession, and
+after a second of reading each. Needs playwright and a Chromium on the path.
 """
 
 import argparse

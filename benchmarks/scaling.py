@@ -1,6 +1,6 @@
 """SURE from a thousand to ten million rows: time, peak memory, and what low rank costs in accuracy.
 
-Every measurement is a process of its own, so that its peak memory is its own. ``python
+Every measurement runs in its own process, so that its peak memory can be measured. ``python
 benchmarks/scaling.py PART...`` runs parts (million, growth, accuracy, outofcore, large; all by
 default) and writes ``docs/scaling/PART.json``; from these, ``show`` makes
 ``docs/scaling/results.md`` and the plot.

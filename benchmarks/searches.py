@@ -1,9 +1,9 @@
-"""What a method's own search over its grid gains over scikit-learn's, and whether it chooses the
-same.
+"""How much faster a method's own search over its grid is than scikit-learn's, and whether it
+chooses the same parameters.
 
-Both searches run one after the other on the same inner folds of trials of the paper's tables (IPAL:
-66 points, PLSVM: 7, SURE: 49; five folds each), in one thread. Times are those of the processor, so
-that other work on the machine matters little. ``python benchmarks/searches.py [METHOD …]``
+Both searches run one after another on the same inner folds of trials of the paper's tables (IPAL:
+66 points, PLSVM: 7, SURE: 49; five folds each), in one thread. Times are CPU times, so that other
+work on the machine matters little. ``python benchmarks/searches.py [METHOD …]``
 """
 
 import os

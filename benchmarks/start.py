@@ -1,7 +1,7 @@
 """How quickly the command line and the library start, as shares of importing scikit-learn.
 
-CPU time (user and system) of whole processes, the least of several runs that take turns. Limits:
-help, version, completion and a typing error at most 0.3 of ``import sklearn.svm``; ``import
+CPU time (user and system) of whole processes, the minimum of several runs in turns. Limits: help,
+version, completion and a misspelt option at most 0.3 of ``import sklearn.svm``; ``import
 surelabel`` at most 1.15 of ``import sklearn``.
 """
 

@@ -1,8 +1,8 @@
-"""SURE beside its peers: one supervised kernel ridge fit, the literal algorithm, a single fit; and
-its memory.
+"""SURE compared with one supervised kernel ridge fit, with the literal algorithm and with a single
+fit; and its memory.
 
-Run on 2 threads, on a machine that does nothing else: ``python benchmarks/sure.py``. All ratios are
-of times from this run.
+Run it on 2 threads, on an idle machine: ``python benchmarks/sure.py``. All ratios are of times from
+this run.
 """
 
 import os

@@ -1,9 +1,9 @@
-"""Where our Table 4 misses the paper's: what other scalings, parameters, kernels and ties give, on
-the same ten folds.
+"""Where our Table 4 differs from the paper's: results of other scalings, parameters, kernels and
+ways to break ties, on the same ten folds.
 
 Every variant is run on every data set, with fixed parameters. ``↑`` and ``↓``: outside one printed
-standard deviation of the paper. Writes Markdown to the standard output; the data sets are looked
-for as ``surelabel reproduce`` does. ``--only TEXT`` runs the variants whose description holds the
+standard deviation of the paper. Writes Markdown to standard output; data sets are found in the same
+way as by ``surelabel reproduce``. ``--only TEXT`` runs the variants whose description contains the
 text, ``--sets lost,msrcv2`` only these sets.
 """
 

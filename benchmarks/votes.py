@@ -1,10 +1,10 @@
-"""Is it worth counting the votes? Accuracy of SURE with and without them, beside majority vote with
-a supervised classifier.
+"""Is it worth counting the votes? Accuracy of SURE with and without them, compared with majority
+vote and a supervised classifier.
 
 Annotators are simulated on data whose truth is known: each row is shown to some of them, each of
-whom is right with a probability of their own, and otherwise names a class near in feature space (so
-that errors of different annotators coincide) or any class. The first number is the share of
-training rows whose label is found, the second the accuracy on rows left out. λ and β come from
+whom is right with a probability of their own, and otherwise names a class that is near in feature
+space (so that errors of different annotators coincide) or any class. The first number is the share
+of training rows whose label is found, the second the accuracy on rows left out. λ and β come from
 candidates only. ``clean`` also weighs votes by annotator.
 """
 

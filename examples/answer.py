@@ -1,9 +1,8 @@
-"""Stand in for the person who looks at rows: ``python answer.py TABLE CLEANED GOLD HOW_MANY -o
-ANSWERED``.
+"""Play the person who looks at rows: ``python answer.py TABLE CLEANED GOLD HOW_MANY -o ANSWERED``.
 
-Takes the first rows to look at in what ``surelabel clean`` wrote, and puts their true labels, from
-the ``truth.csv`` beside the table, into its column GOLD. With a table of your own you do this by
-hand.
+Takes the first rows to look at from the output of ``surelabel clean``, and writes their true
+labels, from the ``truth.csv`` beside the table, into its column GOLD. With your own table, you do
+this by hand.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ def read(path: Path) -> list[dict[str, str]]:
 
 
 def main() -> None:
-    """Answer, and say how many answers were new."""
+    """Write the answers, and print how many there are."""
     parser = argparse.ArgumentParser(description="Answer the first rows to look at with the truth.")
     parser.add_argument("table", type=Path, help="the table as it was cleaned (CSV)")
     parser.add_argument("cleaned", type=Path, help="what surelabel clean wrote (CSV)")

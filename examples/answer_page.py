@@ -1,8 +1,8 @@
-"""Stand in for the person at the review page: ``python answer_page.py HOW_MANY TABLE OPTIONS…``.
+"""Play the person at the review page: ``python answer_page.py HOW_MANY TABLE OPTIONS…``.
 
-Starts ``surelabel review TABLE OPTIONS… --no-browser``, answers so many rows as the page would send
-them, with the truth from the ``truth.csv`` beside the table, presses Finish and ends it. With a
-table of your own you do this in the browser.
+Starts ``surelabel review TABLE OPTIONS… --no-browser``, answers HOW_MANY rows in the same way as
+the page, with the truth from the ``truth.csv`` beside the table, presses Finish and ends it. With
+your own table, you do this in the browser.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from urllib.request import Request, urlopen
 
 
 def main() -> None:
-    """Answer, finish, and say what the page said."""
+    """Answer, finish, and print what the page showed."""
     how_many, table, *options = sys.argv[1:]
     with open(Path(table).parent / "truth.csv", encoding="utf-8") as file:
         truth = {row[0]: row[1] for row in csv.reader(file)}

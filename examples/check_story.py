@@ -3,8 +3,7 @@ FOLDER``.
 
 The folder is one that ``make_stories.py`` made, with what the commands of the story wrote beside
 it: ``cleaned.*`` and ``predicted.*``. The naive choice is what one would take without the tool: the
-label with most votes, the first of equals; or, where there are no votes, any of the names at
-random.
+label with most votes, the first one of ties; or, without votes, any of the names at random.
 """
 
 from __future__ import annotations
@@ -34,9 +33,7 @@ def naive_share(row: Row, truth: str) -> float:
 
 
 def read(folder: Path, stem: str, truth: dict[str, str]) -> list[tuple[Row, str]]:
-    """The rows of a file whatever its form, each with its true label; none if there is no such
-    file.
-    """
+    """The rows of a file of any format, each with its true label; none if there is no such file."""
     rows = [
         row for path in sorted(folder.glob(f"{stem}.*")) for row in read_table(path).to_pylist()
     ]
@@ -51,7 +48,7 @@ def main() -> None:
         type=Path,
         nargs="?",
         default=Path(),
-        help="of one story; by default where you are",
+        help="the folder of one story; by default the current one",
     )
     folder = parser.parse_args().folder
     with open(folder / "truth.csv", encoding="utf-8") as file:

@@ -1,8 +1,8 @@
 """Make the files of the three stories in docs/stories: ``python examples/make_stories.py FOLDER
 [STORY]``.
 
-Nothing is downloaded, and the same files come out every time: people, birds and messages are made
-up here. The truth goes to files of its own, which only ``examples/check_story.py`` reads.
+Nothing is downloaded, and the files are the same every time: people, birds and messages are made up
+here. The truth goes into separate files, which only ``examples/check_story.py`` reads.
 """
 
 from __future__ import annotations
@@ -97,9 +97,7 @@ def _people(rng: np.random.Generator) -> list[str]:
 
 
 def draw_face(name: str, rng: np.random.Generator) -> np.ndarray:
-    """A picture of a person of the cast: each time turned, lit and framed in another way, at times
-    badly.
-    """
+    """A picture of a person: each time turned, lit and framed differently, and sometimes badly."""
     skin, hair, style, width, height, eyes, nose, glasses, beard = CAST[name]
     bad = rng.random() < 0.12
     place = (
@@ -167,8 +165,8 @@ def draw_face(name: str, rng: np.random.Generator) -> np.ndarray:
 
 
 def embed(picture: np.ndarray) -> list[float]:
-    """108 numbers for a picture: 6 × 6 blocks of its middle in three colours, light evened out. A
-    face network gives better.
+    """108 numbers for a picture: 6 × 6 blocks of its middle in three colours, with the light evened
+    out. A face recognition network would do better.
     """
     blocks = picture[8:56, 8:56].reshape(6, 8, 6, 8, 3).mean(axis=(1, 3))
     blocks = (blocks - blocks.mean()) / (blocks.std() + 1e-9)
@@ -177,7 +175,7 @@ def embed(picture: np.ndarray) -> list[float]:
 
 # -------------------------------------------------------------------- several annotators
 
-#: wing (mm), weight (g), bill (mm), tail (mm): invented, and nearer to each other than in nature
+#: wing (mm), weight (g), bill (mm), tail (mm): invented, and closer to each other than in nature
 SPECIES = {
     "blue tit": (66.0, 10.8, 6.8, 51.0),
     "coal tit": (60.5, 9.2, 8.2, 47.0),
@@ -201,7 +199,7 @@ LOOKS_LIKE = {
     "marsh tit": "willow tit",
     "willow tit": "marsh tit",
 }
-#: How often each volunteer was there, and how often right; Emil ticks the first box when in a
+#: How often each volunteer was present, and how often right; Emil ticks the first box when in a
 #: hurry.
 VOLUNTEERS = {
     "anna": (0.7, 0.92),
@@ -213,8 +211,8 @@ VOLUNTEERS = {
 
 
 def annotators(folder: Path, rng: np.random.Generator) -> None:
-    """Birds, measured with gaps, and what five volunteers took them for; an expert looked at every
-    tenth.
+    """Birds, with some measurements missing, and what five volunteers said; an expert looked at
+    every tenth.
     """
     birds = []
     for number in range(1, 801):
@@ -492,7 +490,7 @@ def write_csv(path: Path, rows: Iterable[Row]) -> None:
 
 
 def make(name: str, folder: Path) -> Path:
-    """Make the files of a story in a folder of its name."""
+    """Write the files of a story into a folder of its name."""
     place = folder / name
     place.mkdir(parents=True, exist_ok=True)
     STORIES[name](place, np.random.default_rng(0))
@@ -500,13 +498,13 @@ def make(name: str, folder: Path) -> Path:
 
 
 def main() -> None:
-    """Make the stories, and say what was made."""
+    """Write the stories, and print what was written."""
     parser = argparse.ArgumentParser(description="Make the files of the stories.")
     parser.add_argument("folder", type=Path, help="where to; each story gets a folder in it")
     parser.add_argument("story", nargs="*", help=f"by default all: {', '.join(STORIES)}")
     given = parser.parse_args()
     if wrong := [name for name in given.story if name not in STORIES]:
-        parser.error(f"there is no story {wrong[0]!r}; there are {', '.join(STORIES)}")
+        parser.error(f"there is no story {wrong[0]!r}; choose from {', '.join(STORIES)}")
     for name in given.story or STORIES:
         place = make(name, given.folder)
         print(f"{place}: {', '.join(sorted(path.name for path in place.iterdir()))}")

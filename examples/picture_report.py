@@ -1,7 +1,7 @@
-"""A small picture of a report: ``python picture_report.py REPORT.html PICTURE.png [--section
+"""Take a small picture of a report: ``python picture_report.py REPORT.html PICTURE.png [--section
 look]``.
 
-Needs playwright and Chromium. The pictures in docs/stories are made so.
+Needs playwright and Chromium. The pictures in docs/stories were made with it.
 """
 
 from __future__ import annotations

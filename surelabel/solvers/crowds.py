@@ -1,30 +1,33 @@
-"""Votes of annotators: who is right how often, who copies whom, and what the votes say of each row.
+"""Votes of annotators: how often each is right, who copies whom, and what the votes say about each
+row.
 
-Votes ``y_ia`` are taken to be drawn from a confusion matrix of the annotator, ``C_a[z, v]``: the
-probability of the vote ``v`` if ``z`` is the truth. With a chance ``f_i(z)`` of every class before
-the votes are seen, the truth of row ``i`` has
+Votes ``y_ia`` are assumed to be drawn from a confusion matrix of the annotator, ``C_a[z, v]``: the
+probability of the vote ``v`` if ``z`` is the truth. With the probability ``f_i(z)`` of every class
+before the votes are seen, the truth of row ``i`` has
 
     p_i(z) ∝ f_i(z) Π_a C_a[z, y_ia]^(w_a).
 
 Dawid and Skene (1979) alternate this with ``C_a[z, v] ∝ Σ_i p_i(z) [y_ia = v]`` and ``f`` the mean
 of ``p``, all weights 1. Three things are added here.
 
-*Few votes.* ``C_a`` is drawn to a simple matrix of the same annotator, ``α_a I + (1 - α_a) 1π_aᵀ``:
-who knows the truth with probability ``α_a``, and otherwise names a class by the habit ``π_a`` (the
-model of MACE, Hovy et al. 2013). ``α_a`` itself is drawn to that of all annotators. Somebody who
-says the same of every row, or anything, has ``α_a = 0``, and the votes tell nothing. How strongly
-it is drawn, the evidence of the counts decides (Dirichlet-multinomial).
+*Few votes.* ``C_a`` is pulled towards a simple matrix of the same annotator, ``α_a I + (1 - α_a)
+1π_aᵀ``: an annotator knows the truth with probability ``α_a``, and otherwise names a class by the
+habit ``π_a`` (the model of MACE, Hovy et al. 2013). ``α_a`` itself is pulled towards that of all
+annotators. For an annotator who gives every row the same label, or any label at random, ``α_a =
+0``, and the votes carry no information. How strongly ``C_a`` is pulled is decided by the evidence
+of the counts (Dirichlet-multinomial).
 
-*Copies.* If ``a`` and ``b`` agree on a share ``o`` of their common rows where independent votes
-would on ``e``, their dependence is ``ρ = (o - e) / (1 - e)``: 1 for a copy. Votes weigh
-``w_a = 1 / (1 + Σ_b ρ_ab)``, so that ``k`` copies count as one. At the start, when the truth is not
-known, agreement far beyond chance counts as dependence (Cohen's kappa): so copies cannot outvote
-the others, and who is simply good is found to be so afterwards. Who gives another label for each of
-somebody's labels is a copy as well (:mod:`surelabel.solvers.copies`).
+*Copies.* If ``a`` and ``b`` agree on a share ``o`` of their common rows, while independent votes
+would agree on a share ``e``, their dependence is ``ρ = (o - e) / (1 - e)``: 1 for a copy. Votes
+have the weight ``w_a = 1 / (1 + Σ_b ρ_ab)``, so that ``k`` copies count as one. At the start, when
+the truth is not known, agreement far beyond chance counts as dependence (Cohen's kappa), so that
+copies cannot outvote the others; annotators who agree because they are good are recognised later.
+An annotator who copies another with exchanged labels is a copy as well
+(:mod:`surelabel.solvers.copies`).
 
 *Features.* ``f_i`` may come from a classifier that did not learn from row ``i``. It also shows
 whether mistakes are shared: if annotators disagree more where the features are in doubt, some rows
-are hard for all of them, and every vote counts for 0.35 of one; that of an annotator who is alone
+are hard for all of them, and every vote counts for 0.35 of one; that of a single annotator counts
 for 0.7.
 """
 
@@ -40,31 +43,31 @@ from scipy.special import gammaln, softmax
 
 from .copies import COMMON_ROWS, Mirror, chance_dependence, dependence, find_mirrors
 
-#: Votes that all annotators together count for in what one of them knows.
+#: Number of votes that the mean of all annotators counts for in the estimate of ``α_a``.
 POOLING = 4.0
-#: Votes that the simple matrix may count for in each row of an annotator's matrix.
+#: Numbers of votes that the simple matrix may count for in each row of an annotator's matrix.
 STRENGTHS = (2.0, 5.0, 10.0, 20.0, 50.0, 200.0)
-#: Annotators who are compared with each other; the pairs of more would take too long.
+#: Maximum number of annotators compared with each other; more pairs would take too long.
 COMPARED = 1000
-#: Iterations after which the weights of the votes stay as they are.
+#: The weights of the votes are fixed after this many iterations.
 SETTLED = 10
 #: Iterations from the shares of votes in which the weights are those of the start.
 WARM = 6
 #: Iterations with features in which an annotator is judged by the features and the others alone.
 BY_OTHERS = 3
-#: What a vote counts for where mistakes are found to be shared.
+#: What a vote counts for if mistakes are found to be shared.
 SHARED = 0.35
-#: What a vote counts for where there is one annotator only. Over three kinds of wrong labels on six
-#: data sets, at 1 three more labels of a thousand are wrong, and those of hard rows are found half
-#: as well again with 0.7.
+#: What a vote counts for if there is only one annotator. Over three kinds of wrong labels on six
+#: data sets, at 1 three more labels in a thousand are wrong; at 0.7 half as many wrong labels again
+#: are found among hard rows.
 ALONE = 0.7
-#: Standard errors of a correlation from which on it is believed.
+#: A correlation counts if it exceeds this many standard errors.
 ERRORS = 2.0
-#: Factors of outputs that are tried.
+#: The factors of outputs that are tried.
 SHARPNESS = np.geomspace(0.5, 64, 15)
-SMALLEST = 1e-6  # probability in a confusion matrix
-#: A soft label's shares below this count as this: nobody is so sure that nothing could be said
-#: against it.
+SMALLEST = 1e-6  # smallest probability in a confusion matrix
+#: Smaller shares of a soft label are raised to this: no soft label is so sure that it could not be
+#: wrong.
 LEAST_SHARE = 1e-3
 #: Agreement with the truth beyond chance below which votes are called random.
 TELLS = 0.2
@@ -72,7 +75,7 @@ TELLS = 0.2
 
 @dataclass(frozen=True)
 class CrowdFit:
-    """What the votes were found to say.
+    """The result of a fit to votes.
 
     Attributes
     ----------
@@ -83,7 +86,7 @@ class CrowdFit:
     knows : ndarray of shape (annotators,)
         ``α_a``.
     dependence : ndarray of shape (annotators, annotators)
-        ``ρ``, less two standard errors, 0 at least.
+        ``ρ``, minus two standard errors, at least 0.
     weight : ndarray of shape (annotators,)
         ``w_a``.
     evidence : ndarray of shape (m, l)
@@ -91,7 +94,7 @@ class CrowdFit:
     log_prior : ndarray of shape (m, l)
         ``log f``.
     n_iter : int
-        Iterations.
+        Number of iterations.
     converged : bool
         Whether the change fell to the tolerance.
     """
@@ -136,8 +139,8 @@ class Tally:
     def counts_of_others(
         self, posterior: np.ndarray, confusion: np.ndarray, weight: np.ndarray
     ) -> np.ndarray:
-        """As :meth:`counts`, each vote by what the features and the other votes of the row say: the
-        posterior without that vote.
+        """As :meth:`counts`, but each vote is compared with what the features and the other votes
+        of the row say: the posterior without that vote.
         """
         votes = self._cast.tocoo()
         who, vote = np.divmod(votes.col, self.n_classes)
@@ -153,7 +156,7 @@ class Tally:
         return np.asarray(self._cast @ logs.reshape(-1, self.n_classes))
 
     def shares(self, weight: np.ndarray) -> np.ndarray:
-        """Share of the weighted votes that each class has in each row; even without any."""
+        """Each class's share of the weighted votes in each row; even shares without votes."""
         each = np.kron(weight[:, None], np.eye(self.n_classes))
         total = np.asarray(self._cast @ each)
         sums = total.sum(axis=1, keepdims=True)
@@ -193,7 +196,7 @@ class Tally:
 
 
 def majority(votes: np.ndarray, n_classes: int) -> np.ndarray:
-    """Share of the votes that each class has in each row; even where there are none.
+    """Each class's share of the votes in each row; even shares without votes.
 
     Parameters
     ----------
@@ -212,7 +215,7 @@ def majority(votes: np.ndarray, n_classes: int) -> np.ndarray:
 def dawid_skene(
     votes: np.ndarray, n_classes: int, *, max_iter: int = 100, tol: float = 1e-5
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Probabilities of the classes and confusion matrices, as Dawid and Skene have them.
+    """Probabilities of the classes and confusion matrices, by Dawid and Skene's method.
 
     Parameters
     ----------
@@ -223,13 +226,13 @@ def dawid_skene(
     max_iter : int, default=100
         Number of iterations at most.
     tol : float, default=1e-5
-        It ends when no probability changes by more.
+        It ends when no probability changes by more than this.
 
     Returns
     -------
     posterior : ndarray of shape (m, l)
     confusion : ndarray of shape (annotators, l, l)
-        Even rows for classes that an annotator never met.
+        Rows for classes that an annotator never saw are even.
 
     References
     ----------
@@ -243,7 +246,7 @@ def dawid_skene(
         met = counts.sum(axis=2, keepdims=True)
         confusion = np.full_like(counts, 1 / n_classes)
         np.divide(counts, met, out=confusion, where=met > 0)
-        with np.errstate(divide="ignore"):  # a class that was possible before still is
+        with np.errstate(divide="ignore"):  # an impossible class stays impossible
             prior = np.log(posterior.mean(axis=0))
             evidence = tally.evidence(confusion, weight)
         before, posterior = posterior, softmax(prior + evidence, axis=1)
@@ -253,7 +256,7 @@ def dawid_skene(
 
 
 def confusion_matrices(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Each annotator's matrix, drawn to a simple one of the same annotator.
+    """Each annotator's matrix, pulled towards a simple one of the same annotator.
 
     Parameters
     ----------
@@ -286,9 +289,9 @@ def _simple_matrices(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     usual = (votes.sum(axis=0) + 1) / (votes.sum() + n_classes)
     habit = np.tile(usual, (len(counts), 1))
     for _ in range(20):
-        # Of the votes that are right, this share was known and not hit by habit.
+        # Of the votes that are right, this share was known, not right by habit.
         known = right * (knows / (knows + (1 - knows) * habit.T)).T
-        # Somebody who never errs, or never knows, is not taken for the rule.
+        # One annotator who never errs, or never knows, does not stand for all.
         together = np.clip(knows @ total / max(total.sum(), 1), 0.3, 0.95)
         knows = (known.sum(axis=1) + POOLING * together) / (total + POOLING)
         guessed = votes - known
@@ -321,8 +324,8 @@ def beyond_chance(vote: np.ndarray, posterior: np.ndarray) -> tuple[float, float
 def mistakes_are_shared(tally: Tally, log_prior: np.ndarray) -> bool:
     """Whether annotators disagree more on rows that the features leave in doubt.
 
-    Independent mistakes do not depend on the row but for its class. Where they do, rows are hard
-    for all annotators alike, and those who agree may be wrong together.
+    Independent mistakes depend on a row only through its class. If they depend on more, rows are
+    hard for all annotators, and those who agree may be wrong together.
 
     Parameters
     ----------
@@ -363,7 +366,7 @@ def alternate_crowd(
     max_iter: int = 30,
     tol: float = 2e-3,
 ) -> CrowdFit:
-    """Alternate the posterior of the rows with what is known of annotators and classes.
+    """Alternate the posterior of the rows with the estimates of annotators and classes.
 
     Parameters
     ----------
@@ -379,8 +382,8 @@ def alternate_crowd(
     known : ndarray of shape (m,), default=None
         Position of the true class where it is known, else -1.
     before : ndarray of shape (annotators, l, l), default=0
-        Votes (last axis) by truth that are known of the annotators from elsewhere: they are counted
-        as well.
+        Votes (last axis) by truth that are already known about the annotators; they are counted as
+        well.
     max_iter : int, default=30
         Number of iterations at most.
     tol : float, default=2e-3
@@ -401,7 +404,7 @@ def alternate_crowd(
         posterior = start
     posterior = _with_known(posterior, known)
     counts = tally.counts(posterior)
-    # Whether a single annotator errs where it is hard cannot be seen: nobody disagrees.
+    # With a single annotator, shared mistakes cannot be seen, because nobody disagrees.
     most = ALONE if class_model is not None and tally.n_annotators == 1 else 1.0
     shared = False
     for number in range(1, max_iter + 1):
@@ -418,8 +421,8 @@ def alternate_crowd(
             log_prior = class_model(posterior, evidence)
             shared = shared or (number <= SETTLED and mistakes_are_shared(tally, log_prior))
         last, posterior = posterior, _with_known(softmax(log_prior + evidence, axis=1), known)
-        # At first nobody is judged by what they said themselves, or the votes of one annotator
-        # would stay right in their own eyes.
+        # At first, nobody is judged by their own votes; otherwise a single annotator would always
+        # be found right.
         by_others = class_model is not None and number <= BY_OTHERS
         counts = (
             tally.counts_of_others(posterior, confusion, weight)
@@ -436,13 +439,13 @@ def alternate_crowd(
 
 
 def soft_evidence(counts: np.ndarray) -> np.ndarray:
-    """What counts or probabilities of the classes say for each row: ``log p_i(z) / mean p(z)``, as
-    of one vote that knows how sure it is; 0 for rows without any.
+    """The evidence of counts or probabilities of the classes for each row: ``log p_i(z) / mean
+    p(z)``, as from one vote that says how sure it is; 0 for rows without any.
 
     Parameters
     ----------
     counts : ndarray of shape (m, l)
-        Numbers of 0 or more.
+        Numbers, at least 0.
 
     Returns
     -------
@@ -462,8 +465,8 @@ def alternate_soft(
     max_iter: int,
     tol: float,
 ) -> CrowdFit:
-    """As :func:`alternate_crowd`, where the evidence of the rows is given: nothing is to be learned
-    of annotators.
+    """As :func:`alternate_crowd`, but with given evidence of the rows: nothing is learned about
+    annotators.
     """
     posterior = _with_known(softmax(evidence, axis=1), known)
     n_iter, converged = 0, False
@@ -485,8 +488,8 @@ def _with_known(posterior: np.ndarray, known: np.ndarray | None) -> np.ndarray:
 
 
 def more_often_wrong(fit: CrowdFit) -> bool:
-    """Whether, of two classes, most annotators are found to name the other one: then the classes
-    were taken for each other, which the votes alone cannot tell.
+    """Whether, with two classes, most annotators are found to name the wrong one: then the classes
+    were swapped, which the votes alone cannot show.
     """
     if fit.posterior.shape[1] != 2:
         return False

@@ -1,5 +1,5 @@
 """Columns that hold the answer: what an earlier run added, forgotten annotators, the truth in
-another spelling. To learn from them is to learn nothing.
+another spelling. A model that learns from them learns nothing else.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from ..solvers.segments import row_max
 from ._columns import Reader, is_plain
 from .new_columns import ADDED, NEW_COLUMNS, STATUSES
 
-#: Columns that hold labels, and shares, among the new ones.
+#: Which of our new columns hold labels, and which hold shares.
 LABEL_LIKE, SHARES = ("label", "second", "best"), ("confidence", "margin", "best_confidence")
-#: Columns of an earlier run that must be there, by name and shape, to be taken for one.
+#: An earlier run is recognised if at least this many columns have the names and the form of ours.
 ENOUGH = 3
-#: Share of cells that are class names in a column of labels; cells that it has at least.
+#: A column of labels has at least this share of class names, and at least this many cells.
 MOSTLY, FEWEST = 0.9, 4
-#: Answers of so many kinds that equal ones say little.
+#: Words that occur as answers of many kinds, so that equal ones say little.
 WORDS = """
 yes no true false positive negative none some all other
 low medium high small large big good bad left right
@@ -43,15 +43,15 @@ TELLING = re.compile(
     r"(?i)(^|[_\W])(labels?|truth|true|gold|target|class|answers?|checked|verified|reviewed|votes?"
     r"|annotat\w*|raters?|labell?ers?)([_\W\d]|$)"
 )
-#: Agreement beyond chance (Cohen's κ) from which on class names are labels: where the name of the
-#: column or of the classes says so; else, numbers and common words of three classes and more, or
-#: of two.
+#: Class names are labels if their agreement beyond chance (Cohen's κ) is at least this: if the name
+#: of the column or of the classes suggests it; otherwise, for numbers and common words, with three
+#: or more classes, or with two.
 KAPPA_NAMED, KAPPA_MANY, KAPPA_TWO = 0.2, 0.65, 0.9
 #: A column determines the label if this share of the sets agrees.
 DETERMINED = 0.99
 #: Chance would need 2**BITS tables for such an agreement; fewer where the name says what it is.
 BITS, BITS_NAMED = 20, 3
-#: Rows that are looked at first to see whether a column has few values.
+#: Number of rows examined first to see whether a column has few values.
 FIRST_ROWS = 1000
 
 
@@ -114,7 +114,7 @@ def _earlier_output(table: pa.Table, labels: Labels, labelling: Labelling) -> se
 
 
 def _fits(table: pa.Table, name: str, new: str, labels: Labels) -> bool:
-    """Whether a column looks like one of the new ones."""
+    """Whether a column looks like one of our new columns."""
     if name not in table.column_names:  # it holds the labels themselves
         return new in LABEL_LIKE
     if new in LABEL_LIKE or new == "status":
@@ -136,7 +136,7 @@ def _fits(table: pa.Table, name: str, new: str, labels: Labels) -> bool:
 
 
 def _texts(column: pa.ChunkedArray) -> list[str] | None:
-    """The different texts of a column, as they are compared; None if it holds something else."""
+    """The different texts of a column, in the form in which they are compared; None if not text."""
     if not (is_text(column.type) or is_plain(column.type)):
         return None
     different = pc.unique(column.cast(pa.large_string())).drop_null()
@@ -194,7 +194,7 @@ class _Agreement(NamedTuple):
 
 
 class _Judge:
-    """What a column says of the candidates."""
+    """Judges what a column says about the candidates."""
 
     def __init__(self, table: pa.Table, labels: Labels, labelling: Labelling) -> None:
         self.table, self.separator = table, labelling.separator
@@ -230,11 +230,11 @@ class _Judge:
         return np.asarray(np.diff(self.sets.indptr) > 0)
 
     def reason(self, name: str) -> str | None:
-        """Why a column should not be learned from; None if it may."""
+        """Why a column should not be learned from; None if it may be."""
         column = self.table[name]
         if not (is_text(column.type) or is_plain(column.type)):
             return None
-        # labels repeat, and a table may have very many columns of numbers that do not
+        # labels repeat; a table may have very many columns of numbers that do not
         most = min(4 * self.n_classes + 50, max(FEWEST, self.table.num_rows / 2))
         if len(pc.unique(column.slice(0, FIRST_ROWS))) > most + 1:  # one may be null
             return None
@@ -298,9 +298,9 @@ class _Judge:
         bits = agreement.bits - n_values * np.log2(self.n_classes)
         if agreement.share < DETERMINED or bits < BITS:
             return None
-        return "each value stands for one class, so it is the label in other words"
+        return "each value belongs to one class, so the column is the label in other words"
 
 
 def _stem(name: str) -> str:
-    """A name without its number: annotators are numbered."""
+    """A name without its number, because annotators are often numbered."""
     return re.sub(r"\d+", "#", name)
