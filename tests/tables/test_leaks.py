@@ -89,9 +89,9 @@ def test_a_renamed_column_of_a_typed_file_says_what_it_is(tmp_path, pets):
         ([f" {name.upper()}" for name in truth()], "class names"),
         ([name if i % 10 == 0 else None for i, name in enumerate(truth())], "class names"),
         ([f"{name}|dog" for name in truth()], "class names"),
-        (np.roll(truth(), 1), "stands for one class"),  # an annotator who is always wrong
-        (np.arange(90) % 3, "stands for one class"),
-        ([("chat", "vache", "chien")[i % 3] for i in range(90)], "stands for one class"),
+        (np.roll(truth(), 1), "belongs to one class"),  # an annotator who is always wrong
+        (np.arange(90) % 3, "belongs to one class"),
+        ([("chat", "vache", "chien")[i % 3] for i in range(90)], "belongs to one class"),
     ],
 )
 def test_answers_are_not_learned_from(pets, values, reason):
