@@ -65,10 +65,12 @@ Gold = Annotated[
     typer.Option(metavar="COLUMN", help="Labels known to be true.", rich_help_panel=LABELS),
 ]
 Id = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Names of the rows.", rich_help_panel=LABELS)
+    str | None,
+    typer.Option(metavar="COLUMN", help="The names of the rows.", rich_help_panel=LABELS),
 ]
 Long = Annotated[
-    bool, typer.Option("--long", help="One row per id and label.", rich_help_panel=LABELS)
+    bool,
+    typer.Option("--long", help="The table has one row per id and label.", rich_help_panel=LABELS),
 ]
 Annotator = Annotated[
     str | None,
@@ -120,11 +122,14 @@ Delimiter = Annotated[
     str | None,
     typer.Option(
         metavar="CHAR",
-        help="By default detected: comma, semicolon, tab or |.",
+        help="What separates cells; by default detected (comma, semicolon, tab or |).",
         rich_help_panel=READING,
     ),
 ]
-Encoding = Annotated[str | None, typer.Option(help="By default UTF-8.", rich_help_panel=READING)]
+Encoding = Annotated[
+    str | None,
+    typer.Option(help="The encoding of the text; by default UTF-8.", rich_help_panel=READING),
+]
 Decimal = Annotated[
     str | None,
     typer.Option(
@@ -193,7 +198,7 @@ Estimator = Annotated[
     ),
 ]
 Prefix = Annotated[
-    str, typer.Option(metavar="TEXT", help="What the names of the new columns begin with.")
+    str, typer.Option(metavar="TEXT", help="Prefix of the names of the new columns.")
 ]
 Escape = Annotated[
     bool,
