@@ -57,12 +57,19 @@ class Standing:
     trust: np.ndarray
 
     def probabilities(self, row: int) -> np.ndarray:
-        """Probabilities of all labels for one row: the confidence, and the rest split by shares."""
-        found = self.shares[row].astype(float)
-        label = self.label[row]
+        """Probabilities of all labels for one row, as :mod:`surelabel.tables.judging` has them: if
+        the label chosen loses confidence, no rival gains it; if it gains, its rivals lose in
+        proportion. No rival is above the label chosen.
+        """
+        found, label = self.shares[row].astype(float), self.label[row]
+        confidence, share = self.confidence[row], found[label]
         found[label] = 0
-        found *= (1 - self.confidence[row]) / max(found.sum(), 1e-12)
-        found[label] = self.confidence[row]
+        if confidence > share:
+            found *= (1 - confidence) / max(found.sum(), 1e-12)
+        else:
+            found *= confidence / max(share, 1e-12)
+        found = np.minimum(found, confidence)
+        found[label] = confidence
         return np.asarray(found)
 
 

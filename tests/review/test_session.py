@@ -7,7 +7,7 @@ import pytest
 
 import surelabel
 from surelabel.data.table_files import read_table
-from surelabel.review.queues import Variety, next_help
+from surelabel.review.queues import Standing, Variety, next_help
 from surelabel.review.session import Review, ReviewError
 from surelabel.tables.answers import read_answers
 from surelabel.tables.choosing import LOOK
@@ -276,3 +276,30 @@ def test_what_is_shown_of_a_row(start, pets):
     assert len(row["neighbours"]) == 3
     assert row["why"]
     assert json.dumps(row)
+
+
+@pytest.mark.parametrize(
+    ("shares", "confidence", "expected"),
+    [
+        ([0.5, 0.3, 0.2], 0.9, [0.9, 0.06, 0.04]),  # gains: the rivals lose in proportion
+        ([0.5, 0.3, 0.2], 0.25, [0.25, 0.15, 0.1]),  # loses: no rival gains it
+        ([0.4, 0.6, 0.0], 0.28, [0.28, 0.28, 0.0]),  # no rival is above the label chosen
+        ([0.0, 1.0, 0.0], 0.3, [0.3, 0.3, 0.0]),
+        ([1.0, 0.0, 0.0], 1.0, [1.0, 0.0, 0.0]),
+    ],
+)
+def test_probabilities_agree_with_the_label_chosen(shares, confidence, expected):
+    one = np.zeros(1, int)
+    standing = Standing(
+        np.array(["a", "b", "c"]),
+        one,
+        one + 1,
+        np.array([confidence]),
+        np.array([shares]),
+        one > 0,
+        one,
+        np.array([LOOK]),
+        0,
+        np.ones(1),
+    )
+    np.testing.assert_allclose(standing.probabilities(0), expected)
