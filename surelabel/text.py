@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
+from .exceptions import first_few
+
 
 def printable(text: Any) -> str:
     """Text from a table or a file name, without characters that could move the cursor or break the
@@ -29,6 +31,17 @@ def did_you_mean(name: Any, known: Iterable[str]) -> str:
     lowered = {other.lower(): other for other in reversed(list(known))}
     close = get_close_matches(str(name).lower(), lowered, n=1)
     return f"did you mean {lowered[close[0]]!r}? " if close else ""
+
+
+def suggest(name: Any, known: Iterable[str], what: str, listed: int = 12) -> str:
+    """Suggest the most similar known name, and list the known ones.
+
+    >>> suggest("lable", ["text", "label"], "columns")
+    "did you mean 'label'? The columns are text, label"
+    """
+    known = list(known)
+    meant = did_you_mean(name, known)
+    return f"{meant}{'T' if meant else 't'}he {what} are {first_few(known, listed)}"
 
 
 def percent(share: float | None) -> str:

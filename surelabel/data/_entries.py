@@ -161,7 +161,7 @@ def check_votes(
         names = tuple(map(str, annotators))
     if len(names) != votes.shape[1] or len(set(names)) < len(names):
         raise CandidateError(
-            f"votes have {votes.shape[1]} columns: give each annotator a name of its own; got "
+            f"votes have {votes.shape[1]} columns: give each annotator a different name; got "
             f"{first_few(map(repr, names))}"
         )
     return votes.astype(np.int32), names

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..exceptions import SurelabelError, TableError, first_few
-from ..text import did_you_mean
+from ..text import suggest
 from ._delimited import Content, check_header
 from ._json_lines import FREE_CELLS, SPARSEST
 from .sizes import limit, too_large, unpacked
@@ -92,8 +92,7 @@ def _rows(book: Any, sheet: str | None, source: str) -> list[list[Cell]]:
     if sheet is not None:
         if sheet not in names:
             raise TableError(
-                f"{source}: there is no sheet {sheet!r}; {did_you_mean(sheet, names)}the sheets "
-                f"are {first_few(names, 12)}"
+                f"{source}: there is no sheet {sheet!r}; {suggest(sheet, names, 'sheets')}"
             )
         return list(book.get_sheet_by_name(sheet).to_python())
     full = {name: rows for name in names if (rows := book.get_sheet_by_name(name).to_python())}

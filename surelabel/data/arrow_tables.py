@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from ..exceptions import TableError, first_few
-from ..text import did_you_mean
+from ..text import suggest
 from ._delimited import DIALECT, dialect_of
 from ._delimited import column_slices as column_slices  # these two for the layers above, too
 from ._delimited import combined as combined
@@ -35,16 +35,6 @@ def find_column(table: pa.Table, name: str, source: str | None = None) -> pa.Chu
         f"{source or source_of(table)}: there is no column {name!r}; "
         f"{suggest(name, table.column_names, 'columns')}"
     )
-
-
-def suggest(name: str, known: list[str], what: str) -> str:
-    """Suggest the most similar known name, and list all of them.
-
-    >>> suggest("lable", ["text", "label"], "columns")
-    "did you mean 'label'? The columns are text, label"
-    """
-    meant = did_you_mean(name, known)
-    return f"{meant}{'T' if meant else 't'}he {what} are {first_few(known, 12)}"
 
 
 # -------------------------------------------------------------------- checks

@@ -441,8 +441,8 @@ class CandidateSets:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if _a_metric_asks():
             raise CandidateError(
-                "scikit-learn's metrics compare with true labels, and candidates are none: leave "
-                "scoring out (the covering rate is taken), or take a score of surelabel.evaluation"
+                "scikit-learn's metrics need true labels, but these are candidates: leave scoring "
+                "out to use the covering rate, or use a scorer of surelabel.evaluation"
             )
         return np.asarray(self.to_indicator(), dtype=dtype)
 

@@ -21,7 +21,7 @@ import pooch
 
 from ..exceptions import DataFileError, DataMissingError, DownloadError, ParameterError, shown
 from ..files import replacing_all
-from ..text import did_you_mean
+from ..text import suggest
 from .candidates import CandidateSets
 from .readers import read_csv, read_mat, read_npz
 
@@ -202,10 +202,8 @@ def describe(name: str) -> Spec:
     Characteristics(examples=1122, features=108, labels=16, average_candidates=2.23)
     """
     if not isinstance(name, str) or name not in SPECS:
-        hint = did_you_mean(shown(name).strip("'"), SPECS)
-        raise ParameterError(
-            f"there is no data set {shown(name)}; {hint}The names are {', '.join(SPECS)}"
-        )
+        names = suggest(shown(name).strip("'"), SPECS, "names", len(SPECS))
+        raise ParameterError(f"there is no data set {shown(name)}; {names}")
     return SPECS[name]
 
 

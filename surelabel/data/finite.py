@@ -60,7 +60,7 @@ def check_not_vanishing(X: Any) -> None:
     if flat @ flat < limits.tiny / limits.eps and np.any(flat):
         raise InputError(
             f"X contains no number larger than {np.abs(flat).max():.2g}, and the squares of such "
-            f"numbers vanish in {flat.dtype}; scale the features, for instance with "
+            f"numbers underflow in {flat.dtype}; scale the features, for instance with "
             "sklearn.preprocessing.StandardScaler"
         )
 

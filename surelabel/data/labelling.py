@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..exceptions import CandidateError, ParameterError, TableError, first_few
+from ..text import suggest
 from ._cells import (
     Cells,
     Label,
@@ -23,7 +24,7 @@ from ._cells import (
 )
 from ._delimited import is_cell
 from ._labels import check_classes
-from .arrow_tables import find_column, is_list, is_text, source_of, suggest
+from .arrow_tables import find_column, is_list, is_text, source_of
 from .candidates import CandidateSets, Unlabelled
 from .doubtful_labels import (
     DoubtfulName,

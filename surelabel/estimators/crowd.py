@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
 from ..data.candidates import CandidateSets, as_candidates
-from ..exceptions import CandidateError, InputError, first_few
+from ..exceptions import CandidateError, InputError
 from ..solvers.crowds import (
     WARM,
     CrowdFit,
@@ -27,7 +27,7 @@ from ..solvers.crowds import (
 from ..solvers.kernels import kernel_matrix
 from ..solvers.scalings import rescale
 from ..solvers.threads import blas_threads
-from ..text import did_you_mean
+from ..text import suggest
 from ._annotators import Annotator, describe_annotators
 from ._base import PartialLabelClassifier, check_inner
 from ._peer_models import CrossFitted, KernelBank, KernelPeers, PeerKernel, class_outputs
@@ -332,8 +332,8 @@ def _known_confusions(given: Mapping[str, Any] | None, names: Sequence[str], l: 
     for name, matrix in (given or {}).items():
         if name not in names:
             raise InputError(
-                f"confusions: there is no annotator {name!r}; {did_you_mean(name, list(names))}the "
-                f"annotators are {first_few(map(repr, names))}"
+                f"confusions: there is no annotator {name!r}; "
+                f"{suggest(name, list(names), 'annotators')}"
             )
         try:
             known = np.asarray(matrix, float)

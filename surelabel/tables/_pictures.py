@@ -77,7 +77,8 @@ class ImageColumn:
         known = ~np.isnan(found[:, 0])
         if not known.any():
             raise TableError(
-                f"{reader.source}: column {names[0]!r}: no image can be read; paths are taken from "
+                f"{reader.source}: column {names[0]!r}: no image can be read; paths are relative "
+                "to "
                 f"{folder_of(reader.source)}"
             )
         self.mean = found[known].mean(axis=0)
@@ -95,8 +96,8 @@ class ImageColumn:
                 found[row] = np.nan if features is None else features
         if unread:
             warnings.warn(
-                f"{reader.source}: column {name!r}: {unread} image(s) cannot be read, and tell "
-                "nothing",
+                f"{reader.source}: column {name!r}: {unread} image(s) cannot be read, and are "
+                "replaced by the mean of the others",
                 stacklevel=5,
             )
         return found

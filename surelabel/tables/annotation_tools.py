@@ -9,11 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..data.arrow_tables import find_column, is_text, suggest
+from ..data.arrow_tables import find_column, is_text
 from ..data.labelling import Labelling
 from ..data.table_files import rows_to_table
 from ..exceptions import ParameterError, TableError, first_few
-from ..text import did_you_mean
+from ..text import suggest
 from .new_columns import NEW_COLUMNS
 
 TOOLS = ("label-studio", "argilla", "doccano", "prodigy")
@@ -76,10 +76,7 @@ def read_tool(
         "prodigy": _prodigy,
     }.get(tool)
     if parse is None:
-        raise ParameterError(
-            f"there is no tool {tool!r}; {did_you_mean(tool, TOOLS)}The tools are "
-            f"{', '.join(TOOLS)}"
-        )
+        raise ParameterError(f"there is no tool {tool!r}; {suggest(tool, TOOLS, 'tools')}")
     answers = []
     for name, records in files.items():
         try:

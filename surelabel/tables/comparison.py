@@ -24,7 +24,7 @@ from ..evaluation.metrics import SCORERS
 from ..evaluation.protocol import chosen_parameters
 from ..exceptions import CandidateError, ParameterError, SurelabelError
 from ..progress import track
-from ..text import count, did_you_mean, percent
+from ..text import count, percent, suggest
 from .overview import Listing, Overview, Result, named, parameters
 from .reading import Columns, TableRead, separate_names
 
@@ -404,9 +404,8 @@ def find_method(name: str, besides: Sequence[str] = ()) -> Method:
     known = all_methods()
     if not isinstance(name, str) or name not in known:
         names = [*besides, *known]
-        hint = did_you_mean(name, names)
         raise ParameterError(
-            f"there is no method {name!r}; {hint}The methods are {', '.join(names)}"
+            f"there is no method {name!r}; {suggest(name, names, 'methods', len(names))}"
         )
     return known[name]
 

@@ -51,7 +51,7 @@ def embed_columns(table: pa.Table, given: Any) -> tuple[pa.Table, dict[str, str]
         vectors = _vectors(_found(function), cells, f"{source}: column {column!r}")
         new = column + EMBEDDED
         if new in table.column_names:
-            raise TableError(f"{source}: the table has a column {new!r} already; rename it")
+            raise TableError(f"{source}: the table already has a column {new!r}; rename it")
         table = table.append_column(new, _as_lists(vectors))
         names[column] = new
     return table, names
@@ -105,7 +105,7 @@ def imported(what: str, thing: Any) -> Any:
         try:
             return thing()
         except TypeError as error:
-            raise ParameterError(f"{what} {thing.__name__} cannot be made ({error})") from None
+            raise ParameterError(f"{what} {thing.__name__} cannot be created ({error})") from None
     return thing
 
 

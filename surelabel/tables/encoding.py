@@ -11,9 +11,10 @@ import pyarrow as pa
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..data.arrow_tables import decimal_of, find_column, source_of, suggest
+from ..data.arrow_tables import decimal_of, find_column, source_of
 from ..data.labelling import Labelling
 from ..exceptions import ParameterError, TableError
+from ..text import suggest
 from ._columns import ENCODERS, Kind, Reader
 from ._kinds import column_kinds
 from .embedding import EMBEDDED

@@ -350,8 +350,8 @@ def test_votes_keep_their_annotators():
         ([[0], [2]], None, "row 1"),
         ([[0]], None, "a row for each of the 2 rows"),
         ([[0.5], [1.0]], None, "whole numbers"),
-        ([[0, 0], [1, 1]], ["a", "a"], "a name of its own"),
-        ([[0, 0], [1, 1]], ["a"], "give each annotator a name"),
+        ([[0, 0], [1, 1]], ["a", "a"], "a different name"),
+        ([[0, 0], [1, 1]], ["a"], "give each annotator a different name"),
     ],
 )
 def test_bad_votes_are_refused(votes, names, message):

@@ -299,9 +299,9 @@ def test_what_the_guide_says_of_scikit_learns_search():
     search = GridSearchCV(SUREClassifier(), {"lam": [0.1]}, cv=KFold(3, shuffle=True))
     assert search.fit(X, CandidateSets.from_votes(votes)).best_score_ > 0.8
     assert search.fit(X, votes).best_score_ > 0.8  # ``check_cv`` leaves folds that are made alone
-    with pytest.warns(UserWarning, match="candidates are none: leave scoring out"):
+    with pytest.warns(UserWarning, match="these are candidates: leave scoring out"):
         search.set_params(scoring="accuracy").fit(X, CandidateSets.from_votes(votes))
-    with pytest.raises(CandidateError, match="candidates are none: leave scoring out"):
+    with pytest.raises(CandidateError, match="these are candidates: leave scoring out"):
         search.set_params(error_score="raise").fit(X, CandidateSets.from_votes(votes))
 
 

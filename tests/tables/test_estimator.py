@@ -50,7 +50,7 @@ def test_a_single_column_of_wrong_labels(frame):
         ("forest", "module:name"),
         ("sklearn.tree:Forest", "cannot be found"),
         ("sklearn.svm:LinearSVC", "not a scikit-learn classifier"),
-        ("sklearn.multiclass:OneVsRestClassifier", "cannot be made"),
+        ("sklearn.multiclass:OneVsRestClassifier", "cannot be created"),
     ],
 )
 def test_what_is_no_classifier_is_refused(frame, estimator, message):
