@@ -310,7 +310,7 @@ def test_no_metric_of_scikit_learn_takes_candidates_for_the_truth(name):
     X, y = load_iris(return_X_y=True)
     candidates = make_partial(y, p=0.7, r=1, random_state=0)
     model = SUREClassifier().fit(X, candidates)
-    with pytest.raises(CandidateError, match="scikit-learn's metrics compare with true labels"):
+    with pytest.raises(CandidateError, match="scikit-learn's metrics need true labels"):
         get_scorer(name)(model, X, candidates)
 
 
