@@ -74,8 +74,9 @@ def audit(
     needed = ", ".join(
         f"{checks_needed(n_rows, level):,} for {100 * level:g} %" for level in LEVELS
     )
+    name = printable(output) if is_file(output) else "the sheet"
     typer.echo(
-        f"{printable(output)}: {count(sheet.num_rows)}, drawn from {count(n_rows)} to be kept\n"
+        f"{name}: {count(sheet.num_rows)}, drawn from {count(n_rows)} to be kept\n"
         f"checks needed to certify an error rate, if none finds a mistake: {needed}",
         err=not is_file(output),
     )

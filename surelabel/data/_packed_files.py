@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import glob
 import gzip
 import io
@@ -139,7 +140,9 @@ def standard_input() -> tuple[Content, str]:
     ):
         if content[: len(start)] == start:
             return content, form
-    return content, ".json" if content[:1000].lstrip()[:1] in (b"{", b"[") else ".csv"
+    start = content[:1000].removeprefix(codecs.BOM_UTF8).replace(b"\0", b"")  # also of UTF-16
+    start = start.removeprefix(codecs.BOM_UTF16_LE).removeprefix(codecs.BOM_UTF16_BE)
+    return content, ".json" if start.lstrip()[:1] in (b"{", b"[") else ".csv"
 
 
 def unzipped(content: Content, source: str) -> tuple[bytes, str]:
@@ -168,7 +171,10 @@ def all_unzipped(content: Content, source: str) -> dict[str, tuple[bytes, str]]:
                 raise TableError(f"{source}: the archive holds {len(names):,} files; unpack it")
             found, left = {}, limit()
             for name in names:
-                form, compression = form_of(name, reading=True)
+                try:
+                    form, compression = form_of(name, reading=True)
+                except TableError as error:
+                    raise TableError(f"{source}: in the archive, {error}") from None
                 if compression:
                     raise TableError(
                         f"{source}: the files in the archive are themselves compressed; unpack it"

@@ -86,7 +86,7 @@ def _damaged(source: str, error: BaseException) -> TableError:
 
 
 def _rows(book: Any, sheet: str | None, source: str) -> list[list[Cell]]:
-    from python_calamine import SheetTypeEnum
+    from python_calamine import SheetTypeEnum, SheetVisibleEnum
 
     names = [part.name for part in book.sheets_metadata if part.typ == SheetTypeEnum.WorkSheet]
     if sheet is not None:
@@ -96,6 +96,9 @@ def _rows(book: Any, sheet: str | None, source: str) -> list[list[Cell]]:
             )
         return list(book.get_sheet_by_name(sheet).to_python())
     full = {name: rows for name in names if (rows := book.get_sheet_by_name(name).to_python())}
+    shown = {part.name for part in book.sheets_metadata if part.visible == SheetVisibleEnum.Visible}
+    if len(shown & set(full)) == 1:  # hidden sheets hold lists for choosing, and the like
+        full = {name: rows for name, rows in full.items() if name in shown}
     if len(full) > 1:
         raise TableError(
             f"{source}: the workbook has the sheets {first_few(full, 12)}; say which one "

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..exceptions import TableError
 from ._delimited import HEADER, column_slices, combined, is_cell
 from .arrow_tables import is_text
 
@@ -62,11 +63,21 @@ def _escaped_header(field: pa.Field) -> dict[bytes, bytes] | None:
 
 def _text_columns(table: pa.Table) -> list[int]:
     """Columns whose texts are written unchanged; numbers cannot be formulas, and lists begin with
-    [.
+    [. Bytes that are not text are refused: no text file can hold them.
     """
-    return [
-        i for i, field in enumerate(table.schema) if is_text(field.type) or _is_bytes(field.type)
-    ]
+    found = []
+    for i, field in enumerate(table.schema):
+        if _is_bytes(field.type):
+            try:
+                table.column(i).cast(pa.large_string())
+            except pa.ArrowInvalid:
+                raise TableError(
+                    f"column {field.name!r} holds bytes that are not text; write a .parquet "
+                    "file, or leave the column out"
+                ) from None
+        if is_text(field.type) or _is_bytes(field.type):
+            found.append(i)
+    return found
 
 
 def _is_bytes(kind: pa.DataType) -> bool:

@@ -35,7 +35,8 @@ CODE = (
     r"|(?i:[0-9a-f]{8,}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]+))$"
 )
 ID_NAME = re.compile(r"(?i:(^|[_\W])(id|uuid|guid|key|index|nr|no))$|[a-z]I[Dd]$")
-#: A number with a letter after it, such as the house number 136A, is a name.
+#: A number with a letter after it, such as the house number 136A, is a name among others without
+#: one.
 NUMBERED = r"^[0-9]+[^\W\d_]$"
 #: What numbers with units are called.
 AMOUNTS = "numbers with units or thousands separators"
@@ -150,6 +151,7 @@ def _text_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
     of_unspaced, of_amounts, of_codes, of_images = map(
         share, (UNSPACED, AMOUNT[reader.decimal], CODE, ENDINGS)
     )
+    of_numbered = share(NUMBERED)
     n_words = mean(pc.count_substring_regex(looked_at, r"\S+"))
     found: dict[str, Found] = {}
     for i, name in enumerate(names):
@@ -177,7 +179,8 @@ def _text_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
                 _refuse_words(reader, name)
             mine = looked_at.filter(pa.array(owner == i))
             repeat = MANY * n_known[i] < different[i] <= 0.9 * n_known[i]
-            united = of_amounts[i] == 1 and of_numbers[i] <= 0.9
+            houses = of_numbered[i] > 0 < of_numbers[i] and of_numbered[i] + of_numbers[i] > 0.9999
+            united = of_amounts[i] == 1 and of_numbers[i] <= 0.9 and not houses
             if united and len(parse_amounts(mine, reader.decimal)[2]) < 2:
                 cell = mine[0].as_py()
                 found[name] = None, f"it holds {AMOUNTS} ({cell!r}); --number {name} reads them"

@@ -271,6 +271,28 @@ def test_compare(cli):
     assert found["results"][0]["error"] is None
 
 
+def test_compare_says_how_many_rows_it_uses_and_why(cli, tmp_path):
+    table = make_table()
+    labels = [
+        None if i % 3 == 0 else label for i, label in enumerate(table["candidates"].to_pylist())
+    ]
+    place = table.column_names.index("candidates")
+    write_table(table.set_column(place, "candidates", [labels]), tmp_path / "some.csv")
+    result = cli("compare some.csv --labels candidates --exclude note,truth --methods PLKNN")
+    assert result.exit_code == 0, result.output
+    assert "compared on 40 rows of 60 (every label is possible for the others)" in result.output
+
+
+def test_audit_to_standard_output(cli):
+    result = cli("audit pets.csv -o - --labels candidates --exclude note,truth")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0] == "check,row,name,size,weight,colour,candidates,truth,note,label,answer,audit"
+    assert lines[1].startswith("1,")
+    assert "rows to be kept" in result.stderr
+    assert "rows to be kept" not in result.stdout
+
+
 def test_compare_ends_with_1_if_a_method_cannot_be_run(cli, monkeypatch):
     from surelabel.estimators import PLKNNClassifier
     from surelabel.exceptions import ParameterError

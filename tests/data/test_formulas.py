@@ -4,6 +4,7 @@ import pyarrow as pa
 import pytest
 
 from surelabel.data.formulas import escape_formulas, find_formula
+from surelabel.exceptions import TableError
 
 
 @pytest.mark.parametrize(
@@ -37,3 +38,10 @@ def test_headers_and_categories():
 
 def test_the_uppermost_is_named():
     assert find_formula(pa.table({"a": ["x", "x", "=1"], "b": ["x", "=1", "x"]})) == (2, "b")
+
+
+def test_bytes_that_are_not_text_are_refused():
+    table = pa.table({"a": [b"x"], "b": [b"\xff"]})
+    with pytest.raises(TableError, match="column 'b' holds bytes that are not text; write a"):
+        find_formula(table)
+    assert find_formula(table.select(["a"])) is None

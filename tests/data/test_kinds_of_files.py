@@ -94,6 +94,45 @@ def test_cells_of_different_types_are_text_and_empty_rows_are_none(tmp_path):
     assert read_table(path).to_pydict() == {"a": ["1", "y", "True"], "b": ["x", "2.5", "3"]}
 
 
+def test_of_a_formula_the_value_is_read_and_errors_are_empty(tmp_path):
+    with xlsxwriter.Workbook(tmp_path / "a.xlsx") as book:
+        sheet = book.add_worksheet()
+        sheet.write_row(0, 0, ["x", "twice", "label"])
+        for row in range(1, 4):
+            sheet.write_row(row, 0, [row, None, "cat"])
+            sheet.write_formula(row, 1, f"=A{row + 1}*2", None, 2 * row)
+        sheet.write_formula(4, 0, "=1/0", None, "#DIV/0!")
+        sheet.write_row(4, 1, [8, "dog"])
+        sheet.write_formula(5, 1, '=NA()&""', None, "#N/A")
+        sheet.write_row(5, 2, ["dog"])
+    assert read_table(tmp_path / "a.xlsx").to_pydict() == {
+        "x": [1, 2, 3, None, None],
+        "twice": [2, 4, 6, 8, None],
+        "label": ["cat", "cat", "cat", "dog", "dog"],
+    }
+
+
+def test_merged_cells_have_their_value_in_the_first(tmp_path):
+    with xlsxwriter.Workbook(tmp_path / "a.xlsx") as book:
+        sheet = book.add_worksheet()
+        sheet.write_row(0, 0, ["x", "label"])
+        sheet.write_column(1, 0, [1, 2, 3])
+        sheet.merge_range(1, 1, 2, 1, "cat")
+        sheet.write(3, 1, "dog")
+    table = read_table(tmp_path / "a.xlsx")
+    assert table.to_pydict() == {"x": [1, 2, 3], "label": ["cat", None, "dog"]}
+
+
+def test_hidden_sheets_are_read_only_if_they_are_named(tmp_path):
+    with xlsxwriter.Workbook(tmp_path / "a.xlsx") as book:
+        book.add_worksheet("data").write_column(0, 0, ["a", 1])
+        hidden = book.add_worksheet("choices")
+        hidden.write_column(0, 0, ["b", 2])
+        hidden.hide()
+    assert read_table(tmp_path / "a.xlsx").to_pydict() == {"a": [1]}
+    assert read_table(tmp_path / "a.xlsx", sheet="choices").to_pydict() == {"b": [2]}
+
+
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
@@ -301,6 +340,8 @@ def as_archive(tmp_path):
         lambda _: gzip.compress(b"a\n1\n"),
         lambda _: b'{"a": "1"}\n',
         lambda _: b'[{"a": "1"}]',
+        lambda _: '[{"a": "1"}]'.encode("utf-16"),
+        lambda _: '{"a": "1"}'.encode("utf-8-sig"),
         lambda _: as_parquet(),
         as_archive,
         lambda path: workbook(path / "a.xlsx", one=[["a"], ["1"]]).read_bytes(),

@@ -188,6 +188,12 @@ def test_numbers_with_a_letter_behind_some_are_names():
     # as the families of GaltonFamilies, a table of R
     families = [str(i % 90 + 1) for i in range(400)] + ["136A"] * 4
     assert choose_features(pa.table({"family": families})) == [Feature("family", "category")]
+    rooms = [f"{i}{'A' if i % 4 == 0 else ''}" for i in range(100, 160)]
+    assert column_kinds(pa.table({"room": rooms}), ["room"]) == [
+        (None, "nearly all its values differ")
+    ]
+    fuses = [f"{i}A" for i in range(100, 160)]  # all have it: a unit
+    assert "--number fuse reads them" in column_kinds(pa.table({"fuse": fuses}), ["fuse"])[0][1]
 
 
 # -------------------------------------------------------------------- what becomes of them
