@@ -51,5 +51,5 @@ def test_what_it_is_not_for(wine):
     several = frame.assign(kind=["barolo|barbera", *frame["kind"][1:]])
     with pytest.raises(TableError, match="row 1, column 'kind': several labels"):
         surelabel.clean(several, labels="kind", noisy=True)
-    with pytest.raises(ParameterError, match="noisy is for one column"):
+    with pytest.raises(ParameterError, match="noisy needs one column"):
         surelabel.clean(frame, votes="kind", noisy=True)

@@ -56,7 +56,9 @@ def test_what_is_no_count_is_refused(votes_of_seven, wrong):
     frame = votes_of_seven[0].astype({"p_1": object})
     frame["p_1"] = frame["p_1"].astype(str)
     frame.loc[4, "p_1"] = wrong
-    with pytest.raises(TableError, match=r"row 5, column 'p_1': '.*' where a count or probability"):
+    with pytest.raises(
+        TableError, match=r"row 5, column 'p_1': '.*' is not a count or probability"
+    ):
         surelabel.clean(frame, counts="p_*")
 
 
