@@ -14,34 +14,24 @@ from matplotlib.colors import to_rgba
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from scipy import sparse
 from scipy.stats import binomtest
-from sklearn.decomposition import PCA
 
 from ..report.drawing import (
     COLOURS,
     INK,
-    MARKERS,
     RULE,
     STYLE,
     Gallery,
     Picture,
-    line_style,
     over_iterations,
     picture_of,
-    short,
 )
-from ..text import short_percent
-from .choosing import CERTIFIED, LOOK, PROBABLE
+from .choosing import CERTIFIED, LOOK
 from .cleaning import Cleaned
+from .page_map import map_of
+from .page_style import CLASSES, STATUSES, class_names, legend_above
 
-STATUSES = {CERTIFIED: "#0072b2", PROBABLE: "#56b4e9", LOOK: "#d55e00"}
-"""The colour of each status, the same throughout the page."""
-OTHER = "#9aa0ac"
-DRAWN = 5000
-"""Maximum number of rows on the map."""
 PEOPLE = 100
 """Maximum number of annotators drawn."""
-CLASSES = 14
-"""Maximum number of classes named in a figure; the rest are drawn together."""
 PERCENT = FuncFormatter(lambda share, _: f"{100 * share:g} %")
 
 
@@ -61,18 +51,13 @@ def build(cleaned: Cleaned, shown: np.ndarray) -> dict[str, Gallery]:
     """
     with rc_context(STYLE):
         galleries = [
-            _map(cleaned, shown),
+            map_of(cleaned, shown),
             _sureness(cleaned),
             _ambiguity(cleaned),
             _annotators(cleaned),
             _convergence(cleaned),
         ]
     return {gallery.topic: gallery for gallery in galleries if gallery.pictures}
-
-
-def class_names(classes: np.ndarray) -> list[str]:
-    """The names of classes for figures: on one line, not too long."""
-    return [short(" ".join(str(name).split())) for name in classes.tolist()]
 
 
 def _by_status(
@@ -91,151 +76,6 @@ def _by_status(
     (axes.xaxis if horizontal else axes.yaxis).set_major_locator(MaxNLocator(5, integer=True))
     (axes.xaxis if horizontal else axes.yaxis).set_major_formatter("{x:,.0f}")
     axes.grid(visible=False, axis="y" if horizontal else "x")
-
-
-def _legend_above(axes: Axes, **more: Any) -> None:
-    longest = max(map(len, axes.get_legend_handles_labels()[1]))
-    columns = max(1, min(4, 80 // (longest + 6)))  # as many as fit the width
-    axes.legend(
-        loc="lower left",
-        bbox_to_anchor=(-0.02, 1.0),
-        ncols=columns,
-        handlelength=1.0,
-        columnspacing=1.2,
-        **more,
-    )
-
-
-# ---------------------------------------------------------------- the map
-
-
-def drawn_rows(cleaned: Cleaned, shown: np.ndarray) -> np.ndarray:
-    """The rows on the map: all of them, or a stratified sample by label and status, plus those
-    shown on the page.
-    """
-    m = len(cleaned.label)
-    if m <= DRAWN:
-        return np.arange(m)
-    order = np.lexsort((cleaned.status, cleaned.label))  # even spacing in this order stratifies
-    return np.union1d(order[np.linspace(0, m - 1, DRAWN).round().astype(int)], shown)
-
-
-def _map(cleaned: Cleaned, shown: np.ndarray) -> Gallery:
-    rows = drawn_rows(cleaned, shown)
-    points, kept = _plane(np.asarray(cleaned.X[rows], float))
-    caption = "Every point is a row; nearby rows have similar features"
-    if len(rows) < len(cleaned.X):
-        caption = (
-            f"A stratified sample of {len(rows):,} of the {len(cleaned.X):,} rows, every label and "
-            "status in proportion; nearby points have similar features"
-        )
-    caption += (
-        " (the two principal components of the features, "
-        f"{short_percent(kept)} of their variance). "
-        "Rings mark the rows listed above: click one to go to its row."
-    )
-    pictures = [
-        picture_of(
-            partial(
-                draw,
-                cleaned=cleaned,
-                rows=rows,
-                points=points,
-                shown=np.flatnonzero(np.isin(rows, shown)),
-            ),
-            (5.2, 4.3),
-            f"map-{name}",
-            f"The rows by {name}",
-        )
-        for name, draw in (("doubt", _draw_doubt), ("label", _draw_labels))
-    ]
-    return Gallery("map", "Map of the rows", caption, pictures)
-
-
-def _plane(X: np.ndarray) -> tuple[np.ndarray, float]:
-    """The rows in the plane of their two principal components, and the share of variance kept."""
-    points = np.zeros((len(X), 2))
-    total = X.var(axis=0).sum()
-    if not total > 0:
-        return points, 1.0
-    found = PCA(min(2, *X.shape), random_state=0).fit_transform(X)
-    points[:, : found.shape[1]] = found
-    return points, float(points.var(axis=0).sum() / total)
-
-
-def _scatter(axes: Axes, points: np.ndarray, **more: Any) -> None:
-    axes.scatter(points[:, 0], points[:, 1], **({"linewidths": 0} | more))
-
-
-def _rings(axes: Axes, points: np.ndarray, rows: np.ndarray) -> None:
-    """Rings around the rows to look at, each a link to the row in the page."""
-    rings = axes.scatter(
-        points[:, 0],
-        points[:, 1],
-        s=42,
-        facecolors=(0, 0, 0, 0),
-        edgecolors=INK,
-        linewidths=0.9,
-        zorder=4,
-    )
-    rings.set_urls([f"#row{row}" for row in rows])
-    axes.set(xticks=[], yticks=[], xlabel="first component", ylabel="second component")
-    axes.grid(visible=False)
-    for spine in axes.spines.values():
-        spine.set(visible=True, color=RULE)
-
-
-def _draw_doubt(
-    axes: Axes, cleaned: Cleaned, rows: np.ndarray, points: np.ndarray, shown: np.ndarray
-) -> None:
-    status = cleaned.status[rows]
-    for name, colour in STATUSES.items():
-        size, alpha = (22, 0.95) if name == LOOK else (14, 0.75)
-        _scatter(
-            axes,
-            points[status == name],
-            s=size,
-            color=colour,
-            alpha=alpha,
-            label=name,
-            marker="o^s"[list(STATUSES).index(name)],
-        )
-    _rings(axes, points[shown], rows[shown])
-    _legend_above(axes, markerscale=1.4)
-
-
-def _draw_labels(
-    axes: Axes, cleaned: Cleaned, rows: np.ndarray, points: np.ndarray, shown: np.ndarray
-) -> None:
-    label = cleaned.label[rows]
-    names = class_names(cleaned.classes)
-    often = np.argsort(-np.bincount(cleaned.label, minlength=len(names)), kind="stable")
-    named = often[: len(MARKERS)]
-    rest = ~np.isin(label, named)
-    if rest.any():
-        _scatter(
-            axes,
-            points[rest],
-            s=12,
-            color=OTHER,
-            alpha=0.4,
-            label=f"other ({len(names) - len(named)} classes)",
-        )
-    for place, position in enumerate(named):
-        look = line_style(place)
-        mine = label == position
-        if mine.any():
-            _scatter(
-                axes,
-                points[mine],
-                s=14,
-                color=look["color"],
-                alpha=0.65,
-                marker=look["marker"],
-                label=names[position],
-            )
-    _rings(axes, points[shown], rows[shown])
-    _legend_above(axes, markerscale=1.4)
 
 
 # ---------------------------------------------------------------- how sure
@@ -292,7 +132,7 @@ def _draw_confidence(axes: Axes, cleaned: Cleaned) -> None:
     first = place.min()
     axes.set_xticks(np.arange(-0.5, 20, 4), [f"{100 * edge:.0f} %" for edge in edges[::4]])
     axes.set(xlim=(first - 1, 20), xlabel="confidence in the label", ylabel="rows")
-    _legend_above(axes)
+    legend_above(axes)
 
 
 def _draw_kept(axes: Axes, cleaned: Cleaned) -> None:
@@ -319,7 +159,7 @@ def _draw_kept(axes: Axes, cleaned: Cleaned) -> None:
         xlim=(0, 1.02),
         ylim=(0, highest),
     )
-    _legend_above(axes)
+    legend_above(axes)
     axes.xaxis.set_major_formatter(PERCENT)
     axes.yaxis.set_major_formatter(PERCENT)
 
@@ -395,7 +235,7 @@ def _draw_sizes(axes: Axes, cleaned: Cleaned) -> None:
     _by_status(axes, cleaned.status, np.minimum(sizes, largest) - first, len(names))
     axes.set_xticks(range(len(names)), names)
     axes.set(xlabel="number of candidates", ylabel="rows")
-    _legend_above(axes)
+    legend_above(axes)
 
 
 def _draw_classes(axes: Axes, cleaned: Cleaned) -> None:
@@ -413,7 +253,7 @@ def _draw_classes(axes: Axes, cleaned: Cleaned) -> None:
         xlabel="rows" if shown == n else f"rows, the {shown} most frequent of {n:,} labels",
         ylim=(shown - 0.4, -0.6),
     )
-    _legend_above(axes)
+    legend_above(axes)
 
 
 def confusion(cleaned: Cleaned, *, only_kept: bool = False) -> sparse.csr_array:
@@ -527,7 +367,7 @@ def _draw_annotators(axes: Axes, people: list[Any]) -> None:
     axes.set(xlim=(0, 1.02), ylim=(len(people) - 0.4, -0.6), xlabel="agreement")
     axes.xaxis.set_major_formatter(PERCENT)
     axes.grid(visible=False, axis="y")
-    _legend_above(axes)
+    legend_above(axes)
 
 
 def _convergence(cleaned: Cleaned) -> Gallery:

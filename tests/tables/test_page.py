@@ -17,7 +17,7 @@ from PIL import Image
 from scipy.spatial.distance import cdist
 
 from surelabel.exceptions import TableError
-from surelabel.tables import page_figures, page_rows
+from surelabel.tables import page_figures, page_map, page_rows
 from surelabel.tables.choosing import rows_to_look_at
 from surelabel.tables.images import Images
 from surelabel.tables.page import SHOWN
@@ -150,10 +150,10 @@ def test_confusion_counts_the_other_candidates_of_the_label_chosen(cleaned_table
 
 
 def test_the_map_is_a_stratified_sample_that_holds_the_rows_shown(cleaned_table, monkeypatch):
-    monkeypatch.setattr(page_figures, "DRAWN", 200)
+    monkeypatch.setattr(page_map, "DRAWN", 200)
     cleaned = cleaned_table(m=2000)
     shown = rows_to_look_at(cleaned)[:7]
-    rows = page_figures.drawn_rows(cleaned, shown)
+    rows = page_map.drawn_rows(cleaned, shown)
     assert set(shown) <= set(rows)
     assert len(np.unique(rows)) == len(rows) <= 207
     for label in range(4):
