@@ -273,12 +273,12 @@ def read():
     return {(r["method"], r["kind"], r["set"], r["seed"]): r["accuracy"] for r in records}
 
 
-def run(methods, seeds):
+def run(methods, seeds, sets):
     known = read()
     RECORDS.parent.mkdir(exist_ok=True)
     for method in methods:
         for kind in KINDS:
-            for name in SETS:
+            for name in sets:
                 for seed in seeds:
                     if (method, kind, name, seed) in known:
                         continue
@@ -334,8 +334,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
     parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS)
+    parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS)
     parser.add_argument("--page", action="store_true", help="write the tables of the page only")
     arguments = parser.parse_args()
     if not arguments.page:
-        run(arguments.methods, arguments.seeds)
+        run(arguments.methods, arguments.seeds, arguments.sets)
     page()

@@ -118,6 +118,14 @@ Map = Annotated[
         rich_help_panel=LABELS,
     ),
 ]
+NotPrefix = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TEXT",
+        help="What stands before a label that is ruled out: with '!', !cat is a vote against cat.",
+        rich_help_panel=LABELS,
+    ),
+]
 Delimiter = Annotated[
     str | None,
     typer.Option(
@@ -197,6 +205,15 @@ Estimator = Annotated[
         "sklearn.ensemble:RandomForestClassifier.",
     ),
 ]
+Confusions = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        readable=False,
+        help="With votes: what is known of annotators, a table with the columns annotator, truth, "
+        "vote, count.",
+    ),
+]
 Prefix = Annotated[
     str, typer.Option(metavar="TEXT", help="Prefix of the names of the new columns.")
 ]
@@ -236,6 +253,7 @@ class TableOptions:
     missing: Missing = None
     normalise: Normalise = False
     map: Map = None
+    not_prefix: NotPrefix = None
     features: Annotated[
         list[str] | None,
         _columns("Only these: a,b,c or 'x*'; by default every column that may be informative."),

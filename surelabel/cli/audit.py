@@ -8,6 +8,7 @@ import typer
 
 from ..text import count, printable
 from ._table_options import (
+    Confusions,
     Escape,
     Estimator,
     Method,
@@ -37,6 +38,7 @@ def audit(
     ] = 0.02,
     method: Method = "PURE",
     estimator: Estimator = None,
+    confusions: Confusions = None,
     prefix: Prefix = "",
     escape_formulas: Escape = False,
 ) -> None:
@@ -56,13 +58,14 @@ def audit(
     from ..tables.auditing import LEVELS
 
     check_table_output(output)
-    check_outputs([table], output)
+    check_outputs([table, *([] if confusions is None else [confusions])], output)
     with stage("read", {}, verbose=True):
         rows = options.read(table)
     found = clean(
         rows,
         method=method,
         estimator=estimator,
+        confusions=confusions,
         max_error=max_error,
         prefix=prefix,
         verbose=True,

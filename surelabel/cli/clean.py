@@ -12,6 +12,7 @@ from ..exceptions import ParameterError
 from ._screen import memory_fact, peak_memory, print_json, show
 from ._table_options import (
     Answers,
+    Confusions,
     Escape,
     Estimator,
     Json,
@@ -82,6 +83,7 @@ def clean(
     answers: Answers = None,
     method: Method = "PURE",
     estimator: Estimator = None,
+    confusions: Confusions = None,
     prefix: Prefix = "",
     escape_formulas: Escape = False,
     json: Json = False,
@@ -116,7 +118,10 @@ def clean(
         )
     check_table_output(output)
     check_outputs(
-        [table, *(path for path in (audit, answers) if path is not None)], output, report, model
+        [table, *(path for path in (audit, answers, confusions) if path is not None)],
+        output,
+        report,
+        model,
     )
     seconds: dict[str, float] = {}
     with stage("read", seconds, verbose=True):
@@ -127,6 +132,7 @@ def clean(
         rows,
         method=method,
         estimator=estimator,
+        confusions=confusions,
         max_error=max_error,
         audit=audit,
         answers=answers,

@@ -28,6 +28,7 @@ from ._table_options import (
     Map,
     Missing,
     Normalise,
+    NotPrefix,
     Prefix,
     Separator,
     Sheet,
@@ -111,6 +112,7 @@ def convert(
     unlabelled: Unlabelled = "all",
     missing: Missing = None,
     normalise: Normalise = False,
+    not_prefix: NotPrefix = None,
     map: Map = None,
     exclude: Exclude = None,
     delimiter: Delimiter = None,
@@ -169,6 +171,7 @@ def convert(
         unlabelled=unlabelled,
         missing=missing,
         normalise=normalise,
+        not_prefix=not_prefix,
         map=map,
     )
     if target.suffix == ".mat":

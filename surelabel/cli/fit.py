@@ -11,6 +11,7 @@ import typer
 from ._screen import memory_fact, peak_memory, print_json, show
 from ._table_options import (
     Answers,
+    Confusions,
     Estimator,
     Json,
     Method,
@@ -38,6 +39,7 @@ def fit(
     answers: Answers = None,
     method: Method = "PURE",
     estimator: Estimator = None,
+    confusions: Confusions = None,
     json: Json = False,
 ) -> None:
     """Learn a model from a table, and save it with everything it needs to label new tables.
@@ -53,7 +55,7 @@ def fit(
     from ..progress import stage
     from ..tables import fit
 
-    check_outputs([table, *([] if answers is None else [answers])], output)
+    check_outputs([table, *(path for path in (answers, confusions) if path is not None)], output)
     seconds: dict[str, float] = {}
     with stage("read", seconds, verbose=True):
         rows = options.read(table)
@@ -62,6 +64,7 @@ def fit(
         method=method,
         answers=answers,
         estimator=estimator,
+        confusions=confusions,
         verbose=True,
         **options.columns(),
     )

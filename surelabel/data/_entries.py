@@ -9,7 +9,16 @@ import numpy as np
 from scipy import sparse
 
 from ..exceptions import CandidateError, first_few
-from ._labels import as_array, as_numbers, check_classes, encode, missing
+from ._labels import (
+    after_prefix,
+    as_array,
+    as_numbers,
+    as_texts,
+    check_classes,
+    check_prefix,
+    encode,
+    missing,
+)
 
 
 def positions(name: str, values: Any) -> np.ndarray:
@@ -116,6 +125,72 @@ def read_votes(votes: np.ndarray, classes: Any) -> tuple[np.ndarray, np.ndarray,
     return row_pointers(rows, len(votes)), codes, classes
 
 
+def without_prefix(cells: np.ndarray, prefix: str | None) -> tuple[np.ndarray, np.ndarray]:
+    """The labels of cells, and which of them a prefix says are wrong."""
+    if prefix is None:
+        return cells, np.zeros(cells.shape, bool)
+    check_prefix(prefix)
+    texts, which = np.unique(as_texts(cells.ravel()), return_inverse=True)
+    rests = [after_prefix(text, prefix) for text in texts.tolist()]
+    if "" in rests:
+        where = np.unique(np.nonzero(which.reshape(cells.shape) == rests.index(""))[0])
+        raise CandidateError(
+            f"{prefix!r} alone rules out no label: row {first_few(where)}; write the label after it"
+        )
+    labels = [text if rest is None else rest for text, rest in zip(texts, rests, strict=True)]
+    against = np.array([rest is not None for rest in rests], bool)
+    return (
+        np.array(labels, object)[which].reshape(cells.shape),
+        against[which].reshape(cells.shape),
+    )
+
+
+def net_votes(
+    rows: np.ndarray,
+    codes: np.ndarray,
+    against: np.ndarray,
+    amounts: np.ndarray,
+    shape: tuple[int, int],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Row pointers, positions and counts of the candidates that votes for and against labels make.
+
+    A vote against a label takes a vote for it away. The candidates of a row are the labels that
+    have votes left; where none has, those with the fewest votes against them, and nobody's vote.
+
+    Parameters
+    ----------
+    rows, codes : ndarray of int
+        Row and class of every vote.
+    against : ndarray of bool
+        Whether it is against the class.
+    amounts : ndarray
+        How much it counts.
+    shape : tuple of (int, int)
+        Number of rows and of classes.
+    """
+    signed = np.where(against, -amounts, amounts)
+    net = sparse.coo_array((signed, (rows, codes)), shape=shape).tocsr()
+    given = np.flatnonzero(np.diff(net.indptr))
+    net.data[net.data <= 0] = 0
+    net.eliminate_zeros()
+    open_rows = given[np.diff(net.indptr)[given] == 0]
+    if not len(open_rows):
+        return net.indptr, net.indices, net.data
+    there = np.isin(rows, open_rows)
+    place = np.searchsorted(open_rows, rows[there])
+    total = np.zeros((len(open_rows), shape[1]), signed.dtype)
+    np.add.at(total, (place, codes[there]), signed[there])
+    which, labels = np.nonzero(total == total.max(axis=1, keepdims=True))
+    filled = net.tocoo()
+    owners = np.concatenate([filled.row, open_rows[which]])
+    order = np.argsort(owners, kind="stable")
+    return (
+        row_pointers(owners[order], shape[0]),
+        np.concatenate([filled.col, labels])[order],
+        np.concatenate([filled.data, np.zeros(len(labels), signed.dtype)])[order],
+    )
+
+
 def check_counts(counts: Any, indptr: np.ndarray) -> np.ndarray:
     """Vote counts as a copy, one per entry and none negative; as integers if all are whole."""
     counts = np.array(as_array(counts, "counts"))
@@ -150,10 +225,12 @@ def check_votes(
             f"votes must be whole numbers, a row for each of the {shape[0]} rows and a column per "
             f"annotator, not {votes.dtype} of shape {votes.shape}"
         )
-    wrong = np.flatnonzero(((votes < -1) | (votes >= shape[1])).any(axis=1))
+    # A vote against class k is -2 - k.
+    wrong = np.flatnonzero(((votes < -1 - shape[1]) | (votes >= shape[1])).any(axis=1))
     if len(wrong):
         raise CandidateError(
-            f"votes must be positions within 0..{shape[1] - 1}, or -1; see row {first_few(wrong)}"
+            f"votes must be positions within 0..{shape[1] - 1}, -1, or -2 - k against position k; "
+            f"see row {first_few(wrong)}"
         )
     if annotators is None:
         names = tuple(f"annotator {a + 1}" for a in range(votes.shape[1]))

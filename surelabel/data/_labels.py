@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..exceptions import CandidateError, first_few
+from ..exceptions import CandidateError, ParameterError, first_few, shown
 
 
 def as_numbers(array: np.ndarray) -> np.ndarray:
@@ -229,3 +229,25 @@ def _exact_numbers(labels: list[Any], owners: np.ndarray | None) -> np.ndarray:
         f"{str(labels[int(np.argmax(large))])[:30]} exactly (row {first_few(where)}); write them "
         "as strings"
     )
+
+
+def check_prefix(prefix: object) -> None:
+    """Refuse what cannot stand before a label to rule it out."""
+    if not isinstance(prefix, str) or not prefix.strip():
+        raise ParameterError(
+            "not_prefix is what stands before a label that is ruled out, such as '!'; got "
+            f"{shown(prefix)}"
+        )
+
+
+def after_prefix(text: str, prefix: str) -> str | None:
+    """What follows a prefix, None without it. After a prefix that ends in a letter or digit there
+    must be a blank.
+
+    >>> after_prefix("!cat", "!"), after_prefix("not cat", "not"), after_prefix("notch", "not")
+    ('cat', 'cat', None)
+    """
+    rest = text.removeprefix(prefix)
+    if not text.startswith(prefix) or (prefix[-1].isalnum() and rest == rest.lstrip() != ""):
+        return None
+    return rest.strip()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..solvers.against import split_ballots
 from ..solvers.crowds import TELLS, alternate_crowd, beyond_chance
 from ..solvers.segments import row_max
+from ._entries import net_votes
 from .candidates import CandidateSets
 
 #: An annotator with fewer votes is not judged.
@@ -45,20 +47,23 @@ def weighed_votes(candidates: CandidateSets) -> CandidateSets:
     votes, classes = candidates.votes, candidates.classes
     if votes is None or votes.shape[1] < 2:
         return candidates
-    fit = alternate_crowd(votes, len(classes))
-    telling = np.zeros(votes.shape[1], bool)
-    for a, vote in enumerate(votes.T):
+    ballots = split_ballots(votes, len(classes))
+    fit = alternate_crowd(ballots.votes, len(classes), against=ballots.against)
+    telling = np.zeros(len(ballots.owner), bool)
+    for a, (vote, against) in enumerate(zip(ballots.votes.T, ballots.against, strict=True)):
         rows = np.flatnonzero(vote >= 0)
         telling[a] = (
-            len(rows) < FEW_VOTES or beyond_chance(vote[rows], fit.posterior[rows])[0] >= TELLS
+            len(rows) < FEW_VOTES
+            or beyond_chance(vote[rows], fit.posterior[rows], against)[0] >= TELLS
         )
-    rows, who = np.nonzero((votes >= 0) & telling)
+    rows, who = np.nonzero((ballots.votes >= 0) & telling)
     if not len(rows):
         return candidates
-    return CandidateSets(
-        np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(votes)))]),
-        votes[rows, who],
-        classes,
+    indptr, indices, counts = net_votes(
+        rows,
+        ballots.votes[rows, who],
+        ballots.against[who],
         fit.weight[who],
-        unlabelled="all",
+        (len(votes), len(classes)),
     )
+    return CandidateSets(indptr, indices, classes, counts, unlabelled="all")

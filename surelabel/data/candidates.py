@@ -16,6 +16,7 @@ from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
 from ..exceptions import CandidateError, first_few, shown
+from ..solvers.against import AGAINST
 from ._entries import (
     check_counts,
     check_votes,
@@ -23,10 +24,12 @@ from ._entries import (
     column_classes,
     fill_rows,
     looks_like_matrix,
+    net_votes,
     positions,
     read_matrix,
     read_votes,
     row_pointers,
+    without_prefix,
 )
 from ._labels import (
     as_array,
@@ -67,7 +70,8 @@ class CandidateSets:
     unlabelled : {"error", "all"}, default="error"
         What to do with a row without candidates: raise an error, or treat every label as possible.
     votes : array-like of shape (m, annotators), default=None
-        Who voted for what: positions in ``classes``, -1 where an annotator did not vote.
+        Who voted for what: positions in ``classes``, -1 where an annotator did not vote, ``-2 - k``
+        for a vote against position ``k``.
     annotators : sequence of str, default=None
         The names of the annotators; by default "annotator 1", "annotator 2", ….
 
@@ -276,24 +280,55 @@ class CandidateSets:
         classes: Any = None,
         unlabelled: Unlabelled = "error",
         annotators: Iterable[Any] | None = None,
+        not_prefix: str | None = None,
     ) -> CandidateSets:
         """One column per annotator, with the label that the annotator gave in each cell; cells may
         be missing. ``counts`` has the number of votes, ``votes`` the votes themselves; annotators
         get the names of the columns of a DataFrame.
+
+        With ``not_prefix="!"``, the cell ``"!cat"`` is a vote against cat: the label is any other.
+        It cancels a vote for cat. The candidates of a row are the labels that have votes left, or,
+        if none has, those with the fewest votes against them.
+
+        >>> votes = [["cat", "!dog"], ["!cat", None], ["dog", "!dog"], ["cow", "dog"]]
+        >>> CandidateSets.from_votes(votes, not_prefix="!").to_lists()
+        [['cat'], ['cow', 'dog'], ['cat', 'cow', 'dog'], ['cow', 'dog']]
         """
         if annotators is None and hasattr(votes, "columns"):
             annotators = list(votes.columns)
         cells = as_table(votes, ndim=2)
-        indptr, codes, classes = read_votes(cells, classes)
+        cells, against = without_prefix(cells, not_prefix)
+        given = ~missing(cells)
+        _, codes, classes = read_votes(cells, classes)
         by_annotator = np.full(cells.shape, -1, np.int32)
-        by_annotator[~missing(cells)] = codes
+        by_annotator[given] = np.where(against[given], AGAINST - codes, codes)
+        return cls.from_ballots(by_annotator, classes, unlabelled=unlabelled, annotators=annotators)
+
+    @classmethod
+    def from_ballots(
+        cls,
+        votes: np.ndarray,
+        classes: Any,
+        *,
+        unlabelled: Unlabelled = "all",
+        annotators: Iterable[Any] | None = None,
+    ) -> CandidateSets:
+        """Votes as positions in ``classes``, a column per annotator: -1 where there is none, and
+        ``-2 - k`` for a vote against position ``k``; see :meth:`from_votes`.
+        """
+        rows, who = np.nonzero(votes != -1)
+        codes = votes[rows, who]
+        against = codes <= AGAINST
+        codes = np.where(against, AGAINST - codes, codes)
+        ones = np.ones(len(rows), np.int64)
+        indptr, indices, counts = net_votes(rows, codes, against, ones, (len(votes), len(classes)))
         return cls(
             indptr,
-            codes,
+            indices,
             classes,
-            np.ones(len(codes), np.int64),
+            counts,
             unlabelled=unlabelled,
-            votes=by_annotator,
+            votes=votes,
             annotators=annotators,
         )
 
@@ -343,8 +378,8 @@ class CandidateSets:
 
     @property
     def votes(self) -> np.ndarray | None:
-        """Position of each annotator's label, rows × annotators, -1 where there is none; None if it
-        is not known who voted.
+        """Position of each annotator's label, rows × annotators, -1 where there is none, ``-2 - k``
+        for a vote against position ``k``; None if it is not known who voted.
         """
         return self._votes
 
@@ -417,10 +452,11 @@ class CandidateSets:
         """The same sets over another label space, which must contain every candidate."""
         codes, classes = encode(self._classes[self.indices], self.rows, classes)
         votes = self._votes
-        if votes is not None and len(self.indices):
-            place = np.full(len(self._classes) + 1, -1)  # the last one is for -1
-            place[self.indices] = codes
-            votes = place[votes]
+        if votes is not None:
+            place = find(self._classes, classes)
+            named, ruled_out = place[np.maximum(votes, 0)], place[np.maximum(AGAINST - votes, 0)]
+            ruled_out = np.where((votes <= AGAINST) & (ruled_out >= 0), AGAINST - ruled_out, -1)
+            votes = np.where(votes >= 0, named, ruled_out)
         return type(self)(
             self.indptr, codes, classes, self._counts, votes=votes, annotators=self._annotators
         )

@@ -9,12 +9,16 @@ import numpy as np
 
 from ..exceptions import first_few
 from ._cells import Cells, Label
+from ._labels import after_prefix
 from .spelling import DOUBTFUL, spelling_key
 
 #: Maximum number of groups of spellings that are reported.
 TOLD = 5
 #: What people put between several labels.
 SEPARATORS = ",;|/\n"
+#: What people put before a label that they rule out, and how many labels must have it to be
+#: reported: "spam" and "not spam" are the labels of many tables.
+NOT_PREFIXES = {"!": 1, "~": 1, "¬": 1, "not ": 2, "no ": 2}
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,35 @@ class SeveralLabels:
 
 
 # -------------------------------------------------------------------- finding them
+
+
+@dataclass(frozen=True)
+class RuledOut:
+    """A label that looks like another one with a "not" before it, and was treated as a label.
+
+    Attributes
+    ----------
+    name : str
+        The label.
+    prefix : str
+        What stands before the other one.
+    column : str
+        The first column with such a label.
+    rows : ndarray of int
+        The rows with such labels, counted from 0.
+    """
+
+    name: str
+    prefix: str
+    column: str
+    rows: np.ndarray
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name!r} is treated as a label (column {self.column!r}; {len(self.rows)} row(s) "
+            f"have such labels, the first is row {self.rows[0] + 1}); if it is a vote against "
+            f"{after_prefix(self.name, self.prefix)!r}, use --not-prefix {self.prefix!r}"
+        )
 
 
 def doubtful_names(columns: list[Cells]) -> tuple[DoubtfulName, ...]:
@@ -205,11 +238,34 @@ def _usual_spellings(columns: list[Cells]) -> dict[str, str]:
     return {key: names[0] for key, names in _groups(columns).items()}
 
 
+def labels_ruled_out(columns: list[Cells]) -> tuple[RuledOut, ...]:
+    """For each sign or word that means "not", the first label that is another one with it."""
+    known = {spelling_key(str(value)) for cells in columns for value in cells.values}
+    found = []
+    for prefix, enough in NOT_PREFIXES.items():
+        hits = [
+            (cells.column, value)
+            for cells in columns
+            for value in cells.values
+            if isinstance(value, str) and (rest := after_prefix(value, prefix))
+            if spelling_key(rest) in known and spelling_key(rest) != spelling_key(value)
+        ]
+        names = {value for _, value in hits}
+        if len(names) >= enough:
+            column, name = hits[0]
+            found.append(RuledOut(name, prefix, column, _rows_of(columns, names)))
+    return tuple(found)
+
+
 def without_labels(cells: Cells, names: tuple[str, ...]) -> Cells:
     """The labels without those of the given names."""
-    gone = np.array([str(value) in names for value in cells.values], bool)
-    if not gone.any():
+    return chosen_labels(cells, np.array([str(value) not in names for value in cells.values], bool))
+
+
+def chosen_labels(cells: Cells, which: np.ndarray) -> Cells:
+    """Some of the labels of a column."""
+    if which.all():
         return cells
-    kept = ~gone[cells.which]
-    values = [value for value, without in zip(cells.values, gone, strict=True) if not without]
-    return Cells(cells.column, cells.rows[kept], (np.cumsum(~gone) - 1)[cells.which[kept]], values)
+    kept = which[cells.which]
+    values = [value for value, chosen in zip(cells.values, which, strict=True) if chosen]
+    return Cells(cells.column, cells.rows[kept], (np.cumsum(which) - 1)[cells.which[kept]], values)

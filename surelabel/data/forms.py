@@ -15,6 +15,7 @@ from scipy import io, sparse
 
 from ..exceptions import ParameterError, TableError, first_few
 from ..files import replacing
+from ..solvers.against import AGAINST
 from ._delimited import combined
 from ._mat import load_mat
 from .arrow_tables import decimal_of, is_list, is_text, source_of
@@ -72,7 +73,7 @@ def to_form(labels: Labels, labelling: Labelling, form: str) -> pa.Table:
             "become one column per annotator"
         )
     votes = (
-        (name, _taken(labels, column))
+        (name, _voted(labels, column, labelling))
         for name, column in zip(labels.annotators, labels.votes.T, strict=True)
     )
     return _append(table, dict(votes))
@@ -93,6 +94,16 @@ def _append(table: pa.Table, columns: dict[str, pa.Array]) -> pa.Table:
 def _taken(labels: Labels, codes: np.ndarray) -> pa.Array:
     """Labels by their positions; missing for -1."""
     return pa.array(labels.candidates.classes).take(pa.array(codes, mask=codes < 0))
+
+
+def _voted(labels: Labels, votes: np.ndarray, labelling: Labelling) -> pa.Array:
+    """Labels by their positions, ruled out ones with the prefix; none for -1."""
+    against = votes <= AGAINST
+    if not against.any():
+        return _taken(labels, votes)
+    given = _taken(labels, np.where(against, AGAINST - votes, votes)).cast(pa.string())
+    ruled_out = pc.binary_join_element_wise(pa.scalar(labelling.not_prefix), given, "")
+    return pc.if_else(pa.array(against), ruled_out, given)
 
 
 def _lists(labels: Labels) -> pa.Array:
@@ -128,7 +139,7 @@ def _long(table: pa.Table, labels: Labels, labelling: Labelling) -> pa.Table:
         rows, codes = candidates.rows[given], candidates.indices[given]
         who = None
     else:
-        rows, who = np.nonzero(labels.votes >= 0)
+        rows, who = np.nonzero(labels.votes != -1)
         codes = labels.votes[rows, who]
     bare = np.setdiff1d(np.arange(m), rows)
     order = np.argsort(np.concatenate([rows, bare]), kind="stable")
@@ -138,10 +149,8 @@ def _long(table: pa.Table, labels: Labels, labelling: Labelling) -> pa.Table:
         names = np.concatenate([who, nobody])[order]
         annotator = pa.array(labels.annotators).take(pa.array(names, mask=names < 0))
         table = _append(table, {labelling.annotator or "annotator": annotator})
-    return _append(
-        table,
-        {labelling.labels or "labels": _taken(labels, np.concatenate([codes, nobody])[order])},
-    )
+    given = _voted(labels, np.concatenate([codes, nobody])[order], labelling)
+    return _append(table, {labelling.labels or "labels": given})
 
 
 # -------------------------------------------------------------------- .mat files

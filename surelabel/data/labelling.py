@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..exceptions import CandidateError, ParameterError, TableError, first_few
+from ..solvers.against import AGAINST
 from ..text import suggest
 from ._cells import (
     Cells,
@@ -23,15 +24,19 @@ from ._cells import (
     label_cells,
 )
 from ._delimited import is_cell
-from ._labels import check_classes
+from ._entries import net_votes
+from ._labels import after_prefix, check_classes, check_prefix
 from .arrow_tables import find_column, is_list, is_text, source_of
 from .candidates import CandidateSets, Unlabelled
 from .doubtful_labels import (
     DoubtfulName,
+    RuledOut,
     SeveralLabels,
     Spellings,
+    chosen_labels,
     different_spellings,
     doubtful_names,
+    labels_ruled_out,
     several_labels,
     speller,
     without_labels,
@@ -82,6 +87,8 @@ class Labelling:
         punctuation are one, in the most frequent spelling.
     map : tuple of (str, str)
         Labels and their new names; an empty name removes the label.
+    not_prefix : str or None
+        What stands before a label that is ruled out, such as "!" in ``!cat``: a vote against it.
     """
 
     labels: str | None = None
@@ -98,6 +105,7 @@ class Labelling:
     missing: tuple[str, ...] | None = None
     normalise: bool = False
     map: tuple[tuple[str, str], ...] = ()
+    not_prefix: str | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -123,7 +131,8 @@ class Labels:
     gold : ndarray of shape (m,)
         Position of the known-true label in ``candidates.classes``, -1 where unknown.
     votes : ndarray of shape (m, annotators) or None
-        Position of each annotator's label, -1 where missing.
+        Position of each annotator's label, -1 where missing, ``-2 - k`` for a vote against
+        position ``k``.
     annotators : tuple of str
         Names of the columns of ``votes``.
     unlabelled : ndarray of shape (m,) of bool
@@ -133,9 +142,10 @@ class Labels:
     table : pyarrow.Table
         The instances: the table itself, or, for a long table, one row per id without the columns of
         label and annotator.
-    doubtful : tuple of DoubtfulName, Spellings or SeveralLabels
+    doubtful : tuple of DoubtfulName, Spellings, SeveralLabels or RuledOut
         Labels whose names often mean that there is no label, unless ``missing`` was given; labels
-        that may be different spellings of one; and labels that look like several.
+        that may be different spellings of one; labels that look like several; and labels that look
+        like votes against others.
     soft : bool, default=False
         Whether the counts of the candidates are probabilities, as given.
     """
@@ -147,7 +157,7 @@ class Labels:
     unlabelled: np.ndarray
     ids: np.ndarray | None
     table: pa.Table
-    doubtful: tuple[DoubtfulName | Spellings | SeveralLabels, ...] = ()
+    doubtful: tuple[DoubtfulName | Spellings | SeveralLabels | RuledOut, ...] = ()
     soft: bool = False
 
 
@@ -190,34 +200,53 @@ def read_labels(
     counts = [count_cells(table, name, source) for name in labelling.counts]
     cells += [column for column, _ in counts]
     gold = [label_cells(table, labelling.gold, None, source)] if labelling.gold is not None else []
-    named = [column for column in (*cells, *gold) if column.column not in labelling.of_classes]
+    # Labels that are ruled out, column by column as those that are given.
+    ruled_out: list[Cells] = []
+    if labelling.not_prefix is not None:
+        cells, ruled_out = _part(cells, labelling.not_prefix, source)
+    named = [
+        column
+        for column in (*cells, *ruled_out, *gold)
+        if column.column not in labelling.of_classes
+    ]
     doubtful: tuple[Any, ...] = ()
     if labelling.normalise or labelling.map:
         spelled = speller(named, normalise=labelling.normalise, mapped=labelling.map)
-        cells, gold = ([spelled(column) for column in part] for part in (cells, gold))
+        cells, ruled_out, gold = (
+            [spelled(column) for column in part] for part in (cells, ruled_out, gold)
+        )
         named = [spelled(column) for column in named]
     if not labelling.normalise:
         doubtful += different_spellings(named)
     doubtful += several_labels(named, listed=labelling.labels)
+    doubtful += labels_ruled_out(named)
     if labelling.missing is None:
-        doubtful = (*doubtful_names([*cells, *gold]), *doubtful)
-    cells, gold = (
+        doubtful = (*doubtful_names([*cells, *ruled_out, *gold]), *doubtful)
+    cells, ruled_out, gold = (
         [without_labels(column, labelling.missing or ()) for column in part]
-        for part in (cells, gold)
+        for part in (cells, ruled_out, gold)
     )
     _check_gold(cells, gold, labelling, source)
     if classes is None and labelling.of_classes:
         classes = list(labelling.of_classes)
-    classes = _label_space([*cells, *gold], classes, table, source)
+    classes = _label_space([*cells, *ruled_out, *gold], classes, table, source)
 
-    rows, codes, column = _encode(cells, classes, source)
+    parts = _encode(cells, classes, source), _encode(ruled_out, classes, source)
+    rows, codes, column = (np.concatenate(both) for both in zip(*parts, strict=True))
+    against = np.repeat([False, True], [len(part[0]) for part in parts])
     annotators, voter = _annotators(table, labelling, rows, column, source)
     votes = (
-        _vote_matrix(instance[rows], voter, codes, annotators, first, source)
+        _vote_matrix(
+            instance[rows],
+            voter,
+            np.where(against, AGAINST - codes, codes),
+            annotators,
+            first,
+            source,
+        )
         if annotators
         else None
     )
-    order = np.argsort(instance[rows], kind="stable")
     sizes = np.bincount(instance[rows], minlength=len(first))
     known = np.full(table.num_rows, -1)
     gold_rows, gold_codes, _ = _encode(gold, classes, source)
@@ -238,16 +267,18 @@ def read_labels(
         if counts
         else np.ones(len(codes), np.int64)
     )
-    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    indptr, indices, totals = net_votes(
+        instance[rows], codes, against, amounts, (len(first), len(classes))
+    )
     instances = (
         _one_row_each(table, labelling, instance, first, source) if labelling.long else table
     )
     return Labels(
         candidates=CandidateSets(
             indptr,
-            codes[order],
+            indices,
             classes,
-            amounts[order] if counted or counts else None,
+            totals if counted or counts else None,
             unlabelled="all",
             votes=votes,
             annotators=annotators,
@@ -272,6 +303,13 @@ def _check_roles(table: pa.Table, labelling: Labelling, source: str) -> None:
             "say where the labels are in exactly one way: one of labels, votes, indicator and "
             f"counts, not {' and '.join(given) or 'none'}"
         )
+    if labelling.not_prefix is not None:
+        check_prefix(labelling.not_prefix)
+        if labelling.of_classes:
+            raise ParameterError(
+                "not_prefix is for columns of labels and votes; a 0 rules a label out in a column "
+                "per class"
+            )
     if not labelling.separator:
         raise ParameterError("the separator of labels must not be empty")
     if labelling.long and not (labelling.labels and labelling.id):
@@ -377,6 +415,29 @@ def _one_row_each(
 
 
 # -------------------------------------------------------------------- classes and codes
+
+
+def _part(columns: list[Cells], prefix: str, source: str) -> tuple[list[Cells], list[Cells]]:
+    """The labels of each column that are given, and those that are ruled out."""
+    given: list[Cells] = []
+    ruled_out: list[Cells] = []
+    for cells in columns:
+        rests = [
+            after_prefix(value, prefix) if isinstance(value, str) else None
+            for value in cells.values
+        ]
+        if "" in rests:
+            raise TableError(
+                f"{source}: row {cells.row_of(rests.index(''))}, column {cells.column!r}: "
+                f"{prefix!r} alone rules out no label; write the label after it"
+            )
+        against = np.array([rest is not None for rest in rests], bool)
+        values = [
+            value if rest is None else rest for value, rest in zip(cells.values, rests, strict=True)
+        ]
+        for part, which in ((given, ~against), (ruled_out, against)):
+            part.append(chosen_labels(replace(cells, values=values), which))
+    return given, ruled_out
 
 
 def _label_space(columns: list[Cells], classes: Any, table: pa.Table, source: str) -> np.ndarray:

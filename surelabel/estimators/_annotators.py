@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import betaincinv
 
 from ..data.ballots import FEW_VOTES
+from ..solvers.against import Ballots
 from ..solvers.crowds import TELLS, CrowdFit, beyond_chance
 
 #: An annotator is called constant if at least this share of the votes is for one class.
@@ -48,6 +49,8 @@ class Annotator:
         Annotators who probably copied this one, or were copied by this one.
     mirrors : tuple of str
         Annotators whose votes follow from this one's, with other labels, and so add no information.
+    against : bool
+        Whether these are somebody's votes against labels: right if the truth is another one.
     """
 
     name: str
@@ -62,12 +65,13 @@ class Annotator:
     copies: tuple[str, ...]
     # A plain default would be an attribute of the class, which model files may not set.
     mirrors: tuple[str, ...] = field(default_factory=tuple)
+    against: bool = field(default_factory=bool)
 
     @property
     def remark(self) -> str:
         """What is unusual, in words; empty if nothing is."""
         about = {
-            "constant": "always says {0}",
+            "constant": "always says not {0}" if self.against else "always says {0}",
             "random": "answers at random",
             "inverts": "inverts {0} and {1}",
             "wrong": "is wrong more often than by chance",
@@ -79,16 +83,16 @@ class Annotator:
 
 
 def describe_annotators(
-    votes: np.ndarray, names: Sequence[str], classes: np.ndarray, fit: CrowdFit
+    ballots: Ballots, names: Sequence[str], classes: np.ndarray, fit: CrowdFit
 ) -> list[Annotator]:
     """Describe every annotator, in the order of the columns.
 
     Parameters
     ----------
-    votes : ndarray of shape (m, annotators)
-        Positions of classes, -1 where there is no vote.
+    ballots : Ballots
+        The votes.
     names : sequence of str
-        The annotators.
+        The names of their columns.
     classes : ndarray of shape (l,)
         The label space.
     fit : CrowdFit
@@ -98,7 +102,7 @@ def describe_annotators(
     -------
     list of Annotator
     """
-    best = fit.posterior.argmax(axis=1)
+    votes, best = ballots.votes, fit.posterior.argmax(axis=1)
     if fit.dependence.size:
         _, group = connected_components(fit.dependence > COPIES, directed=False)
     else:
@@ -107,8 +111,10 @@ def describe_annotators(
     for a, name in enumerate(names):
         rows = np.flatnonzero(votes[:, a] >= 0)
         vote, n = votes[rows, a], len(rows)
-        right = float(fit.posterior[rows, vote].sum())
-        kind, labels = _kind(vote, fit.posterior[rows], fit.confusion[a])
+        against = bool(ballots.against[a])
+        named = float(fit.posterior[rows, vote].sum())
+        right = n - named if against else named
+        kind, labels = _kind(vote, fit.posterior[rows], fit.confusion[a], against)
         others = [b for b in range(len(names)) if group[b] == group[a] and b != a]
         mirrors = [b for b in others if _differ(votes[:, a], votes[:, b])]
         low, high = betaincinv(right + 0.5, n - right + 0.5, (0.05, 0.95))
@@ -118,13 +124,14 @@ def describe_annotators(
                 n_votes=n,
                 accuracy=right / n if n else float("nan"),
                 interval=(float(low), float(high)),
-                agreement=float(np.mean(vote == best[rows])) if n else float("nan"),
+                agreement=float(np.mean((vote == best[rows]) != against)) if n else float("nan"),
                 confusion=fit.confusion[a],
                 weight=float(fit.weight[a]),
                 kind=kind,
                 labels=tuple(classes[list(labels)].tolist()),
                 copies=tuple(names[b] for b in others if b not in mirrors),
                 mirrors=tuple(names[b] for b in mirrors),
+                against=against,
             )
         )
     return found
@@ -137,7 +144,7 @@ def _differ(one: np.ndarray, other: np.ndarray) -> bool:
 
 
 def _kind(
-    vote: np.ndarray, posterior: np.ndarray, confusion: np.ndarray
+    vote: np.ndarray, posterior: np.ndarray, confusion: np.ndarray, against: bool
 ) -> tuple[str, tuple[int, ...]]:
     """The kind, and the positions of the classes concerned."""
     n, n_classes = posterior.shape
@@ -146,6 +153,13 @@ def _kind(
     votes = np.bincount(vote, minlength=n_classes) / n
     truths = posterior.mean(axis=0)
     constant = int(votes.argmax())
+    beyond, error = beyond_chance(vote, posterior, against)
+    if against:  # who rules out one label only, and where it is wrong, tells something
+        if beyond + 2 * error < 0:
+            return "wrong", ()
+        if beyond >= TELLS:
+            return "usual", ()
+        return ("constant", (constant,)) if votes[constant] >= CONSTANT else ("random", ())
     if votes[constant] >= CONSTANT and truths[constant] < votes[constant] - 0.1:
         return "constant", (constant,)
     met = truths * n >= FEW_VOTES / 2
@@ -154,7 +168,6 @@ def _kind(
     if swapped.any():
         first, second = (int(place[0]) for place in np.nonzero(swapped))
         return "inverts", (first, second)
-    beyond, error = beyond_chance(vote, posterior)
     if beyond + 2 * error < 0:
         return "wrong", ()
     return ("random", ()) if beyond < TELLS else ("usual", ())

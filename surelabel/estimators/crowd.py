@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data.candidates import CandidateSets, as_candidates
 from ..exceptions import CandidateError, InputError
+from ..solvers.against import Ballots, split_ballots
 from ..solvers.crowds import (
     WARM,
     CrowdFit,
@@ -73,7 +74,8 @@ class CrowdClassifier(PartialLabelClassifier):
         Probabilities of each training row by the features alone, from a model that did not learn
         from it.
     annotators_ : list of Annotator
-        Each annotator's accuracy with an interval, confusion matrix, kind and copies.
+        Each annotator's accuracy with an interval, confusion matrix, kind and copies. Somebody who
+        also voted against labels is there twice, the second time as "name (against)".
     kernels_ : list of dict
         The kernels that are averaged: ``scaling``, ``kernel``, ``gamma``, ``beta``.
     scale_ : float
@@ -157,6 +159,8 @@ class CrowdClassifier(PartialLabelClassifier):
         soft = candidates.votes is None and candidates.counts is not None
         votes, names = (np.empty((len(candidates), 0), int), ()) if soft else _votes_of(candidates)
         l = candidates.shape[1]
+        ballots = split_ballots(votes, l)
+        names = ballots.names(names)
         if l < 2:
             raise CandidateError(
                 f"there is only one class ({candidates.classes.tolist()[0]!r}): a classifier needs "
@@ -169,22 +173,22 @@ class CrowdClassifier(PartialLabelClassifier):
             peers, fit = (
                 self._soft(X, candidates, truth)
                 if soft
-                else self._alternate(X, votes, truth, before)
+                else self._alternate(X, ballots, truth, before)
             )
         self.loo_proba_ = np.exp(fit.log_prior)
         self.n_iter_, self.converged_ = fit.n_iter, fit.converged
-        self.annotators_ = describe_annotators(votes, names, self.classes_, fit)
+        self.annotators_ = describe_annotators(ballots, names, self.classes_, fit)
         self.confidence_ = sparse.csr_array(fit.posterior)
         self.transduction_ = self.classes_[fit.posterior.argmax(axis=1)]
         self._set_model(peers, fit)
         return self
 
     def _alternate(
-        self, X: Any, votes: np.ndarray, truth: np.ndarray, before: np.ndarray
+        self, X: Any, ballots: Ballots, truth: np.ndarray, before: np.ndarray
     ) -> tuple[KernelPeers | CrossFitted | None, CrowdFit]:
         """The model of the features (None without features), and the fit."""
-        l = before.shape[-1]
-        given: dict[str, Any] = {"known": truth, "before": before}
+        votes, l = ballots.votes, before.shape[-1]
+        given: dict[str, Any] = {"known": truth, "before": before, "against": ballots.against}
         stop: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
         if X is None:
             peers: Any = None
@@ -249,7 +253,7 @@ class CrowdClassifier(PartialLabelClassifier):
         peers = self._peers(X, kernels, l, rng)
         if m <= SAMPLE:
             return peers, posterior
-        everywhere = Tally(votes, l).evidence(fit.confusion, fit.weight)
+        everywhere = Tally(votes, l, given["against"]).evidence(fit.confusion, fit.weight)
         return peers, softmax(np.log(posterior.mean(axis=0)) + everywhere, axis=1)
 
     def _set_model(self, peers: KernelPeers | CrossFitted | None, fit: CrowdFit) -> None:
@@ -315,7 +319,7 @@ class CrowdClassifier(PartialLabelClassifier):
 def _votes_of(candidates: CandidateSets) -> tuple[np.ndarray, tuple[str, ...]]:
     """The votes by annotator; certain labels are the votes of a single annotator."""
     if candidates.votes is not None:
-        if not np.any(candidates.votes >= 0):
+        if np.all(candidates.votes == -1):
             raise CandidateError("there are no votes: there is nothing to learn from")
         return candidates.votes, candidates.annotators
     if np.all(candidates.sizes == 1):

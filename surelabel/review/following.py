@@ -20,6 +20,7 @@ from scipy.special import log_softmax, softmax
 from ..data.candidates import CandidateSets
 from ..data.labelling import Labels
 from ..estimators.kernel import sort_candidates
+from ..solvers.against import split_ballots
 from ..solvers.alternate import Iteration
 from ..solvers.crowds import (
     WARM,
@@ -302,7 +303,10 @@ class CrowdFollower:
         if self._outputs:
             assert labels.votes is not None
             l = labels.candidates.shape[1]
-            start = alternate_crowd(labels.votes, l, known=labels.gold, max_iter=WARM).posterior
+            votes, against, _ = split_ballots(labels.votes, l)
+            start = alternate_crowd(
+                votes, l, against=against, known=labels.gold, max_iter=WARM
+            ).posterior
         fit = fresh._alternate(labels, start, self._max_iter, stop)
         if more_often_wrong(fit) and not np.any(labels.gold >= 0):
             fit = fresh._alternate(labels, fit.posterior[:, ::-1], self._max_iter, stop)
@@ -313,10 +317,13 @@ class CrowdFollower:
         self, labels: Labels, start: np.ndarray | None, max_iter: int, stop: Callable[[], bool]
     ) -> CrowdFit:
         assert labels.votes is not None
+        l = labels.candidates.shape[1]
+        votes, against, _ = split_ballots(labels.votes, l)
         return alternate_crowd(
-            labels.votes,
-            labels.candidates.shape[1],
+            votes,
+            l,
             partial(self._features, stop) if self._outputs else None,
+            against=against,
             start=start,
             known=labels.gold,
             max_iter=max_iter,

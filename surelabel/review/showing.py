@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..data.labelling import Labels
+from ..solvers.against import AGAINST
 from ..tables.choosing import LOOK
 from ..tables.encoding import Feature
 from ..tables.images import Images
@@ -113,13 +114,18 @@ class RowView:
         ]
 
     def votes(self, row: int, standing: Standing) -> list[dict[str, str]]:
-        """Who voted for what."""
+        """Who voted for what, or against it."""
         if self._votes is None:
             return []
         return [
-            {"who": who, "label": str(standing.classes[vote])}
+            {
+                "who": who,
+                "label": str(standing.classes[vote])
+                if vote >= 0
+                else f"not {standing.classes[AGAINST - vote]}",
+            }
             for who, vote in zip(self._annotators, self._votes[row].tolist(), strict=True)
-            if vote >= 0
+            if vote != -1
         ]
 
     def _text(self, name: str | None, row: int) -> str:

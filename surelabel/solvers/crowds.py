@@ -29,6 +29,9 @@ An annotator who copies another with exchanged labels is a copy as well
 whether mistakes are shared: if annotators disagree more where the features are in doubt, some rows
 are hard for all of them, and every vote counts for 0.35 of one; that of a single annotator counts
 for 0.7.
+
+Votes against labels have a simple matrix of their own (:mod:`surelabel.solvers.against`); all else
+is as for the others.
 """
 
 from __future__ import annotations
@@ -41,10 +44,9 @@ import numpy as np
 from scipy import sparse
 from scipy.special import gammaln, softmax
 
+from .against import POOLING, simple_against
 from .copies import COMMON_ROWS, Mirror, chance_dependence, dependence, find_mirrors
 
-#: Number of votes that the mean of all annotators counts for in the estimate of ``α_a``.
-POOLING = 4.0
 #: Numbers of votes that the simple matrix may count for in each row of an annotator's matrix.
 STRENGTHS = (2.0, 5.0, 10.0, 20.0, 50.0, 200.0)
 #: Maximum number of annotators compared with each other; more pairs would take too long.
@@ -119,10 +121,15 @@ class Tally:
         Positions of classes, -1 where there is no vote.
     n_classes : int
         Number of classes ``l``.
+    against : ndarray of shape (annotators,) of bool, default=None
+        Whose votes are against the classes that they name; by default nobody's.
     """
 
-    def __init__(self, votes: np.ndarray, n_classes: int) -> None:
+    def __init__(
+        self, votes: np.ndarray, n_classes: int, against: np.ndarray | None = None
+    ) -> None:
         self.votes = votes
+        self.against = np.zeros(votes.shape[1], bool) if against is None else against
         self.n_rows, self.n_annotators = votes.shape
         self.n_classes = n_classes
         rows, who = np.nonzero(votes >= 0)
@@ -156,9 +163,13 @@ class Tally:
         return np.asarray(self._cast @ logs.reshape(-1, self.n_classes))
 
     def shares(self, weight: np.ndarray) -> np.ndarray:
-        """Each class's share of the weighted votes in each row; even shares without votes."""
-        each = np.kron(weight[:, None], np.eye(self.n_classes))
-        total = np.asarray(self._cast @ each)
+        """Each class's share of the weighted votes in each row; even shares without votes. A vote
+        against a class counts for all others in equal parts.
+        """
+        named = np.eye(self.n_classes)
+        others = (1 - named) / max(self.n_classes - 1, 1)
+        each = weight[:, None, None] * np.where(self.against[:, None, None], others, named)
+        total = np.asarray(self._cast @ each.reshape(-1, self.n_classes))
         sums = total.sum(axis=1, keepdims=True)
         even = np.full_like(total, 1 / self.n_classes)
         return np.divide(total, sums, out=even, where=sums > 0)
@@ -177,8 +188,9 @@ class Tally:
         return both
 
     def disagreement(self) -> tuple[np.ndarray, np.ndarray]:
-        """The rows with several votes, and the share of pairs of their votes that differ."""
-        by_class = np.asarray(self._cast @ np.tile(np.eye(self.n_classes), (self.n_annotators, 1)))
+        """The rows with several votes for classes, and the share of pairs of these that differ."""
+        each = np.where(self.against[:, None, None], 0, np.eye(self.n_classes))
+        by_class = np.asarray(self._cast @ each.reshape(-1, self.n_classes))
         total = by_class.sum(axis=1)
         rows = np.flatnonzero(total > 1)
         same = np.sum(by_class * (by_class - 1), axis=1)[rows]
@@ -195,7 +207,7 @@ class Tally:
         return counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
 
 
-def majority(votes: np.ndarray, n_classes: int) -> np.ndarray:
+def majority(votes: np.ndarray, n_classes: int, against: np.ndarray | None = None) -> np.ndarray:
     """Each class's share of the votes in each row; even shares without votes.
 
     Parameters
@@ -204,16 +216,23 @@ def majority(votes: np.ndarray, n_classes: int) -> np.ndarray:
         Positions of classes, -1 where there is no vote.
     n_classes : int
         Number of classes.
+    against : ndarray of shape (annotators,) of bool, default=None
+        Whose votes are against the classes that they name: for all others in equal parts.
 
     Returns
     -------
     ndarray of shape (m, l)
     """
-    return Tally(votes, n_classes).shares(np.ones(votes.shape[1]))
+    return Tally(votes, n_classes, against).shares(np.ones(votes.shape[1]))
 
 
 def dawid_skene(
-    votes: np.ndarray, n_classes: int, *, max_iter: int = 100, tol: float = 1e-5
+    votes: np.ndarray,
+    n_classes: int,
+    against: np.ndarray | None = None,
+    *,
+    max_iter: int = 100,
+    tol: float = 1e-5,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Probabilities of the classes and confusion matrices, by Dawid and Skene's method.
 
@@ -223,6 +242,8 @@ def dawid_skene(
         Positions of classes, -1 where there is no vote.
     n_classes : int
         Number of classes.
+    against : ndarray of shape (annotators,) of bool, default=None
+        Whose votes are against the classes that they name; it matters at the start only.
     max_iter : int, default=100
         Number of iterations at most.
     tol : float, default=1e-5
@@ -239,7 +260,7 @@ def dawid_skene(
     A. P. Dawid and A. M. Skene. Maximum likelihood estimation of observer error-rates using the EM
     algorithm. Applied Statistics 28(1), 1979.
     """
-    tally, weight = Tally(votes, n_classes), np.ones(votes.shape[1])
+    tally, weight = Tally(votes, n_classes, against), np.ones(votes.shape[1])
     posterior = tally.shares(weight)
     for _ in range(max_iter):
         counts = tally.counts(posterior)
@@ -255,13 +276,17 @@ def dawid_skene(
     return posterior, confusion
 
 
-def confusion_matrices(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def confusion_matrices(
+    counts: np.ndarray, against: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Each annotator's matrix, pulled towards a simple one of the same annotator.
 
     Parameters
     ----------
     counts : ndarray of shape (annotators, l, l)
         Votes (last axis) by truth.
+    against : ndarray of shape (annotators,) of bool, default=None
+        Whose votes are against the classes that they name.
 
     Returns
     -------
@@ -269,7 +294,11 @@ def confusion_matrices(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     knows : ndarray of shape (annotators,)
         ``α_a``.
     """
-    simple, knows = _simple_matrices(counts)
+    simple, knows = np.empty(counts.shape), np.empty(len(counts))
+    negative = np.zeros(len(counts), bool) if against is None else against
+    for which, matrices in ((~negative, _simple_matrices), (negative, simple_against)):
+        simple[which], knows[which] = matrices(counts[which])
+    simple = np.maximum(simple, SMALLEST)
     met = counts.sum(axis=2)
     evidence = [
         np.sum(gammaln(strength) - gammaln(strength + met))
@@ -297,10 +326,12 @@ def _simple_matrices(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         guessed = votes - known
         habit = (guessed + usual) / (guessed.sum(axis=1, keepdims=True) + 1)
     simple = knows[:, None, None] * np.eye(n_classes) + (1 - knows)[:, None, None] * habit[:, None]
-    return np.maximum(simple, SMALLEST), knows
+    return simple, knows
 
 
-def beyond_chance(vote: np.ndarray, posterior: np.ndarray) -> tuple[float, float]:
+def beyond_chance(
+    vote: np.ndarray, posterior: np.ndarray, against: bool = False
+) -> tuple[float, float]:
     """Cohen's kappa of one annotator's votes and the truth, and its standard error.
 
     Parameters
@@ -309,6 +340,8 @@ def beyond_chance(vote: np.ndarray, posterior: np.ndarray) -> tuple[float, float
         Positions of classes.
     posterior : ndarray of shape (n, l)
         Probabilities of the classes of the same rows.
+    against : bool, default=False
+        Whether the votes are against the classes, and right where the truth is another.
 
     Returns
     -------
@@ -317,6 +350,8 @@ def beyond_chance(vote: np.ndarray, posterior: np.ndarray) -> tuple[float, float
     n, n_classes = posterior.shape
     votes = np.bincount(vote, minlength=n_classes) / n
     right, chance = posterior[np.arange(n), vote].mean(), votes @ posterior.mean(axis=0)
+    if against:
+        right, chance = 1 - right, 1 - chance
     rest = max(1 - chance, 1e-6)
     return float((right - chance) / rest), float(np.sqrt(right * (1 - right) / n) / rest)
 
@@ -360,6 +395,7 @@ def alternate_crowd(
     n_classes: int,
     class_model: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
     *,
+    against: np.ndarray | None = None,
     start: np.ndarray | None = None,
     known: np.ndarray | None = None,
     before: np.ndarray | float = 0.0,
@@ -377,6 +413,8 @@ def alternate_crowd(
     class_model : callable, default=None
         Called with posterior and evidence; returns ``log f``, for each row without having learned
         from it. By default the mean of the posterior.
+    against : ndarray of shape (annotators,) of bool, default=None
+        Whose votes are against the classes that they name; by default nobody's.
     start : ndarray of shape (m, l), default=None
         Probabilities to start from; by default the shares of the votes, copies counted as one.
     known : ndarray of shape (m,), default=None
@@ -393,7 +431,7 @@ def alternate_crowd(
     -------
     CrowdFit
     """
-    tally = Tally(votes, n_classes)
+    tally = Tally(votes, n_classes, against)
     compared = tally.n_annotators <= COMPARED
     related = np.zeros((tally.n_annotators, tally.n_annotators if compared else 0))
     warm = WARM if start is None else 0
@@ -408,7 +446,7 @@ def alternate_crowd(
     most = ALONE if class_model is not None and tally.n_annotators == 1 else 1.0
     shared = False
     for number in range(1, max_iter + 1):
-        confusion, knows = confusion_matrices(counts + before)
+        confusion, knows = confusion_matrices(counts + before, tally.against)
         if compared and warm < number <= warm + SETTLED:
             related = dependence(tally, posterior, confusion)
         weight = 1 / (1 + related.sum(axis=1))

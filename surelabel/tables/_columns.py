@@ -207,17 +207,22 @@ class NumberColumns:
         """Learn the median, mean and standard deviation of each column."""
         self.truth = np.array([pa.types.is_boolean(reader.holds(name)) for name in names], bool)
         self.units = [""] * len(names)
-        learned = []
+        learned, only_flags = [], True
         for part in reader.column_slices(names):
             try:
                 values = reader.numbers(names[part])
             except TableError:  # there may be units
                 self.units[part] = [_unit(reader, name) for name in names[part]]
                 values = reader.numbers(names[part], units=self.units[part])
+            only_flags = only_flags and bool(
+                np.all((values == 0) | (values == 1) | (values != values))
+            )
             learned.append(_moments(values))
         self.tells_missing, self.median, self.mean, self.deviation = map(
             np.concatenate, zip(*learned, strict=True)
         )
+        if only_flags:  # all on one scale, as categories are: a rare 1 is not to weigh more
+            self.mean, self.deviation = np.zeros(len(names)), np.ones(len(names))
         return self
 
     @property

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..solvers.against import split_ballots
+
 
 @dataclass(frozen=True)
 class AnnotatorAgreement:
@@ -16,10 +18,12 @@ class AnnotatorAgreement:
     ----------
     name : str
         The annotator: the name of the column.
+        Votes against labels are listed apart, as "name (against)".
     n_votes : int
         Number of rows the annotator labelled.
     agreement : float
-        Share of these on which the vote is the label chosen (NaN without votes).
+        Share of these on which the vote is the label chosen, or a vote against a label not
+        (NaN without votes).
     n_gold : int
         Number of votes on rows whose true label is known.
     gold_agreement : float or None
@@ -32,6 +36,8 @@ class AnnotatorAgreement:
     remark : str
         What is unusual about the annotator, in words: always gives the same label, answers at
         random, swaps two labels, copies another. Empty if nothing is.
+    against : bool
+        Whether these are votes against labels.
     """
 
     name: str
@@ -42,6 +48,7 @@ class AnnotatorAgreement:
     confusion: np.ndarray
     most_confused: tuple[int, int, int] | None
     remark: str = ""
+    against: bool = False
 
 
 def annotator_agreement(
@@ -57,7 +64,7 @@ def annotator_agreement(
     Parameters
     ----------
     votes : ndarray of shape (m, annotators)
-        Positions in the classes, -1 where there is no vote.
+        Positions in the classes, -1 where there is no vote, ``-2 - k`` for one against ``k``.
     names : sequence of str
         The annotators.
     label : ndarray of shape (m,)
@@ -74,12 +81,15 @@ def annotator_agreement(
     list of AnnotatorAgreement
         Those who agree least with the result come first.
     """
+    ballots = split_ballots(votes, n_classes)
     found = [
         replace(
-            _agreement(votes[:, a], name, label, gold, n_classes),
+            _agreement(vote, name, label, gold, n_classes, against),
             remark=(remarks or {}).get(name, ""),
         )
-        for a, name in enumerate(names)
+        for vote, name, against in zip(
+            ballots.votes.T, ballots.names(names), ballots.against.tolist(), strict=True
+        )
     ]
     return sorted(found, key=lambda person: (person.n_votes == 0, person.agreement))
 
@@ -118,23 +128,30 @@ def krippendorff_alpha(votes: np.ndarray, n_classes: int) -> float | None:
 
 
 def _agreement(
-    vote: np.ndarray, name: str, label: np.ndarray, gold: np.ndarray, n_classes: int
+    vote: np.ndarray,
+    name: str,
+    label: np.ndarray,
+    gold: np.ndarray,
+    n_classes: int,
+    against: bool,
 ) -> AnnotatorAgreement:
     given = vote >= 0
     known = given & (gold >= 0)
     confusion = np.bincount(label[given] * n_classes + vote[given], minlength=n_classes**2).reshape(
         n_classes, n_classes
     )
-    wrong = confusion - np.diag(confusion.diagonal())
+    same = np.diag(confusion.diagonal())
+    wrong = same if against else confusion - same
     chosen, voted = np.unravel_index(wrong.argmax(), wrong.shape)
     most = int(wrong[chosen, voted])
     n_votes, n_gold = int(given.sum()), int(known.sum())
     return AnnotatorAgreement(
         name=name,
         n_votes=n_votes,
-        agreement=float(confusion.trace() / n_votes) if n_votes else float("nan"),
+        agreement=1 - float(wrong.sum() / n_votes) if n_votes else float("nan"),
         n_gold=n_gold,
-        gold_agreement=float(np.mean(vote[known] == gold[known])) if n_gold else None,
+        gold_agreement=float(np.mean((vote[known] == gold[known]) != against)) if n_gold else None,
         confusion=confusion,
         most_confused=(int(chosen), int(voted), most) if most else None,
+        against=against,
     )

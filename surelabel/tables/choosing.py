@@ -19,6 +19,7 @@ from ..exceptions import InputError, ParameterError, shown
 from ..progress import stage, track
 from .annotators import AnnotatorAgreement, annotator_agreement
 from .comparison import (
+    CROWD,
     chosen_kernels,
     convergence_warnings_ignored,
     covered_share,
@@ -30,13 +31,13 @@ from .comparison import (
     search,
     with_gold,
 )
+from .confusions import read_confusions
 from .duplicates import conflicts, equal_rows
 from .embedding import imported
 from .judging import Judgement, judge, judge_soft, judge_votes
+from .soft_labels import beside_features
 
 CERTIFIED, PROBABLE, LOOK = "certified", "probable", "look"
-#: The name of the method that learns from votes and features together.
-CROWD = "Crowd"
 #: Maximum number of rows to choose parameters on: below 2000, where the search uses its threads for
 #: several fits at a time.
 CHOOSE_ROWS = 1900
@@ -80,7 +81,9 @@ class ChosenLabels:
     max_error : float
         The largest error that the rows kept may have.
     expected_error : float
-        The error that they are expected to have (NaN if none is kept).
+        The error that they are expected to have (NaN if none is kept, or it is not estimated).
+    estimated : bool
+        Whether the error can be estimated; not if soft labels may come from the features.
     n_kept : int
         Number of rows kept: those of status "probable" or "certified".
     gold_error : float or None
@@ -123,6 +126,7 @@ class ChosenLabels:
     proba: np.ndarray
     max_error: float
     expected_error: float
+    estimated: bool = True
     n_kept: int
     gold_error: float | None
     gold_ece: float | None
@@ -149,6 +153,7 @@ def choose_labels(
     verbose: bool = False,
     groups: np.ndarray | None = None,
     estimator: Any = None,
+    confusions: Any = None,
 ) -> ChosenLabels:
     """Choose a label for every row, and say how sure it is.
 
@@ -175,6 +180,8 @@ def choose_labels(
         Equal numbers for instances that are equal; by default those of equal rows of X.
     estimator : classifier or "module:name", default=None
         The model of the features, where the labels are votes; see :func:`fit_crowd`.
+    confusions : mapping, data frame or path, default=None
+        What is known of annotators; see :func:`surelabel.clean`.
 
     Returns
     -------
@@ -186,10 +193,11 @@ def choose_labels(
     if groups is None:
         groups = equal_rows(X) if X.shape[1] else np.arange(len(X))
     remarks: dict[str, str] = {}
-    if by_crowd(spec, labels, estimator):
+    if by_crowd(spec, labels, estimator, confusions):
         method = CROWD
         with stage("fit", seconds, verbose=verbose):
-            left_out, found = _by_crowd(X, labels, known, rng, random_state, estimator)
+            model = fit_crowd(X, labels, random_state, estimator, confusions)
+            left_out, found = _by_crowd(model, labels, known, rng)
         remarks = {person.name: person.remark for person in left_out.model.annotators_}
     else:
         judged = _by_closed_form if has_closed_form(spec) else _by_folds
@@ -205,6 +213,8 @@ def choose_labels(
         )
         with stage("calibrate", seconds, verbose=verbose):
             found = judge(left_out.proba, labels, known, rng, left_out.even)
+    if labels.soft:
+        found = beside_features(found, X, labels, rng)
     return _chosen(
         found,
         labels,
@@ -281,7 +291,7 @@ class _LeftOut:
     even: np.ndarray | None
 
 
-def by_crowd(method: Method, labels: Labels, estimator: Any) -> bool:
+def by_crowd(method: Method, labels: Labels, estimator: Any, confusions: Any) -> bool:
     """Whether votes and features are learned from together."""
     together = (labels.votes is not None or labels.soft) and has_closed_form(method)
     if estimator is not None and not together:
@@ -289,16 +299,26 @@ def by_crowd(method: Method, labels: Labels, estimator: Any) -> bool:
             "an estimator models the features beside votes (votes, noisy): without votes, leave it "
             "out and choose a method"
         )
+    if confusions is not None and not together:
+        raise ParameterError(
+            "confusions tell how far to trust the votes of annotators: leave them out, or name the "
+            "votes and no other method"
+        )
     return together
 
 
 def fit_crowd(
-    X: np.ndarray, labels: Labels, random_state: int, estimator: Any = None
+    X: np.ndarray,
+    labels: Labels,
+    random_state: int,
+    estimator: Any = None,
+    confusions: Any = None,
 ) -> CrowdClassifier:
     """Learn from votes and features together, or from votes alone where there are no features.
 
     ``estimator`` is the model of the features, a classifier with ``predict_proba`` or its
-    ``"module:name"``. If it takes a seed and has none, it gets ours.
+    ``"module:name"``. If it takes a seed and has none, it gets ours. ``confusions`` is what is
+    known about annotators (:func:`~surelabel.tables.confusions.read_confusions`).
     """
     if estimator is not None:
         estimator = imported("estimator", estimator)
@@ -320,19 +340,18 @@ def fit_crowd(
         votes=labels.votes,
         annotators=labels.annotators,
     )
-    return model.fit(X if X.shape[1] else None, ballots, known=gold)
+    return model.fit(
+        X if X.shape[1] else None,
+        ballots,
+        known=gold,
+        confusions=read_confusions(confusions, labels),
+    )
 
 
 def _by_crowd(
-    X: np.ndarray,
-    labels: Labels,
-    known: CandidateSets,
-    rng: np.random.Generator,
-    random_state: int,
-    estimator: Any,
+    model: CrowdClassifier, labels: Labels, known: CandidateSets, rng: np.random.Generator
 ) -> tuple[_LeftOut, Judgement]:
     """Judge by votes, and by features if there are any."""
-    model = fit_crowd(X, labels, random_state, estimator)
     # A row must not be judged by its own known label.
     if labels.soft:
         found = judge_soft(model.loo_proba_, labels, rng)
@@ -473,7 +492,10 @@ def _chosen(
         ),
         proba=found.proba,
         max_error=max_error,
-        expected_error=float(np.mean(1 - confidence[kept])) if kept.any() else float("nan"),
+        expected_error=float(np.mean(1 - confidence[kept]))
+        if kept.any() and found.estimated
+        else float("nan"),
+        estimated=found.estimated,
         n_kept=int(kept.sum()),
         gold_error=float(1 - found.gold_right.mean()) if gold.any() else None,
         gold_ece=_calibration_error(found) if gold.any() else None,

@@ -26,6 +26,12 @@ from .overview import ONE_LABEL, Overview, Result, kinds, known, named, paramete
 from .placed_answers import use_answers
 from .reading import Columns, TableRead, as_frame, as_table
 
+#: What is said where soft labels may come from the features.
+NOT_ESTIMATED = (
+    "the soft labels follow the features, as those of a model do: both can be wrong together, so "
+    "how many labels are wrong is not estimated; an audit, or known-true labels, would tell"
+)
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Cleaned(ChosenLabels, Result):
@@ -149,6 +155,7 @@ class Cleaned(ChosenLabels, Result):
             "status": self.status_counts,
             "max_error": self.max_error,
             "expected_error": self.expected_error,
+            "estimated": self.estimated,
             "outside": int(self.outside.sum()),
             "duplicate_groups": int(self.duplicate.max() + 1),
             "audit": self.audit and self.audit.to_dict(),
@@ -182,7 +189,9 @@ class Cleaned(ChosenLabels, Result):
         meanings = {
             CERTIFIED: "known, checked, or bounded by checks",
             PROBABLE: f"probably right (the model's estimate: {percent(self.expected_error)} "
-            "wrong; not checked)",
+            "wrong; not checked)"
+            if self.estimated
+            else "not checked, and not estimated",
             LOOK: "a person should look at these; the column look says which first",
         }
         width = max(len(f"{n:,}") for n in self.status_counts.values())
@@ -225,11 +234,16 @@ class Cleaned(ChosenLabels, Result):
                     ("time", times(self.seconds)),
                 ]
             ),
-            problems=[]
-            if self.n_kept
-            else [
-                "no label is probable: allow a larger max_error, add known-true labels, or look at "
-                "more rows"
+            problems=[
+                *([] if self.estimated else [NOT_ESTIMATED]),
+                *(
+                    []
+                    if self.n_kept
+                    else [
+                        "no label is probable: allow a larger max_error, add known-true labels, or "
+                        "look at more rows"
+                    ]
+                ),
             ],
             notes=[ONE_LABEL]
             if self.labels.votes is None and np.all(self.labels.candidates.sizes == 1)
@@ -245,6 +259,7 @@ def clean(
     audit: Any = None,
     answers: Any = None,
     estimator: Any = None,
+    confusions: Any = None,
     prefix: str = "",
     random_state: int = 0,
     verbose: bool = False,
@@ -278,6 +293,10 @@ def clean(
         With votes (or ``noisy``), the model of the features: any scikit-learn classifier with
         ``predict_proba``, such as a random forest. Each row is judged by a fit that did not include
         it.
+    confusions : mapping, data frame or path, default=None
+        What is known about annotators: a table with the columns ``annotator``, ``truth``, ``vote``
+        and ``count`` (how often the annotator gave this label when that one was true), or a matrix
+        of such counts for each annotator. They count as votes.
     prefix : str, default=""
         Prefix of the names of the new columns.
     random_state : int, default=0
@@ -324,6 +343,7 @@ def clean(
             verbose=verbose,
             groups=read.equal_texts(),
             estimator=estimator,
+            confusions=confusions,
         )
     audited = None
     if audit is not None:

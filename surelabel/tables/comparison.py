@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from time import perf_counter
 from typing import Any, Unpack
 
@@ -19,7 +20,7 @@ from ..data.ballots import informative_rows, weighed_votes
 from ..data.candidates import CandidateSets, as_candidates
 from ..data.frames import to_frame
 from ..data.labelling import Labels
-from ..estimators import Method, all_methods
+from ..estimators import CrowdClassifier, Method, all_methods
 from ..evaluation.metrics import SCORERS
 from ..evaluation.protocol import chosen_parameters
 from ..exceptions import CandidateError, ParameterError, SurelabelError
@@ -27,9 +28,15 @@ from ..progress import track
 from ..text import count, percent, suggest
 from .overview import Listing, Overview, Result, named, parameters
 from .reading import Columns, TableRead, separate_names
+from .soft_labels import LIKELY, likely_sets
 
+#: The name of the method that learns from votes, or soft labels, and features together.
+CROWD = "Crowd"
 #: Above this many rows, an exact fit takes longer than one with landmarks.
 EXACT_ROWS = 6000
+
+
+_SOFT = Method(CROWD, CrowdClassifier, {}, reference="", idea="", cost="")
 
 
 @dataclass(frozen=True)
@@ -55,6 +62,9 @@ class MethodResult:
         Number of rows compared on.
     error : str or None
         Why the method could not be run on this table; its numbers are NaN in that case.
+    gain : float or None
+        How much the second half of the rows added to the covering rate; None if all rows of the
+        table were used.
     """
 
     method: str
@@ -66,6 +76,7 @@ class MethodResult:
     seconds: float
     n_rows: int
     error: str | None = None
+    gain: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -85,6 +96,8 @@ class Comparison(Result):
         those for which every label is a candidate.
     by_votes : bool
         Whether votes were left out to compare methods, rather than rows.
+    soft : bool
+        Whether the candidates are the likely labels of soft labels.
     frame : data frame
         The results as a data frame of the kind given.
     """
@@ -94,6 +107,7 @@ class Comparison(Result):
     n_table: int
     sampled: bool
     by_votes: bool
+    soft: bool
     frame: Any
 
     @property
@@ -164,6 +178,11 @@ class Comparison(Result):
             else "in candidates: share of predictions for left-out rows that are among their "
             "candidates; accuracy: estimated from the candidates alone"
         ]
+        if self.soft:
+            notes.append(
+                "the candidates of a row are the fewest labels that together have "
+                f"{100 * LIKELY:g} % of its share"
+            )
         if best := self.best:
             near = [
                 result.method
@@ -175,6 +194,7 @@ class Comparison(Result):
                 notes.append(
                     "within one standard deviation of the best, so possibly as good: " + named(near)
                 )
+            notes += self._with_more_rows(best)
         return Overview(
             title=f"methods compared on {rows}, the best first",
             facts=[],
@@ -182,6 +202,27 @@ class Comparison(Result):
             problems=[f"{name} could not be run: {error}" for name, error in self.errors.items()],
             notes=notes,
         )
+
+    def _with_more_rows(self, best: MethodResult) -> list[str]:
+        """Which methods may be ahead of the best on all rows, if each further doubling of the rows
+        brings as much as the last one.
+        """
+        if not self.sampled or best.gain is None:
+            return []
+        doublings = np.log2(self.n_table / self.n_rows)
+        ahead = [
+            f"{result.method} ({100 * result.gain:+.1f})"
+            for result in self.results[1:]
+            if result.gain is not None
+            and result.covering_rate + doublings * (result.gain - best.gain) > best.covering_rate
+        ]
+        if not ahead:
+            return []
+        return [
+            f"the second half of these rows brought {best.method} {100 * best.gain:+.1f} points, "
+            f"others more: {named(ahead)}; on all {self.n_table:,} rows the order may be another "
+            "one (--max-rows compares on more)"
+        ]
 
 
 def compare(
@@ -203,7 +244,7 @@ def compare(
         The table.
     methods : str or sequence of str, default=None
         Names in :func:`surelabel.all_methods`, as a list or as ``"SURE,PLKNN"``; with votes also
-        "Crowd", "majority" and "Dawid-Skene"; None for all of them.
+        "Crowd", "majority" and "Dawid-Skene", with soft labels also "Crowd"; None for all of them.
     folds : int, default=5
         Number of folds.
     max_rows : int, default=2000
@@ -223,7 +264,7 @@ def compare(
 
     names = separate_names(methods) if methods is not None else None
     read = TableRead(frame, columns, votes_suffice=True)
-    by_votes = read.labels.votes is not None
+    by_votes, soft = read.labels.votes is not None, read.labels.soft
     with read.named():
         X = read.encoded()[1]
         how: dict[str, Any] = {
@@ -236,7 +277,12 @@ def compare(
         found = (
             compare_on_votes(X, read.labels, **how)
             if by_votes
-            else compare_methods(X, with_gold(read.labels), **how)
+            else compare_methods(
+                X,
+                likely_sets(with_gold(read.labels)) if soft else with_gold(read.labels),
+                **how,
+                soft=soft,
+            )
         )
     rows = [asdict(result) | {"parameters": parameters(result.parameters)} for result in found]
     return Comparison(
@@ -245,6 +291,7 @@ def compare(
         n_table=read.table.num_rows,
         sampled=found[0].n_rows == max_rows,
         by_votes=by_votes,
+        soft=soft,
         frame=to_frame(pa.Table.from_pylist(rows), read.frame),
     )
 
@@ -258,6 +305,7 @@ def compare_methods(
     max_rows: int = 2000,
     random_state: int = 0,
     verbose: bool = False,
+    soft: bool = False,
 ) -> list[MethodResult]:
     """Compare methods, each with its best parameters, on the same folds.
 
@@ -277,6 +325,8 @@ def compare_methods(
         Seed of the sample and the folds.
     verbose : bool, default=False
         Show a progress bar.
+    soft : bool, default=False
+        Whether the counts of the candidates are soft labels, from which "Crowd" learns, too.
 
     Returns
     -------
@@ -289,7 +339,11 @@ def compare_methods(
             f"X has {len(X)} rows but there are candidates for {len(candidates)}: they must be the "
             "same instances"
         )
-    chosen = [find_method(name) for name in (all_methods() if methods is None else methods)]
+    others = (CROWD,) if soft else ()
+    chosen = [
+        _SOFT if name in others else find_method(name, others)
+        for name in ((*others, *all_methods()) if methods is None else methods)
+    ]
     rows = sample_rows(candidates, max_rows, random_state)
     if not 1 < folds <= len(rows):
         raise ParameterError(
@@ -297,8 +351,9 @@ def compare_methods(
             "folds or more"
         )
     splits = list(KFold(folds, shuffle=True, random_state=random_state).split(rows))
+    sampled = len(rows) == max_rows < len(X)
     found = [
-        _try(method, X[rows], candidates[rows], splits)
+        _try(method, X[rows], candidates[rows], splits, sampled)
         for method in track(chosen, "compare", len(chosen), verbose=verbose)
     ]
     return best_first(found)
@@ -320,6 +375,7 @@ def search(
     X: np.ndarray,
     candidates: CandidateSets,
     splits: list[tuple[np.ndarray, np.ndarray]],
+    sampled: bool = False,
 ) -> MethodResult:
     """Find the best parameters of one method by the covering rate of left-out rows.
 
@@ -331,6 +387,8 @@ def search(
         The rows to search on.
     splits : list of (ndarray, ndarray)
         For each fold, the rows to learn from and the rows left out.
+    sampled : bool, default=False
+        Whether the table has more rows: if so, half of the rows are tried as well.
 
     Returns
     -------
@@ -342,14 +400,20 @@ def search(
         if method.grid:
             grid = method.make_search(grid=_fitting_grid(method, splits)).set_params(cv=splits)
             parameters = chosen_parameters(grid.fit(X, candidates))
-        scores = cross_validate(
+        check = partial(
+            cross_validate,
             method.estimator(**parameters),
             X,
             candidates,
-            cv=splits,
             scoring={name: SCORERS[name] for name in ("covering_rate", "approximated_accuracy")},
             error_score="raise",
         )
+        scores, gain = check(cv=splits), None
+        if sampled:
+            rng = np.random.default_rng(0)
+            half = [(rng.permutation(train)[: len(train) // 2], test) for train, test in splits]
+            fewer = check(cv=half)["test_covering_rate"]
+            gain = float(np.mean(scores["test_covering_rate"] - fewer))
     covering, approximated = scores["test_covering_rate"], scores["test_approximated_accuracy"]
     return MethodResult(
         method=method.name,
@@ -360,6 +424,7 @@ def search(
         approximated_sd=float(approximated.std()),
         seconds=perf_counter() - start,
         n_rows=len(X),
+        gain=gain,
     )
 
 
@@ -471,10 +536,11 @@ def _try(
     X: np.ndarray,
     candidates: CandidateSets,
     splits: list[tuple[np.ndarray, np.ndarray]],
+    sampled: bool,
 ) -> MethodResult:
     start = perf_counter()
     try:
-        return search(method, X, candidates, splits)
+        return search(method, X, candidates, splits, sampled)
     except SurelabelError as error:
         nan = float("nan")
         return MethodResult(

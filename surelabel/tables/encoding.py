@@ -121,11 +121,11 @@ def choose_features(
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Turns a table into the matrix X: a scikit-learn transformer, part of the model.
 
-    Numbers are standardised; missing ones are replaced by the median and marked in a column of
-    their own. Categories become 0/1 columns. Dates and times become the days that have passed and
-    points on the circles of year, week and day. Texts become at most 100 directions of their
-    TF-IDF. Vectors stay as they are. A text or a vector is scaled so that it varies as much as all
-    numbers and categories together, so that no kind dominates the others.
+    Numbers are standardised, unless all of them are 0 or 1; missing ones are replaced by the median
+    and marked in a column of their own. Categories become 0/1 columns. Dates and times become the
+    days that have passed and points on the circles of year, week and day. Texts become at most 100
+    directions of their TF-IDF. Vectors stay as they are. A text or a vector is scaled so that it
+    varies as much as all numbers and categories together, so that no kind dominates the others.
 
     Parameters
     ----------

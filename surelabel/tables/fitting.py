@@ -17,8 +17,9 @@ from ..exceptions import CandidateError, ModelFileError, SurelabelError
 from ..progress import stage
 from ..text import count, percent
 from .answered_labels import labels_with
-from .choosing import CROWD, by_crowd, fit_crowd
+from .choosing import by_crowd, fit_crowd
 from .comparison import (
+    CROWD,
     chosen_kernels,
     compare_methods,
     covered_share,
@@ -108,6 +109,7 @@ def fit(
     method: str = "PURE",
     answers: Any = None,
     estimator: Any = None,
+    confusions: Any = None,
     random_state: int = 0,
     verbose: bool = False,
     **columns: Unpack[Columns],
@@ -124,6 +126,10 @@ def fit(
         A file of answers that ``surelabel review`` wrote; they are taken as true.
     estimator : classifier or "module:name", default=None
         With votes, the model of the features: any scikit-learn classifier with ``predict_proba``.
+    confusions : mapping, data frame or path, default=None
+        What is known of annotators from elsewhere: a table with the columns ``annotator``,
+        ``truth``, ``vote`` and ``count`` (so often did the annotator give this label where that one
+        was true), or the matrices of counts by annotator. They count as votes seen.
     random_state : int, default=0
         Seed.
     verbose : bool, default=False
@@ -159,9 +165,9 @@ def fit(
         with stage("encode", seconds, verbose=verbose):
             encoder, X = read.encoded()
         known = with_gold(labels)
-        if by_crowd(spec, labels, estimator):
+        if by_crowd(spec, labels, estimator, confusions):
             with stage("fit", seconds, verbose=verbose):
-                classifier = fit_crowd(X, labels, random_state, estimator)
+                classifier = fit_crowd(X, labels, random_state, estimator, confusions)
             method, chosen = CROWD, chosen_kernels(classifier)
             score = covered_share(classifier.loo_proba_, known)
         elif has_closed_form(spec):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from ..data.candidate_summary import CandidateSummary
 from ..data.labelling import Labels
+from ..solvers.against import AGAINST
 from ..text import count, percent
 from ._kinds import AMOUNTS, BESIDE, column_kinds
 from .annotators import krippendorff_alpha
@@ -25,6 +26,7 @@ from .problems import (
     row_problems,
 )
 from .reading import Columns, TableRead, leak_sentences
+from .soft_labels import SoftSummary, describe_soft
 
 #: Maximum number of pairs of classes listed.
 PAIRS = 20
@@ -72,6 +74,10 @@ class Inspection(Result):
         Names of the annotators, if the labels are votes.
     votes_per_row : float or None
         Average number of votes per row.
+    n_against : int
+        Number of votes against labels.
+    soft : SoftSummary or None
+        What the soft labels look like, if there are any.
     unanimous : float or None
         Share of the rows with two or more votes whose votes all agree.
     alpha : float or None
@@ -94,6 +100,8 @@ class Inspection(Result):
     gold_frequency: np.ndarray
     annotators: tuple[str, ...]
     votes_per_row: float | None
+    n_against: int
+    soft: SoftSummary | None
     unanimous: float | None
     alpha: float | None
     features: list[Feature]
@@ -130,6 +138,8 @@ class Inspection(Result):
             "gold_among_candidates": self.gold_inside,
             "annotators": self.annotators,
             "votes_per_row": self.votes_per_row,
+            "votes_against": self.n_against,
+            "soft_labels": self.soft and asdict(self.soft),
             "unanimous": self.unanimous,
             "krippendorff_alpha": self.alpha,
             "features": {feature.name: feature.kind for feature in self.features},
@@ -155,8 +165,10 @@ class Inspection(Result):
                 [(label, f"{n:,}", percent(n / m)) for n, label in frequent[:LISTED]],
                 max(0, len(frequent) - LISTED),
             )
+            if self.soft is None
+            else _soft_classes(self.soft, classes)
         ]
-        if self.confused:
+        if self.confused and self.soft is None:
             pairs = [
                 (classes[pair.first], classes[pair.second], f"{pair.rows:,}", percent(pair.share))
                 for pair in self.confused[:LISTED]
@@ -169,7 +181,8 @@ class Inspection(Result):
             f"{count(len(classes), 'class', 'classes')}",
             facts=known(
                 [
-                    ("candidates per row", f"{sizes} at most"),
+                    *(self.soft.facts().items() if self.soft else ()),
+                    ("candidates per row", None if self.soft else f"{sizes} at most"),
                     ("one candidate", f"{count(self.certain)} ({percent(self.certain / m)})"),
                     ("no label", count(self.unlabelled) if self.unlabelled else None),
                     (
@@ -202,11 +215,25 @@ class Inspection(Result):
         if not self.annotators:
             return None
         text = f"{named(self.annotators)}; {self.votes_per_row:.1f} votes per row"
+        if self.n_against:
+            total = round((self.votes_per_row or 0) * (self.summary.n_rows + self.unlabelled))
+            text += f" ({self.n_against:,} of all {total:,} say what a row is not)"
         if self.unanimous is not None:
             text += f", unanimous in {percent(self.unanimous)} of the rows"
         if self.alpha is not None:
             text += f", Krippendorff's alpha {self.alpha:.2f}"
         return text
+
+
+def _soft_classes(soft: SoftSummary, classes: list[str]) -> Listing:
+    """The classes by how many rows have them first."""
+    order = np.argsort(-soft.largest, kind="stable")
+    rows = [
+        (classes[k], f"{soft.largest[k]:,}", percent(float(soft.mean[k])))
+        for k in order[:LISTED].tolist()
+    ]
+    columns = {"label": False, "rows with the largest share": True, "share on average": True}
+    return Listing("Classes", columns, rows, max(0, len(classes) - LISTED))
 
 
 def inspect(frame: Any, **columns: Unpack[Columns]) -> Inspection:
@@ -275,6 +302,8 @@ def inspect_labels(labels: Labels, features: Sequence[Feature], table: pa.Table)
         gold_frequency=np.bincount(labels.gold[gold], minlength=len(summary.classes)),
         annotators=labels.annotators,
         votes_per_row=votes_per_row,
+        soft=describe_soft(candidates) if labels.soft else None,
+        n_against=0 if labels.votes is None else int(np.sum(labels.votes <= AGAINST)),
         unanimous=unanimous,
         alpha=None
         if labels.votes is None
@@ -283,7 +312,7 @@ def inspect_labels(labels: Labels, features: Sequence[Feature], table: pa.Table)
         confused=_confused(summary),
         problems=[
             *row_problems(labels, gold[~inside], features, table),
-            *class_problems(candidates, summary),
+            *class_problems(candidates, summary, labels.soft),
             *annotator_problems(labels),
             *name_problems(labels),
             *column_problems(features, table),
@@ -306,9 +335,11 @@ def _votes(labels: Labels) -> tuple[float | None, float | None]:
     """
     if labels.votes is None:
         return None, None
-    given = np.sum(labels.votes >= 0, axis=1)
-    several = given > 1
-    agree = labels.candidates.sizes[several] == 1
+    voted = labels.votes >= 0
+    several = np.sum(voted, axis=1) > 1
+    highest = labels.votes[several].max(axis=1, keepdims=True)
+    agree = np.all(~voted[several] | (labels.votes[several] == highest), axis=1)
+    given = np.sum(labels.votes != -1, axis=1)
     return float(given.mean()), float(agree.mean()) if several.any() else None
 
 

@@ -23,6 +23,7 @@ from scipy.special import expit, log_softmax, logsumexp, softmax
 from sklearn.model_selection import KFold
 
 from ..data.candidates import CandidateSets
+from ..solvers.against import Ballots, split_ballots
 from ..solvers.crowds import (
     TELLS,
     Tally,
@@ -71,6 +72,9 @@ class Judgement:
     gold_confidence, gold_right : ndarray of shape (n_gold,)
         Confidence of the gold rows, corrected by other gold rows only, and whether the choice was
         right.
+    estimated : bool
+        Whether the confidence says how often labels are wrong; not if soft labels may come from the
+        features, and share their mistakes.
     """
 
     label: np.ndarray
@@ -83,6 +87,7 @@ class Judgement:
     proba: np.ndarray
     gold_confidence: np.ndarray
     gold_right: np.ndarray
+    estimated: bool = True
 
 
 def judge(
@@ -174,10 +179,11 @@ def judge_votes(
         What the features alone say, by models that did not learn from the row.
     labels : Labels
         Votes and gold labels as given.
-    confusion : ndarray of shape (annotators, l, l)
-        Probabilities of a vote (last axis) given the truth.
-    weight : ndarray of shape (annotators,)
-        The weight of each annotator's votes.
+    confusion : ndarray of shape (columns, l, l)
+        Probabilities of a vote (last axis) given the truth; the columns are those of
+        :func:`~surelabel.solvers.against.split_ballots`.
+    weight : ndarray of shape (columns,)
+        The weight of the votes of each column.
     rng : numpy Generator
         Draws samples of rows.
 
@@ -186,13 +192,14 @@ def judge_votes(
     Judgement
     """
     assert labels.votes is not None
-    votes = Tally(labels.votes, proba.shape[1])
+    ballots = split_ballots(labels.votes, proba.shape[1])
+    votes = Tally(ballots.votes, proba.shape[1], ballots.against)
     scores = np.log(np.maximum(proba, FLOOR)).astype(float)
     posterior = softmax(scores + votes.evidence(confusion, weight), axis=1)
     features = _careful(scores, votes.evidence(confusion, np.ones_like(weight)), rng)
     less = votes.evidence(confusion, np.minimum(weight, INDEPENDENT))
     careful = softmax(np.log(features) + less, axis=1)
-    if not _any_informative(labels.votes, posterior):
+    if not _any_informative(ballots, posterior):
         # No annotator is informative, so only votes for the label count in its favour.
         careful = np.minimum(careful, votes.shares(np.ones_like(weight)))
     return _by_posterior(posterior, careful, proba, labels, rng)
@@ -236,11 +243,11 @@ def _by_posterior(
     )
 
 
-def _any_informative(votes: np.ndarray, posterior: np.ndarray) -> bool:
+def _any_informative(ballots: Ballots, posterior: np.ndarray) -> bool:
     """Whether the votes of any annotator agree with the result beyond chance."""
     return any(
-        beyond_chance(vote[vote >= 0], posterior[vote >= 0])[0] >= TELLS
-        for vote in votes.T
+        beyond_chance(vote[vote >= 0], posterior[vote >= 0], against)[0] >= TELLS
+        for vote, against in zip(ballots.votes.T, ballots.against, strict=True)
         if np.any(vote >= 0)
     )
 
@@ -253,7 +260,8 @@ def _found_by_votes(proba: np.ndarray, labels: Labels) -> tuple[np.ndarray, np.n
         return np.asarray(log_softmax(fit_sharpness(scores, evidence)[0] * scores, axis=1))
 
     assert labels.votes is not None
-    fit = alternate_crowd(labels.votes, proba.shape[1], features, known=labels.gold)
+    votes, against, _ = split_ballots(labels.votes, proba.shape[1])
+    fit = alternate_crowd(votes, proba.shape[1], features, against=against, known=labels.gold)
     return fit.confusion, fit.weight
 
 

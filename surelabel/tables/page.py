@@ -15,7 +15,7 @@ from ..report.table_parts import Cell, Column, Row, Table, number_cell, text_cel
 from ..text import short_percent
 from .annotators import AnnotatorAgreement
 from .choosing import CERTIFIED, LOOK, PROBABLE, rows_to_look_at
-from .cleaning import Cleaned
+from .cleaning import NOT_ESTIMATED, Cleaned
 from .overview import kinds, times
 
 SHOWN = 200
@@ -55,6 +55,7 @@ def write_page(
         title=title or Path(cleaned.source).name,
         short_percent=short_percent,
         cleaned=cleaned,
+        not_estimated=NOT_ESTIMATED,
         counts=_counts(cleaned),
         facts=_facts(cleaned),
         rows=rows,
@@ -81,7 +82,9 @@ def _counts(cleaned: Cleaned) -> list[dict[str, Any]]:
     """Number and share of rows for each status, and what the status means."""
     meanings = {
         CERTIFIED: "known, checked, or bounded by checks",
-        PROBABLE: "probably right, not checked",
+        PROBABLE: "probably right, not checked"
+        if cleaned.estimated
+        else "not checked, not estimated",
         LOOK: "a person should look at these",
     }
     counts = cleaned.status_counts
@@ -154,6 +157,8 @@ def _annotators(cleaned: Cleaned) -> Table:
         if most is None:
             return "–"
         chosen, voted, n = most
+        if chosen == voted:  # of votes against labels
+            return f"not {cleaned.classes[voted]} ({n:,}×)"
         return f"{cleaned.classes[voted]} for {cleaned.classes[chosen]} ({n:,}×)"
 
     gold = any(person.n_gold for person in cleaned.annotators)

@@ -89,19 +89,27 @@ def _sureness(cleaned: Cleaned) -> Gallery:
             "confidence",
             "How sure the labels are",
         ),
-        picture_of(
-            partial(_draw_kept, cleaned=cleaned),
-            (4.4, 3.2),
-            "kept",
-            "Labels kept against their error",
-        ),
     ]
-    caption = (
-        "Confidences are estimated by cross-validation: no row was judged by a model that had "
-        "learned from it. "
-        "The curves show the expected error if more and more labels are kept, the surest first; "
-        "the dot marks what is kept. "
-    )
+    if cleaned.estimated:
+        pictures.append(
+            picture_of(
+                partial(_draw_kept, cleaned=cleaned),
+                (4.4, 3.2),
+                "kept",
+                "Labels kept against their error",
+            )
+        )
+        caption = (
+            "Confidences are estimated by cross-validation: no row was judged by a model that had "
+            "learned from it. "
+            "The curves show the expected error if more and more labels are kept, the surest "
+            "first; the dot marks what is kept. "
+        )
+    else:
+        caption = (
+            "No confidence is above the share that the soft label itself gives; how often labels "
+            "are wrong is not estimated. "
+        )
     if cleaned.n_gold:
         draw = partial(_draw_calibration, cleaned=cleaned)
         pictures.append(

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from ..data.arrow_tables import decimal_of
 from ..data.candidate_summary import CandidateSummary
 from ..data.candidates import CandidateSets
-from ..data.doubtful_labels import SeveralLabels, Spellings
+from ..data.doubtful_labels import RuledOut, SeveralLabels, Spellings
 from ..data.labelling import Labels
 from ..data.spelling import flags
 from ..exceptions import TableError, first_few
@@ -37,8 +37,8 @@ class Problem:
     kind : str
         A short name that scripts can rely on: "unlabelled", "gold outside", "duplicates", "unused
         class", "rare class", "never alone", "never apart", "always agrees", "never agrees", "always
-        the same", "doubtful name", "spellings", "several labels", "leak", "numbers in text",
-        "constant column", "missing values", "no number", "no vector".
+        the same", "doubtful name", "spellings", "several labels", "ruled out", "leak", "numbers in
+        text", "constant column", "missing values", "no number", "no vector".
     message : str
         One sentence: what was found, where, and what it means.
     rows : ndarray of int
@@ -86,7 +86,9 @@ def row_problems(
         )
 
 
-def class_problems(candidates: CandidateSets, summary: CandidateSummary) -> Iterator[Problem]:
+def class_problems(
+    candidates: CandidateSets, summary: CandidateSummary, soft: bool
+) -> Iterator[Problem]:
     """Classes that are unused, rare, never the only candidate, or never without another."""
     frequency, names = summary.class_frequency, summary.classes
     alone = np.bincount(
@@ -108,6 +110,8 @@ def class_problems(candidates: CandidateSets, summary: CandidateSummary) -> Iter
             "to learn",
             nothing,
         )
+    if soft:  # classes that have all rows in common differ in their shares
+        return
     never = (frequency >= RARE) & (alone == 0)
     if never.any():
         yield Problem(
@@ -166,7 +170,7 @@ def annotator_problems(labels: Labels) -> Iterator[Problem]:
 
 def name_problems(labels: Labels) -> Iterator[Problem]:
     """Labels that may not be what they seem."""
-    kinds = {Spellings: "spellings", SeveralLabels: "several labels"}
+    kinds = {Spellings: "spellings", SeveralLabels: "several labels", RuledOut: "ruled out"}
     for name in labels.doubtful:
         yield Problem(kinds.get(type(name), "doubtful name"), f"{name}", name.rows)
 

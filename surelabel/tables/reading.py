@@ -76,6 +76,9 @@ class Columns(TypedDict, total=False):
     map : mapping, list of str, or path
         New names for labels: ``{"GAMES": "games"}``, ``["GAMES=games"]``, or a table of two
         columns, the old and the new name. An empty new name removes the label.
+    not_prefix : str
+        What stands before a label that somebody rules out: with "!", ``!cat`` is a vote against
+        cat.
     features : names of columns
         What to learn from; by default all columns that may be informative. Columns that hold the
         answer (an earlier result, a forgotten annotator) are left out with a warning, unless they
@@ -108,6 +111,7 @@ class Columns(TypedDict, total=False):
     missing: Names
     normalise: bool
     map: Mapping[str, str] | Sequence[str] | str | os.PathLike[str] | None
+    not_prefix: str | None
     features: Names
     exclude: Names
     number: Names

@@ -22,9 +22,11 @@ from ..data.labelling import Labels
 from ..estimators import all_methods
 from ..exceptions import ParameterError, SurelabelError
 from ..progress import track
+from ..solvers.against import AGAINST, split_ballots
 from ..solvers.crowds import dawid_skene, majority
-from .choosing import CROWD, fit_crowd
+from .choosing import fit_crowd
 from .comparison import (
+    CROWD,
     MethodResult,
     best_first,
     chosen_kernels,
@@ -37,9 +39,9 @@ from .comparison import (
 #: The labels of all rows as positions of classes, and the parameters chosen.
 Found = tuple[np.ndarray, dict[str, Any]]
 #: Methods that learn from votes alone.
-VOTES_ONLY: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
+VOTES_ONLY: dict[str, Callable[[np.ndarray, int, np.ndarray], np.ndarray]] = {
     "majority": majority,
-    "Dawid-Skene": lambda votes, n_classes: dawid_skene(votes, n_classes)[0],
+    "Dawid-Skene": lambda votes, n_classes, against: dawid_skene(votes, n_classes, against)[0],
 }
 
 
@@ -82,9 +84,9 @@ def compare_on_votes(
     of_features = all_methods() if X.shape[1] else ()
     names = [CROWD, *VOTES_ONLY, *of_features] if methods is None else methods
     assert labels.votes is not None
-    voted = np.flatnonzero((labels.votes >= 0).any(axis=1))
+    voted = np.flatnonzero((labels.votes != -1).any(axis=1))
     rows = np.sort(np.random.default_rng(random_state).permutation(voted)[:max_rows])
-    cast = np.argwhere(labels.votes[rows] >= 0)
+    cast = np.argwhere(labels.votes[rows] != -1)
     X, labels = X[rows], _some_rows(labels, rows)
     if not 1 < folds <= min(len(rows), len(cast)):
         raise ParameterError(
@@ -116,9 +118,13 @@ def _by_crowd(X: np.ndarray, random_state: int, labels: Labels) -> Found:
     return model.confidence_.toarray().argmax(axis=1), chosen_kernels(model)
 
 
-def _by_votes_only(posterior: Callable[[np.ndarray, int], np.ndarray], labels: Labels) -> Found:
+def _by_votes_only(
+    posterior: Callable[[np.ndarray, int, np.ndarray], np.ndarray], labels: Labels
+) -> Found:
     assert labels.votes is not None
-    return posterior(labels.votes, labels.candidates.shape[1]).argmax(axis=1), {}
+    l = labels.candidates.shape[1]
+    ballots = split_ballots(labels.votes, l)
+    return posterior(ballots.votes, l, ballots.against).argmax(axis=1), {}
 
 
 def _by_method(name: str, X: np.ndarray, random_state: int, labels: Labels) -> Found:
@@ -153,7 +159,11 @@ def _by_left_out_votes(
             votes[rows, who] = -1
             with convergence_warnings_ignored():
                 label, parameters = learn(_with_votes(labels, votes))
-            agreement.append(float(np.mean(label[rows] == labels.votes[rows, who])))
+            left_out = labels.votes[rows, who]
+            right = np.where(
+                left_out >= 0, label[rows] == left_out, label[rows] != AGAINST - left_out
+            )
+            agreement.append(float(right.mean()))
     except SurelabelError as failure:
         error, agreement, parameters = str(failure), [nan], {}
     return MethodResult(
@@ -182,14 +192,7 @@ def _some_rows(labels: Labels, rows: np.ndarray) -> Labels:
 
 def _with_votes(labels: Labels, votes: np.ndarray) -> Labels:
     """The labels with these votes in place of their own; a row without votes may have any label."""
-    rows, who = np.nonzero(votes >= 0)
-    candidates = CandidateSets(
-        np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(votes)))]),
-        votes[rows, who],
-        labels.candidates.classes,
-        np.ones(len(rows), np.int64),
-        unlabelled="all",
-        votes=votes,
-        annotators=labels.annotators,
+    candidates = CandidateSets.from_ballots(
+        votes, labels.candidates.classes, annotators=labels.annotators
     )
     return replace(labels, candidates=candidates, votes=votes)

@@ -58,3 +58,45 @@ def literal_likelihood(outputs, evidence, sharpness):
         f = np.exp(sharpness * (q - q.max()))
         total += np.log(np.sum(f / f.sum() * np.exp(e)))
     return total
+
+
+def literal_against(counts, n_iter):
+    """α and the simple matrix of one annotator's votes against labels, by truth and vote."""
+    n_classes = len(counts)
+    votes = [sum(counts[z][v] for z in range(n_classes)) for v in range(n_classes)]
+    total = sum(votes)
+    usual = [(votes[v] + 1) / (total + n_classes) for v in range(n_classes)]
+    habit = [(votes[v] + usual[v]) / (total + 1) for v in range(n_classes)]
+    rest = [max(1 - habit[z], 1e-3) for z in range(n_classes)]
+    alpha = 0.7
+    for _ in range(n_iter):
+        known = 0.0
+        for z in range(n_classes):
+            for v in range(n_classes):
+                if v != z:
+                    by_knowing, by_habit = alpha * habit[v] / rest[z], (1 - alpha) * habit[v]
+                    known += counts[z][v] * by_knowing / (by_knowing + by_habit)
+        pooled = min(max(alpha, 0.3), 0.95) if total else 0.3
+        alpha = (known + 4 * pooled) / (total + 4)
+    matrix = np.empty((n_classes, n_classes))
+    for z in range(n_classes):
+        others = sum(habit[v] for v in range(n_classes) if v != z)
+        for v in range(n_classes):
+            matrix[z, v] = alpha * (v != z) * habit[v] / others + (1 - alpha) * habit[v]
+    return matrix, alpha
+
+
+def literal_net(rows, n_classes):
+    """Candidates and counts of rows of (class, whether against) votes."""
+    found = []
+    for votes in rows:
+        net = [0] * n_classes
+        for k, against in votes:
+            net[k] += -1 if against else 1
+        if not votes:
+            found.append(None)
+        elif max(net) > 0:
+            found.append({k: net[k] for k in range(n_classes) if net[k] > 0})
+        else:
+            found.append({k: 0 for k in range(n_classes) if net[k] == max(net)})
+    return found

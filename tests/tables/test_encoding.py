@@ -494,3 +494,12 @@ def test_a_model_file_carries_the_encoder(columns, tmp_path):
     np.testing.assert_array_equal(loaded[0].transform(table), model[0].transform(table))
     np.testing.assert_array_equal(loaded.predict(table), model.predict(table))
     assert loaded[0].features_ == features
+
+
+def test_numbers_that_are_all_0_or_1_stay_as_they_are():
+    table = pa.table({"a": [0, 1, 0, 0, None], "b": [1.0, 0.0, 0.0, 0.0, 0.0]})
+    X = TableEncoder([Feature("a", "number"), Feature("b", "number")]).fit_transform(table)
+    assert X.tolist() == [[0, 0, 1], [1, 0, 0], [0, 0, 0], [0, 0, 0], [0, 1, 0]]
+    more = table.append_column("c", pa.array([1, 2, 3, 4, 5]))
+    features = [Feature(name, "number") for name in "abc"]
+    assert np.allclose(TableEncoder(features).fit_transform(more)[:, 2].std(), 1)

@@ -3,11 +3,17 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import entropy
 from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 
 import surelabel
 from surelabel import CandidateSets, CrowdClassifier
 from surelabel.exceptions import CandidateError, ParameterError, TableError
+from surelabel.tables.soft_labels import likely_sets
 
 
 @pytest.fixture(scope="module")
@@ -78,3 +84,62 @@ def test_the_classifier_learns_from_them(votes_of_seven):
     assert model.annotators_ == []
     with pytest.raises(CandidateError, match="soft labels"):
         CrowdClassifier().fit(None, sets)
+
+
+def soft_frame(shares):
+    X, _ = load_iris(return_X_y=True)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    return frame.assign(**{f"p_{k}": shares[:, k] for k in range(3)})
+
+
+@pytest.mark.parametrize("model", [LogisticRegression(C=0.01), GaussianNB()])
+def test_nothing_is_promised_of_a_models_probabilities(model):
+    X, y = load_iris(return_X_y=True)
+    rows = np.random.default_rng(0).permutation(150)[:30]
+    shares = model.fit(X[rows], y[rows]).predict_proba(X)
+    frame = soft_frame(shares)
+    found = surelabel.clean(frame, counts="p_*", max_error=0.1)
+    assert not found.estimated
+    assert np.isnan(found.expected_error)
+    assert "not estimated" in str(found)
+    assert found.to_dict()["estimated"] is False
+    assert np.all(found.confidence <= shares[np.arange(150), found.label] + 1e-9)
+    with_truth = frame.assign(truth=[f"p_{k}" if k < 2 else None for k in y])
+    assert surelabel.clean(with_truth, counts="p_*", gold="truth", max_error=0.1).estimated
+
+
+def test_the_error_of_votes_is_estimated(votes_of_seven):
+    frame, _, _ = votes_of_seven
+    found = surelabel.clean(frame, counts="p_*")
+    assert found.estimated
+    assert found.expected_error < 0.05
+
+
+def test_inspect_and_compare_say_what_they_see(votes_of_seven):
+    _, _, counts = votes_of_seven
+    frame = soft_frame(counts)
+    seen = surelabel.inspect(frame, counts="p_*")
+    shares = counts / 7
+    assert seen.soft.whole
+    assert seen.soft.total == 7
+    assert seen.soft.full == np.mean((counts > 0).all(axis=1))
+    assert seen.soft.above_half == np.mean(shares.max(axis=1) > 0.5)
+    assert seen.soft.entropy == pytest.approx(entropy(shares.T, base=2).mean())
+    assert "counts, 7 in a row" in str(seen)
+    assert not [problem for problem in seen.problems if problem.kind.startswith("never")]
+    compared = surelabel.compare(frame, counts="p_*", methods="Crowd,PLKNN", folds=3)
+    assert {result.method for result in compared} == {"Crowd", "PLKNN"}
+    assert all(result.covering_rate > 0.9 for result in compared)
+    assert "90 % of its share" in str(compared)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 6))
+@settings(max_examples=30)
+def test_likely_labels_are_the_fewest_with_nine_tenths(seed, n_classes):
+    counts = np.random.default_rng(seed).integers(0, 6, (8, n_classes)).astype(float)
+    counts[:, 0] += 1
+    sets = likely_sets(CandidateSets.from_counts(counts))
+    for i, labels in enumerate(sets.to_lists()):
+        share = counts[i] / counts[i].sum()
+        assert share[labels].sum() >= 0.9 - 1e-9
+        assert np.sort(share)[::-1][: len(labels) - 1].sum() < 0.9
