@@ -86,7 +86,7 @@ def first_few(items: Iterable[Any], shown: int = 5) -> str:
     items = list(items)
     text = ", ".join(str(item) for item in items[:shown])
     more = len(items) - shown
-    return f"{text} and {more} more" if more > 0 else text
+    return f"{text} and {more:,} more" if more > 0 else text
 
 
 def shown(value: object) -> str:

@@ -4,7 +4,7 @@ should agree.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -15,6 +15,9 @@ from ..data.arrow_tables import decimal_of, is_list
 from ..data.candidates import CandidateSets
 from ._columns import Reader
 from .encoding import Feature
+
+#: Columns that are compared at a time, at least.
+AT_A_TIME = 16
 
 
 def equal_rows(X: np.ndarray) -> np.ndarray:
@@ -49,26 +52,36 @@ def equal_cells(features: Sequence[Feature], table: pa.Table) -> np.ndarray:
     ndarray of shape (m,)
         As :func:`equal_rows` gives them.
     """
-    return equal_rows(_codes(features, table))
+    groups = np.zeros(table.num_rows, np.int64)
+    parts, width = [groups[:, None]], 0
+    for codes in _codes(features, table):
+        parts.append(codes)
+        width += codes.shape[1]
+        if width >= AT_A_TIME:
+            groups = _number(row.tobytes() for row in np.hstack(parts))
+            if groups.max() == len(groups) - 1:  # all differ: no other column can make them equal
+                return groups
+            parts, width = [groups[:, None]], 0
+    return _number(row.tobytes() for row in np.hstack(parts))
 
 
-def _codes(features: Sequence[Feature], table: pa.Table) -> np.ndarray:
-    """Columns as numbers: equal ones for equal values, NaN or -1 for missing ones."""
+def _codes(features: Sequence[Feature], table: pa.Table) -> Iterator[np.ndarray]:
+    """Columns as numbers, some at a time: equal ones for equal values, NaN or -1 for missing
+    ones.
+    """
     reader = Reader(table, decimal_of(table) or ".")
-    codes = np.empty((table.num_rows, len(features)))
-    places = np.array([i for i, feature in enumerate(features) if feature.kind == "number"], int)
-    names = [features[i].name for i in places]
+    names = [feature.name for feature in features if feature.kind == "number"]
     for part in reader.column_slices(names):
         values, _ = reader.parsed(names[part])
-        codes[:, places[part]] = np.where(np.isnan(values), np.nan, values).T  # all NaN alike
-    for i, feature in enumerate(features):
+        # one kind of NaN, and -0.0 + 0 is 0.0
+        yield np.where(np.isnan(values), np.nan, values + 0).T
+    for feature in features:
         if feature.kind != "number":
-            if is_list(reader.holds(feature.name)):  # vectors are compared as text
+            if is_list(reader.holds(feature.name)):  # vectors: their text stands for them
                 texts = pa.array([str(value) for value in table[feature.name]])
             else:
                 texts, _ = reader.texts(feature.name, feature.kind)
-            codes[:, i] = pc.fill_null(texts.dictionary_encode().indices, -1)
-    return codes
+            yield np.asarray(pc.fill_null(texts.dictionary_encode().indices, -1), float)[:, None]
 
 
 def conflicts(groups: np.ndarray, candidates: CandidateSets) -> np.ndarray:

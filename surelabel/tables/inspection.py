@@ -197,7 +197,7 @@ class Inspection(Result):
                     *(("not used", f"{column}: {reason}") for column, reason in unused[:LISTED]),
                     (
                         "",
-                        f"and {len(unused) - LISTED} more columns"
+                        f"and {len(unused) - LISTED:,} more columns"
                         if len(unused) > LISTED
                         else None,
                     ),

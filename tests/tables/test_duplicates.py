@@ -1,10 +1,12 @@
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from surelabel import CandidateSets
-from surelabel.tables.duplicates import conflicts, equal_rows
+from surelabel.tables.duplicates import conflicts, equal_cells, equal_rows
+from surelabel.tables.encoding import Feature
 
 
 @given(
@@ -35,9 +37,20 @@ def test_only_groups_with_different_candidates_conflict():
     assert conflicts(np.arange(6), sets).tolist() == [-1] * 6
 
 
-def test_rows_are_equal_if_their_texts_are():
-    from surelabel.tables.duplicates import equal_cells
-    from surelabel.tables.encoding import Feature
+@pytest.mark.parametrize("n_columns", [3, 16, 40])
+def test_cells_of_many_columns_are_compared_some_at_a_time(n_columns):
+    rng = np.random.default_rng(0)
+    values = rng.choice([0.0, -0.0, np.nan, 1.5], (30, n_columns))
+    values[10:20] = values[:10]
+    values[25:, :-1] = values[20:25, :-1]  # differ in the last column, if at all
+    table = pa.table({f"x{j}": values[:, j] for j in range(n_columns)})
+    features = [Feature(name, "number") for name in table.column_names]
+    keys = [tuple((values[i] + 0).tolist()) for i in range(30)]
+    first = {}
+    expected = [first.setdefault(repr(key), len(first)) for key in keys]
+    assert equal_cells(features, table).tolist() == expected
 
+
+def test_rows_are_equal_if_their_texts_are():
     table = pa.table({"text": ["tesseract deu", "tesseract fra", "tesseract deu", None]})
     assert equal_cells([Feature("text", "text")], table).tolist() == [0, 1, 0, 2]

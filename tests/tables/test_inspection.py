@@ -4,7 +4,7 @@ import pytest
 
 from surelabel import CandidateSets
 from surelabel.tables.encoding import Feature
-from surelabel.tables.inspection import inspect_labels
+from surelabel.tables.inspection import inspect, inspect_labels
 
 
 def kinds(inspection):
@@ -143,3 +143,15 @@ def test_columns(make_labels):
         "column 'gaps' has no value in 75 % of the rows" in problem(found, "missing values").message
     )
     assert len(problem(found, "missing values").rows) == 30
+
+
+def test_very_many_columns(tmp_path):
+    rng = np.random.default_rng(0)
+    names = [f"gene{j}" for j in range(12_000)]
+    rows = [",".join(map(str, row)) for row in rng.normal(size=(24, 12_000)).round(2)]
+    labels = ["cat", "dog", "cat|dog"] * 8
+    lines = [",".join([*names, "labels"]), *map(",".join, zip(rows, labels, strict=True))]
+    (tmp_path / "wide.csv").write_text("\n".join(lines))
+    found = inspect(tmp_path / "wide.csv", labels="labels")
+    assert len(found.features) == 12_000
+    assert "gene7 and 11,992 more" in str(found)
