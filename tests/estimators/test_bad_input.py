@@ -156,7 +156,7 @@ def test_numbers_whose_squares_vanish(name, dtype, tiny):
     model = all_methods()[name].estimator()
     if name in ("PLKNN", "IPAL"):
         model.set_params(n_neighbors=3)
-    with pytest.raises(InputError, match=r"no number larger than .* vanish in float.*scale the"):
+    with pytest.raises(InputError, match=r"no number larger than .* underflow in float.*scale the"):
         model.fit((tiny * X).astype(dtype), Y)
     model.fit(X.astype(dtype), Y).predict((tiny * X).astype(dtype))  # near 0 as any others
 
