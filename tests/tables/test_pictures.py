@@ -1,5 +1,11 @@
 """Images and embedded columns are learned from."""
 
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -128,3 +134,91 @@ def test_a_module_beside_the_table_embeds_on_the_command_line(words, tmp_path, m
 def test_what_does_not_embed_is_refused(words, embed, error, message):
     with pytest.raises(error, match=message):
         surelabel.inspect(words, labels="labels", embed=embed)
+
+
+#: What the example in the documentation uses of packages that are not needed otherwise, with the
+#: same signatures.
+STAND_INS = {
+    "sentence_transformers.py": """
+        import numpy as np
+
+        class SentenceTransformer:
+            def __init__(self, name): pass
+            def encode(self, sentences):
+                return np.array([[len(text), text.count("a")] for text in sentences], "float32")
+    """,
+    "torch/__init__.py": """
+        import contextlib
+        import numpy as np
+        from . import nn
+
+        class Tensor(np.ndarray):
+            def numpy(self): return np.asarray(self)
+
+        def no_grad(): return contextlib.nullcontext()
+        def cat(tensors): return np.concatenate(tensors).view(Tensor)
+    """,
+    "torch/nn.py": """
+        class Identity:
+            def __call__(self, x): return x
+    """,
+    "torchvision/__init__.py": "from . import io, models",
+    "torchvision/io.py": """
+        import numpy as np
+        from PIL import Image
+        from torch import Tensor
+
+        class ImageReadMode:
+            RGB = "RGB"
+
+        def read_image(path, mode):
+            return np.asarray(Image.open(path).convert(mode)).transpose(2, 0, 1).view(Tensor)
+    """,
+    "torchvision/models.py": """
+        class ResNet18_Weights:
+            class DEFAULT:
+                @staticmethod
+                def transforms(): return lambda image: image / 255
+
+        class _Net:
+            fc = None
+            def eval(self): return self
+            def __call__(self, images): return self.fc(images.mean(axis=(2, 3)))
+
+        def resnet18(weights): return _Net()
+    """,
+}
+
+
+def test_the_example_of_the_documentation_runs(tmp_path):
+    text = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```text\n(from sentence_transformers.*?)```", text, re.DOTALL)
+    (tmp_path / "vectors.py").write_text(example)
+    for name, content in STAND_INS.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(textwrap.dedent(content))
+    for name, colour in (("cat", "red"), ("dog", "blue")):
+        Image.new("RGB", (8, 8), colour).save(tmp_path / f"{name}.png")
+    labels = ["cat", "dog", "cat|dog", "dog"] * 5
+    kinds = ["cat", "dog", "cat", "dog"] * 5
+    table = pa.table(
+        {
+            "photo": [f"{kind}.png" for kind in kinds],
+            "text": [
+                ("a cat meows" if kind == "cat" else "barks") + "!" * i
+                for i, kind in enumerate(kinds)
+            ],
+            "labels": labels,
+        }
+    )
+    write_table(table, tmp_path / "pets.csv")
+    embeds = re.findall(r"--embed (\S+)", example)
+    assert embeds == ["text=vectors:sentences", "photo=vectors:photos"]
+    words = ["clean", "pets.csv", "-o", "out.csv", "--labels", "labels"]
+    words += [word for embed in embeds for word in ("--embed", embed)]
+    done = subprocess.run(
+        [sys.executable, "-m", "surelabel", *words], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "text embedded" in done.stdout
+    assert read_table(tmp_path / "out.csv")["label"].to_pylist() == kinds
