@@ -193,3 +193,12 @@ def test_true_labels_of_another_kind_are_refused(wine):
         SURECV(GRID, GRID, scoring="oracle").fit(X, candidates, y_true=y.astype(str))
     with pytest.raises(CandidateError, match="unknown class"):
         SURECV(GRID, GRID, scoring="oracle").fit(X, candidates, y_true=y + 7)
+
+
+def test_default_folds_of_a_table_sorted_by_label_are_shuffled(wine):
+    X, y, candidates = wine
+    order = np.argsort(y, kind="stable")
+    search = SURECV(GRID, GRID, kernel="rbf").fit(X[order], candidates[order])
+    assert search.best_score_ > 0.9  # folds of one class each: none would be right
+    in_order = SURECV(GRID, GRID, kernel="rbf", cv=3).fit(X[order], candidates[order])
+    assert in_order.best_score_ < 0.7
