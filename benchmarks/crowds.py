@@ -300,7 +300,8 @@ def run(methods, seeds, sets):
 def page():
     """The tables of docs/crowds.md, from the records."""
     records = read()
-    methods = [method for method in METHODS if any(key[0] == method for key in records)]
+    everywhere = {(key[0], key[2]) for key in records}
+    methods = [m for m in METHODS if all((m, name) in everywhere for name in SETS)]
 
     def mean(method, kinds, sets):
         for seeds, mark in ((SEEDS, ""), (SEEDS[:1], " (one seed)")):
@@ -323,10 +324,17 @@ def page():
         (f"chosen on: {', '.join(chosen)}", list(KINDS), chosen),
         (f"not chosen on: {', '.join(others)}", list(KINDS), others),
     ]
+    forest, usual = "CrowdClassifier, forest", "CrowdClassifier"
+    lines = ["| data set | crowds | CrowdClassifier | with a forest |", "|---|---|---|---|"]
+    for name in SETS:
+        both = [key[1:] for key in records if key[0] == forest and key[2] == name]
+        if both:
+            cells = (f"{np.mean([records[m, *key] for key in both]):.3f}" for m in (usual, forest))
+            lines.append(f"| {name} | {len(both)} | {' | '.join(cells)} |")
     text = PAGE.read_text()
     start, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    tables = f"\n\n{table('crowd', by_kind)}\n\n{table('data set', by_set)}\n\n"
-    PAGE.write_text(text[:start] + tables + text[end:])
+    tables = [table("crowd", by_kind), table("data set", by_set), "\n".join(lines)]
+    PAGE.write_text(text[:start] + "\n\n" + "\n\n".join(tables) + "\n\n" + text[end:])
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..exceptions import first_few
 from ..solvers.neighbours import nearest
+from ..text import short_percent
 from .choosing import LOOK
 from .cleaning import Cleaned
 from .images import Images
@@ -53,7 +54,7 @@ class Choice:
 
     label: str
     probability: float | None
-    votes: int | None
+    votes: str | None
 
 
 @dataclass(frozen=True)
@@ -245,9 +246,15 @@ def _choices(row: int, cleaned: Cleaned) -> list[Choice]:
     labels, candidates = cleaned.labels, cleaned.labels.candidates
     entries = slice(candidates.indptr[row], candidates.indptr[row + 1])
     given = candidates.indices[entries]
-    votes: dict[int, int] = {}
+    votes: dict[int, str] = {}
     if candidates.counts is not None and not labels.unlabelled[row]:
-        votes = dict(zip(given.tolist(), candidates.counts[entries].tolist(), strict=True))
+        counts = candidates.counts[entries]
+        texts = (
+            [short_percent(share) for share in counts / max(counts.sum(), 1e-12)]
+            if labels.soft and counts.dtype.kind == "f"
+            else [f"{n:g}×" for n in counts]
+        )
+        votes = dict(zip(given.tolist(), texts, strict=True))
     first, second = int(cleaned.label[row]), int(cleaned.second[row])
     confidence = float(cleaned.confidence[row])
     probability = {second: confidence - float(cleaned.margin[row]), first: confidence}

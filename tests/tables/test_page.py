@@ -103,7 +103,7 @@ def test_a_row_shows_what_speaks_for_it(cleaned_table):
         )
         votes = {choice.label: choice.votes for choice in item.choices}
         given = [cleaned.classes[vote] for vote in labels.votes[row] if vote >= 0]
-        assert votes == {label: given.count(label) if given else None for label in votes}
+        assert votes == {label: f"{given.count(label)}×" if given else None for label in votes}
         words = {reason.word for reason in item.reasons}
         assert ("label missing" in words) == cleaned.outside[row]
         assert ("duplicate" in words) == (cleaned.duplicate[row] >= 0)
