@@ -212,6 +212,11 @@ def _parts(table: Path) -> tuple[str, str]:
     """The name of a table without its extensions, and the extensions."""
     from ..data.table_files import form_of
 
+    if str(table) == "-":
+        raise ParameterError(
+            "a review needs the file of a table, not standard input: it is read again when the "
+            "review goes on"
+        )
     form, compression = form_of(table)
     name = table.name
     return name[: len(name) - len(form + compression)], form + compression

@@ -17,6 +17,9 @@ from ..data.labelling import Labels
 from ..data.spelling import flags
 from ..exceptions import TableError, first_few
 from ._columns import Reader
+from ._kinds import TRIED
+from ._pictures import are_images
+from ._times import TimeColumn
 from ._vectors import HUGE
 from .duplicates import conflicts, equal_cells
 from .encoding import Feature
@@ -38,7 +41,8 @@ class Problem:
         A short name that scripts can rely on: "unlabelled", "gold outside", "duplicates", "unused
         class", "rare class", "never alone", "never apart", "always agrees", "never agrees", "always
         the same", "doubtful name", "spellings", "several labels", "ruled out", "leak", "numbers in
-        text", "constant column", "missing values", "no number", "no vector".
+        text", "constant column", "missing values", "no number", "no vector",
+        "no time", "no image".
     message : str
         One sentence: what was found, where, and what it means.
     rows : ndarray of int
@@ -205,9 +209,27 @@ def column_problems(features: Sequence[Feature], table: pa.Table) -> Iterator[Pr
                 continue
             yield from _problems_of(feature.name, flags(column.is_null()), False)
         elif feature.kind != "number":
+            if feature.kind == "time":
+                try:
+                    TimeColumn().fit(reader, [feature.name])
+                except TableError as error:
+                    yield Problem("no time", str(error), np.empty(0, np.int64))
             texts, _ = reader.texts(feature.name, feature.kind)
+            if feature.kind == "image" and not _any_image(texts, reader.source):
+                yield Problem(
+                    "no image",
+                    f"column {feature.name!r}: the first images cannot be read; paths are relative "
+                    "to the folder of the table",
+                    np.empty(0, np.int64),
+                )
             once = pc.count_distinct(texts).as_py() == 1
             yield from _problems_of(feature.name, flags(texts.is_null()), once)
+
+
+def _any_image(paths: pa.Array, source: str) -> bool:
+    """Whether one of the first paths is that of an image."""
+    first = paths.drop_null().slice(0, TRIED).to_pylist()
+    return any(are_images([path], source) for path in first)
 
 
 def _problems_of(name: str, absent: np.ndarray, constant: bool) -> Iterator[Problem]:

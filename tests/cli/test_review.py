@@ -121,3 +121,9 @@ def test_what_is_missing_is_said(table, monkeypatch):
     assert done.exit_code == 2
     message = "error: the review page needs uvicorn: pip install 'surelabel[review]'\n"
     assert done.output == message
+
+
+def test_standard_input_is_refused():
+    result = CliRunner().invoke(app, ["review", "-", "--labels", "labels"], input="a,labels\n1,x\n")
+    assert result.exit_code == 2
+    assert "a review needs the file of a table, not standard input" in result.stderr

@@ -155,3 +155,12 @@ def test_very_many_columns(tmp_path):
     found = inspect(tmp_path / "wide.csv", labels="labels")
     assert len(found.features) == 12_000
     assert "gene7 and 11,992 more" in str(found)
+
+
+def test_columns_that_are_not_what_they_are_said_to_be(tmp_path):
+    rows = [f"{i * 1.5},{i % 7},{('cat', 'dog')[i % 2]}" for i in range(30)]
+    (tmp_path / "a.csv").write_text("\n".join(["when,photo,labels", *rows]))
+    found = inspect(tmp_path / "a.csv", labels="labels", time="when", images="photo")
+    assert {"no time", "no image"} <= set(kinds(found))
+    assert "'when' holds text that is not a date or time" in problem(found, "no time").message
+    assert "'photo': the first images cannot be read" in problem(found, "no image").message
