@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.model_selection import KFold
@@ -93,3 +95,32 @@ def test_errors(iris):
         compare_methods(X, sets, max_rows=10, folds=11)
     with pytest.raises(CandidateError, match="nothing to learn"):
         compare_methods(X, CandidateSets.from_lists([["a", "b"]] * 150))
+
+
+def test_what_more_rows_may_change(iris):
+    X, _, sets = iris
+    (knn,) = compare_methods(X, sets, methods=["PLKNN"], folds=3, max_rows=100)
+    assert -1 < knn.gain < 1
+    (knn,) = compare_methods(X, sets, methods=["PLKNN"], folds=3)
+    assert knn.gain is None
+
+    def overview(gain, sampled=True):
+        results = [
+            replace(knn, method="first", covering_rate=0.8, covering_sd=0.01, gain=0.01),
+            replace(knn, method="second", covering_rate=0.75, covering_sd=0.01, gain=gain),
+        ]
+        found = comparison.Comparison(
+            results=results,
+            n_rows=1000,
+            n_table=8000,
+            sampled=sampled,
+            by_votes=False,
+            soft=False,
+            frame=None,
+        )
+        return " ".join(found.overview().notes)
+
+    # three doublings: 0.75 + 3 * 0.03 is more than 0.8 + 3 * 0.01, with 0.025 it is less
+    assert "second (+3.0)" in overview(0.03)
+    assert "the order may be another" not in overview(0.025)
+    assert "the order may be another" not in overview(0.03, sampled=False)
