@@ -46,7 +46,7 @@ TELLING = re.compile(
 #: Class names are labels if their agreement beyond chance (Cohen's κ) is at least this: if the name
 #: of the column or of the classes suggests it; otherwise, for numbers and common words, with three
 #: or more classes, or with two.
-KAPPA_NAMED, KAPPA_MANY, KAPPA_TWO = 0.2, 0.65, 0.9
+KAPPA_NAMED, KAPPA_MANY, KAPPA_TWO = 0.2, 0.5, 0.9
 #: A column determines the label if this share of the sets agrees.
 DETERMINED = 0.99
 #: Chance would need 2**BITS tables for such an agreement; fewer where the name says what it is.
