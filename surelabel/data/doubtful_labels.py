@@ -108,9 +108,6 @@ class SeveralLabels:
         )
 
 
-# -------------------------------------------------------------------- finding them
-
-
 @dataclass(frozen=True)
 class RuledOut:
     """A label that looks like another one with a "not" before it, and was treated as a label.
@@ -138,6 +135,9 @@ class RuledOut:
             f"have such labels, the first is row {self.rows[0] + 1}); if it is a vote against "
             f"{after_prefix(self.name, self.prefix)!r}, use --not-prefix {self.prefix!r}"
         )
+
+
+# -------------------------------------------------------------------- finding them
 
 
 def doubtful_names(columns: list[Cells]) -> tuple[DoubtfulName, ...]:
