@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from html import escape
 from itertools import chain, pairwise
-from types import FrameType
 from typing import Any, Literal
 
 import numpy as np
@@ -43,6 +41,7 @@ from ._labels import (
     homogeneous,
     missing,
 )
+from .callers import a_metric_asks
 from .candidate_summary import CandidateSummary
 
 Unlabelled = Literal["error", "all"]
@@ -475,7 +474,7 @@ class CandidateSets:
         )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        if _a_metric_asks():
+        if a_metric_asks():
             raise CandidateError(
                 "scikit-learn's metrics need true labels, but these are candidates: leave scoring "
                 "out to use the covering rate, or use a scorer of surelabel.evaluation"
@@ -642,20 +641,6 @@ def check_unlabelled(unlabelled: str) -> None:
     """Refuse any value other than 'error' and 'all'."""
     if not isinstance(unlabelled, str) or unlabelled not in ("error", "all"):
         raise CandidateError(f"unlabelled must be 'error' or 'all', not {shown(unlabelled)}")
-
-
-def _a_metric_asks() -> bool:
-    """Whether scikit-learn asks for an array to compute a metric of its own.
-
-    Its splitters and searches ask, too, by the same functions, and may take the 0/1 matrix; a
-    metric would fail over it, or take every candidate for true (log loss, area under the curve).
-    """
-    frame: FrameType | None = sys._getframe(2)  # who asks CandidateSets
-    while frame is not None and (name := frame.f_globals.get("__name__", "")).startswith("sklearn"):
-        if name.startswith("sklearn.metrics.") and name != "sklearn.metrics._scorer":
-            return True
-        frame = frame.f_back
-    return False
 
 
 def _is_collection(row: Any) -> bool:

@@ -5,13 +5,18 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 from sklearn import config_context
+from sklearn.base import is_classifier
 from sklearn.datasets import load_iris
 from sklearn.metrics import get_scorer, get_scorer_names, make_scorer
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from surelabel import CandidateSets, SUREClassifier, make_partial
 from surelabel.evaluation.metrics import (
@@ -291,18 +296,31 @@ def test_hostile_values_end_in_one_sentence(value):
 def test_what_the_guide_says_of_scikit_learns_search():
     X, y = load_iris(return_X_y=True)
     votes = pd.DataFrame({"a": y.astype(str), "b": np.where(y > 0, y.astype(str), None)})
-    # Here it is scikit-learn's words that users see: ``BaseSearchCV.fit`` calls
-    # ``check_cv(cv, y)``, and that ``type_of_target(y)``, which sorts the cells of the frame,
-    # before any method of an estimator has seen ``y``; the frame is not ours, either.
-    with pytest.raises((TypeError, ValueError), match=r"'<'|NaN"):
-        GridSearchCV(SUREClassifier(), {"lam": [0.1]}, cv=3).fit(X, votes)
     search = GridSearchCV(SUREClassifier(), {"lam": [0.1]}, cv=KFold(3, shuffle=True))
     assert search.fit(X, CandidateSets.from_votes(votes)).best_score_ > 0.8
-    assert search.fit(X, votes).best_score_ > 0.8  # ``check_cv`` leaves folds that are made alone
+    assert search.fit(X, votes).best_score_ > 0.8
     with pytest.warns(UserWarning, match="these are candidates: leave scoring out"):
         search.set_params(scoring="accuracy").fit(X, CandidateSets.from_votes(votes))
     with pytest.raises(CandidateError, match="these are candidates: leave scoring out"):
         search.set_params(error_score="raise").fit(X, CandidateSets.from_votes(votes))
+
+
+@pytest.mark.parametrize(
+    "frame", [pd.DataFrame, pl.DataFrame, lambda votes: pd.DataFrame(votes).to_numpy()]
+)
+@pytest.mark.parametrize("scaled", [False, True])
+def test_votes_with_empty_cells_are_split_as_those_without(frame, scaled):
+    X, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    X, names = X[order], y[order].astype(str)
+    votes = frame({"a": list(names), "b": [name if name != "0" else None for name in names]})
+    model = make_pipeline(StandardScaler(), SUREClassifier()) if scaled else SUREClassifier()
+    plain = cross_val_score(model, X, votes, cv=KFold(3))
+    assert_array_equal(cross_val_score(model, X, votes, cv=3), plain)
+    grid = {"sureclassifier__beta" if scaled else "beta": [SUREClassifier().beta]}
+    search = GridSearchCV(model, grid, cv=3).fit(X, votes)
+    assert_array_equal([search.cv_results_[f"split{i}_test_score"][0] for i in range(3)], plain)
+    assert is_classifier(model)
 
 
 @pytest.mark.parametrize("name", get_scorer_names())
