@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..exceptions import first_few
+from ..text import did_you_mean
 from ._cells import Cells, Label
 from ._labels import after_prefix
 from .spelling import DOUBTFUL, spelling_key
@@ -137,6 +138,36 @@ class RuledOut:
         )
 
 
+@dataclass(frozen=True)
+class NotThere:
+    """Labels that were to be renamed, but do not occur.
+
+    Attributes
+    ----------
+    names : tuple of str
+        These labels.
+    known : tuple of str
+        The labels that occur.
+    """
+
+    names: tuple[str, ...]
+    known: tuple[str, ...]
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The rows with such labels: none."""
+        return np.empty(0, int)
+
+    def __str__(self) -> str:
+        several = len(self.names) > 1
+        meant = did_you_mean(self.names[0], self.known).rstrip()
+        return (
+            f"--map renames {first_few(map(repr, self.names))}, but there "
+            f"{'are no such labels' if several else 'is no such label'}"
+            + (f"; {meant}" if meant else "")
+        )
+
+
 # -------------------------------------------------------------------- finding them
 
 
@@ -179,6 +210,17 @@ def several_labels(columns: list[Cells], listed: str | None) -> tuple[SeveralLab
                 rows = _rows_of([cells], names)
                 found.append(SeveralLabels(names[0], sign, cells.column, several, rows))
     return tuple(found)
+
+
+def not_there(
+    columns: list[Cells], mapped: Iterable[tuple[str, str]], *, normalise: bool
+) -> tuple[NotThere, ...]:
+    """The labels to be renamed that do not occur; with ``normalise``, in any spelling."""
+    key = spelling_key if normalise else str
+    known = tuple(dict.fromkeys(str(value) for cells in columns for value in cells.values))
+    keys = set(map(key, known))
+    names = tuple(old for old, _ in mapped if key(old.strip()) not in keys)
+    return (NotThere(names, known),) if names else ()
 
 
 def _groups(columns: list[Cells]) -> dict[str, tuple[str, ...]]:

@@ -30,6 +30,7 @@ from .arrow_tables import find_column, is_list, is_text, source_of
 from .candidates import CandidateSets, Unlabelled
 from .doubtful_labels import (
     DoubtfulName,
+    NotThere,
     RuledOut,
     SeveralLabels,
     Spellings,
@@ -37,6 +38,7 @@ from .doubtful_labels import (
     different_spellings,
     doubtful_names,
     labels_ruled_out,
+    not_there,
     several_labels,
     speller,
     without_labels,
@@ -142,7 +144,7 @@ class Labels:
     table : pyarrow.Table
         The instances: the table itself, or, for a long table, one row per id without the columns of
         label and annotator.
-    doubtful : tuple of DoubtfulName, Spellings, SeveralLabels or RuledOut
+    doubtful : tuple of DoubtfulName, Spellings, SeveralLabels, RuledOut or NotThere
         Labels whose names often mean that there is no label, unless ``missing`` was given; labels
         that may be different spellings of one; labels that look like several; and labels that look
         like votes against others.
@@ -157,7 +159,7 @@ class Labels:
     unlabelled: np.ndarray
     ids: np.ndarray | None
     table: pa.Table
-    doubtful: tuple[DoubtfulName | Spellings | SeveralLabels | RuledOut, ...] = ()
+    doubtful: tuple[DoubtfulName | Spellings | SeveralLabels | RuledOut | NotThere, ...] = ()
     soft: bool = False
 
 
@@ -211,6 +213,7 @@ def read_labels(
     ]
     doubtful: tuple[Any, ...] = ()
     if labelling.normalise or labelling.map:
+        doubtful += not_there(named, labelling.map, normalise=labelling.normalise)
         spelled = speller(named, normalise=labelling.normalise, mapped=labelling.map)
         cells, ruled_out, gold = (
             [spelled(column) for column in part] for part in (cells, ruled_out, gold)

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from ..data.arrow_tables import decimal_of
 from ..data.candidate_summary import CandidateSummary
 from ..data.candidates import CandidateSets
-from ..data.doubtful_labels import RuledOut, SeveralLabels, Spellings
+from ..data.doubtful_labels import NotThere, RuledOut, SeveralLabels, Spellings
 from ..data.labelling import Labels
 from ..data.spelling import flags
 from ..exceptions import TableError, first_few
@@ -174,7 +174,12 @@ def annotator_problems(labels: Labels) -> Iterator[Problem]:
 
 def name_problems(labels: Labels) -> Iterator[Problem]:
     """Labels that may not be what they seem."""
-    kinds = {Spellings: "spellings", SeveralLabels: "several labels", RuledOut: "ruled out"}
+    kinds = {
+        Spellings: "spellings",
+        SeveralLabels: "several labels",
+        RuledOut: "ruled out",
+        NotThere: "not there",
+    }
     for name in labels.doubtful:
         yield Problem(kinds.get(type(name), "doubtful name"), f"{name}", name.rows)
 

@@ -1,12 +1,14 @@
 """The command line: exit codes, one line for an error, and that stopping is harmless."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 
 import pytest
+from sklearn import datasets
 from typer.testing import CliRunner
 
 from surelabel.cli import app
@@ -49,6 +51,21 @@ def test_every_verb_is_there(call):
     assert result.exit_code == 0
     for verb in ("datasets", "demo", "report", "reproduce", "run"):
         assert verb in result.output
+
+
+def test_the_demo_calls_no_row_of_its_table_a_limit_for_the_others(call, monkeypatch):
+    digits = datasets.load_digits(n_class=5, return_X_y=True)
+    monkeypatch.setattr(datasets, "load_digits", lambda **_: tuple(part[:300] for part in digits))
+    result = call("demo")
+    assert result.exit_code == 0
+    table = [line.split("│") for line in result.output.splitlines() if line.startswith("│")]
+    assert {
+        "PURE, tuned without true labels",
+        "SURE, tuned without true labels",
+        "SVM, with all true labels",
+    } <= {cells[1].strip() for cells in table}
+    # PURE and SURE may be above the SVM that knows the labels: it is not their upper bound.
+    assert not re.search("ceiling|bound|limit|best|at most", result.output)
 
 
 def test_run_and_run_again(call, tmp_path):

@@ -62,6 +62,23 @@ def test_labels_are_mapped():
     assert found.candidates.to_lists() == [["DOG"], ["DOG"], ["cat"], ["DOG"]]
 
 
+def test_a_label_to_be_renamed_that_does_not_occur_is_told():
+    labels = ["dog", "hound", "cat"]
+    (told,) = read(labels, map=(("huond", "dog"),)).doubtful
+    assert str(told) == ("--map renames 'huond', but there is no such label; did you mean 'hound'?")
+    (told,) = read(labels, map=(("hound", "dog"), ("cow", "x"), ("pig", "y"))).doubtful
+    assert str(told) == "--map renames 'cow', 'pig', but there are no such labels"
+    assert "did you mean 'hound'?" in str(*read(labels, map=(("Hound", "dog"),)).doubtful)
+    assert read(labels, map=(("Hound", "dog"),), normalise=True).doubtful == ()
+    kinds = {
+        problem.kind
+        for problem in surelabel.inspect(
+            pd.DataFrame({"x": [0, 1, 1] * 2, "labels": labels * 2}), labels="labels", map="cow=dog"
+        ).problems
+    }
+    assert "not there" in kinds
+
+
 def test_numbers_are_mapped_and_keep_their_kind():
     assert read([1, 2, 3], map=(("3", "2"),)).candidates.classes.tolist() == ["1", "2"]
     assert read([1, 2, 3], normalise=True).candidates.classes.tolist() == [1, 2, 3]
