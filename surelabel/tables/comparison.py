@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from time import perf_counter
 from typing import Any, Unpack
@@ -13,8 +13,9 @@ from typing import Any, Unpack
 import numpy as np
 import pyarrow as pa
 from scipy.special import softmax
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import KFold, cross_validate
+from sklearn.model_selection import KFold
 
 from ..data.ballots import informative_rows, weighed_votes
 from ..data.candidates import CandidateSets, as_candidates
@@ -32,6 +33,7 @@ from .soft_labels import LIKELY, likely_sets
 
 #: The name of the method that learns from votes, or soft labels, and features together.
 CROWD = "Crowd"
+COVERED, APPROXIMATED = SCORERS["covering_rate"], SCORERS["approximated_accuracy"]
 #: Above this many rows, an exact fit takes longer than one with landmarks.
 EXACT_ROWS = 6000
 
@@ -98,6 +100,9 @@ class Comparison(Result):
         Whether votes were left out to compare methods, rather than rows.
     soft : bool
         Whether the candidates are the likely labels of soft labels.
+    n_known : int
+        Number of rows of the table whose true label is known. Methods learn from their candidates,
+        too, and their predictions are compared with the true label.
     frame : data frame
         The results as a data frame of the kind given.
     """
@@ -108,6 +113,7 @@ class Comparison(Result):
     sampled: bool
     by_votes: bool
     soft: bool
+    n_known: int
     frame: Any
 
     @property
@@ -134,6 +140,7 @@ class Comparison(Result):
         return {
             "rows": self.n_rows,
             "table_rows": self.n_table,
+            "known_rows": self.n_known,
             "results": [asdict(result) for result in self.results],
         }
 
@@ -178,6 +185,11 @@ class Comparison(Result):
             else "in candidates: share of predictions for left-out rows that are among their "
             "candidates; accuracy: estimated from the candidates alone"
         ]
+        if self.n_known and not self.by_votes:
+            notes.append(
+                f"the true label of {count(self.n_known)} is known: there, both shares are of "
+                "predictions that equal it; nothing was learned from it"
+            )
         if self.soft:
             notes.append(
                 "the candidates of a row are the fewest labels that together have "
@@ -274,12 +286,14 @@ def compare(
             "random_state": random_state,
             "verbose": verbose,
         }
+        learned, judge = without_known_truth(read.labels), with_gold(read.labels)
         found = (
             compare_on_votes(X, read.labels, **how)
             if by_votes
             else compare_methods(
                 X,
-                likely_sets(with_gold(read.labels)) if soft else with_gold(read.labels),
+                likely_sets(learned) if soft else learned,
+                judge=likely_sets(judge) if soft else judge,
                 **how,
                 soft=soft,
             )
@@ -292,6 +306,7 @@ def compare(
         sampled=found[0].n_rows == max_rows,
         by_votes=by_votes,
         soft=soft,
+        n_known=int((read.labels.gold >= 0).sum()),
         frame=to_frame(pa.Table.from_pylist(rows), read.frame),
     )
 
@@ -300,6 +315,7 @@ def compare_methods(
     X: Any,
     candidates: Any,
     *,
+    judge: CandidateSets | None = None,
     methods: Sequence[str] | None = None,
     folds: int = 5,
     max_rows: int = 2000,
@@ -315,6 +331,9 @@ def compare_methods(
         The instances.
     candidates : CandidateSets or any form of candidates
         Their candidate labels. Rows for which every label is possible take no part.
+    judge : CandidateSets, default=None
+        What predictions for left-out rows are compared with: the true labels where they are known,
+        the candidates elsewhere; by default the candidates.
     methods : sequence of str, default=None
         Names in :func:`surelabel.all_methods`; None for all of them.
     folds : int, default=5
@@ -352,8 +371,9 @@ def compare_methods(
         )
     splits = list(KFold(folds, shuffle=True, random_state=random_state).split(rows))
     sampled = len(rows) == max_rows < len(X)
+    judge = (candidates if judge is None else judge)[rows]
     found = [
-        _try(method, X[rows], candidates[rows], splits, sampled)
+        _try(method, X[rows], candidates[rows], splits, judge=judge, sampled=sampled)
         for method in track(chosen, "compare", len(chosen), verbose=verbose)
     ]
     return best_first(found)
@@ -375,6 +395,8 @@ def search(
     X: np.ndarray,
     candidates: CandidateSets,
     splits: list[tuple[np.ndarray, np.ndarray]],
+    *,
+    judge: CandidateSets | None = None,
     sampled: bool = False,
 ) -> MethodResult:
     """Find the best parameters of one method by the covering rate of left-out rows.
@@ -387,6 +409,8 @@ def search(
         The rows to search on.
     splits : list of (ndarray, ndarray)
         For each fold, the rows to learn from and the rows left out.
+    judge : CandidateSets, default=None
+        What the predictions with these parameters are compared with; by default the candidates.
     sampled : bool, default=False
         Whether the table has more rows: if so, half of the rows are tried as well.
 
@@ -400,21 +424,13 @@ def search(
         if method.grid:
             grid = method.make_search(grid=_fitting_grid(method, splits)).set_params(cv=splits)
             parameters = chosen_parameters(grid.fit(X, candidates))
-        check = partial(
-            cross_validate,
-            method.estimator(**parameters),
-            X,
-            candidates,
-            scoring={name: SCORERS[name] for name in ("covering_rate", "approximated_accuracy")},
-            error_score="raise",
-        )
-        scores, gain = check(cv=splits), None
+        model = method.estimator(**parameters)
+        check = partial(_judged, model, X, candidates, candidates if judge is None else judge)
+        (covering, approximated), gain = check(splits), None
         if sampled:
             rng = np.random.default_rng(0)
             half = [(rng.permutation(train)[: len(train) // 2], test) for train, test in splits]
-            fewer = check(cv=half)["test_covering_rate"]
-            gain = float(np.mean(scores["test_covering_rate"] - fewer))
-    covering, approximated = scores["test_covering_rate"], scores["test_approximated_accuracy"]
+            gain = float(np.mean(covering - check(half)[0]))
     return MethodResult(
         method=method.name,
         parameters=parameters,
@@ -426,6 +442,22 @@ def search(
         n_rows=len(X),
         gain=gain,
     )
+
+
+def _judged(
+    model: Any,
+    X: np.ndarray,
+    candidates: CandidateSets,
+    judge: CandidateSets,
+    splits: list[tuple[np.ndarray, np.ndarray]],
+) -> np.ndarray:
+    """Covering rate and approximated accuracy of each fold, as two rows."""
+    scores = [
+        [score(fitted, X[test], judge[test]) for score in (COVERED, APPROXIMATED)]
+        for train, test in splits
+        for fitted in [clone(model).fit(X[train], candidates[train])]
+    ]
+    return np.array(scores).T
 
 
 def has_closed_form(method: Method) -> bool:
@@ -496,6 +528,12 @@ def with_gold(labels: Labels) -> CandidateSets:
     return CandidateSets(indptr, columns, candidates.classes, counts)
 
 
+def without_known_truth(labels: Labels) -> CandidateSets:
+    """The candidates alone; the gold label only where they tell nothing."""
+    told = informative_rows(weighed_votes(labels.candidates))
+    return with_gold(replace(labels, gold=np.where(told, -1, labels.gold)))
+
+
 def sample_rows(candidates: CandidateSets, max_rows: int, random_state: int) -> np.ndarray:
     """At most ``max_rows`` random rows, in order, of those for which not every label is
     possible.
@@ -536,11 +574,11 @@ def _try(
     X: np.ndarray,
     candidates: CandidateSets,
     splits: list[tuple[np.ndarray, np.ndarray]],
-    sampled: bool,
+    **how: Any,
 ) -> MethodResult:
     start = perf_counter()
     try:
-        return search(method, X, candidates, splits, sampled)
+        return search(method, X, candidates, splits, **how)
     except SurelabelError as error:
         nan = float("nan")
         return MethodResult(

@@ -1,9 +1,11 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.model_selection import KFold
 
+import surelabel
 from surelabel import CandidateSets, PLKNNClassifier, covering_rate
 from surelabel.exceptions import CandidateError, InputError, ParameterError
 from surelabel.tables import comparison
@@ -73,7 +75,7 @@ def test_a_method_that_fails_is_said_to_and_comes_last(iris, monkeypatch):
 
 def test_all_methods_by_default(iris, monkeypatch):
     asked = []
-    monkeypatch.setattr(comparison, "_try", lambda method, *_: asked.append(method.name))
+    monkeypatch.setattr(comparison, "_try", lambda method, *_, **how: asked.append(method.name))
     monkeypatch.setattr(comparison, "sorted", lambda found, key: found, raising=False)
     compare_methods(*iris[::2])
     assert {"SURE", "PLKNN", "CLPL", "IPAL"} <= set(asked)
@@ -116,6 +118,7 @@ def test_what_more_rows_may_change(iris):
             sampled=sampled,
             by_votes=False,
             soft=False,
+            n_known=0,
             frame=None,
         )
         return " ".join(found.overview().notes)
@@ -124,3 +127,23 @@ def test_what_more_rows_may_change(iris):
     assert "second (+3.0)" in overview(0.03)
     assert "the order may be another" not in overview(0.025)
     assert "the order may be another" not in overview(0.03, sampled=False)
+
+
+def test_known_labels_judge_and_are_not_learned_from(iris):
+    """Where the candidates contradict the truth, a method that learns from them is wrong."""
+    X, y, _ = iris
+    names = np.array(["a", "b", "c"])
+    frame = pd.DataFrame(X).add_prefix("x").assign(given=names[(y + 1) % 3], truth=names[y])
+    (blind,) = surelabel.compare(frame, labels="given", gold="truth", methods="PLKNN").results
+    assert blind.covering_rate < 0.1
+    assert blind.approximated_accuracy < 0.1
+    frame.loc[::2, "truth"] = None
+    found = surelabel.compare(frame, labels="given", gold="truth", methods="PLKNN")
+    assert 0.4 < found.best.covering_rate < 0.55
+    assert "the true label of 75 rows is known" in str(found)
+    assert found.to_dict()["known_rows"] == 75
+    # A true label without candidates is all that is known of a row.
+    frame["given"] = np.where(frame["truth"].isna(), names[y], None)
+    found = surelabel.compare(frame, labels="given", gold="truth", methods="PLKNN")
+    assert found.best.covering_rate > 0.9
+    assert found.n_rows == 150
