@@ -12,11 +12,10 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self, TypedDict
 
 from ..data.sizes import no_memory, unpacked
-from ..estimators import all_methods
 from ..exceptions import first_few
 from ..files import naming, replacing, sync_folder
 from .study import Study, StudyError, check_published, load_toml
-from .trials import defaults_of, trials_of
+from .trials import defaults_of, is_method, trials_of
 
 STUDY = "study.toml"
 RECORDS = "records.jsonl"
@@ -180,7 +179,7 @@ def is_outdated(record: Record, study: Mapping[str, Any]) -> bool:
     methods, name = study.get("methods", {}), record.get("method")
     plan = methods.get(name) if isinstance(methods, Mapping) else None
     estimator = str(plan.get("estimator", name) if isinstance(plan, Mapping) else name)
-    return estimator in all_methods() and record.get("defaults") != defaults_of(
+    return is_method(estimator) and record.get("defaults") != defaults_of(
         estimator, record.get("parameters", ())
     )
 

@@ -199,6 +199,12 @@ def defaults_of(estimator: str, given: Collection[str] = ()) -> dict[str, Any]:
 
 
 @cache
+def is_method(name: str) -> bool:
+    """Whether there is a method of this name; scanning the package for every record takes long."""
+    return name in all_methods()
+
+
+@cache
 def _all_defaults(estimator: str) -> dict[str, Any]:
     found = all_methods()[estimator].estimator().get_params(deep=False)
     return dict(json.loads(json.dumps(found, default=_written)))  # as a record has them
