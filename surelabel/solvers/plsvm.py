@@ -6,18 +6,19 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
+from scipy import linalg, sparse
 from threadpoolctl import threadpool_limits
 
 from .clpl import fit_clpl
 from .order import canonical_order
-from .row_blocks import RowBlocks
+from .row_blocks import RowBlocks, weighted_gram
 from .scale import row_softmax, softmax_scale
 from .segments import row_max, row_sum
-from .smooth import inverse_factor, minimise
+from .smooth import Minimum, inverse_factor, minimise
 
 ROUNDING = 1e-10  # smaller gaps are rounding, for an objective that starts at 1
 PROXIMAL_STEPS = 200  # maximum for one convex problem; usually fewer than ten
+NEWTON = 500  # number of weights up to which hard problems are solved by Newton's method
 
 
 class MarginProblem(NamedTuple):
@@ -48,6 +49,17 @@ class Solution(NamedTuple):
     weights: np.ndarray
     objective: list[float]
     converged: bool
+
+
+class Start(NamedTuple):
+    """Where a convex problem starts: weights, dual variables, smoothing, and whether an earlier one
+    was too hard for L-BFGS.
+    """
+
+    weights: np.ndarray
+    alpha: np.ndarray
+    smoothing: float
+    hard: bool
 
 
 def make_problem(
@@ -122,16 +134,16 @@ def fit_plsvm(problem: MarginProblem, lam: float, tol: float, max_iter: int) -> 
     scores = X @ start.weights
     scale = softmax_scale(scores, indptr, indices, weight)
     convex = MaxMargin(problem, lam, row_softmax(scale * np.take(scores, entries), indptr))
-    W, alpha, smoothing = np.zeros((X.shape[1], n_classes)), np.zeros((m, n_classes)), 0.3
-    objective, converged = [convex.objective(W)], False
+    state = Start(np.zeros((X.shape[1], n_classes)), np.zeros((m, n_classes)), 0.3, hard=False)
+    objective, converged = [convex.objective(state.weights)], False
     for _ in range(max_iter):
-        W, alpha, smoothing, solved = max_margin(convex, W, alpha, smoothing, tol)
-        convex = MaxMargin(problem, lam, best_candidates(problem, W))
-        objective.append(convex.objective(W))
+        state, solved = max_margin(convex, state, tol)
+        convex = MaxMargin(problem, lam, best_candidates(problem, state.weights))
+        objective.append(convex.objective(state.weights))
         converged = solved and objective[-2] - objective[-1] <= tol * (objective[0] - objective[-1])
         if converged or not solved:
             break
-    return Solution(W[:, places], objective, converged)
+    return Solution(state.weights[:, places], objective, converged)
 
 
 def best_candidates(problem: MarginProblem, W: np.ndarray) -> np.ndarray:
@@ -195,10 +207,55 @@ class MaxMargin:
         value = 0.5 * self.lam * float(np.vdot(W, W)) + float(self.cost @ loss)
         return value, self.lam * W + self.slope(alpha)[0]
 
+    def hessian(self, W: np.ndarray, center: np.ndarray, smoothing: float) -> np.ndarray:
+        """A generalised Hessian of the smoothed problem, of shape (n, l, n, l).
 
-def max_margin(
-    convex: MaxMargin, W: np.ndarray, alpha: np.ndarray, smoothing: float, tol: float
-) -> tuple[np.ndarray, np.ndarray, float, bool]:
+        With A the diagonal matrix of the labels where α > 0 and a the vector of its k ones, the
+        derivative of ``project`` is A, or ``A - aaᵀ/k`` where ``Σ α = 1``; the scores enter by
+        ``I - 1 shareᵀ`` on both sides.
+        """
+        points = self.violations(W) / smoothing + (center + self.closed)
+        full = np.maximum(points, 0).sum(axis=1) > 1
+        active = (project(points) > 0).astype(float)
+        k = active.sum(axis=1)
+        (n, l), share = W.shape, self.share
+        found = np.empty((n, l, n, l))
+        for i in range(l):
+            for j in range(i + 1):
+                one, other = active[:, i], active[:, j]
+                free = k * share[:, i] * share[:, j] - one * share[:, j] - share[:, i] * other
+                curved = (i == j) * one + np.where(full, -one * other / np.maximum(k, 1), free)
+                block = weighted_gram(self.X, curved * self.cost / smoothing)
+                found[:, i, :, j] = found[:, j, :, i] = block
+        flat = found.reshape(n * l, n * l)
+        flat[np.diag_indices_from(flat)] += self.lam
+        return found
+
+
+def newton(
+    convex: MaxMargin, W: np.ndarray, center: np.ndarray, smoothing: float, tol: float
+) -> Minimum:
+    """Minimise the smoothed problem by Newton's method with halved steps, until no entry of the
+    gradient is larger than ``tol`` times the largest at ``W``.
+    """
+    value, gradient = convex.smoothed(W, center, smoothing)
+    steepest = float(np.abs(gradient).max())
+    n_iter, step = 0, 1.0
+    while np.abs(gradient).max() > tol * steepest and step > 1e-6:
+        hessian = convex.hessian(W, center, smoothing).reshape(W.size, W.size)
+        direction = linalg.solve(hessian, -gradient.ravel(), assume_a="pos").reshape(W.shape)
+        slope, step = float(np.vdot(gradient, direction)), 1.0
+        found = convex.smoothed(W + direction, center, smoothing)
+        while found[0] > value + 1e-4 * step * slope and step > 1e-6:
+            step /= 2
+            found = convex.smoothed(W + step * direction, center, smoothing)
+        if found[0] >= value:  # only rounding is left
+            break
+        W, (value, gradient), n_iter = W + step * direction, found, n_iter + 1
+    return Minimum(W, n_iter, True, float(np.abs(gradient).max() / steepest) if steepest else 0.0)
+
+
+def max_margin(convex: MaxMargin, start: Start, tol: float) -> tuple[Start, bool]:
     """Solve the convex problem.
 
     The maximiser ``α`` of the smoothed problem becomes the next ``α°``: proximal steps in the dual
@@ -209,27 +266,25 @@ def max_margin(
 
     Returns
     -------
-    W, alpha : ndarray
+    state : Start
         The best weights found (never worse than those given) and the last dual variables.
-    smoothing : float
-        Its final value.
     solved : bool
         Whether the gap closed.
     """
     X, cost, lam = convex.X, convex.cost, convex.lam
+    W, alpha, smoothing, hard = start
     zero = convex.objective(np.zeros_like(W))
-    start = best = convex.objective(W)
+    first = best = convex.objective(W)
     best_W, bound, gap = W, -np.inf, np.inf
     inverse = inverse_factor(X, 0.2 / smoothing * cost, ridge=lam)
     for _ in range(PROXIMAL_STEPS):
         center = alpha
-        found = minimise(
-            partial(convex.smoothed, center=center, smoothing=smoothing),
-            W,
-            inverse,
-            tol=0.1,
-            max_iter=100,
-        )
+        smoothed = partial(convex.smoothed, center=center, smoothing=smoothing)
+        if not hard:
+            found = minimise(smoothed, W, inverse, tol=0.1, max_iter=100)
+            hard = found.gradient > 0.1 and W.size <= NEWTON
+        if hard:
+            found = newton(convex, W, center, smoothing, tol=0.1)
         W = found.weights
         alpha = convex.maximiser(W, center, smoothing)
         gradient, total = convex.slope(alpha)
@@ -240,14 +295,14 @@ def max_margin(
             if value < best:
                 best, best_W = value, candidate
         last, gap = gap, best - bound
-        if gap <= max(0.1 * (start - best), tol * (zero - best), ROUNDING):
-            return best_W, alpha, smoothing, True
+        if gap <= max(0.1 * (first - best), tol * (zero - best), ROUNDING):
+            return Start(best_W, alpha, smoothing, hard), True
         # Less smoothing makes fewer steps, each of them harder.
         too_hard = found.gradient > 0.1
         if too_hard or gap > 0.5 * last:
             smoothing *= 4.0 if too_hard else 0.3
             inverse = inverse_factor(X, 0.2 / smoothing * cost, ridge=lam)
-    return best_W, alpha, smoothing, False
+    return Start(best_W, alpha, smoothing, hard), False
 
 
 def project(points: np.ndarray) -> np.ndarray:

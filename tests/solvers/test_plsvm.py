@@ -2,11 +2,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 from surelabel import CandidateSets
+from surelabel.solvers import plsvm
 from surelabel.solvers.plsvm import fit_plsvm, make_problem, project
 from tests.reference.plsvm import plsvm_objective, project_row, subgradient_plsvm
 from tests.solvers.test_clpl import problem
@@ -144,3 +146,44 @@ def test_number_of_threads_leaves_no_trace():
         with threadpool_limits(limit):
             weights.append(solve(X, Y, 0.01, weight, tol=1e-3).weights)
     np.testing.assert_array_equal(*weights)
+
+
+def test_badly_scaled_features_are_solved_by_newtons_method(monkeypatch):
+    """L-BFGS, which takes over if Newton's method is off, finds the same objective."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 6)) * 10.0 ** np.arange(-3, 3) + 70
+    Y = np.maximum(*(np.eye(4)[rng.integers(4, size=120)] for _ in range(2)))
+    found, calls = {}, []
+    original = plsvm.newton
+
+    def counted(*args, **kwargs):
+        calls.append(args)
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(plsvm, "newton", counted)
+    for size in (plsvm.NEWTON, 0):
+        monkeypatch.setattr(plsvm, "NEWTON", size)
+        calls.clear()
+        found[bool(size)] = solve(X, Y, 0.001), len(calls)
+    (by_newton, used), (by_lbfgs, unused) = found[True], found[False]
+    assert used > 0
+    assert unused == 0
+    assert by_newton.converged
+    assert by_newton.objective[1] == pytest.approx(by_lbfgs.objective[1], rel=1e-3)
+
+
+def test_the_hessian_is_the_derivative_of_the_gradient():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(30, 3))
+    sets = CandidateSets.from_indicator(
+        np.maximum(*(np.eye(4)[rng.integers(4, size=30)] for _ in range(2)))
+    )
+    data = make_problem(X, sets.indptr, sets.indices, 4, np.ones(30))
+    W, center = rng.normal(size=(3, 4)), np.zeros((30, 4))
+    convex = plsvm.MaxMargin(data, 0.1, plsvm.best_candidates(data, W))
+    hessian = convex.hessian(W, center, 0.7)
+    for i, j in np.ndindex(W.shape):
+        step = np.zeros_like(W)
+        step[i, j] = 1e-6
+        above, below = (convex.smoothed(W + sign * step, center, 0.7)[1] for sign in (1, -1))
+        assert_allclose((above - below) / 2e-6, hessian[:, :, i, j], atol=1e-6)
