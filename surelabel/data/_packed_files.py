@@ -169,7 +169,8 @@ def all_unzipped(content: Content, source: str) -> dict[str, tuple[bytes, str]]:
             ]
             if len(names) > MOST_ENTRIES:
                 raise TableError(f"{source}: the archive holds {len(names):,} files; unpack it")
-            found, left = {}, limit()
+            found: dict[str, tuple[bytes, str]] = {}
+            left = limit()
             for name in names:
                 try:
                     form, compression = form_of(name, reading=True)
@@ -184,7 +185,7 @@ def all_unzipped(content: Content, source: str) -> dict[str, tuple[bytes, str]]:
                 left -= len(found[name][0])
                 if left < 0:
                     raise too_large(source, TableError)
-            return {Path(name).name: part for name, part in found.items()}
+            return found
     except (SurelabelError, MemoryError):
         raise
     except (RuntimeError, NotImplementedError) as error:  # a password, or a rare compression

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -37,6 +38,9 @@ from ._workbook import read_workbook, write_workbook
 from .arrow_tables import FORM, SOURCE, checked, combined, in_words, is_text
 from .sizes import no_memory
 from .spelling import typed
+
+#: What the readers of damaged files raise.
+DAMAGE = (pa.ArrowException, OSError, UnicodeDecodeError)
 
 # -------------------------------------------------------------------- reading
 
@@ -115,21 +119,36 @@ def _read_one(
                 content, form = unzipped(content, source)
         if sheet is not None and form != ".xlsx":
             raise TableError(f"{source}: only workbooks (.xlsx) have sheets; leave the sheet out")
-        if form in BINARY_FORMS:
-            table = _read_binary(content, source, form, sheet)
-        else:
-            content = as_utf8(content, source, encoding)
-            if form in JSON_FORMS:
-                table = read_json(content, source)
-            else:
-                table = read_delimited(content, source, delimiter=delimiter, decimal=decimal)
-        return checked(table, source, form)
+        return _parsed(content, source, form, delimiter, encoding, decimal, sheet)
     except MemoryError:  # includes Arrow's
         raise no_memory(source) from None
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise TableError(
-            f"{source}: the file is damaged, or not a {form} file ({first_line(error)})"
-        ) from None
+    except DAMAGE as error:
+        raise _damaged(source, form, error) from None
+
+
+def _parsed(
+    content: Content,
+    source: str,
+    form: str,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    sheet: str | None = None,
+) -> pa.Table:
+    """The table that the bytes of a file hold."""
+    if form in BINARY_FORMS:
+        table = _read_binary(content, source, form, sheet)
+    else:
+        content = as_utf8(content, source, encoding)
+        if form in JSON_FORMS:
+            table = read_json(content, source)
+        else:
+            table = read_delimited(content, source, delimiter=delimiter, decimal=decimal)
+    return checked(table, source, form)
+
+
+def _damaged(source: str, form: str, error: Exception) -> TableError:
+    return TableError(f"{source}: the file is damaged, or not a {form} file ({first_line(error)})")
 
 
 def read_records(path: str | os.PathLike[str]) -> dict[str, list[dict[str, Any]]]:
@@ -143,28 +162,36 @@ def read_records(path: str | os.PathLike[str]) -> dict[str, list[dict[str, Any]]
     Returns
     -------
     dict of str to list of dict
-        The names are without folder and extensions.
+        The names are without folder and extensions; files of the same name are one after another.
     """
     found: dict[str, list[dict[str, Any]]] = {}
     for source in files_of(path):
+        form, compression = form_of(source, reading=True)
         try:
-            form, compression = form_of(source, reading=True)
             content = read_bytes(source, compression)
             files = (
-                all_unzipped(content, source)
-                if compression == ZIP
-                else {Path(source).name: (content, form)}
+                all_unzipped(content, source) if compression == ZIP else {source: (content, form)}
             )
             for name, (part, form) in files.items():
-                if form in JSON_FORMS:
-                    text = as_utf8(part, source, None)
-                    rows = [row for piece in json_rows(text, source) for row in piece]
-                else:
-                    rows = read_table(source).to_pylist()
-                found[name.partition(".")[0]] = rows
+                ending = Path(name).name.lower().rindex(form)
+                rows = found.setdefault(Path(name).name[:ending], [])
+                rows += _records(part, source, form)
         except MemoryError:
             raise no_memory(source) from None
+        except DAMAGE as error:
+            raise _damaged(source, form, error) from None
     return found
+
+
+def _records(content: Content, source: str, form: str) -> list[dict[str, Any]]:
+    """The objects of one file; none if there is only white space in it."""
+    if len(content) and not re.search(rb"\S", content):
+        return []
+    if form in JSON_FORMS:
+        text = as_utf8(content, source, None)
+        return [row for piece in json_rows(text, source) for row in piece]
+    rows: list[dict[str, Any]] = _parsed(content, source, form).to_pylist()
+    return rows
 
 
 def _one_below_the_other(

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surelabel.data import _workbook
-from surelabel.data.table_files import read_table, write_table
+from surelabel.data.table_files import read_records, read_table, write_table
 from surelabel.exceptions import TableError
 
 ROWS = pa.table(
@@ -274,6 +274,8 @@ def test_the_only_table_of_an_archive_is_read(tmp_path):
 def test_other_archives_are_refused(tmp_path, monkeypatch):
     path = archive(tmp_path / "a.zip", a_csv="a\n1\n", b_csv="a\n1\n")
     assert "the archive holds a.csv, b.csv, but one table is expected" in refusal(path)
+    path = archive(tmp_path / "a.zip", old__a_csv="a\n1\n", new__a_csv="a\n2\n")
+    assert "the archive holds old/a.csv, new/a.csv, but one table is expected" in refusal(path)
     assert "the archive holds nothing" in refusal(archive(tmp_path / "a.zip"))
     assert "themselves compressed" in refusal(archive(tmp_path / "a.zip", a_csv_gz=b""))
     assert "the extension of a table must be one of" in refusal(
@@ -285,6 +287,28 @@ def test_other_archives_are_refused(tmp_path, monkeypatch):
         write_table(ROWS, tmp_path / "c.zip")
     monkeypatch.setenv("SURELABEL_MAX_UNPACKED", "0.001")
     assert "has more than 0.001 GB" in refusal(archive(tmp_path / "a.zip", a_csv="0" * 10**7))
+
+
+def test_objects_are_kept_by_the_names_of_their_files(tmp_path):
+    """Names may have points; files of the same name belong together."""
+    path = archive(
+        tmp_path / "a.zip",
+        ann_lee_jsonl='{"a": 1}\n',
+        old__bob_csv="a,b\n2,3\n",
+        new__bob_csv="a,c\n4,5\n",
+        ann_kim_JSONL="\n",
+    )
+    assert read_records(path) == {
+        "ann.lee": [{"a": 1}],
+        "bob": [{"a": "2", "b": "3"}, {"a": "4", "c": "5"}],
+        "ann.kim": [],
+    }
+    path = tmp_path / "d.e.csv.gz"
+    path.write_bytes(gzip.compress(b"a\n1\n"))
+    assert read_records(path) == {"d.e": [{"a": "1"}]}
+    (tmp_path / "f.parquet").write_bytes(b"PAR1 and so on")
+    with pytest.raises(TableError, match=r"f.parquet: the file is damaged, or not a .parquet"):
+        read_records(tmp_path / "f.parquet")
 
 
 # -------------------------------------------------------------------- several files
