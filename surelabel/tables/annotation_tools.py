@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +19,12 @@ from .new_columns import NEW_COLUMNS
 
 TOOLS = ("label-studio", "argilla", "doccano", "prodigy")
 #: Columns of Label Studio that belong to one annotation, not to the task.
-OF_ANNOTATION = ("annotation_id", "annotator", "created_at", "updated_at", "lead_time")
+OF_ANNOTATION = (
+    *("annotation_id", "annotator", "created_at", "updated_at", "lead_time"),
+    *("agreement", "history"),
+)
+#: Fields of what was marked in Label Studio, beside those that end in "labels".
+MARKS = {"choices", "taxonomy", "rating", "number", "datetime", "selected", "ranker"}
 #: Fields of Prodigy that belong to an answer, or to the suggestion that was shown with it.
 OF_ANSWER = (
     *("label", "options", "accept", "answer", "meta", "config", "tokens"),
@@ -79,6 +85,8 @@ def read_tool(
         raise ParameterError(f"there is no tool {tool!r}; {suggest(tool, TOOLS, 'tools')}")
     answers = []
     for name, records in files.items():
+        if not records:  # somebody who has answered nothing
+            continue
         try:
             answers += list(parse(records, name if len(files) > 1 else "", question))
         except _UnexpectedError as error:
@@ -159,8 +167,8 @@ def _texts(value: Any) -> list[str]:
     """One label or several, as texts."""
     if isinstance(value, dict) and "choices" in value:
         value = value["choices"]
-    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
-        return _texts(json.loads(value))
+    if (parsed := _parsed(value)) is not value:
+        return _texts(parsed)
     values = value if isinstance(value, list) else [] if value in (None, "") else [value]
     if any(isinstance(one, dict | list) for one in values):
         raise _UnexpectedError(
@@ -168,6 +176,16 @@ def _texts(value: Any) -> list[str]:
             "expected; export the answers to a question with choices"
         )
     return [str(one) for one in values]
+
+
+def _parsed(value: Any) -> Any:
+    """The object or list that a text spells; anything else as it is."""
+    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:  # a label such as "[other]"
+        return value
 
 
 def _one_question(found: dict[str, None], question: str | None) -> str:
@@ -188,57 +206,111 @@ def _one_question(found: dict[str, None], question: str | None) -> str:
 
 
 def _label_studio(records: list[dict[str, Any]], _: str, question: str | None) -> Iterator[_Answer]:
-    """JSON (tasks with annotations), JSON-MIN and CSV (one entry per annotation)."""
+    """JSON (tasks with annotations), JSON-MIN, CSV and TSV (one entry per annotation)."""
     if all("data" in record for record in records):
-        wanted = _one_question(
-            {
-                result["from_name"]: None
-                for record in records
-                for annotation in record.get("annotations", [])
+        return _studio_tasks(records, question)
+    if all("annotation_id" in record for record in records):
+        return _studio_entries(records, question)
+    raise _UnexpectedError(
+        "the entries have neither 'data' nor 'annotation_id', unlike those of label-studio"
+    )
+
+
+def _studio_tasks(records: list[dict[str, Any]], question: str | None) -> Iterator[_Answer]:
+    wanted = _one_question(
+        {
+            result["from_name"]: None
+            for record in records
+            for annotation in record.get("annotations", [])
+            for result in annotation["result"]
+            if result.get("type") == "choices"
+        },
+        question,
+    )
+    for record in records:
+        key = record.get("id", record["data"])
+        yield _Answer(key, record["data"])
+        for annotation in record.get("annotations", []):
+            who = annotation.get("completed_by", "")
+            who = who.get("email") or who.get("id") if isinstance(who, dict) else who
+            labels = [
+                label
                 for result in annotation["result"]
-                if result.get("type") == "choices"
-            },
-            question,
-        )
-        for record in records:
-            yield _Answer(record.get("id", record["data"]), record["data"])
-            for annotation in record.get("annotations", []):
-                who = annotation.get("completed_by", "")
-                who = who.get("email") or who.get("id") if isinstance(who, dict) else who
-                labels = [
-                    label
-                    for result in annotation["result"]
-                    if result.get("from_name") == wanted
-                    for label in _texts(result["value"])
-                ]
-                if not annotation.get("was_cancelled"):
-                    gold = bool(annotation.get("ground_truth"))
-                    key = record.get("id", record["data"])
-                    yield _Answer(key, record["data"], str(who), labels, gold=gold)
-        return
-    if not all("annotation_id" in record for record in records):
-        raise _UnexpectedError(
-            "the entries have neither 'data' nor 'annotation_id', unlike those of label-studio"
-        )
+                if result.get("from_name") == wanted
+                for label in _texts(result["value"])
+            ]
+            if not annotation.get("was_cancelled"):
+                gold = bool(annotation.get("ground_truth"))
+                yield _Answer(key, record["data"], str(who), labels, gold=gold)
+
+
+def _studio_entries(records: list[dict[str, Any]], question: str | None) -> Iterator[_Answer]:
+    """Each entry is the content of a task, and beside it what one person answered."""
     others = dict.fromkeys(
         name for record in records for name in record if name not in (*OF_ANNOTATION, "id")
     )
-    if question is None:
-        # the question's answers differ between annotations of a task, or are objects with choices
-        seen: dict[Any, dict[str, Any]] = {}
-        differing = {
-            name: None
-            for name in others
-            for record in records
-            if seen.setdefault(record["id"], record).get(name) != record.get(name)
-            or (isinstance(record.get(name), dict) and "choices" in record[name])
-        }
-        question = _one_question(differing or others, None)
-    _one_question(others, question)
+    answers = _answers_among(others, records)
+    if question is None and not answers and len(others) > 1:
+        raise _UnexpectedError(
+            f"it cannot be seen which of the columns {first_few(others, 12)} holds the answers; "
+            "say which one (--question NAME), or export JSON"
+        )
+    question = _one_question(others if question is not None else answers or others, question)
+    if left_out := [name for name in answers if name != question]:
+        warnings.warn(
+            f"{first_few(map(repr, left_out), 12)}: left out, because this looks like answers to "
+            "other questions; the export as JSON says for certain what is one",
+            stacklevel=2,
+        )
     for record in records:
-        data = {name: record.get(name) for name in others if name != question}
+        data = {n: record.get(n) for n in others if n != question and n not in answers}
         labels = _texts(record.get(question))
         yield _Answer(record["id"], {"id": record["id"]} | data, str(record["annotator"]), labels)
+
+
+def _answers_among(names: Iterable[str], records: list[dict[str, Any]]) -> dict[str, None]:
+    """The fields that differ between the annotations of a task, hold marks, or stand where JSON-MIN
+    has the answers; content of a task that nobody has answered is none.
+    """
+    content = {
+        name
+        for record in records
+        if record["annotation_id"] in (None, "")
+        for name, value in record.items()
+        if value not in (None, "")
+    }
+    placed = {n for record in records for n in _between(record) if isinstance(record[n], str)}
+    first: dict[Any, dict[str, Any]] = {}
+    return {
+        name: None
+        for name in names
+        if name not in content
+        and any(
+            name in placed
+            or first.setdefault(record["id"], record).get(name) != record.get(name)
+            or _is_mark(record.get(name))
+            for record in records
+        )
+    }
+
+
+def _between(record: dict[str, Any]) -> list[str]:
+    """The fields between ``id`` and ``annotator``: in JSON-MIN the answers, unless the content has
+    an ``id`` of its own, which usually comes first.
+    """
+    names = list(record)
+    start = names.index("id")
+    return names[start + 1 : names.index("annotator")] if start else []
+
+
+def _is_mark(value: Any) -> bool:
+    """Whether a cell holds what somebody marked: an object of Label Studio, or a list of them."""
+    value = _parsed(value)
+    marks = value if isinstance(value, list) else [value]
+    return bool(marks) and all(
+        isinstance(mark, dict) and any(key in MARKS or key.endswith("labels") for key in mark)
+        for mark in marks
+    )
 
 
 def _argilla(records: list[dict[str, Any]], _: str, question: str | None) -> Iterator[_Answer]:
