@@ -6,6 +6,7 @@ import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -364,16 +365,18 @@ def _by_question(record: dict[str, Any]) -> dict[str, list[tuple[Any, Any, Any]]
 
 
 def _doccano(records: list[dict[str, Any]], file: str, _: str | None) -> Iterator[_Answer]:
-    """Lines with ``label`` or ``labels``; each annotator has their own file, or is named in the
-    line.
+    """Lines with ``label`` or ``labels`` (in CSV several are joined by ``#``); each annotator has
+    their own file, or is named in the line.
     """
     for record in records:
         name = next((name for name in ("label", "labels", "annotations") if name in record), None)
         if name is None:
             raise _UnexpectedError(
-                "an entry has neither 'label' nor 'labels', unlike those of doccano"
+                "an entry has neither 'label' nor 'labels', unlike those of doccano; export JSONL"
             )
         given = record[name] or []
+        if isinstance(given, str) and all(given.split("#")):
+            given = given.split("#")
         not_data = (name, "Comments", "username", "meta", "annotation_approver")
         data = {key: value for key, value in record.items() if key not in not_data}
         key = next((record[key] for key in ("id", "doc_id", "text") if key in record), data)
@@ -456,6 +459,8 @@ def to_tasks(
         label = None if label is None else str(label)
         score = None if score in (None, "") else float(score)
         tasks.append(_TASKS[tool](data, label, score, question or "label", shown, sorted(labels)))
+    if tool == "doccano":
+        _write_out_gaps(tasks)
     return pa.Table.from_pylist(tasks)
 
 
@@ -485,6 +490,15 @@ def _doccano_task(
     rest = {name: value for name, value in data.items() if name != shown}
     labels = [] if label is None else [label]
     return {"text": data[shown], "label": labels, "confidence": score} | rest
+
+
+def _write_out_gaps(tasks: list[dict[str, Any]]) -> None:
+    """Numbers as texts where some are missing: doccano would import NaN, which it cannot store."""
+    for name in tasks[0]:
+        values = [task[name] for task in tasks]
+        if None in values and any(isinstance(value, int | float | Decimal) for value in values):
+            for task, value in zip(tasks, values, strict=True):
+                task[name] = "" if value is None else str(value)
 
 
 def _prodigy_task(

@@ -1,7 +1,9 @@
-"""Excerpts of what Label Studio 1.23.2 exports."""
+"""Excerpts of what Label Studio 1.23.2 and doccano 1.8.4 export."""
 
 import json
+import zipfile
 
+import pyarrow as pa
 import pytest
 
 import surelabel
@@ -166,3 +168,90 @@ def test_a_label_may_begin_with_a_bracket(tmp_path):
     path.write_text("annotation_id,annotator,id,label,text\n1,2,3,[other],a\n2,4,3,{x,a\n")
     table = surelabel.convert(path, tool="label-studio")
     assert (table["vote_2"].to_pylist(), table["vote_4"].to_pylist()) == (["[other]"], ["{x"])
+
+
+# -------------------------------------------------------------------- doccano
+
+LINE = '{"id":%d,"text":"note %d","price":5.25,"code":"%03d","label":%s,"Comments":["hard one"]}\n'
+
+
+def doccano(path, **files):
+    """The archive that doccano makes; ``__`` stands for a point or a folder in a name."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name.replace("__", ".").replace("_in_", "/"), content)
+    return path
+
+
+def test_names_of_annotators_may_have_points(tmp_path):
+    """One file each; the project's owner has approved nothing."""
+    path = doccano(
+        tmp_path / "export.zip",
+        ann__lee__jsonl=LINE % (1, 1, 1, '["so so"]') + LINE % (2, 2, 2, '["negative"]'),
+        ann__kim__jsonl=LINE % (1, 1, 1, '["negative"]') + LINE % (2, 2, 2, "[]"),
+        admin__jsonl="\n",
+    )
+    expected = {
+        "id": [1, 2],
+        "text": ["note 1", "note 2"],
+        "price": [5.25, 5.25],
+        "code": ["001", "002"],
+        "vote_ann.kim": ["negative", None],
+        "vote_ann.lee": ["so so", "negative"],
+    }
+    assert surelabel.convert(path, tool="doccano").to_pydict() == expected
+    with zipfile.ZipFile(path) as archive:
+        archive.extractall(tmp_path)
+    assert surelabel.convert(tmp_path / "*.jsonl", tool="doccano").to_pydict() == expected
+
+
+def test_files_of_the_same_name_are_all_read(tmp_path):
+    path = doccano(
+        tmp_path / "export.zip",
+        may_in_ann__jsonl=LINE % (1, 1, 1, '["so so"]'),
+        june_in_ann__jsonl=LINE % (2, 2, 2, '["negative"]'),
+        june_in_bob__jsonl=LINE % (2, 2, 2, '["so so"]'),
+    )
+    table = surelabel.convert(path, tool="doccano")
+    assert table["vote_ann"].to_pylist() == ["so so", "negative"]
+    assert table["vote_bob"].to_pylist() == [None, "so so"]
+
+
+def test_doccano_writes_csv_and_fasttext_too(tmp_path):
+    head = "id,text,price,code,label,Comments\n"
+    path = doccano(
+        tmp_path / "export.zip",
+        ann__csv=head + "1,note 1,5.25,001,so so,\n2,note 2,5.5,002,C#,hard one\n",
+        bob__csv=head + "1,note 1,5.25,001,negative#so so,\n2,note 2,5.5,002,,\n",
+        admin__csv="\n",
+    )
+    table = surelabel.convert(path, tool="doccano")
+    assert table.column_names == ["id", "text", "price", "code", "candidates"]
+    assert table["candidates"].to_pylist() == [["so so", "negative", "so so"], ["C#"]]
+    path = doccano(tmp_path / "text.zip", all__txt="__label__so so note 1 \n__label__bad note 2 \n")
+    with pytest.raises(TableError, match=r"neither 'label' nor 'labels'.*export JSONL"):
+        surelabel.convert(path, tool="doccano")
+
+
+def test_doccano_gets_no_missing_numbers():
+    """Its import would make NaN of them, and fail."""
+    cleaned = pa.table(
+        {
+            "text": ["a", "b"],
+            "price": [None, 5.25],
+            "stars": [1, 2],
+            "note": [None, "x"],
+            "label": ["good", None],
+            "confidence": [0.9, None],
+        }
+    )
+    first, second = surelabel.convert(cleaned, "doccano").to_pylist()
+    assert first == {
+        "text": "a",
+        "label": ["good"],
+        "confidence": "0.9",
+        "price": "",
+        "stars": 1,
+        "note": None,
+    }
+    assert (second["confidence"], second["price"]) == ("", "5.25")
