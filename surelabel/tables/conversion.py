@@ -56,7 +56,8 @@ def convert(
         if each annotator gave at most one label, otherwise lists.
     tool : {"label-studio", "argilla", "doccano", "prodigy"}, default=None
         ``frame`` is the path of an export of this tool (JSON or JSON lines; for Label Studio also
-        JSON-MIN and CSV; a pattern or an archive if each annotator has a file).
+        JSON-MIN, CSV and TSV, for doccano CSV; a pattern or an archive if each annotator has a
+        file).
     question : str, default=None
         The tool's question; needed if an export has several. In tasks, by default "label".
     shown : str, default=None
