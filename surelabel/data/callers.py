@@ -12,6 +12,9 @@ import numpy as np
 
 from ._labels import missing
 
+#: Parts of scikit-learn that split rows into folds.
+SPLITTING = ("sklearn.model_selection.", "sklearn.feature_selection.")
+
 
 def a_metric_asks() -> bool:
     """Whether the caller was called by a metric of scikit-learn.
@@ -37,20 +40,24 @@ def votes_to_be_split() -> bool:
     if not any(call.f_code.co_name == "is_classifier" for _, call in calls):
         return False
     name, caller = next(calls, ("", None))
-    if caller is None or not name.startswith("sklearn.model_selection."):
+    if caller is None or not name.startswith(SPLITTING):
         return False
     y = caller.f_locals.get("y")
+    if hasattr(y, "indptr"):  # candidate sets have no empty cells
+        return False
     is_table = hasattr(y, "__array__") and len(getattr(y, "shape", ())) == 2
     return is_table and bool(missing(np.asarray(y)).any())
 
 
 def _scikit_learn_calls() -> Iterator[tuple[str, FrameType]]:
     """The calls inside scikit-learn that led here, innermost first, with the names of their
-    modules.
+    modules. Subclasses of users may ask on behalf of scikit-learn.
     """
     frame: FrameType | None = sys._getframe()
-    own = ("surelabel.", "sklearn.")
-    while frame is not None and (name := frame.f_globals.get("__name__", "")).startswith(own):
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
         if name.startswith("sklearn."):
             yield name, frame
+        elif not name.startswith("surelabel.") and frame.f_code.co_name != "__sklearn_tags__":
+            return
         frame = frame.f_back

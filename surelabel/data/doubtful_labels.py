@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
@@ -160,11 +161,12 @@ class NotThere:
 
     def __str__(self) -> str:
         several = len(self.names) > 1
-        meant = did_you_mean(self.names[0], self.known).rstrip()
+        similar = {name: did_you_mean(name, self.known).rstrip(" ?") for name in self.names}
+        meant = next((name for name in self.names if similar[name]), None)
         return (
             f"--map renames {first_few(map(repr, self.names))}, but there "
             f"{'are no such labels' if several else 'is no such label'}"
-            + (f"; {meant}" if meant else "")
+            + (f"; {similar[meant]}{f' for {meant!r}' if several else ''}?" if meant else "")
         )
 
 
@@ -218,9 +220,10 @@ def not_there(
     """The labels to be renamed that do not occur; with ``normalise``, in any spelling."""
     key = spelling_key if normalise else str
     known = tuple(dict.fromkeys(str(value) for cells in columns for value in cells.values))
-    keys = set(map(key, known))
-    names = tuple(old for old, _ in mapped if key(old.strip()) not in keys)
-    return (NotThere(names, known),) if names else ()
+    keys = {_whole(key(name)) for name in known}
+    names = dict.fromkeys(old.strip() for old, _ in mapped)
+    absent = tuple(name for name in names if _whole(key(name)) not in keys)
+    return (NotThere(absent, known),) if absent else ()
 
 
 def _groups(columns: list[Cells]) -> dict[str, tuple[str, ...]]:
@@ -258,21 +261,33 @@ def speller(
     """A function that gives labels their spelling: as mapped, otherwise the most frequent one."""
     key = spelling_key if normalise else str
     chosen = {key(old.strip()): new.strip() for old, new in mapped}
+    whole = {_whole(old): new for old, new in chosen.items()}
+    numbers = {
+        name: value
+        for cells in columns
+        for value in cells.values
+        if (name := _whole(str(value))).removeprefix("-").isdecimal()
+    }
     usual = _usual_spellings(columns) if normalise else {}
 
     def spelled(cells: Cells) -> Cells:
         values: list[Label] = []
         for value in cells.values:
-            if str(value) != value and str(value) not in chosen:  # a number
-                values.append(value)
-                continue
             name = key(str(value))
-            found = chosen.get(name, usual.get(name, value))
-            # a label that others are mapped to may itself have several spellings
-            values.append(usual.get(spelling_key(str(found)), found) if name in chosen else found)
+            renamed = chosen.get(name, whole.get(_whole(name)))
+            if renamed is None:
+                values.append(usual.get(name, value) if isinstance(value, str) else value)
+            else:  # the label that others are mapped to may itself have several spellings
+                renamed = usual.get(spelling_key(renamed), renamed)
+                values.append(numbers.get(_whole(renamed), renamed))
         return without_labels(Cells(cells.column, cells.rows, cells.which, values), ("",))
 
     return spelled
+
+
+def _whole(name: str) -> str:
+    """``"2"`` for ``"2.0"``: how a table has it depends on the other cells of its column."""
+    return re.sub(r"^(-?[0-9]+)\.0*$", r"\1", name)
 
 
 def _usual_spellings(columns: list[Cells]) -> dict[str, str]:
@@ -302,6 +317,11 @@ def labels_ruled_out(columns: list[Cells]) -> tuple[RuledOut, ...]:
 def without_labels(cells: Cells, names: tuple[str, ...]) -> Cells:
     """The labels without those of the given names."""
     return chosen_labels(cells, np.array([str(value) not in names for value in cells.values], bool))
+
+
+def without_rows(names: list[Label]) -> Cells:
+    """Labels that no row has."""
+    return Cells("", np.empty(0, int), np.empty(0, int), names)
 
 
 def chosen_labels(cells: Cells, which: np.ndarray) -> Cells:

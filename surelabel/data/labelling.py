@@ -42,6 +42,7 @@ from .doubtful_labels import (
     several_labels,
     speller,
     without_labels,
+    without_rows,
 )
 from .spelling import NUMBER, blanked
 
@@ -146,8 +147,8 @@ class Labels:
         label and annotator.
     doubtful : tuple of DoubtfulName, Spellings, SeveralLabels, RuledOut or NotThere
         Labels whose names often mean that there is no label, unless ``missing`` was given; labels
-        that may be different spellings of one; labels that look like several; and labels that look
-        like votes against others.
+        that may be different spellings of one; labels that look like several; labels that look like
+        votes against others; and labels to be renamed that do not occur.
     soft : bool, default=False
         Whether the counts of the candidates are probabilities, as given.
     """
@@ -212,13 +213,16 @@ def read_labels(
         if column.column not in labelling.of_classes
     ]
     doubtful: tuple[Any, ...] = ()
+    of_classes: list[Label] = list(labelling.of_classes)
     if labelling.normalise or labelling.map:
-        doubtful += not_there(named, labelling.map, normalise=labelling.normalise)
+        every = [*cells, *ruled_out, *gold]
+        doubtful += not_there(every, labelling.map, normalise=labelling.normalise)
         spelled = speller(named, normalise=labelling.normalise, mapped=labelling.map)
         cells, ruled_out, gold = (
             [spelled(column) for column in part] for part in (cells, ruled_out, gold)
         )
         named = [spelled(column) for column in named]
+        of_classes = list(dict.fromkeys(spelled(without_rows(of_classes)).values))
     if not labelling.normalise:
         doubtful += different_spellings(named)
     doubtful += several_labels(named, listed=labelling.labels)
@@ -230,8 +234,8 @@ def read_labels(
         for part in (cells, ruled_out, gold)
     )
     _check_gold(cells, gold, labelling, source)
-    if classes is None and labelling.of_classes:
-        classes = list(labelling.of_classes)
+    if classes is None and of_classes:
+        classes = of_classes
     classes = _label_space([*cells, *ruled_out, *gold], classes, table, source)
 
     parts = _encode(cells, classes, source), _encode(ruled_out, classes, source)

@@ -18,7 +18,9 @@ from .smooth import Minimum, inverse_factor, minimise
 
 ROUNDING = 1e-10  # smaller gaps are rounding, for an objective that starts at 1
 PROXIMAL_STEPS = 200  # maximum for one convex problem; usually fewer than ten
-NEWTON = 500  # number of weights up to which hard problems are solved by Newton's method
+# Number of weights up to which hard problems are solved by Newton's method, and steps at most for
+# one of them.
+NEWTON, NEWTON_STEPS = 500, 20
 
 
 class MarginProblem(NamedTuple):
@@ -236,23 +238,33 @@ def newton(
     convex: MaxMargin, W: np.ndarray, center: np.ndarray, smoothing: float, tol: float
 ) -> Minimum:
     """Minimise the smoothed problem by Newton's method with halved steps, until no entry of the
-    gradient is larger than ``tol`` times the largest at ``W``.
+    gradient is larger than ``tol`` times the largest at ``W``; at most ``NEWTON_STEPS`` times.
     """
     value, gradient = convex.smoothed(W, center, smoothing)
     steepest = float(np.abs(gradient).max())
-    n_iter, step = 0, 1.0
-    while np.abs(gradient).max() > tol * steepest and step > 1e-6:
-        hessian = convex.hessian(W, center, smoothing).reshape(W.size, W.size)
-        direction = linalg.solve(hessian, -gradient.ravel(), assume_a="pos").reshape(W.shape)
+    n_iter = 0
+    while np.abs(gradient).max() > tol * steepest and n_iter < NEWTON_STEPS:
+        direction = -_solved(convex.hessian(W, center, smoothing), gradient)
         slope, step = float(np.vdot(gradient, direction)), 1.0
         found = convex.smoothed(W + direction, center, smoothing)
         while found[0] > value + 1e-4 * step * slope and step > 1e-6:
             step /= 2
             found = convex.smoothed(W + step * direction, center, smoothing)
-        if found[0] >= value:  # only rounding is left
+        if not found[0] < value:  # only rounding is left
             break
         W, (value, gradient), n_iter = W + step * direction, found, n_iter + 1
     return Minimum(W, n_iter, True, float(np.abs(gradient).max() / steepest) if steepest else 0.0)
+
+
+def _solved(hessian: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+    """The inverse of a Hessian times a gradient, with as much ridge as rounding errors need."""
+    flat = hessian.reshape(gradient.size, gradient.size)
+    unit = 1 / np.sqrt(np.diag(flat))
+    scaled = flat * unit * unit[:, None]
+    scaled[np.diag_indices_from(scaled)] += 1e-10
+    factor = linalg.cho_factor(scaled, lower=True, overwrite_a=True, check_finite=False)
+    found = unit * linalg.cho_solve(factor, unit * gradient.ravel(), check_finite=False)
+    return found.reshape(gradient.shape)
 
 
 def max_margin(convex: MaxMargin, start: Start, tol: float) -> tuple[Start, bool]:
@@ -282,7 +294,7 @@ def max_margin(convex: MaxMargin, start: Start, tol: float) -> tuple[Start, bool
         smoothed = partial(convex.smoothed, center=center, smoothing=smoothing)
         if not hard:
             found = minimise(smoothed, W, inverse, tol=0.1, max_iter=100)
-            hard = found.gradient > 0.1 and W.size <= NEWTON
+            hard = found.gradient > 0.1 and W.size <= NEWTON and not isinstance(X, RowBlocks)
         if hard:
             found = newton(convex, W, center, smoothing, tol=0.1)
         W = found.weights

@@ -1,4 +1,4 @@
-"""``compare``: which method suits a table best, by cross-validation on candidates alone."""
+"""``compare``: which method suits a table best, by cross-validation that needs no true labels."""
 
 from __future__ import annotations
 
@@ -52,16 +52,19 @@ class MethodResult:
     parameters : dict
         The best point of its grid.
     covering_rate, covering_sd : float
-        Share of left-out rows whose prediction is among their candidates: mean and standard
-        deviation over the folds. The parameters were chosen by it, so it is slightly optimistic,
-        more so for larger grids. With votes: share of left-out votes that equal the label found.
+        Share of left-out rows whose prediction is among their candidates, or is the true label
+        where it is known: mean and standard deviation over the folds. The parameters were chosen by
+        the candidates of these rows, so it is slightly optimistic, more so for larger grids. With
+        votes: share of left-out votes that equal the label found.
     approximated_accuracy, approximated_sd : float
-        Accuracy as estimated from candidates alone: mean and standard deviation over the folds; NaN
-        with votes.
+        Accuracy as estimated from candidates, and true labels where they are known: mean and
+        standard deviation over the folds; NaN with votes.
     seconds : float
         Time for the whole search.
     n_rows : int
         Number of rows compared on.
+    n_known : int
+        How many of them have a known true label, which predictions are compared with.
     error : str or None
         Why the method could not be run on this table; its numbers are NaN in that case.
     gain : float or None
@@ -77,6 +80,7 @@ class MethodResult:
     approximated_sd: float
     seconds: float
     n_rows: int
+    n_known: int = 0
     error: str | None = None
     gain: float | None = None
 
@@ -101,8 +105,9 @@ class Comparison(Result):
     soft : bool
         Whether the candidates are the likely labels of soft labels.
     n_known : int
-        Number of rows of the table whose true label is known. Methods learn from their candidates,
-        too, and their predictions are compared with the true label.
+        How many of the rows compared on have a known true label. Methods learn from their
+        candidates all the same (from the true label if they have none), and what they find for them
+        is compared with the true label.
     frame : data frame
         The results as a data frame of the kind given.
     """
@@ -185,10 +190,11 @@ class Comparison(Result):
             else "in candidates: share of predictions for left-out rows that are among their "
             "candidates; accuracy: estimated from the candidates alone"
         ]
-        if self.n_known and not self.by_votes:
+        if self.n_known:
+            compared = "left-out votes" if self.by_votes else "candidates"
             notes.append(
-                f"the true label of {count(self.n_known)} is known: there, both shares are of "
-                "predictions that equal it; nothing was learned from it"
+                f"the true label of {count(self.n_known)} is known, and is what counts there in "
+                f"place of {compared}; it was learned from only if a row has no other label"
             )
         if self.soft:
             notes.append(
@@ -247,8 +253,8 @@ def compare(
     verbose: bool = False,
     **columns: Unpack[Columns],
 ) -> Comparison:
-    """Find out which method, with which parameters, suits a table best, by cross-validation on
-    candidates alone.
+    """Find out which method, with which parameters, suits a table best, by cross-validation that
+    needs no true labels, and uses those that are known.
 
     Parameters
     ----------
@@ -286,18 +292,12 @@ def compare(
             "random_state": random_state,
             "verbose": verbose,
         }
-        learned, judge = without_known_truth(read.labels), with_gold(read.labels)
-        found = (
-            compare_on_votes(X, read.labels, **how)
-            if by_votes
-            else compare_methods(
-                X,
-                likely_sets(learned) if soft else learned,
-                judge=likely_sets(judge) if soft else judge,
-                **how,
-                soft=soft,
-            )
-        )
+        if by_votes:
+            found = compare_on_votes(X, read.labels, **how)
+        else:
+            given = weighed_votes(read.labels.candidates)
+            candidates = likely_sets(given) if soft else given
+            found = compare_methods(X, candidates, gold=read.labels.gold, **how, soft=soft)
     rows = [asdict(result) | {"parameters": parameters(result.parameters)} for result in found]
     return Comparison(
         results=found,
@@ -306,7 +306,7 @@ def compare(
         sampled=found[0].n_rows == max_rows,
         by_votes=by_votes,
         soft=soft,
-        n_known=int((read.labels.gold >= 0).sum()),
+        n_known=found[0].n_known,
         frame=to_frame(pa.Table.from_pylist(rows), read.frame),
     )
 
@@ -315,7 +315,7 @@ def compare_methods(
     X: Any,
     candidates: Any,
     *,
-    judge: CandidateSets | None = None,
+    gold: np.ndarray | None = None,
     methods: Sequence[str] | None = None,
     folds: int = 5,
     max_rows: int = 2000,
@@ -331,9 +331,9 @@ def compare_methods(
         The instances.
     candidates : CandidateSets or any form of candidates
         Their candidate labels. Rows for which every label is possible take no part.
-    judge : CandidateSets, default=None
-        What predictions for left-out rows are compared with: the true labels where they are known,
-        the candidates elsewhere; by default the candidates.
+    gold : ndarray of shape (m,), default=None
+        Positions of the true labels where they are known, else -1. Predictions for these rows are
+        compared with them, and not with the candidates.
     methods : sequence of str, default=None
         Names in :func:`surelabel.all_methods`; None for all of them.
     folds : int, default=5
@@ -363,6 +363,10 @@ def compare_methods(
         _SOFT if name in others else find_method(name, others)
         for name in ((*others, *all_methods()) if methods is None else methods)
     ]
+    known = np.full(len(X), -1) if gold is None else gold
+    judge = with_known(candidates, known)
+    # A true label is learned from only where the candidates tell nothing.
+    candidates = with_known(candidates, np.where(informative_rows(candidates), -1, known))
     rows = sample_rows(candidates, max_rows, random_state)
     if not 1 < folds <= len(rows):
         raise ParameterError(
@@ -371,9 +375,12 @@ def compare_methods(
         )
     splits = list(KFold(folds, shuffle=True, random_state=random_state).split(rows))
     sampled = len(rows) == max_rows < len(X)
-    judge = (candidates if judge is None else judge)[rows]
+    n_known = int((known[rows] >= 0).sum())
     found = [
-        _try(method, X[rows], candidates[rows], splits, judge=judge, sampled=sampled)
+        replace(
+            _try(method, X[rows], candidates[rows], splits, judge=judge[rows], sampled=sampled),
+            n_known=n_known,
+        )
         for method in track(chosen, "compare", len(chosen), verbose=verbose)
     ]
     return best_first(found)
@@ -511,27 +518,26 @@ def with_gold(labels: Labels) -> CandidateSets:
     """The candidates to learn from: the informative votes, or only the gold label where it is
     known.
     """
-    gold, candidates = np.flatnonzero(labels.gold >= 0), weighed_votes(labels.candidates)
-    if not len(gold):
+    return with_known(weighed_votes(labels.candidates), labels.gold)
+
+
+def with_known(candidates: CandidateSets, known: np.ndarray) -> CandidateSets:
+    """The candidates, or only the known label where its position is not -1."""
+    rows = np.flatnonzero(known >= 0)
+    if not len(rows):
         return candidates
-    kept = labels.gold[candidates.rows] < 0
-    rows = np.concatenate([candidates.rows[kept], gold])
-    order = np.argsort(rows, kind="stable")
-    columns = np.concatenate([candidates.indices[kept], labels.gold[gold]])[order]
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows))])
+    kept = known[candidates.rows] < 0
+    all_rows = np.concatenate([candidates.rows[kept], rows])
+    order = np.argsort(all_rows, kind="stable")
+    columns = np.concatenate([candidates.indices[kept], known[rows]])[order]
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(all_rows))])
     votes = candidates.counts
     counts = (
         None
         if votes is None
-        else np.concatenate([votes[kept], np.ones(len(gold), votes.dtype)])[order]
+        else np.concatenate([votes[kept], np.ones(len(rows), votes.dtype)])[order]
     )
     return CandidateSets(indptr, columns, candidates.classes, counts)
-
-
-def without_known_truth(labels: Labels) -> CandidateSets:
-    """The candidates alone; the gold label only where they tell nothing."""
-    told = informative_rows(weighed_votes(labels.candidates))
-    return with_gold(replace(labels, gold=np.where(told, -1, labels.gold)))
 
 
 def sample_rows(candidates: CandidateSets, max_rows: int, random_state: int) -> np.ndarray:
@@ -582,5 +588,5 @@ def _try(
     except SurelabelError as error:
         nan = float("nan")
         return MethodResult(
-            method.name, {}, nan, nan, nan, nan, perf_counter() - start, len(X), str(error)
+            method.name, {}, nan, nan, nan, nan, perf_counter() - start, len(X), error=str(error)
         )

@@ -40,8 +40,8 @@ class Problem:
     kind : str
         A short name that scripts can rely on: "unlabelled", "gold outside", "duplicates", "unused
         class", "rare class", "never alone", "never apart", "always agrees", "never agrees", "always
-        the same", "doubtful name", "spellings", "several labels", "ruled out", "leak", "numbers in
-        text", "constant column", "missing values", "no number", "no vector",
+        the same", "doubtful name", "spellings", "several labels", "ruled out", "not there",
+        "leak", "numbers in text", "constant column", "missing values", "no number", "no vector",
         "no time", "no image".
     message : str
         One sentence: what was found, where, and what it means.

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold
 
+from ..data.ballots import weighed_votes
 from ..data.candidates import CandidateSets
 from ..data.labelling import Labels
 from ..estimators import all_methods
@@ -33,7 +34,6 @@ from .comparison import (
     convergence_warnings_ignored,
     find_method,
     search,
-    with_gold,
 )
 
 #: The labels of all rows as positions of classes, and the parameters chosen.
@@ -62,7 +62,8 @@ def compare_on_votes(
     X : ndarray of shape (m, n)
         The instances; n is 0 if there are no features.
     labels : Labels
-        Their votes, and true labels where they are known.
+        Their votes, and true labels where they are known; these are not learned from, and count in
+        place of the left-out votes.
     methods : sequence of str, default=None
         "Crowd", "majority", "Dawid-Skene" and names in :func:`surelabel.all_methods`; None for all
         that the table allows.
@@ -128,7 +129,7 @@ def _by_votes_only(
 
 
 def _by_method(name: str, X: np.ndarray, random_state: int, labels: Labels) -> Found:
-    method, known = find_method(name), with_gold(labels)
+    method, known = find_method(name), weighed_votes(labels.candidates)
     parameters: dict[str, Any] = {}
     if method.grid:
         informative = np.flatnonzero(known.sizes < known.shape[1])
@@ -159,7 +160,8 @@ def _by_left_out_votes(
             votes[rows, who] = -1
             with convergence_warnings_ignored():
                 label, parameters = learn(_with_votes(labels, votes))
-            left_out = labels.votes[rows, who]
+            known = labels.gold[rows]
+            left_out = np.where(known >= 0, known, labels.votes[rows, who])
             right = np.where(
                 left_out >= 0, label[rows] == left_out, label[rows] != AGAINST - left_out
             )
@@ -175,6 +177,7 @@ def _by_left_out_votes(
         approximated_sd=nan,
         seconds=perf_counter() - start,
         n_rows=len(labels.votes),
+        n_known=int((labels.gold >= 0).sum()),
         error=error,
     )
 
@@ -191,8 +194,11 @@ def _some_rows(labels: Labels, rows: np.ndarray) -> Labels:
 
 
 def _with_votes(labels: Labels, votes: np.ndarray) -> Labels:
-    """The labels with these votes in place of their own; a row without votes may have any label."""
+    """The labels with these votes in place of their own, and none known for certain; a row without
+    votes may have any label.
+    """
     candidates = CandidateSets.from_ballots(
         votes, labels.candidates.classes, annotators=labels.annotators
     )
-    return replace(labels, candidates=candidates, votes=votes)
+    nothing = np.full_like(labels.gold, -1)
+    return replace(labels, candidates=candidates, votes=votes, gold=nothing)

@@ -79,8 +79,24 @@ def test_a_label_to_be_renamed_that_does_not_occur_is_told():
     assert "not there" in kinds
 
 
+def test_labels_to_be_renamed_are_found_in_columns_of_classes_and_numbers():
+    table = pa.table({"cat": [1, 0, 0], "hound": [0, 1, 1], "dog": [0, 0, 1]})
+    for columns in (("cat", "hound"), ("cat", "hound", "dog")):
+        found = read_labels(table, Labelling(indicator=columns, map=(("hound", "dog"),)))
+        assert found.doubtful == ()
+        assert found.candidates.classes.tolist() == ["cat", "dog"]
+        assert found.candidates.to_lists() == [["cat"], ["dog"], ["dog"]]
+    for labels in ([1.0, 2.0, 3.0], [1, 2, 3], ["1.0", "2.0", "3.0"]):
+        for old in ("1", "1.0"):
+            found = read(labels, map=((old, "2"),))
+            assert found.doubtful == ()
+            assert len(set(map(tuple, found.candidates.to_lists()))) == 2
+    (told,) = read(["a", "b"], map=((" cow", "a"), ("cow", "a"), ("bb", "a"))).doubtful
+    assert "'cow', 'bb', but there are no such labels; did you mean 'b' for 'bb'?" in str(told)
+
+
 def test_numbers_are_mapped_and_keep_their_kind():
-    assert read([1, 2, 3], map=(("3", "2"),)).candidates.classes.tolist() == ["1", "2"]
+    assert read([1, 2, 3], map=(("3", "2"),)).candidates.classes.tolist() == [1, 2]
     assert read([1, 2, 3], normalise=True).candidates.classes.tolist() == [1, 2, 3]
 
 

@@ -13,6 +13,7 @@ from numpy.testing import assert_array_equal
 from sklearn import config_context
 from sklearn.base import is_classifier
 from sklearn.datasets import load_iris
+from sklearn.feature_selection import SequentialFeatureSelector
 from sklearn.metrics import get_scorer, get_scorer_names, make_scorer
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
@@ -321,6 +322,19 @@ def test_votes_with_empty_cells_are_split_as_those_without(frame, scaled):
     search = GridSearchCV(model, grid, cv=3).fit(X, votes)
     assert_array_equal([search.cv_results_[f"split{i}_test_score"][0] for i in range(3)], plain)
     assert is_classifier(model)
+
+
+class WithTags(SUREClassifier):
+    def __sklearn_tags__(self):
+        return super().__sklearn_tags__()
+
+
+def test_votes_are_split_for_subclasses_and_selectors():
+    X, y = load_iris(return_X_y=True)
+    votes = pd.DataFrame({"a": y.astype(str), "b": np.where(y > 0, y.astype(str), None)})
+    assert cross_val_score(WithTags(), X[::2], votes[::2], cv=3).shape == (3,)
+    selector = SequentialFeatureSelector(SUREClassifier(), n_features_to_select=1, cv=2)
+    assert selector.fit(X[::3], votes[::3]).get_support().sum() == 1
 
 
 @pytest.mark.parametrize("name", get_scorer_names())

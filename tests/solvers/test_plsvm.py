@@ -187,3 +187,20 @@ def test_the_hessian_is_the_derivative_of_the_gradient():
         step[i, j] = 1e-6
         above, below = (convex.smoothed(W + sign * step, center, 0.7)[1] for sign in (1, -1))
         assert_allclose((above - below) / 2e-6, hessian[:, :, i, j], atol=1e-6)
+
+
+@pytest.mark.parametrize("lam", [1e-10, 1e-3, 1.0])
+@pytest.mark.parametrize("kind", ["timestamps", "constant", "scales"])
+def test_any_scale_of_features_can_be_fitted(kind, lam):
+    rng = np.random.default_rng(0)
+    X = {
+        "timestamps": np.column_stack(
+            [rng.integers(18, 90, 80), rng.lognormal(10, 1, 80), 1.6e9 + rng.integers(0, 1e8, 80)]
+        ),
+        "constant": np.column_stack([rng.normal(size=80), np.full(80, 1e6)]),
+        "scales": rng.normal(size=(80, 4)) * [1e-3, 1, 1e3, 1e6],
+    }[kind]
+    Y = np.maximum(*(np.eye(4)[rng.integers(4, size=80)] for _ in range(2)))
+    found = solve(X, Y, lam, tol=1e-3)
+    assert np.isfinite(found.weights).all()
+    assert found.objective[-1] <= found.objective[0]

@@ -75,8 +75,12 @@ def test_a_method_that_fails_is_said_to_and_comes_last(iris, monkeypatch):
 
 def test_all_methods_by_default(iris, monkeypatch):
     asked = []
-    monkeypatch.setattr(comparison, "_try", lambda method, *_, **how: asked.append(method.name))
-    monkeypatch.setattr(comparison, "sorted", lambda found, key: found, raising=False)
+
+    def ask(method, *_, **how):
+        asked.append(method.name)
+        return comparison.MethodResult(method.name, {}, 0, 0, 0, 0, 0, 0)
+
+    monkeypatch.setattr(comparison, "_try", ask)
     compare_methods(*iris[::2])
     assert {"SURE", "PLKNN", "CLPL", "IPAL"} <= set(asked)
 
@@ -142,6 +146,8 @@ def test_known_labels_judge_and_are_not_learned_from(iris):
     assert 0.4 < found.best.covering_rate < 0.55
     assert "the true label of 75 rows is known" in str(found)
     assert found.to_dict()["known_rows"] == 75
+    some = surelabel.compare(frame, labels="given", gold="truth", methods="PLKNN", max_rows=60)
+    assert 20 < some.n_known < 40
     # A true label without candidates is all that is known of a row.
     frame["given"] = np.where(frame["truth"].isna(), names[y], None)
     found = surelabel.compare(frame, labels="given", gold="truth", methods="PLKNN")

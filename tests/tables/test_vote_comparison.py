@@ -80,3 +80,23 @@ def test_alpha_at_its_ends():
     assert krippendorff_alpha(np.array([[0, 0], [0, 0]]), 3) is None
     assert krippendorff_alpha(np.array([[0, -1], [-1, 1]]), 2) is None
     assert krippendorff_alpha(np.array([[0, 1], [1, 0]]), 2) < 0
+
+
+def test_known_labels_take_the_place_of_left_out_votes(iris):
+    X, y, _ = iris
+    rng, names = np.random.default_rng(0), np.array(["a", "b", "c"])
+    votes = {f"v{i}": names[np.where(rng.random(150) < 0.9, y, (y + 1) % 3)] for i in range(3)}
+    frame = pd.DataFrame(X).add_prefix("x").assign(**votes)
+    how = {"votes": "v*", "methods": "Crowd,majority,PLKNN"}
+
+    def shares(**gold):
+        found = surelabel.compare(frame.assign(**gold), gold=[*gold, None][0], **how)
+        return {result.method: result.covering_rate for result in found}, found
+
+    plain, _ = shares()
+    right, found = shares(truth=names[y])
+    wrong, _ = shares(truth=names[(y + 2) % 3])
+    for method, share in plain.items():
+        assert right[method] > share  # annotators make mistakes
+        assert wrong[method] < 0.1  # nothing was learned from it
+    assert "in place of left-out votes" in str(found)
