@@ -89,7 +89,10 @@ def measure(X, y, crowd, n_folds, rng):
             X[train], Labels(sets[train], unknown, votes[train], names, unknown >= 0, None, None)
         )
         results["clean"].append(
-            (np.mean(cleaned.label == y[train]), np.mean(cleaned.model.predict(X[test]) == y[test]))
+            (
+                np.mean(cleaned.label == y[train]),
+                np.mean(cleaned.classifier.predict(X[test]) == y[test]),
+            )
         )
     return {name: np.mean(values, axis=0) for name, values in results.items()}
 

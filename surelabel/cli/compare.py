@@ -48,7 +48,7 @@ def compare(
         print_json(found.to_dict())
     else:
         overview = found.overview()
-        if found.best and found.best.method in all_methods():
+        if found.best and found.best.method in all_methods() and not found.soft:
             best = f"--method {shlex.quote(found.best.method)}"
             overview.notes.append(f"clean with the best one: surelabel clean {table} {best} ...")
         show(replace(overview, title=f"{table}: {overview.title}"))

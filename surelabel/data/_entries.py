@@ -209,7 +209,7 @@ def check_counts(counts: Any, indptr: np.ndarray) -> np.ndarray:
         raise CandidateError(
             f"vote counts must be finite numbers, at least 0; see row {first_few(rows)}"
         )
-    whole = np.all(counts == np.rint(counts))
+    whole = np.all((counts == np.rint(counts)) & (counts < 2**53))
     return np.asarray(counts, np.int64 if whole else float)
 
 

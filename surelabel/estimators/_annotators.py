@@ -160,7 +160,7 @@ def _kind(
         if beyond >= TELLS:
             return "usual", ()
         return ("constant", (constant,)) if votes[constant] >= CONSTANT else ("random", ())
-    if votes[constant] >= CONSTANT and truths[constant] < votes[constant] - 0.1:
+    if votes[constant] >= CONSTANT and (truths[constant] < votes[constant] - 0.1 or beyond < TELLS):
         return "constant", (constant,)
     met = truths * n >= FEW_VOTES / 2
     swapped = (confusion > 0.5) & (confusion.T > 0.5) & met & met[:, None]

@@ -408,7 +408,12 @@ def check_learnable(candidates: CandidateSets, *, votes: bool = False) -> None:
         if not (votes and differ):
             raise CandidateError(
                 "every row has every class as a candidate: there is nothing to learn from"
-                + (" but the votes, which SUREClassifier uses (prior above 0)" if differ else "")
+                + (
+                    " but their shares, which CrowdClassifier, PUREClassifier and SUREClassifier "
+                    "(prior above 0) use"
+                    if differ
+                    else ""
+                )
             )
 
 

@@ -370,6 +370,8 @@ def _doccano(records: list[dict[str, Any]], file: str, _: str | None) -> Iterato
     """
     for record in records:
         name = next((name for name in ("label", "labels", "annotations") if name in record), None)
+        if "_task_hash" in record:
+            raise _UnexpectedError("the entries are those of prodigy (--from prodigy)")
         if name is None:
             raise _UnexpectedError(
                 "an entry has neither 'label' nor 'labels', unlike those of doccano; export JSONL"

@@ -188,7 +188,7 @@ class Comparison(Result):
             "mistakes, so no method reaches 100 %"
             if self.by_votes
             else "in candidates: share of predictions for left-out rows that are among their "
-            "candidates; accuracy: estimated from the candidates alone"
+            "candidates; accuracy: estimated from the candidates"
         ]
         if self.n_known:
             compared = "left-out votes" if self.by_votes else "candidates"

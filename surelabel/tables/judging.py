@@ -202,8 +202,9 @@ def judge_votes(
     less = votes.evidence(confusion, np.minimum(weight, INDEPENDENT))
     careful = softmax(np.log(features) + less, axis=1)
     if not _any_informative(ballots, posterior):
-        # No annotator is informative, so only votes for the label count in its favour.
-        careful = np.minimum(careful, votes.shares(np.ones_like(weight)))
+        # No annotator is informative, so only votes for the label count in its favour; even where
+        # they agree, it is not known to be right rather than wrong.
+        careful = np.minimum(careful, np.minimum(votes.shares(np.ones_like(weight)), 0.5))
     return _by_posterior(posterior, careful, proba, labels, rng)
 
 

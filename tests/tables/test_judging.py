@@ -1,7 +1,10 @@
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import softmax
+from sklearn.datasets import load_iris
 
+import surelabel
 from surelabel import CandidateSets, make_partial
 from surelabel.tables.judging import judge
 
@@ -115,3 +118,17 @@ def test_votes_count(make_labels, crowd):
     unanimous = (sets.sizes == 1) & ((votes >= 0).sum(axis=1) == 3)
     split = sets.sizes == 3
     assert found.confidence[unanimous].mean() > found.confidence[split].mean() + 0.1
+
+
+@pytest.mark.parametrize("constant", [0, 1])
+def test_nothing_is_probable_if_no_annotator_is_informative(constant):
+    """Where a random annotator agrees with a constant one, both are right by chance alone."""
+    X = load_iris().data
+    rng = np.random.default_rng(constant)
+    votes = {"r_random": rng.integers(3, size=150), "r_constant": np.full(150, constant)}
+    frame = pd.DataFrame(X).add_prefix("x").assign(**votes)
+    found = surelabel.clean(frame, votes="r_*")
+    assert set(found.frame["status"]) == {"look"}
+    assert found.frame["confidence"].max() <= 0.5
+    assert f"always says {constant}" in str(found)
+    assert "answers at random" in str(found)
