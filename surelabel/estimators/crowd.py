@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
 from ..data.candidates import CandidateSets, as_candidates
-from ..exceptions import CandidateError, InputError
+from ..exceptions import CandidateError, InputError, shown
 from ..solvers.against import Ballots, split_ballots
 from ..solvers.crowds import (
     WARM,
@@ -333,6 +333,10 @@ def _votes_of(candidates: CandidateSets) -> tuple[np.ndarray, tuple[str, ...]]:
 def _known_confusions(given: Mapping[str, Any] | None, names: Sequence[str], l: int) -> np.ndarray:
     """Known votes by true label for each annotator, 0 where nothing is known."""
     counts = np.zeros((len(names), l, l))
+    if given is not None and not isinstance(given, Mapping):
+        raise InputError(
+            f"confusions must be a matrix for each annotator by name, not {shown(given)}"
+        )
     for name, matrix in (given or {}).items():
         if name not in names:
             raise InputError(

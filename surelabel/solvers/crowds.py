@@ -390,6 +390,19 @@ def mistakes_are_shared(tally: Tally, log_prior: np.ndarray) -> bool:
     return bool(spread > 0 and x @ y > ERRORS / np.sqrt(len(rows)) * spread)
 
 
+def _at_first(tally: Tally, weight: np.ndarray, before: np.ndarray | float) -> np.ndarray:
+    """The posterior before anything is learned: shares of the votes, or by what is known of the
+    annotators.
+    """
+    if not np.any(before):
+        return tally.shares(weight)
+    shape = (tally.n_annotators, tally.n_classes, tally.n_classes)
+    counts = np.broadcast_to(before, shape)
+    confusion, _ = confusion_matrices(counts, tally.against)
+    told = counts.any(axis=(1, 2))  # nothing is assumed of the others yet
+    return np.asarray(softmax(tally.evidence(confusion, weight * told), axis=1))
+
+
 def alternate_crowd(
     votes: np.ndarray,
     n_classes: int,
@@ -416,7 +429,8 @@ def alternate_crowd(
     against : ndarray of shape (annotators,) of bool, default=None
         Whose votes are against the classes that they name; by default nobody's.
     start : ndarray of shape (m, l), default=None
-        Probabilities to start from; by default the shares of the votes, copies counted as one.
+        Probabilities to start from; by default the shares of the votes, copies counted as one, or
+        what the votes say in view of ``before``.
     known : ndarray of shape (m,), default=None
         Position of the true class where it is known, else -1.
     before : ndarray of shape (annotators, l, l), default=0
@@ -437,7 +451,7 @@ def alternate_crowd(
     warm = WARM if start is None else 0
     if start is None:
         related = chance_dependence(tally) if compared else related
-        posterior = tally.shares(1 / (1 + related.sum(axis=1)))
+        posterior = _at_first(tally, 1 / (1 + related.sum(axis=1)), before)
     else:
         posterior = start
     posterior = _with_known(posterior, known)

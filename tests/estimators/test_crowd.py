@@ -265,3 +265,23 @@ def test_a_model_of_votes_is_saved(digits, fitted, tmp_path):
     again = load_model(tmp_path / "votes.model")
     np.testing.assert_allclose(again.predict_proba(X), fitted.predict_proba(X))
     assert again.annotators_[0].copies == fitted.annotators_[0].copies
+
+
+@pytest.mark.parametrize("told", ["abcd", "a"])
+@pytest.mark.parametrize("with_features", [False, True])
+def test_what_is_known_of_annotators_outweighs_a_majority_that_is_wrong(told, with_features):
+    """One good annotator among three who are mostly wrong; ten known votes for each class."""
+    rng = np.random.default_rng(0)
+    y, right = rng.integers(0, 2, 200), (0.85, 0.15, 0.2, 0.2)
+    votes = np.stack([np.where(rng.random(200) < a, y, 1 - y) for a in right], axis=1)
+    sets = CandidateSets.from_votes(votes, annotators=list("abcd"))
+    known = {
+        name: 10 * np.array([[a, 1 - a], [1 - a, a]])
+        for name, a in zip("abcd", right, strict=True)
+        if name in told
+    }
+    X = rng.normal(size=(200, 2)) + 4 * y[:, None] if with_features else None
+    found = CrowdClassifier().fit(X, sets, confusions=known).transduction_
+    assert np.mean(found == y) > 0.9
+    with pytest.raises(InputError, match="a matrix for each annotator by name"):
+        CrowdClassifier().fit(X, sets, confusions=[[1]])
