@@ -18,6 +18,7 @@ from scipy.special import rel_entr
 
 from ..data.arrow_tables import decimal_of, is_text
 from ..data.ballots import weighed_votes
+from ..data.doubtful_labels import SEPARATORS
 from ..data.labelling import Labelling, Labels
 from ..data.spelling import DOUBTFUL, NUMBER, blanked, canonical
 from ..solvers.segments import row_max
@@ -51,8 +52,9 @@ KAPPA_NAMED, KAPPA_MANY, KAPPA_TWO = 0.2, 0.5, 0.9
 DETERMINED = 0.99
 #: Chance would need 2**BITS tables for such an agreement; fewer where the name says what it is.
 BITS, BITS_NAMED = 20, 3
-#: Number of rows examined first to see whether a column has few values.
-FIRST_ROWS = 1000
+#: Number of rows examined first to see whether a column has few values, and number of values
+#: examined to see whether it holds several class names in a cell.
+FIRST_ROWS, FIRST_VALUES = 1000, 20
 
 
 def find_leaks(
@@ -206,6 +208,7 @@ class _Judge:
         #: Class names that other columns have for other reasons.
         self.common = all(map(_is_common, self.classes))
         self.stems = {_stem(name) for name in labelling.votes}
+        self.separators = tuple(dict.fromkeys((self.separator, *SEPARATORS)))
 
     @cached_property
     def sets(self) -> sparse.csr_array:
@@ -236,8 +239,11 @@ class _Judge:
             return None
         # labels repeat; a table may have very many columns of numbers that do not
         most = min(4 * self.n_classes + 50, max(FEWEST, self.table.num_rows / 2))
-        if len(pc.unique(column.slice(0, FIRST_ROWS))) > most + 1:  # one may be null
-            return None
+        first = pc.unique(column.slice(0, FIRST_ROWS))
+        if len(first) > most + 1:  # one may be null
+            if not (is_text(first.type) and self._lists_names(first.slice(0, FIRST_VALUES))):
+                return None
+            most = self.table.num_rows
         texts = pc.utf8_trim_whitespace(column.cast(pa.large_string()).combine_chunks())
         encoded = blanked(texts, pc.equal(texts, "")).dictionary_encode()
         values = canonical(encoded.dictionary, self.decimal).to_pylist()
@@ -246,17 +252,35 @@ class _Judge:
         codes = pc.fill_null(encoded.indices, -1).to_numpy()
         return self._class_names(name, codes, values) or self._determines(codes, len(values))
 
+    def _lists_names(self, values: pa.Array) -> bool:
+        """Whether most values are several class names: there may be many different lists."""
+        cells = [value for value in values.drop_null().to_pylist() if value.strip()]
+        fitting = [any(-1 not in self._parts(cell, sign) for sign in SEPARATORS) for cell in cells]
+        return len(cells) > 0 and sum(fitting) >= MOSTLY * len(cells)
+
+    def _parts(self, value: str, sign: str) -> list[int]:
+        """The classes that a value names, with a separator between them; -1 for other names."""
+        return [self.classes.get(_folded(part), -1) for part in value.split(sign)]
+
+    def _named_classes(self, counts: np.ndarray, values: list[str]) -> list[list[int]] | None:
+        """The classes that each value names, with the first separator with which most of them are
+        class names; None if there is none.
+        """
+        for sign in self.separators:
+            if sign != self.separator and all(map(_is_number, values)):  # such as 1,5
+                return None
+            parts = [self._parts(value, sign) for value in values]
+            good = np.array([-1 not in part for part in parts])
+            named = {code for part, fits in zip(parts, good, strict=True) if fits for code in part}
+            if counts[good].sum() >= MOSTLY * counts.sum() and len(named) > 1:
+                return parts
+        return None
+
     def _class_names(self, name: str, codes: np.ndarray, values: list[str]) -> str | None:
-        """Whether the values are class names, alone or several with the separator."""
-        parts = [
-            [self.classes.get(_folded(part), -1) for part in value.split(self.separator)]
-            for value in values
-        ]
+        """Whether the values are class names, alone or several with a separator."""
         counts = np.bincount(codes[codes >= 0], minlength=len(values))
-        good = np.array([-1 not in part for part in parts])
-        share = counts[good].sum() / counts.sum()
-        different = {code for part, fits in zip(parts, good, strict=True) if fits for code in part}
-        if counts.sum() < FEWEST or share < MOSTLY or len(different) < 2:
+        parts = self._named_classes(counts, values) if counts.sum() >= FEWEST else None
+        if parts is None:
             return None
         first = np.array([part[0] for part in parts])
         agreement = self._agreement(np.where(codes >= 0, first[codes], -1))
@@ -299,6 +323,10 @@ class _Judge:
         if agreement.share < DETERMINED or bits < BITS:
             return None
         return "each value belongs to one class, so the column is the label in other words"
+
+
+def _is_number(text: str) -> bool:
+    return any(re.match(form, text) for form in NUMBER.values())
 
 
 def _stem(name: str) -> str:

@@ -207,3 +207,38 @@ def test_a_forgotten_annotator_is_named_on_the_command_line(tmp_path, pets):
     assert result.exit_code == 0, result.output
     assert "columns 'rater_2', 'rater_3' are not learned from: the values are" in result.stderr
     assert "rater_3" in read_table(tmp_path / "out.csv").column_names
+
+
+def sets_and_texts(n_classes, m=1500):
+    """A table with two candidates in each row; the names of the classes, and the pairs."""
+    rng = np.random.default_rng(0)
+    names = np.array([f"kind {'abcdefghijklmnop'[i]}" for i in range(n_classes)])
+    y = rng.integers(0, n_classes, m)
+    pairs = [rng.permutation([k, (k + rng.integers(1, n_classes)) % n_classes]) for k in y]
+    frame = pd.DataFrame({"x": y + rng.normal(size=m)})
+    return frame.assign(labels=["|".join(names[pair]) for pair in pairs]), names, pairs
+
+
+@pytest.mark.parametrize("n_classes", [3, 16])
+@pytest.mark.parametrize("sign", [", ", ";", "/", " | ", "\n"])
+def test_several_class_names_with_another_separator_are_answers(n_classes, sign):
+    frame, names, pairs = sets_and_texts(n_classes)
+    frame["tags"] = [sign.join(names[pair]) for pair in pairs]
+    found = surelabel.inspect(frame, labels="labels")
+    assert "class names" in found.unused["tags"]
+    # those of other rows tell nothing, and words beside them are no class names
+    rng = np.random.default_rng(1)
+    other = frame.assign(tags=rng.permutation(frame["tags"]))
+    assert "tags" not in surelabel.inspect(other, labels="labels").unused
+    words = rng.choice(["old", "new"], len(frame))
+    notes = frame.assign(tags=[f"{a}{sign}{b}" for a, b in zip(frame["tags"], words, strict=True)])
+    assert "class names" not in surelabel.inspect(notes, labels="labels").unused.get("tags", "")
+
+
+def test_decimal_commas_are_not_two_class_names():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 10, 400)
+    rating = [f"{k},{d}" for k, d in zip(y, rng.integers(0, 10, 400), strict=True)]
+    frame = pd.DataFrame({"rating": rating, "labels": y.astype(str), "x": rng.normal(size=400)})
+    with pytest.raises(surelabel.exceptions.TableError, match="decimal comma"):
+        surelabel.inspect(frame, labels="labels")
