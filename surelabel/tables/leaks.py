@@ -97,7 +97,9 @@ def _earlier_output(table: pa.Table, labels: Labels, labelling: Labelling) -> se
     shape.
     """
     ours = {field.name for field in table.schema if ADDED in (field.metadata or {})}
-    there = set(table.column_names) | set(labelling.columns)  # long form has dropped the labels
+    there: dict[str, list[str]] = {}  # long form has dropped the labels
+    for name in dict.fromkeys((*table.column_names, *labelling.columns)):
+        there.setdefault(_plain(name), []).append(name)
     prefixes = {
         name.removesuffix(end)
         for name in there
@@ -105,14 +107,35 @@ def _earlier_output(table: pa.Table, labels: Labels, labelling: Labelling) -> se
         if name.endswith(end)
     }
     for prefix in prefixes:
-        fitting = [
-            new
+        fitting = {
+            new: found
             for new in NEW_COLUMNS
-            if prefix + new in there and _fits(table, prefix + new, new, labels)
-        ]
-        if len(fitting) >= ENOUGH or (len(fitting) > 1 and "status" in fitting):
-            ours |= {prefix + new for new in fitting}
+            if (
+                found := [
+                    name for name in there.get(prefix + new, ()) if _fits(table, name, new, labels)
+                ]
+            )
+        }
+        if _suffice(table, fitting, labelling):
+            ours |= {name for found in fitting.values() for name in found}
     return ours
+
+
+def _plain(name: str) -> str:
+    """A name without case, and without what pandas adds to the names of merged tables."""
+    return re.sub(r"_[xy]$", "", name.casefold())
+
+
+def _suffice(table: pa.Table, fitting: dict[str, list[str]], labelling: Labelling) -> bool:
+    """Whether columns with the names and the form of ours can only be ours."""
+    if len(fitting) >= ENOUGH or (len(fitting) > 1 and "status" in fitting):
+        return True
+    if "status" in fitting:
+        return any(len(set(_texts(table[name]) or ())) > 1 for name in fitting["status"])
+    # people state how sure they are of their own labels, too
+    return set(fitting) == {"label", "confidence"} and not {*fitting["label"]} & {
+        *labelling.columns
+    }
 
 
 def _fits(table: pa.Table, name: str, new: str, labels: Labels) -> bool:

@@ -242,3 +242,34 @@ def test_decimal_commas_are_not_two_class_names():
     frame = pd.DataFrame({"rating": rating, "labels": y.astype(str), "x": rng.normal(size=400)})
     with pytest.raises(surelabel.exceptions.TableError, match="decimal comma"):
         surelabel.inspect(frame, labels="labels")
+
+
+@pytest.mark.parametrize(
+    ("kept", "renamed"),
+    [
+        (["label", "confidence"], {}),
+        (["status"], {}),
+        (["status"], {"status": "STATUS"}),
+        (["status"], {"status": "Status_x"}),
+        (["label", "confidence", "status"], {"confidence": "confidence_y", "label": "LABEL"}),
+    ],
+)
+def test_some_of_our_columns_are_recognised_with_other_names(pets, cleaned, kept, renamed):
+    kept = pd.DataFrame(cleaned.frame)[kept].assign(status=["look", "probable"] * 45)[kept]
+    frame = pd.concat([pets, kept.rename(columns=renamed)], axis=1)
+    _, found = learned_from(frame)
+    for name in kept.columns:
+        assert "earlier run" in found.unused[renamed.get(name, name)]
+
+
+def test_columns_of_users_with_such_names_are_learned_from(pets):
+    rng = np.random.default_rng(0)
+    sure, places = rng.random(90).round(2), rng.choice(["new", "look", "old"], 90)
+    frame = pets.drop(columns="name").assign(status=places, confidence=sure)
+    assert learned_from(frame)[0] >= {"status", "confidence"}
+    frame = frame.rename(columns={"candidates": "label"})
+    assert learned_from(frame, labels="label")[0] >= {"status", "confidence"}
+    frame = frame.assign(label=frame["label"], status=["look", *[None] * 44] * 2)
+    assert "earlier run" not in str(
+        learned_from(frame.drop(columns="confidence"), labels="label")[1]
+    )
