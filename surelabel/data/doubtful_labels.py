@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
@@ -24,28 +25,36 @@ NOT_PREFIXES = {"!": 1, "~": 1, "¬": 1, "not ": 2, "no ": 2}
 
 
 @dataclass(frozen=True)
-class DoubtfulName:
-    """A label with a name such as NA or null, which was treated as a label.
+class DoubtfulNames:
+    """Labels with names such as NA or null, which were treated as labels.
 
     Attributes
     ----------
-    name : str
-        The label.
+    names : tuple of str
+        The labels.
     columns : tuple of str
-        The columns in which it occurs.
+        The columns in which they occur.
     rows : ndarray of int
-        The rows in which it occurs, counted from 0.
+        The rows in which they occur, counted from 0.
     """
 
-    name: str
+    names: tuple[str, ...]
     columns: tuple[str, ...]
     rows: np.ndarray
 
     def __str__(self) -> str:
+        several = len(self.names) > 1
+        *others, last = map(repr, self.names)
+        listed = f"{', '.join(others)} and {last} are treated as labels"
+        missing = shlex.quote(",".join(self.names))
         return (
-            f"{self.name!r} is treated as a label ({len(self.rows)} row(s) of column "
-            f"{first_few(map(repr, self.columns), 3)}, the first is row {self.rows[0] + 1}); if it "
-            f"means that there is no label, use --missing {self.name}; if it is one, --missing ''"
+            (listed if several else f"{last} is treated as a label")
+            + f" ({len(self.rows)} row(s) of column {first_few(map(repr, self.columns), 3)}, the "
+            f"first is row {self.rows[0] + 1}); if "
+            + ("they mean" if several else "it means")
+            + f" that there is no label, use --missing {missing}"
+            + (" (or only those that do)" if several else "")
+            + f"; if {'they are labels' if several else 'it is one'}, --missing ''"
         )
 
 
@@ -173,17 +182,21 @@ class NotThere:
 # -------------------------------------------------------------------- finding them
 
 
-def doubtful_names(columns: list[Cells]) -> tuple[DoubtfulName, ...]:
-    """Labels whose names often mean that there is no label."""
-    found: dict[str, dict[str, np.ndarray]] = {}
-    for cells in columns:
-        for position, value in enumerate(cells.values):
-            if str(value).casefold() in DOUBTFUL:
-                found.setdefault(str(value), {})[cells.column] = cells.rows[cells.which == position]
-    return tuple(
-        DoubtfulName(name, tuple(rows), np.unique(np.concatenate([*rows.values()])))
-        for name, rows in found.items()
-    )
+def doubtful_names(columns: list[Cells]) -> tuple[DoubtfulNames, ...]:
+    """Labels whose names often mean that there is no label: one entry for all, or none."""
+    names = {
+        str(value): None
+        for cells in columns
+        for value in cells.values
+        if str(value).casefold() in DOUBTFUL
+    }
+    there = {
+        cells.column: None
+        for cells in columns
+        if not names.keys().isdisjoint(map(str, cells.values))
+    }
+    rows = _rows_of(columns, names)
+    return (DoubtfulNames(tuple(names), tuple(there), rows),) if len(rows) else ()
 
 
 def different_spellings(columns: list[Cells]) -> tuple[Spellings, ...]:

@@ -29,7 +29,7 @@ from ._labels import after_prefix, check_classes, check_prefix
 from .arrow_tables import find_column, is_list, is_text, source_of
 from .candidates import CandidateSets, Unlabelled
 from .doubtful_labels import (
-    DoubtfulName,
+    DoubtfulNames,
     NotThere,
     RuledOut,
     SeveralLabels,
@@ -145,7 +145,7 @@ class Labels:
     table : pyarrow.Table
         The instances: the table itself, or, for a long table, one row per id without the columns of
         label and annotator.
-    doubtful : tuple of DoubtfulName, Spellings, SeveralLabels, RuledOut or NotThere
+    doubtful : tuple of DoubtfulNames, Spellings, SeveralLabels, RuledOut or NotThere
         Labels whose names often mean that there is no label, unless ``missing`` was given; labels
         that may be different spellings of one; labels that look like several; labels that look like
         votes against others; and labels to be renamed that do not occur.
@@ -160,7 +160,7 @@ class Labels:
     unlabelled: np.ndarray
     ids: np.ndarray | None
     table: pa.Table
-    doubtful: tuple[DoubtfulName | Spellings | SeveralLabels | RuledOut | NotThere, ...] = ()
+    doubtful: tuple[DoubtfulNames | Spellings | SeveralLabels | RuledOut | NotThere, ...] = ()
     soft: bool = False
 
 

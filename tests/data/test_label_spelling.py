@@ -1,5 +1,7 @@
 """One label in several spellings, several labels in one cell, and names that mean no label."""
 
+import shlex
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -114,8 +116,22 @@ def test_a_label_of_several_asks_for_the_separator():
 @pytest.mark.parametrize("name", ["Unknown", "n/a", "None of these", "?", "Not sure", "NULL"])
 def test_names_that_may_mean_no_label_are_told(name):
     (told,) = read(["a", "b", name, "a"]).doubtful
-    assert f"--missing {name}" in str(told)
+    assert f"use --missing {shlex.quote(name)}; if it is one, --missing ''" in str(told)
     assert read(["a", "b", name, "a"], missing=(name,)).unlabelled.tolist()[2]
+
+
+def test_all_names_that_may_mean_no_label_are_told_at_once():
+    (told,) = read(["a", "NA", "b", "not sure", "don't know", "NA"]).doubtful
+    assert "'NA', 'not sure' and \"don't know\" are treated as labels (4 row(s)" in str(told)
+    words = shlex.split(str(told).partition("; if they mean that there is no label, use ")[2])
+    assert words[:2] == ["--missing", "NA,not sure,don't know"]
+    missing = tuple(words[1].split(","))
+    assert read(["a", "NA", "b", "not sure", "don't know"], missing=missing).doubtful == ()
+
+
+def test_a_column_of_a_class_that_no_row_has_is_not_told():
+    table = pa.table({"cat": [1, 0], "dog": [0, 1], "unknown": [0, 0]})
+    assert read_labels(table, Labelling(indicator=("cat", "dog", "unknown"))).doubtful == ()
 
 
 @given(st.text(max_size=12))
