@@ -97,6 +97,8 @@ class Comparison(Result):
         Number of rows compared on.
     n_table : int
         Number of rows of the table.
+    n_labelled : int
+        How many of these have labels that say something, so that not every label is possible.
     sampled : bool
         Whether these are a random sample, to save time. Without a sample, the rows left out are
         those for which every label is a candidate.
@@ -115,6 +117,7 @@ class Comparison(Result):
     results: list[MethodResult]
     n_rows: int
     n_table: int
+    n_labelled: int
     sampled: bool
     by_votes: bool
     soft: bool
@@ -149,6 +152,14 @@ class Comparison(Result):
             "results": [asdict(result) for result in self.results],
         }
 
+    def _left_out_rows(self) -> str:
+        """Why some rows of the table were not compared on."""
+        vague = self.n_table - self.n_labelled
+        if not self.sampled:
+            return "every label is possible for the others"
+        sample = "a random sample, to save time; --max-rows for more"
+        return f"every label is possible for {vague:,}; of the others {sample}" if vague else sample
+
     def overview(self) -> Overview:
         """A short summary of the result."""
         estimates = (
@@ -178,11 +189,7 @@ class Comparison(Result):
         )
         rows = count(self.n_rows)
         if self.n_rows < self.n_table:
-            rows += f" of {self.n_table:,} (" + (
-                "a random sample, to save time; --max-rows for more)"
-                if self.sampled
-                else "every label is possible for the others)"
-            )
+            rows += f" of {self.n_table:,} ({self._left_out_rows()})"
         notes = [
             "left-out votes: share that equals the label found without them; annotators make "
             "mistakes, so no method reaches 100 %"
@@ -292,18 +299,21 @@ def compare(
             "random_state": random_state,
             "verbose": verbose,
         }
-        if by_votes:
+        if read.labels.votes is not None:
+            labelled = (read.labels.votes != -1).any(axis=1)
             found = compare_on_votes(X, read.labels, **how)
         else:
             given = weighed_votes(read.labels.candidates)
             candidates = likely_sets(given) if soft else given
+            labelled = informative_rows(candidates) | (read.labels.gold >= 0)
             found = compare_methods(X, candidates, gold=read.labels.gold, **how, soft=soft)
     rows = [asdict(result) | {"parameters": parameters(result.parameters)} for result in found]
     return Comparison(
         results=found,
         n_rows=found[0].n_rows,
         n_table=read.table.num_rows,
-        sampled=found[0].n_rows == max_rows,
+        n_labelled=int(labelled.sum()),
+        sampled=bool(found[0].n_rows < labelled.sum()),
         by_votes=by_votes,
         soft=soft,
         n_known=found[0].n_known,

@@ -119,6 +119,7 @@ def test_what_more_rows_may_change(iris):
             results=results,
             n_rows=1000,
             n_table=8000,
+            n_labelled=8000,
             sampled=sampled,
             by_votes=False,
             soft=False,
@@ -153,3 +154,21 @@ def test_known_labels_judge_and_are_not_learned_from(iris):
     found = surelabel.compare(frame, labels="given", gold="truth", methods="PLKNN")
     assert found.best.covering_rate > 0.9
     assert found.n_rows == 150
+
+
+def test_both_reasons_for_leaving_out_rows_are_given():
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 3
+    labels = np.where(np.arange(120) % 4 == 0, None, np.array(["a", "b", "c"])[y])
+    frame = pd.DataFrame({"x": y + rng.normal(0, 0.1, 120), "labels": labels})
+    for max_rows, reason in (
+        (50, "every label is possible for 30; of the others a random sample, to save time"),
+        (90, "every label is possible for the others)"),
+        (2000, "every label is possible for the others)"),
+    ):
+        found = surelabel.compare(frame, labels="labels", methods="PLKNN", max_rows=max_rows)
+        assert f"{min(max_rows, 90)} rows of 120 ({reason}" in str(found)
+        assert (found.n_labelled, found.sampled) == (90, max_rows < 90)
+    votes = frame.rename(columns={"labels": "ann"}).assign(bob=labels)
+    found = surelabel.compare(votes, votes="ann,bob", methods="majority", max_rows=50)
+    assert "every label is possible for 30; of the others a random sample" in str(found)
