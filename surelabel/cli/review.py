@@ -217,6 +217,7 @@ def _parts(table: Path) -> tuple[str, str]:
             "a review needs the file of a table, not standard input: it is read again when the "
             "review goes on"
         )
+    form_of(table, reading=True)  # its error comes first
     form, compression = form_of(table)
     name = table.name
     return name[: len(name) - len(form + compression)], form + compression

@@ -24,10 +24,12 @@ from ..exceptions import ParameterError, SurelabelError, TableError, first_few
 from ._delimited import Content
 from .sizes import limit, too_large, unpacked
 
-TEXT_FORMS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
-JSON_FORMS = (".json", ".jsonl", ".ndjson", ".jsonlines")
+TEXT_FORMS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
+JSON_FORMS = (".json", ".jsonl", ".jl", ".ndjson", ".jsonlines")
 BINARY_FORMS = (".parquet", ".feather", ".arrow", ".xlsx")
 FORMS = (*TEXT_FORMS, *JSON_FORMS, *BINARY_FORMS)
+#: Workbooks of other kinds.
+OTHER_WORKBOOKS = (".xls", ".ods", ".xlsb", ".xlsm")
 COMPRESSIONS: dict[str, Callable[..., Any]] = {
     # Python 3.14's own writer leaves an error behind on a full disk, and writes the time.
     ".gz": lambda file, mode: (
@@ -72,19 +74,24 @@ def files_of(path: str | os.PathLike[str]) -> list[str]:
 
 def form_of(path: str | os.PathLike[str], *, reading: bool = False) -> tuple[str, str]:
     """The format of a file and its compression, by its extensions. For reading, the format of a
-    file in a zip archive need not be known.
+    file in a zip archive need not be known, nor that of a compressed file with no other extension:
+    it is "".
     """
     endings = [ending.lower() for ending in Path(file_name(path)).suffixes]
     packed = (*COMPRESSIONS, ZIP)
     compression = endings.pop() if endings and endings[-1] in packed else ""
     form = endings[-1] if endings else ""
-    if compression == ZIP and reading:
-        return "", ZIP
+    if reading and (compression == ZIP or (compression and not form)):
+        return "", compression
     if compression == ZIP and form not in FORMS:
         raise TableError(f"{path}: the name must say what is in the archive, for example .csv.zip")
     if form not in FORMS or (compression and form in BINARY_FORMS):
-        if form in (".xls", ".ods", ".xlsb", ".xlsm"):
-            raise TableError(f"{path}: {form} files are not read; save the workbook as .xlsx")
+        if form in OTHER_WORKBOOKS:
+            raise TableError(
+                f"{path}: {form} files are not read; save the workbook as .xlsx"
+                if reading
+                else f"{path}: {form} files are not written; use .xlsx"
+            )
         raise TableError(
             f"{path}: the extension of a table must be one of {', '.join(FORMS)} (for text, "
             f"optionally followed by {', '.join(packed)}), not {form + compression!r}"
@@ -129,10 +136,15 @@ def standard_input() -> tuple[Content, str]:
         if content[: len(start)] == start:
             content = _unpacked(io.BytesIO(content[:]), STANDARD_INPUT, compression)
             break
+    return recognised(content, STANDARD_INPUT)
+
+
+def recognised(content: Content, source: str) -> tuple[Content, str]:
+    """The bytes of a table, and its format by what they are."""
     if content[:4] == b"PK\x03\x04":
         if b"[Content_Types].xml" in content[:]:
             return content, ".xlsx"
-        return unzipped(content, STANDARD_INPUT)
+        return unzipped(content, source)
     for start, form in (
         (b"PAR1", ".parquet"),
         (b"ARROW1", ".arrow"),
@@ -160,13 +172,7 @@ def all_unzipped(content: Content, source: str) -> dict[str, tuple[bytes, str]]:
     """The tables of a zip archive, and their formats."""
     try:
         with zipfile.ZipFile(io.BytesIO(content[:])) as archive:
-            names = [
-                entry.filename
-                for entry in archive.infolist()
-                if not entry.is_dir()
-                and not entry.filename.startswith("__MACOSX/")
-                and not Path(entry.filename).name.startswith(".")
-            ]
+            names = _tables_among([entry for entry in archive.infolist() if not entry.is_dir()])
             if len(names) > MOST_ENTRIES:
                 raise TableError(f"{source}: the archive holds {len(names):,} files; unpack it")
             found: dict[str, tuple[bytes, str]] = {}
@@ -192,6 +198,18 @@ def all_unzipped(content: Content, source: str) -> dict[str, tuple[bytes, str]]:
         raise TableError(f"{source}: the archive cannot be unpacked ({error})") from None
     except Exception as error:  # zipfile raises many kinds of errors for damaged files
         raise TableError(f"{source}: the archive is damaged ({first_line(error)})") from None
+
+
+def _tables_among(entries: list[zipfile.ZipInfo]) -> list[str]:
+    """The files of an archive that may be tables; if none is, all but those that systems add."""
+    names = [
+        entry.filename
+        for entry in entries
+        if not entry.filename.startswith("__MACOSX/")
+        and not Path(entry.filename).name.startswith(".")
+    ]
+    known = (*FORMS, *OTHER_WORKBOOKS, *COMPRESSIONS, ZIP)
+    return [name for name in names if Path(name).suffix.lower() in known] or names
 
 
 def _unpacked(file: BinaryIO, source: str, compression: str) -> bytes:

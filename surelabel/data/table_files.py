@@ -25,6 +25,7 @@ from ._packed_files import (
     first_line,
     packing,
     read_bytes,
+    recognised,
     standard_input,
     unzipped,
 )
@@ -61,11 +62,12 @@ def read_table(
     Parameters
     ----------
     path : path-like
-        Its extension gives the format: ``.csv``, ``.tsv``, ``.txt``, ``.json``, ``.jsonl``,
-        ``.ndjson``, ``.jsonlines`` (each also with ``.gz``, ``.bz2``, ``.xz``, ``.zst``),
-        ``.xlsx``, ``.parquet``, ``.feather``, ``.arrow``, or ``.zip`` of one of these. A pattern
-        such as ``"part-*.csv"`` means all matching files, one after another in the order of their
-        names; ``"-"`` is standard input, whose format is detected.
+        Its extension gives the format: ``.csv``, ``.tsv``, ``.tab``, ``.txt``, ``.json``,
+        ``.jsonl``, ``.jl``, ``.ndjson``, ``.jsonlines`` (each also with ``.gz``, ``.bz2``, ``.xz``,
+        ``.zst``), ``.xlsx``, ``.parquet``, ``.feather``, ``.arrow``, or ``.zip`` of one of these.
+        The format of ``a.gz`` is detected. A pattern such as ``"part-*.csv"`` means all matching
+        files, one after another in the order of their names; ``"-"`` is standard input, whose
+        format is detected.
     delimiter : str, default=None
         By default detected: comma, semicolon, tab or ``|``.
     encoding : str, default=None
@@ -117,6 +119,8 @@ def _read_one(
             content = read_bytes(source, compression)
             if compression == ZIP:
                 content, form = unzipped(content, source)
+            elif not form:
+                content, form = recognised(content, source)
         if sheet is not None and form != ".xlsx":
             raise TableError(f"{source}: only workbooks (.xlsx) have sheets; leave the sheet out")
         return _parsed(content, source, form, delimiter, encoding, decimal, sheet)
@@ -169,12 +173,15 @@ def read_records(path: str | os.PathLike[str]) -> dict[str, list[dict[str, Any]]
         form, compression = form_of(source, reading=True)
         try:
             content = read_bytes(source, compression)
+            if not form and compression != ZIP:
+                content, form = recognised(content, source)
             files = (
                 all_unzipped(content, source) if compression == ZIP else {source: (content, form)}
             )
             for name, (part, form) in files.items():
-                ending = Path(name).name.lower().rindex(form)
-                rows = found.setdefault(Path(name).name[:ending], [])
+                ending = Path(name).name.lower().rfind(form)
+                stem = Path(name).name[:ending] if ending >= 0 else Path(name).stem
+                rows = found.setdefault(stem, [])
                 rows += _records(part, source, form)
         except MemoryError:
             raise no_memory(source) from None

@@ -465,7 +465,7 @@ CASES = {
     "report is the output": (f"{CLEAN} --report out.csv", "out.csv is written by the same command"),
     "output of unknown ending": (
         CLEAN.replace("out.csv", "out.xls"),
-        ".xls files are not read; save the workbook as .xlsx",
+        ".xls files are not written; use .xlsx",
     ),
     "output without ending": (
         CLEAN.replace("out.csv", "out"),

@@ -271,6 +271,26 @@ def test_the_only_table_of_an_archive_is_read(tmp_path):
     assert read_table(path).to_pydict() == ROWS.to_pydict()
 
 
+def test_other_files_beside_the_only_table_are_ignored(tmp_path):
+    path = archive(tmp_path / "a.zip", LICENSE="free", a_csv="a,b\n1,2\n", README_md="# A table")
+    with zipfile.ZipFile(path, "a") as file:
+        for name in ("__MACOSX/._a.csv", ".DS_Store", "photos/1.png"):
+            file.writestr(name, b"\0")
+    assert read_table(path).to_pydict() == {"a": ["1"], "b": ["2"]}
+    assert read_records(path) == {"a": [{"a": "1", "b": "2"}]}
+    path = archive(tmp_path / "a.zip", a_csv="a\n1\n", a_xls=b"", README_md="")
+    assert ".xls files are not read" in refusal(path)
+
+
+@pytest.mark.parametrize("content", [b"a,b\n1,2\n", b'[{"a": "1", "b": "2"}]'])
+def test_the_format_of_a_compressed_file_is_detected(tmp_path, content):
+    (tmp_path / "a.gz").write_bytes(gzip.compress(content))
+    assert read_table(tmp_path / "a.gz").to_pydict() == {"a": ["1"], "b": ["2"]}
+    assert read_records(tmp_path / "a.gz") == {"a": [{"a": "1", "b": "2"}]}
+    with pytest.raises(TableError, match="the extension of a table must be one of"):
+        write_table(ROWS, tmp_path / "b.gz")
+
+
 def test_other_archives_are_refused(tmp_path, monkeypatch):
     path = archive(tmp_path / "a.zip", a_csv="a\n1\n", b_csv="a\n1\n")
     assert "the archive holds a.csv, b.csv, but one table is expected" in refusal(path)

@@ -506,7 +506,7 @@ def test_bad_json_lines_are_refused_with_their_row(tmp_path, content, message):
     ("name", "message"),
     [
         ("a.xls", ".xls files are not read; save the workbook as .xlsx"),
-        ("a.yaml", "the extension of a table must be one of .csv, .tsv, .txt, .json, .jsonl"),
+        ("a.yaml", "the extension of a table must be one of .csv, .tsv, .tab, .txt, .json, .jsonl"),
         ("a", "the extension of a table must be one of"),
         ("a.parquet.gz", "the extension of a table must be one of"),
     ],
@@ -515,6 +515,20 @@ def test_other_endings_are_refused_for_reading_and_writing(tmp_path, name, messa
     assert refusal(tmp_path, "a\n1\n", name).startswith(message)
     with pytest.raises(TableError, match="a"):
         write_table(pa.table({"a": [1]}), tmp_path / name)
+
+
+def test_old_workbooks_are_not_written(tmp_path):
+    with pytest.raises(TableError, match=r"\.xls files are not written; use \.xlsx"):
+        write_table(pa.table({"a": [1]}), tmp_path / "a.xls")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("a.tab", "a\tb\n1\tx y\n"), ("a.jl", '{"a":1,"b":"x y"}\n')]
+)
+def test_other_names_for_tabs_and_lines_of_json(tmp_path, name, text):
+    write_table(pa.table({"a": [1], "b": ["x y"]}), tmp_path / name)
+    assert (tmp_path / name).read_text().replace(" ", "") == text.replace(" ", "")
+    assert list(map(str, read_table(tmp_path / name).to_pylist()[0].values())) == ["1", "x y"]
 
 
 def test_paths_that_cannot_be_read_are_named(tmp_path):
