@@ -153,7 +153,7 @@ def _draw_kept(axes: Axes, cleaned: Cleaned) -> None:
         (at + 1) / m,
         error[at],
         color=COLOURS[2],
-        linewidth=1,
+        linewidth=1.3,
         linestyle=":",
         label="of the next one",
     )

@@ -21,6 +21,7 @@ from surelabel.tables import page_figures, page_map, page_rows
 from surelabel.tables.choosing import rows_to_look_at
 from surelabel.tables.images import Images
 from surelabel.tables.page import SHOWN
+from surelabel.tables.page_style import class_names
 
 HOSTILE = "<script>window.harmed = true</script>\"'><img src=x onerror='window.harmed = true'>"
 NASTY = (HOSTILE, '"quoted"', "../../etc/passwd", "$x$ & {{ 7 * 7 }}", "日本語\nsecond line")
@@ -528,11 +529,52 @@ def test_a_phone_shows_whole_tables_and_few_rows_at_first(write, browser):
     page.goto(write(m=700, annotators=30).as_uri())
     assert page.locator("#rows tbody tr:visible").count() == 10
     assert page.evaluate("document.documentElement.scrollHeight") < 15_000
-    for cells in ("#ambiguity .scroll tr > *", "#annotators .scroll tr > :nth-child(-n + 3)"):
+    for cells in ("#ambiguity .scroll tr > *", "#annotators .scroll tr > *"):
         assert page.locator(cells).count() > 20
         edges = "cells => Math.max(...cells.map(cell => cell.getBoundingClientRect().right))"
         assert page.locator(cells).evaluate_all(edges) <= 390  # no number is cut
     context.close()
+
+
+@pytest.fixture(scope="module")
+def long_names(cleaned_table, tmp_path_factory):
+    """A page with annotators whose long names differ only at the end."""
+    cleaned = cleaned_table(annotators=5)
+    people = [
+        replace(person, name=f"annotator_of_the_second_team_number_{i}", remark="always says cow")
+        for i, person in enumerate(cleaned.annotators)
+    ]
+    path = tmp_path_factory.mktemp("page") / "page.html"
+    return replace(cleaned, annotators=people).report(path)
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_annotators_of_long_names_are_told_apart_and_no_remark_is_cut(long_names, visit, width):
+    page = visit(long_names)
+    page.set_viewport_size({"width": width, "height": 740})
+    names = page.locator("#annotators svg text").all_text_contents()
+    assert len({name for name in names if name.startswith("annotator_o…")}) == 5
+    table = page.locator("#annotators .scroll")
+    assert table.evaluate("table => table.scrollWidth - table.clientWidth") <= 0
+    assert "always says cow" in table.inner_text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_thin_curves_can_be_seen_in_light_and_dark(write, visit, scheme):
+    page = visit(write(), color_scheme=scheme)
+    dotted = page.locator('#sureness svg [style*="stroke-dasharray"][style*="#0072b2"]')
+    assert dotted.count() == 2  # the curve and its mark in the legend
+    for colour in dotted.evaluate_all("lines => lines.map(line => getComputedStyle(line).stroke)"):
+        assert colour == ("rgb(108, 196, 245)" if scheme == "dark" else "rgb(0, 114, 178)")
+
+
+def test_names_in_figures_are_different_if_they_can_be():
+    same = "the same long beginning of all names, "
+    for ends in (("cat", "cow"), ("cat and the same long end", "cow and the same long end")):
+        names = class_names(np.array([same + end for end in ends], object))
+        assert len(set(names)) == 2
+        assert max(map(len, names)) <= 24
+    assert class_names(np.array(["cat", "x" * 30], object)) == ["cat", "x" * 23 + "…"]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
