@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from sklearn.exceptions import NotFittedError
 
 from ..data.arrow_tables import find_column, source_of
 from ..exceptions import ParameterError, TableError, shown
@@ -17,6 +18,9 @@ from ._pictures import folder_of
 
 #: The suffix of the names of vector columns.
 EMBEDDED = " embedded"
+#: A sparse matrix with more columns, or with more cells, zeros included, is refused: it would take
+#: gigabytes.
+WIDEST, MOST_CELLS = 20_000, 10**8
 
 
 def embed_columns(table: pa.Table, given: Any) -> tuple[pa.Table, dict[str, str]]:
@@ -114,10 +118,17 @@ def _vectors(function: Callable[[list[str]], Any], cells: list[str], where: str)
         found = function(cells)
     except (MemoryError, KeyboardInterrupt):
         raise
+    except NotFittedError:
+        raise TableError(
+            f"{where}: the transformer that embeds it is not fitted; fit it in a module beside the "
+            "table, and name the fitted object"
+        ) from None
     except Exception as error:
         why = " ".join(f"{type(error).__name__}: {error}".split())
         raise TableError(f"{where}: the function that embeds it failed ({why})") from error
-    found = found.toarray() if hasattr(found, "toarray") else found
+    if hasattr(found, "toarray"):
+        _check_width(found.shape, where)
+        found = found.toarray()
     try:
         vectors = np.asarray(found, np.float64)
     except (TypeError, ValueError):
@@ -130,6 +141,16 @@ def _vectors(function: Callable[[list[str]], Any], cells: list[str], where: str)
     if not np.isfinite(vectors).all():
         raise TableError(f"{where}: the function that embeds it gives NaN or infinite numbers")
     return vectors
+
+
+def _check_width(shape: tuple[int, ...], where: str) -> None:
+    """Refuse a sparse matrix that is too large to be stored with its zeros."""
+    if shape[-1] > WIDEST or np.prod(shape, dtype=float) > MOST_CELLS:
+        raise TableError(
+            f"{where}: the vectors that embed it have {shape[-1]:,} numbers each, which is too "
+            f"many for {shape[0]:,} rows; compute fewer (n_features or max_features of a "
+            "vectorizer), or reduce them (TruncatedSVD)"
+        )
 
 
 def _as_lists(vectors: np.ndarray) -> pa.Array:

@@ -129,6 +129,16 @@ def test_a_module_beside_the_table_embeds_on_the_command_line(words, tmp_path, m
         ({"word": lambda t: [[np.nan]] * 80}, TableError, "NaN or infinite"),
         ({"word": lambda t: 1 / 0}, TableError, "failed .ZeroDivisionError"),
         (["word"], ParameterError, "embed must be COLUMN=MODULE:NAME"),
+        (
+            ["word=sklearn.feature_extraction.text:TfidfVectorizer"],
+            TableError,
+            "column 'word': the transformer that embeds it is not fitted; fit it in a module",
+        ),
+        (
+            ["word=sklearn.feature_extraction.text:HashingVectorizer"],
+            TableError,
+            r"have 1,048,576 numbers each, which is too many for 80 rows; .*n_features",
+        ),
     ],
 )
 def test_what_does_not_embed_is_refused(words, embed, error, message):
