@@ -278,8 +278,12 @@ class _Judge:
     def _lists_names(self, values: pa.Array) -> bool:
         """Whether most values are several class names: there may be many different lists."""
         cells = [value for value in values.drop_null().to_pylist() if value.strip()]
-        fitting = [any(-1 not in self._parts(cell, sign) for sign in SEPARATORS) for cell in cells]
-        return len(cells) > 0 and sum(fitting) >= MOSTLY * len(cells)
+        others = 0
+        for cell in cells:  # not all of them: a table may have very many columns
+            others += all(-1 in self._parts(cell, sign) for sign in SEPARATORS)
+            if others > (1 - MOSTLY) * len(cells):
+                return False
+        return len(cells) > 0
 
     def _parts(self, value: str, sign: str) -> list[int]:
         """The classes that a value names, with a separator between them; -1 for other names."""
