@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..exceptions import TableError
-from .arrow_tables import decimal_of, in_words, is_list
+from .arrow_tables import decimal_of, in_words, is_list, is_text
 from .spelling import parse_numbers
 
 Label = str | int
@@ -183,7 +183,7 @@ def count_cells(table: pa.Table, name: str, source: str) -> tuple[Cells, np.ndar
     """
     column = table[name].combine_chunks()
     check_names(table, name, source)
-    decimal = decimal_of(table) or "."
+    decimal = (decimal_of(table) if is_text(column.type) else None) or "."
     values, wrong = parse_numbers(column.cast(pa.large_string()), decimal)
     wrong |= ~(np.isfinite(values) & (values >= 0)) & ~np.isnan(values)
     bad = np.flatnonzero(wrong)

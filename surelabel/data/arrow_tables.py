@@ -11,6 +11,8 @@ from ._delimited import column_slices as column_slices  # these two for the laye
 from ._delimited import combined as combined
 
 SOURCE, FORM = b"surelabel.source", b"surelabel.form"
+#: The decimal separator of text in tables that were not read from delimited text.
+DECIMAL = b"surelabel.decimal"
 
 
 # -------------------------------------------------------------------- names of things, for messages
@@ -22,9 +24,27 @@ def source_of(table: pa.Table) -> str:
 
 
 def decimal_of(table: pa.Table) -> str | None:
-    """The decimal separator of the text that a table was read from; None if it was not given."""
+    """The decimal separator of numbers that are written as text; None if it was not given."""
+    said = (table.schema.metadata or {}).get(DECIMAL)
     dialect = dialect_of(table)
-    return dialect.decimal if dialect else None
+    return said.decode() if said else dialect.decimal if dialect else None
+
+
+def with_decimal(table: pa.Table, decimal: str | None) -> pa.Table:
+    """The table, with the decimal separator of its texts if one is given."""
+    if decimal is None:
+        return table
+    return table.replace_schema_metadata(
+        (table.schema.metadata or {}) | {DECIMAL: decimal.encode()}
+    )
+
+
+def check_decimal(decimal: str | None, source: str) -> None:
+    """Refuse a decimal separator that is neither a point nor a comma."""
+    if decimal not in (None, ".", ","):
+        raise TableError(
+            f"{source}: the decimal separator must be a point or a comma, not {decimal!r}"
+        )
 
 
 def find_column(table: pa.Table, name: str, source: str | None = None) -> pa.ChunkedArray:
@@ -63,10 +83,10 @@ def checked(table: pa.Table, source: str, form: str = "") -> pa.Table:
         plain = _plain_type(field.type)
         if plain != field.type:
             table = table.set_column(i, field.name, table.column(i).cast(plain))
-    dialect = (table.schema.metadata or {}).get(DIALECT)
+    known = table.schema.metadata or {}
     return table.replace_schema_metadata(
         {SOURCE: source.encode("utf-8", "surrogatepass"), FORM: form.encode()}
-        | ({DIALECT: dialect} if dialect else {})
+        | {key: known[key] for key in (DIALECT, DECIMAL) if key in known}
     )
 
 

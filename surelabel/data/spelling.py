@@ -37,7 +37,7 @@ NAME_LIKE = r"^\s*[-+]?(0[0-9]|[0-9]{19})"
 _NUMBER = r"^[-+]?(([0-9]+{0}?[0-9]*|{0}[0-9]+)([eE][-+]?[0-9]+)?|(?i:inf(inity)?))$"
 NUMBER = {".": _NUMBER.format(r"\."), ",": _NUMBER.format(",")}
 _GROUPS = (
-    r"[-+]?[0-9]{{1,3}}(?:[{0}\s'’_][0-9]{{3}})+(?:{1}[0-9]+)?"
+    r"[-+]?[1-9][0-9]{{0,2}}(?:[{0}\s'’_][0-9]{{3}})+(?:{1}[0-9]+)?"
     r"|[-+]?(?:0|[1-9][0-9]*)(?:{1}[0-9]+)?"
 )
 #: Currencies and units: signs, or short words such as kg or km/h.
@@ -141,7 +141,7 @@ def blanked(texts: pa.Array | pa.ChunkedArray, absent: Any) -> pa.Array | pa.Chu
 
 
 def parse_amounts(texts: pa.Array, decimal: str = ".") -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """Numbers with a unit or currency, or with thousands separators.
+    """Numbers with a unit or currency, with thousands separators, or plain.
 
     Parameters
     ----------
@@ -175,7 +175,48 @@ def parse_amounts(texts: pa.Array, decimal: str = ".") -> tuple[np.ndarray, np.n
         pc.struct_field(found, "before"), pc.struct_field(found, "after"), pa.scalar("", texts.type)
     )
     different = [unit for unit in pc.unique(pc.drop_null(units)).to_pylist() if unit]
-    return _floats(plain), ~(good | flags(missing(texts))), different
+    values, no_number = parse_numbers(texts, decimal)  # also 1e5 and 007
+    return np.where(no_number, _floats(plain), values), ~good & no_number, different
+
+
+def find_decimal(texts: pa.Array, default: str = ".") -> str | None:
+    """The decimal separator with which all texts, or most of them, are numbers.
+
+    Parameters
+    ----------
+    texts : pyarrow.Array
+        The texts.
+    default : {".", ","}, default="."
+        The separator if the texts mean the same with both.
+
+    Returns
+    -------
+    {".", ","} or None
+        None if all texts are numbers with both, but not the same ones.
+
+    Examples
+    --------
+    >>> find_decimal(pa.array(["12,50 €", "999 €"])), find_decimal(pa.array(["1.234.567"]))
+    (',', ',')
+    >>> find_decimal(pa.array(["1,234.5", "1,234"])), find_decimal(pa.array(["999 €", "1.234 €"]))
+    ('.', None)
+    """
+    (point, no_point, _), (comma, no_comma, _) = (parse_amounts(texts, mark) for mark in ".,")
+    if no_point.sum() != no_comma.sum():
+        return "." if no_point.sum() < no_comma.sum() else ","
+    return default if no_point.any() or np.array_equal(point, comma, equal_nan=True) else None
+
+
+def two_readings(texts: pa.Array) -> tuple[str, float, float]:
+    """The first text that means different numbers with a decimal point and a decimal comma, and
+    these numbers.
+
+    >>> two_readings(pa.array(["999 €", "1.234 €"]))
+    ('1.234 €', 1.234, 1234.0)
+    """
+    point, comma = (parse_amounts(texts, mark)[0] for mark in ".,")
+    row = int(np.argmax((point != comma) & ~(np.isnan(point) & np.isnan(comma))))
+    return texts[row].as_py(), float(point[row]), float(comma[row])
 
 
 def canonical(texts: pa.Array, decimal: str = ".") -> pa.Array:

@@ -36,7 +36,17 @@ from ._packed_files import files_of as files_of
 from ._packed_files import form_of as form_of
 from ._text_encoding import as_utf8
 from ._workbook import read_workbook, write_workbook
-from .arrow_tables import FORM, SOURCE, checked, combined, in_words, is_text
+from .arrow_tables import (
+    DECIMAL,
+    FORM,
+    SOURCE,
+    check_decimal,
+    checked,
+    combined,
+    in_words,
+    is_text,
+    with_decimal,
+)
 from .sizes import no_memory
 from .spelling import typed
 
@@ -73,8 +83,8 @@ def read_table(
     encoding : str, default=None
         By default UTF-8, or UTF-16 if the file begins with its byte order mark.
     decimal : {".", ","}, default=None
-        The decimal separator of numbers in delimited text; None for a point, or for the one that a
-        model learned.
+        The decimal separator of numbers that are written as text; None for a point, or for the
+        one that a model learned.
     sheet : str, default=None
         The sheet of a workbook; by default the only one.
 
@@ -90,10 +100,7 @@ def read_table(
         len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0'
     ):
         raise TableError(f"{source}: the delimiter must be one plain character, not {delimiter!r}")
-    if decimal not in (None, ".", ","):
-        raise TableError(
-            f"{source}: the decimal separator must be a point or a comma, not {decimal!r}"
-        )
+    check_decimal(decimal, source)
 
     def read(name: str) -> pa.Table:
         return _read_one(name, delimiter, encoding, decimal, sheet)
@@ -148,7 +155,8 @@ def _parsed(
             table = read_json(content, source)
         else:
             table = read_delimited(content, source, delimiter=delimiter, decimal=decimal)
-    return checked(table, source, form)
+            return checked(table, source, form)
+    return checked(with_decimal(table, decimal), source, form)
 
 
 def _damaged(source: str, form: str, error: Exception) -> TableError:
@@ -315,7 +323,7 @@ def _with_types(table: pa.Table, *, dates: bool) -> pa.Table:
     metadata = {
         key: value
         for key, value in (table.schema.metadata or {}).items()
-        if key not in (SOURCE, FORM, DIALECT)
+        if key not in (SOURCE, FORM, DIALECT, DECIMAL)
     }
     return pa.table(columns, schema=pa.schema(fields, metadata))
 

@@ -10,6 +10,7 @@ very many number columns, so these are encoded together; the other kinds one by 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -19,8 +20,25 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 
-from ..data.arrow_tables import column_slices, combined, in_words, is_number, is_text, source_of
-from ..data.spelling import blanked, canonical, flags, missing, parse_amounts, parse_numbers
+from ..data.arrow_tables import (
+    column_slices,
+    combined,
+    decimal_of,
+    in_words,
+    is_number,
+    is_text,
+    source_of,
+)
+from ..data.spelling import (
+    blanked,
+    canonical,
+    find_decimal,
+    flags,
+    missing,
+    parse_amounts,
+    parse_numbers,
+    two_readings,
+)
 from ..exceptions import TableError, first_few
 from ._pictures import ImageColumn
 from ._times import TimeColumn
@@ -56,6 +74,8 @@ class Reader:
 
     def __init__(self, table: pa.Table, decimal: str) -> None:
         self.source, self.decimal, self.n_rows = source_of(table), decimal, table.num_rows
+        #: Whether the user said which decimal separator it is.
+        self.said = decimal_of(table) is not None
         self._columns = dict(zip(table.column_names, table.columns, strict=True))
 
     def holds(self, name: str) -> pa.DataType:
@@ -94,15 +114,17 @@ class Reader:
         self,
         names: Sequence[str],
         truth: np.ndarray | None = None,
-        units: Sequence[str] | None = None,
+        units: Sequence[str] = (),
+        marks: Sequence[str] = (),
     ) -> np.ndarray:
         """Numbers, one row for each column, NaN where missing; ``truth`` says which columns may
-        hold "true" and "false" for 1 and 0, and ``units`` which unit may follow the numbers.
+        hold "true" and "false" for 1 and 0, ``units`` which unit may follow the numbers, and
+        ``marks`` which decimal separator a column has if it is not that of the table.
         """
         values, wrong = self.parsed(names, truth)
-        for i, unit in enumerate(units or ()):
-            if unit and wrong[i].any():
-                values[i], wrong[i], _ = self.amounts(names[i])
+        for i, (unit, mark) in enumerate(zip_longest(units, marks, fillvalue="")):
+            if (mark and is_text(self.holds(names[i]))) or (unit and wrong[i].any()):
+                values[i], wrong[i], _ = self.amounts(names[i], mark)
         for bad, problem in (
             (wrong, "where a number is needed; correct or empty the cell"),
             (np.abs(values) > HUGE, "cannot be used; empty the cell, or correct the number"),
@@ -118,9 +140,25 @@ class Reader:
                 )
         return values
 
-    def amounts(self, name: str) -> tuple[np.ndarray, np.ndarray, list[str]]:
-        """Numbers with units: the numbers, where a cell is not one, and the units."""
-        return parse_amounts(combined(self._columns[name]), self.decimal)
+    def amounts(self, name: str, mark: str = "") -> tuple[np.ndarray, np.ndarray, list[str]]:
+        """Numbers with units: the numbers, where a cell is not one, and the units; ``mark`` is the
+        decimal separator if it is not that of the table.
+        """
+        return parse_amounts(combined(self._columns[name]), mark or self.decimal)
+
+    def mark(self, name: str) -> str:
+        """The decimal separator of a column of numbers in text; empty if it is that of the
+        table.
+        """
+        texts = combined(self._columns[name])
+        found = find_decimal(texts, self.decimal) or (self.decimal if self.said else None)
+        if found is None:
+            cell, point, comma = two_readings(texts)
+            raise TableError(
+                f"{self.source}: column {name!r} can be read in two ways: {cell[:40]!r} is "
+                f"{point:.15g} with --decimal . and {comma:.15g} with --decimal ,; say which"
+            )
+        return found if found != self.decimal else ""
 
     def parsed(
         self, names: Sequence[str], truth: np.ndarray | None = None
@@ -206,14 +244,15 @@ class NumberColumns:
     def fit(self, reader: Reader, names: Sequence[str]) -> Self:
         """Learn the median, mean and standard deviation of each column."""
         self.truth = np.array([pa.types.is_boolean(reader.holds(name)) for name in names], bool)
-        self.units = [""] * len(names)
+        self.units, self.marks = [""] * len(names), [""] * len(names)
         learned, only_flags = [], True
         for part in reader.column_slices(names):
             try:
                 values = reader.numbers(names[part])
-            except TableError:  # there may be units
-                self.units[part] = [_unit(reader, name) for name in names[part]]
-                values = reader.numbers(names[part], units=self.units[part])
+            except TableError:  # there may be units, or another decimal separator
+                written = [how_written(reader, name) for name in names[part]]
+                self.units[part], self.marks[part] = map(list, zip(*written, strict=True))
+                values = reader.numbers(names[part], units=self.units[part], marks=self.marks[part])
             only_flags = only_flags and bool(
                 np.all((values == 0) | (values == 1) | (values != values))
             )
@@ -236,8 +275,9 @@ class NumberColumns:
 
     def fill(self, reader: Reader, names: Sequence[str], X: np.ndarray, first: np.ndarray) -> None:
         """Write the columns of X."""
+        marks = getattr(self, "marks", [])  # models of earlier versions have none
         for part in reader.column_slices(names):
-            values = reader.numbers(names[part], self.truth[part], self.units[part])
+            values = reader.numbers(names[part], self.truth[part], self.units[part], marks[part])
             absent, tells = np.isnan(values), self.tells_missing[part]
             for column, median in zip(values, self.median[part], strict=True):
                 column[np.isnan(column)] = median
@@ -247,21 +287,22 @@ class NumberColumns:
             X[:, first[part][tells] + 1] = absent[tells].T
 
 
-def _unit(reader: Reader, name: str) -> str:
-    """The unit of the numbers of a column; a space where they only have thousands separators, and
-    an empty text for plain numbers.
+def how_written(reader: Reader, name: str) -> tuple[str, str]:
+    """The unit of the numbers of a column (a space where they have none, and an empty text for
+    plain numbers), and their decimal separator if it is not that of the table.
     """
     if not is_text(reader.holds(name)) or not reader.parsed([name])[1].any():
-        return ""
-    _, wrong, units = reader.amounts(name)
+        return "", ""
+    mark = reader.mark(name)
+    _, wrong, units = reader.amounts(name, mark)
     if wrong.any():
-        return ""
+        return " ", mark
     if len(units) > 1:
         raise TableError(
             f"{reader.source}: column {name!r} holds numbers in different units "
             f"({first_few(units)}); use one"
         )
-    return units[0] if units else " "
+    return (units[0] if units else " "), mark
 
 
 def _moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -318,7 +359,9 @@ class CategoryColumn:
         texts, by_value = reader.texts(name, "category")
         known = pa.array([*self.categories, *self.others], texts.type)
         if by_value or self.by_value:
-            texts, known = canonical(texts, reader.decimal), canonical(known, reader.decimal)
+            # numbers of files with types were written with a point, by us
+            texts = canonical(texts, "." if by_value else reader.decimal)
+            known = canonical(known, "." if self.by_value else reader.decimal)
         found = pc.fill_null(pc.index_in(texts, known), -1).to_numpy()
         return found, flags(texts.is_null())
 

@@ -10,7 +10,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..data.arrow_tables import decimal_of, in_words, is_list, is_number, is_text
-from ..data.spelling import AMOUNT, NAME_LIKE, NUMBER, blanked, missing, parse_amounts
+from ..data.spelling import (
+    AMOUNT,
+    NAME_LIKE,
+    NUMBER,
+    blanked,
+    find_decimal,
+    missing,
+    parse_amounts,
+    two_readings,
+)
 from ..exceptions import TableError
 from ._columns import UNSPACED, Kind, Reader, is_plain
 from ._pictures import ENDINGS, are_images
@@ -41,10 +50,9 @@ NUMBERED = r"^[0-9]+[^\W\d_]$"
 #: What numbers with units are called.
 AMOUNTS = "numbers with units or thousands separators"
 #: Numbers with a decimal separator other than the expected one.
-FOREIGN = {
-    ".": (r"^[-+]?[0-9]+,[0-9]+$", "comma", ","),
-    ",": (r"^[-+]?[0-9]+\.[0-9]+$", "point", "."),
-}
+FOREIGN = {".": r"^[-+]?[0-9]+,[0-9]+$", ",": r"^[-+]?[0-9]+\.[0-9]+$"}
+#: The other decimal separator, and what they are called.
+OTHER, MARKS = {".": ",", ",": "."}, {".": "point", ",": "comma"}
 
 Found = tuple[Kind | None, str]
 
@@ -144,13 +152,11 @@ def _text_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
     def share(pattern: str) -> np.ndarray:
         return mean(pc.match_substring_regex(looked_at, pattern))
 
-    foreign, mark, sign = FOREIGN[reader.decimal]
     of_foreign, of_vectors, of_dates, of_numbers = map(
-        share, (foreign, VECTOR, DATE, NUMBER[reader.decimal])
+        share, (FOREIGN[reader.decimal], VECTOR, DATE, NUMBER[reader.decimal])
     )
-    of_unspaced, of_amounts, of_codes, of_images = map(
-        share, (UNSPACED, AMOUNT[reader.decimal], CODE, ENDINGS)
-    )
+    of_unspaced, of_codes, of_images = map(share, (UNSPACED, CODE, ENDINGS))
+    of_amounts, of_others = map(share, (AMOUNT[reader.decimal], AMOUNT[OTHER[reader.decimal]]))
     of_numbered = share(NUMBERED)
     n_words = mean(pc.count_substring_regex(looked_at, r"\S+"))
     found: dict[str, Found] = {}
@@ -158,11 +164,7 @@ def _text_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
         if different[i] == 1 and n_known[i] == reader.n_rows:
             found[name] = None, "it has only one value"
         elif of_foreign[i] == 1:
-            cell = looked_at[int(np.argmax(owner == i))].as_py()
-            raise TableError(
-                f"{reader.source}: column {name!r} holds numbers with a decimal {mark} ({cell!r}); "
-                f"say so (--decimal {sign}), or exclude the column"
-            )
+            found[name] = None, _hint(reader, name, looked_at.filter(pa.array(owner == i)))
         elif of_vectors[i] == 1:
             found[name] = "vector", ""
         elif of_dates[i] == 1:
@@ -175,16 +177,17 @@ def _text_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
         elif different[i] <= min(FEW, n_known[i] / 2):
             found[name] = "category", ""
         else:
-            if of_numbers[i] > 0.9:
-                _refuse_words(reader, name)
             mine = looked_at.filter(pa.array(owner == i))
             repeat = MANY * n_known[i] < different[i] <= 0.9 * n_known[i]
             houses = of_numbered[i] > 0 < of_numbers[i] and of_numbered[i] + of_numbers[i] > 0.9999
-            united = of_amounts[i] == 1 and of_numbers[i] <= 0.9 and not houses
-            if united and len(parse_amounts(mine, reader.decimal)[2]) < 2:
-                cell = mine[0].as_py()
-                found[name] = None, f"it holds {AMOUNTS} ({cell!r}); --number {name} reads them"
-            elif n_words[i] >= (2 if repeat else 3) or of_unspaced[i] > 0.5:
+            united = max(of_amounts[i], of_others[i]) == 1 and not houses
+            few_units = 1 if of_numbers[i] <= 0.9 else 0  # a single unit may be a slip
+            if united and of_numbers[i] < 1 and _n_units(mine) <= few_units:
+                found[name] = None, _hint(reader, name, mine)
+                continue
+            if of_numbers[i] > 0.9:
+                _refuse_words(reader, name)
+            if n_words[i] >= (2 if repeat else 3) or of_unspaced[i] > 0.5:
                 found[name] = "text", ""
             elif of_codes[i] > 0.9:
                 found[name] = None, "its values look like identifiers"
@@ -193,6 +196,35 @@ def _text_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
             else:
                 found[name] = "category", ""
     return found
+
+
+def _n_units(texts: pa.Array) -> int:
+    """The number of different units after or before numbers."""
+    return len({unit for mark in MARKS for unit in parse_amounts(texts, mark)[2]})
+
+
+def is_hint(reason: str) -> bool:
+    """Whether a reason says that a column of text can be read as numbers."""
+    return "; --number " in reason
+
+
+def _hint(reader: Reader, name: str, texts: pa.Array) -> str:
+    """Why a column of numbers in text is not used, and how to read it."""
+    decimal = find_decimal(texts, reader.decimal) or (reader.decimal if reader.said else None)
+    if decimal is None:
+        cell, point, comma = two_readings(texts)
+        return (
+            f"it holds numbers that can be read in two ways ({cell!r} is {point:.15g} with "
+            f"--decimal . and {comma:.15g} with --decimal ,); --number {name} with one of the two "
+            "reads them"
+        )
+    if decimal == reader.decimal:
+        return f"it holds {AMOUNTS} ({texts[0].as_py()!r}); --number {name} reads them"
+    wrong = parse_amounts(texts, reader.decimal)[1]
+    cell = texts[int(np.argmax(wrong))].as_py()
+    return (
+        f"it holds numbers with a decimal {MARKS[decimal]} ({cell!r}); --number {name} reads them"
+    )
 
 
 def _time_kind(texts: pa.Array) -> Found:

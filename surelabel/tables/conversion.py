@@ -91,7 +91,7 @@ def convert(
         frame = table
     else:
         frame = as_frame(frame, **how)
-        table, labelling = as_table(frame), None
+        table, labelling = as_table(frame, how["decimal"]), None
     for name in column_names(exclude, table):
         find_column(table, name)
         table = table.drop_columns(name)

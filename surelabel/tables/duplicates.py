@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..data.arrow_tables import decimal_of, is_list
+from ..data.arrow_tables import combined, decimal_of, is_list
 from ..data.candidates import CandidateSets
 from ._columns import Reader
 from .encoding import Feature
@@ -72,7 +72,9 @@ def _codes(features: Sequence[Feature], table: pa.Table) -> Iterator[np.ndarray]
     reader = Reader(table, decimal_of(table) or ".")
     names = [feature.name for feature in features if feature.kind == "number"]
     for part in reader.column_slices(names):
-        values, _ = reader.parsed(names[part])
+        values, wrong = reader.parsed(names[part])
+        for i in np.flatnonzero(wrong.any(axis=1)):  # units, say: equal texts are equal numbers
+            values[i] = _text_codes(combined(reader.column(names[part][i])))
         # one kind of NaN, and -0.0 + 0 is 0.0
         yield np.where(np.isnan(values), np.nan, values + 0).T
     for feature in features:
@@ -81,7 +83,11 @@ def _codes(features: Sequence[Feature], table: pa.Table) -> Iterator[np.ndarray]
                 texts = pa.array([str(value) for value in table[feature.name]])
             else:
                 texts, _ = reader.texts(feature.name, feature.kind)
-            yield np.asarray(pc.fill_null(texts.dictionary_encode().indices, -1), float)[:, None]
+            yield _text_codes(texts)[:, None]
+
+
+def _text_codes(texts: pa.Array) -> np.ndarray:
+    return np.asarray(pc.fill_null(texts.dictionary_encode().indices, -1), float)
 
 
 def conflicts(groups: np.ndarray, candidates: CandidateSets) -> np.ndarray:

@@ -16,7 +16,7 @@ from ..data.labelling import Labelling
 from ..exceptions import ParameterError, TableError
 from ..text import suggest
 from ._columns import ENCODERS, Kind, Reader
-from ._kinds import column_kinds
+from ._kinds import column_kinds, is_hint
 from .embedding import EMBEDDED
 
 #: For more rows than this, X is float32.
@@ -108,9 +108,10 @@ def choose_features(
         )
     chosen = [Feature(name, kind) for name in names if (kind := found[name][0]) is not None]
     if not chosen and not may_be_none:
+        hints = [f"; column {name!r}: {why}" for name in names if is_hint(why := found[name][1])]
         raise TableError(
             f"{source}: no column is left to learn from; the others hold labels, names or only one "
-            "value"
+            f"value{hints[0] if hints else ''}"
         )
     return chosen
 

@@ -222,7 +222,7 @@ def predict(
     embed : mapping of str to callable, transformer or "module:name", default=None
         The same as in :func:`fit`, because model files contain no code.
     delimiter, encoding, decimal, sheet : str, default=None
-        How the file is written, if the table is given by a path; see
+        How the file (for ``decimal``, the text in the table) is written; see
         :class:`~surelabel.tables.Columns`.
 
     Returns
@@ -238,7 +238,7 @@ def predict(
             "fit"
         )
     frame = as_frame(frame, delimiter=delimiter, encoding=encoding, decimal=decimal, sheet=sheet)
-    table = as_table(frame)
+    table = as_table(frame, decimal)
     check_new_columns(table, ("label", "confidence", "second"), prefix)
     embedded, _ = embed_columns(table, embed)
     with _usable():

@@ -13,7 +13,7 @@ from ..data.candidate_summary import CandidateSummary
 from ..data.labelling import Labels
 from ..solvers.against import AGAINST
 from ..text import count, percent
-from ._kinds import AMOUNTS, BESIDE, column_kinds
+from ._kinds import BESIDE, column_kinds, is_hint
 from .annotators import krippendorff_alpha
 from .encoding import Feature
 from .overview import LISTED, ONE_LABEL, Listing, Overview, Result, kinds, known, named
@@ -265,7 +265,7 @@ def inspect(frame: Any, **columns: Unpack[Columns]) -> Inspection:
     hints = [
         Problem("numbers in text", f"column {name!r} is not learned from: {reason}", nothing)
         for name, reason in unused.items()
-        if AMOUNTS in reason and name not in read.leaks
+        if is_hint(reason) and name not in read.leaks
     ]
     problems = [*leaks, *hints, *inspection.problems]
     return replace(inspection, unused=unused | read.leaks, problems=problems)

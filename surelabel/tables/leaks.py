@@ -269,7 +269,8 @@ class _Judge:
             most = self.table.num_rows
         texts = pc.utf8_trim_whitespace(column.cast(pa.large_string()).combine_chunks())
         encoded = blanked(texts, pc.equal(texts, "")).dictionary_encode()
-        values = canonical(encoded.dictionary, self.decimal).to_pylist()
+        decimal = self.decimal if is_text(column.type) else "."
+        values = canonical(encoded.dictionary, decimal).to_pylist()
         if len(values) > most or len(values) < 2:
             return None
         codes = pc.fill_null(encoded.indices, -1).to_numpy()

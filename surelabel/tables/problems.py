@@ -16,7 +16,7 @@ from ..data.doubtful_labels import NotThere, RuledOut, SeveralLabels, Spellings
 from ..data.labelling import Labels
 from ..data.spelling import flags
 from ..exceptions import TableError, first_few
-from ._columns import Reader
+from ._columns import Reader, how_written
 from ._kinds import TRIED
 from ._pictures import are_images
 from ._times import TimeColumn
@@ -190,6 +190,7 @@ def column_problems(features: Sequence[Feature], table: pa.Table) -> Iterator[Pr
     numbers = [feature.name for feature in features if feature.kind == "number"]
     for part in reader.column_slices(numbers):
         values, wrong = reader.parsed(numbers[part])
+        yield from _read_amounts(reader, numbers[part], values, wrong)
         absent = np.isnan(values) & ~wrong
         useless = wrong | (np.abs(values) > HUGE)
         some = np.take_along_axis(values, np.argmin(absent, axis=1)[:, None], axis=1)
@@ -229,6 +230,22 @@ def column_problems(features: Sequence[Feature], table: pa.Table) -> Iterator[Pr
                 )
             once = pc.count_distinct(texts).as_py() == 1
             yield from _problems_of(feature.name, flags(texts.is_null()), once)
+
+
+def _read_amounts(
+    reader: Reader, names: Sequence[str], values: np.ndarray, wrong: np.ndarray
+) -> Iterator[Problem]:
+    """Fill in the numbers of columns with units or another decimal separator, as models read
+    them; what they cannot read is a problem.
+    """
+    for i in np.flatnonzero(wrong.any(axis=1)).tolist():
+        try:
+            _, mark = how_written(reader, names[i])
+        except TableError as error:
+            yield Problem("no number", str(error), np.empty(0, np.int64))
+            values[i], wrong[i] = np.arange(reader.n_rows), False  # nothing else is wrong with it
+        else:
+            values[i], wrong[i], _ = reader.amounts(names[i], mark)
 
 
 def _any_image(paths: pa.Array, source: str) -> bool:

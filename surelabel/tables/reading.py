@@ -12,7 +12,7 @@ from typing import Any, TypedDict, get_args
 import numpy as np
 import pyarrow as pa
 
-from ..data.arrow_tables import find_column, source_of
+from ..data.arrow_tables import check_decimal, find_column, source_of, with_decimal
 from ..data.ballots import informative_rows
 from ..data.candidates import Unlabelled, check_unlabelled
 from ..data.frames import from_frame
@@ -27,6 +27,7 @@ from ..exceptions import (
     shown,
 )
 from ._columns import Kind
+from ._kinds import column_kinds, is_hint
 from .duplicates import equal_cells
 from .embedding import embed_columns
 from .encoding import TableEncoder, choose_features
@@ -91,10 +92,13 @@ class Columns(TypedDict, total=False):
     embed : mapping of str to callable, transformer or "module:name"
         Columns to learn from as vectors, which a function computes from their cells; see
         :func:`surelabel.tables.embedding.embed_columns`.
-    delimiter, encoding, decimal, sheet : str
+    decimal : {".", ","}
+        The decimal separator of numbers that are written as text; by default a point. A column
+        named in ``number`` may have the other one, if its cells tell.
+    delimiter, encoding, sheet : str
         How the file is written, if the table is given by a path: what separates cells (by default
-        detected), the encoding of its text (by default UTF-8), the decimal separator (by default a
-        point), and the sheet of a workbook (by default the only one).
+        detected), the encoding of its text (by default UTF-8), and the sheet of a workbook (by
+        default the only one).
     """
 
     labels: str | None
@@ -279,8 +283,9 @@ class TableRead:
         self, frame: Any, columns: Columns, *, warn: bool = True, votes_suffice: bool = False
     ) -> None:
         given: dict[str, Any] = dict(columns)
-        self.frame = as_frame(frame, **{name: given.pop(name, None) for name in READING})
-        table = as_table(self.frame)
+        how = {name: given.pop(name, None) for name in READING}
+        self.frame = as_frame(frame, **how)
+        table = as_table(self.frame, how["decimal"])
         self.source = source_of(table)
         of_kind = {
             kind: given.pop("images" if kind == "image" else kind, None) for kind in get_args(Kind)
@@ -328,6 +333,9 @@ class TableRead:
             asked=asked,
             may_be_none=votes_suffice and self.labels.votes is not None,
         )
+        if warn:
+            unknown = {*known, *self.leaks, *vectors, *(feature.name for feature in self.features)}
+            _warn_of_numbers(self.table, [name for name in wanted if name not in unknown])
 
     def encoded(self) -> tuple[TableEncoder, np.ndarray]:
         """The fitted encoder, and the matrix that it makes of the table."""
@@ -354,23 +362,39 @@ class TableRead:
             raise TableError(f"{self.source}: {error}") from None
 
 
+def _warn_of_numbers(table: pa.Table, names: Sequence[str]) -> None:
+    """Warn of columns of text that could be read as numbers."""
+    found = zip(names, column_kinds(table, names), strict=True)
+    hints = {name: reason for name, (_, reason) in found if is_hint(reason)}
+    for name, reason in list(hints.items())[:1]:
+        more = [repr(other) for other in hints if other != name]
+        also = f" (the same is true of {first_few(more)})" if more else ""
+        warnings.warn(
+            f"{source_of(table)}: column {name!r} is not learned from: {reason}{also}",
+            stacklevel=5,
+        )
+
+
 def as_frame(frame: Any, **how: str | None) -> Any:
     """The data frame as given, or the table read from a path, with the options ``how``."""
     if isinstance(frame, str | os.PathLike):
         return read_table(frame, **how)
+    check_decimal(how.get("decimal"), "table")
     for name, value in how.items():
-        if value is not None:
+        if value is not None and name != "decimal":
             raise ParameterError(
                 f"{name} says how a file is written, but the table is in memory; leave it out"
             )
     return frame
 
 
-def as_table(frame: Any) -> pa.Table:
-    """A pyarrow table: as given, read from a path, or converted from a data frame."""
+def as_table(frame: Any, decimal: str | None = None) -> pa.Table:
+    """A pyarrow table: as given, read from a path, or converted from a data frame; with the decimal
+    separator of its texts, if it is given.
+    """
     frame = as_frame(frame)
     named = isinstance(frame, pa.Table) and source_of(frame) != "table"
-    return frame if named else from_frame(frame)
+    return with_decimal(frame if named else from_frame(frame), decimal)
 
 
 def _check_learnable(labels: Labels, labelling: Labelling, source: str) -> None:

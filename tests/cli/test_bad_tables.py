@@ -318,8 +318,8 @@ CASES = {
         with_cell("weight", 8, "inf"),
     ),
     "decimal commas": (
-        CLEAN,
-        "column 'size' holds numbers with a decimal comma",
+        f"{CLEAN} --features size",
+        "column 'size' cannot be learned from: it holds numbers with a decimal comma",
         csv_text(replaced("size", [f"{i},5" for i in range(M)])),
     ),
     "an empty column chosen": (

@@ -1,5 +1,7 @@
 """Numbers in text, and names of things."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -38,8 +40,9 @@ def table(**columns):
 def test_numbers_with_units_are_offered_and_read_if_asked():
     found = surelabel.inspect(table(x=np.arange(120) % 7), labels="labels")
     (problem,) = (problem for problem in found.problems if problem.kind == "numbers in text")
-    assert "--number price reads them" in problem.message
-    fitted = surelabel.fit(table(), labels="labels", number="price", method="PLKNN")
+    assert "--number price with one of the two reads them" in problem.message
+    how = {"number": "price", "decimal": "."}
+    fitted = surelabel.fit(table(), labels="labels", method="PLKNN", **how)
     new = pd.DataFrame({"price": ["700 €", "2,100 €", "2100"]})
     assert list(surelabel.predict(fitted, new)["label"]) == ["a", "b", "b"]
     with pytest.raises(TableError, match="'a lot' where a number is needed"):
@@ -50,6 +53,130 @@ def test_units_are_not_mixed():
     mixed = table(size=[f"{i} {'kg' if i % 2 else 'g'}" for i in range(120)])
     with pytest.raises(TableError, match=r"different units \(g, kg\)"):
         surelabel.fit(mixed, labels="labels", number="size", exclude="price")
+
+
+def spread(start=1.0, stop=99.0):
+    """Numbers that are larger where the label is b."""
+    return np.random.default_rng(1).uniform(start, stop, 120) + np.arange(120) % 2 * stop
+
+
+def frame(values):
+    other = np.random.default_rng(2).normal(size=120)
+    return pd.DataFrame({"p": values, "x": other, "labels": ["a", "b"] * 60})
+
+
+def german(values, form=",.2f"):
+    return [f"{value:{form}}".translate(str.maketrans(".,", ",.")) for value in values]
+
+
+DECIDED = {
+    "comma": german(spread(), ".2f"),
+    "comma, with a unit": [f"{text} €" for text in german(spread(), ".2f")],
+    "comma, with thousands": [f"{text} €" for text in german(spread(900, 9000))],
+    "comma, thousands twice": german(1e6 * np.round(spread()), ",.0f"),
+    "comma, after a zero": german(spread(0, 0.45), ".3f"),
+    "comma, after four digits": german(spread(1000, 9000), ".3f"),
+    "comma, rarely": [*german(spread()[:-1], ".0f"), "199,5"],
+}
+
+
+@pytest.mark.parametrize("name", DECIDED)
+def test_a_column_tells_its_decimal_separator(name, tmp_path):
+    texts = DECIDED[name]
+    values = np.array([float(t.strip(" €").replace(".", "").replace(",", ".")) for t in texts])
+    plain = surelabel.fit(frame(values), labels="labels", method="PLKNN", number="p")
+    for decimal in (None, ".", ","):
+        fitted = surelabel.fit(
+            frame(texts), labels="labels", method="PLKNN", number="p", decimal=decimal
+        )
+        np.testing.assert_array_equal(
+            fitted.model[0].transform(pa.Table.from_pandas(frame(texts))),
+            plain.model[0].transform(pa.Table.from_pandas(frame(values))),
+        )
+        surelabel.save_model(fitted.model, tmp_path / "m.model")
+        again = surelabel.load_model(tmp_path / "m.model")
+        found = surelabel.predict(again, frame(texts))
+        assert found.equals(surelabel.predict(plain, frame(values)).assign(p=texts))
+    assert not [
+        problem
+        for problem in surelabel.inspect(frame(texts), labels="labels", number="p").problems
+        if problem.kind in ("no number", "duplicates")
+    ]
+
+
+def test_a_model_reads_new_cells_as_it_learned_to():
+    fitted = surelabel.fit(frame(DECIDED["comma"]), labels="labels", method="PLKNN", number="p")
+    new = pa.table({"p": ["1.234", "1234", "1.234,00"], "x": [0.0, 0.0, 0.0]})
+    X = fitted.model[0].transform(new)
+    assert X[0, 0] == X[1, 0] == X[2, 0]
+
+
+def test_decimal_commas_not_asked_for_are_left_out_with_a_hint():
+    table = frame(DECIDED["comma"])
+    found = surelabel.inspect(table, labels="labels")
+    assert [feature.name for feature in found.features] == ["x"]
+    (problem,) = (problem for problem in found.problems if problem.kind == "numbers in text")
+    assert re.search(r"a decimal comma \('.*'\); --number p reads them", problem.message)
+    with pytest.warns(UserWarning, match="column 'p' is not learned from: .*; --number p reads"):
+        surelabel.clean(table, labels="labels", method="PLKNN")
+
+
+@pytest.mark.parametrize(
+    ("values", "cell", "point", "comma"),
+    [
+        ([f"{value:,}" for value in range(3863, 3983)], "3,863", "3863", "3.863"),
+        (["999 €", *(f"1.{value} €" for value in range(234, 353))], "1.234 €", "1.234", "1234"),
+    ],
+)
+def test_numbers_with_two_readings_are_refused_until_one_is_chosen(values, cell, point, comma):
+    both = f"'{cell}' is {point} with --decimal . and {comma} with --decimal ,"
+    found = surelabel.inspect(frame(values), labels="labels")
+    assert any(
+        f"two ways ({both}); --number p with one of the two" in problem.message
+        for problem in found.problems
+    )
+    with pytest.raises(TableError, match=re.escape(f"can be read in two ways: {both}; say which")):
+        surelabel.fit(frame(values), labels="labels", number="p")
+    asked = surelabel.inspect(frame(values), labels="labels", number="p").problems
+    assert any(both in problem.message and problem.kind == "no number" for problem in asked)
+    for decimal, value in ((".", point), (",", comma)):
+        fitted = surelabel.fit(
+            frame(values), labels="labels", number="p", method="PLKNN", decimal=decimal
+        )
+        X = fitted.model[0].transform(pa.table({"p": [cell], "x": [0.0]}))
+        typed = fitted.model[0].transform(pa.table({"p": [float(value)], "x": [0.0]}))
+        assert X[0, 0] == typed[0, 0]
+
+
+def test_one_file_may_have_both_decimal_separators(tmp_path):
+    path = tmp_path / "both.csv"
+    rows = zip(german(spread(), ".2f"), spread(0, 1), "ab" * 60, strict=True)
+    path.write_text("p;q;labels\n" + "".join(f"{p};{q:.2f};{label}\n" for p, q, label in rows))
+    for decimal, column in ((None, "p"), (".", "p"), (",", "q")):
+        with pytest.warns(UserWarning, match=f"--number {column} reads them"):
+            surelabel.fit(path, labels="labels", method="PLKNN", decimal=decimal)
+        how = {"decimal": decimal}
+        fitted = surelabel.fit(path, labels="labels", method="PLKNN", number=column, **how)
+        assert [feature.kind for feature in fitted.features] == ["number", "number"]
+        assert surelabel.predict(fitted, path, **how).equals(surelabel.predict(fitted, path))
+
+
+def test_a_frame_may_say_its_decimal_separator():
+    table = frame(DECIDED["comma"]).assign(kind=[1.5, 2.0, 3.0] * 40)
+    how = {"labels": "labels", "decimal": ",", "category": "kind"}
+    found = surelabel.inspect(table, **how)
+    assert [feature.kind for feature in found.features] == ["number", "number", "category"]
+    fitted = surelabel.fit(table, method="PLKNN", **how)
+    assert surelabel.predict(fitted, table).equals(surelabel.predict(fitted, table, decimal=","))
+    with pytest.raises(TableError, match="must be a point or a comma, not ';'"):
+        surelabel.inspect(table, labels="labels", decimal=";")
+
+
+def test_text_of_files_with_types_may_have_a_decimal_comma(tmp_path):
+    path = tmp_path / "a.parquet"
+    frame(DECIDED["comma"]).to_parquet(path)
+    found = surelabel.inspect(path, labels="labels", decimal=",")
+    assert [feature.name for feature in found.features] == ["p", "x"]
 
 
 @pytest.mark.parametrize(

@@ -163,8 +163,8 @@ def test_decimal_commas_are_not_guessed_at(tmp_path):
     with pytest.raises(
         TableError,
         match=(
-            r"a\.csv: column 'a' holds numbers with a decimal comma \('0,5'\); say so \(--decimal "
-            r",\)"
+            r"a\.csv: no column is left to learn from.*; column 'a': it holds numbers with a "
+            r"decimal comma \('0,5'\); --number a reads them"
         ),
     ):
         choose_features(read_table(path), labelling=Labelling(labels="labels", separator=","))
