@@ -36,18 +36,29 @@ DOUBTFUL = frozenset(word.casefold() for word in MISSING[1:]) | {
 NAME_LIKE = r"^\s*[-+]?(0[0-9]|[0-9]{19})"
 _NUMBER = r"^[-+]?(([0-9]+{0}?[0-9]*|{0}[0-9]+)([eE][-+]?[0-9]+)?|(?i:inf(inity)?))$"
 NUMBER = {".": _NUMBER.format(r"\."), ",": _NUMBER.format(",")}
-_GROUPS = (
-    r"[-+]?[1-9][0-9]{{0,2}}(?:[{0}\s'’_][0-9]{{3}})+(?:{1}[0-9]+)?"
-    r"|[-+]?(?:0|[1-9][0-9]*)(?:{1}[0-9]+)?"
+#: Spaces, also those at which no line ends, and what else may stand between thousands.
+_SPACES = r"\s\p{Zs}"
+_GAPS = rf"{_SPACES}'’_"
+#: Currencies before a number: signs such as US$, and the codes that are used most.
+_CURRENCY = (
+    r"[A-Z]{0,2}\p{Sc}|AUD|BRL|CAD|CHF|CLP|CNY|CZK|DKK|EUR|GBP|HKD|HUF|IDR|ILS|INR|JPY|KRW|MXN|NOK"
+    r"|NZD|PHP|PLN|RON|RUB|SAR|SEK|SGD|THB|TRY|TWD|UAH|USD|VND|ZAR"
 )
 #: Currencies and units: signs, or short words such as kg or km/h.
 _UNIT = r"[\p{Sc}%‰°]|[\p{L}°µ²³/]{1,6}"
-#: A number with thousands separators, or with a unit before or after it.
-AMOUNT = {
-    decimal: rf"^(?P<before>\p{{Sc}}?)\s*(?P<n>{_GROUPS.format(thousands, mark)})"
-    rf"\s*(?P<after>{_UNIT}|)$"
-    for decimal, thousands, mark in ((".", ",", r"\."), (",", r"\.", ","))
-}
+
+
+def _amount(thousands: str, decimal: str) -> str:
+    """A number with thousands separators, or with a unit before or after it."""
+    whole = rf"[1-9][0-9]{{0,2}}(?:[{thousands}{_GAPS}][0-9]{{3}})+|0|[1-9][0-9]*"
+    number = rf"(?P<n>[-+−]?(?:{whole})(?:[{decimal}][0-9]+)?)"
+    return (
+        rf"^(?P<before>{_CURRENCY}|)[{_SPACES}]*{number}"
+        rf"(?:[{_SPACES}]*(?P<after>{_UNIT})\.?)?$"
+    )
+
+
+AMOUNT = {".": _amount(",", "."), ",": _amount(".", ",")}
 #: Numbers that can be stored as such without loss: no plus sign, no leading zeros.
 _PLAIN = r"^-?(0|[1-9][0-9]*)?(\.[0-9]*)?([eE][-+]?[0-9]+)?$"
 #: A 64-bit float keeps every decimal number of 15 digits.
@@ -168,7 +179,8 @@ def parse_amounts(texts: pa.Array, decimal: str = ".") -> tuple[np.ndarray, np.n
     trimmed = pc.utf8_trim_whitespace(texts)
     found = pc.extract_regex(trimmed, AMOUNT[decimal])
     number = pc.struct_field(found, "n")
-    plain = pc.replace_substring_regex(number, r"[\s'’_]" if decimal == "." else r"[\s'’_.]", "")
+    number = pc.replace_substring(number, "−", "-")
+    plain = pc.replace_substring_regex(number, f"[{_GAPS}{'' if decimal == '.' else '.'}]", "")
     plain = pc.replace_substring(plain, ",", "" if decimal == "." else ".")
     good = ~flags(found.is_null())
     units = pc.binary_join_element_wise(

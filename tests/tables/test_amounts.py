@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import surelabel
-from surelabel.data.spelling import parse_amounts
+from surelabel.data.spelling import find_decimal, parse_amounts
 from surelabel.exceptions import TableError
 from surelabel.tables._kinds import column_kinds
 
@@ -25,7 +25,55 @@ def test_marks_between_thousands_and_units_are_read(number, decimal, unit):
     assert units == [unit.strip()] * bool(unit)
 
 
-@pytest.mark.parametrize("text", ["1,23", "1,2345", "12 34", "abc", "1 2 3", "5 kilometers", "v1"])
+@pytest.mark.parametrize(
+    ("text", "value", "unit"),
+    [
+        ("1\u00a0234 €", 1234, "€"),
+        ("1\u202f234\u202f567,5\u00a0€", 1234567.5, "€"),
+        ("EUR 1234", 1234, "EUR"),
+        ("EUR\u00a01.234,5", 1234.5, "EUR"),
+        ("USD1,234.5", 1234.5, "USD"),
+        ("US$ 12.50", 12.5, "US$"),
+        ("1,234.0 kr.", 1234, "kr"),
+        ("\u22125.25", -5.25, ""),
+        ("\u22121,234.5 °C", -1234.5, "°C"),
+    ],
+)
+def test_signs_spaces_and_currencies_of_printed_text_are_read(text, value, unit):
+    decimal = find_decimal(pa.array([text]))
+    values, wrong, units = parse_amounts(pa.array([text, "NA"]), decimal)
+    assert values[0] == value
+    assert wrong.tolist() == [False, False]
+    assert units == [unit] * bool(unit)
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["{:,.0f} €", "{:.0f}", "EUR {:.0f}", "USD{:,.1f}", "{:.1f} kr.", "\u2212{:.1f}", "{:,.2f} $"],
+)
+def test_amounts_of_printed_text_are_offered(form):
+    texts = [form.format(value).replace(",", "\u202f") for value in spread(900, 9000)]
+    if form == "{:.0f}":
+        texts = [f"{text[:-3]}\u00a0{text[-3:]}".strip() for text in texts]
+    (problem,) = (
+        problem
+        for problem in surelabel.inspect(frame(texts), labels="labels").problems
+        if problem.kind == "numbers in text"
+    )
+    assert "--number p reads them" in problem.message
+    fitted = surelabel.fit(frame(texts), labels="labels", method="PLKNN", number="p")
+    assert fitted.features[0].kind == "number"
+
+
+def test_article_numbers_are_not_amounts():
+    kind, reason = column_kinds(pa.table({"a": [f"SKU{i}" for i in range(100, 220)]}), ["a"])[0]
+    assert kind is None
+    assert reason == "its values look like identifiers"
+
+
+@pytest.mark.parametrize(
+    "text", ["1,23", "1,2345", "12 34", "abc", "1 2 3", "5 kilometers", "v1", "5.€", "ABC 5"]
+)
 def test_other_texts_are_not_numbers(text):
     assert parse_amounts(pa.array([text]))[1][0]
 
