@@ -59,6 +59,16 @@ def _amount(thousands: str, decimal: str) -> str:
 
 
 AMOUNT = {".": _amount(",", "."), ",": _amount(".", ",")}
+#: How durations are written: 39:24:08 or 2 days 21:48:41, PT39H33M, and 20h 44m.
+_SECONDS = r"(?P<S>[0-9]+(?:\.[0-9]+)?)"
+_DURATIONS = (
+    r"^(?:(?P<D>-?[0-9]+) days?,? +)?\+?(?P<H>[0-9]+):(?P<M>[0-5][0-9]):"
+    r"(?P<S>[0-5][0-9](?:\.[0-9]+)?)$",
+    rf"^P(?:(?P<D>[0-9]+)D)?(?:T(?:(?P<H>[0-9]+)H)?(?:(?P<M>[0-9]+)M)?(?:{_SECONDS}S)?)?$",
+    r"^(?:(?P<D>[0-9]+) ?d(?:ays?)?)? *(?:(?P<H>[0-9]+) ?h(?:rs?|ours?)?)? *"
+    rf"(?:(?P<M>[0-9]+) ?m(?:in(?:utes?)?)?)? *(?:{_SECONDS} ?s(?:ec(?:onds?)?)?)?$",
+)
+DURATION = "|".join(re.sub(r"\?P<\w>", "?:", pattern) for pattern in _DURATIONS)
 #: Numbers that can be stored as such without loss: no plus sign, no leading zeros.
 _PLAIN = r"^-?(0|[1-9][0-9]*)?(\.[0-9]*)?([eE][-+]?[0-9]+)?$"
 #: A 64-bit float keeps every decimal number of 15 digits.
@@ -229,6 +239,40 @@ def two_readings(texts: pa.Array) -> tuple[str, float, float]:
     point, comma = (parse_amounts(texts, mark)[0] for mark in ".,")
     row = int(np.argmax((point != comma) & ~(np.isnan(point) & np.isnan(comma))))
     return texts[row].as_py(), float(point[row]), float(comma[row])
+
+
+def parse_durations(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Durations in seconds.
+
+    Parameters
+    ----------
+    texts : pyarrow.Array
+        The texts.
+
+    Returns
+    -------
+    seconds : ndarray of float
+        NaN where there is none.
+    wrong : ndarray of bool
+        Where a text is neither a duration nor missing.
+
+    Examples
+    --------
+    >>> parse_durations(pa.array(["39:24:08", "1 day, 0:00:01", "PT1H30M", "2h 5m", "5", None]))[0]
+    array([141848.,  86401.,   5400.,   7500.,     nan,     nan])
+    """
+    trimmed = pc.utf8_trim_whitespace(texts)
+    seconds, good = np.full(len(texts), np.nan), np.zeros(len(texts), bool)
+    for pattern in _DURATIONS:
+        found = pc.extract_regex(trimmed, pattern)
+        there = flags(pc.fill_null(pc.match_substring_regex(trimmed, "[0-9]"), False))
+        there &= flags(found.is_valid())
+        total = np.zeros(len(texts))
+        for part, factor in (("D", 86_400), ("H", 3600), ("M", 60), ("S", 1)):
+            digits = pc.struct_field(found, part)
+            total += factor * np.nan_to_num(_floats(blanked(digits, pc.equal(digits, ""))))
+        seconds[there], good = total[there], good | there
+    return seconds, ~(good | flags(missing(texts)))
 
 
 def canonical(texts: pa.Array, decimal: str = ".") -> pa.Array:

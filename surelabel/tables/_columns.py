@@ -36,6 +36,7 @@ from ..data.spelling import (
     flags,
     missing,
     parse_amounts,
+    parse_durations,
     parse_numbers,
     two_readings,
 )
@@ -53,6 +54,8 @@ TEXT_DIMENSIONS, MOST_WORDS = 100, 20_000
 #: Rows of text that are Python strings at the same time, and rows that the n-grams are learned
 #: from.
 BATCH, LEARNED_ROWS = 10_000, 50_000
+#: The "unit" of durations in text, which become seconds.
+DURATIONS = "h:m:s"
 #: Scripts without spaces between words.
 UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]{4}"
 
@@ -123,8 +126,9 @@ class Reader:
         """
         values, wrong = self.parsed(names, truth)
         for i, (unit, mark) in enumerate(zip_longest(units, marks, fillvalue="")):
-            if (mark and is_text(self.holds(names[i]))) or (unit and wrong[i].any()):
-                values[i], wrong[i], _ = self.amounts(names[i], mark)
+            always = mark or unit == DURATIONS
+            if (always and is_text(self.holds(names[i]))) or (unit and wrong[i].any()):
+                values[i], wrong[i], _ = self.amounts(names[i], unit, mark)
         for bad, problem in (
             (wrong, "where a number is needed; correct or empty the cell"),
             (np.abs(values) > HUGE, "cannot be used; empty the cell, or correct the number"),
@@ -140,10 +144,12 @@ class Reader:
                 )
         return values
 
-    def amounts(self, name: str, mark: str = "") -> tuple[np.ndarray, np.ndarray, list[str]]:
-        """Numbers with units: the numbers, where a cell is not one, and the units; ``mark`` is the
-        decimal separator if it is not that of the table.
+    def amounts(self, name: str, unit: str, mark: str) -> tuple[np.ndarray, np.ndarray, list[str]]:
+        """Numbers with units, or durations: the numbers, where a cell is not one, and the units;
+        ``mark`` is the decimal separator if it is not that of the table.
         """
+        if unit == DURATIONS:
+            return *parse_durations(combined(self._columns[name])), []
         return parse_amounts(combined(self._columns[name]), mark or self.decimal)
 
     def mark(self, name: str) -> str:
@@ -288,13 +294,16 @@ class NumberColumns:
 
 
 def how_written(reader: Reader, name: str) -> tuple[str, str]:
-    """The unit of the numbers of a column (a space where they have none, and an empty text for
-    plain numbers), and their decimal separator if it is not that of the table.
+    """The unit of the numbers of a column (a space where they have none, an empty text for plain
+    numbers, and ``DURATIONS``), and their decimal separator if it is not that of the table.
     """
     if not is_text(reader.holds(name)) or not reader.parsed([name])[1].any():
         return "", ""
     mark = reader.mark(name)
-    _, wrong, units = reader.amounts(name, mark)
+    _, wrong, units = reader.amounts(name, "", mark)
+    not_durations = reader.amounts(name, DURATIONS, "")[1].sum()
+    if not_durations < wrong.sum() or (len(units) > 1 and not not_durations):
+        return DURATIONS, ""
     if wrong.any():
         return " ", mark
     if len(units) > 1:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from ..data.arrow_tables import decimal_of, in_words, is_list, is_number, is_text
 from ..data.spelling import (
     AMOUNT,
+    DURATION,
     NAME_LIKE,
     NUMBER,
     blanked,
@@ -157,7 +158,7 @@ def _text_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
     )
     of_unspaced, of_codes, of_images = map(share, (UNSPACED, CODE, ENDINGS))
     of_amounts, of_others = map(share, (AMOUNT[reader.decimal], AMOUNT[OTHER[reader.decimal]]))
-    of_numbered = share(NUMBERED)
+    of_numbered, of_durations = share(NUMBERED), share(DURATION)
     n_words = mean(pc.count_substring_regex(looked_at, r"\S+"))
     found: dict[str, Found] = {}
     for i, name in enumerate(names):
@@ -167,9 +168,8 @@ def _text_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
             found[name] = None, _hint(reader, name, looked_at.filter(pa.array(owner == i)))
         elif of_vectors[i] == 1:
             found[name] = "vector", ""
-        elif of_dates[i] == 1:
-            texts_of = looked_at.filter(pa.array(owner == i))
-            found[name] = _time_kind(texts_of)
+        elif of_dates[i] == 1 or (of_durations[i] == 1 and of_amounts[i] < 1):
+            found[name] = _time_kind(looked_at.filter(pa.array(owner == i)), of_durations[i] == 1)
         elif of_images[i] == 1 and are_images(
             looked_at.filter(pa.array(owner == i)).slice(0, TRIED).to_pylist(), reader.source
         ):
@@ -227,10 +227,17 @@ def _hint(reader: Reader, name: str, texts: pa.Array) -> str:
     )
 
 
-def _time_kind(texts: pa.Array) -> Found:
-    """The kind "time" if the dates can be read, else None and why not."""
+def _time_kind(texts: pa.Array, durations: bool) -> Found:
+    """The kind "time" if the dates can be read, "number" for durations, else None and why not."""
     if find_order(texts) is not None:
         return "time", ""
+    if durations:
+        return "number", ""
+    if pc.all(pc.match_substring_regex(texts, r"^[0-9]+:[0-9]{2}$")).as_py():
+        return (
+            None,
+            "it holds hours beyond 23, or minutes and seconds; write durations as 39:24:00",
+        )
     return (
         None,
         "it holds dates in which day and month could be swapped, or dates in different formats",

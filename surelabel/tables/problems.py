@@ -240,12 +240,12 @@ def _read_amounts(
     """
     for i in np.flatnonzero(wrong.any(axis=1)).tolist():
         try:
-            _, mark = how_written(reader, names[i])
+            unit, mark = how_written(reader, names[i])
         except TableError as error:
             yield Problem("no number", str(error), np.empty(0, np.int64))
             values[i], wrong[i] = np.arange(reader.n_rows), False  # nothing else is wrong with it
         else:
-            values[i], wrong[i], _ = reader.amounts(names[i], mark)
+            values[i], wrong[i], _ = reader.amounts(names[i], unit, mark)
 
 
 def _any_image(paths: pa.Array, source: str) -> bool:
