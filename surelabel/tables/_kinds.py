@@ -37,7 +37,9 @@ LOOKED_AT = 1000
 BESIDE = "it holds images beside vectors; --images learns from them, too"
 #: Number of images opened to see whether they can be read.
 TRIED = 3
-VECTOR = r"^\[[-+0-9.eE,\s]*\]$|\.(?i:npy)$"
+_ENTRY = r"(?:np\.[a-z]+[0-9]+\([-+0-9.eE]+\)|[-+0-9.eE]+)"
+#: Vectors in text, as Python and NumPy print lists, tuples and arrays; or in files.
+VECTOR = rf"^\[[,\s]*(?:{_ENTRY}[,\s]*)*\]$|^\({_ENTRY}(?:,\s+{_ENTRY})+\)$|\.(?i:npy)$"
 #: Identifiers: letters followed by a number, or long mixtures of both; and the usual names of
 #: columns that hold identifiers.
 CODE = (

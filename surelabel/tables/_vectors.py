@@ -17,6 +17,8 @@ from ._pictures import folder_of
 HUGE = 1e100
 #: Extensions of files that hold vectors.
 FILE = r"(?i)\.npy$"
+#: Lists and tuples.
+LISTED = r"^(?:\[[^\[\]()]*[0-9][^\[\]()]*\]|\([^\[\]()]*[0-9][^\[\]()]*\))$"
 
 
 def checked_vectors(
@@ -75,6 +77,22 @@ def _kept_vectors(
         yield None if vector is None else vector.ravel().astype(np.float64)
 
 
+def _plain_entries(texts: pa.Array) -> pa.Array:
+    """``[0.5]`` for ``[np.float64(0.5)]``, as NumPy 2 prints a list of its numbers."""
+    if not pc.any(pc.match_substring(texts, "np.")).as_py():
+        return texts
+    return pc.replace_substring_regex(texts, r"np\.[a-z]+[0-9]+\(([^()]*)\)", r"\1")
+
+
+def _with_commas(texts: pa.Array) -> pa.Array:
+    """``0.5,1.2`` for ``0.5 1.2``, as NumPy prints an array; texts with commas as they are."""
+    spaced = pc.invert(pc.match_substring(texts, ","))
+    if not pc.any(spaced).as_py():
+        return texts
+    commas = pc.replace_substring_regex(pc.utf8_trim_whitespace(texts), r"\s+", ",")
+    return pc.if_else(spaced, commas, texts)
+
+
 def written_vectors(column: pa.ChunkedArray, name: str, source: str) -> pa.ChunkedArray:
     """Vectors that are written as lists of numbers or kept in files; any other cell is an error."""
     start, parts = 0, []
@@ -86,8 +104,9 @@ def written_vectors(column: pa.ChunkedArray, name: str, source: str) -> pa.Chunk
             parts.append(pa.array(kept, pa.list_(pa.float64())))
             start += len(chunk)
             continue
-        listed = pc.fill_null(pc.match_substring_regex(texts, r"^\[[^\[\]]*[0-9][^\[\]]*\]$"), True)
-        cells = pc.split_pattern(pc.utf8_slice_codeunits(texts, 1, -1), ",")
+        texts = _plain_entries(texts)
+        listed = pc.fill_null(pc.match_substring_regex(texts, LISTED), True)
+        cells = pc.split_pattern(_with_commas(pc.utf8_slice_codeunits(texts, 1, -1)), ",")
         values, wrong = parse_numbers(cells.flatten())
         bad = ~flags(listed)
         bad[pc.list_parent_indices(cells).to_numpy()[wrong]] = True

@@ -503,3 +503,21 @@ def test_numbers_that_are_all_0_or_1_stay_as_they_are():
     more = table.append_column("c", pa.array([1, 2, 3, 4, 5]))
     features = [Feature(name, "number") for name in "abc"]
     assert np.allclose(TableEncoder(features).fit_transform(more)[:, 2].std(), 1)
+
+
+@pytest.mark.parametrize("write", [str, np.array, tuple, lambda row: [np.float64(x) for x in row]])
+def test_vectors_are_read_as_python_and_numpy_print_them(write):
+    rows = np.random.default_rng(0).normal(size=(30, 40)).round(3)
+    texts = [str(write(row.tolist())) for row in rows]
+    table = pa.table({"a": [*texts, None]})
+    assert column_kinds(table, ["a"]) == [("vector", "")]
+    lists = pa.table({"a": [*rows.tolist(), None]})
+    found, wanted = (TableEncoder().fit(kind).transform(kind) for kind in (table, lists))
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("text", ["[1 2, 3]", "[1.0, 2.0)", "[np.float64(1.0, 2]"])
+def test_what_only_looks_like_a_vector_is_none(text):
+    table = pa.table({"a": ["[1.0, 2.0]", text]})
+    with pytest.raises(TableError, match="row 2, column 'a'"):
+        TableEncoder([Feature("a", "vector")]).fit(table)
