@@ -198,10 +198,14 @@ class Comparison(Result):
             "candidates; accuracy: estimated from the candidates"
         ]
         if self.n_known:
-            compared = "left-out votes" if self.by_votes else "candidates"
+            compared, learned = (
+                ("left-out votes", "nothing was learned from it")
+                if self.by_votes
+                else ("candidates", "it was learned from only if a row has no other label")
+            )
             notes.append(
                 f"the true label of {count(self.n_known)} is known, and is what counts there in "
-                f"place of {compared}; it was learned from only if a row has no other label"
+                f"place of {compared}; {learned}"
             )
         if self.soft:
             notes.append(
