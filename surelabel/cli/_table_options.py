@@ -194,7 +194,9 @@ Output = Annotated[
 Method = Annotated[
     str,
     typer.Option(
-        metavar="NAME", help="The method; surelabel compare shows which one suits the table."
+        metavar="NAME",
+        help="The method; surelabel compare shows which one suits the table. PURE learns from "
+        "votes by Crowd, which also judges the annotators.",
     ),
 ]
 Estimator = Annotated[

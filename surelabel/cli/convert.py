@@ -189,6 +189,11 @@ def convert(
             f"{printable(target)}: {count(table.num_rows)}, "
             f"{count(table.num_columns, 'column', 'columns')}"
         )
+        if to is None and tool is not None and labelling.not_prefix is not None:
+            typer.echo(
+                f"Votes against labels begin with {labelling.not_prefix}: read the file with "
+                f"--not-prefix '{labelling.not_prefix}'"
+            )
 
 
 def _check(source: Path, target: Path, to: str | None, tool: str | None, json: bool) -> None:

@@ -17,22 +17,15 @@ from ..data.table_files import rows_to_table
 from ..exceptions import ParameterError, TableError, first_few
 from ..text import suggest
 from .new_columns import NEW_COLUMNS
+from .tool_columns import OF_ANNOTATION, OF_ANSWER
 
 TOOLS = ("label-studio", "argilla", "doccano", "prodigy")
-#: Columns of Label Studio that belong to one annotation, not to the task.
-OF_ANNOTATION = (
-    *("annotation_id", "annotator", "created_at", "updated_at", "lead_time"),
-    *("agreement", "history"),
-)
 #: Fields of what was marked in Label Studio, beside those that end in "labels".
 MARKS = {"choices", "taxonomy", "rating", "number", "datetime", "selected", "ranker"}
-#: Fields of Prodigy that belong to an answer, or to the suggestion that was shown with it.
-OF_ANSWER = (
-    *("label", "options", "accept", "answer", "meta", "config", "tokens"),
-    *("score", "priority", "spans"),
-)
 #: The prefix of vote columns, and the names of the other columns.
 VOTE, CANDIDATES, GOLD = "vote_", "candidates", "gold"
+#: What stands before a label that somebody voted against.
+AGAINST = "!"
 
 
 @dataclass
@@ -70,9 +63,10 @@ def read_tool(
     -------
     table : pyarrow.Table
         The content of the tasks, without the fields of single answers or suggestions. One column
-        ``vote_NAME`` per annotator if each gave at most one label per task; otherwise
-        ``candidates``: the labels as often as they were given, or, where labels were only rejected,
-        all others. ``gold`` where an answer is marked as the truth.
+        ``vote_NAME`` per annotator if each accepted at most one label per task, or only rejected
+        one (``!label``); otherwise ``candidates``: the labels as often as they were given, or,
+        where labels were only rejected, all others. ``gold`` where an answer is marked as the
+        truth.
     labelling : Labelling
         Which columns hold what.
     """
@@ -109,38 +103,19 @@ def _as_table(answers: list[_Answer], source: str) -> tuple[pa.Table, Labelling]
     tasks: dict[str, list[_Answer]] = {}
     for answer in answers:
         tasks.setdefault(json.dumps(answer.key, sort_keys=True, default=str), []).append(answer)
-    people = sorted({answer.who for answer in answers if answer.labels and not answer.gold})
     classes = sorted({label for answer in answers for label in answer.labels + answer.rejected})
-    one_each = (
-        people not in ([], [""])
-        and not any(answer.rejected for answer in answers)
-        and all(
-            len({label for given in mine for label in given.labels}) < 2
-            for task in tasks.values()
-            for mine in ([a for a in task if a.who == who and not a.gold] for who in people)
-        )
-    )
+    against = AGAINST if any(answer.rejected for answer in answers) else None
+    unclear = against is not None and any(label.startswith(against) for label in classes)
+    votes = None if unclear else _votes(tasks)
     rows = []
-    for task in tasks.values():
+    for key, task in tasks.items():
         row = dict(task[0].data)
-        given = [answer for answer in task if not answer.gold]
         truth = {label for answer in task if answer.gold for label in answer.labels}
-        new: dict[str, Any] = {}
-        if one_each:
-            new = {
-                f"{VOTE}{who}": next(
-                    (a.labels[0] for a in given if a.who == who and a.labels), None
-                )
-                for who in people
-            }
-        else:
-            accepted = [
-                label for answer in given for label in answer.labels
-            ]  # given twice, it counts twice
-            rejected = {label for answer in given for label in answer.rejected}
-            open_ = [label for label in classes if label not in rejected] if rejected else []
-            kept = [label for label in accepted if label not in rejected] or accepted
-            new[CANDIDATES] = kept or open_ or None
+        new: dict[str, Any] = (
+            {CANDIDATES: _candidates(task, classes)}
+            if votes is None
+            else {VOTE + who: given.get(key) for who, given in votes.items()}
+        )
         if any(answer.gold for answer in answers):
             new[GOLD] = truth.pop() if len(truth) == 1 else None
         if clash := [name for name in new if name in row]:
@@ -149,7 +124,7 @@ def _as_table(answers: list[_Answer], source: str) -> tuple[pa.Table, Labelling]
                 "the answers; rename the field"
             )
         rows.append(row | new)
-    names = tuple(f"{VOTE}{who}" for who in people) if one_each else ()
+    names = tuple(VOTE + who for who in votes or ())
     table = rows_to_table([rows], source)
     # a field that is empty in all tasks has no type of its own
     columns = [
@@ -161,7 +136,37 @@ def _as_table(answers: list[_Answer], source: str) -> tuple[pa.Table, Labelling]
         labels=None if names else CANDIDATES,
         votes=names,
         gold=GOLD if GOLD in table.column_names else None,
+        not_prefix=against if names else None,
     )
+
+
+def _votes(tasks: Mapping[str, list[_Answer]]) -> dict[str, dict[str, str]] | None:
+    """What each annotator said of each task: a label, or one that it is not. None if somebody said
+    more than that of a task, or if nobody is named.
+    """
+    votes: dict[str, dict[str, str]] = {}
+    for key, task in tasks.items():
+        said: dict[str, tuple[set[str], set[str]]] = {}
+        for answer in task:
+            if not answer.gold and (answer.labels or answer.rejected):
+                accepted, rejected = said.setdefault(answer.who, (set(), set()))
+                accepted.update(answer.labels)
+                rejected.update(answer.rejected)
+        for who, (accepted, rejected) in said.items():
+            ballots = accepted or {AGAINST + label for label in rejected}
+            if len(ballots) > 1 or accepted & rejected:
+                return None
+            votes.setdefault(who, {})[key] = ballots.pop()
+    return None if set(votes) <= {""} else dict(sorted(votes.items()))
+
+
+def _candidates(task: list[_Answer], classes: list[str]) -> list[str] | None:
+    """The labels of a task, as often as they were given, or those that nobody rejected."""
+    given = [answer for answer in task if not answer.gold]
+    accepted = [label for answer in given for label in answer.labels]
+    rejected = {label for answer in given for label in answer.rejected}
+    open_ = [label for label in classes if label not in rejected] if rejected else []
+    return [label for label in accepted if label not in rejected] or accepted or open_ or None
 
 
 def _texts(value: Any) -> list[str]:

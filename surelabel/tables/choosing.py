@@ -109,7 +109,8 @@ class ChosenLabels:
     parameters : dict
         The parameters chosen.
     cv_score : float
-        Covering rate of the left-out rows at these parameters.
+        Covering rate of the left-out rows at these parameters; NaN if every label is always a
+        candidate, as with soft labels.
     """
 
     classes: np.ndarray
@@ -198,7 +199,7 @@ def choose_labels(
         with stage("fit", seconds, verbose=verbose):
             model = fit_crowd(X, labels, random_state, estimator, confusions)
             left_out, found = _by_crowd(model, labels, known, rng)
-        remarks = {person.name: person.remark for person in left_out.model.annotators_}
+        remarks = _remarks(model)
     else:
         judged = _by_closed_form if has_closed_form(spec) else _by_folds
         left_out = judged(
@@ -213,6 +214,8 @@ def choose_labels(
         )
         with stage("calibrate", seconds, verbose=verbose):
             found = judge(left_out.proba, labels, known, rng, left_out.even)
+        if labels.votes is not None:  # as the method has weighed them: by the votes alone
+            remarks = _remarks(fit_crowd(X[:, :0], labels, random_state))
     if labels.soft:
         found = beside_features(found, X, labels, rng)
     return _chosen(
@@ -229,6 +232,10 @@ def choose_labels(
         parameters=left_out.parameters,
         cv_score=left_out.covering_rate,
     )
+
+
+def _remarks(model: CrowdClassifier) -> dict[str, str]:
+    return {person.name: person.remark for person in model.annotators_}
 
 
 def rows_to_look_at(cleaned: ChosenLabels) -> np.ndarray:

@@ -495,7 +495,11 @@ def left_out_proba(model: Any, X: np.ndarray, together: np.ndarray) -> np.ndarra
 
 
 def covered_share(proba: np.ndarray, known: CandidateSets) -> float:
-    """Share of rows whose most probable label is a candidate."""
+    """Share of rows whose most probable label is a candidate; NaN where every label always is, as
+    with soft labels.
+    """
+    if np.all(known.sizes == known.shape[1]):
+        return float("nan")
     return float(np.mean(known.contains(known.classes[proba.argmax(axis=1)])))
 
 
@@ -522,6 +526,8 @@ def find_method(name: str, besides: Sequence[str] = ()) -> Method:
     known = all_methods()
     if not isinstance(name, str) or name not in known:
         names = [*besides, *known]
+        if name == CROWD:
+            raise ParameterError(f"{CROWD} is how PURE learns from votes: name them, and no method")
         raise ParameterError(
             f"there is no method {name!r}; {suggest(name, names, 'methods', len(names))}"
         )

@@ -59,7 +59,8 @@ class Fitted(Result):
     method, parameters : str, dict
         The method, and the parameters chosen for it.
     cv_score : float
-        Covering rate of left-out rows at these parameters.
+        Covering rate of left-out rows at these parameters; NaN if every label is always a
+        candidate, as with soft labels.
     seconds : dict of str to float
         Time by stage.
     """
@@ -88,16 +89,14 @@ class Fitted(Result):
     def overview(self) -> Overview:
         """A short summary of the result."""
         classes = count(len(self.classes), "class", "classes")
+        covering = f"{percent(self.cv_score)} of the predictions are among the candidates"
         return Overview(
             title=f"a model of {count(self.n_rows)} and {classes}",
             facts=[
                 ("classes", named(self.classes.tolist())),
                 ("learned from", kinds(self.features)),
                 ("method", f"{self.method} ({parameters(self.parameters)})"),
-                (
-                    "left-out rows",
-                    f"{percent(self.cv_score)} of the predictions are among the candidates",
-                ),
+                *([] if np.isnan(self.cv_score) else [("left-out rows", covering)]),
                 ("time", times(self.seconds)),
             ],
         )

@@ -24,6 +24,7 @@ from ..data.spelling import DOUBTFUL, NUMBER, blanked, canonical
 from ..solvers.segments import row_max
 from ._columns import Reader, is_plain
 from .new_columns import ADDED, NEW_COLUMNS, STATUSES
+from .tool_columns import answer_columns
 
 #: Which of our new columns hold labels, and which hold shares.
 LABEL_LIKE, SHARES = ("label", "second", "best"), ("confidence", "margin", "best_confidence")
@@ -79,11 +80,14 @@ def find_leaks(
         In the order of ``names``.
     """
     ours = _earlier_output(table, labels, labelling)
+    answers = answer_columns([*table.column_names, *labelling.columns])
     found = {}
     judge = _Judge(table, labels, labelling)
     for name in names:
         if name in ours:
             found[name] = "an earlier run of surelabel made this"
+        elif name in answers:
+            found[name] = answers[name]
         elif reason := judge.reason(name):
             found[name] = reason
     return found

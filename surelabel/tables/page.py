@@ -199,17 +199,17 @@ def _annotators(cleaned: Cleaned) -> Table:
 
 def _how_it_was_done(cleaned: Cleaned) -> list[tuple[str, str]]:
     """How the labels were found: method, columns, times."""
+    covering = (
+        f"{short_percent(cleaned.cv_score)} of the predictions for left-out rows are among their "
+        "candidates"
+    )
     return [
         ("Method", cleaned.method),
         (
             "Parameters",
             ", ".join(f"{name} = {value}" for name, value in cleaned.parameters.items()) or "none",
         ),
-        (
-            "Cross-validation",
-            f"{short_percent(cleaned.cv_score)} of the predictions for left-out rows are among "
-            "their candidates",
-        ),
+        *([] if np.isnan(cleaned.cv_score) else [("Cross-validation", covering)]),
         ("Features", f"{kinds(cleaned.features)} ({cleaned.X.shape[1]:,} per row once encoded)"),
         ("Time", times(cleaned.seconds)),
         ("Version", f"surelabel {version('surelabel')}"),

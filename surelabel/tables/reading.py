@@ -32,6 +32,7 @@ from .duplicates import equal_cells
 from .embedding import embed_columns
 from .encoding import TableEncoder, choose_features
 from .leaks import find_leaks
+from .tool_columns import answer_columns
 
 #: One name, several as ``"a,b"`` or as a list, or a pattern such as ``"rater_*"``.
 Names = str | Sequence[str] | None
@@ -302,8 +303,15 @@ class TableRead:
         self.labelling = make_labelling(table, **given)
         for name in self.excluded:
             find_column(table, name)
+        answers: dict[str, str] = {}
         if self.labelling.long:  # the rows of an id may differ in columns that are left out
-            table = table.drop_columns(list(self.excluded))
+            known = {*self.labelling.columns, *self.excluded, *asked}
+            answers = {
+                name: reason
+                for name, reason in answer_columns(table.column_names).items()
+                if name not in known
+            }
+            table = table.drop_columns([*self.excluded, *answers])
         self.labels = read_labels(table, self.labelling)
         _check_learnable(self.labels, self.labelling, self.source)
         if warn:
@@ -314,12 +322,13 @@ class TableRead:
         wanted = column_names(features, table) if self.chosen else self.table.column_names
         known = {*self.labelling.columns, *exclude, *asked}
         there = set(self.table.column_names) - known
-        self.leaks = find_leaks(
+        leaks = find_leaks(
             self.table,
             self.labels,
             self.labelling,
             [name for name in wanted if name in there],
         )
+        self.leaks = answers | leaks
         if warn:
             for sentence in leak_sentences(self.leaks):
                 warnings.warn(f"{self.source}: {sentence}", stacklevel=4)
@@ -328,7 +337,7 @@ class TableRead:
             self.embedded,
             labelling=self.labelling,
             features=(*wanted, *vectors.values()) if self.chosen else None,
-            exclude=(*exclude, *self.leaks, *vectors),
+            exclude=(*exclude, *leaks, *vectors),
             kinds=kinds,
             asked=asked,
             may_be_none=votes_suffice and self.labels.votes is not None,
@@ -414,9 +423,10 @@ def _check_learnable(labels: Labels, labelling: Labelling, source: str) -> None:
             "others; add more"
         )
     if candidates.shape[1] < 2:
+        doubt = f" (is the separator {labelling.separator!r} right?)" if labelling.labels else ""
         raise TableError(
             f"{source}: column {where} holds only one label ({candidates.classes[0]}); there must "
-            f"be at least two to tell apart (is the separator {labelling.separator!r} right?)"
+            f"be at least two to tell apart{doubt}"
         )
     full = ~informative_rows(candidates) & (labels.gold < 0)
     if labels.votes is None and np.all(full):

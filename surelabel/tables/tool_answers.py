@@ -46,13 +46,25 @@ def to_answers(table: pa.Table, labelling: Labelling, id: str | None, source: st
         else:
             labels = row[str(labelling.labels)] or []
             given = {f"{VOTE}{place}": label for place, label in enumerate(labels)}
+        ruled_out = set()
+        if labelling.not_prefix is not None:
+            ruled_out = {
+                label.removeprefix(labelling.not_prefix)
+                for label in given.values()
+                if label.startswith(labelling.not_prefix)
+            }
+            given = {
+                vote: label
+                for vote, label in given.items()
+                if not label.startswith(labelling.not_prefix)
+            }
         if labelling.gold is not None and row[labelling.gold] is not None:
-            given = {VOTE: row[labelling.gold]}
+            given, ruled_out = {VOTE: row[labelling.gold]}, set()
         if not given:
             continue
         if name is None:
             raise TableError(f"{source}: an answered task has no {id!r}; give it one")
-        if len(set(given.values())) > 1:
+        if len(set(given.values())) > 1 or ruled_out & set(given.values()):
             differing.append(str(plain(name)))
             continue
         who = ", ".join(vote.removeprefix(VOTE) for vote in given if labelling.votes)
@@ -61,8 +73,8 @@ def to_answers(table: pa.Table, labelling: Labelling, id: str | None, source: st
         )
     if differing:
         warnings.warn(
-            f"{source}: {count(len(differing), 'task has', 'tasks have')} several labels "
-            f"({first_few(differing)}), so no answer; decide on one, or clean the votes",
+            f"{source}: {count(len(differing), 'task has', 'tasks have')} several labels, "
+            f"or one that somebody rejected ({first_few(differing)}), so no answer; decide on one, or clean the votes",
             stacklevel=2,
         )
     if not found:

@@ -245,6 +245,36 @@ def test_prodigy_accepts_rejects_and_ignores(tmp_path):
     assert table.to_pydict() == {"text": ["a", "b"], "vote_p": ["x", None], "vote_q": ["y", None]}
 
 
+def test_rejections_in_prodigy_are_votes_against_labels(tmp_path):
+    def line(text, label, answer, who):
+        return {"text": text, "label": label, "answer": answer, "_annotator_id": who}
+
+    lines = [
+        line("a", "SPORT", "accept", "ann"),
+        line("a", "NEWS", "reject", "ann"),  # says no more than the label accepted
+        line("a", "SPORT", "reject", "bob"),
+        line("b", "NEWS", "reject", "ann"),
+        line("c", "ART", "accept", "bob"),
+    ]
+    votes = {"vote_ann": ["SPORT", "!NEWS", None], "vote_bob": ["!SPORT", None, "ART"]}
+    path = written(tmp_path / "a.jsonl", lines)
+    table = surelabel.convert(path, tool="prodigy")
+    assert table.to_pydict() == {"text": ["a", "b", "c"], **votes}
+    lists = surelabel.convert(path, "lists", tool="prodigy")["labels"].to_pylist()
+    assert lists[1:] == [["ART", "SPORT"], ["ART"]]
+    # two rejected by one person, both answers by one, or labels that begin with the sign
+    for more in (
+        line("b", "ART", "reject", "ann"),
+        line("c", "ART", "reject", "bob"),
+        line("d", "!ART", "accept", "bob"),
+    ):
+        other = written(tmp_path / "b.jsonl", [*lines, more])
+        assert "candidates" in surelabel.convert(other, tool="prodigy").column_names
+    with pytest.warns(UserWarning, match=r"1 task has several labels.*\(a\)"):
+        answers = surelabel.convert(path, "answers", tool="prodigy", id="text").to_pylist()
+    assert answers == [{"row": "c", "label": "ART", "who": "bob"}]
+
+
 @pytest.mark.parametrize(
     ("tool", "records", "message"),
     [

@@ -208,6 +208,9 @@ def test_a_constant_and_a_random_annotator_do_no_harm(make_labels):
     remarks = {person.name: person.remark for person in result.annotators}
     assert remarks["constant"] == "always says 3"
     assert remarks["random"] == "answers at random"
+    labels = make_labels(sets, votes=votes, names=names)
+    by_sets = choose_labels(X, labels, method="Weighted candidates")
+    assert {person.name: person.remark for person in by_sets.annotators} == remarks
     # Labels that nobody voted for are found, too.
     assert np.mean(result.label[result.outside] == y[result.outside]) > 0.8
     kept = result.status == PROBABLE

@@ -274,3 +274,39 @@ def test_columns_of_users_with_such_names_are_learned_from(pets):
     assert "earlier run" not in str(
         learned_from(frame.drop(columns="confidence"), labels="label")[1]
     )
+
+
+@pytest.mark.parametrize(
+    ("tool", "columns"),
+    [
+        ("label-studio", ["annotation_id", "annotator", "created_at", "lead_time"]),
+        ("prodigy", ["_input_hash", "_task_hash", "answer", "score"]),
+        ("argilla", ["label.responses", "label.responses.users", "label.suggestion.score"]),
+    ],
+)
+def test_what_belongs_to_an_answer_in_a_file_of_a_tool(pets, tool, columns):
+    rng = np.random.default_rng(0)
+    answers = pd.DataFrame(rng.random((90, len(columns))), columns=columns)
+    frame = pd.concat([pets, answers], axis=1)
+    used, found = learned_from(frame)
+    assert used == learned_from(pets)[0]
+    assert all(f"--from {tool}" in found.unused[name] for name in columns)
+    assert columns[-1] in learned_from(frame, features=f"*,{columns[-1]}")[0]
+    assert columns[-1] in learned_from(frame.drop(columns=columns[:-1]))[0]
+
+
+def test_annotations_of_label_studio_as_a_long_table(pets):
+    rng = np.random.default_rng(0)
+    frame = pd.concat([pets.drop(columns=["name", "candidates"])] * 2, ignore_index=True)
+    frame = frame.assign(
+        id=[*range(90)] * 2,
+        animal=[*truth(), *rng.permutation(truth())],
+        annotator=["ann"] * 90 + ["bob"] * 90,
+        annotation_id=range(180),
+        lead_time=rng.random(180),
+    )
+    columns = {"labels": "animal", "id": "id", "long": True, "annotator": "annotator"}
+    with pytest.warns(UserWarning, match="'annotation_id', 'lead_time' are not learned from"):
+        found = surelabel.clean(frame, **columns)
+    assert len(found.frame) == 90
+    assert [person.name for person in found.annotators] == ["bob", "ann"]
