@@ -75,7 +75,7 @@ def summarize(runs: Runs) -> dict[str, Any]:
             ]
             name = study["name"] if len(chosen) == 1 else f"{study['name']}-{selection}"
             sections.append(_section(study, mine, selection))
-            readings += readings_of(study, mine, selection)
+            readings += readings_of(study, mine + _of_twins(study, mine, runs), selection)
             sections[-1]["outdated"] = run_details.outdated(outdated)
             sections[-1]["name"] = _new_name(
                 file_name(name), [section["name"] for section in sections[:-1]]
@@ -90,6 +90,25 @@ def summarize(runs: Runs) -> dict[str, Any]:
         "machines": _distinct(record["machine"] for record in everything),
         "finished": max(record["finished"] for record in everything),
     }
+
+
+def _of_twins(study: Mapping[str, Any], records: Sequence[Record], runs: Runs) -> list[Record]:
+    """The records of methods without parameters in studies with another criterion only: they are
+    the same with this one.
+    """
+    there = {record["method"] for record in records}
+    return [
+        record
+        for run in runs
+        if _protocol(run.study) == _protocol(study)
+        for record in run.records
+        if record["selection"] == "none" and record["method"] not in there
+    ]
+
+
+def _protocol(study: Mapping[str, Any]) -> dict[str, Any]:
+    """A study without its names and its criterion."""
+    return {key: study[key] for key in study if key not in ("name", "title", "selection")}
 
 
 def _place_in_paper(run: Run) -> tuple[int, bool]:

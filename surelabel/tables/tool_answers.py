@@ -74,7 +74,8 @@ def to_answers(table: pa.Table, labelling: Labelling, id: str | None, source: st
     if differing:
         warnings.warn(
             f"{source}: {count(len(differing), 'task has', 'tasks have')} several labels, "
-            f"or one that somebody rejected ({first_few(differing)}), so no answer; decide on one, or clean the votes",
+            f"or one that somebody rejected ({first_few(differing)}), so no answer; decide on one, "
+            "or clean the votes",
             stacklevel=2,
         )
     if not found:

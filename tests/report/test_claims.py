@@ -98,6 +98,28 @@ def test_readings_by_folds_and_repetitions(made_up):
     assert [reading["n_scores"] for reading in readings] == [3]
 
 
+def test_methods_without_parameters_count_with_every_criterion(made_up):
+    run = made_up("table2-raw", folds=3, datasets=["glass"])
+    for record in run.records:
+        scored(lambda _: 0.5)(record)
+        if record["method"] == "CLPL":
+            record["selection"] = "none"
+    searched = [
+        record | {"selection": "oracle", "cell": record["cell"] + "o"}
+        for record in run.records
+        if record["method"] in ("SURE", "PLKNN")
+    ]
+    oracle = Run({**run.study, "name": "table2-raw-oracle", "selection": "oracle"}, searched, [])
+    rows, others = summarize([run, oracle])["readings"]
+    assert others["selection"] == "oracle"
+    assert others["counts"]["CLPL"] == rows["counts"]["CLPL"] == [28, 0, 0]
+    assert others["counts"]["PLKNN"] == rows["counts"]["PLKNN"]
+    assert not sum(others["counts"].get("IPAL", []))
+    # not where features are scaled in another way
+    other = Run({**oracle.study, "scaling": "minmax"}, searched, [])
+    assert "CLPL" not in summarize([run, other])["readings"][1]["counts"]
+
+
 def test_sections_have_an_order_and_titles_of_their_own(made_up):
     runs = [
         made_up(name, folds=2, datasets=[data])
