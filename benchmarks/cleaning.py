@@ -3,7 +3,8 @@ estimated and real.
 
 It runs on controlled sets with five kinds of false candidates (or simulated annotators), and on
 real sets if SURELABEL_DATA has them; without gold rows, and with a tenth of the rows gold. Gold
-rows are not counted. "broken" is the share of runs in which the allowed error is exceeded by more
+rows are not counted. "Brier" is the mean square of confidence minus 1 if the label is right, or
+minus 0. "broken" is the share of runs in which the allowed error is exceeded by more
 than chance explains (binomial, 5 %); "outside" counts the rows said to lack their true label, and
 how many of them do.
 """
@@ -94,6 +95,7 @@ def measure(X, y, sets, votes, gold_share, seed, method):
     row = [
         1 - wrong.mean(),
         confidence.mean(),
+        np.mean((confidence - ~wrong) ** 2),
         result.outside[doubtful].sum(),
         (result.outside[doubtful] & lacking).sum(),
     ]
@@ -113,11 +115,11 @@ def line(title, row):
     parts = "".join(
         f" | {100 * level:.0f} %: kept {100 * k:3.0f} real {100 * real:4.1f} estimated "
         f"{100 * guess:4.1f} broken {broken:.2f}"
-        for level, (k, real, guess, broken) in zip(LEVELS, row[4:].reshape(-1, 4), strict=True)
+        for level, (k, real, guess, broken) in zip(LEVELS, row[5:].reshape(-1, 4), strict=True)
     )
     return (
-        f"{title:42} right {row[0]:.3f} confidence {row[1]:.3f} "
-        f"outside {row[2]:3.0f} ({row[3]:3.0f} true){parts}"
+        f"{title:42} right {row[0]:.3f} confidence {row[1]:.3f} Brier {row[2]:.4f} "
+        f"outside {row[3]:3.0f} ({row[4]:3.0f} true){parts}"
     )
 
 
