@@ -85,9 +85,24 @@ def only_against(X, y, rng):
     return ruling_out((0.97,) * 6, y, rng)
 
 
+def yes_or_no(X, y, rng, right=(0.95, 0.85, 0.5)):
+    """Three who are shown any label and say yes or no, 95, 85 and 50 % right."""
+    shown = rng.integers(0, y.max() + 1, (len(y), len(right)))
+    yes = (shown == y[:, None]) == (rng.random(shown.shape) < right)
+    return np.where(yes, shown, AGAINST - shown)
+
+
+def one_yes_or_no(X, y, rng):
+    """One who is shown any label and says yes or no, always right."""
+    return yes_or_no(X, y, rng, (1.0,))
+
+
 KINDS = {
     kind.__name__.replace("_", " "): kind
-    for kind in (good, at_random, mixed, few, hard_rows, only_against)
+    for kind in (
+        *(good, at_random, mixed, few, hard_rows, only_against),
+        *(yes_or_no, one_yes_or_no),
+    )
 }
 
 
@@ -158,7 +173,7 @@ def page():
 
     rows = [(kind, [kind], SETS) for kind in KINDS]
     others = [name for name in SETS if name not in APART]
-    with_others = [kind for kind in KINDS if kind != "only against"]
+    with_others = list(KINDS)[:5]
     rows += [
         ("**the first five**", with_others, SETS),
         ("on wine and iris, which were looked at", with_others, others),

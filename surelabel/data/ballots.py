@@ -48,7 +48,7 @@ def weighed_votes(candidates: CandidateSets) -> CandidateSets:
     if votes is None or votes.shape[1] < 2:
         return candidates
     ballots = split_ballots(votes, len(classes))
-    fit = alternate_crowd(ballots.votes, len(classes), against=ballots.against)
+    fit = alternate_crowd(ballots.votes, len(classes), against=ballots.against, owner=ballots.owner)
     telling = np.zeros(len(ballots.owner), bool)
     for a, (vote, against) in enumerate(zip(ballots.votes.T, ballots.against, strict=True)):
         rows = np.flatnonzero(vote >= 0)

@@ -177,7 +177,8 @@ def read_records(path: str | os.PathLike[str]) -> dict[str, list[dict[str, Any]]
         The names are without folder and extensions; files of the same name are one after another.
     """
     found: dict[str, list[dict[str, Any]]] = {}
-    for source in files_of(path):
+    sources = list(files_of(path))
+    for source in sources:
         form, compression = form_of(source, reading=True)
         try:
             content = read_bytes(source, compression)
@@ -190,7 +191,9 @@ def read_records(path: str | os.PathLike[str]) -> dict[str, list[dict[str, Any]]
                 ending = Path(name).name.lower().rfind(form)
                 stem = Path(name).name[:ending] if ending >= 0 else Path(name).stem
                 rows = found.setdefault(stem, [])
-                rows += _records(part, source, form)
+                # beside others, an empty file is of somebody who has answered nothing
+                if len(part) or len(files) == len(sources) == 1:
+                    rows += _records(part, source, form)
         except MemoryError:
             raise no_memory(source) from None
         except DAMAGE as error:

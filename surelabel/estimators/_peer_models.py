@@ -23,8 +23,10 @@ from ..solvers.peers import without_equal_rows
 from ..solvers.primal import PrimalModel
 from ..solvers.scalings import learn_scaling, rescale
 
-#: Scaling and kernel of each model that is averaged.
-BANK = (("standard", "rbf"), ("standard", "laplacian"), ("rank", "laplacian"))
+#: Scalings and kernels, and how many of them are averaged. Texts need the first: words that occur
+#: once would count for most if every column had the same spread.
+BANK = (("none", "rbf"), ("standard", "rbf"), ("standard", "laplacian"), ("rank", "laplacian"))
+AVERAGED = 3
 BETAS = (0.01, 0.1, 1.0)
 LANDMARKS = 500  # for models of many rows
 FOLDS = 5
@@ -169,13 +171,13 @@ class KernelBank:
                 )
 
     def choose(self, posterior: np.ndarray, evidence: np.ndarray) -> list[PeerKernel]:
-        """The best β of every kernel, the best kernel first."""
+        """The best kernels, each with its best β, the best first."""
         found = [
             PeerKernel(*name, fit_sharpness(model(posterior), evidence)[1] / len(posterior))
             for name, model in self._models.items()
         ]
         best = {(k.scaling, k.kernel): k for k in sorted(found, key=lambda k: k.likelihood)}
-        return sorted(best.values(), key=lambda k: -k.likelihood)
+        return sorted(best.values(), key=lambda k: -k.likelihood)[:AVERAGED]
 
 
 class CrossFitted:

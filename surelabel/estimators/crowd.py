@@ -13,15 +13,18 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
+from ..data.ballots import weighed_votes
 from ..data.candidates import CandidateSets, as_candidates
 from ..exceptions import CandidateError, InputError, shown
 from ..solvers.against import Ballots, split_ballots
 from ..solvers.crowds import (
+    LEAST_SHARE,
     WARM,
     CrowdFit,
     Tally,
     alternate_crowd,
     alternate_soft,
+    likelihood,
     more_often_wrong,
     soft_evidence,
 )
@@ -32,6 +35,7 @@ from ..text import suggest
 from ._annotators import Annotator, describe_annotators
 from ._base import PartialLabelClassifier, check_inner
 from ._peer_models import CrossFitted, KernelBank, KernelPeers, PeerKernel, class_outputs
+from .pure import PUREClassifier
 
 SAMPLE = 800  # rows used to choose kernels
 EXACT_ROWS = 3000  # with more rows, only the best kernel is used, with landmarks
@@ -173,7 +177,7 @@ class CrowdClassifier(PartialLabelClassifier):
             peers, fit = (
                 self._soft(X, candidates, truth)
                 if soft
-                else self._alternate(X, ballots, truth, before)
+                else self._alternate(X, candidates, ballots, truth, before)
             )
         self.loo_proba_ = np.exp(fit.log_prior)
         self.n_iter_, self.converged_ = fit.n_iter, fit.converged
@@ -184,11 +188,17 @@ class CrowdClassifier(PartialLabelClassifier):
         return self
 
     def _alternate(
-        self, X: Any, ballots: Ballots, truth: np.ndarray, before: np.ndarray
+        self,
+        X: Any,
+        candidates: CandidateSets,
+        ballots: Ballots,
+        truth: np.ndarray,
+        before: np.ndarray,
     ) -> tuple[KernelPeers | CrossFitted | None, CrowdFit]:
         """The model of the features (None without features), and the fit."""
         votes, l = ballots.votes, before.shape[-1]
-        given: dict[str, Any] = {"known": truth, "before": before, "against": ballots.against}
+        given: dict[str, Any] = {"known": truth, "before": before}
+        given |= {"against": ballots.against, "owner": ballots.owner}
         stop: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
         if X is None:
             peers: Any = None
@@ -200,10 +210,35 @@ class CrowdClassifier(PartialLabelClassifier):
             else:
                 peers, start = CrossFitted(X, self.estimator, l), said.posterior
             fit = alternate_crowd(votes, l, peers, start=start, **given, **stop)
+            if ballots.mixed and self.estimator is None and len(X) <= EXACT_ROWS:
+                other = self._from_sets(X, candidates, votes, given, stop)
+                peers, fit = max((peers, fit), other, key=lambda found: likelihood(found[1]))
         if more_often_wrong(fit) and not np.any(truth >= 0) and not before.any():
             turned = fit.posterior[:, ::-1]
             fit = alternate_crowd(votes, l, peers, start=turned, **stop)
         return peers, fit
+
+    def _from_sets(
+        self,
+        X: np.ndarray,
+        candidates: CandidateSets,
+        votes: np.ndarray,
+        given: dict[str, Any],
+        stop: dict[str, Any],
+    ) -> tuple[KernelPeers, CrowdFit]:
+        """As :meth:`_alternate`, starting from what PURE finds if the votes are candidate sets:
+        few "yes" among many "no" are too little to start from.
+        """
+        pure = PUREClassifier(random_state=self.random_state).fit(X, weighed_votes(candidates))
+        start = np.maximum(pure.confidence_.toarray(), LEAST_SHARE)
+        start /= start.sum(axis=1, keepdims=True)
+        m, l = start.shape
+        said = alternate_crowd(votes, l, start=start, **given, max_iter=1)
+        rng = np.random.default_rng(self.random_state)
+        drawn = np.sort(rng.permutation(m)[:SAMPLE])
+        kernels = KernelBank(X[drawn], l).choose(start[drawn], said.evidence[drawn])
+        peers = self._peers(X, kernels, l, rng)
+        return peers, alternate_crowd(votes, l, peers, start=start, **given, **stop)
 
     def _soft(
         self, X: Any, candidates: CandidateSets, truth: np.ndarray

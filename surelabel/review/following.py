@@ -303,9 +303,9 @@ class CrowdFollower:
         if self._outputs:
             assert labels.votes is not None
             l = labels.candidates.shape[1]
-            votes, against, _ = split_ballots(labels.votes, l)
+            votes, against, owner = split_ballots(labels.votes, l)
             start = alternate_crowd(
-                votes, l, against=against, known=labels.gold, max_iter=WARM
+                votes, l, against=against, owner=owner, known=labels.gold, max_iter=WARM
             ).posterior
         fit = fresh._alternate(labels, start, self._max_iter, stop)
         if more_often_wrong(fit) and not np.any(labels.gold >= 0):
@@ -318,12 +318,13 @@ class CrowdFollower:
     ) -> CrowdFit:
         assert labels.votes is not None
         l = labels.candidates.shape[1]
-        votes, against, _ = split_ballots(labels.votes, l)
+        votes, against, owner = split_ballots(labels.votes, l)
         return alternate_crowd(
             votes,
             l,
             partial(self._features, stop) if self._outputs else None,
             against=against,
+            owner=owner,
             start=start,
             known=labels.gold,
             max_iter=max_iter,

@@ -10,6 +10,10 @@ the truth with probability ``α_a`` and rules out another label, or else any lab
 
 So a vote against a label counts for all others alike, and that of somebody with ``α_a = 0`` for
 nothing, although it is right ``l - 1`` times of ``l`` by chance.
+
+Somebody who both names labels and rules out labels, as the answers "yes" and "no" to a label that
+is shown, has one ``α_a`` for both: votes against labels alone say too little about who cast them,
+so that two labels could explain almost all of them.
 """
 
 from __future__ import annotations
@@ -23,6 +27,8 @@ import numpy as np
 AGAINST = -2
 #: Number of votes that the mean of all annotators counts for in the estimate of ``α_a``.
 POOLING = 4.0
+#: The values of ``α_a`` that are compared for somebody who votes for and against labels.
+KNOWS = np.linspace(0.01, 0.99, 50)
 #: A label that somebody always rules out leaves this for the others.
 LEAST_REST = 1e-3
 
@@ -43,6 +49,11 @@ class Ballots(NamedTuple):
     votes: np.ndarray
     against: np.ndarray
     owner: np.ndarray
+
+    @property
+    def mixed(self) -> bool:
+        """Whether somebody cast votes for and against labels."""
+        return len(np.unique(self.owner)) < len(self.owner)
 
     def names(self, annotators: Sequence[str]) -> tuple[str, ...]:
         """The names of the columns: "name (against)" for somebody's votes against labels."""
@@ -109,7 +120,43 @@ def simple_against(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         known = possible * ruled_out / (ruled_out + (1 - knows)[:, None])
         together = np.clip(knows @ total / max(total.sum(), 1), 0.3, 0.95)
         knows = (known.sum(axis=1) + POOLING * together) / (total + POOLING)
-    others = (1 - np.eye(n_classes)) * habit[:, None] / rest[:, :, None]
+    return _ruling_out(knows, habit), knows
+
+
+def _ruling_out(knows: np.ndarray, habit: np.ndarray) -> np.ndarray:
+    """The simple matrices for given ``α_a`` and ``π_a``."""
+    rest = np.maximum(1 - habit, LEAST_REST)
+    others = (1 - np.eye(habit.shape[1])) * habit[:, None] / rest[:, :, None]
     others /= others.sum(axis=2, keepdims=True)
     alpha = knows[:, None, None]
-    return alpha * others + (1 - alpha) * habit[:, None], knows
+    return np.asarray(alpha * others + (1 - alpha) * habit[:, None])
+
+
+def simple_both(counts: np.ndarray) -> tuple[np.ndarray, float]:
+    """The simple matrices of somebody's votes for labels and against labels, with the ``α_a`` that
+    makes both most likely.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (2, l, l)
+        Votes for labels, and against labels (last axis), by truth.
+
+    Returns
+    -------
+    simple : ndarray of shape (2, l, l)
+    knows : float
+        ``α_a``.
+    """
+    n_classes = counts.shape[1]
+    votes = counts.sum(axis=1)
+    habit = (votes + 1 / n_classes) / (votes.sum(axis=1, keepdims=True) + 1)
+    tried = len(KNOWS)
+    naming = np.multiply.outer(KNOWS, np.eye(n_classes))
+    naming += (1 - KNOWS)[:, None, None] * habit[0]
+    ruling_out = _ruling_out(KNOWS, np.tile(habit[1], (tried, 1)))
+    simple = np.maximum(np.stack([naming, ruling_out], axis=1), 1e-12)
+    likelihood = np.einsum("szv,tszv->t", counts, np.log(simple))
+    # as if there were POOLING more votes, three quarters of them by somebody who knows
+    likelihood += POOLING * (0.75 * np.log(KNOWS) + 0.25 * np.log(1 - KNOWS))
+    best = int(np.argmax(likelihood))
+    return simple[best], float(KNOWS[best])

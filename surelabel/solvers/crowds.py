@@ -36,15 +36,15 @@ is as for the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from scipy import sparse
-from scipy.special import gammaln, softmax
+from scipy.special import gammaln, logsumexp, softmax
 
-from .against import POOLING, simple_against
+from .against import POOLING, simple_against, simple_both
 from .copies import COMMON_ROWS, Mirror, chance_dependence, dependence, find_mirrors
 
 #: Numbers of votes that the simple matrix may count for in each row of an annotator's matrix.
@@ -123,13 +123,23 @@ class Tally:
         Number of classes ``l``.
     against : ndarray of shape (annotators,) of bool, default=None
         Whose votes are against the classes that they name; by default nobody's.
+    owner : ndarray of shape (annotators,) of int, default=None
+        Who cast the votes, if somebody cast votes for and against classes.
     """
 
     def __init__(
-        self, votes: np.ndarray, n_classes: int, against: np.ndarray | None = None
+        self,
+        votes: np.ndarray,
+        n_classes: int,
+        against: np.ndarray | None = None,
+        owner: np.ndarray | None = None,
     ) -> None:
         self.votes = votes
         self.against = np.zeros(votes.shape[1], bool) if against is None else against
+        owner = np.arange(votes.shape[1]) if owner is None else owner
+        positive, negative = np.flatnonzero(~self.against), np.flatnonzero(self.against)
+        #: The two columns of everybody who voted for and against classes.
+        self.pairs = [(int(a), int(b)) for a in positive for b in negative if owner[a] == owner[b]]
         self.n_rows, self.n_annotators = votes.shape
         self.n_classes = n_classes
         rows, who = np.nonzero(votes >= 0)
@@ -277,7 +287,9 @@ def dawid_skene(
 
 
 def confusion_matrices(
-    counts: np.ndarray, against: np.ndarray | None = None
+    counts: np.ndarray,
+    against: np.ndarray | None = None,
+    pairs: Sequence[tuple[int, int]] = (),
 ) -> tuple[np.ndarray, np.ndarray]:
     """Each annotator's matrix, pulled towards a simple one of the same annotator.
 
@@ -287,6 +299,8 @@ def confusion_matrices(
         Votes (last axis) by truth.
     against : ndarray of shape (annotators,) of bool, default=None
         Whose votes are against the classes that they name.
+    pairs : sequence of (int, int), default=()
+        The votes for and against classes that are the same person's.
 
     Returns
     -------
@@ -298,6 +312,8 @@ def confusion_matrices(
     negative = np.zeros(len(counts), bool) if against is None else against
     for which, matrices in ((~negative, _simple_matrices), (negative, simple_against)):
         simple[which], knows[which] = matrices(counts[which])
+    for pair in map(list, pairs):
+        simple[pair], knows[pair] = simple_both(counts[pair])
     simple = np.maximum(simple, SMALLEST)
     met = counts.sum(axis=2)
     evidence = [
@@ -306,7 +322,10 @@ def confusion_matrices(
         for strength in STRENGTHS
     ]
     strength = STRENGTHS[int(np.argmax(evidence))]
-    return (counts + strength * simple) / (met[:, :, None] + strength), knows
+    confusion = (counts + strength * simple) / (met[:, :, None] + strength)
+    # Votes against labels say too little about more than α.
+    confusion[negative] = simple[negative]
+    return confusion, knows
 
 
 def _simple_matrices(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -398,7 +417,7 @@ def _at_first(tally: Tally, weight: np.ndarray, before: np.ndarray | float) -> n
         return tally.shares(weight)
     shape = (tally.n_annotators, tally.n_classes, tally.n_classes)
     counts = np.broadcast_to(before, shape)
-    confusion, _ = confusion_matrices(counts, tally.against)
+    confusion, _ = confusion_matrices(counts, tally.against, tally.pairs)
     told = counts.any(axis=(1, 2))  # nothing is assumed of the others yet
     return np.asarray(softmax(tally.evidence(confusion, weight * told), axis=1))
 
@@ -409,6 +428,7 @@ def alternate_crowd(
     class_model: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
     *,
     against: np.ndarray | None = None,
+    owner: np.ndarray | None = None,
     start: np.ndarray | None = None,
     known: np.ndarray | None = None,
     before: np.ndarray | float = 0.0,
@@ -428,6 +448,8 @@ def alternate_crowd(
         from it. By default the mean of the posterior.
     against : ndarray of shape (annotators,) of bool, default=None
         Whose votes are against the classes that they name; by default nobody's.
+    owner : ndarray of shape (annotators,) of int, default=None
+        Who cast the votes, if somebody cast votes for and against classes.
     start : ndarray of shape (m, l), default=None
         Probabilities to start from; by default the shares of the votes, copies counted as one, or
         what the votes say in view of ``before``.
@@ -445,7 +467,7 @@ def alternate_crowd(
     -------
     CrowdFit
     """
-    tally = Tally(votes, n_classes, against)
+    tally = Tally(votes, n_classes, against, owner)
     compared = tally.n_annotators <= COMPARED
     related = np.zeros((tally.n_annotators, tally.n_annotators if compared else 0))
     warm = WARM if start is None else 0
@@ -460,7 +482,7 @@ def alternate_crowd(
     most = ALONE if class_model is not None and tally.n_annotators == 1 else 1.0
     shared = False
     for number in range(1, max_iter + 1):
-        confusion, knows = confusion_matrices(counts + before, tally.against)
+        confusion, knows = confusion_matrices(counts + before, tally.against, tally.pairs)
         if compared and warm < number <= warm + SETTLED:
             related = dependence(tally, posterior, confusion)
         weight = 1 / (1 + related.sum(axis=1))
@@ -475,7 +497,7 @@ def alternate_crowd(
         last, posterior = posterior, _with_known(softmax(log_prior + evidence, axis=1), known)
         # At first, nobody is judged by their own votes; otherwise a single annotator would always
         # be found right.
-        by_others = class_model is not None and number <= BY_OTHERS
+        by_others = class_model is not None and number <= BY_OTHERS and not tally.pairs
         counts = (
             tally.counts_of_others(posterior, confusion, weight)
             if by_others
@@ -537,6 +559,11 @@ def _with_known(posterior: np.ndarray, known: np.ndarray | None) -> np.ndarray:
         return posterior
     certain = np.eye(posterior.shape[1])[known]
     return np.where((known >= 0)[:, None], certain, posterior)
+
+
+def likelihood(fit: CrowdFit) -> float:
+    """The log-likelihood of the votes, ``Σ_i log Σ_z f_i(z) exp(evidence_i(z))``."""
+    return float(logsumexp(fit.log_prior + fit.evidence, axis=1).sum())
 
 
 def more_often_wrong(fit: CrowdFit) -> bool:

@@ -90,6 +90,8 @@ def read_tool(
             raise TableError(
                 f"{source}: this is not an export of {tool}, or one of an unknown kind"
             ) from None
+    if not all(isinstance(answer.data, dict) for answer in answers):
+        raise TableError(f"{source}: the content of a task of {tool} is not an object with fields")
     if not any(answer.labels or answer.rejected for answer in answers):
         raise TableError(f"{source}: there is no answer in this export of {tool}")
     return _as_table(answers, source)
@@ -104,6 +106,10 @@ def _as_table(answers: list[_Answer], source: str) -> tuple[pa.Table, Labelling]
     for answer in answers:
         tasks.setdefault(json.dumps(answer.key, sort_keys=True, default=str), []).append(answer)
     classes = sorted({label for answer in answers for label in answer.labels + answer.rejected})
+    if len(classes) == 1:  # what is not of the only class is of another
+        for answer in answers:
+            answer.labels += [f"not {label}" for label in answer.rejected]
+            answer.rejected = []
     against = AGAINST if any(answer.rejected for answer in answers) else None
     unclear = against is not None and any(label.startswith(against) for label in classes)
     votes = None if unclear else _votes(tasks)
@@ -227,7 +233,7 @@ def _studio_tasks(records: list[dict[str, Any]], question: str | None) -> Iterat
         {
             result["from_name"]: None
             for record in records
-            for annotation in record.get("annotations", [])
+            for annotation in record.get("annotations") or []
             for result in annotation["result"]
             if result.get("type") == "choices"
         },
@@ -236,7 +242,7 @@ def _studio_tasks(records: list[dict[str, Any]], question: str | None) -> Iterat
     for record in records:
         key = record.get("id", record["data"])
         yield _Answer(key, record["data"])
-        for annotation in record.get("annotations", []):
+        for annotation in record.get("annotations") or []:
             who = annotation.get("completed_by", "")
             who = who.get("email") or who.get("id") if isinstance(who, dict) else who
             labels = [

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 #: crowds on ecoli, glass and two stories, three times as many of the labels kept at 2 % are wrong
 #: at 1; at 0.5 almost none are kept.
 INDEPENDENT = 0.7
+#: Log-likelihood within which the features are assumed to fail most often: about 95 %.
+SLACK = 2.0
 #: Even shares keep the probabilities of the second model close together, so they are raised to this
 #: power. Over 38 problems, at 2 a sixth fewer rows are kept; at 6 one more problem exceeds its
 #: max_error. On 20 other problems (digits, vowel, vehicle and segment, PURE, three draws) 0.9 % of
@@ -198,7 +200,10 @@ def judge_votes(
     votes = Tally(ballots.votes, proba.shape[1], ballots.against)
     scores = np.log(np.maximum(proba, FLOOR)).astype(float)
     posterior = softmax(scores + votes.evidence(confusion, weight), axis=1)
-    features = _careful(scores, votes.evidence(confusion, np.ones_like(weight)), rng)
+    said = votes.evidence(confusion, np.ones_like(weight))
+    # Votes against labels hardly show whether the features fail, so the worst is assumed.
+    slack = SLACK if ballots.against.any() else 0.0
+    features = _careful(scores, said, rng, slack)
     less = votes.evidence(confusion, np.minimum(weight, INDEPENDENT))
     careful = softmax(np.log(features) + less, axis=1)
     if not _any_informative(ballots, posterior):
@@ -263,14 +268,19 @@ def _found_by_votes(proba: np.ndarray, labels: Labels) -> tuple[np.ndarray, np.n
         return np.asarray(log_softmax(fit_sharpness(scores, evidence)[0] * scores, axis=1))
 
     assert labels.votes is not None
-    votes, against, _ = split_ballots(labels.votes, proba.shape[1])
-    fit = alternate_crowd(votes, proba.shape[1], features, against=against, known=labels.gold)
+    votes, against, owner = split_ballots(labels.votes, proba.shape[1])
+    fit = alternate_crowd(
+        votes, proba.shape[1], features, against=against, owner=owner, known=labels.gold
+    )
     return fit.confusion, fit.weight
 
 
-def _careful(scores: np.ndarray, evidence: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _careful(
+    scores: np.ndarray, evidence: np.ndarray, rng: np.random.Generator, slack: float = 0.0
+) -> np.ndarray:
     """``(1 - ε) softmax(t · scores) + ε / l``, where t and ε make the votes most likely; t is at
-    most ``INDEPENDENT``.
+    most ``INDEPENDENT``. With ``slack``, the largest ε for which the log-likelihood is lower by no
+    more than that.
     """
     m, l = scores.shape
     rows = np.sort(rng.permutation(m)[:MAX_ROWS])
@@ -287,7 +297,18 @@ def _careful(scores: np.ndarray, evidence: np.ndarray, rng: np.random.Generator)
         optimize.minimize(loss, [start, -3.0], method="Nelder-Mead", bounds=[(-4, 1), (-9, 0)])
         for start in (0.0, -1.0)
     ]
-    log_t, failure = min(tried, key=lambda result: float(result.fun)).x
+    best = min(tried, key=lambda result: float(result.fun))
+    log_t, failure = best.x
+    if slack:
+        # for each larger ε, the t that is best beside it
+        beside = {
+            larger: min((loss(np.array([t, larger])), t) for t in np.linspace(-4, log_t, 12))
+            for larger in np.linspace(failure, 0, 20)
+        }
+        failure = max(
+            [failure, *(e for e, (lost, _) in beside.items() if lost <= best.fun + slack)]
+        )
+        log_t = beside[failure][1]
     return features(min(float(np.exp(log_t)), INDEPENDENT), float(expit(failure)), slice(None))
 
 

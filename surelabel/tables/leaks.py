@@ -53,6 +53,8 @@ KAPPA_NAMED, KAPPA_MANY, KAPPA_TWO = 0.2, 0.5, 0.9
 DETERMINED = 0.99
 #: Chance would need 2**BITS tables for such an agreement; fewer where the name says what it is.
 BITS, BITS_NAMED = 20, 3
+#: The place of a vote against a class in a list of classes.
+RULED_OUT = -2
 #: Number of rows examined first to see whether a column has few values, and number of values
 #: examined to see whether it holds several class names in a cell.
 FIRST_ROWS, FIRST_VALUES = 1000, 20
@@ -235,6 +237,7 @@ class _Judge:
         #: Class names that other columns have for other reasons.
         self.common = all(map(_is_common, self.classes))
         self.stems = {_stem(name) for name in labelling.votes}
+        self.not_prefix = labelling.not_prefix
         self.separators = tuple(dict.fromkeys((self.separator, *SEPARATORS)))
 
     @cached_property
@@ -291,8 +294,17 @@ class _Judge:
         return len(cells) > 0
 
     def _parts(self, value: str, sign: str) -> list[int]:
-        """The classes that a value names, with a separator between them; -1 for other names."""
-        return [self.classes.get(_folded(part), -1) for part in value.split(sign)]
+        """The classes that a value names, with a separator between them; -1 for other names, and
+        ``RULED_OUT`` for a vote against a class.
+        """
+        found = []
+        for part in value.split(sign):
+            code = self.classes.get(_folded(part), -1)
+            if code < 0 and self.not_prefix and part.strip().startswith(self.not_prefix):
+                named = _folded(part.strip().removeprefix(self.not_prefix))
+                code = RULED_OUT if named in self.classes else -1
+            found.append(code)
+        return found
 
     def _named_classes(self, counts: np.ndarray, values: list[str]) -> list[list[int]] | None:
         """The classes that each value names, with the first separator with which most of them are

@@ -32,7 +32,7 @@ from .duplicates import equal_cells
 from .embedding import embed_columns
 from .encoding import TableEncoder, choose_features
 from .leaks import find_leaks
-from .tool_columns import answer_columns
+from .tool_columns import answer_columns, check_accepted
 
 #: One name, several as ``"a,b"`` or as a list, or a pattern such as ``"rater_*"``.
 Names = str | Sequence[str] | None
@@ -194,8 +194,8 @@ def leak_sentences(leaks: dict[str, str]) -> list[str]:
         by_reason.setdefault(reason, []).append(name)
     return [
         f"column{'s' * several} {first_few(map(repr, names), 10)} {'are' if several else 'is'} not "
-        f"learned from: {reason} (--exclude {names[0]} leaves it out without this warning, "
-        f"--features '*,{names[0]}' learns from it)"
+        f"learned from: {reason} (--exclude {names[0]} leaves {'that one' if several else 'it'} "
+        f"out without this warning, --features '*,{names[0]}' learns from it)"
         for reason, names in by_reason.items()
         for several in [len(names) > 1]
     ]
@@ -301,6 +301,8 @@ class TableRead:
         }
         self.chosen, self.excluded = features is not None, column_names(exclude, table)
         self.labelling = make_labelling(table, **given)
+        if "answer" not in self.labelling.columns:
+            check_accepted(table)
         for name in self.excluded:
             find_column(table, name)
         answers: dict[str, str] = {}

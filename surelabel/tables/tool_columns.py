@@ -5,6 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..data.arrow_tables import is_text, source_of
+from ..exceptions import TableError
+from ..text import count
+
 #: Columns of Label Studio that belong to one annotation.
 OF_ANNOTATION = (
     *("annotation_id", "annotator", "created_at", "updated_at", "lead_time"),
@@ -15,6 +22,8 @@ OF_ANSWER = (
     *("label", "options", "accept", "answer", "meta", "config", "tokens"),
     *("score", "priority", "spans"),
 )
+#: What Argilla adds to flat records.
+OF_RECORD = ("status", "_server_id", "inserted_at", "updated_at")
 #: In flat records of Argilla: the answers to a question, or what was suggested.
 OF_QUESTION = re.compile(r".+\.(responses|suggestion)(\.\w+)?")
 
@@ -31,12 +40,25 @@ def answer_columns(names: Collection[str]) -> dict[str, str]:
         found["label-studio"] = [name for name in names if name in OF_ANNOTATION]
     if {"_input_hash", "_task_hash", "answer"} <= set(names):
         found["prodigy"] = [name for name in names if name in OF_ANSWER or name.startswith("_")]
-    if any(name.endswith(".responses") for name in names):
+    if any(f"{name}.users" in names for name in names if name.endswith(".responses")):
         found["argilla"] = [
-            name for name in names if OF_QUESTION.fullmatch(name) or name == "_server_id"
+            name for name in names if OF_QUESTION.fullmatch(name) or name in OF_RECORD
         ]
     return {
-        name: f"part of an answer in an export of {tool} (convert --from {tool} reads it)"
+        name: f"part of an answer in an export of {tool} (convert --from {tool} reads it, with "
+        "who gave it)"
         for tool, columns in found.items()
         for name in columns
     }
+
+
+def check_accepted(table: pa.Table) -> None:
+    """Refuse an export of Prodigy in which a label may have been rejected or ignored."""
+    if "answer" not in answer_columns(table.column_names) or not is_text(table["answer"].type):
+        return
+    others = table.num_rows - int(pc.sum(pc.equal(table["answer"], "accept")).as_py() or 0)
+    if others:
+        raise TableError(
+            f"{source_of(table)}: {count(others)} of this export of prodigy have labels that were "
+            "rejected or ignored; convert --from prodigy makes a table of votes of it"
+        )

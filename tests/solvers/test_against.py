@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surelabel.solvers.against import AGAINST, simple_against, split_ballots
+from surelabel.solvers.against import AGAINST, simple_against, simple_both, split_ballots
 from surelabel.solvers.crowds import Tally, alternate_crowd, beyond_chance, majority
 from tests.reference.crowds import literal_against
 from tests.solvers.test_crowds import draw_votes
@@ -95,3 +95,40 @@ def test_votes_against_are_no_disagreement():
     rows, disagreement = tally.disagreement()
     assert rows.tolist() == [0, 1]
     assert disagreement.tolist() == [0, 1]
+
+
+def yes_or_no(y, n_classes, right, rng):
+    """Answers of people who are shown any label."""
+    shown = rng.integers(0, n_classes, (len(y), len(right)))
+    yes = (shown == y[:, None]) == (rng.random(shown.shape) < right)
+    return np.where(yes, shown, AGAINST - shown)
+
+
+@given(knows=st.sampled_from([0.0, 0.6, 1.0]), seed=st.integers(0, 1000))
+@settings(max_examples=20, deadline=None)
+def test_one_number_for_both_kinds_of_votes(knows, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 4, 4000)
+    shown = rng.integers(0, 4, 4000)
+    yes = np.where(rng.random(4000) < knows, shown == y, rng.random(4000) < 0.5)
+    truth = np.eye(4)[y]
+    ballots = split_ballots(np.where(yes, shown, AGAINST - shown)[:, None], 4)
+    assert ballots.mixed
+    tally = Tally(ballots.votes, 4, ballots.against, ballots.owner)
+    assert tally.pairs == [(0, 1)]
+    simple, found = simple_both(tally.counts(truth)[list(tally.pairs[0])])
+    np.testing.assert_allclose(simple.sum(axis=2), 1)
+    assert (found > 0.95) == (knows == 1)
+    assert (found < 0.15) == (knows == 0)
+
+
+def test_two_classes_do_not_explain_all_that_is_ruled_out():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 10, 400)
+    votes = yes_or_no(y, 10, np.array([0.95, 0.9, 0.85, 0.8, 0.5]), rng)
+    ballots = split_ballots(votes, 10)
+    fit = alternate_crowd(ballots.votes, 10, against=ballots.against, owner=ballots.owner)
+    found = fit.posterior.argmax(axis=1)
+    assert len(np.unique(found)) == 10
+    apart = alternate_crowd(ballots.votes, 10, against=ballots.against)
+    assert np.mean(found == y) > np.mean(apart.posterior.argmax(axis=1) == y)

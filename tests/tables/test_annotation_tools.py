@@ -206,8 +206,10 @@ def test_doccano_has_one_file_for_each_annotator(tmp_path):
         "vote_bob": [None, "y", None],
     }
     assert surelabel.convert(tmp_path / "*.jsonl", tool="doccano").to_pydict() == expected
+    (tmp_path / "idle.jsonl").write_text("")  # has answered nothing
+    assert surelabel.convert(tmp_path / "*.jsonl", tool="doccano").to_pydict() == expected
     with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
-        for name in ("ann.jsonl", "bob.jsonl"):
+        for name in ("ann.jsonl", "bob.jsonl", "idle.jsonl"):
             archive.write(tmp_path / name, name)
     assert surelabel.convert(tmp_path / "all.zip", tool="doccano").to_pydict() == expected
     table = surelabel.convert(tmp_path / "ann.jsonl", tool="doccano")
@@ -275,12 +277,47 @@ def test_rejections_in_prodigy_are_votes_against_labels(tmp_path):
     assert answers == [{"row": "c", "label": "ART", "who": "bob"}]
 
 
+def test_one_label_that_is_accepted_or_rejected_makes_two_classes(tmp_path):
+    def line(text, answer, **who):
+        return {"text": text, "label": "SPORT", "answer": answer, **who}
+
+    lines = [line("a", "accept", _annotator_id="ann"), line("b", "reject", _annotator_id="ann")]
+    table = surelabel.convert(written(tmp_path / "a.jsonl", lines), tool="prodigy")
+    assert table["vote_ann"].to_pylist() == ["SPORT", "not SPORT"]
+    lines = [line("a", "accept"), line("b", "reject")]
+    table = surelabel.convert(written(tmp_path / "b.jsonl", lines), tool="prodigy")
+    assert table["candidates"].to_pylist() == [["SPORT"], ["not SPORT"]]
+
+
+def test_a_prodigy_file_that_was_not_converted_is_refused(tmp_path):
+    lines = [
+        {"text": f"t{i}", "x": 7 * i % 5, "label": "ab"[i % 2], "_input_hash": i, "_task_hash": i}
+        | {"answer": "reject" if i % 5 == 0 else "accept"}
+        for i in range(20)
+    ]
+    path = written(tmp_path / "a.jsonl", lines)
+    with pytest.raises(surelabel.exceptions.TableError, match=r"4 rows .* rejected or ignored"):
+        surelabel.clean(path, labels="label")
+    accepted = written(tmp_path / "b.jsonl", [line | {"answer": "accept"} for line in lines])
+    assert "x" in str(surelabel.inspect(accepted, labels="label"))
+
+
 @pytest.mark.parametrize(
     ("tool", "records", "message"),
     [
         ("label-studio", [{"a": 1}], "neither 'data' nor 'annotation_id'"),
         ("label-studio", [{"data": 1, "annotations": 3}], "not an export of label-studio"),
         ("label-studio", [studio_task(0, [])], "there is no question with choices"),
+        (
+            "label-studio",
+            [studio_task(0, []) | {"annotations": None}],
+            "there is no question with choices",
+        ),
+        (
+            "label-studio",
+            [studio_task(0, [("ann", "x")]) | {"data": ["t"]}],
+            "not an object with fields",
+        ),
         ("argilla", [{"fields": {"text": "a"}}], "there is no question with choices"),
         ("argilla", [FLAT[0] | {"other.responses": []}], "the questions label, other; say which"),
         ("doccano", [{"text": "a"}], "neither 'label' nor 'labels'"),

@@ -7,6 +7,7 @@ from sklearn.preprocessing import scale
 
 from surelabel import CandidateSets, make_partial
 from surelabel.exceptions import CandidateError, InputError, ParameterError
+from surelabel.solvers.against import AGAINST
 from surelabel.tables import choosing, comparison, judging
 from surelabel.tables.choosing import CERTIFIED, LOOK, PROBABLE, choose_labels
 
@@ -184,6 +185,22 @@ def test_votes(crowd, make_labels):
     assert ann.agreement == pytest.approx(
         np.mean(votes[votes[:, 0] >= 0, 0] == result.label[votes[:, 0] >= 0])
     )
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_answers_of_yes_and_no(make_labels, seed):
+    """One annotator who is shown any of ten labels, and is never wrong."""
+    X, y = load_digits(return_X_y=True)
+    rng = np.random.default_rng(seed)
+    rows = rng.permutation(len(y))[:400]
+    X, y = scale(X[rows]), y[rows]
+    shown = rng.integers(0, 10, 400)
+    votes = np.where(shown == y, shown, AGAINST - shown)[:, None]
+    sets = CandidateSets.from_ballots(votes, np.arange(10))
+    result = choose_labels(X, make_labels(sets, votes=votes, names=("ann",)))
+    assert np.mean(result.label == y) > 0.7
+    kept = result.status == PROBABLE
+    assert np.sum(kept & (result.label != y)) <= 0.03 * kept.sum()
 
 
 def test_a_constant_and_a_random_annotator_do_no_harm(make_labels):

@@ -310,3 +310,19 @@ def test_annotations_of_label_studio_as_a_long_table(pets):
         found = surelabel.clean(frame, **columns)
     assert len(found.frame) == 90
     assert [person.name for person in found.annotators] == ["bob", "ann"]
+
+
+def test_a_forgotten_annotator_who_rules_labels_out(pets):
+    rng = np.random.default_rng(0)
+    frame = pets.drop(columns=["name", "candidates"])
+    for name in ("vote_ann", "vote_bob"):
+        shown = rng.permutation(truth())
+        frame[name] = np.where(shown == truth(), shown, np.char.add("!", shown))
+    found = surelabel.inspect(frame, votes="vote_ann", not_prefix="!")
+    assert "class names" in found.unused["vote_bob"]
+
+
+def test_columns_that_only_end_like_those_of_argilla(pets):
+    rng = np.random.default_rng(0)
+    frame = pets.assign(**{"email.responses": rng.random(90), "email.suggestion": rng.random(90)})
+    assert {"email.responses", "email.suggestion"} <= learned_from(frame)[0]
