@@ -73,9 +73,10 @@ def summarize(runs: Runs) -> dict[str, Any]:
             mine: list[Record] = [
                 record for record in records if record["selection"] in (selection, "none")
             ]
+            mine += _of_twins(study, mine, runs)
             name = study["name"] if len(chosen) == 1 else f"{study['name']}-{selection}"
             sections.append(_section(study, mine, selection))
-            readings += readings_of(study, mine + _of_twins(study, mine, runs), selection)
+            readings += readings_of(study, mine, selection)
             sections[-1]["outdated"] = run_details.outdated(outdated)
             sections[-1]["name"] = _new_name(
                 file_name(name), [section["name"] for section in sections[:-1]]
