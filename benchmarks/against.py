@@ -1,8 +1,9 @@
 """Votes against labels ("not k"): ``CrowdClassifier`` with them, and with these votes ignored.
 
-Half of the annotators of each crowd, or more, only say what a row is not. The figure is the share
-of rows whose label is found. Nothing of votes against labels was chosen on the data sets of
-``APART``; the others were looked at while it was built, with other crowds and seeds.
+Half of the annotators of each crowd, or more, only say what a row is not; in the last two, they are
+shown a label and say yes or no. The figure is the share of rows whose label is found. Of votes
+against labels, nothing was chosen on the data sets of ``APART``; the others were looked at while it
+was built, with other crowds and seeds. Answers of yes and no were looked at on ecoli, too.
 
     python benchmarks/against.py            # runs what is not there yet
     python benchmarks/against.py --page     # writes the table of docs/crowds.md
