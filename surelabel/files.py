@@ -159,12 +159,13 @@ def making_folders(paths: Iterable[str | os.PathLike[str]]) -> Iterator[None]:
 @contextmanager
 def temporary_folder() -> Iterator[str]:
     """A folder for temporary files of this process and its children."""
-    with TemporaryDirectory(prefix="surelabel-", ignore_cleanup_errors=True) as folder:
-        _unfinished.add(Path(folder))
-        try:
-            yield folder
-        finally:
-            _unfinished.discard(Path(folder))
+    folder = TemporaryDirectory(prefix="surelabel-", ignore_cleanup_errors=True)
+    _unfinished.add(Path(folder.name))
+    try:
+        with folder:
+            yield folder.name
+    finally:
+        _unfinished.discard(Path(folder.name))
 
 
 def remove_unfinished() -> None:
@@ -190,7 +191,7 @@ def _create(temporary: Path, *, like: Path) -> int:
 def _take_places(files: dict[Path, Path]) -> None:
     """Rename all temporary files, without being interrupted in between."""
     global finished
-    with _uninterrupted():
+    with uninterrupted():
         for temporary, path in files.items():
             temporary.replace(path)
         _unfinished.difference_update(files)
@@ -218,8 +219,8 @@ def _remove(temporaries: Iterable[Path]) -> None:
 
 
 @contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Hold signals back until the block ends, so that either all files are replaced or none."""
+def uninterrupted() -> Iterator[None]:
+    """Hold signals back until the block ends, so that all of it happens or none."""
     if (
         threading.current_thread() is not threading.main_thread()
     ):  # signals arrive in the main thread only
@@ -235,8 +236,8 @@ def _uninterrupted() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    if caught:
-        signal.raise_signal(caught[0])
+        if caught:  # even if the block failed, perhaps because others had the signal too
+            signal.raise_signal(caught[0])
 
 
 def _renamed(text: object, temporary: Path, path: Path) -> object:

@@ -24,7 +24,7 @@ import joblib
 from joblib.externals.loky.backend import resource_tracker
 
 from ..exceptions import SurelabelError
-from ..files import temporary_folder
+from ..files import temporary_folder, uninterrupted
 
 T = TypeVar("T")
 
@@ -150,9 +150,11 @@ def run_with_dask(
                     "silence_logs": logging.CRITICAL,
                     "preload": [f"import tempfile; tempfile.tempdir = {folder!r}"],
                 }
-                with _children_without_ctrl_c():
+                # A cluster that is cut off while it starts cannot be closed: it would go on
+                # starting, and write where nobody removes it.
+                with uninterrupted(), _children_without_ctrl_c():
                     cluster = LocalCluster(n_workers=workers, threads_per_worker=1, **own)
-                stack.enter_context(cluster)
+                    stack.enter_context(cluster)
             client = stack.enter_context(Client(cluster))
         except (OSError, ValueError) as error:
             raise BackendError(f"no Dask scheduler answers at {address!r} ({error})") from None

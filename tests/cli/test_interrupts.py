@@ -164,6 +164,21 @@ def test_workers_end_with_the_command(folder, usual_time, words):
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux' /proc")
+@pytest.mark.parametrize("whole_group", [True, False])
+def test_a_cluster_that_is_starting_ends_with_the_command(folder, whole_group):
+    """Cut off between its start and the moment it could be closed, it wrote on."""
+    pytest.importorskip("distributed")
+    for pause in (0.0, 0.02, 0.1, 0.3):
+        before = files(folder)
+        process = start("run tiny.toml --dask local", folder)
+        while process.poll() is None and not any((folder / "tmp").iterdir()):
+            time.sleep(0.002)
+        time.sleep(pause)
+        (os.killpg if whole_group else os.kill)(process.pid, signal.SIGTERM)
+        check(process, signal.SIGTERM, folder, before, resumed=True)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux' /proc")
 def test_an_interrupt_that_python_drops_is_raised_again(tmp_path):
     """Exceptions in finalizers go nowhere; the command ends all the same, without a traceback,
     and what libraries say of tasks that were cut off is not shown.
