@@ -24,7 +24,7 @@ from surelabel.data import catalog
 from surelabel.data.corruption import drop_truth, make_partial_instance
 from surelabel.data.labelling import Labels
 from surelabel.exceptions import DataMissingError
-from surelabel.tables.choosing import choose_labels
+from surelabel.tables import choosing
 
 LEVELS = (0.02, 0.05, 0.10)
 KINDS = {
@@ -88,7 +88,7 @@ def measure(X, y, sets, votes, gold_share, seed, method):
     gold = np.where(np.random.default_rng(seed).random(m) < gold_share, y, -1)
     names = () if votes is None else tuple(f"annotator {a}" for a in range(votes.shape[1]))
     labels = Labels(sets, gold, votes, names, np.zeros(m, bool), None, None)
-    result = choose_labels(X, labels, method=method, random_state=seed)
+    result = choosing.choose_labels(X, labels, method=method, random_state=seed)
     doubtful = gold < 0
     wrong, confidence = (result.label != y)[doubtful], result.confidence[doubtful]
     lacking = (sets.to_indicator()[np.arange(m), y] == 0)[doubtful]
@@ -128,13 +128,19 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", nargs="*", default=["dermatology", "ecoli", "glass", "digits"])
     parser.add_argument("--real", nargs="*", default=["lost", "msrcv2"])
-    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=2, help="number of draws")
+    parser.add_argument("--first", type=int, default=0, help="number of the first draw")
     parser.add_argument("--gold", type=float, nargs="*", default=[0.0, 0.1])
     parser.add_argument(
         "--crowds", action="store_true", help="simulated annotators in the place of sets"
     )
     parser.add_argument("--method", default="PURE")
+    parser.add_argument(
+        "--folds", action="store_true", help="PURE refitted for folds, not in closed form"
+    )
     options = parser.parse_args()
+    if options.folds:
+        choosing.has_closed_form = lambda _: False
     for share in options.gold:
         print(f"gold rows: {100 * share:.0f} %")
         rows = []
@@ -143,7 +149,7 @@ if __name__ == "__main__":
                 np.mean(
                     [
                         measure(X, y, *make(seed), share, seed, options.method)
-                        for seed in range(options.seeds)
+                        for seed in range(options.first, options.first + options.seeds)
                     ],
                     axis=0,
                 )

@@ -251,6 +251,11 @@ def ours_without_features(X, votes, n_classes):
     return ours(None, votes, n_classes)
 
 
+def ours_with_features_of_other_rows(X, votes, n_classes):
+    """Features that say nothing about the labels."""
+    return ours(X[np.random.default_rng(0).permutation(len(X))], votes, n_classes)
+
+
 METHODS = {
     "majority": majority,
     "Dawid–Skene": dawid_skene,
@@ -259,6 +264,7 @@ METHODS = {
     "MACE": of_crowdkit("MACE", n_restarts=2, random_state=0),  # 10 restarts: half a minute
     "CrowdClassifier": ours,
     "CrowdClassifier, votes only": ours_without_features,
+    "CrowdClassifier, features of other rows": ours_with_features_of_other_rows,
     "CrowdClassifier, forest": ours_with_a_forest,
 }
 

@@ -273,6 +273,8 @@ class _Column:
         return False
 
     def _error(self, row: int, problem: str) -> TableError:
+        if self.name == "annotations":
+            problem += "; convert --from label-studio makes a table of an export of Label Studio"
         return TableError(f"{self.source}: row {row}, column {self.name!r}: {problem}")
 
 
@@ -327,7 +329,7 @@ def _common(a: pa.DataType, b: pa.DataType) -> pa.DataType:
         for field in b:
             fields[field.name] = _common(fields.get(field.name, pa.null()), field.type)
         return pa.struct(list(fields.items()))
-    raise _RefusedError(f"{_kind(b)}, but earlier rows have {_kind(a)}; use one type")
+    raise _RefusedError(f"{_kind(b)}, but other values are {_kind(a)}; use one type")
 
 
 def _kind(kind: pa.DataType) -> str:

@@ -12,7 +12,7 @@ from scipy.special import betaincinv
 
 from ..data.ballots import FEW_VOTES
 from ..solvers.against import Ballots
-from ..solvers.crowds import TELLS, CrowdFit, beyond_chance
+from ..solvers.crowds import TELLS, CrowdFit, Tally, beyond_chance
 
 #: An annotator is called constant if at least this share of the votes is for one class.
 CONSTANT = 0.95
@@ -40,8 +40,9 @@ class Annotator:
         Probabilities of a vote (column) given the truth (row).
     weight : float
         The weight of a vote relative to an independent one: 1/k for each of k copies.
-    kind : {"usual", "few votes", "constant", "random", "inverts", "wrong"}
+    kind : {"usual", "few votes", "constant", "random", "unconfirmed", "inverts", "wrong"}
         "constant": always the same label; "random": the votes carry almost no information;
+        "unconfirmed": there are no other votes, and the features do not agree with these;
         "inverts": two labels are swapped; "wrong": right less often than by chance.
     labels : tuple
         The label of a constant annotator, or the two labels that are swapped.
@@ -73,6 +74,7 @@ class Annotator:
         about = {
             "constant": "always says not {0}" if self.against else "always says {0}",
             "random": "answers at random",
+            "unconfirmed": "is confirmed by nobody: random votes, or useless features",
             "inverts": "inverts {0} and {1}",
             "wrong": "is wrong more often than by chance",
         }
@@ -107,6 +109,7 @@ def describe_annotators(
         _, group = connected_components(fit.dependence > COPIES, directed=False)
     else:
         group = np.arange(len(names))
+    several = Tally(votes, len(classes), ballots.against).several()
     found = []
     for a, name in enumerate(names):
         rows = np.flatnonzero(votes[:, a] >= 0)
@@ -115,6 +118,9 @@ def describe_annotators(
         named = float(fit.posterior[rows, vote].sum())
         right = n - named if against else named
         kind, labels = _kind(vote, fit.posterior[rows], fit.confusion[a], against)
+        if kind == "usual" and not several:
+            beyond, _ = beyond_chance(vote, np.exp(fit.log_prior[rows]), against)
+            kind = "usual" if beyond >= TELLS else "unconfirmed"
         others = [b for b in range(len(names)) if group[b] == group[a] and b != a]
         mirrors = [b for b in others if _differ(votes[:, a], votes[:, b])]
         low, high = betaincinv(right + 0.5, n - right + 0.5, (0.05, 0.95))

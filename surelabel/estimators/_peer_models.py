@@ -14,6 +14,7 @@ from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
+from ..exceptions import ParameterError
 from ..solvers.confidence import SortedSets
 from ..solvers.crowds import fit_sharpness
 from ..solvers.dual import DualModel
@@ -217,11 +218,17 @@ class CrossFitted:
         """Fit the classifier to these rows, by default to all."""
         rows = np.arange(len(posterior)) if rows is None else rows
         model = clone(self._estimator)
-        if not has_fit_parameter(model, "sample_weight"):
-            return model.fit(self._X[rows], posterior[rows].argmax(axis=1))
-        # Classes with almost no probability only cost time.
-        which, labels = np.nonzero(posterior[rows] >= min(0.02, 0.5 / self._n_classes))
-        return model.fit(self._X[rows[which]], labels, sample_weight=posterior[rows[which], labels])
+        try:
+            if not has_fit_parameter(model, "sample_weight"):
+                return model.fit(self._X[rows], posterior[rows].argmax(axis=1))
+            # Classes with almost no probability only cost time.
+            which, labels = np.nonzero(posterior[rows] >= min(0.02, 0.5 / self._n_classes))
+            weight = posterior[rows[which], labels]
+            return model.fit(self._X[rows[which]], labels, sample_weight=weight)
+        except ValueError as error:
+            raise ParameterError(
+                f"estimator {type(model).__name__} cannot learn from these features: {error}"
+            ) from error
 
 
 def numbers_of_equal(X: np.ndarray) -> np.ndarray:

@@ -24,6 +24,7 @@ from ..solvers.crowds import (
     Tally,
     alternate_crowd,
     alternate_soft,
+    features_tell,
     likelihood,
     more_often_wrong,
     soft_evidence,
@@ -213,10 +214,34 @@ class CrowdClassifier(PartialLabelClassifier):
             if ballots.mixed and self.estimator is None and len(X) <= EXACT_ROWS:
                 other = self._from_sets(X, candidates, votes, given, stop)
                 peers, fit = max((peers, fit), other, key=lambda found: likelihood(found[1]))
+            if not ballots.against.any():
+                peers, fit = self._beside_votes_alone(X, votes, peers, fit, given, stop)
         if more_often_wrong(fit) and not np.any(truth >= 0) and not before.any():
             turned = fit.posterior[:, ::-1]
             fit = alternate_crowd(votes, l, peers, start=turned, **stop)
         return peers, fit
+
+    def _beside_votes_alone(
+        self,
+        X: np.ndarray,
+        votes: np.ndarray,
+        peers: Any,
+        fit: CrowdFit,
+        given: dict[str, Any],
+        stop: dict[str, Any],
+    ) -> tuple[Any, CrowdFit]:
+        """The model and the fit, or what the votes say without features if these explain too little
+        of them. Otherwise useless features end in labels that follow the features alone, and good
+        annotators who agree are taken for copies.
+        """
+        l = fit.posterior.shape[1]
+        alone = alternate_crowd(votes, l, **given, **stop)
+        if features_tell(fit, alone, votes):
+            return peers, fit
+        if self.estimator is None:
+            peers = self._chosen_peers(X, alone.posterior, alone.evidence)
+        peers(alone.posterior, alone.evidence)  # calibrates what it predicts for new rows
+        return peers, alone
 
     def _from_sets(
         self,
@@ -232,12 +257,9 @@ class CrowdClassifier(PartialLabelClassifier):
         pure = PUREClassifier(random_state=self.random_state).fit(X, weighed_votes(candidates))
         start = np.maximum(pure.confidence_.toarray(), LEAST_SHARE)
         start /= start.sum(axis=1, keepdims=True)
-        m, l = start.shape
+        l = start.shape[1]
         said = alternate_crowd(votes, l, start=start, **given, max_iter=1)
-        rng = np.random.default_rng(self.random_state)
-        drawn = np.sort(rng.permutation(m)[:SAMPLE])
-        kernels = KernelBank(X[drawn], l).choose(start[drawn], said.evidence[drawn])
-        peers = self._peers(X, kernels, l, rng)
+        peers = self._chosen_peers(X, start, said.evidence)
         return peers, alternate_crowd(votes, l, peers, start=start, **given, **stop)
 
     def _soft(
@@ -247,17 +269,22 @@ class CrowdClassifier(PartialLabelClassifier):
         if X is None:
             raise CandidateError("soft labels need features to be judged by, and there are none")
         evidence = soft_evidence(candidates.to_counts())
-        m, l = evidence.shape
         if self.estimator is not None:
-            peers: Any = CrossFitted(X, self.estimator, l)
+            peers: Any = CrossFitted(X, self.estimator, evidence.shape[1])
         else:
-            rng = np.random.default_rng(self.random_state)
-            drawn = np.sort(rng.permutation(m)[:SAMPLE])
-            posterior = softmax(evidence[drawn], axis=1)
-            kernels = KernelBank(X[drawn], l).choose(posterior, evidence[drawn])
-            peers = self._peers(X, kernels, l, rng)
+            peers = self._chosen_peers(X, softmax(evidence, axis=1), evidence)
         stop: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
         return peers, alternate_soft(evidence, peers, known=truth, **stop)
+
+    def _chosen_peers(
+        self, X: np.ndarray, posterior: np.ndarray, evidence: np.ndarray
+    ) -> KernelPeers:
+        """The models, with the kernels that suit these probabilities and votes."""
+        m, l = posterior.shape
+        rng = np.random.default_rng(self.random_state)
+        drawn = np.sort(rng.permutation(m)[:SAMPLE])
+        kernels = KernelBank(X[drawn], l).choose(posterior[drawn], evidence[drawn])
+        return self._peers(X, kernels, l, rng)
 
     def _peers(
         self, X: np.ndarray, kernels: list[PeerKernel], l: int, rng: np.random.Generator

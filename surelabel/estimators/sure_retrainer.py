@@ -138,6 +138,10 @@ class SURERetrainer(WeightedPartialLabelClassifier):
     def _fit(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
         check_learnable(candidates)
         model = self._model()
+        if isinstance(model, type):
+            raise ParameterError(
+                f"estimator is the class {model.__name__}: pass an instance, {model.__name__}(...)"
+            )
         if _classifies(model) and not (
             hasattr(model, "predict_proba") and has_fit_parameter(model, "sample_weight")
         ):
@@ -250,9 +254,24 @@ class SURERetrainer(WeightedPartialLabelClassifier):
 
     def _outputs_of(self, model: Any, X: Any) -> np.ndarray:
         if not _classifies(model):
-            return np.asarray(model.predict(X))
+            return self._checked_outputs(model, np.asarray(model.predict(X)), X.shape[0])
         outputs = np.zeros((X.shape[0], len(self.classes_)))
         outputs[:, model.classes_] = model.predict_proba(X)
+        return outputs
+
+    def _checked_outputs(self, model: Any, outputs: np.ndarray, n_rows: int) -> np.ndarray:
+        """The outputs, if there is a finite one for each row and class."""
+        shape = (n_rows, len(self.classes_))
+        if outputs.shape != shape:
+            raise ParameterError(
+                f"{type(model).__name__} predicts an array of shape {outputs.shape}, expected "
+                f"{shape}: it must be a regressor with one output per class"
+            )
+        if not np.isfinite(outputs).all():
+            raise ParameterError(
+                f"{type(model).__name__} predicts NaN or infinity: it has diverged; scale the "
+                "features, or let it learn more slowly"
+            )
         return outputs
 
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:

@@ -18,12 +18,14 @@ from typing import Any
 import numpy as np
 
 from ..data.labelling import Labels
+from ..estimators import PUREClassifier
 from ..exceptions import SurelabelError, TableError
 from ..progress import stage
 from ..tables.answered_labels import checked, known_labels, labels_with, with_classes
 from ..tables.answers import LABEL, NONE, SKIP, UNDO, UNKNOWN
 from ..tables.auditing import Audit
 from ..tables.choosing import PROBABLE, choose_labels
+from ..tables.comparison import with_gold
 from ..tables.duplicates import equal_rows
 from ..tables.placed_answers import PlacedAnswers, keys_for, place_answers, remarks
 from ..tables.reading import TableRead
@@ -119,10 +121,13 @@ class Review:
             )
         with stage("prepare", seconds, verbose=verbose):
             groups = equal_rows(X) if X.shape[1] else np.arange(len(X))
+            model = base.classifier
+            if read.labels.votes is None and not isinstance(model, PUREClassifier):  # soft labels
+                model = PUREClassifier(random_state=random_state).fit(X, with_gold(read.labels))
             self._follower: Follower = (
-                PeerFollower(X, base.classifier, groups)
+                PeerFollower(X, model, groups)
                 if read.labels.votes is None
-                else CrowdFollower(X, base.classifier, groups)
+                else CrowdFollower(X, model, groups)
             )
             self._variety = Variety(X) if X.shape[1] else None
             hidden = set(labelling.columns)

@@ -49,6 +49,17 @@ from .copies import COMMON_ROWS, Mirror, chance_dependence, dependence, find_mir
 
 #: Numbers of votes that the simple matrix may count for in each row of an annotator's matrix.
 STRENGTHS = (2.0, 5.0, 10.0, 20.0, 50.0, 200.0)
+#: Share of the votes of an annotator that are for one class, from which on they say nothing if
+#: those of others differ.
+ONE_CLASS = 0.9
+#: Features that explain a smaller share of the votes' uncertainty are not learned from together
+#: with the votes: labels that follow such features explain themselves. Over 100 crowds
+#: (``benchmarks/crowds.py``: wine, iris, glass, ecoli, breast cancer; seeds 10 and 11) the features
+#: explain 0.22 and more where they help, and those of other rows 0.15 at most; for single labels of
+#: which 10 to 30 % are wrong 0.05 and more, and 0.04 at most.
+EXPLAINED, EXPLAINED_ALONE = 0.15, 0.045
+#: How often some annotator must know the truth for the votes alone to be preferred.
+KNOWS = 0.4
 #: Maximum number of annotators compared with each other; more pairs would take too long.
 COMPARED = 1000
 #: The weights of the votes are fixed after this many iterations.
@@ -215,6 +226,23 @@ class Tally:
         """Share of each class among the votes of each annotator."""
         counts = np.asarray(self._cast.sum(axis=0)).reshape(self.n_annotators, self.n_classes)
         return counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+
+    def several(self) -> bool:
+        """Whether there are several annotators, not counting those who say the same everywhere."""
+        return bool(np.sum(~self.constant()) > 1)
+
+    def constant(self) -> np.ndarray:
+        """Who votes for one class almost everywhere, while others in the same rows do not."""
+        cast = self._cast * np.repeat(~self.against, self.n_classes)
+        own = np.asarray(cast.sum(axis=0)).reshape(self.n_annotators, self.n_classes)
+        named = cast @ np.tile(np.eye(self.n_classes), (self.n_annotators, 1))
+        others = self._voted.T @ named - own
+        everyone, most = np.arange(self.n_annotators), own.argmax(axis=1)
+        share, usual = (
+            votes[everyone, most] / np.maximum(votes.sum(axis=1), 1) for votes in (own, others)
+        )
+        compared = np.minimum(own.sum(axis=1), others.sum(axis=1)) >= COMMON_ROWS
+        return np.asarray(compared & (share >= ONE_CLASS) & (usual < share - 0.1))
 
 
 def majority(votes: np.ndarray, n_classes: int, against: np.ndarray | None = None) -> np.ndarray:
@@ -414,7 +442,9 @@ def _at_first(tally: Tally, weight: np.ndarray, before: np.ndarray | float) -> n
     annotators.
     """
     if not np.any(before):
-        return tally.shares(weight)
+        # Good annotators look like copies of each other: one who says the same everywhere could
+        # outvote them.
+        return tally.shares(weight * ~tally.constant())
     shape = (tally.n_annotators, tally.n_classes, tally.n_classes)
     counts = np.broadcast_to(before, shape)
     confusion, _ = confusion_matrices(counts, tally.against, tally.pairs)
@@ -564,6 +594,38 @@ def _with_known(posterior: np.ndarray, known: np.ndarray | None) -> np.ndarray:
 def likelihood(fit: CrowdFit) -> float:
     """The log-likelihood of the votes, ``Σ_i log Σ_z f_i(z) exp(evidence_i(z))``."""
     return float(logsumexp(fit.log_prior + fit.evidence, axis=1).sum())
+
+
+def features_tell(fit: CrowdFit, alone: CrowdFit, votes: np.ndarray) -> bool:
+    """Whether the features explain enough of the votes: how much more likely they make them, per
+    row that has any, as a share of ``log l``. In both fits, what looks like copies counts as one.
+    If the votes alone say nothing, any features will do.
+
+    Parameters
+    ----------
+    fit, alone : CrowdFit
+        Fits with features and without.
+    votes : ndarray of shape (m, annotators)
+        Positions of classes, -1 where there is no vote.
+
+    Returns
+    -------
+    bool
+    """
+    if alone.knows.max() < KNOWS:
+        return True
+    n_classes = fit.posterior.shape[1]
+    tally = Tally(votes, n_classes)
+    weight = np.ones(tally.n_annotators)
+    if tally.n_annotators <= COMPARED:
+        weight /= 1 + chance_dependence(tally).sum(axis=1)
+    with_features, without = (
+        logsumexp(found.log_prior + tally.evidence(found.confusion, weight), axis=1).sum()
+        for found in (fit, alone)
+    )
+    uncertainty = (votes >= 0).any(axis=1).sum() * np.log(n_classes)
+    share = EXPLAINED if tally.several() else EXPLAINED_ALONE
+    return bool(with_features - without >= share * uncertainty)
 
 
 def more_often_wrong(fit: CrowdFit) -> bool:

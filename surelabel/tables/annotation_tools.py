@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -17,11 +18,9 @@ from ..data.table_files import rows_to_table
 from ..exceptions import ParameterError, TableError, first_few
 from ..text import suggest
 from .new_columns import NEW_COLUMNS
-from .tool_columns import OF_ANNOTATION, OF_ANSWER
+from .tool_columns import OF_ANNOTATION, OF_ANSWER, is_mark, parsed_json
 
 TOOLS = ("label-studio", "argilla", "doccano", "prodigy")
-#: Fields of what was marked in Label Studio, beside those that end in "labels".
-MARKS = {"choices", "taxonomy", "rating", "number", "datetime", "selected", "ranker"}
 #: The prefix of vote columns, and the names of the other columns.
 VOTE, CANDIDATES, GOLD = "vote_", "candidates", "gold"
 #: What stands before a label that somebody voted against.
@@ -167,19 +166,21 @@ def _votes(tasks: Mapping[str, list[_Answer]]) -> dict[str, dict[str, str]] | No
 
 
 def _candidates(task: list[_Answer], classes: list[str]) -> list[str] | None:
-    """The labels of a task, as often as they were given, or those that nobody rejected."""
+    """The labels of a task, as often as they were given, but for those that were rejected at least
+    as often; or those that nobody rejected.
+    """
     given = [answer for answer in task if not answer.gold]
     accepted = [label for answer in given for label in answer.labels]
-    rejected = {label for answer in given for label in answer.rejected}
-    open_ = [label for label in classes if label not in rejected] if rejected else []
-    return [label for label in accepted if label not in rejected] or accepted or open_ or None
+    yes, no = Counter(accepted), Counter(label for answer in given for label in answer.rejected)
+    open_ = [label for label in classes if label not in no] if no else []
+    return [label for label in accepted if yes[label] > no[label]] or accepted or open_ or None
 
 
 def _texts(value: Any) -> list[str]:
     """One label or several, as texts."""
     if isinstance(value, dict) and "choices" in value:
         value = value["choices"]
-    if (parsed := _parsed(value)) is not value:
+    if (parsed := parsed_json(value)) is not value:
         return _texts(parsed)
     values = value if isinstance(value, list) else [] if value in (None, "") else [value]
     if any(isinstance(one, dict | list) for one in values):
@@ -188,16 +189,6 @@ def _texts(value: Any) -> list[str]:
             "expected; export the answers to a question with choices"
         )
     return [str(one) for one in values]
-
-
-def _parsed(value: Any) -> Any:
-    """The object or list that a text spells; anything else as it is."""
-    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
-        return value
-    try:
-        return json.loads(value)
-    except ValueError:  # a label such as "[other]"
-        return value
 
 
 def _one_question(found: dict[str, None], question: str | None) -> str:
@@ -243,7 +234,7 @@ def _studio_tasks(records: list[dict[str, Any]], question: str | None) -> Iterat
         key = record.get("id", record["data"])
         yield _Answer(key, record["data"])
         for annotation in record.get("annotations") or []:
-            who = annotation.get("completed_by", "")
+            who = annotation.get("completed_by")
             who = who.get("email") or who.get("id") if isinstance(who, dict) else who
             labels = [
                 label
@@ -253,7 +244,9 @@ def _studio_tasks(records: list[dict[str, Any]], question: str | None) -> Iterat
             ]
             if not annotation.get("was_cancelled"):
                 gold = bool(annotation.get("ground_truth"))
-                yield _Answer(key, record["data"], str(who), labels, gold=gold)
+                yield _Answer(
+                    key, record["data"], "" if who is None else str(who), labels, gold=gold
+                )
 
 
 def _studio_entries(records: list[dict[str, Any]], question: str | None) -> Iterator[_Answer]:
@@ -300,7 +293,7 @@ def _answers_among(names: Iterable[str], records: list[dict[str, Any]]) -> dict[
         and any(
             name in placed
             or first.setdefault(record["id"], record).get(name) != record.get(name)
-            or _is_mark(record.get(name))
+            or is_mark(record.get(name))
             for record in records
         )
     }
@@ -313,16 +306,6 @@ def _between(record: dict[str, Any]) -> list[str]:
     names = list(record)
     start = names.index("id")
     return names[start + 1 : names.index("annotator")] if start else []
-
-
-def _is_mark(value: Any) -> bool:
-    """Whether a cell holds what somebody marked: an object of Label Studio, or a list of them."""
-    value = _parsed(value)
-    marks = value if isinstance(value, list) else [value]
-    return bool(marks) and all(
-        isinstance(mark, dict) and any(key in MARKS or key.endswith("labels") for key in mark)
-        for mark in marks
-    )
 
 
 def _argilla(records: list[dict[str, Any]], _: str, question: str | None) -> Iterator[_Answer]:
@@ -385,7 +368,8 @@ def _doccano(records: list[dict[str, Any]], file: str, _: str | None) -> Iterato
             raise _UnexpectedError("the entries are those of prodigy (--from prodigy)")
         if name is None:
             raise _UnexpectedError(
-                "an entry has neither 'label' nor 'labels', unlike those of doccano; export JSONL"
+                "an entry has neither 'label' nor 'labels', unlike those of doccano for the "
+                "classes of whole texts or images; export JSONL"
             )
         given = record[name] or []
         if isinstance(given, str) and all(given.split("#")):
@@ -420,6 +404,10 @@ def _prodigy(records: list[dict[str, Any]], file: str, _: str | None) -> Iterato
             yield _Answer(key, data, who, labels)
         elif record["answer"] == "reject" and not options:
             yield _Answer(key, data, who, rejected=labels)
+        elif record["answer"] not in ("reject", "ignore"):
+            raise _UnexpectedError(
+                f"an answer is {record['answer']!r}, but prodigy has accept, reject and ignore"
+            )
 
 
 # -------------------------------------------------------------------- writing

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from numbers import Real
 from typing import Any
@@ -17,7 +17,9 @@ from ..estimators import CrowdClassifier, Method, SUREClassifier
 from ..evaluation.metrics import expected_calibration_error
 from ..exceptions import InputError, ParameterError, shown
 from ..progress import stage, track
+from ..solvers.segments import row_max
 from .annotators import AnnotatorAgreement, annotator_agreement
+from .calibration import without_truth
 from .comparison import (
     CROWD,
     chosen_kernels,
@@ -41,6 +43,9 @@ CERTIFIED, PROBABLE, LOOK = "certified", "probable", "look"
 #: Maximum number of rows to choose parameters on: below 2000, where the search uses its threads for
 #: several fits at a time.
 CHOOSE_ROWS = 1900
+#: Share of rows from which on sets that seem to lack the truth are not learned from. A few of them
+#: may as well be rows that differ from all others, and leaving these out makes the rest too sure.
+MANY_LACKING = 0.02
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -189,6 +194,8 @@ def choose_labels(
     ChosenLabels
     """
     X, spec = _check(X, labels, max_error), find_method(method)
+    if _given_several_times(labels):
+        labels = replace(labels, soft=True)
     seconds: dict[str, float] = {}
     known, rng = with_gold(labels), np.random.default_rng(random_state)
     if groups is None:
@@ -205,9 +212,9 @@ def choose_labels(
         left_out = judged(
             spec,
             X,
+            labels,
             known,
             groups,
-            even=labels.votes is None and not labels.soft,
             random_state=random_state,
             seconds=seconds,
             verbose=verbose,
@@ -232,6 +239,16 @@ def choose_labels(
         parameters=left_out.parameters,
         cv_score=left_out.covering_rate,
     )
+
+
+def _given_several_times(labels: Labels) -> bool:
+    """Whether most sets of several labels say how often each was given: such numbers are votes."""
+    given = labels.candidates
+    several = given.sizes > 1
+    if given.counts is None or labels.votes is not None or not several.any():
+        return False
+    uneven = row_max(given.counts, given.indptr) > -row_max(-given.counts, given.indptr)
+    return bool(uneven[several].mean() > 0.5)
 
 
 def _remarks(model: CrowdClassifier) -> dict[str, str]:
@@ -379,26 +396,37 @@ def _by_crowd(
 def _by_closed_form(
     method: Method,
     X: np.ndarray,
+    labels: Labels,
     known: CandidateSets,
     groups: np.ndarray,
     *,
-    even: bool,
     random_state: int,
     seconds: dict[str, float],
     verbose: bool,
 ) -> _LeftOut:
-    """Use a method that has the outputs without a row in closed form."""
+    """Use a method that has the outputs without a row in closed form; labels are candidates."""
     _check_different(groups)
     parameters = large_parameters(method, len(X))
-    model = method.estimator(**parameters)
+    model, weight = method.estimator(**parameters), np.ones(len(X))
     with stage("fit", seconds, verbose=verbose):
         model.fit(X, known)
     with stage("judge rows", seconds, verbose=verbose):
-        proba = left_out_proba(model, X, groups)
-        shares, exact = None, hasattr(model, "loo_decision_")
-        if even:
-            first = _even_shares(model).fit(X, known) if exact else model.at_even_shares()
-            shares = left_out_proba(first, X, groups)
+        proba, exact = left_out_proba(model, X, groups), hasattr(model, "loo_decision_")
+        if exact:
+            # Sets without the truth teach wrong labels: the model is fitted again without them.
+            # With very many rows, that would double the time.
+            lacks = without_truth(
+                proba, labels.candidates, labels.gold, np.random.default_rng(random_state)
+            )
+            lacking = (lacks >= 0.5) & (labels.gold < 0)
+            if lacking.mean() > MANY_LACKING:
+                weight[lacking] = 0
+                model.fit(X, known, sample_weight=weight)
+                proba = left_out_proba(model, X, groups)
+            first = _even_shares(model).fit(X, known, sample_weight=weight)
+        else:
+            first = model.at_even_shares()
+        shares = left_out_proba(first, X, groups)
     return _LeftOut(
         model=model,
         parameters=parameters | chosen_kernels(model),
@@ -411,10 +439,10 @@ def _by_closed_form(
 def _by_folds(
     method: Method,
     X: np.ndarray,
+    labels: Labels,
     known: CandidateSets,
     groups: np.ndarray,
     *,
-    even: bool,
     random_state: int,
     seconds: dict[str, float],
     verbose: bool,
@@ -425,6 +453,7 @@ def _by_folds(
         chosen = search(method, X[rows], known[rows], _folds(groups[rows], random_state))
     parameters = chosen.parameters | large_parameters(method, len(X))
     model = method.estimator(**parameters)
+    even = labels.votes is None and not labels.soft
     with stage("judge rows", seconds, verbose=False):
         models = [model, _even_shares(model)] if even else [model]
         proba, *shares = _left_out(models, X, known, _folds(groups, random_state), verbose)

@@ -206,7 +206,8 @@ def judge_votes(
     features = _careful(scores, said, rng, slack)
     less = votes.evidence(confusion, np.minimum(weight, INDEPENDENT))
     careful = softmax(np.log(features) + less, axis=1)
-    if not _any_informative(ballots, posterior):
+    # The votes of a single annotator can only be checked by the features.
+    if not _any_informative(ballots, posterior if votes.several() else proba):
         # No annotator is informative, so only votes for the label count in its favour; even where
         # they agree, it is not known to be right rather than wrong.
         careful = np.minimum(careful, np.minimum(votes.shares(np.ones_like(weight)), 0.5))
@@ -251,10 +252,10 @@ def _by_posterior(
     )
 
 
-def _any_informative(ballots: Ballots, posterior: np.ndarray) -> bool:
-    """Whether the votes of any annotator agree with the result beyond chance."""
+def _any_informative(ballots: Ballots, proba: np.ndarray) -> bool:
+    """Whether the votes of any annotator agree with these probabilities beyond chance."""
     return any(
-        beyond_chance(vote[vote >= 0], posterior[vote >= 0], against)[0] >= TELLS
+        beyond_chance(vote[vote >= 0], proba[vote >= 0], against)[0] >= TELLS
         for vote, against in zip(ballots.votes.T, ballots.against, strict=True)
         if np.any(vote >= 0)
     )

@@ -82,7 +82,7 @@ def find_leaks(
         In the order of ``names``.
     """
     ours = _earlier_output(table, labels, labelling)
-    answers = answer_columns([*table.column_names, *labelling.columns])
+    answers = answer_columns(table, labelling.columns)
     found = {}
     judge = _Judge(table, labels, labelling)
     for name in names:

@@ -309,9 +309,7 @@ class TableRead:
         if self.labelling.long:  # the rows of an id may differ in columns that are left out
             known = {*self.labelling.columns, *self.excluded, *asked}
             answers = {
-                name: reason
-                for name, reason in answer_columns(table.column_names).items()
-                if name not in known
+                name: reason for name, reason in answer_columns(table).items() if name not in known
             }
             table = table.drop_columns([*self.excluded, *answers])
         self.labels = read_labels(table, self.labelling)

@@ -436,7 +436,7 @@ CASES = {
     ),
     "JSON of two types": (
         "clean bad.jsonl -o out.csv --labels a",
-        "row 3, column 'a': a text, but earlier rows have a number",
+        "row 3, column 'a': a text, but other values are a number",
         '{"a": 1}\n{"a": 2}\n{"a": "x"}\n',
     ),
     "not there": (

@@ -6,12 +6,13 @@ import pytest
 from sklearn.datasets import load_digits, load_iris, make_blobs
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import cross_validate
+from sklearn.naive_bayes import MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from surelabel import CandidateSets, CrowdClassifier, load_model, save_model
 from surelabel.estimators._peer_models import KernelRidge
-from surelabel.exceptions import CandidateError, InputError
+from surelabel.exceptions import CandidateError, InputError, ParameterError
 from surelabel.solvers.crowds import majority
 from surelabel.solvers.kernels import kernel_matrix
 from tests.reference.pure import refitted_without
@@ -285,3 +286,45 @@ def test_what_is_known_of_annotators_outweighs_a_majority_that_is_wrong(told, wi
     assert np.mean(found == y) > 0.9
     with pytest.raises(InputError, match="a matrix for each annotator by name"):
         CrowdClassifier().fit(X, sets, confusions=[[1]])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_constant_annotator_does_not_outvote_good_ones(seed):
+    """Good annotators agree, and look like copies before anything is known."""
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:300], y[:300]
+    rng = np.random.default_rng(seed)
+    votes = draw_votes(y, [0.95, 0.9, 0.9, 0.1], 10, rng)
+    votes = np.column_stack([votes, np.full(300, 1)])
+    model = CrowdClassifier().fit(X, crowd(y, votes))
+    assert np.mean(model.transduction_ == y) > 0.98
+    assert model.annotators_[-1].kind == "constant"
+
+
+@pytest.mark.parametrize("accuracies", [[0.95] * 3, [0.8] * 3, [0.98, 0.98], [0.9]])
+@pytest.mark.parametrize("estimator", [None, KNeighborsClassifier()])
+def test_useless_features_do_no_harm(accuracies, estimator):
+    """Labels that follow useless features would explain themselves."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 6)), rng.integers(4, size=300)
+    votes = draw_votes(y, accuracies, 4, rng)
+    sets = crowd(y, votes)
+    found = CrowdClassifier(estimator).fit(X, sets)
+    right = np.mean(majority(votes, 4).argmax(axis=1) == y)
+    assert np.mean(found.transduction_ == y) > right - 0.03
+    kinds = {annotator.kind for annotator in found.annotators_}
+    assert kinds == ({"usual"} if len(accuracies) > 1 else {"unconfirmed"})
+
+
+def test_useful_features_are_used_with_few_informative_votes():
+    X, y = load_iris(return_X_y=True)
+    votes = draw_votes(y, [0.5, 0.45, 0.5], 3, np.random.default_rng(0))
+    found = CrowdClassifier().fit(X, crowd(y, votes)).transduction_
+    assert np.mean(found == y) > 0.1 + np.mean(majority(votes, 3).argmax(axis=1) == y)
+
+
+def test_a_model_that_cannot_learn_from_the_features_is_named():
+    X, y = load_iris(return_X_y=True)
+    sets = crowd(y, draw_votes(y, [0.9, 0.8], 3, np.random.default_rng(0)))
+    with pytest.raises(ParameterError, match="MultinomialNB cannot learn from these features: Neg"):
+        CrowdClassifier(MultinomialNB()).fit(X - 10, sets)

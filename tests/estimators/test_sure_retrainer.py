@@ -131,3 +131,26 @@ def test_a_network_is_fitted_as_it_is(iris):
     model = SURERetrainer(net, cross_fit=3, max_iter=4).fit(X, candidates)
     assert isinstance(model.estimator_, MLPRegressor)
     assert np.mean(model.transduction_ == y) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("outputs", "message"),
+    [
+        (lambda n: np.full((n, 3), np.nan), "predicts NaN or infinity: it has diverged"),
+        (lambda n: np.zeros(n), r"shape \(150,\), expected \(150, 3\)"),
+        (lambda n: np.zeros((n, 7)), r"shape \(150, 7\), expected \(150, 3\)"),
+    ],
+)
+def test_outputs_that_do_not_fit_are_refused(iris, outputs, message):
+    class Net:
+        def fit(self, X, P):
+            return self
+
+        def predict(self, X):
+            return outputs(len(X))
+
+    X, candidates = iris[0], iris[-1]
+    with pytest.raises(ParameterError, match=message):
+        SURERetrainer(Net()).fit(X, candidates)
+    with pytest.raises(ParameterError, match=r"estimator is the class Net: pass an instance"):
+        SURERetrainer(Net).fit(X, candidates)

@@ -218,6 +218,25 @@ def test_votes_are_reviewed_too(start, pets, tmp_path, read_pets):
         review.close()
 
 
+def test_soft_labels_are_reviewed_too(pets, tmp_path, read_pets):
+    rng = np.random.default_rng(0)
+    names = ["cat", "cow", "dog", "emu"]
+    lines = ["pet,x,y," + ",".join(f"p_{name}" for name in names)]
+    for row in pets[0][:100]:
+        counts = 3 * np.eye(4)[names.index(pets[1][row["pet"]])] + rng.integers(0, 2, 4)
+        lines.append(",".join(map(str, (row["pet"], row["x"], row["y"], *counts))))
+    (tmp_path / "soft.csv").write_text("\n".join(lines))
+    read = read_pets(tmp_path / "soft.csv", labels=None, counts="p_*", exclude=None)
+    review = Review(read, tmp_path / "soft.jsonl")
+    try:
+        truth = {pet: f"p_{name}" for pet, name in pets[1].items()}
+        answer_all(review, truth, 6, row=review.next("tab")["row"])
+        assert review.wait()
+        assert review.progress()["answers"] == 6
+    finally:
+        review.close()
+
+
 def test_help_has_variety():
     X = np.repeat(np.arange(5.0), 20)[:, None] + np.random.default_rng(0).normal(0, 1e-3, (100, 1))
     variety = Variety(X)

@@ -131,6 +131,17 @@ def test_label_studio(tmp_path):
     }
 
 
+def test_label_studio_without_names_or_conversion(tmp_path):
+    result = [{"from_name": "topic", "type": "choices", "value": {"choices": ["a"]}}]
+    annotation = {"completed_by": None, "result": result}
+    tasks = [{"id": i, "data": {"text": str(i)}, "annotations": [annotation]} for i in range(2)]
+    path = written(tmp_path / "a.json", tasks)
+    assert surelabel.convert(path, tool="label-studio").column_names == ["text", "candidates"]
+    tasks[0]["annotations"] = [annotation, "?"]
+    with pytest.raises(surelabel.exceptions.TableError, match="convert --from label-studio makes"):
+        surelabel.inspect(written(tmp_path / "b.json", tasks), labels="topic")
+
+
 def test_label_studio_marks_the_truth_and_skipped_tasks(tmp_path):
     tasks = [
         *STUDIO,
@@ -275,6 +286,20 @@ def test_rejections_in_prodigy_are_votes_against_labels(tmp_path):
     with pytest.warns(UserWarning, match=r"1 task has several labels.*\(a\)"):
         answers = surelabel.convert(path, "answers", tool="prodigy", id="text").to_pylist()
     assert answers == [{"row": "c", "label": "ART", "who": "bob"}]
+
+
+def test_one_rejection_does_not_outweigh_several_acceptances(tmp_path):
+    def line(label, answer, who):
+        return {"text": "a", "label": label, "answer": answer, "_annotator_id": who}
+
+    lines = [line("SPORT", "accept", who) for who in ("ann", "bob", "cat")]
+    lines += [line(label, "reject", "dan") for label in ("SPORT", "TECH")]
+    lines += [line("TECH", "accept", "eve")]
+    table = surelabel.convert(written(tmp_path / "a.jsonl", lines), tool="prodigy")
+    assert table["candidates"].to_pylist() == [["SPORT"] * 3]
+    strange = written(tmp_path / "b.jsonl", [*lines, line("ART", "maybe", "eve")])
+    with pytest.raises(surelabel.exceptions.TableError, match="an answer is 'maybe'"):
+        surelabel.convert(strange, tool="prodigy")
 
 
 def test_one_label_that_is_accepted_or_rejected_makes_two_classes(tmp_path):

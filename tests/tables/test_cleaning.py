@@ -6,6 +6,9 @@ from sklearn.datasets import load_digits
 from sklearn.preprocessing import scale
 
 from surelabel import CandidateSets, make_partial
+from surelabel.data import catalog
+from surelabel.data.corruption import drop_truth
+from surelabel.data.labelling import Labels
 from surelabel.exceptions import CandidateError, InputError, ParameterError
 from surelabel.solvers.against import AGAINST
 from surelabel.tables import choosing, comparison, judging
@@ -313,3 +316,18 @@ def test_nothing_to_learn_from(iris, make_labels):
     sets = CandidateSets.from_lists([["a", "b"]] * 150)
     with pytest.raises(CandidateError, match="nothing to learn"):
         choose_labels(iris[0], make_labels(sets))
+
+
+def test_sets_that_lack_the_truth_are_not_learned_from():
+    data = catalog.load("dermatology")
+    y = np.searchsorted(data.classes, data.y)
+    sets = drop_truth(make_partial(y, p=0.7, r=2, random_state=0), y, rate=0.05, random_state=1)
+    labels = Labels(sets, np.full(len(y), -1), None, (), np.zeros(len(y), bool), None, None)
+    found = choose_labels(scale(data.X), labels)
+    lacking = ~sets.contains(sets.classes[y])
+    left_out = np.setdiff1d(np.arange(len(y)), found.classifier.support_)
+    assert len(left_out) > 0.02 * len(y)
+    assert lacking[left_out].mean() > 0.9
+    known = np.where(np.isin(np.arange(len(y)), left_out[:3]), y, -1)
+    told = choose_labels(scale(data.X), replace(labels, gold=known))
+    assert set(left_out[:3]) <= set(told.classifier.support_)  # their truth is known

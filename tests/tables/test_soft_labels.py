@@ -144,3 +144,20 @@ def test_likely_labels_are_the_fewest_with_nine_tenths(seed, n_classes):
         share = counts[i] / counts[i].sum()
         assert share[labels].sum() >= 0.9 - 1e-9
         assert np.sort(share)[::-1][: len(labels) - 1].sum() < 0.9
+
+
+def test_labels_given_several_times_are_votes():
+    """``a|a|a|b``: three of four say a."""
+    rng = np.random.default_rng(0)
+    names, y = np.array(list("abc")), rng.integers(3, size=150)
+    other = (y + rng.integers(1, 3, size=150)) % 3
+    frame = pd.DataFrame({"x": rng.normal(size=150) + y, "w": rng.normal(size=150) - y})
+    several = frame.assign(
+        c=["|".join([names[t]] * 3 + [names[o]]) for t, o in zip(y, other, strict=True)]
+    )
+    found = surelabel.clean(several, labels="c").frame
+    assert np.mean(found["label"] == names[y]) > 0.85
+    counts = {f"n_{name}": [cell.count(name) for cell in several["c"]] for name in names}
+    soft = surelabel.clean(frame.assign(**counts), counts=list(counts)).frame
+    np.testing.assert_array_equal(found["label"], soft["label"].str[2:])
+    np.testing.assert_allclose(found["confidence"], soft["confidence"])
