@@ -31,27 +31,33 @@ def softmax_scale(
     sizes = np.diff(indptr)
     inside = np.zeros(scores.shape, bool)
     inside[np.repeat(np.arange(len(sizes)), sizes), indices] = True
-    informative = (
-        sizes < scores.shape[1]
-    )  # a row with every label as a candidate is not informative
-    scores, inside, weight = scores[informative], inside[informative], weight[informative]
-    distance = scores - scores.max(axis=1, keepdims=True)
-    spread = weight @ -distance.mean(axis=1) / max(weight.sum(), np.finfo(float).tiny)
+    # A row with every label as a candidate is not informative. Labels are the rows of the arrays:
+    # sums over labels take a tenth of the time.
+    informative = sizes < scores.shape[1]
+    scores, inside = scores[informative].T.copy(), inside[informative].T.copy()
+    weight = weight[informative]
+    distance = scores - scores.max(axis=0)
+    spread = weight @ -distance.mean(axis=0) / max(weight.sum(), np.finfo(float).tiny)
     if spread == 0:  # all scores are equal, or no row is informative
         return 1.0
     distance /= spread
     epsilon = 1 / (weight.sum() + 2)
-
-    def mean_distance(t: float, among: np.ndarray) -> np.ndarray:
-        best = np.where(among, distance, -np.inf).max(axis=1, keepdims=True)
-        share = np.where(among, np.exp(np.minimum(t * (distance - best), 0)), 0)
-        return (share * distance).sum(axis=1) / share.sum(axis=1)
+    parts = [
+        (share, among, np.where(among, distance, -np.inf).max(axis=0))
+        for share, among in (
+            (1 - epsilon, inside),
+            (epsilon, ~inside),
+            (-1.0, np.ones_like(inside)),
+        )
+    ]
 
     def slope(log_t: float) -> float:
         # d log(Σ_{j∈A} exp(t d_j)) / dt is the mean of d over A, weighted by these exponentials.
-        t = np.exp(log_t)
-        gain = (1 - epsilon) * mean_distance(t, inside) + epsilon * mean_distance(t, ~inside)
-        return float(weight @ (gain - mean_distance(t, np.ones_like(inside))))
+        gain = np.zeros(len(weight))
+        for share, among, best in parts:
+            likely = np.exp(np.minimum(np.exp(log_t) * (distance - best), 0)) * among
+            gain += share * (likely * distance).sum(axis=0) / likely.sum(axis=0)
+        return float(weight @ gain)
 
     low, high = -5.0, 5.0
     if slope(low) <= 0 or slope(high) >= 0:  # the best scale is outside the interval

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
+from scipy.linalg import lapack
 
 from .row_blocks import weighted_gram
 
@@ -191,9 +192,9 @@ class _Memory:
         steps, changes = self._steps[:k], self._changes[:k]
         products, squares = self._products[:k, :k], self._squares[:k, :k]
         scale = products[-1, -1] / squares[-1, -1]
-        along = np.linalg.solve(products, steps @ vector)
+        along = lapack.dtrtrs(products, steps @ vector)[0]
         mixed = products.diagonal() * along + scale * (squares @ along - changes @ vector)
-        back = np.linalg.solve(products.T, mixed)
+        back = lapack.dtrtrs(products, mixed, trans=1)[0]
         return scale * vector + back @ steps - (scale * along) @ changes
 
 

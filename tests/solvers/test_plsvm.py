@@ -119,9 +119,9 @@ def test_too_few_rounds_are_told():
 def test_projection_equals_bisection(seed, width, size):
     rng = np.random.default_rng(seed)
     points = size * rng.normal(size=(6, width))
-    points[rng.random(points.shape) < 0.2] = -np.inf
+    points[rng.random(points.shape) < 0.2] = plsvm.NEVER
     np.testing.assert_allclose(
-        project(points), [project_row(point) for point in points], atol=1e-9 * size
+        project(points.T).T, [project_row(point) for point in points], atol=1e-9 * size
     )
 
 
@@ -179,13 +179,14 @@ def test_the_hessian_is_the_derivative_of_the_gradient():
         np.maximum(*(np.eye(4)[rng.integers(4, size=30)] for _ in range(2)))
     )
     data = make_problem(X, sets.indptr, sets.indices, 4, np.ones(30))
-    W, center = rng.normal(size=(3, 4)), np.zeros((30, 4))
+    W, center = rng.normal(size=(3, 4)), np.zeros((4, 30))
     convex = plsvm.MaxMargin(data, 0.1, plsvm.best_candidates(data, W))
     hessian = convex.hessian(W, center, 0.7)
     for i, j in np.ndindex(W.shape):
         step = np.zeros_like(W)
         step[i, j] = 1e-6
-        above, below = (convex.smoothed(W + sign * step, center, 0.7)[1] for sign in (1, -1))
+        gradient = convex.smoothed(center, 0.7)
+        above, below = (gradient(W + sign * step)[1] for sign in (1, -1))
         assert_allclose((above - below) / 2e-6, hessian[:, :, i, j], atol=1e-6)
 
 
