@@ -112,6 +112,16 @@ def _as_table(answers: list[_Answer], source: str) -> tuple[pa.Table, Labelling]
     against = AGAINST if any(answer.rejected for answer in answers) else None
     unclear = against is not None and any(label.startswith(against) for label in classes)
     votes = None if unclear else _votes(tasks)
+    if votes is None and len({answer.who for answer in answers if answer.labels} - {""}) > 1:
+        warnings.warn(
+            f"{source}: who gave which label is left out, because "
+            + (
+                f"some labels begin with {AGAINST!r}, the sign of rejected ones"
+                if unclear
+                else "somebody gave or rejected several labels of one task"
+            ),
+            stacklevel=5,
+        )
     rows = []
     for key, task in tasks.items():
         row = dict(task[0].data)

@@ -185,12 +185,14 @@ def test_argilla(tmp_path, records):
 def test_several_labels_of_one_annotator_are_candidates(tmp_path):
     tasks = [studio_task(0, [(1, ["pos", "neg"]), (2, ["pos"])]), studio_task(1, [(1, ["pos"])])]
     path = written(tmp_path / "a.json", tasks)
-    table = surelabel.convert(path, tool="label-studio")
+    with pytest.warns(UserWarning, match="who gave which label is left out, because somebody gave"):
+        table = surelabel.convert(path, tool="label-studio")
     assert table["candidates"].to_pylist() == [["pos", "neg", "pos"], ["pos"]]
     found = read_labels(table, Labelling(labels="candidates")).candidates
     assert found.classes.tolist() == ["neg", "pos"]
     assert found.counts.tolist() == [1, 2, 1]
-    table = surelabel.convert(path, "labels", tool="label-studio")
+    with pytest.warns(UserWarning, match="who gave which label"):
+        table = surelabel.convert(path, "labels", tool="label-studio")
     assert table["candidates"].to_pylist() == ["neg|pos", "pos"]
 
 
@@ -258,6 +260,7 @@ def test_prodigy_accepts_rejects_and_ignores(tmp_path):
     assert table.to_pydict() == {"text": ["a", "b"], "vote_p": ["x", None], "vote_q": ["y", None]}
 
 
+@pytest.mark.filterwarnings("ignore:.*who gave which label is left out")
 def test_rejections_in_prodigy_are_votes_against_labels(tmp_path):
     def line(text, label, answer, who):
         return {"text": text, "label": label, "answer": answer, "_annotator_id": who}
@@ -288,6 +291,7 @@ def test_rejections_in_prodigy_are_votes_against_labels(tmp_path):
     assert answers == [{"row": "c", "label": "ART", "who": "bob"}]
 
 
+@pytest.mark.filterwarnings("ignore:.*who gave which label is left out")
 def test_one_rejection_does_not_outweigh_several_acceptances(tmp_path):
     def line(label, answer, who):
         return {"text": "a", "label": label, "answer": answer, "_annotator_id": who}

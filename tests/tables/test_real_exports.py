@@ -119,6 +119,7 @@ def test_label_studio_json(tmp_path):
     }
 
 
+@pytest.mark.filterwarnings("ignore:.*who gave which label is left out")
 def test_answers_to_other_questions_are_no_content(entries):
     with pytest.warns(UserWarning, match="'why'.*left out.*JSON says for certain"):
         table = surelabel.convert(entries, tool="label-studio", question="sentiment")
@@ -217,6 +218,7 @@ def test_files_of_the_same_name_are_all_read(tmp_path):
     assert table["vote_bob"].to_pylist() == [None, "so so"]
 
 
+@pytest.mark.filterwarnings("ignore:.*who gave which label is left out")
 def test_doccano_writes_csv_and_fasttext_too(tmp_path):
     head = "id,text,price,code,label,Comments\n"
     path = doccano(
