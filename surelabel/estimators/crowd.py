@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -41,6 +42,7 @@ from .pure import PUREClassifier
 SAMPLE = 800  # rows used to choose kernels
 EXACT_ROWS = 3000  # with more rows, only the best kernel is used, with landmarks
 LANDMARKS = 500
+CHECKED = 5000  # rows by which it is seen whether the features tell something about the votes
 
 
 class CrowdClassifier(PartialLabelClassifier):
@@ -234,10 +236,14 @@ class CrowdClassifier(PartialLabelClassifier):
         of them. Otherwise useless features end in labels that follow the features alone, and good
         annotators who agree are taken for copies.
         """
-        l = fit.posterior.shape[1]
-        alone = alternate_crowd(votes, l, **given, **stop)
-        if features_tell(fit, alone, votes):
+        m, l = fit.posterior.shape
+        rows = np.sort(np.random.default_rng(self.random_state).permutation(m)[:CHECKED])
+        some = given | {"known": given["known"][rows]}
+        alone = alternate_crowd(votes[rows], l, **some, **stop)
+        if features_tell(replace(fit, log_prior=fit.log_prior[rows]), alone, votes[rows]):
             return peers, fit
+        if len(rows) < m:
+            alone = alternate_crowd(votes, l, **given, **stop)
         if self.estimator is None:
             peers = self._chosen_peers(X, alone.posterior, alone.evidence)
         peers(alone.posterior, alone.evidence)  # calibrates what it predicts for new rows
