@@ -74,7 +74,7 @@ class Annotator:
         about = {
             "constant": "always says not {0}" if self.against else "always says {0}",
             "random": "answers at random",
-            "unconfirmed": "is confirmed by nobody: random votes, or useless features",
+            "unconfirmed": "nothing confirms these votes: they are random, or the features useless",
             "inverts": "inverts {0} and {1}",
             "wrong": "is wrong more often than by chance",
         }

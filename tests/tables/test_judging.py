@@ -131,4 +131,4 @@ def test_nothing_is_probable_if_no_annotator_is_informative(constant):
     assert set(found.frame["status"]) == {"look"}
     assert found.frame["confidence"].max() <= 0.5
     assert f"always says {constant}" in str(found)
-    assert "is confirmed by nobody" in str(found)
+    assert "nothing confirms these votes" in str(found)
