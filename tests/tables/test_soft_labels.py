@@ -161,3 +161,13 @@ def test_labels_given_several_times_are_votes():
     soft = surelabel.clean(frame.assign(**counts), counts=list(counts)).frame
     np.testing.assert_array_equal(found["label"], soft["label"].str[2:])
     np.testing.assert_allclose(found["confidence"], soft["confidence"])
+
+
+def test_useless_features_do_no_harm_to_soft_labels():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 6)), rng.integers(4, size=300)
+    counts = np.zeros((300, 4))
+    for _ in range(5):
+        counts[np.arange(300), np.where(rng.random(300) < 0.6, y, rng.integers(4, size=300))] += 1
+    found = CrowdClassifier().fit(X, CandidateSets.from_counts(counts)).transduction_
+    assert np.mean(found == y) > np.mean(counts.argmax(axis=1) == y) - 0.02
