@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import BinaryIO
 
 from .exceptions import ParameterError, shown
-from .interrupts import SIGNALS
+from .interrupts import SIGNALS, hurry
 
 #: Error numbers of a full disk, an exceeded quota or a file size limit.
 FULL = tuple(getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG") if hasattr(errno, name))
@@ -229,9 +229,14 @@ def uninterrupted() -> Iterator[None]:
     caught: list[int] = []
     handlers = {number: signal.getsignal(number) for number in SIGNALS}
     before = {number: old for number, old in handlers.items() if old not in (None, signal.SIG_IGN)}
+
+    def hold(number: int, _: object) -> None:
+        caught.append(number)
+        hurry(number)
+
     try:
         for number in before:
-            signal.signal(number, lambda number, _: caught.append(number))
+            signal.signal(number, hold)
         yield
     finally:
         for number, handler in before.items():

@@ -31,6 +31,8 @@ class Stopped(KeyboardInterrupt):
 stopped: int | None = None
 """The first signal received, or None."""
 _said = _swallowed = False
+_held: int | None = None
+"""A signal that is held back, or None."""
 
 
 def install() -> None:
@@ -58,6 +60,14 @@ def install() -> None:
     shown = sys.excepthook
     # Some extension modules print an exception that interrupts their import.
     sys.excepthook = lambda *error: shown(*error) if stopped is None else None
+
+
+def hurry(number: int) -> None:
+    """End the command by force if a block that holds this signal back takes too long."""
+    global _held
+    if hasattr(signal, "setitimer") and signal.getsignal(signal.SIGALRM) is _insist:
+        _held = number
+        _alarm(GRACE)
 
 
 def finish(code: int) -> int:
@@ -123,7 +133,7 @@ def _insist(*_: object) -> None:
     if files := sys.modules.get("surelabel.files"):
         files.remove_unfinished()
     _say()
-    os._exit(128 + (stopped or signal.SIGTERM))
+    os._exit(128 + (stopped or _held or signal.SIGTERM))
 
 
 def _leave() -> None:
