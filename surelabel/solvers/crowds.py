@@ -583,11 +583,8 @@ def alternate_soft(
         last, posterior = posterior, _with_known(softmax(log_prior + evidence, axis=1), known)
         converged = bool(np.linalg.norm(posterior - last) / np.sqrt(len(posterior)) <= tol)
     alone = np.broadcast_to(np.log(softmax(evidence, axis=1).mean(axis=0)), evidence.shape)
-    with_features, without = (
-        logsumexp(prior + evidence, axis=1).sum() for prior in (log_prior, alone)
-    )
-    uncertainty = evidence.any(axis=1).sum() * np.log(evidence.shape[1])
-    if with_features - without < EXPLAINED_SOFT * uncertainty:
+    gained = _log_likelihood(log_prior, evidence) - _log_likelihood(alone, evidence)
+    if gained < EXPLAINED_SOFT * evidence.any(axis=1).sum() * np.log(evidence.shape[1]):
         log_prior, posterior = alone, _with_known(softmax(alone + evidence, axis=1), known)
     nobody = np.empty((0, *posterior.shape[1:] * 2)), np.empty(0), np.empty((0, 0)), np.empty(0)
     return CrowdFit(posterior, *nobody, evidence, log_prior, n_iter, converged)
@@ -603,7 +600,11 @@ def _with_known(posterior: np.ndarray, known: np.ndarray | None) -> np.ndarray:
 
 def likelihood(fit: CrowdFit) -> float:
     """The log-likelihood of the votes, ``Σ_i log Σ_z f_i(z) exp(evidence_i(z))``."""
-    return float(logsumexp(fit.log_prior + fit.evidence, axis=1).sum())
+    return _log_likelihood(fit.log_prior, fit.evidence)
+
+
+def _log_likelihood(log_prior: np.ndarray, evidence: np.ndarray) -> float:
+    return float(logsumexp(log_prior + evidence, axis=1).sum())
 
 
 def features_tell(fit: CrowdFit, alone: CrowdFit, votes: np.ndarray) -> bool:
@@ -630,7 +631,7 @@ def features_tell(fit: CrowdFit, alone: CrowdFit, votes: np.ndarray) -> bool:
     if tally.n_annotators <= COMPARED:
         weight /= 1 + chance_dependence(tally).sum(axis=1)
     with_features, without = (
-        logsumexp(found.log_prior + tally.evidence(found.confusion, weight), axis=1).sum()
+        _log_likelihood(found.log_prior, tally.evidence(found.confusion, weight))
         for found in (fit, alone)
     )
     uncertainty = (votes >= 0).any(axis=1).sum() * np.log(n_classes)
