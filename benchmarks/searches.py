@@ -4,14 +4,22 @@ chooses the same parameters.
 Both searches run one after another on the same inner folds of trials of the paper's tables (IPAL:
 66 points, PLSVM: 7, SURE: 49; five folds each), in one thread. Times are CPU times, so that other
 work on the machine matters little. ``python benchmarks/searches.py [METHOD …]``
+
+``python benchmarks/searches.py --than FOLDER [METHOD …]`` compares with the searches of another
+version, a checkout in FOLDER: the shortest of five runs each, in turn.
 """
 
 import os
 
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
+import argparse
+import json
+import subprocess
 import sys
+import tempfile
 import warnings
+from pathlib import Path
 from time import process_time
 
 import numpy as np
@@ -25,28 +33,58 @@ from surelabel.experiments.trials import trials_of
 TRIALS = {"deter": "table2", "ecoli": "table2", "glass": "table2", "lost": "table4"}
 
 
+# What a version does in a process of its own; 0.1 has no make_search.
+CHILD = """
+import json, sys, warnings
+from time import process_time
+import numpy as np
+from sklearn.model_selection import KFold
+from surelabel import as_candidates
+from surelabel.estimators import all_methods
+from surelabel.evaluation.protocol import grid_search
+
+warnings.simplefilter("ignore")
+data, method = np.load(sys.argv[1]), all_methods()[sys.argv[2]]
+if hasattr(method, "make_search"):
+    search = method.make_search(grid=method.grid)
+else:
+    search = grid_search(method.estimator(), method.grid, "covering_rate")
+search.cv, search.refit = KFold(5, shuffle=True, random_state=0), False
+start = process_time()
+search.fit(data["X"], as_candidates(data["Y"]))
+seconds = process_time() - start
+scores = search.cv_results_["mean_test_score"]
+print(json.dumps([seconds, search.best_params_, list(scores)], default=float))
+"""
+
+
 def trial_of(dataset, method):
     """The first fold at the middle level of corruption."""
     trials = trials_of(paper_study(TRIALS[dataset]), datasets=[dataset], methods=[method])
     return next(trial for trial in trials if trial.configuration.level in (None, 0.4))
 
 
-def main() -> None:
-    warnings.simplefilter("ignore")
+def problem_of(dataset, method):
+    """The trial, and its scaled features, candidates, true labels and fold."""
+    trial = trial_of(dataset, method)
+    data = evaluate._load(dataset, os.environ.get("SURELABEL_DATA"))
+    candidates = data.candidates
+    if candidates is None:
+        candidates = evaluate._corrupt(data, trial)
+    fold = evaluate._fold(trial, len(data.X))
+    return trial, evaluate._scale(data.X, fold, trial.scaling), candidates, data.y, fold
+
+
+def compare_searches(methods) -> None:
+    """Each method's own search beside scikit-learn's."""
     print(
         "| method | data | rows | scikit-learn's | own | ratio | same choice | largest difference |"
     )
     print("| :--- | :--- | ---: | ---: | ---: | ---: | :--- | ---: |")
-    for name in sys.argv[1:] or ["IPAL", "PLSVM", "SURE"]:
+    for name in methods:
         method = all_methods()[name]
         for dataset in TRIALS:
-            trial = trial_of(dataset, name)
-            data = evaluate._load(dataset, os.environ.get("SURELABEL_DATA"))
-            candidates = data.candidates
-            if candidates is None:
-                candidates = evaluate._corrupt(data, trial)
-            fold = evaluate._fold(trial, len(data.X))
-            X = evaluate._scale(data.X, fold, trial.scaling)
+            trial, X, candidates, y, fold = problem_of(dataset, name)
             grid, seconds, found, scores = trial.method.grid, [], [], []
             for search in (
                 grid_search(method.estimator(), grid, "covering_rate"),
@@ -54,18 +92,67 @@ def main() -> None:
             ):
                 start = process_time()
                 chosen = select_parameters(
-                    search, X, candidates, data.y, fold, selection="covering_rate"
+                    search, X, candidates, y, fold, selection="covering_rate"
                 )
                 seconds.append(process_time() - start)
                 found.append(chosen.parameters)
                 scores.append(search.cv_results_["mean_test_score"])
-            print(
-                f"| {name} | {dataset} | {len(fold.select)} | {seconds[0]:.2f} s | "
-                f"{seconds[1]:.2f} s | {seconds[0] / seconds[1]:.1f} | "
-                f"{'yes' if found[0] == found[1] else 'no'} | "
-                f"{np.abs(scores[0] - scores[1]).max():.1e} |",
-                flush=True,
-            )
+            print_row(name, dataset, len(fold.select), seconds, found, scores)
+
+
+def compare_versions(methods, folder) -> None:
+    """The searches of this version beside those of another."""
+    print("| method | data | rows | other | this | ratio | same choice | largest difference |")
+    print("| :--- | :--- | ---: | ---: | ---: | ---: | :--- | ---: |")
+    here = Path(__file__).parent.parent
+    for name in methods:
+        for dataset in TRIALS:
+            _, X, candidates, _, fold = problem_of(dataset, name)
+            with tempfile.NamedTemporaryFile(suffix=".npz") as file:
+                Y = candidates[fold.select].to_sparse().toarray()
+                np.savez(file, X=X[fold.select], Y=Y != 0)
+                file.flush()
+                runs = {folder: [], here: []}
+                for _ in range(5):
+                    for version, results in runs.items():
+                        results.append(run_version(version, file.name, name))
+            best = [min(results, key=lambda run: run[0]) for results in runs.values()]
+            print_row(name, dataset, len(fold.select), *zip(*best, strict=True))
+
+
+def run_version(folder, problem, method):
+    """CPU seconds, choice and scores of the search of the version in a folder."""
+    found = subprocess.run(
+        [sys.executable, "-c", CHILD, problem, method],
+        env=os.environ | {"PYTHONPATH": str(folder)},
+        cwd=tempfile.gettempdir(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(found.stdout)
+
+
+def print_row(method, dataset, rows, seconds, found, scores) -> None:
+    difference = np.abs(np.subtract(*scores)).max()
+    print(
+        f"| {method} | {dataset} | {rows} | {seconds[0]:.2f} s | {seconds[1]:.2f} s | "
+        f"{seconds[0] / seconds[1]:.1f} | {'yes' if found[0] == found[1] else 'no'} | "
+        f"{difference:.1e} |",
+        flush=True,
+    )
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("methods", nargs="*", default=["IPAL", "PLSVM", "SURE"])
+    parser.add_argument("--than", type=Path, help="a checkout of another version")
+    options = parser.parse_args()
+    if options.than:
+        compare_versions(options.methods, options.than.resolve())
+    else:
+        compare_searches(options.methods)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ from sklearn.utils._param_validation import Interval
 
 from ..data.candidates import CandidateSets
 from ..evaluation.protocol import grid_search
-from ..solvers.plsvm import fit_plsvm, make_problem
+from ..solvers.max_margin import make_problem
+from ..solvers.plsvm import fit_path, fit_plsvm
 from ..solvers.scale import softmax_scale
 from ._base import check_learnable
 from ._linear import LinearPartialLabelClassifier
@@ -129,7 +130,7 @@ class PLSVMClassifier(LinearPartialLabelClassifier):
         problem = make_problem(
             X, candidates.indptr, candidates.indices, candidates.shape[1], weight
         )
-        W, objective, self.converged_ = fit_plsvm(problem, self.lam, self.tol, self.max_iter)
+        W, objective, self.converged_, _ = fit_plsvm(problem, self.lam, self.tol, self.max_iter)
         self.objective_, self.n_iter_ = np.array(objective), len(objective) - 1
         return np.asarray(W)
 
@@ -142,7 +143,7 @@ def _grid_outputs(
     queries: Any,
     proba: bool,
 ) -> Iterator[np.ndarray]:
-    """The scores of the queries for each penalty; rows and labels are sorted once for all of
+    """The scores of the queries for each penalty; all penalties share what does not depend on
     them.
     """
     check_learnable(candidates)
@@ -151,12 +152,13 @@ def _grid_outputs(
     weight = np.ones(X.shape[0])
     problem = make_problem(X, indptr, indices, n_classes, weight)
     possible = np.bincount(indices, minlength=n_classes) > 0
-    for point in points:
-        found = fit_plsvm(problem, point["lam"], estimator.tol, estimator.max_iter)
-        scores = queries @ found.weights
+    penalties = [float(point["lam"]) for point in points]
+    weights = fit_path(problem, penalties, estimator.tol, estimator.max_iter)
+    for W in weights:
+        scores = queries @ W
         scores[:, ~possible] = -np.inf
         if proba:
-            scale = softmax_scale(X @ found.weights, indptr, indices, weight)
+            scale = softmax_scale(X @ W, indptr, indices, weight)
             scores[:, possible] = softmax(scale * scores[:, possible], axis=1)
             scores[:, ~possible] = 0
         yield scores

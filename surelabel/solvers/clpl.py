@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from .newton import ScoreHessian, diagonal, lower_triangle, newton
 from .row_blocks import row_blocks
 from .segments import row_sum
 from .smooth import Minimum, inverse_factor, minimise
@@ -17,6 +18,8 @@ def fit_clpl(
     cost: np.ndarray,
     tol: float,
     max_iter: int,
+    hessian: ScoreHessian | None = None,
+    start: np.ndarray | None = None,
 ) -> Minimum:
     """Minimise ``½‖W‖² + Σ_i cost_i [ψ(mean of f_j over S_i) + Σ_{j∉S_i} ψ(-f_j)]``, ``f = xᵢᵀW``,
     ``ψ(z) = max(0, 1-z)²``.
@@ -37,6 +40,10 @@ def fit_clpl(
         Weight of the loss of each instance.
     tol, max_iter : float, int
         As in :func:`surelabel.solvers.smooth.minimise`.
+    hessian : ScoreHessian, default=None
+        If given, Newton's method is used in place of L-BFGS.
+    start : ndarray of shape (n, l), default=None
+        Where to begin; None is 0.
 
     Returns
     -------
@@ -73,7 +80,39 @@ def fit_clpl(
             value, gradient = value + loss, gradient + 2 * slope
         return value, gradient
 
+    start = np.zeros((X.shape[1], n_classes)) if start is None else start
+    if hessian is not None:
+        mean = np.zeros((len(sizes), n_classes))
+        np.put(mean, entries, np.repeat(1 / sizes, sizes))
+        dense = _Dense(hessian, mean.T.copy(), cost)
+        return newton(dense, dense.direction, start, tol, max_iter)
     # The Hessian is largest, and equal to this, if every label of every instance is outside its set
     # and within the margin.
     inverse = inverse_factor(X, 2 * cost, ridge=1.0)
-    return minimise(value_and_gradient, np.zeros((X.shape[1], n_classes)), inverse, tol, max_iter)
+    return minimise(value_and_gradient, start, inverse, tol, max_iter)
+
+
+class _Dense:
+    """Value, gradient and Hessian, with labels as the rows of all arrays (l, m)."""
+
+    def __init__(self, hessian: ScoreHessian, mean: np.ndarray, cost: np.ndarray) -> None:
+        self.hessian, self.mean, self.cost = hessian, mean, cost
+        self.free = (mean == 0).astype(float)
+        self.inside = self.outside = np.zeros(0)  # what is missing at the last W
+
+    def __call__(self, W: np.ndarray) -> tuple[float, np.ndarray]:
+        """Value and gradient."""
+        scores = W.T @ self.hessian.columns
+        self.inside = np.maximum(0, 1 - (self.mean * scores).sum(axis=0))
+        scores += 1
+        self.outside = np.maximum(0, scores) * self.free
+        weighted = (self.outside - self.mean * self.inside) * self.cost
+        loss = self.inside**2 + (self.outside**2).sum(axis=0)
+        value = 0.5 * float(np.vdot(W, W)) + float(self.cost @ loss)
+        return value, W + 2 * (weighted @ self.hessian.columns.T).T
+
+    def direction(self, gradient: np.ndarray) -> np.ndarray:
+        """The inverse of the Hessian at the last W times the gradient."""
+        curved = lower_triangle(self.mean * (self.inside > 0))
+        curved[diagonal(len(self.mean))] += self.outside > 0
+        return self.hessian.solve(2 * self.cost * curved, np.arange(len(self.cost)), 1.0, gradient)

@@ -42,21 +42,21 @@ def softmax_scale(
         return 1.0
     distance /= spread
     epsilon = 1 / (weight.sum() + 2)
-    parts = [
-        (share, among, np.where(among, distance, -np.inf).max(axis=0))
-        for share, among in (
-            (1 - epsilon, inside),
-            (epsilon, ~inside),
-            (-1.0, np.ones_like(inside)),
-        )
-    ]
+    best_in, best_out = (
+        np.where(among, distance, -np.inf).max(axis=0) for among in (inside, ~inside)
+    )
+    below = distance - np.where(inside, best_in, best_out)
 
     def slope(log_t: float) -> float:
         # d log(Σ_{j∈A} exp(t d_j)) / dt is the mean of d over A, weighted by these exponentials.
-        gain = np.zeros(len(weight))
-        for share, among, best in parts:
-            likely = np.exp(np.minimum(np.exp(log_t) * (distance - best), 0)) * among
-            gain += share * (likely * distance).sum(axis=0) / likely.sum(axis=0)
+        t = np.exp(log_t)
+        likely = np.exp(t * below)
+        pull = likely * distance
+        sum_in, pull_in = (likely * inside).sum(axis=0), (pull * inside).sum(axis=0)
+        sum_out, pull_out = likely.sum(axis=0) - sum_in, pull.sum(axis=0) - pull_in
+        near, far = np.exp(t * best_in), np.exp(t * best_out)
+        gain = (1 - epsilon) * pull_in / sum_in + epsilon * pull_out / sum_out
+        gain -= (near * pull_in + far * pull_out) / (near * sum_in + far * sum_out)
         return float(weight @ gain)
 
     low, high = -5.0, 5.0

@@ -8,17 +8,21 @@ from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 from surelabel import CandidateSets
-from surelabel.solvers import plsvm
-from surelabel.solvers.plsvm import fit_plsvm, make_problem, project
+from surelabel.solvers import newton
+from surelabel.solvers.max_margin import NEVER, MaxMargin, Smoothed, make_problem, project
+from surelabel.solvers.plsvm import best_candidates, first_weights, fit_path, fit_plsvm
 from tests.reference.plsvm import plsvm_objective, project_row, subgradient_plsvm
 from tests.solvers.test_clpl import problem
 
 
-def solve(X, Y, lam, weight=None, tol=1e-6, max_iter=100):
+def margin_problem(X, Y, weight=None):
     sets = CandidateSets.from_indicator(Y)
     weight = np.ones(len(Y)) if weight is None else weight
-    problem = make_problem(X, sets.indptr, sets.indices, Y.shape[1], weight)
-    return fit_plsvm(problem, lam, tol, max_iter)
+    return make_problem(X, sets.indptr, sets.indices, Y.shape[1], weight)
+
+
+def solve(X, Y, lam, weight=None, tol=1e-6, max_iter=100):
+    return fit_plsvm(margin_problem(X, Y, weight), lam, tol, max_iter)
 
 
 sizes = st.tuples(st.integers(0, 10**6), st.integers(2, 30), st.integers(1, 6), st.integers(2, 5))
@@ -119,7 +123,7 @@ def test_too_few_rounds_are_told():
 def test_projection_equals_bisection(seed, width, size):
     rng = np.random.default_rng(seed)
     points = size * rng.normal(size=(6, width))
-    points[rng.random(points.shape) < 0.2] = plsvm.NEVER
+    points[rng.random(points.shape) < 0.2] = NEVER
     np.testing.assert_allclose(
         project(points.T).T, [project_row(point) for point in points], atol=1e-9 * size
     )
@@ -148,46 +152,100 @@ def test_number_of_threads_leaves_no_trace():
     np.testing.assert_array_equal(*weights)
 
 
-def test_badly_scaled_features_are_solved_by_newtons_method(monkeypatch):
-    """L-BFGS, which takes over if Newton's method is off, finds the same objective."""
+@pytest.mark.parametrize("few", [newton.FEW, 0])
+def test_badly_scaled_features_are_solved_by_newtons_method(monkeypatch, few):
+    """From the start, or as soon as L-BFGS fails; where it is off, the objective is the same."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 6)) * 10.0 ** np.arange(-3, 3) + 70
     Y = np.maximum(*(np.eye(4)[rng.integers(4, size=120)] for _ in range(2)))
-    found, calls = {}, []
-    original = plsvm.newton
-
-    def counted(*args, **kwargs):
-        calls.append(args)
-        return original(*args, **kwargs)
-
-    monkeypatch.setattr(plsvm, "newton", counted)
-    for size in (plsvm.NEWTON, 0):
-        monkeypatch.setattr(plsvm, "NEWTON", size)
-        calls.clear()
-        found[bool(size)] = solve(X, Y, 0.001), len(calls)
-    (by_newton, used), (by_lbfgs, unused) = found[True], found[False]
-    assert used > 0
-    assert unused == 0
+    monkeypatch.setattr(newton, "FEW", few)
+    by_newton = solve(X, Y, 0.001)
+    monkeypatch.setattr(newton, "FEW", 0)
+    monkeypatch.setattr(newton, "MOST", 0)
+    by_lbfgs = solve(X, Y, 0.001)
     assert by_newton.converged
-    assert by_newton.objective[1] == pytest.approx(by_lbfgs.objective[1], rel=1e-3)
+    assert not np.array_equal(by_newton.weights, by_lbfgs.weights)
+    # The first round ends when a tenth of what it gained is left at most.
+    gained = by_newton.objective[0] - by_newton.objective[1]
+    assert by_newton.objective[1] == pytest.approx(by_lbfgs.objective[1], abs=0.1 * gained)
+    assert by_newton.objective[-1] == pytest.approx(by_lbfgs.objective[-1], rel=1e-3)
 
 
-def test_the_hessian_is_the_derivative_of_the_gradient():
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(30, 3))
-    sets = CandidateSets.from_indicator(
-        np.maximum(*(np.eye(4)[rng.integers(4, size=30)] for _ in range(2)))
+@settings(max_examples=60)
+@given(sizes, st.sampled_from([0.05, 0.7, 5.0]), st.booleans())
+def test_the_direction_is_newtons(size, smoothing, spread):
+    """Both ways to solve for it, with a Hessian from differences of the gradient."""
+    X, Y, weight = problem(*size)
+    data = margin_problem(X, Y, weight)
+    rng = np.random.default_rng(size[0])
+    W = (3.0 if spread else 0.1) * rng.normal(size=(X.shape[1], Y.shape[1]))
+    center = project(rng.normal(size=Y.T.shape))
+    smoothed = Smoothed(MaxMargin(data, 0.1, best_candidates(data, W)), center, smoothing)
+    hessian, step = np.zeros((W.size, W.size)), 1e-7
+    for i in range(W.size):
+        shift = np.zeros(W.size)
+        shift[i] = step
+        above, below = (smoothed(W + sign * shift.reshape(W.shape))[1] for sign in (1, -1))
+        hessian[i] = (above - below).ravel() / (2 * step)
+    gradient = smoothed(W)[1]
+    alpha = smoothed.alpha
+    edge = np.abs(smoothed.convex.violations(W) / smoothing + smoothed.pull)
+    if edge[edge < -NEVER / 2].min(initial=1) < 1e-4:
+        return  # within a step of a jump of the second derivatives
+    positive, free = alpha > 0, alpha.sum(axis=0) < 1 - 1e-9
+    k = positive.sum(axis=0)
+    if np.any(np.abs(alpha[positive]) < 1e-4) or np.any(
+        np.abs(1 - alpha[:, free].sum(axis=0)) < 1e-4
+    ):
+        return
+    expected = np.linalg.solve(hessian, gradient.ravel()).reshape(W.shape)
+    several, bent = positive & (k > 1), np.flatnonzero(free & (k > 0))
+    for found in (
+        smoothed.direction(gradient),
+        data.hessian.solve(*smoothed.triangles(positive, k, free), 0.1, gradient),
+        data.hessian.solve_few(*smoothed.vectors(positive, k, several, bent), 0.1, gradient),
+    ):
+        assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())
+
+
+@settings(max_examples=60)
+@given(sizes, penalties, st.sampled_from([0.01, 10.0, 1e4]))
+def test_a_start_near_another_penalty_ends_at_the_same_weights(size, lam, factor):
+    X, Y, weight = problem(*size)
+    data = margin_problem(X, Y, weight)
+    expected = first_weights(data, lam)
+    near = first_weights(data, factor * lam)
+    assert_allclose(
+        first_weights(data, lam, near), expected, atol=1e-6 * np.abs(expected).max(), rtol=0
     )
-    data = make_problem(X, sets.indptr, sets.indices, 4, np.ones(30))
-    W, center = rng.normal(size=(3, 4)), np.zeros((4, 30))
-    convex = plsvm.MaxMargin(data, 0.1, plsvm.best_candidates(data, W))
-    hessian = convex.hessian(W, center, 0.7)
-    for i, j in np.ndindex(W.shape):
-        step = np.zeros_like(W)
-        step[i, j] = 1e-6
-        gradient = convex.smoothed(center, 0.7)
-        above, below = (gradient(W + sign * step)[1] for sign in (1, -1))
-        assert_allclose((above - below) / 2e-6, hessian[:, :, i, j], atol=1e-6)
+
+
+@settings(max_examples=40)
+@given(sizes, st.sampled_from([3.0, 1e3]))
+def test_penalties_beyond_the_margin_have_one_solution(size, t):
+    """What is gained since W = 0 is then a t-th; with single labels, nobody gains more."""
+    X, Y, weight = problem(*size)
+    Y = np.eye(Y.shape[1], dtype=int)[Y.argmax(axis=1)]
+    found = solve(X, Y, 1e3, weight, tol=1e-8)
+    assert found.within_margin
+    gained = found.objective[0] - found.objective[-1]
+    scaled = plsvm_objective(found.weights / t, X, Y, t * 1e3, weight)
+    assert found.objective[0] - scaled == pytest.approx(gained / t, rel=1e-6, abs=1e-12)
+    other = solve(X, Y, t * 1e3, weight, tol=1e-8)
+    assert scaled == pytest.approx(other.objective[-1], abs=1e-9)
+
+
+def test_a_path_has_the_solutions_of_single_fits():
+    X, Y, weight = problem(2, 90, 4, 5)
+    data = margin_problem(X, Y, weight)
+    lams = [1.0, 1e-3, 1e5, 0.1, 1e4]
+    path = fit_path(data, lams, 1e-3, 100)
+    for lam, weights in zip(lams, path, strict=True):
+        single = fit_plsvm(data, lam, 1e-3, 100)
+        tolerance = 1e-2 if single.within_margin else 1e-6
+        assert_allclose(weights, single.weights, atol=tolerance * np.abs(single.weights).max())
+    assert_allclose(path[2] * 1e5, path[4] * 1e4, rtol=1e-12)
+    assert not fit_plsvm(data, 1e-3, 1e-3, 100).within_margin
 
 
 @pytest.mark.parametrize("lam", [1e-10, 1e-3, 1.0])

@@ -1,0 +1,293 @@
+"""The largest margin between a given mixture of a row's candidates and every other label: a convex
+problem.
+"""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from .newton import ScoreHessian, diagonal, lower_triangle, newton
+from .order import canonical_order
+from .row_blocks import RowBlocks
+from .smooth import inverse_factor, minimise
+
+ROUNDING = 1e-10  # smaller gaps are rounding, for an objective that starts at 1
+PROXIMAL_STEPS = 200  # maximum for one convex problem; usually fewer than ten
+NEWTON_STEPS = 12  # maximum for one smoothed problem
+NEVER = -1e100  # below any score, and finite: it is multiplied by 0
+
+
+class MarginProblem(NamedTuple):
+    """The data of the objective, rows and labels in canonical order: instances, row pointers and
+    labels of the candidates, their flat positions in an m × l array, weight of each row and its
+    share of all, the position of each label in that order, and what Newton's method needs.
+    """
+
+    X: Any
+    indptr: np.ndarray
+    indices: np.ndarray
+    entries: np.ndarray
+    weight: np.ndarray
+    cost: np.ndarray
+    places: np.ndarray
+    hessian: ScoreHessian
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and of labels."""
+        return len(self.cost), len(self.places)
+
+
+class Start(NamedTuple):
+    """Where a convex problem starts: weights, dual variables (l, m), smoothing, and whether it is
+    solved by Newton's method.
+    """
+
+    weights: np.ndarray
+    alpha: np.ndarray
+    smoothing: float
+    newton: bool
+
+
+def make_problem(
+    X: Any, indptr: np.ndarray, indices: np.ndarray, n_classes: int, weight: np.ndarray
+) -> MarginProblem:
+    """What all penalties have in common.
+
+    Parameters
+    ----------
+    X : ndarray, CSR matrix or RowBlocks of shape (m, n)
+        The instances. With RowBlocks, the last digits depend on the order of rows.
+    indptr, indices : ndarray
+        The candidates of each instance, as compressed rows.
+    n_classes : int
+        The number l of labels.
+    weight : ndarray of shape (m,)
+        Weights of the instances.
+
+    Returns
+    -------
+    MarginProblem
+    """
+    # A rounding error can decide which of two candidates is better, and so change all later rounds:
+    # all sums are computed in one order, by one thread.
+    classes = np.arange(n_classes)
+    if not isinstance(X, RowBlocks):
+        candidates = sparse.csr_array(
+            (np.ones(len(indices)), indices, indptr), shape=(X.shape[0], n_classes)
+        )
+        rows, classes = canonical_order(X, candidates, weight)
+        ordered = candidates[rows][:, classes].sorted_indices()
+        X, indptr, indices, weight = X[rows], ordered.indptr, ordered.indices, weight[rows]
+    sizes = np.diff(indptr)
+    entries = np.repeat(np.arange(len(sizes)) * n_classes, sizes) + indices
+    return MarginProblem(
+        X,
+        indptr,
+        indices,
+        entries,
+        weight,
+        weight / weight.sum(),
+        np.argsort(classes),
+        ScoreHessian(X, n_classes),
+    )
+
+
+class MaxMargin:
+    """The convex problem in which ``share`` says how much each candidate counts, and its smoothed
+    form.
+
+    With ``violation_ki = 1 - (Σ_{j∈S_i} share_ij f_j - f_k)``, the loss of a row is the maximum of
+    ``⟨α, violation⟩`` over ``α ≥ 0, Σ α ≤ 1``, where candidates have no α. Taking ``smoothing/2
+    ‖α - α°‖²`` off makes it smooth in W.
+
+    Labels are the rows of all arrays (l, m): sums and maxima over labels take a tenth of the time.
+    """
+
+    def __init__(self, problem: MarginProblem, lam: float, share: np.ndarray) -> None:
+        self.X, self.cost, self.lam = problem.X, problem.cost, lam
+        self.hessian = problem.hessian
+        self.share, self.closed = np.zeros(problem.shape), np.zeros(problem.shape)
+        np.put(self.share, problem.entries, share)
+        np.put(self.closed, problem.entries, NEVER)  # where α must be 0
+        self.share, self.closed = self.share.T.copy(), self.closed.T.copy()
+
+    def violations(self, W: np.ndarray) -> np.ndarray:
+        """The violations for every label and row, including candidates."""
+        dense = isinstance(self.X, np.ndarray)
+        scores = W.T @ self.X.T if dense else np.ascontiguousarray((self.X @ W).T)
+        scores += 1 - (scores * self.share).sum(axis=0)
+        return np.asarray(scores)
+
+    def worst(self, W: np.ndarray) -> np.ndarray:
+        """The largest violation of each row; NEVER or less if all labels are candidates."""
+        return np.asarray((self.violations(W) + self.closed).max(axis=0))
+
+    def objective(self, W: np.ndarray) -> float:
+        """``λ/2 ‖W‖² + Σ_i cost_i max(0, max_{k∉S_i} violation_ki)``."""
+        loss = np.maximum(0, self.worst(W))
+        return float(0.5 * self.lam * np.vdot(W, W) + self.cost @ loss)
+
+    def slope(self, weighted: np.ndarray) -> np.ndarray:
+        """Gradient of the loss with respect to W if the maximum is at α, given ``cost · α``."""
+        change = weighted - self.share * weighted.sum(axis=0)
+        return np.asarray(
+            (change @ self.X).T if isinstance(self.X, np.ndarray) else self.X.T @ change.T
+        )
+
+    def dual(self, alpha: np.ndarray) -> tuple[float, np.ndarray]:
+        """A lower bound of the minimum, and the weights at which ``λ/2 ‖W‖² + ⟨cost α, violation⟩``
+        takes it.
+        """
+        weighted = alpha * self.cost
+        W = self.slope(weighted) / -self.lam
+        return float(weighted.sum() - 0.5 * self.lam * np.vdot(W, W)), W
+
+
+class Smoothed:
+    """Value, gradient and Hessian of the smoothed problem, as functions of W."""
+
+    def __init__(self, convex: MaxMargin, center: np.ndarray, smoothing: float) -> None:
+        self.convex, self.smoothing = convex, smoothing
+        self.pull, self.fixed = center + convex.closed, smoothing * center
+        # ‖α - α°‖² = ‖α‖² - 2 ⟨α, α°⟩ + ‖α°‖²
+        self.constant = 0.5 * float(convex.cost @ (self.fixed * center).sum(axis=0))
+        self.alpha = center  # the maximiser at the last W
+
+    def __call__(self, W: np.ndarray) -> tuple[float, np.ndarray]:
+        """Value and gradient."""
+        convex = self.convex
+        violation = convex.violations(W)
+        points = violation / self.smoothing
+        points += self.pull
+        self.alpha = project(points)
+        weighted = self.alpha * convex.cost
+        violation -= (0.5 * self.smoothing) * self.alpha
+        violation += self.fixed
+        value = 0.5 * convex.lam * float(np.vdot(W, W)) + float(np.vdot(weighted, violation))
+        return value - self.constant, convex.lam * W + convex.slope(weighted)
+
+    def maximiser(self, W: np.ndarray) -> np.ndarray:
+        """The α that maximises the loss, less its smoothing."""
+        return project(self.convex.violations(W) / self.smoothing + self.pull)
+
+    def direction(self, gradient: np.ndarray) -> np.ndarray:
+        """The inverse of the Hessian at the last W times the gradient.
+
+        With A the diagonal matrix of the labels where α > 0 and a the vector of its k ones, the
+        derivative of ``project`` (of one side, where it jumps) is A, or ``A - aaᵀ/k`` where ``Σ α =
+        1``; the scores enter by ``I - 1 shareᵀ`` on both sides. So the second derivative of the
+        loss of a row with respect to its scores is ``A - aaᵀ/k``, and where ``Σ α < 1`` also ``k
+        (share - a/k)(share - a/k)ᵀ``: 0 for most rows.
+        """
+        positive, free = self.alpha > 0, self.alpha.sum(axis=0) < 1 - 1e-9
+        k = positive.sum(axis=0)
+        several, bent = positive & (k > 1), np.flatnonzero(free & (k > 0))
+        hessian, lam = self.convex.hessian, self.convex.lam
+        # solve_few takes a difference, which must not lose more than half the digits.
+        steepest = float((self.convex.cost * hessian.squares).max()) / self.smoothing
+        if np.count_nonzero(several) + len(bent) < gradient.size and steepest < 1e8 * lam:
+            return hessian.solve_few(*self.vectors(positive, k, several, bent), lam, gradient)
+        return hessian.solve(*self.triangles(positive, k, free), lam, gradient)
+
+    def vectors(
+        self, positive: np.ndarray, k: np.ndarray, several: np.ndarray, bent: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The second derivatives as ``Σ bbᵀ``: vectors as columns, and the row of each.
+
+        ``A - aaᵀ/k`` is ``Σ (e_j - a/k)(e_j - a/k)ᵀ`` over the k labels.
+        """
+        labels, rows = np.nonzero(several)
+        rows = np.concatenate([rows, bent])
+        found = positive.take(rows, axis=1) / -k[rows]
+        found[labels, np.arange(len(labels))] += 1
+        found[:, len(labels) :] += self.convex.share.take(bent, axis=1)
+        size = self.convex.cost[rows] / self.smoothing
+        size[len(labels) :] *= k[bent]
+        found *= np.sqrt(size)
+        return found, rows
+
+    def triangles(
+        self, positive: np.ndarray, k: np.ndarray, free: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The second derivatives as lower triangles, and the rows where they are not 0."""
+        rows = np.flatnonzero(k > np.where(free, 0, 1))
+        active, root, free = positive.take(rows, axis=1), np.sqrt(k[rows]), free[rows]
+        mean = active / root
+        found = lower_triangle((root * self.convex.share.take(rows, axis=1) - mean) * free)
+        found -= lower_triangle(mean)
+        found[diagonal(len(active))] += active
+        found *= self.convex.cost[rows] / self.smoothing
+        return found, rows
+
+
+def max_margin(convex: MaxMargin, start: Start, tol: float) -> tuple[Start, bool]:
+    """Solve the convex problem.
+
+    The maximiser ``α`` of the smoothed problem becomes the next ``α°``: proximal steps in the dual
+    variables (the method of multipliers, Rockafellar 1976), exact in the end whatever the
+    smoothing. Any ``α`` bounds the minimum from below, so the duality gap tells when to stop: below
+    a tenth of what was gained since the start, or a fraction ``tol`` of what was gained since W =
+    0.
+
+    Returns
+    -------
+    state : Start
+        The best weights found (never worse than those given) and the last dual variables.
+    solved : bool
+        Whether the gap closed.
+    """
+    W, alpha, smoothing, by_newton = start
+    zero = convex.objective(np.zeros_like(W))
+    first = best = convex.objective(W)
+    best_W, bound, gap = W, -np.inf, np.inf
+    inverse = None
+    for _ in range(PROXIMAL_STEPS):
+        smoothed = Smoothed(convex, alpha, smoothing)
+        if not by_newton:
+            if inverse is None:
+                inverse = inverse_factor(convex.X, 0.2 / smoothing * convex.cost, ridge=convex.lam)
+            found = minimise(smoothed, W, inverse, tol=0.1, max_iter=100)
+            by_newton = found.gradient > 0.1 and convex.hessian.possible
+        if by_newton:
+            found = newton(smoothed, smoothed.direction, W, tol=0.1, max_iter=NEWTON_STEPS)
+        W = found.weights
+        alpha = smoothed.maximiser(W)
+        below, dual_W = convex.dual(alpha)
+        bound = max(bound, below)
+        for candidate in (W, dual_W):
+            value = convex.objective(candidate)
+            if value < best:
+                best, best_W = value, candidate
+        last, gap = gap, best - bound
+        if gap <= max(0.1 * (first - best), tol * (zero - best), ROUNDING):
+            return Start(best_W, alpha, smoothing, by_newton), True
+        # Less smoothing makes fewer steps, each of them harder.
+        too_hard = found.gradient > 0.1
+        if too_hard or gap > 0.5 * last:
+            smoothing *= 4.0 if too_hard else 0.3
+            inverse = None
+    return Start(best_W, alpha, smoothing, by_newton), False
+
+
+def project(points: np.ndarray) -> np.ndarray:
+    """Nearest point of each column in ``{α ≥ 0, Σ α ≤ 1}``: ``max(0, p - θ)``, where θ is the
+    largest of 0 and ``(Σ of the k largest - 1) / k`` (from Duchi et al. 2008, figure 1).
+    """
+    ordered = points.T.copy()
+    ordered.sort(axis=1)
+    mean, one = _means_of_largest(len(points))
+    means = mean @ ordered.T
+    means -= one
+    return np.asarray(np.maximum(points - np.maximum(means.max(axis=0), 0), 0))
+
+
+@cache
+def _means_of_largest(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The matrix whose k-th row takes the mean of the last k of n numbers, and the column ``1/k``:
+    a product takes less time than a cumulative sum.
+    """
+    k = np.arange(1.0, n + 1)[:, None]
+    return np.tri(n)[:, ::-1] / k, 1 / k

@@ -1,0 +1,202 @@
+"""Newton's method for a smooth convex function of few weights of linear scores ``X @ W``."""
+
+from collections.abc import Callable
+from functools import cache, cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import lapack
+
+from .blocks import block_rows
+from .row_blocks import RowBlocks
+from .smooth import Function, Minimum
+
+MOST = 500  # weights of which a Hessian is factorised
+FEW = 150  # up to which that is cheaper than the steps of L-BFGS it saves, even on easy problems
+ENTRIES = 10**7  # of X at most, which is copied
+TRIALS = 20  # maximum per line search
+
+
+class ScoreHessian:
+    """The Hessian ``ridge·I + Σ_i B_i ⊗ x_i x_iᵀ`` of a function of the scores ``x_iᵀW``, where
+    ``B_i`` is its second derivative with respect to the l scores of row i.
+
+    Parameters
+    ----------
+    X : ndarray, CSR matrix or RowBlocks of shape (m, n)
+        The instances.
+    n_classes : int
+        The number l of labels.
+
+    Attributes
+    ----------
+    possible : bool
+        Whether X is in memory and there are few enough weights to factorise it.
+    cheap : bool
+        Whether there are so few that it is worth while for every problem.
+    """
+
+    def __init__(self, X: Any, n_classes: int) -> None:
+        self._instances, self._n_classes = X, n_classes
+        weights, entries = X.shape[1] * n_classes, X.shape[0] * X.shape[1]
+        self.possible = weights <= MOST and entries <= ENTRIES and not isinstance(X, RowBlocks)
+        self.cheap = self.possible and weights <= FEW
+
+    @cached_property
+    def columns(self) -> np.ndarray:
+        """The transpose of X."""
+        X = self._instances
+        return X.T.toarray() if sparse.issparse(X) else np.ascontiguousarray(X.T)
+
+    @cached_property
+    def squares(self) -> np.ndarray:
+        """The squared length of each row."""
+        return np.asarray((self.columns**2).sum(axis=0))
+
+    @cached_property
+    def _places(self) -> np.ndarray:
+        """Where each entry is found among pairs of labels × pairs of features."""
+        n, l = len(self.columns), self._n_classes
+        labels, features = _symmetric(l)[None, :, None, :], _symmetric(n)[:, None, :, None]
+        return (labels * (n * (n + 1) // 2) + features).reshape(n * l, n * l)
+
+    def solve(
+        self, curved: np.ndarray, rows: np.ndarray, ridge: float, gradient: np.ndarray
+    ) -> np.ndarray:
+        """The inverse of the Hessian times a gradient, with as much ridge as rounding errors need.
+
+        Parameters
+        ----------
+        curved : ndarray of shape (l (l + 1) / 2, number of rows)
+            The lower triangles of the ``B_i`` that are not 0, as in :func:`lower_triangle`.
+        rows : ndarray of int
+            Whose they are.
+        ridge : float
+            What is added to the diagonal.
+        gradient : ndarray of shape (n, l)
+        """
+        flat = self.matrix(curved, rows, ridge)
+        flat.ravel()[:: len(flat) + 1] *= 1 + 1e-10
+        found = lapack.dposv(flat.T, gradient.ravel(), lower=1, overwrite_a=1)[1]
+        return np.asarray(found.reshape(gradient.shape))
+
+    def solve_few(
+        self, vectors: np.ndarray, rows: np.ndarray, ridge: float, gradient: np.ndarray
+    ) -> np.ndarray:
+        """The same for ``B_i = Σ bbᵀ``, where each column ``b`` of ``vectors`` belongs to one of
+        ``rows``: with U the matrix of all ``b ⊗ x_i``, of fewer columns than there are weights,
+        ``(rI + UUᵀ)⁻¹ = (I - U (rI + UᵀU)⁻¹ Uᵀ) / r``.
+        """
+        x = self.columns.take(rows, axis=1)
+        inner = (x.T @ x) * (vectors.T @ vectors)
+        inner.ravel()[:: len(inner) + 1] += ridge
+        along = ((gradient.T @ x) * vectors).sum(axis=0)
+        if len(rows):
+            along = lapack.dposv(inner.T, along, lower=1, overwrite_a=1)[1]
+        return np.asarray((gradient - (x * along) @ vectors.T) / ridge)
+
+    def matrix(self, curved: np.ndarray, rows: np.ndarray, ridge: float) -> np.ndarray:
+        """The Hessian, of shape (n·l, n·l)."""
+        n = len(self.columns)
+        pairs = n * (n + 1) // 2
+        sums, step = np.zeros((len(curved), pairs)), block_rows(pairs)
+        for start in range(0, len(rows), step):
+            part = slice(start, start + step)
+            sums += curved[:, part] @ lower_triangle(self.columns.take(rows[part], axis=1)).T
+        flat = np.take(sums, self._places)
+        flat.ravel()[:: len(flat) + 1] += ridge
+        return flat
+
+
+def lower_triangle(columns: np.ndarray) -> np.ndarray:
+    """The lower triangles of ``vvᵀ``, for each column ``v``, as columns."""
+    i, j = _lower(len(columns))
+    found = columns.take(i, axis=0)
+    found *= columns.take(j, axis=0)
+    return found
+
+
+def diagonal(n: int) -> np.ndarray:
+    """The rows of a lower triangle that belong to the diagonal."""
+    return np.arange(n) * np.arange(3, n + 3) // 2
+
+
+@cache
+def _lower(n: int) -> tuple[np.ndarray, np.ndarray]:
+    return np.tril_indices(n)
+
+
+@cache
+def _symmetric(n: int) -> np.ndarray:
+    """The position of each entry of a symmetric matrix among those of its lower triangle."""
+    places = np.zeros((n, n), np.intp)
+    places[np.tril_indices(n)] = np.arange(n * (n + 1) // 2)
+    return np.maximum(places, places.T)
+
+
+class _Point(NamedTuple):
+    weights: np.ndarray
+    value: float
+    gradient: np.ndarray
+
+
+def newton(
+    function: Function,
+    direction: Callable[[np.ndarray], np.ndarray],
+    W: np.ndarray,
+    tol: float,
+    max_iter: int,
+) -> Minimum:
+    """Newton's method, with shorter steps where the function would rise.
+
+    Parameters
+    ----------
+    function : callable
+        Value and gradient at weights of the shape of ``W``.
+    direction : callable
+        ``direction(gradient)`` is the inverse of the Hessian times the gradient, where ``function``
+        was called last.
+    W : ndarray of shape (n, l)
+        Where to begin.
+    tol : float
+        Stop when no entry of the gradient is larger than this fraction of the largest at the start.
+    max_iter : int
+        Largest number of steps.
+
+    Returns
+    -------
+    Minimum
+    """
+    value, gradient = function(W)
+    first = steepest = float(np.abs(gradient).max())
+    n_iter = 0
+    while steepest > tol * first:
+        if n_iter == max_iter:
+            return Minimum(W, n_iter, False, steepest / first)
+        move = direction(gradient)
+        found = _line_search(function, W, move, value, float(np.vdot(gradient, move)))
+        if not found.value < value:  # only rounding is left
+            break
+        W, value, gradient = found
+        n_iter += 1
+        steepest = float(np.abs(gradient).max())
+    return Minimum(W, n_iter, True, steepest / first if first else 0.0)
+
+
+def _line_search(
+    function: Function, W: np.ndarray, move: np.ndarray, value: float, slope: float
+) -> _Point:
+    """A point on the way from ``W`` to ``W - move`` at which the function has fallen and does not
+    rise half as steeply as it fell at ``W``.
+    """
+    step = 1.0
+    for _ in range(TRIALS):
+        there = W - step * move
+        found = _Point(there, *function(there))
+        rise = -float(np.vdot(found.gradient, move))
+        if found.value < value and rise <= 0.5 * slope:
+            break
+        # Where a slope that grows evenly from W to here is 0.
+        step *= max(slope / (slope + rise), 0.1) if rise > 0 else 0.5
+    return found

@@ -1,0 +1,74 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy import sparse
+
+from surelabel.solvers import newton
+from surelabel.solvers.newton import ScoreHessian, diagonal, lower_triangle
+
+
+def literal_hessian(X, B, ridge):
+    """``ridge·I + Σ_i x_i x_iᵀ ⊗ B_i``, for weights in the order (feature, label)."""
+    n, l = X.shape[1], B.shape[1]
+    return ridge * np.eye(n * l) + sum(
+        np.kron(np.outer(x, x), b) for x, b in zip(X, B, strict=True)
+    )
+
+
+sizes = st.tuples(st.integers(0, 10**6), st.integers(1, 12), st.integers(1, 5), st.integers(1, 4))
+
+
+@settings(max_examples=80)
+@given(sizes, st.sampled_from([1e-3, 1.0]), st.booleans(), st.booleans())
+def test_the_hessian_is_the_literal_one(size, ridge, thin, in_blocks):
+    seed, m, n, l = size
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, n)) * (rng.random((m, n)) < 0.7)
+    vectors = rng.normal(size=(l, m))
+    hessian = ScoreHessian(sparse.csr_array(X) if thin else X, l)
+    with pytest.MonkeyPatch.context() as patch:
+        if in_blocks:
+            patch.setattr(newton, "block_rows", lambda width: 3)
+        rows = np.arange(m)
+        expected = literal_hessian(X, np.einsum("im,jm->mij", vectors, vectors), ridge)
+        assert_allclose(
+            hessian.matrix(lower_triangle(vectors), rows, ridge), expected, atol=1e-12, rtol=1e-10
+        )
+        gradient = rng.normal(size=(n, l))
+        solution = np.linalg.solve(expected, gradient.ravel()).reshape(n, l)
+        for found in (
+            hessian.solve(lower_triangle(vectors), rows, ridge, gradient),
+            hessian.solve_few(vectors, rows, ridge, gradient),
+        ):
+            assert_allclose(found, solution, atol=1e-4 * np.abs(solution).max())  # the ridge
+
+
+def test_lower_triangles():
+    vectors = np.arange(1.0, 7.0).reshape(3, 2)
+    found = lower_triangle(vectors)
+    for column, v in zip(found.T, vectors.T, strict=True):
+        assert column.tolist() == np.outer(v, v)[np.tril_indices(3)].tolist()
+    assert found[diagonal(3)].tolist() == (vectors**2).tolist()
+
+
+def test_newton_needs_few_steps_and_says_if_they_are_not_enough():
+    """A function whose Hessian is used inexactly, and one with a kink of its slope."""
+    scales = np.array([[1.0, 10.0], [100.0, 1e-3]])
+
+    def function(W):
+        return float((scales * (W**2 + np.maximum(W, 0) ** 2)).sum()), 2 * scales * (
+            W + np.maximum(W, 0)
+        )
+
+    def direction(gradient):
+        return gradient / (2 * scales)  # half the curvature where W > 0
+
+    start = np.array([[1.0, -2.0], [3.0, 4.0]])
+    found = newton.newton(function, direction, start, 1e-8, 50)
+    assert found.converged
+    assert_allclose(found.weights, 0, atol=1e-6)
+    short = newton.newton(function, direction, start, 1e-30, 1)
+    assert not short.converged
+    assert short.n_iter == 1
