@@ -77,8 +77,12 @@ class ScoreHessian:
         gradient : ndarray of shape (n, l)
         """
         flat = self.matrix(curved, rows, ridge)
-        flat.ravel()[:: len(flat) + 1] *= 1 + 1e-10
-        found = lapack.dposv(flat.T, gradient.ravel(), lower=1, overwrite_a=1)[1]
+        diagonal = flat.ravel()[:: len(flat) + 1]
+        for more in (1e-14, 1e-12, 1e-10):
+            diagonal *= 1 + more
+            _, found, failed = lapack.dposv(flat.T, gradient.ravel(), lower=1)
+            if not failed:
+                break
         return np.asarray(found.reshape(gradient.shape))
 
     def solve_few(
