@@ -84,16 +84,18 @@ def fit_clpl(
     if hessian is not None:
         mean = np.zeros((len(sizes), n_classes))
         np.put(mean, entries, np.repeat(1 / sizes, sizes))
-        dense = _Dense(hessian, mean.T.copy(), cost)
-        return newton(dense, dense.direction, start, tol, max_iter)
+        form = _NewtonForm(hessian, mean.T.copy(), cost)
+        return newton(form, form.direction, start, tol, max_iter)
     # The Hessian is largest, and equal to this, if every label of every instance is outside its set
     # and within the margin.
     inverse = inverse_factor(X, 2 * cost, ridge=1.0)
     return minimise(value_and_gradient, start, inverse, tol, max_iter)
 
 
-class _Dense:
-    """Value, gradient and Hessian, with labels as the rows of all arrays (l, m)."""
+class _NewtonForm:
+    """Value, gradient and Hessian of the same problem, with labels as the rows of all arrays
+    (l, m).
+    """
 
     def __init__(self, hessian: ScoreHessian, mean: np.ndarray, cost: np.ndarray) -> None:
         self.hessian, self.mean, self.cost = hessian, mean, cost

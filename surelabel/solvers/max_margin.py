@@ -16,6 +16,8 @@ from .smooth import inverse_factor, minimise
 ROUNDING = 1e-10  # smaller gaps are rounding, for an objective that starts at 1
 PROXIMAL_STEPS = 200  # maximum for one convex problem; usually fewer than ten
 NEWTON_STEPS = 12  # maximum for one smoothed problem
+LEAST = 1e-9  # smoothing
+FULL = 1 - 1e-6  # rounding errors leave a sum of 1 above this, with the least smoothing too
 NEVER = -1e100  # below any score, and finite: it is multiplied by 0
 
 
@@ -130,6 +132,15 @@ class MaxMargin:
         loss = np.maximum(0, self.worst(W))
         return float(0.5 * self.lam * np.vdot(W, W) + self.cost @ loss)
 
+    def within_margin(self, state: Start) -> bool:
+        """Whether every row with a loss violates the margin, and ``Σ α = 1``.
+
+        Then what is gained since W = 0, and the duality gap, are a t-th for ``W/t`` and a penalty
+        t times as large: it is as near to its minimum.
+        """
+        worst, total = self.worst(state.weights), state.alpha.sum(axis=0)
+        return bool(np.all(((worst > 0) & (total > FULL)) | (worst < NEVER / 2)))
+
     def slope(self, weighted: np.ndarray) -> np.ndarray:
         """Gradient of the loss with respect to W if the maximum is at α, given ``cost · α``."""
         change = weighted - self.share * weighted.sum(axis=0)
@@ -182,11 +193,11 @@ class Smoothed:
         loss of a row with respect to its scores is ``A - aaᵀ/k``, and where ``Σ α < 1`` also ``k
         (share - a/k)(share - a/k)ᵀ``: 0 for most rows.
         """
-        positive, free = self.alpha > 0, self.alpha.sum(axis=0) < 1 - 1e-9
+        positive, free = self.alpha > 0, self.alpha.sum(axis=0) <= FULL
         k = positive.sum(axis=0)
         several, bent = positive & (k > 1), np.flatnonzero(free & (k > 0))
         hessian, lam = self.convex.hessian, self.convex.lam
-        # solve_few takes a difference, which must not lose more than half the digits.
+        # solve_few takes a difference, of which no single row may cost half the digits.
         steepest = float((self.convex.cost * hessian.squares).max()) / self.smoothing
         if np.count_nonzero(several) + len(bent) < gradient.size and steepest < 1e8 * lam:
             return hessian.solve_few(*self.vectors(positive, k, several, bent), lam, gradient)
@@ -267,7 +278,7 @@ def max_margin(convex: MaxMargin, start: Start, tol: float) -> tuple[Start, bool
         # Less smoothing makes fewer steps, each of them harder.
         too_hard = found.gradient > 0.1
         if too_hard or gap > 0.5 * last:
-            smoothing *= 4.0 if too_hard else 0.3
+            smoothing = 4.0 * smoothing if too_hard else max(0.3 * smoothing, LEAST)
             inverse = None
     return Start(best_W, alpha, smoothing, by_newton), False
 

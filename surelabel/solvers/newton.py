@@ -14,8 +14,8 @@ from .smooth import Function, Minimum
 
 MOST = 500  # weights of which a Hessian is factorised
 FEW = 150  # up to which that is cheaper than the steps of L-BFGS it saves, even on easy problems
-ENTRIES = 10**7  # of X at most, which is copied
-TRIALS = 20  # maximum per line search
+ENTRIES = 2 * 10**6  # rows × features, or × pairs of labels, of which there are several arrays
+TRIALS = 60  # maximum per line search: a step may be too long by many orders of magnitude
 
 
 class ScoreHessian:
@@ -39,7 +39,8 @@ class ScoreHessian:
 
     def __init__(self, X: Any, n_classes: int) -> None:
         self._instances, self._n_classes = X, n_classes
-        weights, entries = X.shape[1] * n_classes, X.shape[0] * X.shape[1]
+        (m, n), pairs = X.shape, n_classes * (n_classes + 1) // 2
+        weights, entries = n * n_classes, m * max(n, pairs)
         self.possible = weights <= MOST and entries <= ENTRIES and not isinstance(X, RowBlocks)
         self.cheap = self.possible and weights <= FEW
 
@@ -171,6 +172,7 @@ def newton(
     Returns
     -------
     Minimum
+        Its gradient is 0 if only rounding errors are left.
     """
     value, gradient = function(W)
     first = steepest = float(np.abs(gradient).max())
@@ -179,9 +181,12 @@ def newton(
         if n_iter == max_iter:
             return Minimum(W, n_iter, False, steepest / first)
         move = direction(gradient)
-        found = _line_search(function, W, move, value, float(np.vdot(gradient, move)))
-        if not found.value < value:  # only rounding is left
-            break
+        slope = float(np.vdot(gradient, move))
+        found = _line_search(function, W, move, value, slope) if slope > 0 else None
+        if found is None or not found.value < value:
+            if slope <= 1e-12 * max(abs(value), 1.0):  # only rounding is left
+                return Minimum(W, n_iter, True, 0.0)
+            return Minimum(W, n_iter, False, steepest / first)
         W, value, gradient = found
         n_iter += 1
         steepest = float(np.abs(gradient).max())
@@ -191,16 +196,22 @@ def newton(
 def _line_search(
     function: Function, W: np.ndarray, move: np.ndarray, value: float, slope: float
 ) -> _Point:
-    """A point on the way from ``W`` to ``W - move`` at which the function has fallen and does not
-    rise half as steeply as it fell at ``W``.
+    """The end of the step to ``W - move``, or a point on the way at which the function has fallen,
+    and neither falls nor rises half as steeply as it fell at ``W``.
     """
+    low, falls, high, rises = 0.0, slope, 1.0, 0.0
     step = 1.0
     for _ in range(TRIALS):
         there = W - step * move
         found = _Point(there, *function(there))
         rise = -float(np.vdot(found.gradient, move))
-        if found.value < value and rise <= 0.5 * slope:
+        if found.value < value and rise <= 0.5 * slope and (rise >= -0.5 * slope or step == 1):
             break
-        # Where a slope that grows evenly from W to here is 0.
-        step *= max(slope / (slope + rise), 0.1) if rise > 0 else 0.5
+        if rise < 0:
+            low, falls = step, -rise
+        else:
+            high, rises = step, rise
+        # Where a slope that grows evenly between the two points is 0
+        part = falls / (falls + rises) if rises > 0 else 0.5
+        step = low + min(max(part, 0.1), 0.9) * (high - low)
     return found

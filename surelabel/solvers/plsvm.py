@@ -9,17 +9,15 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from .clpl import fit_clpl
-from .max_margin import NEVER, MarginProblem, MaxMargin, Start, max_margin
+from .max_margin import MarginProblem, MaxMargin, Start, max_margin
 from .scale import row_softmax, softmax_scale
 from .segments import row_max, row_sum
 
 
 class Solution(NamedTuple):
     """Weights (n, l), objective before the first and after each round, whether the requested
-    accuracy was reached, and whether all rows are within the margin.
-
-    If they are, no loss is at its bound of 0, and a penalty t times as large has the same solution,
-    divided by t.
+    accuracy was reached, and whether all rows are within the margin: then a penalty t times as
+    large has the same solution, divided by t.
     """
 
     weights: np.ndarray
@@ -71,13 +69,15 @@ def fit_plsvm(
     max_iter : int
         Largest number of rounds.
     first : ndarray, default=None
-        What :func:`first_weights` returns for this penalty, if it is known already.
+        What :func:`first_weights` returns for this penalty (at most :func:`largest_penalty`), if it
+        is known already.
 
     Returns
     -------
     Solution
     """
     X, m, n_classes = problem.X, *problem.shape
+    asked, lam = lam, min(lam, largest_penalty(problem))
     scores = X @ (first_weights(problem, lam) if first is None else first)
     scale = softmax_scale(scores, problem.indptr, problem.indices, problem.weight)
     share = row_softmax(scale * np.take(scores, problem.entries), problem.indptr)
@@ -96,9 +96,20 @@ def fit_plsvm(
         converged = solved and objective[-2] - objective[-1] <= tol * (objective[0] - objective[-1])
         if converged or not solved:
             break
-    worst = convex.worst(state.weights)
-    within = bool(np.all((worst > 0) | (worst < NEVER / 2)))
-    return Solution(state.weights[:, problem.places], objective, converged, within)
+    weights, within = state.weights[:, problem.places], convex.within_margin(state)
+    if asked > lam:
+        weights *= lam / asked
+        objective = [objective[0] - (objective[0] - value) * (lam / asked) for value in objective]
+    return Solution(weights, objective, converged, within)
+
+
+def largest_penalty(problem: MarginProblem) -> float:
+    """A penalty with which all rows are within the margin: with ``R`` the length of the longest
+    row, no two scores differ by more than ``2R²/λ``. Larger ones have the same solution, but for
+    its size, and are not solved: of what they gain, rounding errors would be too large a part.
+    """
+    longest = float(problem.hessian.squares.max()) if problem.hessian.possible else 0.0
+    return 2 * longest if longest > 0 else np.inf
 
 
 def fit_path(
@@ -119,19 +130,20 @@ def fit_path(
     -------
     list of ndarray
     """
-    ascending = sorted(set(lams))
+    most = largest_penalty(problem)
+    ascending = sorted({min(lam, most) for lam in lams})
     first: dict[float, np.ndarray] = {}
     if problem.hessian.cheap:
         near = None
         for lam in reversed(ascending):
             near = first[lam] = first_weights(problem, lam, near)
-    weights: dict[float, np.ndarray] = {}
+    scaled: dict[float, np.ndarray] = {}  # weights times penalty
     found, solved = None, 1.0
     for lam in ascending:
-        if found is None or not found.within_margin:
+        if found is None or not (found.converged and found.within_margin):
             found, solved = fit_plsvm(problem, lam, tol, max_iter, first.get(lam)), lam
-        weights[lam] = found.weights * (solved / lam)
-    return [weights[lam] for lam in lams]
+        scaled[lam] = found.weights * solved
+    return [scaled[min(lam, most)] / lam for lam in lams]
 
 
 def first_smoothing(problem: MarginProblem, lam: float) -> float:

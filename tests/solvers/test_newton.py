@@ -54,7 +54,7 @@ def test_lower_triangles():
 
 
 def test_newton_needs_few_steps_and_says_if_they_are_not_enough():
-    """A function whose Hessian is used inexactly, and one with a kink of its slope."""
+    """The slope of the function has a kink at 0, and half its curvature is used."""
     scales = np.array([[1.0, 10.0], [100.0, 1e-3]])
 
     def function(W):
@@ -72,3 +72,54 @@ def test_newton_needs_few_steps_and_says_if_they_are_not_enough():
     short = newton.newton(function, direction, start, 1e-30, 1)
     assert not short.converged
     assert short.n_iter == 1
+
+
+def test_a_step_that_is_far_too_long_is_cut():
+    """The function falls until a kink at 0.0015; without it, the step would be 1e9."""
+    ridge, last = 1e-9, [np.zeros((1, 1))]
+
+    def function(w):
+        last[0] = w
+        near = np.clip(w - 1e-3, 0, 1e-3)
+        value = ridge / 2 * w**2 - w + 1e3 * near**2 + 2 * np.maximum(0, w - 2e-3)
+        return float(value.sum()), ridge * w - 1 + 2e3 * near
+
+    def direction(gradient):
+        return gradient / (ridge + 2e3 * ((last[0] > 1e-3) & (last[0] < 2e-3)))
+
+    found = newton.newton(function, direction, np.zeros((1, 1)), 1e-8, 100)
+    assert found.converged
+    assert found.weights.item() == pytest.approx(1.5e-3)
+
+
+def test_rounding_errors_end_it():
+    """At the minimum, nothing is lower; a direction that does not fall is no minimum."""
+
+    def function(W):
+        return 1.0 + float((W**2).sum()), 2 * W + 1e-14
+
+    found = newton.newton(function, lambda gradient: gradient / 2, np.zeros((1, 1)), 0.1, 10)
+    assert found.converged
+    assert found.gradient == 0
+    stuck = newton.newton(
+        lambda W: (1.0, np.ones((1, 1))), lambda gradient: gradient, np.zeros((1, 1)), 0.1, 10
+    )
+    assert not stuck.converged
+    assert stuck.gradient == 1
+
+
+def test_a_singular_hessian_gets_a_little_ridge():
+    hessian = ScoreHessian(np.full((3, 2), 1e6), 2)
+    curved = lower_triangle(np.ones((2, 3)))
+    gradient = np.array([[1.0, -1.0], [2.0, 0.5]])
+    found = hessian.solve(curved, np.arange(3), 1e-12, gradient)
+    assert np.isfinite(found).all()
+    assert np.vdot(found, gradient) > 0
+
+
+def test_it_is_for_few_weights_in_memory():
+    assert ScoreHessian(np.zeros((10, 5)), 10).cheap
+    assert not ScoreHessian(np.zeros((10, 50)), 10).cheap
+    assert ScoreHessian(np.zeros((10, 50)), 10).possible
+    assert not ScoreHessian(np.zeros((10, 60)), 10).possible
+    assert not ScoreHessian(np.zeros((100_000, 2)), 70).possible  # many pairs of labels

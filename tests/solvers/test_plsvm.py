@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import sparse
@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from surelabel import CandidateSets
 from surelabel.solvers import newton
-from surelabel.solvers.max_margin import NEVER, MaxMargin, Smoothed, make_problem, project
+from surelabel.solvers.max_margin import FULL, NEVER, MaxMargin, Smoothed, make_problem, project
 from surelabel.solvers.plsvm import best_candidates, first_weights, fit_path, fit_plsvm
 from tests.reference.plsvm import plsvm_objective, project_row, subgradient_plsvm
 from tests.solvers.test_clpl import problem
@@ -190,14 +190,11 @@ def test_the_direction_is_newtons(size, smoothing, spread):
     gradient = smoothed(W)[1]
     alpha = smoothed.alpha
     edge = np.abs(smoothed.convex.violations(W) / smoothing + smoothed.pull)
-    if edge[edge < -NEVER / 2].min(initial=1) < 1e-4:
-        return  # within a step of a jump of the second derivatives
-    positive, free = alpha > 0, alpha.sum(axis=0) < 1 - 1e-9
+    assume(edge[edge < -NEVER / 2].min(initial=1) > 1e-4)  # no jump of second derivatives nearby
+    positive, free = alpha > 0, alpha.sum(axis=0) <= FULL
     k = positive.sum(axis=0)
-    if np.any(np.abs(alpha[positive]) < 1e-4) or np.any(
-        np.abs(1 - alpha[:, free].sum(axis=0)) < 1e-4
-    ):
-        return
+    assume(alpha[positive].min(initial=1) > 1e-4)
+    assume((1 - alpha[:, free].sum(axis=0)).min(initial=1) > 1e-4)
     expected = np.linalg.solve(hessian, gradient.ravel()).reshape(W.shape)
     several, bent = positive & (k > 1), np.flatnonzero(free & (k > 0))
     for found in (
@@ -233,6 +230,39 @@ def test_penalties_beyond_the_margin_have_one_solution(size, t):
     assert found.objective[0] - scaled == pytest.approx(gained / t, rel=1e-6, abs=1e-12)
     other = solve(X, Y, t * 1e3, weight, tol=1e-8)
     assert scaled == pytest.approx(other.objective[-1], abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_on_the_margin_are_not_within_it(seed):
+    """With more features than rows, every row reaches the margin, up to rather large penalties."""
+    rng = np.random.default_rng(seed)
+    X, Y = rng.normal(size=(9, 28)), np.eye(4, dtype=int)[rng.integers(4, size=9)]
+    lams = [1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0]
+    data = margin_problem(X, Y)
+    for lam, W in zip(lams, fit_path(data, lams, 1e-3, 100), strict=True):
+        single = fit_plsvm(data, lam, 1e-3, 100).objective
+        found = plsvm_objective(W, X, Y, lam, np.ones(9))
+        assert found == pytest.approx(single[-1], abs=5e-3 * (single[0] - single[-1]))
+
+
+@pytest.mark.parametrize("lam", [1e4, 1e8, 1e17])
+def test_the_largest_penalties_have_the_same_solution(lam):
+    X, Y, weight = problem(3, 60, 4, 4)
+    expected, found = solve(X, Y, 1e4, weight), solve(X, Y, lam, weight)
+    assert found.converged
+    assert_allclose(found.weights * lam, expected.weights * 1e4)
+    gained = expected.objective[0] - expected.objective[-1]
+    assert found.objective[0] - found.objective[-1] == pytest.approx(gained * 1e4 / lam, abs=1e-15)
+    ((path,),) = (fit_path(margin_problem(X, Y, weight), [lam], 1e-6, 100),)
+    assert_allclose(path, found.weights)
+
+
+@pytest.mark.parametrize("scale", [100.0, 1000.0])
+def test_a_solution_that_is_exact_from_the_start_is_recognised(scale):
+    X, Y = np.full((37, 1), scale), np.eye(2, dtype=int)[np.arange(37) // 19]
+    found = solve(X, Y, 1e-3, tol=1e-3)
+    assert found.converged
+    assert found.objective[-1] == pytest.approx(36 / 37, abs=1e-3)
 
 
 def test_a_path_has_the_solutions_of_single_fits():
