@@ -119,6 +119,8 @@ def compare_usps():
         ("the study's SURE", recorded("table2", "SURE")),
     ):
         sets = gains(ours, theirs, lambda key: True)
+        if not sets:
+            continue
         print(f"usps, PURE less {name}:")
         for key, values in sets.items():
             print(*key, f"{len(values)} folds, {values.mean():+.4f}")

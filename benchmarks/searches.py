@@ -6,7 +6,8 @@ Both searches run one after another on the same inner folds of trials of the pap
 work on the machine matters little. ``python benchmarks/searches.py [METHOD …]``
 
 ``python benchmarks/searches.py --than FOLDER [METHOD …]`` compares with the searches of another
-version, a checkout in FOLDER: the shortest of five runs each, in turn.
+version, a checkout in FOLDER: the shortest of five runs each, in turn, on five folds of shuffled
+rows.
 """
 
 import os
@@ -38,6 +39,7 @@ CHILD = """
 import json, sys, warnings
 from time import process_time
 import numpy as np
+import surelabel
 from sklearn.model_selection import KFold
 from surelabel import as_candidates
 from surelabel.estimators import all_methods
@@ -49,12 +51,12 @@ if hasattr(method, "make_search"):
     search = method.make_search(grid=method.grid)
 else:
     search = grid_search(method.estimator(), method.grid, "covering_rate")
-search.cv, search.refit = KFold(5, shuffle=True, random_state=0), False
+search.cv = KFold(5, shuffle=True, random_state=0)
 start = process_time()
 search.fit(data["X"], as_candidates(data["Y"]))
 seconds = process_time() - start
 scores = search.cv_results_["mean_test_score"]
-print(json.dumps([seconds, search.best_params_, list(scores)], default=float))
+print(json.dumps([surelabel.__file__, seconds, search.best_params_, list(scores)], default=float))
 """
 
 
@@ -112,11 +114,11 @@ def compare_versions(methods, folder) -> None:
                 Y = candidates[fold.select].to_sparse().toarray()
                 np.savez(file, X=X[fold.select], Y=Y != 0)
                 file.flush()
-                runs = {folder: [], here: []}
-                for _ in range(5):
-                    for version, results in runs.items():
-                        results.append(run_version(version, file.name, name))
-            best = [min(results, key=lambda run: run[0]) for results in runs.values()]
+                runs = [
+                    [run_version(version, file.name, name) for version in (folder, here)]
+                    for _ in range(5)
+                ]
+            best = [min(results, key=lambda run: run[0]) for results in zip(*runs, strict=True)]
             print_row(name, dataset, len(fold.select), *zip(*best, strict=True))
 
 
@@ -126,11 +128,14 @@ def run_version(folder, problem, method):
         [sys.executable, "-c", CHILD, problem, method],
         env=os.environ | {"PYTHONPATH": str(folder)},
         cwd=tempfile.gettempdir(),
-        capture_output=True,
+        stdout=subprocess.PIPE,
         text=True,
         check=True,
     )
-    return json.loads(found.stdout)
+    imported, *results = json.loads(found.stdout)
+    if not Path(imported).is_relative_to(folder):
+        raise SystemExit(f"{folder} has no package surelabel: {imported} was imported")
+    return results
 
 
 def print_row(method, dataset, rows, seconds, found, scores) -> None:
