@@ -147,13 +147,15 @@ def fit_path(
 
 
 def first_smoothing(problem: MarginProblem, lam: float) -> float:
-    """The smoothing to begin with. For Newton's method, it grows with the share of a row in the
-    curvature of the dual problem (how fast was found by trial): with more smoothing, the dual
-    variables move slowly, with less, the smoothed problem is as hard as the one without.
+    """The smoothing to begin with.
+
+    For Newton's method, it grows with the share of a row of weight 1 in the curvature of the dual
+    problem (how fast was found by trial): with more smoothing, the dual variables move slowly, with
+    less, the smoothed problem is as hard as the one without.
     """
     if not problem.hessian.cheap:
         return 0.3
-    curvature = float(problem.cost @ problem.hessian.squares) / (lam * len(problem.cost))
+    curvature = float(problem.cost @ problem.hessian.squares) / (lam * problem.weight.sum())
     return max(1e-4, min(curvature, max(0.3, 0.1 * curvature**0.5), 3.0))
 
 
