@@ -19,10 +19,11 @@ from typing import Protocol
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import get_blas_funcs
 
 from .alternate import Iteration
 from .confidence import SortedSets
-from .triangular import COLUMNS, cholesky, invert, solve
+from .triangular import cholesky, invert, solve
 
 # With at most this many classes per candidate of a row, it is faster to compute all outputs of a
 # block by one matrix product than those of the candidates class by class.
@@ -229,12 +230,12 @@ class LowRankModel:
         model.
         """
         centred = Z - self._mean.astype(Z.dtype)
-        inverse = self._inverse.astype(Z.dtype, copy=False)
-        h = np.full(len(Z), 1 / self._weight, Z.dtype)
-        for start in range(0, len(inverse), COLUMNS):  # without the zeros above the diagonal
-            stop = start + COLUMNS
-            part = centred[:, :stop] @ inverse[start:stop, :stop].T
-            h += np.einsum("ij,ij->i", part, part)
+        # L⁻¹ times the rows as columns, in place; half the operations of a product with a full
+        # matrix. Arrays in C's order are the transposes of Fortran's.
+        product = get_blas_funcs("trmm", dtype=Z.dtype)
+        inverse = self._inverse.astype(Z.dtype, order="C", copy=False)
+        found = product(1.0, inverse.T, centred.T, trans_a=1, overwrite_b=1)
+        h = Z.dtype.type(1 / self._weight) + np.einsum("ij,ij->j", found, found)
         return h if weight is None else weight * h
 
     @cached_property
