@@ -61,7 +61,7 @@ def make_problem(
     Parameters
     ----------
     X : ndarray, CSR matrix or RowBlocks of shape (m, n)
-        The instances. With RowBlocks, the last digits depend on the order of rows.
+        The instances. With RowBlocks of many rows, the last digits depend on the order of rows.
     indptr, indices : ndarray
         The candidates of each instance, as compressed rows.
     n_classes : int
@@ -76,6 +76,8 @@ def make_problem(
     # A rounding error can decide which of two candidates is better, and so change all later rounds:
     # all sums are computed in one order, by one thread.
     classes = np.arange(n_classes)
+    if isinstance(X, RowBlocks) and ScoreHessian(X, n_classes).possible:
+        X = np.concatenate(list(X.blocks(len(weight))))  # small enough for Newton's method
     if not isinstance(X, RowBlocks):
         candidates = sparse.csr_array(
             (np.ones(len(indices)), indices, indptr), shape=(X.shape[0], n_classes)
@@ -165,11 +167,11 @@ class Smoothed:
         self.pull, self.fixed = center + convex.closed, smoothing * center
         # ‖α - α°‖² = ‖α‖² - 2 ⟨α, α°⟩ + ‖α°‖²
         self.constant = 0.5 * float(convex.cost @ (self.fixed * center).sum(axis=0))
-        self.alpha = center  # the maximiser at the last W
+        self.center = self.alpha = center  # the latter is the maximiser at the last W
 
     def __call__(self, W: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and gradient."""
-        convex = self.convex
+        convex, self.alpha = self.convex, self.center  # so that the last one is not kept meanwhile
         violation = convex.violations(W)
         points = violation / self.smoothing
         points += self.pull

@@ -9,12 +9,11 @@ from scipy import sparse
 from scipy.linalg import lapack
 
 from .blocks import block_rows
-from .row_blocks import RowBlocks
 from .smooth import Function, Minimum
 
 MOST = 500  # weights of which a Hessian is factorised
 FEW = 150  # up to which that is cheaper than the steps of L-BFGS it saves, even on easy problems
-ENTRIES = 2 * 10**6  # rows × features, or × pairs of labels, of which there are several arrays
+ENTRIES = 5 * 10**5  # rows × features, or × pairs of labels, of which there are several arrays
 TRIALS = 60  # maximum per line search: a step may be too long by many orders of magnitude
 
 
@@ -25,14 +24,14 @@ class ScoreHessian:
     Parameters
     ----------
     X : ndarray, CSR matrix or RowBlocks of shape (m, n)
-        The instances.
+        The instances; in memory, if it is used.
     n_classes : int
         The number l of labels.
 
     Attributes
     ----------
     possible : bool
-        Whether X is in memory and there are few enough weights to factorise it.
+        Whether there are few enough weights and rows to factorise it.
     cheap : bool
         Whether there are so few that it is worth while for every problem.
     """
@@ -41,7 +40,7 @@ class ScoreHessian:
         self._instances, self._n_classes = X, n_classes
         (m, n), pairs = X.shape, n_classes * (n_classes + 1) // 2
         weights, entries = n * n_classes, m * max(n, pairs)
-        self.possible = weights <= MOST and entries <= ENTRIES and not isinstance(X, RowBlocks)
+        self.possible = weights <= MOST and entries <= ENTRIES
         self.cheap = self.possible and weights <= FEW
 
     @cached_property

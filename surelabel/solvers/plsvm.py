@@ -78,10 +78,8 @@ def fit_plsvm(
     """
     X, m, n_classes = problem.X, *problem.shape
     asked, lam = lam, min(lam, largest_penalty(problem))
-    scores = X @ (first_weights(problem, lam) if first is None else first)
-    scale = softmax_scale(scores, problem.indptr, problem.indices, problem.weight)
-    share = row_softmax(scale * np.take(scores, problem.entries), problem.indptr)
-    convex = MaxMargin(problem, lam, share)
+    first = first_weights(problem, lam) if first is None else first
+    convex = MaxMargin(problem, lam, first_shares(problem, first))
     state = Start(
         np.zeros((X.shape[1], n_classes)),
         np.zeros((n_classes, m)),
@@ -144,6 +142,13 @@ def fit_path(
             found, solved = fit_plsvm(problem, lam, tol, max_iter, first.get(lam)), lam
         scaled[lam] = found.weights * solved
     return [scaled[min(lam, most)] / lam for lam in lams]
+
+
+def first_shares(problem: MarginProblem, W: np.ndarray) -> np.ndarray:
+    """The probability of each candidate under these weights, given that one of them is right."""
+    scores = problem.X @ W
+    scale = softmax_scale(scores, problem.indptr, problem.indices, problem.weight)
+    return row_softmax(scale * np.take(scores, problem.entries), problem.indptr)
 
 
 def first_smoothing(problem: MarginProblem, lam: float) -> float:
