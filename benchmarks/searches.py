@@ -5,6 +5,10 @@ Both searches run one after another on the same inner folds of trials of the pap
 66 points, PLSVM: 7, SURE: 49; five folds each), in one thread. Times are CPU times, so that other
 work on the machine matters little. ``python benchmarks/searches.py [METHOD …]``
 
+``python benchmarks/searches.py --settings [METHOD …]`` compares them on the first fold of all 84
+settings of Table 2 for dermatology, ecoli and glass: how often the choice is the same, and how much
+scores differ at most.
+
 ``python benchmarks/searches.py --than FOLDER [METHOD …]`` compares with the searches of another
 version, a checkout in FOLDER: the shortest of five runs each, in turn, on five folds of shuffled
 rows.
@@ -66,15 +70,31 @@ def trial_of(dataset, method):
     return next(trial for trial in trials if trial.configuration.level in (None, 0.4))
 
 
-def problem_of(dataset, method):
-    """The trial, and its scaled features, candidates, true labels and fold."""
-    trial = trial_of(dataset, method)
-    data = evaluate._load(dataset, os.environ.get("SURELABEL_DATA"))
+def problem_of(trial):
+    """Its scaled features, candidates, true labels and fold."""
+    data = evaluate._load(trial.dataset, os.environ.get("SURELABEL_DATA"))
     candidates = data.candidates
     if candidates is None:
         candidates = evaluate._corrupt(data, trial)
     fold = evaluate._fold(trial, len(data.X))
-    return trial, evaluate._scale(data.X, fold, trial.scaling), candidates, data.y, fold
+    return evaluate._scale(data.X, fold, trial.scaling), candidates, data.y, fold
+
+
+def both_searches(method, trial):
+    """CPU seconds, choices and scores of scikit-learn's search and of the method's own, and the
+    number of rows.
+    """
+    X, candidates, y, fold = problem_of(trial)
+    grid, found = trial.method.grid, []
+    for search in (
+        grid_search(method.estimator(), grid, "covering_rate"),
+        method.make_search(grid=grid),
+    ):
+        start = process_time()
+        chosen = select_parameters(search, X, candidates, y, fold, selection="covering_rate")
+        seconds = process_time() - start
+        found.append((seconds, chosen.parameters, search.cv_results_["mean_test_score"]))
+    return *zip(*found, strict=True), len(fold.select)
 
 
 def compare_searches(methods) -> None:
@@ -84,22 +104,30 @@ def compare_searches(methods) -> None:
     )
     print("| :--- | :--- | ---: | ---: | ---: | ---: | :--- | ---: |")
     for name in methods:
-        method = all_methods()[name]
         for dataset in TRIALS:
-            trial, X, candidates, y, fold = problem_of(dataset, name)
-            grid, seconds, found, scores = trial.method.grid, [], [], []
-            for search in (
-                grid_search(method.estimator(), grid, "covering_rate"),
-                method.make_search(grid=grid),
-            ):
-                start = process_time()
-                chosen = select_parameters(
-                    search, X, candidates, y, fold, selection="covering_rate"
-                )
-                seconds.append(process_time() - start)
-                found.append(chosen.parameters)
-                scores.append(search.cv_results_["mean_test_score"])
-            print_row(name, dataset, len(fold.select), seconds, found, scores)
+            *found, rows = both_searches(all_methods()[name], trial_of(dataset, name))
+            print_row(name, dataset, rows, *found)
+
+
+def compare_settings(methods) -> None:
+    """Both searches on the first fold of every setting of Table 2."""
+    print("| method | data | settings | ratio | same choice | largest difference |")
+    print("| :--- | :--- | ---: | ---: | ---: | ---: |")
+    for name in methods:
+        for dataset in ("deter", "ecoli", "glass"):
+            trials = trials_of(paper_study("table2"), datasets=[dataset], methods=[name])
+            trials = [trial for trial in trials if trial.fold == 0]
+            seconds, same, largest = np.zeros(2), 0, 0.0
+            for trial in trials:
+                times, chosen, scores, _ = both_searches(all_methods()[name], trial)
+                seconds += times
+                same += chosen[0] == chosen[1]
+                largest = max(largest, np.abs(np.subtract(*scores)).max())
+            print(
+                f"| {name} | {dataset} | {len(trials)} | {seconds[0] / seconds[1]:.1f} | {same} | "
+                f"{largest:.1e} |",
+                flush=True,
+            )
 
 
 def compare_versions(methods, folder) -> None:
@@ -109,7 +137,7 @@ def compare_versions(methods, folder) -> None:
     here = Path(__file__).parent.parent
     for name in methods:
         for dataset in TRIALS:
-            _, X, candidates, _, fold = problem_of(dataset, name)
+            X, candidates, _, fold = problem_of(trial_of(dataset, name))
             with tempfile.NamedTemporaryFile(suffix=".npz") as file:
                 Y = candidates[fold.select].to_sparse().toarray()
                 np.savez(file, X=X[fold.select], Y=Y != 0)
@@ -152,10 +180,13 @@ def main() -> None:
     warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("methods", nargs="*", default=["IPAL", "PLSVM", "SURE"])
+    parser.add_argument("--settings", action="store_true", help="all settings of Table 2")
     parser.add_argument("--than", type=Path, help="a checkout of another version")
     options = parser.parse_args()
     if options.than:
         compare_versions(options.methods, options.than.resolve())
+    elif options.settings:
+        compare_settings(options.methods)
     else:
         compare_searches(options.methods)
 

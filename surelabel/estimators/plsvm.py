@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval
 from ..data.candidates import CandidateSets
 from ..evaluation.protocol import grid_search
 from ..solvers.max_margin import make_problem
-from ..solvers.plsvm import fit_path, fit_plsvm
+from ..solvers.plsvm import equal_ties, fit_path, fit_plsvm
 from ..solvers.scale import softmax_scale
 from ._base import check_learnable
 from ._linear import LinearPartialLabelClassifier
@@ -81,7 +81,9 @@ class PLSVMClassifier(LinearPartialLabelClassifier):
     candidate of every row and solves the convex problem that is left, until nothing is gained.
     There is no randomness: the first round weights the candidates by their probabilities under
     :class:`CLPLClassifier` with the same penalty. Like any descent it ends in a local minimum,
-    which may lie above or below the one that another start leads to.
+    which may lie above or below the one that another start leads to. Up to 150 weights (features ×
+    labels), rounds are solved exactly; with more, as precisely as the next round needs, and another
+    solver might end at another minimum.
 
     The scale is fitted to training rows: if a model can fit all their candidates (few rows, many
     features and labels), its probabilities are overconfident.
@@ -130,9 +132,13 @@ class PLSVMClassifier(LinearPartialLabelClassifier):
         problem = make_problem(
             X, candidates.indptr, candidates.indices, candidates.shape[1], weight
         )
-        W, objective, self.converged_, _ = fit_plsvm(problem, self.lam, self.tol, self.max_iter)
-        self.objective_, self.n_iter_ = np.array(objective), len(objective) - 1
-        return np.asarray(W)
+        found = fit_plsvm(problem, self.lam, self.tol, self.max_iter)
+        self.converged_, self.objective_ = found.converged, np.array(found.objective)
+        self.n_iter_ = len(found.objective) - 1
+        return np.asarray(found.weights)
+
+    def _outputs(self, X: Any) -> np.ndarray:
+        return equal_ties(super()._outputs(X))
 
 
 def _grid_outputs(
@@ -161,7 +167,7 @@ def _grid_outputs(
             scale = softmax_scale(X @ W, indptr, indices, weight)
             scores[:, possible] = softmax(scale * scores[:, possible], axis=1)
             scores[:, ~possible] = 0
-        yield scores
+        yield equal_ties(scores)
 
 
 def _search(

@@ -117,4 +117,4 @@ class _NewtonForm:
         """The inverse of the Hessian at the last W times the gradient."""
         curved = lower_triangle(self.mean * (self.inside > 0))
         curved[diagonal(len(self.mean))] += self.outside > 0
-        return self.hessian.solve(2 * self.cost * curved, np.arange(len(self.cost)), 1.0, gradient)
+        return self.hessian.solve(2 * self.cost * curved, 1.0, gradient)

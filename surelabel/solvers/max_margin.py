@@ -7,24 +7,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
-from .newton import ScoreHessian, diagonal, lower_triangle, newton
+from .newton import ScoreHessian
 from .order import canonical_order
 from .row_blocks import RowBlocks
 from .smooth import inverse_factor, minimise
 
 ROUNDING = 1e-10  # smaller gaps are rounding, for an objective that starts at 1
 PROXIMAL_STEPS = 200  # maximum for one convex problem; usually fewer than ten
-NEWTON_STEPS = 12  # maximum for one smoothed problem
 LEAST = 1e-9  # smoothing
-FULL = 1 - 1e-6  # rounding errors leave a sum of 1 above this, with the least smoothing too
 NEVER = -1e100  # below any score, and finite: it is multiplied by 0
 
 
 class MarginProblem(NamedTuple):
     """The data of the objective, rows and labels in canonical order: instances, row pointers and
     labels of the candidates, their flat positions in an m × l array, weight of each row and its
-    share of all, the position of each label in that order, and what Newton's method needs.
+    share of all, the position of each label in that order, what exact solutions need, and the axes
+    of the features, or None if they are those of the instances given.
     """
 
     X: Any
@@ -35,24 +35,28 @@ class MarginProblem(NamedTuple):
     cost: np.ndarray
     places: np.ndarray
     hessian: ScoreHessian
+    axes: np.ndarray | None
 
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of rows and of labels."""
         return len(self.cost), len(self.places)
 
+    def given(self, W: np.ndarray) -> np.ndarray:
+        """Weights in the order of the features and labels that were given."""
+        W = W[:, self.places]
+        return W if self.axes is None else np.asarray(self.axes @ W)
+
 
 class Start(NamedTuple):
-    """Where a convex problem starts: weights, dual variables (l, m), smoothing, and whether it is
-    solved by Newton's method.
-    """
+    """Where a convex problem starts: weights, dual variables (l, m), and smoothing."""
 
     weights: np.ndarray
     alpha: np.ndarray
     smoothing: float
-    newton: bool
 
 
+@threadpool_limits.wrap(limits=1, user_api="blas")
 def make_problem(
     X: Any, indptr: np.ndarray, indices: np.ndarray, n_classes: int, weight: np.ndarray
 ) -> MarginProblem:
@@ -75,9 +79,10 @@ def make_problem(
     """
     # A rounding error can decide which of two candidates is better, and so change all later rounds:
     # all sums are computed in one order, by one thread.
-    classes = np.arange(n_classes)
-    if isinstance(X, RowBlocks) and ScoreHessian(X, n_classes).possible:
-        X = np.concatenate(list(X.blocks(len(weight))))  # small enough for Newton's method
+    classes, axes = np.arange(n_classes), None
+    few = ScoreHessian(X, n_classes).possible  # weights: they can be found exactly
+    if few and isinstance(X, RowBlocks):
+        X = np.concatenate(list(X.blocks(len(weight))))
     if not isinstance(X, RowBlocks):
         candidates = sparse.csr_array(
             (np.ones(len(indices)), indices, indptr), shape=(X.shape[0], n_classes)
@@ -85,6 +90,12 @@ def make_problem(
         rows, classes = canonical_order(X, candidates, weight)
         ordered = candidates[rows][:, classes].sorted_indices()
         X, indptr, indices, weight = X[rows], ordered.indptr, ordered.indices, weight[rows]
+    if few:
+        # Neither ‖W‖ nor a score depends on the axes, but rounding errors do: along these, features
+        # that are far from 0, or nearly the same, are one large feature and several small ones.
+        X = X.toarray() if sparse.issparse(X) else X
+        axes = np.linalg.svd(X, full_matrices=False)[2].T
+        X = X @ axes
     sizes = np.diff(indptr)
     entries = np.repeat(np.arange(len(sizes)) * n_classes, sizes) + indices
     return MarginProblem(
@@ -96,6 +107,7 @@ def make_problem(
         weight / weight.sum(),
         np.argsort(classes),
         ScoreHessian(X, n_classes),
+        axes,
     )
 
 
@@ -125,23 +137,10 @@ class MaxMargin:
         scores += 1 - (scores * self.share).sum(axis=0)
         return np.asarray(scores)
 
-    def worst(self, W: np.ndarray) -> np.ndarray:
-        """The largest violation of each row; NEVER or less if all labels are candidates."""
-        return np.asarray((self.violations(W) + self.closed).max(axis=0))
-
     def objective(self, W: np.ndarray) -> float:
         """``λ/2 ‖W‖² + Σ_i cost_i max(0, max_{k∉S_i} violation_ki)``."""
-        loss = np.maximum(0, self.worst(W))
+        loss = np.maximum(0, (self.violations(W) + self.closed).max(axis=0))
         return float(0.5 * self.lam * np.vdot(W, W) + self.cost @ loss)
-
-    def within_margin(self, state: Start) -> bool:
-        """Whether every row with a loss violates the margin, and ``Σ α = 1``.
-
-        Then what is gained since W = 0, and the duality gap, are a t-th for ``W/t`` and a penalty
-        t times as large: it is as near to its minimum.
-        """
-        worst, total = self.worst(state.weights), state.alpha.sum(axis=0)
-        return bool(np.all(((worst > 0) & (total > FULL)) | (worst < NEVER / 2)))
 
     def slope(self, weighted: np.ndarray) -> np.ndarray:
         """Gradient of the loss with respect to W if the maximum is at α, given ``cost · α``."""
@@ -160,24 +159,23 @@ class MaxMargin:
 
 
 class Smoothed:
-    """Value, gradient and Hessian of the smoothed problem, as functions of W."""
+    """Value and gradient of the smoothed problem, as functions of W."""
 
     def __init__(self, convex: MaxMargin, center: np.ndarray, smoothing: float) -> None:
         self.convex, self.smoothing = convex, smoothing
         self.pull, self.fixed = center + convex.closed, smoothing * center
         # ‖α - α°‖² = ‖α‖² - 2 ⟨α, α°⟩ + ‖α°‖²
         self.constant = 0.5 * float(convex.cost @ (self.fixed * center).sum(axis=0))
-        self.center = self.alpha = center  # the latter is the maximiser at the last W
 
     def __call__(self, W: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and gradient."""
-        convex, self.alpha = self.convex, self.center  # so that the last one is not kept meanwhile
+        convex = self.convex
         violation = convex.violations(W)
         points = violation / self.smoothing
         points += self.pull
-        self.alpha = project(points)
-        weighted = self.alpha * convex.cost
-        violation -= (0.5 * self.smoothing) * self.alpha
+        alpha = project(points)
+        weighted = alpha * convex.cost
+        violation -= (0.5 * self.smoothing) * alpha
         violation += self.fixed
         value = 0.5 * convex.lam * float(np.vdot(W, W)) + float(np.vdot(weighted, violation))
         return value - self.constant, convex.lam * W + convex.slope(weighted)
@@ -185,55 +183,6 @@ class Smoothed:
     def maximiser(self, W: np.ndarray) -> np.ndarray:
         """The α that maximises the loss, less its smoothing."""
         return project(self.convex.violations(W) / self.smoothing + self.pull)
-
-    def direction(self, gradient: np.ndarray) -> np.ndarray:
-        """The inverse of the Hessian at the last W times the gradient.
-
-        With A the diagonal matrix of the labels where α > 0 and a the vector of its k ones, the
-        derivative of ``project`` (of one side, where it jumps) is A, or ``A - aaᵀ/k`` where ``Σ α =
-        1``; the scores enter by ``I - 1 shareᵀ`` on both sides. So the second derivative of the
-        loss of a row with respect to its scores is ``A - aaᵀ/k``, and where ``Σ α < 1`` also ``k
-        (share - a/k)(share - a/k)ᵀ``: 0 for most rows.
-        """
-        positive, free = self.alpha > 0, self.alpha.sum(axis=0) <= FULL
-        k = positive.sum(axis=0)
-        several, bent = positive & (k > 1), np.flatnonzero(free & (k > 0))
-        hessian, lam = self.convex.hessian, self.convex.lam
-        # solve_few takes a difference, of which no single row may cost half the digits.
-        steepest = float((self.convex.cost * hessian.squares).max()) / self.smoothing
-        if np.count_nonzero(several) + len(bent) < gradient.size and steepest < 1e8 * lam:
-            return hessian.solve_few(*self.vectors(positive, k, several, bent), lam, gradient)
-        return hessian.solve(*self.triangles(positive, k, free), lam, gradient)
-
-    def vectors(
-        self, positive: np.ndarray, k: np.ndarray, several: np.ndarray, bent: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The second derivatives as ``Σ bbᵀ``: vectors as columns, and the row of each.
-
-        ``A - aaᵀ/k`` is ``Σ (e_j - a/k)(e_j - a/k)ᵀ`` over the k labels.
-        """
-        labels, rows = np.nonzero(several)
-        rows = np.concatenate([rows, bent])
-        found = positive.take(rows, axis=1) / -k[rows]
-        found[labels, np.arange(len(labels))] += 1
-        found[:, len(labels) :] += self.convex.share.take(bent, axis=1)
-        size = self.convex.cost[rows] / self.smoothing
-        size[len(labels) :] *= k[bent]
-        found *= np.sqrt(size)
-        return found, rows
-
-    def triangles(
-        self, positive: np.ndarray, k: np.ndarray, free: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The second derivatives as lower triangles, and the rows where they are not 0."""
-        rows = np.flatnonzero(k > np.where(free, 0, 1))
-        active, root, free = positive.take(rows, axis=1), np.sqrt(k[rows]), free[rows]
-        mean = active / root
-        found = lower_triangle((root * self.convex.share.take(rows, axis=1) - mean) * free)
-        found -= lower_triangle(mean)
-        found[diagonal(len(active))] += active
-        found *= self.convex.cost[rows] / self.smoothing
-        return found, rows
 
 
 def max_margin(convex: MaxMargin, start: Start, tol: float) -> tuple[Start, bool]:
@@ -250,22 +199,22 @@ def max_margin(convex: MaxMargin, start: Start, tol: float) -> tuple[Start, bool
     state : Start
         The best weights found (never worse than those given) and the last dual variables.
     solved : bool
-        Whether the gap closed.
+        Whether the gap closed. With features of very different sizes it may not, and if there are
+        few enough weights for :func:`surelabel.solvers.interior.exact_margin` it is not waited for.
     """
-    W, alpha, smoothing, by_newton = start
+    W, alpha, smoothing = start
     zero = convex.objective(np.zeros_like(W))
     first = best = convex.objective(W)
     best_W, bound, gap = W, -np.inf, np.inf
     inverse = None
     for _ in range(PROXIMAL_STEPS):
         smoothed = Smoothed(convex, alpha, smoothing)
-        if not by_newton:
-            if inverse is None:
-                inverse = inverse_factor(convex.X, 0.2 / smoothing * convex.cost, ridge=convex.lam)
-            found = minimise(smoothed, W, inverse, tol=0.1, max_iter=100)
-            by_newton = found.gradient > 0.1 and convex.hessian.possible
-        if by_newton:
-            found = newton(smoothed, smoothed.direction, W, tol=0.1, max_iter=NEWTON_STEPS)
+        if inverse is None:
+            inverse = inverse_factor(convex.X, 0.2 / smoothing * convex.cost, ridge=convex.lam)
+        found = minimise(smoothed, W, inverse, tol=0.1, max_iter=100)
+        too_hard = found.gradient > 0.1
+        if too_hard and convex.hessian.possible:
+            break
         W = found.weights
         alpha = smoothed.maximiser(W)
         below, dual_W = convex.dual(alpha)
@@ -276,13 +225,12 @@ def max_margin(convex: MaxMargin, start: Start, tol: float) -> tuple[Start, bool
                 best, best_W = value, candidate
         last, gap = gap, best - bound
         if gap <= max(0.1 * (first - best), tol * (zero - best), ROUNDING):
-            return Start(best_W, alpha, smoothing, by_newton), True
+            return Start(best_W, alpha, smoothing), True
         # Less smoothing makes fewer steps, each of them harder.
-        too_hard = found.gradient > 0.1
         if too_hard or gap > 0.5 * last:
             smoothing = 4.0 * smoothing if too_hard else max(0.3 * smoothing, LEAST)
             inverse = None
-    return Start(best_W, alpha, smoothing, by_newton), False
+    return Start(best_W, alpha, smoothing), False
 
 
 def project(points: np.ndarray) -> np.ndarray:

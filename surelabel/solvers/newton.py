@@ -1,7 +1,7 @@
 """Newton's method for a smooth convex function of few weights of linear scores ``X @ W``."""
 
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from .smooth import Function, Minimum
 MOST = 500  # weights of which a Hessian is factorised
 FEW = 150  # up to which that is cheaper than the steps of L-BFGS it saves, even on easy problems
 ENTRIES = 5 * 10**5  # rows × features, or × pairs of labels, of which there are several arrays
+KEPT = 10**6  # rows × pairs of features up to which their products are kept
 TRIALS = 60  # maximum per line search: a step may be too long by many orders of magnitude
 
 
@@ -37,7 +38,7 @@ class ScoreHessian:
     """
 
     def __init__(self, X: Any, n_classes: int) -> None:
-        self._instances, self._n_classes = X, n_classes
+        self._instances = X
         (m, n), pairs = X.shape, n_classes * (n_classes + 1) // 2
         weights, entries = n * n_classes, m * max(n, pairs)
         self.possible = weights <= MOST and entries <= ENTRIES
@@ -55,28 +56,25 @@ class ScoreHessian:
         return np.asarray((self.columns**2).sum(axis=0))
 
     @cached_property
-    def _places(self) -> np.ndarray:
-        """Where each entry is found among pairs of labels × pairs of features."""
-        n, l = len(self.columns), self._n_classes
-        labels, features = _symmetric(l)[None, :, None, :], _symmetric(n)[:, None, :, None]
-        return (labels * (n * (n + 1) // 2) + features).reshape(n * l, n * l)
+    def _products(self) -> np.ndarray | None:
+        """The products of each pair of features, a row for each instance, if they are few."""
+        n, m = self.columns.shape
+        few = m * (n * (n + 1) // 2) <= KEPT
+        return np.ascontiguousarray(lower_triangle(self.columns).T) if few else None
 
-    def solve(
-        self, curved: np.ndarray, rows: np.ndarray, ridge: float, gradient: np.ndarray
-    ) -> np.ndarray:
+    def solve(self, curved: np.ndarray, ridge: float, gradient: np.ndarray) -> np.ndarray:
         """The inverse of the Hessian times a gradient, with as much ridge as rounding errors need.
 
         Parameters
         ----------
-        curved : ndarray of shape (l (l + 1) / 2, number of rows)
-            The lower triangles of the ``B_i`` that are not 0, as in :func:`lower_triangle`.
-        rows : ndarray of int
-            Whose they are.
+        curved : ndarray of shape (l (l + 1) / 2, m)
+            The lower triangles of the ``B_i``, as in :func:`lower_triangle`; of fewer labels, if
+            the weights are written with fewer columns.
         ridge : float
             What is added to the diagonal.
         gradient : ndarray of shape (n, l)
         """
-        flat = self.matrix(curved, rows, ridge)
+        flat = self.matrix(curved, ridge)
         diagonal = flat.ravel()[:: len(flat) + 1]
         for more in (1e-14, 1e-12, 1e-10):
             diagonal *= 1 + more
@@ -85,30 +83,18 @@ class ScoreHessian:
                 break
         return np.asarray(found.reshape(gradient.shape))
 
-    def solve_few(
-        self, vectors: np.ndarray, rows: np.ndarray, ridge: float, gradient: np.ndarray
-    ) -> np.ndarray:
-        """The same for ``B_i = Σ bbᵀ``, where each column ``b`` of ``vectors`` belongs to one of
-        ``rows``: with U the matrix of all ``b ⊗ x_i``, of fewer columns than there are weights,
-        ``(rI + UUᵀ)⁻¹ = (I - U (rI + UᵀU)⁻¹ Uᵀ) / r``.
-        """
-        x = self.columns.take(rows, axis=1)
-        inner = (x.T @ x) * (vectors.T @ vectors)
-        inner.ravel()[:: len(inner) + 1] += ridge
-        along = ((gradient.T @ x) * vectors).sum(axis=0)
-        if len(rows):
-            along = lapack.dposv(inner.T, along, lower=1, overwrite_a=1)[1]
-        return np.asarray((gradient - (x * along) @ vectors.T) / ridge)
-
-    def matrix(self, curved: np.ndarray, rows: np.ndarray, ridge: float) -> np.ndarray:
+    def matrix(self, curved: np.ndarray, ridge: float) -> np.ndarray:
         """The Hessian, of shape (n·l, n·l)."""
-        n = len(self.columns)
-        pairs = n * (n + 1) // 2
-        sums, step = np.zeros((len(curved), pairs)), block_rows(pairs)
-        for start in range(0, len(rows), step):
-            part = slice(start, start + step)
-            sums += curved[:, part] @ lower_triangle(self.columns.take(rows[part], axis=1)).T
-        flat = np.take(sums, self._places)
+        if self._products is not None:
+            sums = curved @ self._products
+        else:
+            n, m = self.columns.shape
+            pairs = n * (n + 1) // 2
+            sums, step = np.zeros((len(curved), pairs)), block_rows(pairs)
+            for start in range(0, m, step):
+                part = slice(start, start + step)
+                sums += curved[:, part] @ lower_triangle(self.columns[:, part]).T
+        flat = np.take(sums, _places(len(self.columns), len(curved)))
         flat.ravel()[:: len(flat) + 1] += ridge
         return flat
 
@@ -129,6 +115,14 @@ def diagonal(n: int) -> np.ndarray:
 @cache
 def _lower(n: int) -> tuple[np.ndarray, np.ndarray]:
     return np.tril_indices(n)
+
+
+@lru_cache(8)
+def _places(n: int, pairs: int) -> np.ndarray:
+    """Where each entry of a Hessian is found among pairs of labels × pairs of features."""
+    l = int((2 * pairs) ** 0.5)
+    labels, features = _symmetric(l)[None, :, None, :], _symmetric(n)[:, None, :, None]
+    return (labels * (n * (n + 1) // 2) + features).reshape(n * l, n * l)
 
 
 @cache

@@ -9,21 +9,29 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from .clpl import fit_clpl
+from .interior import exact_margin
 from .max_margin import MarginProblem, MaxMargin, Start, max_margin
 from .scale import row_softmax, softmax_scale
 from .segments import row_max, row_sum
 
+ROUNDING = 1e-12  # of the objective
+TIE = 1e-9  # of the scores
+SMOOTHING = 0.3  # to begin with, where rounds are not solved exactly
+FAR, NEAR = (
+    0.3,
+    0.01,
+)  # how near CLPL's weights are to those of the first round, and rounds to each other
+
 
 class Solution(NamedTuple):
     """Weights (n, l), objective before the first and after each round, whether the requested
-    accuracy was reached, and whether all rows are within the margin: then a penalty t times as
-    large has the same solution, divided by t.
+    accuracy was reached, and the dual variables (l + 1, m) of each round that was solved exactly.
     """
 
     weights: np.ndarray
     objective: list[float]
     converged: bool
-    within_margin: bool
+    duals: list[np.ndarray]
 
 
 @threadpool_limits.wrap(limits=1, user_api="blas")
@@ -44,7 +52,12 @@ def first_weights(problem: MarginProblem, lam: float, near: np.ndarray | None = 
 
 @threadpool_limits.wrap(limits=1, user_api="blas")
 def fit_plsvm(
-    problem: MarginProblem, lam: float, tol: float, max_iter: int, first: np.ndarray | None = None
+    problem: MarginProblem,
+    lam: float,
+    tol: float,
+    max_iter: int,
+    first: np.ndarray | None = None,
+    similar: Sequence[np.ndarray] = (),
 ) -> Solution:
     """Minimise ``λ/2 ‖W‖² + Σ_i cost_i max(0, 1 - (max_{j∈S_i} f_j - max_{k∉S_i} f_k))`` with ``f =
     xᵢᵀW``, costs of sum 1.
@@ -71,34 +84,44 @@ def fit_plsvm(
     first : ndarray, default=None
         What :func:`first_weights` returns for this penalty (at most :func:`largest_penalty`), if it
         is known already.
+    similar : sequence of ndarray
+        The dual variables of another penalty, of which those of this one may be similar. Like
+        ``first``, they save time and change nothing but rounding errors.
 
     Returns
     -------
     Solution
     """
-    X, m, n_classes = problem.X, *problem.shape
+    m, n_classes = problem.shape
     asked, lam = lam, min(lam, largest_penalty(problem))
-    first = first_weights(problem, lam) if first is None else first
-    convex = MaxMargin(problem, lam, first_shares(problem, first))
-    state = Start(
-        np.zeros((X.shape[1], n_classes)),
-        np.zeros((n_classes, m)),
-        first_smoothing(problem, lam),
-        problem.hessian.cheap,
-    )
-    objective, converged = [convex.objective(state.weights)], False
+    W = first_weights(problem, lam) if first is None else first
+    convex, near = MaxMargin(problem, lam, first_shares(problem, W)), FAR
+    best = np.zeros_like(W)
+    state = Start(best, np.zeros((n_classes, m)), SMOOTHING)
+    duals: list[np.ndarray] = []
+    objective, exact, converged = [convex.objective(state.weights)], problem.hessian.cheap, False
     for _ in range(max_iter):
-        state, solved = max_margin(convex, state, tol)
-        convex = MaxMargin(problem, lam, best_candidates(problem, state.weights))
-        objective.append(convex.objective(state.weights))
+        if not exact:
+            state, solved = max_margin(convex, state, tol)
+            W, exact = state.weights, problem.hessian.possible and not solved
+        if exact:
+            guesses = [*similar[len(duals) : len(duals) + 1], *duals[-1:]]
+            W, alpha, solved = exact_margin(convex, W, near, guesses)
+            duals.append(alpha)
+        # Of a smaller gain, the weights would be rounding errors, and so would all later rounds.
+        if convex.objective(W) > convex.objective(best) * (1 - ROUNDING):
+            W = best
+        best = W
+        convex, near = MaxMargin(problem, lam, best_candidates(problem, W)), NEAR
+        objective.append(convex.objective(W))
         converged = solved and objective[-2] - objective[-1] <= tol * (objective[0] - objective[-1])
         if converged or not solved:
             break
-    weights, within = state.weights[:, problem.places], convex.within_margin(state)
+    weights = problem.given(W)
     if asked > lam:
         weights *= lam / asked
         objective = [objective[0] - (objective[0] - value) * (lam / asked) for value in objective]
-    return Solution(weights, objective, converged, within)
+    return Solution(weights, objective, converged, duals)
 
 
 def largest_penalty(problem: MarginProblem) -> float:
@@ -114,8 +137,8 @@ def fit_path(
     problem: MarginProblem, lams: Sequence[float], tol: float, max_iter: int
 ) -> list[np.ndarray]:
     """The weights for several penalties, as :func:`fit_plsvm` finds them one by one, but for
-    rounding errors and for penalties so large that all rows are within the margin: these share one
-    solution, divided by the penalty.
+    rounding errors, in less time: CLPL is solved along the penalties, and if all rows violate the
+    margin, a smaller penalty is likely to have the same dual variables.
 
     Parameters
     ----------
@@ -128,20 +151,19 @@ def fit_path(
     -------
     list of ndarray
     """
+    has_loss = np.diff(problem.indptr) < problem.shape[1]
     most = largest_penalty(problem)
-    ascending = sorted({min(lam, most) for lam in lams})
-    first: dict[float, np.ndarray] = {}
-    if problem.hessian.cheap:
-        near = None
-        for lam in reversed(ascending):
-            near = first[lam] = first_weights(problem, lam, near)
-    scaled: dict[float, np.ndarray] = {}  # weights times penalty
-    found, solved = None, 1.0
-    for lam in ascending:
-        if found is None or not (found.converged and found.within_margin):
-            found, solved = fit_plsvm(problem, lam, tol, max_iter, first.get(lam)), lam
-        scaled[lam] = found.weights * solved
-    return [scaled[min(lam, most)] / lam for lam in lams]
+    near: np.ndarray | None = None
+    duals: list[np.ndarray] = []
+    found: dict[float, np.ndarray] = {}
+    for lam in sorted(lams, reverse=True):
+        if problem.hessian.cheap:
+            near = first_weights(problem, min(lam, most), near)
+        solution = fit_plsvm(problem, lam, tol, max_iter, near, duals)
+        found[lam], duals = solution.weights, solution.duals
+        if any(np.any(alpha[-1, has_loss] > 0) for alpha in duals):
+            duals = []
+    return [found[lam] for lam in lams]
 
 
 def first_shares(problem: MarginProblem, W: np.ndarray) -> np.ndarray:
@@ -151,25 +173,24 @@ def first_shares(problem: MarginProblem, W: np.ndarray) -> np.ndarray:
     return row_softmax(scale * np.take(scores, problem.entries), problem.indptr)
 
 
-def first_smoothing(problem: MarginProblem, lam: float) -> float:
-    """The smoothing to begin with.
-
-    For Newton's method, it grows with the share of a row of weight 1 in the curvature of the dual
-    problem (how fast was found by trial): with more smoothing, the dual variables move slowly, with
-    less, the smoothed problem is as hard as the one without.
-    """
-    if not problem.hessian.cheap:
-        return 0.3
-    curvature = float(problem.cost @ problem.hessian.squares) / (lam * problem.weight.sum())
-    return max(1e-4, min(curvature, max(0.3, 0.1 * curvature**0.5), 3.0))
-
-
 def best_candidates(problem: MarginProblem, W: np.ndarray) -> np.ndarray:
     """At each candidate entry: 1 if its score is the best of its row (equal parts of 1 if several
     are), else 0.
     """
     scores = np.take(problem.X @ W, problem.entries)
     sizes = np.diff(problem.indptr)
-    tie = 1e-9 * np.abs(scores).max()
+    tie = TIE * np.abs(scores).max()
     best = (scores >= np.repeat(row_max(scores, problem.indptr) - tie, sizes)).astype(float)
     return best / np.repeat(row_sum(best, problem.indptr), sizes)
+
+
+def equal_ties(scores: np.ndarray) -> np.ndarray:
+    """Scores of which all that differ from the best of their row by rounding errors are equal to
+    it, so that the first is predicted.
+
+    Ties are common: two labels violate the margin of a training row equally, and a new row is equal
+    to it.
+    """
+    best = scores.max(axis=1, keepdims=True)
+    size = np.abs(np.where(np.isfinite(scores), scores, 0)).max(axis=1, keepdims=True)
+    return np.where(scores >= best - TIE * size, best, scores)
