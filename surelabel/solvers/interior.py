@@ -23,6 +23,7 @@ TIE = 1e-9  # differences up to this are rounding errors
 RIDGES = 0.0, 1e-14, 1e-12, 1e-10  # of the diagonal, against rounding errors
 LEAST = 0.01  # of the violations that weights can cause, but for 1
 ROUNDING = 1e-13  # of a sum of numbers, as a fraction of the sum of their sizes
+NOTHING = 1e-9  # of the objective: smaller gains are taken to be this large
 BOUNDARY = 0.99  # part of the way to the boundary
 
 
@@ -65,24 +66,32 @@ def exact_margin(
             exact = options.solution(alpha)
             if exact is not None:
                 return *exact, True
-        point = options.start(W, centre)
-        gap, near, last = options.gap(point), NEAR, np.inf
-        for step in range(STEPS):
-            if gap <= near:
-                exact = options.solution(options.active(point))
-                if exact is not None:
-                    return *exact, True
-                near = gap * AGAIN
-            # Where rounding errors are all that is left, the gap no longer falls.
-            if step % PATIENCE == 0 and gap <= SOLVED:
-                if gap > 0.5 * last:
-                    break
-                last = gap
-            following = options.step(point) if gap > GAP else None
-            if following is None or not np.isfinite(following.weights).all():
+        found = _descend(options, options.start(W, centre), careful=False)
+        return found if found[2] else _descend(options, options.start(0 * W, 1.0), careful=True)
+
+
+def _descend(
+    options: "_Options", point: "_Point", careful: bool
+) -> tuple[np.ndarray, np.ndarray, bool]:
+    """The steps from one start, until the solution is found or rounding errors are all that is
+    left.
+    """
+    gap, near, last = options.gap(point), NEAR, np.inf
+    for step in range(STEPS):
+        if gap <= near:
+            exact = options.solution(options.active(point))
+            if exact is not None:
+                return *exact, True
+            near = gap * AGAIN
+        if step % PATIENCE == 0 and gap <= SOLVED:
+            if gap > 0.5 * last:
                 break
-            point, gap = following, options.gap(following)
-        return point.weights, options.active(point), gap <= SOLVED
+            last = gap
+        following = options.step(point, careful) if gap > GAP else None
+        if following is None or not np.isfinite(following.weights).all():
+            break
+        point, gap = following, options.gap(following)
+    return point.weights, options.active(point), gap <= SOLVED
 
 
 class _Point(NamedTuple):
@@ -154,10 +163,14 @@ class _Options:
         gap = float(cost @ (point.alpha * point.z).sum(axis=0))
         rest = point.rest * (np.abs(point.rest) > ROUNDING * self.sizes)
         gap += 0.5 * float(np.vdot(rest, rest)) / lam
-        return gap / gained if gained > 0 else gap
+        return gap / max(gained, NOTHING * self.total)
 
-    def step(self, point: _Point) -> _Point | None:
-        """The next point; None if rounding errors prevent it."""
+    def step(self, point: _Point, careful: bool) -> _Point | None:
+        """The next point; None if rounding errors prevent it.
+
+        The corrector expects the predictor's whole step, which may be far too long: in rare cases
+        the steps go round in circles. Being careful, which takes more steps, avoids it.
+        """
         W, alpha, z, rest = point
         convex, share = self.convex, self.convex.share
         ratio = alpha / z
@@ -194,6 +207,7 @@ class _Options:
         now = float(np.vdot(alpha, z))
         # (α + t dα)(z + t dz), where α dz + z dα = -α z
         then = (1 - length) * now + length**2 * float(product.sum())
+        product *= length if careful else 1.0
         product -= (then / now) ** 3 * now / self.count
         product *= self.open
         of_W, of_alpha, of_z, length = move(-alpha - product * per_z)

@@ -16,6 +16,7 @@ from .segments import row_max, row_sum
 
 ROUNDING = 1e-12  # of the objective
 TIE = 1e-9  # of the scores
+FARTHEST = 1e6  # times the largest penalty: beyond that, CLPL's weights only become smaller
 SMOOTHING = 0.3  # to begin with, where rounds are not solved exactly
 FAR, NEAR = (
     0.3,
@@ -42,6 +43,7 @@ def first_weights(problem: MarginProblem, lam: float, near: np.ndarray | None = 
     for another penalty, changes no more than rounding errors.
     """
     X, indptr, indices, cost = problem.X, problem.indptr, problem.indices, problem.cost
+    lam = min(lam, FARTHEST * largest_penalty(problem))
     given = X, indptr, indices, problem.shape[1], cost / lam
     if problem.hessian.cheap:
         found = fit_clpl(*given, tol=1e-8, max_iter=100, hessian=problem.hessian, start=near)
@@ -82,8 +84,7 @@ def fit_plsvm(
     max_iter : int
         Largest number of rounds.
     first : ndarray, default=None
-        What :func:`first_weights` returns for this penalty (at most :func:`largest_penalty`), if it
-        is known already.
+        What :func:`first_weights` returns for this penalty, if it is known already.
     similar : sequence of ndarray
         The dual variables of another penalty, of which those of this one may be similar. Like
         ``first``, they save time and change nothing but rounding errors.
@@ -93,8 +94,8 @@ def fit_plsvm(
     Solution
     """
     m, n_classes = problem.shape
-    asked, lam = lam, min(lam, largest_penalty(problem))
     W = first_weights(problem, lam) if first is None else first
+    asked, lam = lam, min(lam, largest_penalty(problem))
     convex, near = MaxMargin(problem, lam, first_shares(problem, W)), FAR
     best = np.zeros_like(W)
     state = Start(best, np.zeros((n_classes, m)), SMOOTHING)
@@ -152,13 +153,12 @@ def fit_path(
     list of ndarray
     """
     has_loss = np.diff(problem.indptr) < problem.shape[1]
-    most = largest_penalty(problem)
     near: np.ndarray | None = None
     duals: list[np.ndarray] = []
     found: dict[float, np.ndarray] = {}
     for lam in sorted(lams, reverse=True):
         if problem.hessian.cheap:
-            near = first_weights(problem, min(lam, most), near)
+            near = first_weights(problem, lam, near)
         solution = fit_plsvm(problem, lam, tol, max_iter, near, duals)
         found[lam], duals = solution.weights, solution.duals
         if any(np.any(alpha[-1, has_loss] > 0) for alpha in duals):

@@ -4,15 +4,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import sparse
+from scipy.special import softmax
 from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 from surelabel import CandidateSets
 from surelabel.solvers import newton
 from surelabel.solvers.max_margin import NEVER, make_problem, project
-from surelabel.solvers.plsvm import first_weights, fit_path, fit_plsvm
-from tests.reference.plsvm import plsvm_objective, project_row, subgradient_plsvm
+from surelabel.solvers.plsvm import equal_ties, first_weights, fit_path, fit_plsvm
+from surelabel.solvers.scale import softmax_scale
+from tests.reference.plsvm import exact_plsvm, plsvm_objective, project_row, subgradient_plsvm
 from tests.solvers.test_clpl import problem
+from tests.solvers.test_clpl import solve as solve_clpl
 
 
 def margin_problem(X, Y, weight=None):
@@ -72,6 +75,23 @@ def test_no_round_raises_the_objective(size, lam, tol):
     assert found.objective[-1] == pytest.approx(
         plsvm_objective(found.weights, X, Y, lam, weight), rel=1e-7
     )
+
+
+@settings(max_examples=100)
+@given(sizes, penalties)
+def test_all_rounds_are_those_of_quadratic_programs(size, lam):
+    """From the start at CLPL's probabilities to the last round: another solver changes nothing."""
+    X, Y, weight = problem(*size)
+    if np.all(Y):
+        return  # nothing to learn
+    scores = X @ solve_clpl(X, Y, weight / (weight.sum() * lam)).weights
+    sets = CandidateSets.from_indicator(Y)
+    scale = softmax_scale(scores, sets.indptr, sets.indices, weight)
+    share = softmax(np.where(Y == 1, scale * scores, -np.inf), axis=1)
+    expected, objective = exact_plsvm(X, Y, lam, weight, share, tol=1e-3)
+    found = solve(X, Y, lam, weight, tol=1e-3)
+    assert_allclose(found.objective, objective, atol=1e-6)
+    assert_allclose(found.weights, expected, atol=2e-4 * max(1, np.abs(expected).max()), rtol=0)
 
 
 def test_local_minima_are_on_average_as_low_as_those_of_subgradient_descent():
@@ -257,3 +277,17 @@ def test_any_scale_of_features_can_be_fitted(kind, lam):
     found = solve(X, Y, lam, tol=1e-3)
     assert np.isfinite(found.weights).all()
     assert found.objective[-1] <= found.objective[0]
+
+
+def test_scores_that_differ_by_rounding_are_ties():
+    scores = np.array([[-np.inf, 1.0, 1 + 1e-12, 0.5], [2e-9, 1e-9, -1.0, 0.0], [0, 0, 0, -np.inf]])
+    assert equal_ties(scores).argmax(axis=1).tolist() == [1, 0, 0]
+    assert equal_ties(scores)[0].tolist() == [-np.inf, 1 + 1e-12, 1 + 1e-12, 0.5]
+
+
+def test_a_copy_of_a_row_between_two_labels_gets_the_first():
+    """The rounding errors of either order of the classes would decide."""
+    X, Y = np.array([[1.0], [-1.0], [1.0]]), np.array([[1, 0, 0], [0, 1, 1], [1, 0, 0]])
+    for columns in ([0, 1, 2], [0, 2, 1], [2, 1, 0]):
+        W = solve(X, Y[:, columns], 0.1).weights
+        assert equal_ties(X @ W).argmax(axis=1)[1] == min(columns.index(1), columns.index(2))
