@@ -18,10 +18,7 @@ ROUNDING = 1e-12  # of the objective
 TIE = 1e-9  # of the scores
 FARTHEST = 1e6  # times the largest penalty: beyond that, CLPL's weights only become smaller
 SMOOTHING = 0.3  # to begin with, where rounds are not solved exactly
-FAR, NEAR = (
-    0.3,
-    0.01,
-)  # how near CLPL's weights are to those of the first round, and rounds to each other
+FAR, NEAR = 0.3, 0.01  # centre of an exact round: the first starts at CLPL's weights, others nearer
 
 
 class Solution(NamedTuple):
@@ -115,8 +112,9 @@ def fit_plsvm(
         best = W
         convex, near = MaxMargin(problem, lam, best_candidates(problem, W)), NEAR
         objective.append(convex.objective(W))
-        converged = solved and objective[-2] - objective[-1] <= tol * (objective[0] - objective[-1])
-        if converged or not solved:
+        last = objective[-2] - objective[-1] <= tol * (objective[0] - objective[-1])
+        converged = solved and last
+        if last or not (solved or exact):
             break
     weights = problem.given(W)
     if asked > lam:

@@ -262,6 +262,37 @@ def test_a_path_has_the_solutions_of_single_fits(size):
         assert_allclose(weights, single.weights, atol=1e-6 * np.abs(single.weights).max(), rtol=0)
 
 
+def hard_problem(seed):
+    """Features of very different sizes, far from 0, constant, or equal in many rows."""
+    rng = np.random.default_rng(seed)
+    m, n, l = rng.integers(3, 200), rng.integers(1, 12), rng.integers(2, 9)
+    X = rng.normal(size=(m, n))
+    kind = seed % 5
+    if kind == 0:
+        X *= 10.0 ** rng.uniform(-8, 6, n)
+    elif kind == 1:
+        X += 10.0 ** rng.uniform(0, 6, n)
+    elif kind == 2:
+        X[:, 0] = 10.0 ** rng.uniform(-3, 6)
+    elif kind == 3:
+        X = np.round(X)
+    else:
+        X *= 10.0 ** rng.uniform(-8, 6)
+    Y = np.eye(l, dtype=int)[rng.integers(l, size=m)]
+    Y |= rng.random((m, l)) < rng.choice([0, 0.2, 0.5])
+    return X, Y, 10.0 ** rng.uniform(-9, 7), rng.choice([0.3, 1.0, 2.0], size=m)
+
+
+def test_hard_problems_are_solved():
+    solved = []
+    for seed in range(200):
+        found = solve(*hard_problem(seed), tol=1e-3)
+        assert np.isfinite(found.weights).all()
+        assert np.all(np.diff(found.objective) <= 0)
+        solved.append(found.converged)
+    assert sum(solved) >= 198  # rounding errors are larger than what is left to gain
+
+
 @pytest.mark.parametrize("lam", [1e-10, 1e-3, 1.0])
 @pytest.mark.parametrize("kind", ["timestamps", "constant", "scales"])
 def test_any_scale_of_features_can_be_fitted(kind, lam):
