@@ -39,7 +39,8 @@ def fit_clpl(
     cost : ndarray of shape (m,)
         Weight of the loss of each instance.
     tol, max_iter : float, int
-        As in :func:`surelabel.solvers.smooth.minimise`.
+        As in :func:`surelabel.solvers.smooth.minimise`; with Newton's method, a fraction of the
+        gradient at W = 0.
     hessian : ScoreHessian, default=None
         If given, Newton's method is used in place of L-BFGS.
     start : ndarray of shape (n, l), default=None
@@ -85,7 +86,8 @@ def fit_clpl(
         mean = np.zeros((len(sizes), n_classes))
         np.put(mean, entries, np.repeat(1 / sizes, sizes))
         form = _NewtonForm(hessian, mean.T.copy(), cost)
-        return newton(form, form.direction, start, tol, max_iter)
+        size = float(np.abs(form(np.zeros_like(start))[1]).max())
+        return newton(form, form.direction, start, tol, max_iter, size)
     # The Hessian is largest, and equal to this, if every label of every instance is outside its set
     # and within the margin.
     inverse = inverse_factor(X, 2 * cost, ridge=1.0)

@@ -13,18 +13,22 @@ from .max_margin import NEVER, MaxMargin
 from .newton import MOST, diagonal, lower_triangle
 
 STEPS = 100  # maximum; usually 5 to 20
-NEAR = 1e-4  # gap, as a fraction of what is gained, at which the solution is looked for
-AGAIN = 0.01  # and again when the gap has become this much smaller
-SOLVED = 1e-6  # largest gap if it is not found
-EXACT = 1e-10  # largest gap if it is found
-GAP = 1e-12  # at which the steps end
-PATIENCE = 4  # steps in which the gap has to halve
-TIE = 1e-9  # differences up to this are rounding errors
-RIDGES = 0.0, 1e-14, 1e-12, 1e-10  # of the diagonal, against rounding errors
-LEAST = 0.01  # of the violations that weights can cause, but for 1
-ROUNDING = 1e-13  # of a sum of numbers, as a fraction of the sum of their sizes
-NOTHING = 1e-9  # of the objective: smaller gains are taken to be this large
 BOUNDARY = 0.99  # part of the way to the boundary
+SHORTEST = 1e-9  # step
+# The gap between weights and their bound from below, as a fraction of what is gained
+NEAR = 1e-4  # at which the exact solution is looked for
+AGAIN = 0.01  # times the last one: at which it is looked for again
+EXACT = 1e-10  # at most, for a solution to be accepted
+SOLVED = 1e-6  # at most, if none is found, and rounding errors prevent further steps
+GAP = 1e-12  # at which the steps end
+PATIENCE = 4  # steps in which it has to halve, below SOLVED
+# Rounding errors
+TIE = 1e-9  # of options, and of α
+NOTHING = 1e-14  # of the objective
+SUMS = 1e-13  # of a sum, as a fraction of the sum of sizes
+RIDGES = 0.0, 1e-14, 1e-12, 1e-10  # of a diagonal, the first that makes it positive definite
+RIDGE, CORRECTIONS = 1e-11, 2  # for equations that may be singular
+LEAST = 0.01  # part of the largest violations that weights can cause, see spread
 
 
 def exact_margin(
@@ -54,11 +58,13 @@ def exact_margin(
     Returns
     -------
     W : ndarray of shape (n, l)
-        The problem has one solution: beyond rounding errors, it depends on no start and no guess.
+        The problem has one solution: but for rounding errors, it depends on no start and no guess.
     alpha : ndarray of shape (l + 1, m)
         The dual variables.
     solved : bool
-        Whether the solution was found.
+        Whether the solution was found; where rounding errors are too large for that (of a penalty
+        below a ten-millionth of the squared length of a row), whether the gap is below a millionth
+        of what is gained.
     """
     with np.errstate(all="ignore"):
         options = _Options(convex)
@@ -91,7 +97,9 @@ def _descend(
         if following is None or not np.isfinite(following.weights).all():
             break
         point, gap = following, options.gap(following)
-    return point.weights, options.active(point), gap <= SOLVED
+    alpha = options.active(point)
+    exact = options.solution(alpha) if gap > SOLVED else None
+    return (point.weights, alpha, gap <= SOLVED) if exact is None else (*exact, True)
 
 
 class _Point(NamedTuple):
@@ -161,9 +169,10 @@ class _Options:
         gained = self.total - float(cost @ point.alpha[:-1].sum(axis=0))
         gained += 0.5 * lam * float(np.vdot(W, W))
         gap = float(cost @ (point.alpha * point.z).sum(axis=0))
-        rest = point.rest * (np.abs(point.rest) > ROUNDING * self.sizes)
+        rest = point.rest * (np.abs(point.rest) > SUMS * self.sizes)
         gap += 0.5 * float(np.vdot(rest, rest)) / lam
-        return gap / max(gained, NOTHING * self.total)
+        gap = max(gap - NOTHING * self.total, 0.0)
+        return gap / gained if gained > 0 else gap
 
     def step(self, point: _Point, careful: bool) -> _Point | None:
         """The next point; None if rounding errors prevent it.
@@ -205,14 +214,17 @@ class _Options:
         _, of_alpha, of_z, length = move(-alpha)
         product = of_alpha * of_z
         now = float(np.vdot(alpha, z))
+        if not now > 0:
+            return None
         # (α + t dα)(z + t dz), where α dz + z dα = -α z
         then = (1 - length) * now + length**2 * float(product.sum())
-        product *= length if careful else 1.0
+        if careful:
+            product *= length
         product -= (then / now) ** 3 * now / self.count
         product *= self.open
         of_W, of_alpha, of_z, length = move(-alpha - product * per_z)
         length = BOUNDARY * length if length < 1 else 1.0
-        if not length > TIE:
+        if not length > SHORTEST:
             return None
         W, alpha, z = W + length * of_W, alpha + length * of_alpha, z + length * of_z
         return _Point(W, alpha, z, convex.lam * W + self.slope(alpha))
@@ -254,8 +266,8 @@ class _Options:
 
         All active options of a row are equal, and α is 0 for the others: equations that have a
         solution. It is the one looked for if no α is below 0 and no other option is larger.
-        Otherwise, these options are taken out or in, as long as they become fewer (the primal-dual
-        active set method, Hintermüller, Ito & Kunisch 2003).
+        Otherwise, these options are taken out or in, as long as there are fewer such options each
+        time (the primal-dual active set method, Hintermüller, Ito & Kunisch 2003).
         """
         active, wrong = alpha > 0, alpha.size
         while True:
@@ -290,8 +302,10 @@ class _Options:
         free = active.copy()
         free[largest] = False
         labels, rows = np.nonzero(free)
-        if not len(rows) or len(rows) > MOST:
-            return None if len(rows) else alpha
+        if not len(rows):
+            return alpha
+        if len(rows) > MOST:
+            return None
         options = self.values(self.slope(alpha) / -lam)
         against, at = largest[0][rows], np.arange(len(rows))
         scores = np.zeros((len(active), len(rows)))
@@ -304,14 +318,16 @@ class _Options:
         matrix = x.T @ x
         matrix *= scores[:-1].T @ scores[:-1]
         right = (options[labels, rows] - options[against, rows]) * root
-        # Singular, if there are more equations than weights: the ridge makes it the nearest α.
+        # Singular, if there are more equations than weights: with a ridge and a few corrections, it
+        # has the nearest α as its solution.
         factor = matrix.copy()
-        factor.ravel()[:: len(rows) + 1] += 1e-11 * matrix.diagonal().max()
+        factor.ravel()[:: len(rows) + 1] += RIDGE * matrix.diagonal().max()
         factor, failed = lapack.dpotrf(factor.T, lower=1, overwrite_a=1)
         if failed:
             return None
         taken = lapack.dpotrs(factor, right, lower=1)[0]
-        taken += lapack.dpotrs(factor, right - matrix @ taken, lower=1)[0]
+        for _ in range(CORRECTIONS):
+            taken += lapack.dpotrs(factor, right - matrix @ taken, lower=1)[0]
         taken /= root
         solved = alpha * active
         solved[labels, rows] += taken

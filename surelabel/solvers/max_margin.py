@@ -17,6 +17,7 @@ from .smooth import inverse_factor, minimise
 ROUNDING = 1e-10  # smaller gaps are rounding, for an objective that starts at 1
 PROXIMAL_STEPS = 200  # maximum for one convex problem; usually fewer than ten
 LEAST = 1e-9  # smoothing
+SMALLEST = 1e-100  # penalty
 NEVER = -1e100  # below any score, and finite: it is multiplied by 0
 
 
@@ -24,7 +25,8 @@ class MarginProblem(NamedTuple):
     """The data of the objective, rows and labels in canonical order: instances, row pointers and
     labels of the candidates, their flat positions in an m × l array, weight of each row and its
     share of all, the position of each label in that order, what exact solutions need, and the axes
-    of the features, or None if they are those of the instances given.
+    of the features, or None if they are those of the instances given. Along axes, the instances are
+    divided by ``size``, and penalties by its square.
     """
 
     X: Any
@@ -36,16 +38,26 @@ class MarginProblem(NamedTuple):
     places: np.ndarray
     hessian: ScoreHessian
     axes: np.ndarray | None
+    size: float
 
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of rows and of labels."""
         return len(self.cost), len(self.places)
 
+    @property
+    def has_loss(self) -> np.ndarray:
+        """Whether a row has a weight, and a label that is no candidate."""
+        return (self.weight > 0) & (np.diff(self.indptr) < len(self.places))
+
+    def penalty(self, lam: float) -> float:
+        """The penalty λ for the instances as they are here."""
+        return max(lam / self.size / self.size, SMALLEST)
+
     def given(self, W: np.ndarray) -> np.ndarray:
         """Weights in the order of the features and labels that were given."""
         W = W[:, self.places]
-        return W if self.axes is None else np.asarray(self.axes @ W)
+        return W if self.axes is None else np.asarray(self.axes @ W) / self.size
 
 
 class Start(NamedTuple):
@@ -79,9 +91,9 @@ def make_problem(
     """
     # A rounding error can decide which of two candidates is better, and so change all later rounds:
     # all sums are computed in one order, by one thread.
-    classes, axes = np.arange(n_classes), None
-    few = ScoreHessian(X, n_classes).possible  # weights: they can be found exactly
-    if few and isinstance(X, RowBlocks):
+    classes, axes, size = np.arange(n_classes), None, 1.0
+    few_weights = ScoreHessian(X, n_classes).possible
+    if few_weights and isinstance(X, RowBlocks):
         X = np.concatenate(list(X.blocks(len(weight))))
     if not isinstance(X, RowBlocks):
         candidates = sparse.csr_array(
@@ -90,10 +102,12 @@ def make_problem(
         rows, classes = canonical_order(X, candidates, weight)
         ordered = candidates[rows][:, classes].sorted_indices()
         X, indptr, indices, weight = X[rows], ordered.indptr, ordered.indices, weight[rows]
-    if few:
+    if few_weights:
         # Neither ‖W‖ nor a score depends on the axes, but rounding errors do: along these, features
         # that are far from 0, or nearly the same, are one large feature and several small ones.
         X = X.toarray() if sparse.issparse(X) else X
+        size = float(np.abs(X).max()) or 1.0
+        X = X / size
         axes = np.linalg.svd(X, full_matrices=False)[2].T
         X = X @ axes
     sizes = np.diff(indptr)
@@ -108,6 +122,7 @@ def make_problem(
         np.argsort(classes),
         ScoreHessian(X, n_classes),
         axes,
+        size,
     )
 
 

@@ -145,6 +145,7 @@ def newton(
     W: np.ndarray,
     tol: float,
     max_iter: int,
+    size: float | None = None,
 ) -> Minimum:
     """Newton's method, with shorter steps where the function would rise.
 
@@ -158,9 +159,11 @@ def newton(
     W : ndarray of shape (n, l)
         Where to begin.
     tol : float
-        Stop when no entry of the gradient is larger than this fraction of the largest at the start.
+        Stop when no entry of the gradient is larger than this fraction of ``size``.
     max_iter : int
         Largest number of steps.
+    size : float, default=None
+        None is the largest entry of the gradient at the start.
 
     Returns
     -------
@@ -168,22 +171,25 @@ def newton(
         Its gradient is 0 if only rounding errors are left.
     """
     value, gradient = function(W)
-    first = steepest = float(np.abs(gradient).max())
+    steepest = float(np.abs(gradient).max())
+    size = steepest if size is None else size
     n_iter = 0
-    while steepest > tol * first:
+    while steepest > tol * size:
         if n_iter == max_iter:
-            return Minimum(W, n_iter, False, steepest / first)
+            return Minimum(W, n_iter, False, steepest / size)
         move = direction(gradient)
         slope = float(np.vdot(gradient, move))
-        found = _line_search(function, W, move, value, slope) if slope > 0 else None
-        if found is None or not found.value < value:
-            if slope <= 1e-12 * max(abs(value), 1.0):  # only rounding is left
-                return Minimum(W, n_iter, True, 0.0)
-            return Minimum(W, n_iter, False, steepest / first)
+        if slope <= 1e-12 * max(abs(value), 1.0):  # what is left to gain is rounding
+            following = W - move
+            better = np.abs(function(following)[1]).max() < steepest
+            return Minimum(following if better else W, n_iter, slope >= 0, 0.0)
+        found = _line_search(function, W, move, value, slope)
+        if not found.value < value:
+            return Minimum(W, n_iter, False, steepest / size)
         W, value, gradient = found
         n_iter += 1
         steepest = float(np.abs(gradient).max())
-    return Minimum(W, n_iter, True, steepest / first if first else 0.0)
+    return Minimum(W, n_iter, True, steepest / size if size else 0.0)
 
 
 def _line_search(

@@ -14,9 +14,9 @@ from .max_margin import MarginProblem, MaxMargin, Start, max_margin
 from .scale import row_softmax, softmax_scale
 from .segments import row_max, row_sum
 
-ROUNDING = 1e-12  # of the objective
-TIE = 1e-9  # of the scores
-FARTHEST = 1e6  # times the largest penalty: beyond that, CLPL's weights only become smaller
+NOTHING = 1e-12  # of the objective: smaller gains are rounding errors
+TIE = 1e-7  # of the scores
+SMALLEST, LARGEST = 1e-30, 1e6  # penalties of CLPL, for features of size 1: others change nothing
 SMOOTHING = 0.3  # to begin with, where rounds are not solved exactly
 FAR, NEAR = 0.3, 0.01  # centre of an exact round: the first starts at CLPL's weights, others nearer
 
@@ -36,17 +36,26 @@ class Solution(NamedTuple):
 def first_weights(problem: MarginProblem, lam: float, near: np.ndarray | None = None) -> np.ndarray:
     """The weights of CLPL with the penalty λ, which :func:`fit_plsvm` starts from.
 
-    Its problem is convex: where Newton's method solves it exactly, a start at ``near``, the weights
-    for another penalty, changes no more than rounding errors.
+    Its problem is convex. Newton's method, for few weights, solves it exactly: a start at ``near``,
+    the weights for another penalty, changes no more than rounding errors.
     """
     X, indptr, indices, cost = problem.X, problem.indptr, problem.indices, problem.cost
-    lam = min(lam, FARTHEST * largest_penalty(problem))
-    given = X, indptr, indices, problem.shape[1], cost / lam
-    if problem.hessian.cheap:
-        found = fit_clpl(*given, tol=1e-8, max_iter=100, hessian=problem.hessian, start=near)
-    else:
-        found = fit_clpl(*given, tol=1e-4, max_iter=1000)
-    return found.weights
+    lam = problem.penalty(lam)
+    if not problem.hessian.cheap:
+        cost = cost / lam
+        return fit_clpl(X, indptr, indices, problem.shape[1], cost, tol=1e-4, max_iter=1000).weights
+    cost = cost / min(max(lam, SMALLEST), LARGEST)
+    return fit_clpl(
+        X,
+        indptr,
+        indices,
+        problem.shape[1],
+        cost,
+        tol=1e-12,
+        max_iter=100,
+        hessian=problem.hessian,
+        start=near,
+    ).weights
 
 
 @threadpool_limits.wrap(limits=1, user_api="blas")
@@ -92,7 +101,8 @@ def fit_plsvm(
     """
     m, n_classes = problem.shape
     W = first_weights(problem, lam) if first is None else first
-    asked, lam = lam, min(lam, largest_penalty(problem))
+    asked = problem.penalty(lam)
+    lam = min(asked, largest_penalty(problem))
     convex, near = MaxMargin(problem, lam, first_shares(problem, W)), FAR
     best = np.zeros_like(W)
     state = Start(best, np.zeros((n_classes, m)), SMOOTHING)
@@ -106,8 +116,8 @@ def fit_plsvm(
             guesses = [*similar[len(duals) : len(duals) + 1], *duals[-1:]]
             W, alpha, solved = exact_margin(convex, W, near, guesses)
             duals.append(alpha)
-        # Of a smaller gain, the weights would be rounding errors, and so would all later rounds.
-        if convex.objective(W) > convex.objective(best) * (1 - ROUNDING):
+        # Of a smaller gain, the weights would be rounding errors, and decide all later rounds.
+        if convex.objective(W) > convex.objective(best) * (1 - NOTHING):
             W = best
         best = W
         convex, near = MaxMargin(problem, lam, best_candidates(problem, W)), NEAR
@@ -128,7 +138,9 @@ def largest_penalty(problem: MarginProblem) -> float:
     row, no two scores differ by more than ``2R²/λ``. Larger ones have the same solution, but for
     its size, and are not solved: of what they gain, rounding errors would be too large a part.
     """
-    longest = float(problem.hessian.squares.max()) if problem.hessian.possible else 0.0
+    if not problem.hessian.possible:
+        return np.inf
+    longest = float(problem.hessian.squares[problem.has_loss].max(initial=0))
     return 2 * longest if longest > 0 else np.inf
 
 
@@ -150,7 +162,6 @@ def fit_path(
     -------
     list of ndarray
     """
-    has_loss = np.diff(problem.indptr) < problem.shape[1]
     near: np.ndarray | None = None
     duals: list[np.ndarray] = []
     found: dict[float, np.ndarray] = {}
@@ -159,7 +170,7 @@ def fit_path(
             near = first_weights(problem, lam, near)
         solution = fit_plsvm(problem, lam, tol, max_iter, near, duals)
         found[lam], duals = solution.weights, solution.duals
-        if any(np.any(alpha[-1, has_loss] > 0) for alpha in duals):
+        if any(np.any(alpha[-1, problem.has_loss] > 0) for alpha in duals):
             duals = []
     return [found[lam] for lam in lams]
 

@@ -27,7 +27,7 @@ def convex_problem(size, lam, rounded=False):
     # The order of the rows of the problem, by their weights, which are all different.
     rows = np.array([np.flatnonzero(weight == w).item() for w in data.weight])
     at = share[rows][:, order].ravel()[data.entries]
-    return data, MaxMargin(data, lam, at), (X, Y, lam, weight, share)
+    return data, MaxMargin(data, data.penalty(lam), at), (X, Y, lam, weight, share)
 
 
 @settings(max_examples=100)
