@@ -82,6 +82,7 @@ class PLSVMClassifier(LinearPartialLabelClassifier):
     There is no randomness: the first round weights the candidates by their probabilities under
     :class:`CLPLClassifier` with the same penalty. Like any descent it ends in a local minimum,
     which may lie above or below the one that another start leads to. Up to 150 weights (features ×
+    labels) and some thousands of rows (500,000 divided by the number of features, or of pairs of
     labels), rounds are solved exactly; with more, as precisely as the next round needs, and another
     solver might end at another minimum.
 
