@@ -110,7 +110,8 @@ def friedman(scores: Any) -> Friedman:
     Parameters
     ----------
     scores : array-like of shape (n_datasets, n_methods)
-        Score of each method on each data set; higher is better.
+        Score of each method on each data set; higher is better. Scores that differ by rounding
+        errors only, such as means of the same numbers in another order, are ties.
 
     Returns
     -------
@@ -127,7 +128,8 @@ def friedman(scores: Any) -> Friedman:
             f"{scores.shape}"
         )
     n, k = scores.shape
-    ranks = stats.rankdata(-scores, axis=1)
+    size = np.abs(scores).max(axis=1, keepdims=True)
+    ranks = stats.rankdata(-np.round(scores / np.where(size > 0, size, 1), 12), axis=1)
     average = ranks.mean(axis=0)
     # scipy.stats.friedmanchisquare refuses two methods, and gives NaN if all scores are equal.
     # Between methods over within data sets; without ties the latter is n·k(k² - 1)/12 and this is

@@ -115,6 +115,18 @@ def test_friedman_of_methods_that_never_differ():
     assert (statistic, p_value, ranks.tolist()) == (0, 1, [2, 2, 2])
 
 
+def test_scores_that_differ_by_rounding_are_ties():
+    one, other = np.mean([0.1, 0.2, 0.3, 0.7]), np.mean([0.7, 0.3, 0.2, 0.1])
+    assert friedman(
+        [[one, np.nextafter(one, 1), 0.9], [-1e9, -1e9 - 1e-6, 2.0]]
+    ).average_ranks.tolist() == [
+        2.5,
+        2.5,
+        1,
+    ]
+    assert friedman([[one, other], [0.0, 0.0]]).average_ranks.tolist() == [1.5, 1.5]
+
+
 def test_the_best_method_has_rank_1():
     assert friedman([[0.9, 0.5, 0.7], [0.8, 0.2, 0.3]]).average_ranks.tolist() == [1, 3, 2]
 
