@@ -28,7 +28,7 @@ NOTHING = 1e-14  # of the objective
 SUMS = 1e-13  # of a sum, as a fraction of the sum of sizes
 RIDGES = 0.0, 1e-14, 1e-12, 1e-10  # of a diagonal, the first that makes it positive definite
 RIDGE, CORRECTIONS = 1e-11, 2  # for equations that may be singular
-LEAST = 0.01  # part of the largest violations that weights can cause, see spread
+LEAST = 0.01  # see _Options.spread
 
 
 def exact_margin(
@@ -112,8 +112,8 @@ class _Point(NamedTuple):
 
 
 class _Options:
-    """The steps. All arrays have the shape (l + 1, m): the labels, and in the last row the option
-    0.
+    """The options of all rows, and the steps: arrays of shape (l + 1, m), for the labels and, last,
+    the option 0.
     """
 
     def __init__(self, convex: MaxMargin) -> None:
@@ -138,8 +138,8 @@ class _Options:
         return found
 
     def spread(self, values: np.ndarray) -> float:
-        """The mean difference of the violations from those of W = 0; near that, a part of the
-        largest that is worth while.
+        """How large violations are, but for the 1 of W = 0: their mean, or near W = 0 a part of
+        the largest that weights can cause.
         """
         difference = float(np.vdot(np.abs(values[:-1] - 1), self.open[:-1]))
         return max(difference / max(float(self.open[:-1].sum()), 1.0), self.least)

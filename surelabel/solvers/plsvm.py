@@ -39,23 +39,14 @@ def first_weights(problem: MarginProblem, lam: float, near: np.ndarray | None = 
     Its problem is convex. Newton's method, for few weights, solves it exactly: a start at ``near``,
     the weights for another penalty, changes no more than rounding errors.
     """
-    X, indptr, indices, cost = problem.X, problem.indptr, problem.indices, problem.cost
-    lam = problem.penalty(lam)
-    if not problem.hessian.cheap:
-        cost = cost / lam
-        return fit_clpl(X, indptr, indices, problem.shape[1], cost, tol=1e-4, max_iter=1000).weights
-    cost = cost / min(max(lam, SMALLEST), LARGEST)
-    return fit_clpl(
-        X,
-        indptr,
-        indices,
-        problem.shape[1],
-        cost,
-        tol=1e-12,
-        max_iter=100,
-        hessian=problem.hessian,
-        start=near,
-    ).weights
+    given = problem.X, problem.indptr, problem.indices, problem.shape[1]
+    lam, cost, hessian = problem.penalty(lam), problem.cost, problem.hessian
+    if hessian.cheap:
+        cost = cost / min(max(lam, SMALLEST), LARGEST)
+        found = fit_clpl(*given, cost, tol=1e-12, max_iter=100, hessian=hessian, start=near)
+    else:
+        found = fit_clpl(*given, cost / lam, tol=1e-4, max_iter=1000)
+    return found.weights
 
 
 @threadpool_limits.wrap(limits=1, user_api="blas")
