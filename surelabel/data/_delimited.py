@@ -381,6 +381,17 @@ def _quote(texts: pa.Array, delimiter: str) -> pa.Array:
     return pc.if_else(needed, quoted, texts)
 
 
+def _with_digits(text: pa.Array, column: pa.Array) -> pa.Array:
+    """Whole numbers with all digits, where Arrow writes an exponent: 9007199254740992, not
+    9.007199254740992e+15.
+    """
+    short = pc.and_(pc.match_substring(text, "e+"), pc.equal(pc.trunc(column), column))
+    short = pc.and_(short, pc.less(pc.abs(column), 2.0**63))  # what 64 bits hold
+    if not pc.any(short).as_py():
+        return text
+    return pc.if_else(short, pc.if_else(short, column, 0.0).cast(pa.int64()).cast(text.type), text)
+
+
 def as_text(column: pa.Array, decimal: str = ".") -> pa.Array:
     """Cells as text; Arrow refuses bytes that are not text."""
     kind = column.type
@@ -388,6 +399,8 @@ def as_text(column: pa.Array, decimal: str = ".") -> pa.Array:
         return column
     if pa.types.is_floating(kind):
         text = pc.if_else(pc.is_nan(column), None, column).cast(pa.string())
+        if pa.types.is_float64(kind):
+            text = _with_digits(text, column)
         return text if decimal == "." else pc.replace_substring(text, ".", decimal)
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         return pc.strftime(column, "%Y-%m-%dT%H:%M:%S%Ez")

@@ -10,8 +10,9 @@ from __future__ import annotations
 import io
 import json
 import re
+import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, BinaryIO
@@ -23,6 +24,7 @@ from ..exceptions import SurelabelError, TableError, first_few
 from ..text import suggest
 from ._delimited import Content, check_header
 from ._json_lines import FREE_CELLS, SPARSEST
+from .arrow_tables import is_text
 from .sizes import limit, too_large, unpacked
 
 ROWS, COLUMNS, LETTERS = 1_048_576, 16_384, 32_767
@@ -33,6 +35,17 @@ _PLACE = re.compile(rb"""\sr\s*=\s*["']([A-Z]{0,3})([0-9]{1,9})["']""")
 _SHARED = re.compile(rb"""\st\s*=\s*["']s["'][^>]*>\s*<(?:\w+:)?v>\s*([0-9]{1,9})""")
 #: Text, a number, a truth value, a date, a time, both, or a duration.
 Cell = Any
+#: Metadata key of a column of text: the type of each text that was a cell of another type; empty if
+#: it cannot be told from the text.
+MIXED = b"surelabel.mixed"
+#: How texts become cells again.
+_CELLS: dict[str, Callable[[str], Cell]] = {
+    "bool": "True".__eq__,
+    "float": float,
+    "date": date.fromisoformat,
+    "datetime": datetime.fromisoformat,
+    "time": time.fromisoformat,
+}
 
 
 # -------------------------------------------------------------------- reading
@@ -40,7 +53,8 @@ Cell = Any
 
 def read_workbook(content: Content, source: str, sheet: str | None) -> pa.Table:
     """Read a sheet. Numbers, truth values, dates, times and durations keep their type if all cells
-    of a column have the same; otherwise the column is text. Empty rows are skipped.
+    of a column have the same; otherwise the column is text, and remembers the types for
+    :func:`write_workbook`. Empty rows are skipped.
     """
     import python_calamine
 
@@ -77,7 +91,12 @@ def read_workbook(content: Content, source: str, sheet: str | None) -> pa.Table:
     check_header([header[i] for i in kept], source)
     if len(rows) == 1:
         raise TableError(f"{source}: there is a header line, but no row below it")
-    return pa.table([_column(columns[i]) for i in kept], names=[header[i] for i in kept])
+    found = [_column(columns[i]) for i in kept]
+    fields = [
+        pa.field(header[i], column.type, metadata=_types(columns[i], column.type))
+        for i, column in zip(kept, found, strict=True)
+    ]
+    return pa.table(found, schema=pa.schema(fields))
 
 
 def _damaged(source: str, error: BaseException) -> TableError:
@@ -168,6 +187,26 @@ def _column(cells: tuple[Cell, ...]) -> pa.Array:
     return pa.array([None if cell is None else _as_text(cell) for cell in given], pa.string())
 
 
+def _types(cells: tuple[Cell, ...], kind: pa.DataType) -> dict[bytes, bytes] | None:
+    """The types of the cells of a text column, as metadata; None if all are texts."""
+    kinds: dict[str, set[str]] = {}
+    if pa.types.is_string(kind):
+        for cell in cells:
+            name = type(cell).__name__
+            kinds.setdefault(_as_text(cell), set()).add("float" if name == "int" else name)
+    if all(names == {"str"} for names in kinds.values()):
+        return None
+    clear = all(len(names) == 1 and names <= {"str", *_CELLS} for names in kinds.values())
+    types = {text: name for text, (name,) in kinds.items() if name != "str"} if clear else {}
+    return {MIXED: json.dumps(types).encode()}
+
+
+def cell_types(field: pa.Field) -> dict[str, str]:
+    """The types that texts of a column had as cells of a workbook."""
+    types: dict[str, str] = json.loads((field.metadata or {}).get(MIXED, b"{}"))
+    return types
+
+
 def _with_time(day: date) -> datetime:
     return day if isinstance(day, datetime) else datetime(day.year, day.month, day.day)
 
@@ -182,7 +221,7 @@ def _as_text(cell: Cell) -> str:
 
 def write_workbook(table: pa.Table, file: BinaryIO) -> None:
     """Write a table as the only sheet. Texts stay texts, even if they look like a formula or a
-    link; values that a sheet has no type for become text.
+    link; values that a sheet has no type for become text, with a warning.
     """
     import xlsxwriter
 
@@ -206,14 +245,16 @@ def write_workbook(table: pa.Table, file: BinaryIO) -> None:
         _check_text(name, 0, name)
         sheet.write_string(0, column, name)
     sheet.freeze_panes(1, 0)
+    changed: set[str] = set()
     for column, cells in enumerate(table.columns):
-        name = table.column_names[column]
-        for row, cell in enumerate(_cells(cells), start=1):
+        name, types = table.column_names[column], cell_types(table.schema.field(column))
+        for row, cell in enumerate(_cells(cells, types), start=1):
             if cell is None:
                 continue
             if isinstance(cell, str):
                 _check_text(cell, row, name)
                 sheet.write_string(row, column, cell)
+                changed |= set() if is_text(cells.type) else {name}
             elif isinstance(cell, bool):
                 sheet.write_boolean(row, column, cell)
             elif isinstance(cell, int | float):
@@ -222,6 +263,12 @@ def write_workbook(table: pa.Table, file: BinaryIO) -> None:
                 sheet.write_datetime(row, column, cell, formats[type(cell)])
     book.close()
     file.write(content.getvalue())
+    if changed:
+        warnings.warn(
+            f"column {first_few(sorted(map(repr, changed)))}: values that a sheet has no type for "
+            "are written as text",
+            stacklevel=4,
+        )
 
 
 def _check_text(text: str, row: int, name: str) -> None:
@@ -231,9 +278,11 @@ def _check_text(text: str, row: int, name: str) -> None:
         )
 
 
-def _cells(column: pa.ChunkedArray) -> Iterator[Cell | None]:
+def _cells(column: pa.ChunkedArray, types: dict[str, str]) -> Iterator[Cell | None]:
     """The values of a column that a sheet can hold."""
     for cell in column.to_pylist():
+        if isinstance(cell, str) and cell in types:
+            cell = _CELLS[types[cell]](cell)
         match cell:
             case None | "":
                 yield None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..exceptions import TableError, first_few
 from ..text import suggest
@@ -13,6 +14,8 @@ from ._delimited import combined as combined
 SOURCE, FORM = b"surelabel.source", b"surelabel.form"
 #: The decimal separator of text in tables that were not read from delimited text.
 DECIMAL = b"surelabel.decimal"
+#: Metadata key of a column: the type that it was given in, if it is read as a more common one.
+TYPE = b"surelabel.type"
 
 
 # -------------------------------------------------------------------- names of things, for messages
@@ -82,7 +85,9 @@ def checked(table: pa.Table, source: str, form: str = "") -> pa.Table:
         _check_zones(field.type, f"{source}: column {field.name!r}")
         plain = _plain_type(field.type)
         if plain != field.type:
-            table = table.set_column(i, field.name, table.column(i).cast(plain))
+            kept = {TYPE: pa.schema([("", field.type)]).serialize().to_pybytes()}
+            known = field.with_type(plain).with_metadata((field.metadata or {}) | kept)
+            table = table.set_column(i, known, _as_plain(table.column(i), plain))
     known = table.schema.metadata or {}
     return table.replace_schema_metadata(
         {SOURCE: source.encode("utf-8", "surrogatepass"), FORM: form.encode()}
@@ -116,6 +121,38 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_run_end_encoded(kind) or (pa.types.is_dictionary(kind) and not is_text(kind)):
         return _plain_type(kind.value_type)
     return kind
+
+
+def _as_plain(column: pa.ChunkedArray, plain: pa.DataType) -> pa.ChunkedArray:
+    if pa.types.is_run_end_encoded(column.type):  # Arrow cannot cast these
+        chunks = [pc.run_end_decode(chunk) for chunk in column.chunks]
+        column = pa.chunked_array(chunks, column.type.value_type)
+    return column.cast(plain)
+
+
+def given_type(field: pa.Field) -> pa.DataType:
+    """The type that a column was given in."""
+    kept = (field.metadata or {}).get(TYPE)
+    return pa.ipc.read_schema(pa.py_buffer(kept)).field(0).type if kept else field.type
+
+
+def with_given_types(table: pa.Table) -> pa.Table:
+    """The table with the types that its columns were given in; dictionaries of numbers, whose order
+    is lost, stay as they were read.
+    """
+    for i, field in enumerate(table.schema):
+        kind, column = given_type(field), table.column(i)
+        if kind == field.type or pa.types.is_dictionary(kind):
+            continue
+        if pa.types.is_run_end_encoded(kind):
+            values = column.cast(kind.value_type).chunks
+            encoded = [pc.run_end_encode(part, run_end_type=kind.run_end_type) for part in values]
+            column = pa.chunked_array(encoded, kind)
+        rest = {key: value for key, value in field.metadata.items() if key != TYPE}
+        table = table.set_column(
+            i, field.with_type(kind).with_metadata(rest or None), column.cast(kind)
+        )
+    return table
 
 
 # -------------------------------------------------------------------- types

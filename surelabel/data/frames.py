@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..exceptions import SurelabelError, TableError
-from .arrow_tables import checked, source_of
+from .arrow_tables import checked, source_of, with_given_types
 
 
 def from_frame(frame: Any) -> pa.Table:
@@ -64,7 +64,8 @@ def to_frame(table: pa.Table, like: Any) -> Any:
     if isinstance(like, pa.Table) and source_of(like) != "table":
         return table
     backend = nw.from_native(like, eager_only=True).implementation
-    native = nw.from_arrow(table.replace_schema_metadata(None), backend=backend).to_native()
+    given = with_given_types(table).replace_schema_metadata(None)
+    native = nw.from_arrow(given, backend=backend).to_native()
     if backend.is_pandas_like() and len(like) == len(native):
         native.index = like.index
     return native

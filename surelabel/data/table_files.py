@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -35,17 +37,21 @@ from ._packed_files import file_name as file_name
 from ._packed_files import files_of as files_of
 from ._packed_files import form_of as form_of
 from ._text_encoding import as_utf8
-from ._workbook import read_workbook, write_workbook
+from ._workbook import MIXED, cell_types, read_workbook, write_workbook
 from .arrow_tables import (
     DECIMAL,
     FORM,
     SOURCE,
+    TYPE,
     check_decimal,
     checked,
     combined,
+    given_type,
     in_words,
     is_text,
+    source_of,
     with_decimal,
+    with_given_types,
 )
 from .sizes import no_memory
 from .spelling import typed
@@ -239,13 +245,26 @@ def _one_below_the_other(
                 f"{pattern}: column {field.name!r} holds {in_words(field.type)} in {files[0]} and "
                 f"{in_words(tables[other].schema[i].type)} in {files[other]}; use one type"
             ) from None
-        fields.append(pa.field(field.name, kind, metadata=field.metadata))
+        fields.append(pa.field(field.name, kind, metadata=_common_metadata(tables, i)))
     schema = pa.schema(fields, tables[0].schema.metadata)
     joined = pa.concat_tables(
         [table.replace_schema_metadata(schema.metadata).cast(schema) for table in tables]
     )
     form = (schema.metadata or {}).get(FORM, b"").decode()
     return checked(joined, pattern, form)
+
+
+def _common_metadata(tables: list[pa.Table], i: int) -> dict[bytes, bytes]:
+    """What is known of a column of several files: its type only if it is the same in all, and the
+    types of mixed cells only if these are the same in all.
+    """
+    known = [table.schema[i].metadata or {} for table in tables]
+    metadata = dict(known[0])
+    if len({part.get(TYPE) for part in known}) > 1:
+        metadata.pop(TYPE, None)
+    if len({part.get(MIXED) for part in known}) > 1:
+        metadata[MIXED] = b"{}"
+    return metadata
 
 
 def _read_binary(content: Content, source: str, form: str, sheet: str | None) -> pa.Table:
@@ -273,7 +292,8 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
 
     Text that was read from a file with the same extension keeps its delimiter, line ends and byte
     order mark. In formats with types, text columns become integers, floats, dates or times if no
-    value changes; otherwise they stay text.
+    value changes; otherwise they stay text. Columns of files with types keep them; a warning names
+    those that the format cannot hold.
 
     Parameters
     ----------
@@ -284,7 +304,7 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
     """
     form, compression = form_of(path)
     if form not in TEXT_FORMS:
-        table = _with_types(table, dates=form in BINARY_FORMS)
+        table = _with_types(_as_given(table, form), dates=form in BINARY_FORMS)
     try:
         with replacing(path) as file, packing(file, Path(file_name(path)), compression) as stream:
             if form in TEXT_FORMS:
@@ -329,6 +349,36 @@ def _with_types(table: pa.Table, *, dates: bool) -> pa.Table:
         if key not in (SOURCE, FORM, DIALECT, DECIMAL)
     }
     return pa.table(columns, schema=pa.schema(fields, metadata))
+
+
+def _as_given(table: pa.Table, form: str) -> pa.Table:
+    """The table with the types of its own file, as far as the format has them; a warning for each
+    column that changes.
+    """
+    typed = form in BINARY_FORMS and form != ".xlsx"
+    given = with_given_types(table) if typed else table
+    for i, read in enumerate(table.schema):
+        if given.schema.field(i).type != read.type and not _can_hold(given.schema.field(i), form):
+            given = given.set_column(i, read, table.column(i))
+        field, how = given.schema.field(i), ""
+        if typed and given_type(field) != field.type:
+            how = f"{field.type}, not as {given_type(field)}"
+        elif MIXED in (field.metadata or {}) and not (form == ".xlsx" and cell_types(field)):
+            how = "text: it holds numbers or other values beside texts"
+        if how:
+            warnings.warn(
+                f"{source_of(table)}: column {field.name!r} is written as {how}", stacklevel=4
+            )
+            given = given.set_column(i, field.remove_metadata(), given.column(i))
+    return given
+
+
+def _can_hold(field: pa.Field, form: str) -> bool:
+    try:
+        _write(pa.schema([field]).empty_table(), io.BytesIO(), form)
+    except pa.ArrowException:
+        return False
+    return True
 
 
 def _write(table: pa.Table, file: BinaryIO, form: str) -> None:

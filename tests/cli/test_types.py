@@ -1,0 +1,184 @@
+"""The types and texts of a table's own columns come out of the commands, or a sentence says what
+was changed.
+"""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+import xlsxwriter
+from python_calamine import CalamineWorkbook
+from typer.testing import CliRunner
+
+import surelabel
+from surelabel.cli import app
+from surelabel.data.table_files import read_table, write_table
+
+ROWS = 12
+HALVES = pa.array([i / 10 for i in range(ROWS)], pa.float16())
+RARE = {
+    "half": HALVES,
+    "view": pa.array([f"text {i}" for i in range(ROWS)], pa.string_view()),
+    "bytes": pa.array([b"x"] * ROWS, pa.binary_view()),
+    "runs": pc.run_end_encode(pa.array([7] * ROWS)),
+    "coded": pa.DictionaryArray.from_arrays(pa.array([1, 0] * 6, pa.int8()), pa.array([5, 3])),
+}
+LEARNED = {
+    "size": pa.array([(i % 2) * 5 + i / 99 for i in range(ROWS)]),
+    "labels": pa.array(["cat", "dog"] * 6),
+}
+OPTIONS = ("--labels", "labels", "--features", "size", "--method", "PLKNN")
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch):
+    """Run a command in a folder of its own; return what it says on standard error."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words):
+        result = CliRunner().invoke(app, words)
+        assert result.exit_code in (0, 1), result.output
+        return result.stderr
+
+    return run
+
+
+def through_all_commands(call, name, ending):
+    """The messages of clean, predict and convert, by the files that they write."""
+    call("fit", name, "-o", "m.model", *OPTIONS)
+    return {
+        f"clean{ending}": call("clean", name, "-o", f"clean{ending}", *OPTIONS),
+        f"predict{ending}": call("predict", "m.model", name, "-o", f"predict{ending}"),
+        f"convert{ending}": call("convert", name, f"convert{ending}"),
+    }
+
+
+def read_arrow(path, ending):
+    return pq.read_table(path) if ending == ".parquet" else pa.ipc.open_file(path).read_all()
+
+
+@pytest.mark.filterwarnings("always")
+@pytest.mark.parametrize("ending", [".parquet", ".arrow", ".feather"])
+def test_rare_types_are_kept_in_parquet_and_arrow(call, ending):
+    kept = {name: RARE[name] for name in ("half", "view", "bytes")}
+    before = pa.table(LEARNED | kept)
+    if ending == ".parquet":
+        pq.write_table(before, "a.parquet")
+        before = pq.read_table("a.parquet")  # Parquet may be older than views
+    else:
+        with pa.ipc.new_file(f"a{ending}", before.schema) as writer:
+            writer.write_table(before)
+    for path, said in through_all_commands(call, f"a{ending}", ending).items():
+        after = read_arrow(path, ending).select(before.column_names)
+        assert after.schema.types == before.schema.types, path
+        assert after.to_pydict() == before.to_pydict(), path
+        assert all(field.metadata is None or b"surelabel.type" not in field.metadata
+                   for field in after.schema)  # fmt: skip
+        assert "is written as" not in said
+
+
+@pytest.mark.filterwarnings("always")
+def test_types_that_cannot_be_kept_are_told(call):
+    before = pa.table(LEARNED | RARE)
+    with pa.ipc.new_file("a.arrow", before.schema) as writer:
+        writer.write_table(before)
+    for path, said in through_all_commands(call, "a.arrow", ".arrow").items():
+        after = read_arrow(path, ".arrow").select(before.column_names)
+        assert after["runs"].type == before["runs"].type
+        assert after.to_pydict() == before.to_pydict()
+        assert (
+            "a.arrow: column 'coded' is written as int64, not as dictionary<values=int64, "
+            "indices=int8, ordered=0>" in said
+        )
+    for path, said in through_all_commands(call, "a.arrow", ".parquet").items():
+        after = read_arrow(path, ".parquet").select(before.column_names)
+        assert after.to_pydict() == before.to_pydict()
+        assert "column 'runs' is written as int64, not as run_end_encoded" in said
+
+
+def test_frames_keep_their_types_too():
+    before = pa.table(LEARNED | {name: RARE[name] for name in ("half", "view")})
+    after = surelabel.clean(before, labels="labels", features="size", method="PLKNN").frame
+    assert after.select(before.column_names).schema.types == before.schema.types
+    frame = before.select(["size", "labels"]).to_pandas()
+    frame["half"] = np.arange(ROWS).astype(np.float16)
+    after = surelabel.clean(frame, labels="labels", features="size", method="PLKNN").frame
+    assert after["half"].dtype == np.float16
+
+
+@pytest.mark.parametrize("second", [pa.float16(), pa.float32(), pa.float64()])
+def test_files_read_together_lose_no_digits(tmp_path, second):
+    for i, kind in enumerate((pa.float16(), second)):
+        pq.write_table(pa.table({"x": pa.array([0.1], kind)}), tmp_path / f"part-{i}.parquet")
+    write_table(read_table(tmp_path / "part-*.parquet"), tmp_path / "b.parquet")
+    after = pq.read_table(tmp_path / "b.parquet")["x"]
+    assert after.type == second
+    assert after[1].as_py() == pa.array([0.1], second)[0].as_py()
+
+
+# -------------------------------------------------------------------- workbooks
+
+
+def write_book(path, cells):
+    with xlsxwriter.Workbook(path) as book:
+        sheet = book.add_worksheet()
+        for name, column in {"size": LEARNED["size"].to_pylist(), "x": cells,
+                             "labels": LEARNED["labels"].to_pylist()}.items():  # fmt: skip
+            place = ["size", "x", "labels"].index(name)
+            sheet.write_column(0, place, [name, *column])
+
+
+def cells_of(path):
+    with CalamineWorkbook.from_path(str(path)) as book:
+        (header, *rows) = book.get_sheet_by_index(0).to_python()
+    return [row[header.index("x")] for row in rows]
+
+
+@pytest.mark.filterwarnings("always")
+def test_numbers_beside_texts_stay_numbers_in_workbooks(call):
+    cells = [1, "n/a", 2.5, 2**53, "007", True, "", 3, 1e300, -4, "1.0", False]
+    write_book("a.xlsx", cells)
+    assert cells_of("a.xlsx") == cells
+    for path, said in through_all_commands(call, "a.xlsx", ".xlsx").items():
+        assert cells_of(path) == cells, path
+        assert [type(cell) for cell in cells_of(path)] == [
+            type(cell) for cell in cells_of("a.xlsx")
+        ]
+        assert "is written as" not in said
+    for path, said in through_all_commands(call, "a.xlsx", ".parquet").items():
+        assert pq.read_table(path)["x"][0].as_py() == "1"
+        assert "a.xlsx: column 'x' is written as text: it holds numbers or other values" in said
+        assert not pq.read_schema(path).field("x").metadata
+
+
+@pytest.mark.filterwarnings("always")
+def test_a_text_that_looks_like_a_number_beside_it_is_told(call):
+    write_book("a.xlsx", [7, "7", *"abcdefghij"])
+    for path, said in through_all_commands(call, "a.xlsx", ".xlsx").items():
+        assert cells_of(path) == ["7", "7", *"abcdefghij"]
+        assert "a.xlsx: column 'x' is written as text" in said
+
+
+@pytest.mark.filterwarnings("always")
+def test_values_without_a_type_in_a_sheet_are_told(call):
+    pq.write_table(pa.table({"n": [2**60, 1], "m": [1, 2]}), "a.parquet")
+    said = call("convert", "a.parquet", "a.xlsx")
+    assert "column 'n': values that a sheet has no type for are written as text" in said
+    assert read_table("a.xlsx").to_pydict() == {"n": [str(2**60), "1"], "m": [1, 2]}
+
+
+# -------------------------------------------------------------------- digits
+
+
+def test_whole_numbers_keep_their_digits_in_csv(call):
+    numbers = [2.0**53, -(2.0**53), 1e15, 1e16, 123456789012345.0, 1e300, 1.5, -0.0, 0.1, 1e-7]
+    numbers += [2.0**53 - 1, None]
+    texts = ["9007199254740992", "-9007199254740992", "1000000000000000", "10000000000000000"]
+    texts += ["123456789012345", "1e+300", "1.5", "-0", "0.1", "1e-7", "9007199254740991", None]
+    pq.write_table(pa.table(LEARNED | {"x": pa.array(numbers, pa.float64())}), "a.parquet")
+    for path in through_all_commands(call, "a.parquet", ".csv"):
+        assert read_table(path)["x"].to_pylist() == texts, path
+    write_book("a.xlsx", [2**53] * ROWS)
+    for path in through_all_commands(call, "a.xlsx", ".csv"):
+        assert read_table(path)["x"].to_pylist() == ["9007199254740992"] * ROWS, path
