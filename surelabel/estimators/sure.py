@@ -299,8 +299,8 @@ def check_lam(lam: float) -> None:
 def _search(
     estimator: SUREClassifier, grid: Mapping[str, Sequence[Any]] | None, selection: str
 ) -> Any:
-    """:class:`SURECV`, if it can search the grid; otherwise a plain search."""
-    from .sure_cv import SURECV  # which imports this module
+    """The search of :class:`SURECV`, if it can search the grid; otherwise a plain search."""
+    from .sure_cv import ParameterSearch  # which imports this module
 
     if grid is not None and not set(grid) <= {"lam", "beta", "kernel", "bandwidth"}:
         return grid_search(estimator, grid, selection)
@@ -310,10 +310,10 @@ def _search(
         if name not in ("lam", "beta", "callback", "n_jobs")
     }
     if grid is None:
-        return SURECV(**fixed | {"kernel": "auto"}, scoring=selection)
+        return ParameterSearch(**fixed | {"kernel": "auto"}, scoring=selection)
     tried = {name: values for name, values in grid.items() if name in fixed}
     lams, betas = grid.get("lam", [estimator.lam]), grid.get("beta", [estimator.beta])
-    return SURECV(lams, betas, **fixed | tried, scoring=selection)
+    return ParameterSearch(lams, betas, **fixed | tried, scoring=selection)
 
 
 METHOD = Method(

@@ -172,14 +172,15 @@ class SURECV(PartialLabelClassifier):
         X, candidates = self._validate_fit(X, y)
         weight, _ = check_weight(sample_weight, X)
         truth = truth_for(self.scoring, y_true, candidates)
-        self._set_confidence(candidates, self._fit(X, candidates, weight, truth))
-        return self
-
-    def _fit(
-        self, X: Any, candidates: CandidateSets, weight: np.ndarray | None, truth: CandidateSets
-    ) -> np.ndarray:
         check_learnable(candidates, votes=self.prior > 0)
         self._search(X, candidates, weight, truth)
+        self._learn(X, candidates, weight)
+        return self
+
+    def _learn(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> None:
+        self._set_confidence(candidates, self._fit(X, candidates, weight))
+
+    def _fit(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
         self.best_estimator_ = SUREClassifier(**self._fixed_parameters() | self.best_params_)
         self.best_estimator_.fit(X, candidates, sample_weight=weight)
         self.n_iter_ = self.best_estimator_.n_iter_
@@ -395,6 +396,13 @@ class SURECV(PartialLabelClassifier):
 
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
         return probabilities(scores)
+
+
+class ParameterSearch(SURECV):
+    """:class:`SURECV` without the model, where only the parameters are wanted."""
+
+    def _learn(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> None:
+        """Nothing, as ``GridSearchCV(refit=False)``."""
 
 
 def _instances(

@@ -7,6 +7,7 @@ from sklearn.preprocessing import scale
 
 from surelabel import SURECV, SUREClassifier, approximated_accuracy, make_partial
 from surelabel.data import catalog
+from surelabel.estimators.sure import METHOD
 from surelabel.exceptions import CandidateError, ParameterError
 
 GRID = (0.01, 0.1, 0.5)
@@ -185,6 +186,20 @@ def test_folds_given_as_lists_and_masks(wine):
         np.testing.assert_array_equal(
             search.cv_results_["mean_test_score"], by_splitter.cv_results_["mean_test_score"]
         )
+
+
+@pytest.mark.parametrize("grid", [None, {"lam": GRID, "beta": GRID}])
+def test_where_only_parameters_are_wanted_no_model_is_fitted(wine, monkeypatch, grid):
+    X, _, candidates = wine
+    expected = SURECV(*(GRID, GRID) if grid else (), kernel="rbf" if grid else "auto", cv=CV)
+    expected.fit(X, candidates)
+    fits = []
+    monkeypatch.setattr(SUREClassifier, "fit", lambda *given, **options: fits.append(given))
+    search = METHOD.make_search(grid=grid).set_params(cv=CV).fit(X, candidates)
+    assert fits == []
+    assert search.best_params_ == expected.best_params_
+    assert search.best_score_ == expected.best_score_
+    assert not hasattr(search, "best_estimator_")
 
 
 def test_true_labels_of_another_kind_are_refused(wine):
