@@ -93,6 +93,7 @@ def run_parts(
         if trials:
             outcome = run_study(study, results / study.name, trials, tell=typer.echo, **how)
             typer.echo(f"{study.name}: {outcome}")
+            typer.echo(f"{study.name}: {study.scaling_in_words()}")
             failed += outcome.failed
     typer.echo(f"see the numbers: surelabel report {results}")
     if failed:

@@ -240,11 +240,41 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> Dataset:
     >>> catalog.load("ecoli").measure()
     Characteristics(examples=336, features=7, labels=8, average_candidates=None)
     """
+    return _read(describe(name), locate(name, data_home))
+
+
+def locate(name: str, data_home: str | os.PathLike[str] | None = None) -> Path:
+    """The file of a data set, which is not read; a :class:`DataMissingError` if it is not here."""
     spec = describe(name)
     path = _find(spec, data_home)
     if path is None:
         raise DataMissingError(_missing_message(spec, data_home))
-    return _read(spec, path)
+    return path
+
+
+def load_file(path: Path, truth: str = "", candidates: str = "") -> Dataset:
+    """Load a data set of one's own.
+
+    Parameters
+    ----------
+    path : path
+        A ``.mat`` file as :func:`~surelabel.data.readers.read_mat` reads it, or a table.
+    truth, candidates : str
+        Columns of a table: the true label, and the candidates if there are any.
+
+    Returns
+    -------
+    Dataset
+        Its name is that of the file.
+    """
+    sets: CandidateSets | None
+    if path.suffix.lower() == ".mat":
+        X, sets, y = read_mat(path)
+    else:
+        from .own_tables import read_own_table  # needs pyarrow, which the catalog does not
+
+        X, sets, y = read_own_table(path, truth, candidates)
+    return Dataset(path.name, X, sets, y, np.unique(y) if sets is None else sets.classes, False)
 
 
 def fetch(

@@ -26,7 +26,7 @@ from ..evaluation.protocol import Fold, fold_scores, make_folds, select_paramete
 from ..solvers.memory import installed_memory
 from ..text import plain
 from .records import Record
-from .study import Configuration
+from .study import Configuration, load_own
 from .trials import Trial
 
 SCALERS = {"standard": StandardScaler, "minmax": MinMaxScaler, "unit": Normalizer}
@@ -58,7 +58,8 @@ def evaluate(trial: Trial, chosen: dict[str, Any] | None = None) -> Record:
 
 def _evaluate(trial: Trial, chosen: dict[str, Any] | None) -> Record:
     study, grid = trial.study, trial.method.grid
-    data = _load(trial.dataset, os.environ.get("SURELABEL_DATA"))
+    own = study.data.get(trial.dataset)
+    data = load_own(own) if own else _load(trial.dataset, os.environ.get("SURELABEL_DATA"))
     candidates = data.candidates if data.candidates is not None else _corrupt(data, trial)
     fold = _fold(trial, len(data.X))
     X = _scale(data.X, fold, trial.scaling)

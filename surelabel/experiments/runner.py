@@ -93,7 +93,7 @@ def run_study(
     folder = checked_path(folder)
     with RecordWriter(folder, study) as writer:
         todo = [trial for trial in wanted if trial.id not in writer.finished]
-        absent = _absent_data(todo, tell)
+        absent = _absent_data(study, todo, tell)
         ready = [trial for trial in todo if trial.dataset not in absent]
 
         def run() -> Generator[Record | _Failure]:
@@ -122,12 +122,13 @@ def run_study(
     return Outcome(Path(folder), before, len(ready) - failed, failed, skipped)
 
 
-def _absent_data(trials: list[Trial], tell: Callable[[str], Any]) -> set[str]:
+def _absent_data(study: Study, trials: list[Trial], tell: Callable[[str], Any]) -> set[str]:
     """The missing data sets; each is reported once, with the place where its file belongs."""
     absent = set()
     for dataset in dict.fromkeys(trial.dataset for trial in trials):
         try:
-            catalog.load(dataset)
+            if dataset not in study.data:
+                catalog.locate(dataset)
         except DataMissingError as error:
             tell(f"skipped: {error}")
             absent.add(dataset)

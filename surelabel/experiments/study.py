@@ -4,12 +4,14 @@ completely before anything runs.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import tomllib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -34,7 +36,13 @@ SOURCES = {
     "confusion": ("matrix",),
     "instance": ("rate",),
 }
-SCALINGS = ("none", "standard", "minmax", "unit")
+#: How features may be scaled, and what is said of it.
+SCALINGS = {
+    "none": "used as they are",
+    "standard": "scaled to mean 0 and standard deviation 1",
+    "minmax": "scaled to [0, 1]",
+    "unit": "scaled to rows of length 1",
+}
 MOST_CONFIGURATIONS = 10_000
 PAPERS = Path(__file__).parent / "papers"
 
@@ -124,6 +132,37 @@ class Plan:
 
 
 @dataclass(frozen=True)
+class OwnData:
+    """A data set of one's own.
+
+    Attributes
+    ----------
+    file : str
+        Its file, a ``.mat`` or a table.
+    truth, candidates : str
+        Columns of a table: the true label, and the candidates if there are any.
+    digest : str
+        SHA-256 of the file: another content makes other trials.
+    """
+
+    file: str
+    truth: str = ""
+    candidates: str = ""
+    digest: str = ""
+
+    @property
+    def certain(self) -> bool:
+        """Whether every label is certain, so that false candidates are added."""
+        return not self.candidates and not self.file.lower().endswith(".mat")
+
+
+@lru_cache(maxsize=1)
+def load_own(data: OwnData) -> catalog.Dataset:
+    """Load a data set of one's own; it is kept for the next trial."""
+    return catalog.load_file(Path(data.file), data.truth, data.candidates)
+
+
+@dataclass(frozen=True)
 class Study:
     """Everything that determines the numbers of a table or figure.
 
@@ -132,7 +171,7 @@ class Study:
     name, title : str
         The name is also the name of the results folder.
     datasets : tuple of str
-        Names from :func:`surelabel.data.catalog.names`.
+        Names from :func:`surelabel.data.catalog.names`, or of ``data``.
     configurations : tuple of Configuration
     methods : tuple of Plan
     kind : {"accuracy", "sensitivity", "convergence"}
@@ -151,6 +190,8 @@ class Study:
         Maximum number of training rows used to choose parameters; 0 for all.
     published : dict
         Numbers to compare with.
+    data : dict of str to OwnData
+        Data sets of one's own.
     """
 
     name: str
@@ -167,13 +208,24 @@ class Study:
     seed: int = 0
     max_select: int = 0
     published: dict[str, Any] = field(default_factory=dict)
+    data: dict[str, OwnData] = field(default_factory=dict)
 
     def configurations_of(self, dataset: str) -> list[Configuration]:
         """The configurations for a data set: "real" if it has candidates of its own, the others if
         its labels are certain.
         """
-        certain = catalog.describe(dataset).expected.average_candidates is None
+        certain = (
+            self.data[dataset].certain
+            if dataset in self.data
+            else catalog.describe(dataset).expected.average_candidates is None
+        )
         return [c for c in self.configurations if (c.kind != "real") == certain]
+
+    def scaling_in_words(self) -> str:
+        """How the features are scaled, in a sentence."""
+        own = {plan.name: plan.scaling for plan in self.methods if plan.scaling}
+        exceptions = "".join(f"; for {name} {SCALINGS[how]}" for name, how in own.items())
+        return f"the features are {SCALINGS[self.scaling]} (scaling = {self.scaling!r}){exceptions}"
 
     def to_toml(self) -> str:
         """The study as a file that :func:`read_study` reads back, with every default and grid
@@ -187,6 +239,12 @@ class Study:
             plan.pop("name"): {k: v for k, v in plan.items() if v != ""}
             for plan in tables["methods"]
         }
+        tables["data"] = {
+            name: {key: value for key, value in own.items() if value and key != "digest"}
+            for name, own in tables["data"].items()
+        }
+        if not tables["data"]:
+            del tables["data"]
         return "".join(f"{key} = {_toml(value)}\n" for key, value in tables.items())
 
 
@@ -215,10 +273,11 @@ def read_study(path: str | Path) -> Study:
             f"names a folder, so it may have only letters, digits, '-', '_' and '.', not {name!r}",
         )
     kind = table.choice("kind", KINDS, "accuracy")
+    data = _own_data(table)
     study = Study(
         name=name,
         title=table.text("title", name),
-        datasets=tuple(table.names("datasets", catalog.names())),
+        datasets=tuple(table.names("datasets", [*data, *catalog.names()])),
         configurations=_configurations(table),
         methods=_plans(table, kind),
         kind=kind,
@@ -230,11 +289,13 @@ def read_study(path: str | Path) -> Study:
         seed=table.whole("seed", 0, low=0),
         max_select=table.whole("max_select", 0, low=0),
         published=table.mapping("published"),
+        data=data,
     )
     table.finish()
     check_published(study.published, table.source)
     for dataset in study.datasets:
-        rows = catalog.describe(dataset).expected.examples
+        own = study.data.get(dataset)
+        rows = len(load_own(own).X) if own else catalog.describe(dataset).expected.examples
         if study.folds > rows:
             raise table.error("folds", f"is {study.folds}, but {dataset} has {rows} rows")
         if not study.configurations_of(dataset):
@@ -244,6 +305,29 @@ def read_study(path: str | Path) -> Study:
                 "data one of the other kinds",
             )
     return study
+
+
+def _own_data(table: _Table) -> dict[str, OwnData]:
+    """The data sets of one's own, ``[data.NAME]``; paths are relative to the study file."""
+    found = {}
+    for name, entry in table.mapping("data").items():
+        if name in catalog.names():
+            raise table.error(f"data.{name}", "is the name of a published data set; choose another")
+        if not isinstance(entry, dict):
+            raise table.error(f"data.{name}", 'must be a table such as { file = "pets.csv", … }')
+        part = _Table(entry, table.source, f"data.{name}.")
+        path = Path(table.source).parent / Path(part.text("file")).expanduser()
+        path = path.resolve()
+        columns = {}
+        if path.suffix.lower() != ".mat":
+            columns = {"truth": part.text("truth"), "candidates": part.text("candidates", "")}
+        part.finish()
+        try:
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        except OSError as error:
+            raise part.error("file", f"cannot be read: {path} ({error.strerror})") from None
+        found[name] = OwnData(str(path), **columns, digest=digest)
+    return found
 
 
 def load_toml(path: str | Path) -> dict[str, Any]:

@@ -105,13 +105,16 @@ class Trial:
     @property
     def _data(self) -> list[Any]:
         """What identifies the data set and its candidates; the name of a configuration does not
-        count.
+        count. A data set of one's own is identified by its content, too.
         """
+        data = self.study.data.get(self.dataset)
+        own = [] if data is None else [data.digest, data.truth, data.candidates]
         return [
             self.study.seed,
             self.dataset,
             self.configuration.kind,
             self.configuration.corruption,
+            *own,
         ]
 
     def __str__(self) -> str:

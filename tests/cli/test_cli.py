@@ -177,7 +177,7 @@ def test_reproduce_says_which_data_is_absent(call, tmp_path):
     for file in ("lost.mat", "Soccer Player.mat", "Yahoo! News.mat"):
         assert result.output.count(str(tmp_path / "data" / "realworld" / file)) == 1
     assert (
-        result.output.splitlines()[-2] == "table4: 0 trials finished, 0 finished before, "
+        result.output.splitlines()[-3] == "table4: 0 trials finished, 0 finished before, "
         "50 skipped because their data are missing: results/table4"
     )
 
