@@ -24,13 +24,19 @@ def accuracy_curves(rows: list[dict[str, Any]], methods: list[str]) -> list[dict
                 for row in mine
                 if row["cells"][method]["mean"] is not None
             ]
-            if points:
+            if len(points) > 1:  # one point makes no curve
                 series[method] = _series(
                     [level for level, _ in points], [cell for _, cell in points]
                 )
-        panels.append(
-            {"family": family, "dataset": dataset, "running": mine[0]["running"], "series": series}
-        )
+        if series:
+            panels.append(
+                {
+                    "family": family,
+                    "dataset": dataset,
+                    "running": mine[0]["running"],
+                    "series": series,
+                }
+            )
     return panels
 
 

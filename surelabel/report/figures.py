@@ -267,13 +267,15 @@ def _convergence(section: dict[str, Any]) -> Gallery:
             panel["dataset"],
         )
         for panel in section["convergence"]
+        if any(len(path) > 1 for path in panel["folds"])
     ]
     caption = "ΔP = ‖P⁽ᵗ⁺¹⁾ − P⁽ᵗ⁾‖, one thin line per fold, the first fold thick."
     return Gallery("convergence", "Convergence", f"{caption} {chosen_by(section)}", pictures)
 
 
 def _draw_convergence(axes: Axes, panel: dict[str, Any], section: dict[str, Any]) -> None:
-    for place, path in enumerate(panel["folds"]):
+    # one point makes no line
+    for place, path in enumerate(path for path in panel["folds"] if len(path) > 1):
         first = place == 0
         over_iterations(axes, path, "ΔP", linewidth=2.0 if first else 0.6, zorder=3 if first else 2)
     _title(axes, short(panel["dataset"]), section)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from .claims import NOT_ENOUGH
 from .table_parts import Cell, Table
 
 LONGEST = 40
@@ -61,12 +62,14 @@ def in_short(summary: dict[str, Any]) -> list[str]:
                 "{title}: {within} of {compared} means lie within one published standard "
                 "deviation.".format(title=section["title"], **section["agreement"])
             )
-    verdicts = [claim["agrees"] for claim in summary["claims"]]
+    verdicts = [claim["agrees"] for claim in summary["claims"] if claim["agrees"]]
     if verdicts:
         lines.append(
             f"Of {len(verdicts)} claims of the paper {verdicts.count('yes')} hold, "
             f"{verdicts.count('in part')} in part, {verdicts.count('no')} do not."
         )
+    if open_claims := len(summary["claims"]) - len(verdicts):
+        lines.append(f"Claims of the paper with {NOT_ENOUGH}: {open_claims}.")
     unfinished = [section["title"] for section in summary["sections"] if section["gaps"]]
     if unfinished:
         lines.append(f"Not finished: {'; '.join(unfinished)}.")

@@ -136,12 +136,16 @@ def _published(
 
 
 def agreement(rows: list[dict[str, Any]]) -> dict[str, int] | None:
-    """How many of our means lie within one published standard deviation of the published mean."""
+    """How many of our means over all folds lie within one published standard deviation of the
+    published mean.
+    """
     compared = [
         cell
         for row in rows
         for cell in row["cells"].values()
-        if cell["difference"] is not None and cell["published"]["std"]
+        if cell["difference"] is not None
+        and cell["published"]["std"]
+        and cell["n"] >= cell["n_folds"]
     ]
     return (
         {"within": sum(not cell["beyond"] for cell in compared), "compared": len(compared)}

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -102,7 +103,7 @@ def outdated(records: Iterable[Record]) -> list[str]:
 def gaps(
     study: Mapping[str, Any], records: list[Record], methods: list[str], datasets: list[str]
 ) -> list[str]:
-    """Trials of the study without records, in words."""
+    """Trials of the study without records, in words; none if the study is complete."""
     gaps = [
         f"{dataset}: no records" for dataset in study.get("datasets", ()) if dataset not in datasets
     ]
@@ -110,20 +111,48 @@ def gaps(
         f"{method}: no records" for method in study.get("methods", ()) if method not in methods
     ]
 
-    def trials(mine: Iterable[Record]) -> set[tuple[str, int]]:
-        return {
-            (json.dumps(record["configuration"], sort_keys=True), record["fold"]) for record in mine
-        }
+    every_point = study.get("kind") == "sensitivity"  # a trial for each point of the grid
+
+    def written(value: Any) -> str:
+        return json.dumps(value, sort_keys=True)
 
     for dataset in datasets:
         here = [record for record in records if record["dataset"] == dataset]
+        found = {written(record["configuration"]): record["configuration"] for record in here}
         asked = (
-            len({configuration for configuration, _ in trials(here)})
+            max(len(found), _n_configurations(study, next(iter(found.values()))["kind"] == "real"))
             * max(record["n_folds"] for record in here)
             * study.get("repetitions", 1)
         )
         for method in methods:
-            finished = len(trials(record for record in here if record["method"] == method))
-            if finished < asked:
-                gaps.append(f"{method} on {dataset}: {finished} of {asked} trials")
+            finished = {
+                (
+                    written(record["configuration"]),
+                    record["fold"],
+                    written(record["parameters"]) if every_point else "",
+                )
+                for record in here
+                if record["method"] == method
+            }
+            points = _n_points(study, method) if every_point else 1
+            if len(finished) < asked * points:
+                gaps.append(f"{method} on {dataset}: {len(finished)} of {asked * points} trials")
     return gaps
+
+
+def _n_configurations(study: Mapping[str, Any], real: bool) -> int:
+    """The number of configurations that a study has for data with or without candidates of its
+    own.
+    """
+    return sum(
+        prod(len(entry[key]) for key in entry if key != "matrix" and isinstance(entry[key], list))
+        for entry in study.get("configurations", ())
+        if (entry["kind"] == "real") == real
+    )
+
+
+def _n_points(study: Mapping[str, Any], method: str) -> int:
+    """The number of points of a method's grid."""
+    methods = study.get("methods", {})
+    plan = methods.get(method, {}) if isinstance(methods, Mapping) else {}
+    return prod(len(values) for values in plan.get("grid", {}).values())

@@ -4,6 +4,7 @@ import pytest
 
 from surelabel.experiments.records import Run
 from surelabel.report.claims import CLAIMS, check_claims
+from surelabel.report.markdown import in_short
 from surelabel.report.summary import summarize
 
 
@@ -13,6 +14,8 @@ def claims_of(made_up):
 
     def check(name, change=lambda record: None):
         study, records, _ = made_up(name, folds=4)
+        there = {record["dataset"] for record in records}
+        study["datasets"] = [dataset for dataset in study["datasets"] if dataset in there]
         for record in records:
             change(record)
         found = summarize([Run(study, records, [])])["claims"]
@@ -22,7 +25,7 @@ def claims_of(made_up):
 
 
 def test_a_study_tells_its_own_claims_only(claims_of):
-    texts = {claim.text for claim in CLAIMS if claim.study == "table4"}
+    texts = {claim.text for claim in CLAIMS if claim.studies == ("table4",)}
     assert set(claims_of("table4")) == texts
     assert check_claims([]) == []
 
@@ -63,6 +66,68 @@ def test_low_accuracy_on_fg_net(claims_of, accuracy, agrees):
     found = next(claim for text, claim in claims_of("table4", change).items() if "FG-NET" in text)
     assert found["agrees"] == agrees
     assert found["found"].startswith(f"{accuracy:.3f} to {accuracy:.3f} over")
+
+
+GRID = [0.001, 0.01, 0.05, 0.1, 0.3, 0.5, 1.0]
+
+
+def _one_trial(study, records):
+    return records[1:]
+
+
+def _one_data_set(study, records):
+    return [record for record in records if record["dataset"] != study["datasets"][0]]
+
+
+def _one_method(study, records):
+    return [record for record in records if record["method"] != "PLSVM"]
+
+
+def _one_level(study, records):
+    return [record for record in records if record["configuration"]["p"] != 0.4]
+
+
+def _one_point(study, records):
+    return [record for record in records if record["parameters"]["lam"] != 0.5]
+
+
+@pytest.mark.parametrize(
+    ("name", "lack"),
+    [
+        ("table4", _one_trial),
+        ("table4", _one_data_set),
+        ("table4", _one_method),
+        ("table2", _one_trial),
+        ("table2", _one_level),
+        ("figure5-sensitivity", _one_trial),
+        ("figure5-sensitivity", _one_point),
+    ],
+)
+def test_an_incomplete_study_makes_no_claims(made_up, name, lack):
+    study, records, _ = made_up(name, folds=2)
+    if name == "figure5-sensitivity":  # a study that was run has its grids written out
+        study["methods"] = {"SURE": {"grid": {"lam": GRID, "beta": GRID}}}
+    there = {record["dataset"] for record in records}
+    study["datasets"] = [dataset for dataset in study["datasets"] if dataset in there]
+    whole = summarize([Run(study, records, [])])
+    assert all(claim["agrees"] for claim in whole["claims"])
+    assert any("claims of the paper" in line and "hold" in line for line in in_short(whole))
+    partial = summarize([Run(study, lack(study, records), [])])
+    assert len(partial["claims"]) == len(whole["claims"])
+    for claim in partial["claims"]:
+        assert (claim["found"], claim["agrees"]) == ("not enough records", "")
+    lines = in_short(partial)
+    assert not any("hold" in line for line in lines)
+    assert f"Claims of the paper with not enough records: {len(whole['claims'])}." in lines
+    assert any(line.startswith("Not finished") for line in lines)
+
+
+def test_a_claim_about_two_studies_needs_both(made_up):
+    one, other = (made_up(name, folds=2) for name in ("figure1", "table2"))
+    (alone,) = summarize([one])["claims"]
+    assert alone["found"] == "not enough records"
+    both = summarize([one, other])["claims"]
+    assert next(c for c in both if c["place"] == "Figure 1")["agrees"] == "in part"
 
 
 def test_table_2_counts_shares(claims_of):

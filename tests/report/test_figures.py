@@ -133,3 +133,26 @@ def test_file_names_are_safe_and_differ():
     assert names[0] == "lost"
     assert len(set(names)) == len(names)
     assert all(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9.-]*", name) for name in names)
+
+
+def test_no_curve_through_one_point(made_up):
+    study, records, _ = made_up("table2", folds=2, datasets=["glass"])
+    level = [record for record in records if 0.4 in (record["configuration"]["p"],
+             record["configuration"]["eps"])]  # fmt: skip
+    (section,) = summarize([Run(study, level, [])])["sections"]
+    assert section["curves"] == []
+    assert all(gallery.topic != "curves" for gallery in build(section))
+    # a method with one level has no line beside others with several
+    mixed = [record for record in records if record["method"] != "PLKNN"] + [
+        record for record in level if record["method"] == "PLKNN"
+    ]
+    (section,) = summarize([Run(study, mixed, [])])["sections"]
+    assert section["curves"]
+    for panel in section["curves"]:
+        assert "PLKNN" not in panel["series"]
+        assert all(len(line["x"]) > 1 for line in panel["series"].values())
+    study, records, _ = made_up("figure5-convergence", folds=2)
+    for record in records:
+        record["curves"]["delta"] = record["curves"]["delta"][:1]
+    (section,) = summarize([Run(study, records, [])])["sections"]
+    assert all(gallery.topic != "convergence" for gallery in build(section))

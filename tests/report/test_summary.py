@@ -84,6 +84,8 @@ def test_beyond_one_published_standard_deviation(published, beyond):
     assert cell["difference"] == pytest.approx(0.82 - published)
     assert cell["beyond"] is beyond
     assert found["agreement"] == {"within": 1 - beyond, "compared": 1}
+    two_of_three = section(folds("SURE", [0.81, 0.82]), published=numbers)
+    assert two_of_three["agreement"] is None
 
 
 def test_published_numbers_of_another_metric_and_of_methods_not_run():
