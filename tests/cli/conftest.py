@@ -38,3 +38,16 @@ def cli(tmp_path, monkeypatch, model_file):
     return lambda *words: CliRunner().invoke(
         app, words[0].split() if len(words) == 1 else list(words)
     )
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch):
+    """Run a command in a folder of its own; it must do what it should."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words):
+        result = CliRunner().invoke(app, words)
+        assert result.exit_code in (0, 1), result.output
+        return result
+
+    return run

@@ -38,19 +38,6 @@ def rows_of(path):
         return [row for row in csv.reader(file) if row]
 
 
-@pytest.fixture
-def call(tmp_path, monkeypatch):
-    """Run a command in a folder of its own; it must do what it should."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*words):
-        result = CliRunner().invoke(app, words)
-        assert result.exit_code in (0, 1), result.output
-        return result
-
-    return run
-
-
 def write_csv(path, columns, **options):
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, **options)

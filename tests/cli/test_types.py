@@ -9,14 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 import xlsxwriter
 from python_calamine import CalamineWorkbook
-from typer.testing import CliRunner
 
 import surelabel
-from surelabel.cli import app
 from surelabel.data.table_files import read_table, write_table
 
 ROWS = 12
-HALVES = pa.array([i / 10 for i in range(ROWS)], pa.float16())
+HALVES = pa.array(np.arange(ROWS, dtype=np.float16) / 10)
 RARE = {
     "half": HALVES,
     "view": pa.array([f"text {i}" for i in range(ROWS)], pa.string_view()),
@@ -31,26 +29,13 @@ LEARNED = {
 OPTIONS = ("--labels", "labels", "--features", "size", "--method", "PLKNN")
 
 
-@pytest.fixture
-def call(tmp_path, monkeypatch):
-    """Run a command in a folder of its own; return what it says on standard error."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*words):
-        result = CliRunner().invoke(app, words)
-        assert result.exit_code in (0, 1), result.output
-        return result.stderr
-
-    return run
-
-
 def through_all_commands(call, name, ending):
     """The messages of clean, predict and convert, by the files that they write."""
     call("fit", name, "-o", "m.model", *OPTIONS)
     return {
-        f"clean{ending}": call("clean", name, "-o", f"clean{ending}", *OPTIONS),
-        f"predict{ending}": call("predict", "m.model", name, "-o", f"predict{ending}"),
-        f"convert{ending}": call("convert", name, f"convert{ending}"),
+        f"clean{ending}": call("clean", name, "-o", f"clean{ending}", *OPTIONS).stderr,
+        f"predict{ending}": call("predict", "m.model", name, "-o", f"predict{ending}").stderr,
+        f"convert{ending}": call("convert", name, f"convert{ending}").stderr,
     }
 
 
@@ -61,11 +46,13 @@ def read_arrow(path, ending):
 @pytest.mark.filterwarnings("always")
 @pytest.mark.parametrize("ending", [".parquet", ".arrow", ".feather"])
 def test_rare_types_are_kept_in_parquet_and_arrow(call, ending):
-    kept = {name: RARE[name] for name in ("half", "view", "bytes")}
-    before = pa.table(LEARNED | kept)
+    before = pa.table(LEARNED | {name: RARE[name] for name in ("half", "view", "bytes")})
     if ending == ".parquet":
-        pq.write_table(before, "a.parquet")
-        before = pq.read_table("a.parquet")  # Parquet may be older than views
+        try:
+            pq.write_table(before, "a.parquet")
+        except pa.ArrowNotImplementedError:  # older versions of pyarrow have no views in Parquet
+            before = before.drop_columns(["view", "bytes"])
+            pq.write_table(before, "a.parquet")
     else:
         with pa.ipc.new_file(f"a{ending}", before.schema) as writer:
             writer.write_table(before)
@@ -110,11 +97,11 @@ def test_frames_keep_their_types_too():
 @pytest.mark.parametrize("second", [pa.float16(), pa.float32(), pa.float64()])
 def test_files_read_together_lose_no_digits(tmp_path, second):
     for i, kind in enumerate((pa.float16(), second)):
-        pq.write_table(pa.table({"x": pa.array([0.1], kind)}), tmp_path / f"part-{i}.parquet")
+        pq.write_table(pa.table({"x": pa.array([0.1]).cast(kind)}), tmp_path / f"part-{i}.parquet")
     write_table(read_table(tmp_path / "part-*.parquet"), tmp_path / "b.parquet")
     after = pq.read_table(tmp_path / "b.parquet")["x"]
     assert after.type == second
-    assert after[1].as_py() == pa.array([0.1], second)[0].as_py()
+    assert after[1].as_py() == pa.array([0.1]).cast(second)[0].as_py()
 
 
 # -------------------------------------------------------------------- workbooks
@@ -163,7 +150,7 @@ def test_a_text_that_looks_like_a_number_beside_it_is_told(call):
 @pytest.mark.filterwarnings("always")
 def test_values_without_a_type_in_a_sheet_are_told(call):
     pq.write_table(pa.table({"n": [2**60, 1], "m": [1, 2]}), "a.parquet")
-    said = call("convert", "a.parquet", "a.xlsx")
+    said = call("convert", "a.parquet", "a.xlsx").stderr
     assert "column 'n': values that a sheet has no type for are written as text" in said
     assert read_table("a.xlsx").to_pydict() == {"n": [str(2**60), "1"], "m": [1, 2]}
 
