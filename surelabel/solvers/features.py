@@ -58,7 +58,7 @@ class Landmarks:
 
     def dual(self, W: np.ndarray) -> np.ndarray:
         """Coefficients of the plain kernel values: ``L⁻ᵀ W``."""
-        return backward(self._factor.astype(np.float64), np.array(W.T, order="C")).T
+        return backward(self._factor.astype(np.float64), np.array(W.T, np.float64, order="C")).T
 
 
 @dataclass(frozen=True)
