@@ -16,6 +16,11 @@ from ._labels import missing
 SPLITTING = ("sklearn.model_selection.", "sklearn.feature_selection.")
 
 
+def scikit_learn_asks() -> bool:
+    """Whether the caller was called by scikit-learn."""
+    return any(_scikit_learn_calls())
+
+
 def a_metric_asks() -> bool:
     """Whether the caller was called by a metric of scikit-learn.
 

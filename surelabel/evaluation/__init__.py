@@ -1,6 +1,7 @@
 """From predictions to numbers: metrics that need no true labels, folds, and significance tests."""
 
 from .metrics import (
+    SCORERS,
     CandidateScorer,
     accuracy_within,
     approximated_accuracy,
@@ -13,6 +14,7 @@ from .protocol import Fold, Selected, fold_scores, grid_search, make_folds, sele
 from .significance import corrected_paired_t, critical_difference
 
 __all__ = [
+    "SCORERS",
     "CandidateScorer",
     "Fold",
     "Selected",

@@ -10,13 +10,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, wraps
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 
+from ..data.callers import scikit_learn_asks
 from ..data.candidates import CandidateSets, as_candidates
 from ..exceptions import (
     CandidateError,
@@ -31,7 +32,48 @@ from ..solvers.segments import row_argmax, row_max, row_sum
 MOST_BINS = 10**6  # maximum for a calibration error
 ROUNDING = 1e-5  # a probability may exceed 1 by this, as sums in single precision do
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
+
+class _NotAScore:
+    """What a search gets that calls a metric as a scorer: the error is raised when it looks at it.
+
+    A search turns errors of scorers into NaN, but asks without further care whether a score has an
+    ``item``.
+    """
+
+    def __init__(self, error: ParameterError) -> None:
+        self._error = error
+
+    @property
+    def item(self) -> Any:
+        raise self._error
+
+
+def _metric(function: Callable[P, R]) -> Callable[P, R]:
+    """A metric that says what to pass if it is passed as ``scoring=``, and so called with an
+    estimator, ``X`` and ``y``.
+    """
+
+    @wraps(function)
+    def metric(*args: P.args, **kwargs: P.kwargs) -> R:
+        if not args or not hasattr(args[0], "fit"):
+            return function(*args, **kwargs)
+        name = function.__name__
+        names = " or ".join(f'SCORERS["{scorer}"]' for scorer in SCORERS if name in scorer)
+        error = ParameterError(
+            f"{name} is a metric, not a scorer: pass scoring={names}, after from "
+            "surelabel.evaluation import SCORERS"
+        )
+        if scikit_learn_asks():
+            return _NotAScore(error)  # type: ignore[return-value]
+        raise error
+
+    return metric
+
+
+@_metric
 def covering_rate(y: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
     """Share of predictions that lie inside the candidate set.
 
@@ -54,6 +96,7 @@ def covering_rate(y: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
     return _mean(_known(y).contains(y_pred), sample_weight)
 
 
+@_metric
 def approximated_accuracy(
     y: Any, proba: Any, *, classes: Any = None, sample_weight: Any = None
 ) -> float:
@@ -92,6 +135,7 @@ def approximated_accuracy(
     return _mean(expected, sample_weight)
 
 
+@_metric
 def accuracy_within(y: Any, y_pred: Any, k: float, *, sample_weight: Any = None) -> float:
     """Share of predictions at most ``k`` away from the true label: for labels that are numbers,
     such as ages.
@@ -137,6 +181,7 @@ def accuracy_within(y: Any, y_pred: Any, k: float, *, sample_weight: Any = None)
     return _mean(row_max(near, candidates.indptr), sample_weight)
 
 
+@_metric
 def transductive_accuracy(y_true: Any, transduction: Any, *, sample_weight: Any = None) -> float:
     """Share of training instances for which the right candidate was found.
 
@@ -180,6 +225,7 @@ def best_candidate(y: Any, proba: Any, *, classes: Any = None) -> np.ndarray:
     return np.asarray(candidates.classes[candidates.indices[best]])
 
 
+@_metric
 def expected_calibration_error(
     y: Any, proba: Any, *, classes: Any = None, n_bins: int = 15, sample_weight: Any = None
 ) -> float:
@@ -301,8 +347,6 @@ def _score_transductive(estimator: Any, X: Any, y: Any, y_true: Any) -> float:
     )
 
 
-#: Every metric as a scorer. With true labels, "oracle" is the accuracy, and "transductive_accuracy"
-#: that of the best candidates.
 SCORERS: dict[str, CandidateScorer] = {
     scorer.name: scorer
     for scorer in (
@@ -315,6 +359,10 @@ SCORERS: dict[str, CandidateScorer] = {
         CandidateScorer("transductive_accuracy", _score_transductive, oracle=True),
     )
 }
+"""Every metric as a scorer, by name: ``cross_validate(model, X, candidates,
+scoring=SCORERS["covering_rate"])``. With true labels, "oracle" is the accuracy, and
+"transductive_accuracy" that of the best candidates.
+"""
 
 
 # ---------------------------------------------------------------- parts

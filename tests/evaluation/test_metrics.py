@@ -1,6 +1,7 @@
 """Metrics against literal versions, and as scorers in scikit-learn's searches."""
 
 import pickle
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -19,7 +20,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from surelabel import CandidateSets, SUREClassifier, make_partial
+from surelabel import CandidateSets, SUREClassifier, evaluation, make_partial
 from surelabel.evaluation.metrics import (
     SCORERS,
     accuracy_within,
@@ -224,6 +225,35 @@ def test_an_oracle_without_true_labels_says_how_to_pass_them(problem, name):
         ParameterError, match=r"needs the true labels: fit\(X, candidates, y_true=...\) under"
     ):
         search.fit(X, candidates)
+
+
+def test_scorers_are_public():
+    assert evaluation.SCORERS is SCORERS
+    assert "SCORERS" in evaluation.__all__
+
+
+@pytest.mark.parametrize("error_score", [np.nan, "raise"])
+@pytest.mark.parametrize(
+    ("metric", "names"),
+    [
+        (covering_rate, ["covering_rate"]),
+        (approximated_accuracy, ["approximated_accuracy"]),
+        (accuracy_within, ["accuracy_within_3", "accuracy_within_5"]),
+        (transductive_accuracy, ["transductive_accuracy"]),
+        (expected_calibration_error, ["neg_expected_calibration_error"]),
+    ],
+)
+def test_a_metric_is_no_scorer_and_says_what_is(problem, metric, names, error_score):
+    X, candidates, _ = problem
+    message = re.escape(" or ".join(f'SCORERS["{name}"]' for name in names) + ", after")
+    model = SUREClassifier()
+    with pytest.raises(ParameterError, match=message):
+        metric(model.fit(X, candidates), X, candidates)
+    for scoring in (metric, {"first": metric}):
+        with pytest.raises(ParameterError, match=message):
+            cross_validate(model, X, candidates, scoring=scoring, error_score=error_score)
+    with pytest.raises(ParameterError, match=message):
+        GridSearchCV(model, GRID, scoring=metric, error_score=error_score).fit(X, candidates)
 
 
 # ---------------------------------------------------------------- what is no number to score by
