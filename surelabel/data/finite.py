@@ -1,4 +1,4 @@
-"""Refuse instances with NaN, infinity, or numbers too large or too small to be squared."""
+"""Refuse instances with text, NaN, infinity, or numbers too large or too small to be squared."""
 
 from __future__ import annotations
 
@@ -51,6 +51,36 @@ def check_finite(X: Any, numbers: np.ndarray | None = None) -> None:
             f"(row, column) {_cells(X, huge, numbers)}; "
             "scale the features, for instance with sklearn.preprocessing.StandardScaler"
         )
+
+
+def text_advice(X: Any) -> str:
+    """What to do about the columns that hold text, if there are any; for the end of a message."""
+    try:
+        values = np.asarray(X, object)
+    except ValueError:  # rows of different shapes
+        return ""
+    if values.ndim != 2:
+        return ""
+    names = getattr(X, "columns", range(values.shape[1]))
+    texts = [repr(name) for name, column in zip(names, values.T, strict=True) if _is_text(column)]
+    return (
+        f" in column {first_few(texts)}; encode text first, for instance with "
+        "sklearn.preprocessing.OneHotEncoder in a ColumnTransformer, or give the table to "
+        "surelabel.fit, which does so"
+        if texts
+        else ""
+    )
+
+
+def _is_text(column: np.ndarray) -> bool:
+    """Whether a column has a text in it that is no number."""
+    try:
+        column.astype(float)
+    except ValueError:
+        return any(isinstance(value, str) for value in column)
+    except (TypeError, OverflowError):
+        pass
+    return False
 
 
 def check_not_vanishing(X: Any) -> None:

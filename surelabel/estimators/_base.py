@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..data.ballots import weighed_votes
 from ..data.callers import votes_to_be_split
 from ..data.candidates import CandidateSets, as_candidates
-from ..data.finite import check_finite, check_not_vanishing, finite_blocks
+from ..data.finite import check_finite, check_not_vanishing, finite_blocks, text_advice
 from ..data.rows import Rows
 from ..evaluation.metrics import covering_rate, row_weights
 from ..exceptions import (
@@ -150,7 +150,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             kind = InputError if sparse.issparse(X) else InputTypeError
             raise kind(_one_line(error)) from None
         except (ValueError, OverflowError) as error:
-            raise InputError(_one_line(error)) from None
+            raise InputError(_one_line(error) + text_advice(X)) from None
         if sparse.issparse(X) and not X.has_canonical_format:
             X = X.copy()  # X may belong to the caller
             X.sum_duplicates()

@@ -78,7 +78,25 @@ def broken(value):
         (X[0], Y, InputError, "Expected 2D array"),
         (X[:0], Y[:0], InputError, "0 sample"),
         (X[:, :0], Y, InputError, "0 feature"),
-        (np.array([["a", "b"]] * 12), Y, InputError, "could not convert string to float"),
+        (
+            np.array([["a", "b"]] * 12),
+            Y,
+            InputError,
+            "could not convert string to float: .*'a'.* in column 0, 1; encode text first, for "
+            "instance with sklearn.preprocessing.OneHotEncoder",
+        ),
+        (
+            pd.DataFrame({"size": X[:, 0], "colour": ["red", "1"] * 6, "pet": ["cat"] * 12}),
+            Y,
+            InputError,
+            "'red' in column 'colour', 'pet'; encode text",
+        ),
+        (
+            [[1.0, "cat" if row == 5 else None] for row in range(12)],
+            Y,
+            InputError,
+            "'cat' in column 1; encode text",
+        ),
         (X + 1j, Y, InputError, "Complex data not supported"),
     ],
 )
