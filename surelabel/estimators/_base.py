@@ -469,4 +469,13 @@ def check_weight(sample_weight: Any, X: Any) -> tuple[Any, np.ndarray]:
         raise InputError(
             "fewer than two rows have a weight above zero: there is nothing to learn from"
         )
+    limits = np.finfo(weight.dtype)
+    extreme = used & ((weight < np.sqrt(limits.tiny)) | (weight > np.sqrt(limits.max) / m))
+    if extreme.any():
+        rows = np.flatnonzero(extreme)
+        raise InputError(
+            f"sample_weight holds {weight[rows[0]]:.2g}, whose square overflows or underflows in "
+            f"{weight.dtype}; see row {first_few(rows)}: divide the weights by their mean, and set "
+            "those to 0 that hardly count"
+        )
     return weight, used

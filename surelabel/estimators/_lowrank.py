@@ -23,7 +23,7 @@ from ..solvers.features import (
     choose_landmarks,
     fourier_features,
 )
-from ..solvers.kernels import gamma_of, kernel_matrix
+from ..solvers.kernels import kernel_matrix
 from ..solvers.lowrank import LowRankFit
 from ..solvers.passes import Keep, LocalPasses
 from ..solvers.triangular import NotPositiveDefiniteError
@@ -44,14 +44,7 @@ def make_features(model: Any, rows: Rows, weight: np.ndarray | None) -> Landmark
         count = min(count, int(np.count_nonzero(weight)))
     sample, drawn = draw_rows(rows, max(BANDWIDTH_ROWS, SAMPLE * count), weight, rng)
     subset = draw(len(sample), BANDWIDTH_ROWS, None, rng)
-    model.gamma_ = gamma_of(
-        model.kernel,
-        model.gamma,
-        model.bandwidth,
-        sample[subset],
-        None,
-        None if weight is None else weight[drawn[subset]],
-    )
+    model._set_gamma(sample[subset], None, None if weight is None else weight[drawn[subset]])
     if model.solver_ == "fourier":
         if model.kernel not in ("rbf", "laplacian"):
             raise ParameterError(

@@ -54,13 +54,16 @@ M = TypeVar("M", PrimalModel, DualModel)
 #: Rounding errors of kernel values above this fraction of β cause a warning.
 ROUNDING = {np.float64: 1e-4, np.float32: 5e-2}
 
+#: Values of ``gamma`` and ``bandwidth`` whose squares and cubes are numbers.
+WIDTHS = 1e-100, 1e100
+
 KERNEL_CONSTRAINTS: dict[str, list[Any]] = {
     "kernel": [StrOptions(set(KERNELS)), callable],
     "gamma": [
         StrOptions({"mean_distance", "median_distance", "scale"}),
-        Interval(Real, 0, None, closed="neither"),
+        Interval(Real, *WIDTHS, closed="both"),
     ],
-    "bandwidth": [Interval(Real, 0, None, closed="neither")],
+    "bandwidth": [Interval(Real, *WIDTHS, closed="both")],
     "degree": [Interval(Real, 0, None, closed="neither")],
     "coef0": [Interval(Real, None, None, closed="neither")],
     "solver": [StrOptions({"auto", "dual", "primal", "nystroem", "fourier"})],
@@ -218,12 +221,24 @@ class KernelClassifier(WeightedPartialLabelClassifier):
             return np.asarray(X)
         if self.kernel in ("rbf", "laplacian"):
             D = distances(self.kernel, X)
-            self.gamma_ = gamma_of(self.kernel, self.gamma, self.bandwidth, X, D, weight)
+            self._set_gamma(X, D, weight)
             return exponentiate(D, self.gamma_)
-        self.gamma_ = gamma_of(self.kernel, self.gamma, self.bandwidth, X, None, weight)
+        self._set_gamma(X, None, weight)
         return kernel_matrix(
             self.kernel, X, gamma=self.gamma_, degree=self.degree, coef0=self.coef0
         )
+
+    def _set_gamma(self, X: Any, D: np.ndarray | None, weight: np.ndarray | None) -> None:
+        """The number γ for these instances, if it is one at their precision."""
+        with np.errstate(over="ignore"):
+            self.gamma_ = gamma_of(self.kernel, self.gamma, self.bandwidth, X, D, weight)
+            usable = self.gamma_ is None or 0 < X.dtype.type(self.gamma_) < np.inf
+        if not usable:
+            raise ParameterError(
+                f"gamma={self.gamma!r} and bandwidth={self.bandwidth:g} make gamma_ "
+                f"{self.gamma_:.2g}, which is 0 or infinite in {X.dtype}: choose a bandwidth "
+                "near 1, or scale the features"
+            )
 
     def _set_coefficients(
         self, model: Any, path: Trajectory, X: Any, X_ordered: Any, order: np.ndarray

@@ -14,6 +14,7 @@ from surelabel import (
     SURECV,
     CandidateSets,
     PALOCClassifier,
+    PUREClassifier,
     SUREClassifier,
     SURERetrainer,
     WeightedCandidatesClassifier,
@@ -141,6 +142,43 @@ def test_weights():
     ):
         with pytest.raises(InputError, match=message):
             SUREClassifier().fit(X, Y, sample_weight=weight)
+
+
+WEIGHTED = [
+    *(
+        m.estimator
+        for m in all_methods().values()
+        if has_fit_parameter(m.estimator, "sample_weight")
+    ),
+    SURECV,
+    SURERetrainer,
+]
+
+
+@pytest.mark.parametrize("make", WEIGHTED)
+@pytest.mark.parametrize(
+    ("dtype", "extreme"), [(float, 1e300), (float, 1e-300), (np.float32, 1e30), (np.float32, 1e-30)]
+)
+def test_weights_whose_products_are_no_numbers(make, dtype, extreme):
+    for weight in (np.where(np.arange(12) == 4, extreme, 1), np.full(12, extreme)):
+        with pytest.raises(
+            InputError, match=r"overflows or underflows in float.*row (4|0, 1).*divide"
+        ):
+            make().fit(X.astype(dtype), Y, sample_weight=weight)
+
+
+@pytest.mark.parametrize("make", [SUREClassifier, PUREClassifier, SURECV])
+@pytest.mark.parametrize("options", [{}, {"solver": "nystroem"}])
+def test_widths_beyond_numbers(make, options):
+    given = {"kernel": "rbf"} | options
+    for name in ("bandwidth", "gamma"):
+        for value in (1e200, 1e-200):
+            with pytest.raises(ParameterError, match=f"'{name}' parameter .* range"):
+                make(**given, **{name: value}).fit(X, Y)
+    for dtype, value in ((np.float32, 1e30), (np.float32, 1e-30)):
+        with pytest.raises(ParameterError, match="0 or infinite in float32: choose a bandwidth"):
+            make(**given, bandwidth=value).fit(X.astype(dtype), Y)
+    make(**given, bandwidth=1e9).fit(X, Y)
 
 
 def test_columns_that_changed_at_predict():
