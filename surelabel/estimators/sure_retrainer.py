@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -10,9 +11,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import Ridge
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import KFold
 from sklearn.multioutput import MultiOutputRegressor
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import has_fit_parameter
@@ -29,10 +32,10 @@ from .sure import check_lam
 class SURERetrainer(WeightedPartialLabelClassifier):
     """Self-guided retraining of any scikit-learn model (eq. 1).
 
-    Alternates "fit the model to the confidences" with SURE's confidence step (eq. 10). A regressor
-    is fitted to the matrix of confidences ``P``; a classifier to every candidate as an example
-    weighted by its confidence, and its ``predict_proba`` is the output. For models other than
-    regularised least squares, there is no guarantee that the confidences converge.
+    Alternates "fit the model to the confidences" with a confidence step. A regressor is fitted to
+    the matrix of confidences ``P``; a classifier to every candidate as an example weighted by its
+    confidence, and its ``predict_proba`` is the output. For models other than regularised least
+    squares, there is no guarantee that the confidences converge.
 
     Parameters
     ----------
@@ -43,14 +46,17 @@ class SURERetrainer(WeightedPartialLabelClassifier):
         with one output per class; ``P`` has the precision of ``X``. By default ridge regression,
         which gives the linear SURE.
     lam : float, default=0.3
-        The weight λ of the infinity norm; without effect if ``cross_fit`` is given.
-    cross_fit : int, default=None
+        The weight λ of the infinity norm; without effect on cross-fitted models.
+    cross_fit : int, "auto" or None, default="auto"
         Number of folds: each row is judged by a model of the other folds instead of a model that
         was fitted to its own confidence, and the confidence step is that of
-        :class:`PUREClassifier`. Each iteration then takes ``cross_fit`` more fits.
+        :class:`PUREClassifier`. Each iteration takes that many fits. None is the paper's method:
+        one fit to all rows, and SURE's confidence step (eq. 10). "auto" is None for least squares
+        (``Ridge``, ``LinearRegression``, ``KernelRidge``, also at the end of a pipeline) and 5 for
+        all others: a flexible model, such as a forest, repeats what it was fitted to.
     init : {"candidates", "uniform"}, default="uniform"
         Start at ``P = Y`` as the paper does, or at ``Y / |S|`` (the plain "every candidate is a
-        weighted example").
+        weighted example"); without effect on cross-fitted models, which start at ``Y / |S|``.
     max_iter : int, default=20
         Maximum number of refits.
     tol : float, default=1e-3
@@ -75,7 +81,7 @@ class SURERetrainer(WeightedPartialLabelClassifier):
     delta_path_ : ndarray of shape (n_iter_,)
         ``‖ΔP‖_F / √m`` of each iteration.
     prior_shift_ : float
-        With ``cross_fit``: ``g``, as in :class:`PUREClassifier`.
+        Of cross-fitted models: ``g``, as in :class:`PUREClassifier`.
 
     References
     ----------
@@ -96,7 +102,7 @@ class SURERetrainer(WeightedPartialLabelClassifier):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict"]), None],
         "lam": [Interval(Real, 0, None, closed="left")],
-        "cross_fit": [Interval(Integral, 2, None, closed="left"), None],
+        "cross_fit": [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"}), None],
         "init": [StrOptions({"candidates", "uniform"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -108,7 +114,7 @@ class SURERetrainer(WeightedPartialLabelClassifier):
         estimator: BaseEstimator | None = None,
         *,
         lam: float = 0.3,
-        cross_fit: int | None = None,
+        cross_fit: int | str | None = "auto",
         init: str = "uniform",
         max_iter: int = 20,
         tol: float = 1e-3,
@@ -161,13 +167,15 @@ class SURERetrainer(WeightedPartialLabelClassifier):
         sets = SortedSets(
             candidates.indptr, candidates.indices, candidates.shape[1], weight, X.dtype
         )
-        p = sets.initial("uniform" if self.cross_fit else self.init, 1)[0]
+        n_folds = self._n_folds(X.shape[0])
+        p = sets.initial("uniform" if n_folds else self.init, 1)[0]
         path: list[float] = []
         following = 1.0  # g of the next step
         while len(path) < self.max_iter and (not path or path[-1] > self.tol):
-            if self.cross_fit:
+            if n_folds:
                 self.prior_shift_ = following
-                new, likelihood = self._peer_step(X, candidates, sets, p, weight)
+                folds = KFold(n_folds, shuffle=True, random_state=0).split(X)
+                new, likelihood = self._peer_step(X, candidates, sets, p, weight, folds)
                 following = next_shift(likelihood, following, len(path) + 1)
             else:
                 self.estimator_ = self._fitted(X, candidates, sets.all_entries(p), weight)
@@ -177,7 +185,7 @@ class SURERetrainer(WeightedPartialLabelClassifier):
             p = new
             if self.verbose:
                 print(f"refit {len(path)}: change {path[-1]:.3g}")
-        if self.cross_fit:
+        if n_folds:
             self.estimator_ = self._fitted(X, candidates, sets.all_entries(p), weight)
         self.n_iter_, self.delta_path_, self.converged_ = (
             len(path),
@@ -194,6 +202,16 @@ class SURERetrainer(WeightedPartialLabelClassifier):
             )
         return sets.all_entries(p)
 
+    def _n_folds(self, n_rows: int) -> int:
+        """The number of folds; 0 for none."""
+        if self.cross_fit == "auto":
+            model = self._model()
+            last = model[-1] if isinstance(model, Pipeline) else model
+            n_folds = 0 if isinstance(last, LinearRegression | Ridge | KernelRidge) else 5
+        else:
+            n_folds = int(self.cross_fit or 0)
+        return min(n_folds, n_rows)
+
     def _peer_step(
         self,
         X: Any,
@@ -201,6 +219,7 @@ class SURERetrainer(WeightedPartialLabelClassifier):
         sets: SortedSets,
         p: np.ndarray,
         weight: np.ndarray | None,
+        folds: Iterable[tuple[np.ndarray, np.ndarray]],
     ) -> tuple[np.ndarray, np.ndarray]:
         """Confidences by PURE's step, from outputs of models that did not see the row, and the
         likelihood of every ``g``.
@@ -209,7 +228,7 @@ class SURERetrainer(WeightedPartialLabelClassifier):
             (sets.all_entries(p), candidates.indices, candidates.indptr), shape=candidates.shape
         )
         outputs = np.empty(candidates.shape)
-        for train, test in KFold(self.cross_fit, shuffle=True, random_state=0).split(X):
+        for train, test in folds:
             known, own = candidates[train], None if weight is None else weight[train]
             model = self._fitted(X[train], known, confidence[train].data, own)
             outputs[test] = self._outputs_of(model, X[test])

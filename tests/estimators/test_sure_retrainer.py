@@ -1,11 +1,14 @@
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_digits, load_iris
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
 from surelabel import PUREClassifier, SUREClassifier, SURERetrainer, make_partial
@@ -93,6 +96,45 @@ def test_cross_fitted_forest(iris, weighted):
     assert np.mean(model.transduction_ == y) > 0.9
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_model_without_a_closed_form_is_cross_fitted():
+    """A forest that judges the rows it has learned from repeats their candidates."""
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:300], y[:300]
+    candidates = make_partial(y, p=0.7, r=2, random_state=0)
+    found = {}
+    for cross_fit in ("auto", 5, None):
+        forest = RandomForestClassifier(20, random_state=0)
+        model = SURERetrainer(forest, cross_fit=cross_fit, max_iter=6).fit(X, candidates)
+        found[cross_fit] = np.mean(model.transduction_ == y)
+    assert SURERetrainer().cross_fit == "auto"
+    assert found["auto"] == found[5] > 0.95
+    assert found[None] < 0.85
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [LinearRegression(), KernelRidge(), make_pipeline(StandardScaler(), Ridge(alpha=0.3))],
+)
+def test_least_squares_are_not_cross_fitted(iris, estimator):
+    X, _, candidates = iris
+    one, other = (
+        SURERetrainer(estimator, max_iter=60, **options).fit(X, candidates)
+        for options in ({}, {"cross_fit": None})
+    )
+    np.testing.assert_array_equal(one.confidence_.data, other.confidence_.data)
+    assert not hasattr(one, "prior_shift_")
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_fewer_rows_than_folds(iris):
+    X, _, candidates = iris
+    rows = [0, 60, 120, 140]
+    for cross_fit in ("auto", 7):
+        model = SURERetrainer(LogisticRegression(), cross_fit=cross_fit, max_iter=2)
+        assert model.fit(X[rows], candidates[rows]).predict(X[rows]).shape == (4,)
+
+
 class Net:
     """A network of nobody's library: it has ``fit`` and ``predict``, and says nothing of itself."""
 
@@ -137,8 +179,8 @@ def test_a_network_is_fitted_as_it_is(iris):
     ("outputs", "message"),
     [
         (lambda n: np.full((n, 3), np.nan), "predicts NaN or infinity: it has diverged"),
-        (lambda n: np.zeros(n), r"shape \(150,\), expected \(150, 3\)"),
-        (lambda n: np.zeros((n, 7)), r"shape \(150, 7\), expected \(150, 3\)"),
+        (lambda n: np.zeros(n), r"shape \(30,\), expected \(30, 3\)"),
+        (lambda n: np.zeros((n, 7)), r"shape \(30, 7\), expected \(30, 3\)"),
     ],
 )
 def test_outputs_that_do_not_fit_are_refused(iris, outputs, message):
