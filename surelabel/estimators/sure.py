@@ -63,9 +63,10 @@ class SUREClassifier(KernelClassifier):
         Parameters of the polynomial kernel ``(γ xᵀx' + coef0)^degree``.
     solver : {"auto", "dual", "primal", "nystroem", "fourier"}, default="auto"
         "dual" solves for one coefficient per instance, "primal" (linear kernel only) for one per
-        feature: both are exact. "nystroem" approximates the kernel by ``n_components`` landmarks,
-        "fourier" (rbf and laplacian) by as many random Fourier features; rows are then read in
-        blocks, and ``X`` may be larger than memory. "auto" is exact up to 25,000 rows if the kernel
+        feature: both are exact, and with fewer features than instances the linear kernel always
+        uses "primal". "nystroem" approximates the kernel by ``n_components`` landmarks, "fourier"
+        (rbf and laplacian) by as many random Fourier features; rows are then read in blocks, and
+        ``X`` may be larger than memory. "auto" is exact up to 25,000 rows if the kernel
         matrix fits into memory, otherwise "nystroem"; ``solver_`` says which was used.
     n_components : int, default=1000
         Number ``D`` of landmarks or Fourier features.

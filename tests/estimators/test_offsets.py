@@ -47,6 +47,20 @@ def test_the_linear_model_agrees_with_fifty_digits(m, n, offset):
     np.testing.assert_allclose(rows.decision_function(X), Q, atol=1e-8)
 
 
+@pytest.mark.parametrize("size", [1e3, 1e6, 1e8])
+@pytest.mark.parametrize("solver", ["auto", "dual", "primal"])
+def test_large_features_agree_with_fifty_digits(solver, size):
+    """The dual system has more rows than features, and is singular but for β: at 10⁶, its solution
+    was off by 0.02.
+    """
+    X, Y = problem(24, 5, 0)
+    P, Q = extended_sure(size * X, Y, 0.3, 0.05, 6)
+    for form in (np.asarray, sparse.csr_array):
+        model = fit(form(size * X), Y, solver=solver, beta=0.05)
+        np.testing.assert_allclose(model.confidence_.toarray(), P, atol=1e-8)
+        np.testing.assert_allclose(model.decision_function(form(size * X)), Q, atol=1e-8)
+
+
 @settings(max_examples=20)
 @given(
     st.integers(0, 2**32 - 1),

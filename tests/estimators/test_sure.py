@@ -63,17 +63,28 @@ def test_precomputed_kernel_with_zero_weights(iris):
     np.testing.assert_allclose(model.predict_proba(K), left_out.predict_proba(X), atol=1e-8)
 
 
+def wide(X):
+    """The same instances in more columns than rows, where the dual is not the larger system."""
+    return X @ np.random.default_rng(0).standard_normal((X.shape[1], len(X) + 20)) / 10
+
+
 def test_primal_equals_dual(iris):
     X, _, candidates = iris
+    X = wide(X)
     primal = SUREClassifier(kernel="linear", solver="primal").fit(X, candidates)
     dual = SUREClassifier(kernel="linear", solver="dual").fit(X, candidates)
+    assert (primal.solver_, dual.solver_) == ("primal", "dual")
     np.testing.assert_allclose(primal.coef_, dual.coef_, atol=1e-8)
     np.testing.assert_allclose(primal.objective_path_, dual.objective_path_, atol=1e-8)
 
 
 def test_sparse_equals_dense(iris):
     X, _, candidates = iris
-    X = X * (np.abs(X) > 0.5)
+    for X in (X * (np.abs(X) > 0.5), wide(X) * (np.abs(wide(X)) > 0.5)):
+        _check_sparse(X, candidates)
+
+
+def _check_sparse(X, candidates):
     dense = SUREClassifier(kernel="linear").fit(X, candidates)
     for convert in (sparse.csr_array, sparse.csc_array, sparse.csr_matrix):
         for solver in ("primal", "dual"):
