@@ -139,14 +139,12 @@ class KernelClassifier(WeightedPartialLabelClassifier):
                 f"solver={self.solver!r} has nothing to approximate for kernel={self.kernel!r}; "
                 "use 'auto'"
             )
-        # For the linear kernel both are one model, whose system is singular but for β where it is
-        # the larger one: at features of 10⁶, β is less than a rounding error there.
-        either = self.solver == "auto" or (
-            self.solver == "dual" and self.kernel == "linear" and X.shape[1] < X.shape[0]
-        )
+        # Dual and primal are one linear model, but with fewer columns than rows the system of the
+        # dual is singular but for β: at features of 10⁶, that is less than a rounding error.
+        same = self.solver == "dual" and self.kernel == "linear" and not isinstance(X, Rows)
         return (
             choose_solver(self.kernel, X.shape, n_classes, X.dtype.itemsize)
-            if either
+            if self.solver == "auto" or same
             else self.solver
         )
 

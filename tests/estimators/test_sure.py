@@ -80,8 +80,8 @@ def test_primal_equals_dual(iris):
 
 def test_sparse_equals_dense(iris):
     X, _, candidates = iris
-    for X in (X * (np.abs(X) > 0.5), wide(X) * (np.abs(wide(X)) > 0.5)):
-        _check_sparse(X, candidates)
+    for form in (X, wide(X)):
+        _check_sparse(form * (np.abs(form) > 0.5), candidates)
 
 
 def _check_sparse(X, candidates):
