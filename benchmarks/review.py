@@ -27,10 +27,10 @@ from surelabel import CandidateSets, make_partial
 from surelabel.data.labelling import Labels
 from surelabel.review.following import CrowdFollower, PeerFollower
 from surelabel.review.queues import Variety, judged, moved, next_help
+from surelabel.solvers.equal_rows import equal_rows
 from surelabel.tables.answered_labels import known_labels, labels_with
 from surelabel.tables.answers import Answer
 from surelabel.tables.choosing import choose_labels
-from surelabel.tables.duplicates import equal_rows
 from surelabel.tables.placed_answers import PlacedAnswers
 from surelabel.tables.reading import TableRead
 
@@ -120,7 +120,7 @@ def labels_of(sets, votes=None, names=()):
 def answer_rows(X, y, given, base, way, seed):
     """Share of right labels after 0, 5, 10, … answers."""
     rng, given_rows = np.random.default_rng(seed), {}
-    groups = equal_rows(X)
+    groups = equal_rows([X])
     follower = (
         PeerFollower(X, base.classifier, groups)
         if given.votes is None

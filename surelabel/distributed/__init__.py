@@ -235,7 +235,8 @@ class PUREClassifier(OnCluster, _PURE):
     :class:`surelabel.PUREClassifier`, input and predictions those of :class:`OnCluster`.
 
     ``kernel="auto"`` chooses on a sample of rows, which is fetched into local memory. Groups need
-    an exact solver, and so data in memory.
+    an exact solver, and so data in memory. Equal rows are not looked for on the cluster: each is
+    judged by a model that has learned from its copies.
 
     See Also
     --------
@@ -243,6 +244,9 @@ class PUREClassifier(OnCluster, _PURE):
     """
 
     _in_memory = _PURE
+
+    def _equal_rows(self, X: Any) -> np.ndarray | None:
+        return None if isinstance(X, DaskRows) else super()._equal_rows(X)
 
 
 def _serve(

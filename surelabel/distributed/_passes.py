@@ -32,7 +32,7 @@ from ..solvers.lowrank import (
     block_start,
     block_step,
 )
-from ..solvers.peer_passes import block_advance_peers
+from ..solvers.peer_passes import Equal, block_advance_peers
 from ._rows import DaskRows, explained, gather
 
 FAN_IN = 8  # number of sums that one task adds up
@@ -138,7 +138,7 @@ def _peer_step(
 ) -> Step:
     """A confidence step of PURE, which, unlike SURE's, needs the previous confidences."""
     parts = [
-        block_advance_peers(_features(piece.values, features), piece.sets, p, h, *model)
+        block_advance_peers(_features(piece.values, features), piece.sets, p, p, h, *model)
         for piece, p, h in zip(block, before.p, leverage, strict=True)
     ]
     return Step([p for p, _ in parts], [], _add([(targets,) for _, targets in parts]))
@@ -252,8 +252,8 @@ class DaskPasses:
         self._steps = steps
         return targets
 
-    def keep_leverage(self, model: LowRankModel) -> None:
-        """Compute and keep the leverage of every row."""
+    def keep_leverage(self, model: LowRankModel, equal: Equal | None = None) -> None:
+        """Compute and keep the leverage of every row; equal rows are not looked for."""
         carried = _carry(self._client, model)
         self._leverages = self._map(_leverage, self._blocks, features=self._features, model=carried)
 

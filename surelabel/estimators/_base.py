@@ -317,10 +317,10 @@ class WeightedPartialLabelClassifier(PartialLabelClassifier):
         return self
 
     def _learn(
-        self, X: Any, candidates: CandidateSets, sample_weight: Any, *by_row: np.ndarray
+        self, X: Any, candidates: CandidateSets, sample_weight: Any, *by_row: np.ndarray | None
     ) -> None:
         """Learn from the rows of positive weight; ``by_row`` are further arguments of ``_fit``, per
-        row.
+        row or None.
         """
         weight, used = check_weight(sample_weight, X)
         self.support_ = np.flatnonzero(used)
@@ -338,7 +338,7 @@ class WeightedPartialLabelClassifier(PartialLabelClassifier):
                 X[np.ix_(used, used)] if pairwise else X[used],
                 candidates[used],
                 weight[used],
-                *(values[used] for values in by_row),
+                *(None if values is None else values[used] for values in by_row),
             )
             confidence[~entry_used] = self._confidence_of(X[~used], candidates[~used])
         self._set_confidence(candidates, confidence)

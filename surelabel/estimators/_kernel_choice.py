@@ -15,7 +15,7 @@ from ..data.candidates import CandidateSets
 from ..solvers.confidence import SortedSets
 from ..solvers.dual import DualModel
 from ..solvers.kernels import distances, exponentiate, gamma_of
-from ..solvers.peers import alternate_peers, without_row
+from ..solvers.peers import LeftOut, alternate_peers
 from ..solvers.scalings import SCALINGS, learn_scaling, rescale
 from .kernel import factorise, sort_candidates
 
@@ -65,6 +65,7 @@ def choose_kernels(
     max_iter: int,
     tol: float,
     shift: float | None = None,
+    equal: np.ndarray | None = None,
 ) -> tuple[list[Choice], bool]:
     """The usual kernel, or up to three that are better by two standard errors, each with its best
     β.
@@ -77,6 +78,8 @@ def choose_kernels(
         As in :class:`~surelabel.PUREClassifier`.
     shift : float, default=None
         ``g`` where it is known.
+    equal : ndarray of int, default=None
+        Equal numbers for equal rows; None if all rows differ.
 
     Returns
     -------
@@ -86,7 +89,8 @@ def choose_kernels(
         Whether the guard fired, so that only the usual kernel was chosen: the leave-one-out
         covering rate of the best exceeds that of held-out rows by 0.2.
     """
-    bank = _Bank(X, candidates, weight, prior, max_iter, tol, shift)
+    stop = {"max_iter": max_iter, "tol": tol, "shift": shift}
+    bank = _Bank(X, candidates, weight, prior, equal, stop)
     scores = {
         (scaling, kernel, beta): bank.criterion(scaling, kernel, beta)
         for scaling in SCALINGS
@@ -128,12 +132,12 @@ class _Bank:
         candidates: CandidateSets,
         weight: np.ndarray | None,
         prior: float,
-        max_iter: int,
-        tol: float,
-        shift: float | None,
+        equal: np.ndarray | None,
+        stop: dict[str, Any],
     ) -> None:
         self._X, self._candidates, self._weight, self._prior = X, candidates, weight, prior
-        self._stop: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "shift": shift}
+        self._equal = np.arange(len(X)) if equal is None else equal
+        self._stop = stop
         self._inside = candidates.to_indicator().astype(bool)
         self._sets = sort_candidates(candidates, weight, X.dtype, prior)
         self._at: tuple[str, str] | None = None
@@ -145,9 +149,10 @@ class _Bank:
     def _outputs(self, scaling: str, kernel: str, beta: float) -> np.ndarray:
         """Leave-one-out outputs of all rows."""
         sets = self._sets
-        model, p, leverage = self._fit(self._kernel(scaling, kernel), beta, sets)
+        K, equal = self._kernel(scaling, kernel), self._equal[sets.row_order]
+        model, p, left_out = self._fit(K, beta, sets, equal)
         outputs = np.empty(self._inside.shape, p.dtype)
-        outputs[sets.row_order] = without_row(sets.dense(p), model.outputs(p), leverage[:, None])
+        outputs[sets.row_order] = left_out.outputs(sets.dense(p), model.outputs(p))
         return outputs
 
     def _kernel(self, scaling: str, kernel: str) -> np.ndarray:
@@ -161,25 +166,31 @@ class _Bank:
         return self._K
 
     def _fit(
-        self, K: np.ndarray, beta: float, sets: SortedSets
-    ) -> tuple[DualModel, np.ndarray, np.ndarray]:
+        self, K: np.ndarray, beta: float, sets: SortedSets, equal: np.ndarray
+    ) -> tuple[DualModel, np.ndarray, LeftOut]:
         model = factorise(DualModel, K.copy(), beta, sets)
-        leverage = model.leverage()
-        return model, alternate_peers(model, sets, leverage, **self._stop).p, leverage
+        left_out = LeftOut(model.leverage(), equal)
+        return model, alternate_peers(model, sets, left_out, **self._stop).p, left_out
 
     def excess(self, scaling: str, kernel: str, beta: float) -> float:
-        """The leave-one-out covering rate, minus that of models of other folds."""
+        """The leave-one-out covering rate, minus that of models of other folds; equal rows are in
+        the same fold.
+        """
         covered = self._covered(self._outputs(scaling, kernel, beta))
-        if len(self._X) < 5:
+        names, numbers = np.unique(self._equal, return_inverse=True)
+        if len(names) < 5:
             return 0.0
         K = self._kernel(scaling, kernel)
         place = np.argsort(self._sets.row_order)
         held = np.zeros(len(self._X), bool)
-        for train, test in KFold(5, shuffle=True, random_state=0).split(self._X):
+        for _, fold in KFold(5, shuffle=True, random_state=0).split(names):
+            inside = np.isin(numbers.ravel(), fold)
+            train, test = np.flatnonzero(~inside), np.flatnonzero(inside)
             weight = None if self._weight is None else self._weight[train]
             sets = sort_candidates(self._candidates[train], weight, K.dtype, self._prior)
             rows = place[train[sets.row_order]]
-            model, p, _ = self._fit(K[np.ix_(rows, rows)], beta, sets)
+            equal = self._equal[train[sets.row_order]]
+            model, p, _ = self._fit(K[np.ix_(rows, rows)], beta, sets, equal)
             (A,), (b,) = model.coefficients(p[None])
             held[test] = self._covered(K[np.ix_(place[test], rows)] @ A + b, test)
         return float(np.average(covered, weights=self._weight)) - float(

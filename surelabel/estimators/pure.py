@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy import sparse
 from scipy.special import softmax
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -18,12 +19,14 @@ from ..data.candidates import CandidateSets
 from ..data.rows import ArrayRows, Rows
 from ..exceptions import InputError, ParameterError
 from ..solvers.alternate import Iteration
+from ..solvers.blocks import block_rows
 from ..solvers.confidence import SortedSets
 from ..solvers.cover import Cover
 from ..solvers.dual import DualModel
+from ..solvers.equal_rows import equal_rows
 from ..solvers.features import FeatureMap
 from ..solvers.peer_passes import PeerFit, alternate_peer_passes
-from ..solvers.peers import PeerTrajectory, alternate_peers, without_equal_rows, without_row
+from ..solvers.peers import LeftOut, PeerTrajectory, alternate_peers
 from ..solvers.primal import PrimalModel
 from ..solvers.scale import softmax_scale
 from ..solvers.scalings import learn_scaling, rescale
@@ -48,6 +51,10 @@ class PUREClassifier(KernelClassifier):
 
     The model is that of :class:`SUREClassifier`. The outputs without the row are exact and in
     closed form, ``(q_i - h_i p_i) / (1 - h_i)`` with the leverage ``h_i``, for all rows at once.
+    Rows with equal features are left out together, whatever their candidates, because a copy of a
+    row would confirm it; so a row of weight 2 is the row twice. To find them takes one more pass
+    over rows that are read in blocks, and on a cluster they are not looked for.
+
     The confidence step is ``p_ij ∝ q_ij² / π_j^(g/2)`` over the candidates, with ``π`` the mean of
     the confidences; ``g`` between 0 and 1 says how false candidates arise and is found by the
     likelihood of the candidates.
@@ -99,8 +106,8 @@ class PUREClassifier(KernelClassifier):
     transduction_ : ndarray of shape (m,)
         The most confident candidate of each training row.
     loo_decision_ : ndarray of shape (m, l)
-        Outputs of the training rows by the model without the row (a row of weight 0 was left out
-        anyway). Set by exact solvers; with the others, call :meth:`leave_one_out`.
+        Outputs of the training rows by the model without the row and its equals (a row of weight 0
+        was left out anyway). Set by exact solvers; with the others, call :meth:`leave_one_out`.
     leverage_ : ndarray of shape (m,)
         How much the output of a training row depends on its own confidence, for a kernel given by
         name.
@@ -219,10 +226,27 @@ class PUREClassifier(KernelClassifier):
         """
         X, candidates = self._validate_fit(X, y)
         numbers = self._group_numbers(groups, candidates)
-        self._learn(X, candidates, sample_weight, *([] if numbers is None else [numbers]))
+        self._learn_peers(X, candidates, sample_weight, numbers, self._equal_rows(X))
+        return self
+
+    def _learn_peers(
+        self,
+        X: Any,
+        candidates: CandidateSets,
+        sample_weight: Any,
+        groups: np.ndarray | None,
+        equal: np.ndarray | None,
+    ) -> None:
+        """Learn from validated rows; ``equal`` are the numbers of equal rows."""
+        self._learn(X, candidates, sample_weight, groups, equal)
         if hasattr(self, "loo_decision_"):
             self.loo_decision_ = self._with_unused(X, self.loo_decision_)
-        return self
+
+    def _equal_rows(self, X: Any) -> np.ndarray | None:
+        """Numbers of the rows, equal for rows with equal features; None if all rows differ."""
+        blocks = X.blocks(block_rows(X.shape[1])) if isinstance(X, Rows) else [X]
+        numbers = equal_rows(blocks)
+        return None if numbers.max() == len(numbers) - 1 else numbers
 
     def _with_unused(self, X: Any, decisions: np.ndarray) -> np.ndarray:
         """Outputs of all rows, given those of the rows that were learned from."""
@@ -235,17 +259,14 @@ class PUREClassifier(KernelClassifier):
         every[self.support_], every[unused] = decisions, self._scores(rest)
         return every
 
-    def leave_one_out(self, X: Any, together: Any = None) -> np.ndarray:
-        """Outputs of the training rows by the model without the row, as in ``loo_decision_``; the
-        training rows must be passed again.
+    def leave_one_out(self, X: Any) -> np.ndarray:
+        """Outputs of the training rows by the model without the row and its equals, as in
+        ``loo_decision_``; the training rows must be passed again.
 
         Parameters
         ----------
         X : array-like of shape (m, n)
             The training instances, as in ``fit``; may be larger than memory.
-        together : array-like of int of shape (m,), default=None
-            Group numbers, starting at 0: rows with the same number (such as rows with equal
-            features) are left out together.
 
         Returns
         -------
@@ -258,28 +279,31 @@ class PUREClassifier(KernelClassifier):
                 f"X has {X.shape[0]} rows, but {len(self.transduction_)} were learned from: pass "
                 "the training rows"
             )
-        numbers = None if together is None else np.asarray(together)
-        if self.kernel == "auto":
-            known, own = X, numbers
-            if len(self.members_[0].transduction_) < X.shape[0]:  # without rows of weight 0
-                known = X.take(self.support_) if isinstance(X, Rows) else X[self.support_]
-                own = None if numbers is None else numbers[self.support_]
-            outputs = _mean(
-                member.leave_one_out(self._rescaled(known, k), own)
-                for k, member in enumerate(self.members_)
-            )
-            return self._with_unused(X, outputs)
-        fitted = self.confidence_
+        known, used = X, self.support_
+        if len(used) < X.shape[0] and not isinstance(X, Rows):  # without rows of weight 0
+            known = X[used]
+        equal = self._equal_rows(known)
+        parts = (
+            [(member, self._rescaled(known, k)) for k, member in enumerate(self.members_)]
+            if self.kernel == "auto"
+            else [(self, known)]
+        )
+        outputs = _mean(member._left_out(rows, used, equal) for member, rows in parts)
+        return self._with_unused(X, outputs)
+
+    def _left_out(self, X: Any, used: np.ndarray, equal: np.ndarray | None) -> np.ndarray:
+        """Outputs of the training rows by one kernel's model without them; ``used`` are the
+        positions of those that were learned from, if X holds these alone.
+        """
+        fitted, leverage = self.confidence_, self.leverage_
         if not self.max_iter:  # fitted to even shares
             sizes, fitted = np.diff(fitted.indptr), fitted.copy()
             fitted.data = np.repeat(1 / sizes, sizes).astype(fitted.dtype)
-        confidence, outputs, leverage = fitted.toarray(), self._scores(X), self.leverage_
-        if len(leverage) < len(outputs):  # without rows of weight 0
-            leverage = np.zeros(len(outputs), leverage.dtype)
-            leverage[self.support_] = self.leverage_
-        if numbers is not None:
-            return without_equal_rows(confidence, outputs, leverage, numbers)
-        return without_row(confidence, outputs, leverage[:, None])
+        if fitted.shape[0] > X.shape[0]:  # with rows of weight 0
+            fitted = fitted[used]
+        if len(leverage) > X.shape[0]:
+            leverage = leverage[used]
+        return LeftOut(leverage, equal).outputs(fitted.toarray(), self._scores(X))
 
     def at_even_shares(self) -> Self:
         """The model at ``P = Y / |S|``, where the iterations began: the same as ``max_iter=0``,
@@ -317,23 +341,25 @@ class PUREClassifier(KernelClassifier):
         candidates: CandidateSets,
         weight: np.ndarray | None,
         groups: np.ndarray | None = None,
+        equal: np.ndarray | None = None,
     ) -> np.ndarray:
         check_learnable(candidates, votes=self.prior > 0)
         if hasattr(self, "loo_decision_"):  # from an earlier fit
             del self.loo_decision_
-        self._groups = groups
+        if self.kernel == "auto":
+            return self._fit_bank(X, candidates, weight, groups, equal)
+        self._groups, self._equal = groups, equal
+        self._columns = candidates.indices
         try:
-            if self.kernel == "auto":
-                return self._fit_bank(X, candidates, weight)
             confidence = super()._fit(X, candidates, weight)
         finally:
-            del self._groups
+            del self._groups, self._equal, self._columns
         self.kernels_ = [{"scaling": "none", "kernel": self.kernel, "beta": self.beta}]
         self.guarded_ = False
         if hasattr(self, "loo_decision_"):
             self._calibrate(self.loo_decision_, candidates, weight)
         else:
-            self._calibrate_on_sample(X, candidates, weight, confidence)
+            self._calibrate_on_sample(X, candidates, weight, confidence, equal)
         return confidence
 
     def _calibrate(
@@ -354,6 +380,7 @@ class PUREClassifier(KernelClassifier):
         candidates: CandidateSets,
         weight: np.ndarray | None,
         confidence: np.ndarray,
+        equal: np.ndarray | None,
     ) -> None:
         """As :meth:`_calibrate`, without the outputs of all rows, for the model at the end and for
         that of the start.
@@ -362,14 +389,12 @@ class PUREClassifier(KernelClassifier):
         sample, drawn = draw_rows(rows, CALIBRATION_ROWS, weight, generator(self.random_state))
         known = candidates[drawn]
         own = None if weight is None else weight[drawn]
-        even = 1 / known.sizes[known.rows]  # the confidences before the first step
-        last = confidence[np.isin(candidates.rows, drawn)] if self.max_iter else even
-        first = self.at_even_shares()
-        for model, p in ((self, last), (first, even)):
-            P = np.zeros(known.shape, confidence.dtype)
-            P[known.rows, known.indices] = p
-            outputs = without_row(P, model._scores(sample), self.leverage_[drawn][:, None])
-            model._calibrate(outputs, known, own)
+        # the confidences before the first step
+        even = (1 / candidates.sizes[candidates.rows]).astype(confidence.dtype)
+        first, left_out = self.at_even_shares(), LeftOut(self.leverage_, equal)
+        for model, p in ((self, confidence if self.max_iter else even), (first, even)):
+            P = sparse.csr_array((p, candidates.indices, candidates.indptr), shape=candidates.shape)
+            model._calibrate(left_out.outputs(P, model._scores(sample), drawn), known, own)
         self._first["scale_"] = first.scale_
 
     # ---------------------------------------------------------------- one kernel
@@ -378,11 +403,12 @@ class PUREClassifier(KernelClassifier):
         return None if isinstance(self.prior_shift, str) else float(self.prior_shift)
 
     def _alternate(self, model: PrimalModel | DualModel, sets: SortedSets) -> PeerTrajectory:
-        leverage = model.leverage()
+        leverage, order = model.leverage(), sets.row_order
+        left_out = LeftOut(leverage, None if self._equal is None else self._equal[order])
         path = alternate_peers(
             model,
             sets,
-            leverage,
+            left_out,
             max_iter=self.max_iter,
             tol=self.tol,
             shift=self._known_shift(),
@@ -391,12 +417,10 @@ class PUREClassifier(KernelClassifier):
         )
         self.prior_shift_ = path.shift
         self.leverage_ = np.empty(sets.n_rows, sets.weight.dtype)
-        self.leverage_[sets.row_order] = leverage
+        self.leverage_[order] = leverage
         fitted = path.fitted_p
         self.loo_decision_ = np.empty((sets.n_rows, sets.n_classes), fitted.dtype)
-        self.loo_decision_[sets.row_order] = without_row(
-            sets.dense(fitted), model.outputs(fitted), leverage[:, None].astype(fitted.dtype)
-        )
+        self.loo_decision_[order] = left_out.outputs(sets.dense(fitted), model.outputs(fitted))
         return path
 
     def _set_low_rank(self, features: FeatureMap, fit: Any, dtype: Any) -> None:
@@ -417,6 +441,7 @@ class PUREClassifier(KernelClassifier):
             max_iter=self.max_iter,
             tol=self.tol,
             shift=self._known_shift(),
+            equal=None if self._equal is None else (self._equal, self._columns),
             callback=self._report,
         )
         self.prior_shift_, self.leverage_ = fit.shift, passes.leverage
@@ -424,7 +449,14 @@ class PUREClassifier(KernelClassifier):
 
     # ---------------------------------------------------------------- the bank
 
-    def _fit_bank(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
+    def _fit_bank(
+        self,
+        X: Any,
+        candidates: CandidateSets,
+        weight: np.ndarray | None,
+        groups: np.ndarray | None,
+        equal: np.ndarray | None,
+    ) -> np.ndarray:
         rows = X if isinstance(X, Rows) else ArrayRows(X)
         sample, drawn = draw_rows(rows, SAMPLE, weight, generator(self.random_state))
         own = None if weight is None else weight[drawn]
@@ -436,20 +468,22 @@ class PUREClassifier(KernelClassifier):
             max_iter=max(self.max_iter, 1),
             tol=self.tol,
             shift=self._known_shift(),
+            equal=None if equal is None else equal[drawn],
         )
         if self.verbose:
             names = ", ".join(f"{c.scaling} {c.kernel} β={c.beta:g}" for c in choices)
             print(f"kernels: {names}" + ("; guard: no retraining" if self.guarded_ else ""))
         self.kernels_ = [asdict(choice) for choice in choices]
-        known = (sample, own) if isinstance(X, Rows) else (X, weight)
-        self.scalings_ = [learn_scaling(choice.scaling, *known) for choice in choices]
+        learned = (sample, own) if isinstance(X, Rows) else (X, weight)
+        self.scalings_ = [learn_scaling(choice.scaling, *learned) for choice in choices]
         changed = {"max_iter": 0, "prior_shift": 0.0} if self.guarded_ else {}
         self.members_ = []
         for k, choice in enumerate(choices):
             member = type(self)(
                 **self.get_params() | {"kernel": choice.kernel, "beta": choice.beta} | changed
             )
-            member.fit(self._rescaled(X, k), candidates, weight, self._groups)
+            scaled, known = member._validate_fit(self._rescaled(X, k), candidates)
+            member._learn_peers(scaled, known, weight, groups, equal)
             self.members_.append(member)
         self.solver_ = self.members_[0].solver_
         self.n_iter_ = max(member.n_iter_ for member in self.members_)

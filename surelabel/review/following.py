@@ -31,7 +31,7 @@ from ..solvers.crowds import (
 )
 from ..solvers.features import Landmarks
 from ..solvers.kernels import kernel_matrix
-from ..solvers.peers import alternate_peers, without_equal_rows, without_row
+from ..solvers.peers import LeftOut, alternate_peers
 from ..solvers.scale import softmax_scale
 from ..solvers.scalings import rescale
 from ..solvers.smoothers import FeatureSmoother, KernelSmoother, Outputs, SetsModel, Smoother
@@ -143,7 +143,7 @@ class PeerFollower:
             for part, Z in zip(parts, scaled, strict=True)
         ]
         self._members = [_Member(smoother, Outputs(smoother)) for smoother in smoothers]
-        self._groups = _repeated(groups)
+        self._groups = groups
         self._prior, self._tol = model.prior, model.tol
         self._max_iter = 0 if model.guarded_ else model.max_iter
         self._shift = 0.0 if model.guarded_ else None
@@ -176,7 +176,7 @@ class PeerFollower:
             path = alternate_peers(
                 model,
                 sets,
-                member.smoother.leverage[sets.row_order],
+                LeftOut(member.smoother.leverage[sets.row_order], self._groups[sets.row_order]),
                 max_iter=self._max_iter,
                 tol=self._tol,
                 shift=shift,
@@ -193,7 +193,7 @@ class PeerFollower:
             for member in self._members:
                 P = member.P if even is None else even
                 Q = member.outputs(P) if even is None else member.smoother.apply(P)
-                parts.append(_without(P, Q, member.smoother, self._groups))
+                parts.append(LeftOut(member.smoother.leverage, self._groups).outputs(P, Q))
         return np.asarray(sum(parts[1:], parts[0]) / len(parts), np.float32)
 
     def proba(self) -> np.ndarray:
@@ -214,20 +214,6 @@ class PeerFollower:
         outputs = self._left_out(even)
         shares = softmax(np.float32(_scale(outputs, known)) * outputs, axis=1)
         return judge(self.proba(), labels, known, rng, shares)
-
-
-def _repeated(groups: np.ndarray) -> np.ndarray | None:
-    """The group numbers of equal rows; None if all rows differ."""
-    return None if len(np.unique(groups)) == len(groups) else groups
-
-
-def _without(
-    P: np.ndarray, Q: np.ndarray, smoother: Smoother, groups: np.ndarray | None
-) -> np.ndarray:
-    """Outputs of the model without the row and its equals."""
-    if groups is None:
-        return without_row(P, Q, smoother.leverage[:, None])
-    return without_equal_rows(P, Q, smoother.leverage, groups)
 
 
 def _scale(outputs: np.ndarray, known: CandidateSets) -> float:
@@ -284,7 +270,7 @@ class CrowdFollower:
                     points if len(points) < len(X) else None,
                 )
                 self._outputs.append((smoother, Outputs(smoother)))
-        self._groups = _repeated(groups)
+        self._groups = groups
         self._max_iter, self._tol = model.max_iter, model.tol
         self._fit: CrowdFit | None = None
 
@@ -339,7 +325,8 @@ class CrowdFollower:
             raise Interrupted
         P = posterior.astype(np.float32)
         parts = [
-            _without(P, outputs(P), smoother, self._groups) for smoother, outputs in self._outputs
+            LeftOut(smoother.leverage, self._groups).outputs(P, outputs(P))
+            for smoother, outputs in self._outputs
         ]
         mean = np.asarray(sum(parts[1:], parts[0]) / len(parts), np.float64)
         return np.asarray(log_softmax(fit_sharpness(mean, evidence)[0] * mean, axis=1))

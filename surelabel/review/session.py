@@ -21,12 +21,12 @@ from ..data.labelling import Labels
 from ..estimators import PUREClassifier
 from ..exceptions import SurelabelError, TableError
 from ..progress import stage
+from ..solvers.equal_rows import equal_rows
 from ..tables.answered_labels import checked, known_labels, labels_with, with_classes
 from ..tables.answers import LABEL, NONE, SKIP, UNDO, UNKNOWN
 from ..tables.auditing import Audit
 from ..tables.choosing import PROBABLE, choose_labels
 from ..tables.comparison import with_gold
-from ..tables.duplicates import equal_rows
 from ..tables.placed_answers import PlacedAnswers, keys_for, place_answers, remarks
 from ..tables.reading import TableRead
 from ..text import did_you_mean
@@ -120,7 +120,7 @@ class Review:
                 X, read.labels, max_error=max_error, random_state=random_state, verbose=verbose
             )
         with stage("prepare", seconds, verbose=verbose):
-            groups = equal_rows(X) if X.shape[1] else np.arange(len(X))
+            groups = equal_rows([X]) if X.shape[1] else np.arange(len(X))
             model = base.classifier
             if read.labels.votes is None and not isinstance(model, PUREClassifier):  # soft labels
                 model = PUREClassifier(random_state=random_state).fit(X, with_gold(read.labels))

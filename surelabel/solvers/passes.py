@@ -18,7 +18,8 @@ from joblib import effective_n_jobs
 from .blocks import feature_rows
 from .confidence import SortedSets
 from .lowrank import LowRankModel, Moments, Targets, block_advance, block_moments, block_start
-from .peer_passes import block_advance_peers
+from .peer_passes import Equal, block_advance_peers
+from .peers import LeftOut
 from .threads import one_blas_thread
 
 T = TypeVar("T")
@@ -150,8 +151,8 @@ class LocalPasses:
 
         return _total(ordered_map(work, self._items(), self._n_jobs))
 
-    def keep_leverage(self, model: LowRankModel) -> None:
-        """Compute the leverage of every row, in ``leverage``."""
+    def keep_leverage(self, model: LowRankModel, equal: Equal | None = None) -> None:
+        """Compute the leverage of every row, in ``leverage``; equal rows are left out together."""
         self.leverage = np.empty(self._shape[0], self.confidence.dtype)
 
         def work(item: tuple[slice, Any]) -> None:
@@ -161,6 +162,10 @@ class LocalPasses:
 
         for _ in ordered_map(work, self._items(), self._n_jobs):
             pass
+        numbers, columns = (None, np.empty(0, int)) if equal is None else equal
+        self._left_out = LeftOut(self.leverage, numbers)
+        rows = np.repeat(np.arange(self._shape[0]), np.diff(self._indptr))
+        self._means = self._left_out.means(rows, columns, int(columns.max(initial=0)) + 1)
 
     def advance_peers(
         self, W: np.ndarray, b: np.ndarray, mean: np.ndarray, shift: float
@@ -168,12 +173,14 @@ class LocalPasses:
         """Confidence step of PURE, of all rows."""
         dtype = self.confidence.dtype
         W, b = W.astype(dtype), b.astype(dtype)
+        leverage, means = self._left_out.leverage, self._means(self.confidence)
 
         def work(item: tuple[slice, Any]) -> Targets:
             rows, Z = item[0], self._store.get(*item, self._features)
             sets = self._sets_of(rows)
             p = sets.ambiguous_entries(self._entries(rows))
-            p, targets = block_advance_peers(Z, sets, p, self.leverage[rows], W, b, mean, shift)
+            judged = sets.ambiguous_entries(self._entries(rows, means))
+            p, targets = block_advance_peers(Z, sets, p, judged, leverage[rows], W, b, mean, shift)
             self._entries(rows)[:] = sets.all_entries(p)
             return targets
 
@@ -193,8 +200,10 @@ class LocalPasses:
         for X in self._read():
             yield slice(start, start := start + len(X)), X
 
-    def _entries(self, rows: slice) -> np.ndarray:
-        return self.confidence[self._indptr[rows.start] : self._indptr[rows.stop]]
+    def _entries(self, rows: slice, values: np.ndarray | None = None) -> np.ndarray:
+        """The confidences of a block, or other values of its candidates."""
+        values = self.confidence if values is None else values
+        return values[self._indptr[rows.start] : self._indptr[rows.stop]]
 
 
 def _total(parts: Iterable[Sum]) -> Sum:

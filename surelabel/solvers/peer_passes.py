@@ -2,13 +2,14 @@
 and :mod:`.peers`).
 
 The leverage of every row takes one more pass, once; it is kept with the row, like its confidences.
+Before each pass, the confidences of rows with equal features are averaged, wherever these rows are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -24,6 +25,9 @@ from .peers import (
     without_row,
 )
 
+#: Group numbers of the rows, equal for equal rows, and the class of every candidate.
+Equal: TypeAlias = tuple[np.ndarray, np.ndarray]
+
 
 class PeerPasses(Protocol):
     """The rows, wherever they are stored; each method is one pass over them, as in
@@ -36,8 +40,8 @@ class PeerPasses(Protocol):
     def start(self, init: str) -> tuple[Targets, Targets]:
         """Set the initial confidences; return the sums over certain and over ambiguous rows."""
 
-    def keep_leverage(self, model: LowRankModel) -> None:
-        """Compute and keep the leverage of every row."""
+    def keep_leverage(self, model: LowRankModel, equal: Equal | None) -> None:
+        """Compute and keep the leverage of every row; rows that are equal are left out together."""
 
     def advance_peers(
         self, W: np.ndarray, b: np.ndarray, mean: np.ndarray, shift: float
@@ -49,6 +53,7 @@ def block_advance_peers(
     Z: np.ndarray,
     sets: SortedSets,
     p: np.ndarray,
+    judged: np.ndarray,
     leverage: np.ndarray,
     W: np.ndarray,
     b: np.ndarray,
@@ -65,15 +70,16 @@ def block_advance_peers(
         Candidates of the block.
     p : ndarray of shape (n_entries,)
         Confidences of its ambiguous entries.
-    leverage : ndarray of shape (rows,)
-        The leverage of its rows.
+    judged, leverage : ndarray of shape (n_entries,) and (rows,)
+        The confidences and the leverages of what is left out with them (see
+        :class:`~surelabel.solvers.peers.LeftOut`).
     W, b : ndarray of shape (D, l) and (l,)
         The model.
     mean, shift : ndarray of shape (l,), float
         ``π`` and ``g``.
     """
     own = leverage[sets.row_order[sets.n_clean + sets.rows]]
-    q = without_row(p, block_outputs(Z, sets, W, b), own)
+    q = without_row(judged, block_outputs(Z, sets, W, b), own)
     new = peer_confidence(sets, q, mean, shift)
     change = new - p
     return new, replace(
@@ -100,6 +106,7 @@ def alternate_peer_passes(
     max_iter: int,
     tol: float,
     shift: float | None = None,
+    equal: Equal | None = None,
     callback: Callable[[Iteration], bool | None] | None = None,
 ) -> PeerFit:
     """:func:`~surelabel.solvers.peers.alternate_peers` in passes over the rows: three, and one for
@@ -113,6 +120,9 @@ def alternate_peer_passes(
         The regularisation β.
     max_iter, tol, shift, callback
         As for :func:`~surelabel.solvers.peers.alternate_peers`.
+    equal : tuple of ndarray, default=None
+        Numbers of the rows, equal for equal rows, and the class of every candidate; None if all
+        rows differ.
 
     Returns
     -------
@@ -121,7 +131,7 @@ def alternate_peer_passes(
     """
     moments = passes.moments()
     model = LowRankModel(moments, beta)
-    passes.keep_leverage(model)
+    passes.keep_leverage(model, equal)
     certain, moving = passes.start("uniform")
     W, b, _ = model.solve(certain + moving)
     first = W, b

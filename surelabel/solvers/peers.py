@@ -6,8 +6,9 @@ without row ``i`` is, for all rows at once,
     q_i⁽⁻ⁱ⁾ = (q_i - h_i p_i) / (1 - h_i),    h_i = S_ii (the leverage)
 
 since a model fitted to ``q_i⁽⁻ⁱ⁾`` in place of ``p_i`` is the model without the row, which already
-meets that target. With ``π`` the mean of ``P`` (with one extra row for every class) and ``q =
-max(q⁽⁻ⁱ⁾, 0.001)``, the step is
+meets that target. Rows with equal features are left out together (:class:`LeftOut`); otherwise a
+copy of a row would confirm it. With ``π`` the mean of ``P`` (with one extra row for every class)
+and ``q = max(q⁽⁻ⁱ⁾, 0.001)``, the step is
 
     p_ij ∝ [j ∈ S_i] q_ij² / π_j^(g/2).
 
@@ -22,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -56,30 +58,102 @@ def without_row(p: np.ndarray, q: np.ndarray, leverage: np.ndarray) -> np.ndarra
     return p - (p - q) / rest
 
 
-def without_equal_rows(
-    P: np.ndarray, Q: np.ndarray, leverage: np.ndarray, numbers: np.ndarray
-) -> np.ndarray:
-    """Outputs of the model without all rows of the same number, which must be equal.
+class LeftOut:
+    """What is left out to judge a row: the row itself, and all rows with equal features.
 
-    Outputs of equal rows are the same, ``q = Σ h_j p_j + (1 - Σ h_j) q_without``.
+    Equal rows ``G`` have the same output, ``q = Σ h_j p_j + (1 - H) q⁽⁻ᴳ⁾`` with ``H = Σ h_j``
+    (sums over ``G``). So each of them is judged like one row with the leverage ``H`` and the
+    confidences ``Σ h_j p_j / H``. If ``w`` rows are equal, and their confidences too, that is one
+    row of weight ``w``.
 
     Parameters
     ----------
-    P, Q : ndarray of shape (m, l)
-        Confidences that the model was fitted to, and its outputs.
     leverage : ndarray of shape (m,)
-        Of the rows.
-    numbers : ndarray of int of shape (m,)
-        Group numbers, starting at 0.
+        ``h_i`` of the rows.
+    numbers : ndarray of int of shape (m,), default=None
+        Equal numbers for equal rows, starting at 0; None if all rows differ.
 
-    Returns
-    -------
-    ndarray of shape (m, l)
+    Attributes
+    ----------
+    leverage : ndarray of shape (m,)
+        ``H`` of the group of each row.
     """
-    member_of = sparse.csr_array((np.ones_like(leverage), (numbers, np.arange(len(numbers)))))
-    total = member_of @ leverage[:, None]
-    mean = (member_of @ (leverage[:, None] * P)) / np.maximum(total, TINY)
-    return without_row(mean[numbers], Q, total[numbers])
+
+    def __init__(self, leverage: np.ndarray, numbers: np.ndarray | None = None) -> None:
+        self.leverage = leverage
+        self._rows = np.empty(0, np.intp)  # those that have equals
+        if numbers is not None:
+            self._rows = np.flatnonzero(np.bincount(numbers)[numbers] > 1)
+        if not len(self._rows):
+            return
+        group = np.unique(numbers[self._rows], return_inverse=True)[1].ravel()  # type: ignore[index]
+        total = np.bincount(group, leverage[self._rows])[group]
+        self.leverage = leverage.copy()
+        self.leverage[self._rows] = total
+        self._group = np.full(len(leverage), -1)
+        self._group[self._rows] = group
+        self._share = np.zeros(len(leverage))
+        self._share[self._rows] = leverage[self._rows] / np.maximum(total, TINY)
+
+    def means(
+        self, rows: np.ndarray, columns: np.ndarray, n_classes: int
+    ) -> Callable[[np.ndarray], np.ndarray]:
+        """A function of the confidences of all candidates of the rows that returns their means over
+        equal rows.
+
+        Parameters
+        ----------
+        rows, columns : ndarray of int of shape (n_entries,)
+            Row and class of every candidate.
+        n_classes : int
+            Number of classes.
+        """
+        if not len(self._rows):
+            return lambda p: p
+        here = np.flatnonzero(self._group[rows] >= 0)
+        keys = self._group[rows[here]] * n_classes + columns[here]
+        place = np.unique(keys, return_inverse=True)[1].ravel()
+        share = self._share[rows[here]]
+
+        def mean(p: np.ndarray) -> np.ndarray:
+            found = p.copy()
+            found[here] = np.bincount(place, share * p[here])[place]
+            return found
+
+        return mean
+
+    def outputs(self, P: Any, Q: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+        """Outputs of the model fitted without the row and its equals.
+
+        Parameters
+        ----------
+        P : ndarray or CSR matrix of shape (m, l)
+            Confidences that the model was fitted to.
+        Q : ndarray of shape (m, l)
+            Its outputs; of some rows, if ``rows`` says of which.
+        rows : ndarray of int, default=None
+            These rows.
+        """
+        rows = np.arange(len(self.leverage)) if rows is None else rows
+        own = P[rows].toarray() if sparse.issparse(P) else P[rows]
+        if len(self._rows):
+            group = self._group[rows]
+            average = sparse.csr_array(
+                (self._share[self._rows], (self._group[self._rows], self._rows)),
+                shape=(int(self._group.max()) + 1, len(self.leverage)),
+            )
+            mean = (average @ P)[group[group >= 0]]
+            own[group >= 0] = mean.toarray() if sparse.issparse(mean) else mean
+        return without_row(own, Q, self.leverage[rows][:, None].astype(Q.dtype, copy=False))
+
+
+def without_equal_rows(
+    P: np.ndarray, Q: np.ndarray, leverage: np.ndarray, numbers: np.ndarray
+) -> np.ndarray:
+    """Outputs of the model without all rows of the same number, which must be equal; see
+    :class:`LeftOut`.
+    """
+    return LeftOut(leverage, numbers).outputs(P, Q)
 
 
 def shift_likelihood(sets: SortedSets, q: np.ndarray, mean: np.ndarray) -> np.ndarray:
@@ -195,7 +269,7 @@ class PeerTrajectory(Trajectory):
 def alternate_peers(
     model: Model,
     sets: SortedSets,
-    leverage: np.ndarray,
+    left_out: LeftOut,
     *,
     max_iter: int,
     tol: float,
@@ -217,8 +291,8 @@ def alternate_peers(
         Performs the model step.
     sets : SortedSets
         The candidates.
-    leverage : ndarray of shape (m,)
-        Leverages of the rows, sorted by set size.
+    left_out : LeftOut
+        What is left out with each row; rows sorted by set size.
     max_iter : int
         Maximum number of iterations. With 0, the model stays at ``P = Y / |S|`` (``fitted_p``), and
         ``p`` is the result of one confidence step.
@@ -239,13 +313,21 @@ def alternate_peers(
     PeerTrajectory
     """
     p = sets.initial("uniform", 1)[0] if start is None else start
-    own = leverage[sets.n_clean + sets.rows].astype(p.dtype)
+    own = left_out.leverage[sets.n_clean + sets.rows].astype(p.dtype)
+    clean = np.arange(sets.n_clean)
+    mean_of = left_out.means(
+        np.concatenate([clean, sets.n_clean + sets.rows]),
+        np.concatenate([sets.clean_columns, sets.columns]),
+        sets.n_classes,
+    )
+    known = np.ones(sets.n_clean, p.dtype)
     certain = np.bincount(sets.clean_columns, sets.weight[: sets.n_clean], sets.n_classes)
     path = PeerTrajectory(p, p)
     following = 1.0 if shift is None else shift
     with blas_threads(sets.n_rows):
         for number in range(1, max(max_iter, 1) + 1):
-            q = without_row(path.p, model.step(path.p[None])[0][0], own)
+            judged = mean_of(np.concatenate([known, path.p]))[sets.n_clean :]
+            q = without_row(judged, model.step(path.p[None])[0][0], own)
             moving = np.bincount(sets.columns, path.p * sets.entry_weight, sets.n_classes)
             mean = class_shares(certain + moving, sets.total_weight)
             likelihood = shift_likelihood(sets, q, mean)

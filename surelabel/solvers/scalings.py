@@ -32,6 +32,8 @@ def learn_scaling(name: str, X: np.ndarray, weight: np.ndarray | None = None) ->
         constant = deviation <= 10 * np.finfo(X.dtype).eps * np.abs(mean)
         return np.stack([mean, np.where(constant, 1, deviation)]).astype(X.dtype)
     if name == "rank":
+        if weight is not None and np.any(weight != 1):
+            return _copies(X, weight)
         return np.sort(X[:: -(-len(X) // RANKED)], axis=0)
     return np.empty((0, X.shape[1]), X.dtype)
 
@@ -65,3 +67,17 @@ def rescale(name: str, learned: np.ndarray, X: np.ndarray) -> np.ndarray:
             target[:] = below / (2 * len(values))
         return ranks
     return X
+
+
+def _copies(X: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Sorted columns in which each value occurs as often as its weight says: exactly for whole
+    numbers, and otherwise in that proportion.
+    """
+    count = min(max(round(float(weight.sum())), len(X)), RANKED)
+    middle = (np.arange(count) + 0.5) / count * weight.sum(dtype=np.float64)
+    found = np.empty((count, X.shape[1]), X.dtype)
+    for values, column in zip(found.T, X.T, strict=True):
+        order = np.argsort(column, kind="stable")
+        place = np.searchsorted(np.cumsum(weight[order], dtype=np.float64), middle)
+        values[:] = column[order[np.minimum(place, len(X) - 1)]]
+    return found

@@ -17,6 +17,7 @@ from ..estimators import CrowdClassifier, Method, SUREClassifier
 from ..evaluation.metrics import expected_calibration_error
 from ..exceptions import InputError, ParameterError, shown
 from ..progress import stage, track
+from ..solvers.equal_rows import equal_rows
 from ..solvers.segments import row_max
 from .annotators import AnnotatorAgreement, annotator_agreement
 from .calibration import without_truth
@@ -34,7 +35,7 @@ from .comparison import (
     with_gold,
 )
 from .confusions import read_confusions
-from .duplicates import conflicts, equal_rows
+from .duplicates import conflicts
 from .embedding import imported
 from .judging import Judgement, judge, judge_soft, judge_votes
 from .soft_labels import beside_features
@@ -199,7 +200,7 @@ def choose_labels(
     seconds: dict[str, float] = {}
     known, rng = with_gold(labels), np.random.default_rng(random_state)
     if groups is None:
-        groups = equal_rows(X) if X.shape[1] else np.arange(len(X))
+        groups = equal_rows([X]) if X.shape[1] else np.arange(len(X))
     remarks: dict[str, str] = {}
     if by_crowd(spec, labels, estimator, confusions):
         method = CROWD
@@ -411,7 +412,7 @@ def _by_closed_form(
     with stage("fit", seconds, verbose=verbose):
         model.fit(X, known)
     with stage("judge rows", seconds, verbose=verbose):
-        proba, exact = left_out_proba(model, X, groups), hasattr(model, "loo_decision_")
+        proba, exact = left_out_proba(model, X), hasattr(model, "loo_decision_")
         if exact:
             # Sets without the truth teach wrong labels: the model is fitted again without them.
             # With very many rows, that would double the time.
@@ -422,11 +423,11 @@ def _by_closed_form(
             if lacking.mean() > MANY_LACKING:
                 weight[lacking] = 0
                 model.fit(X, known, sample_weight=weight)
-                proba = left_out_proba(model, X, groups)
+                proba = left_out_proba(model, X)
             first = _even_shares(model).fit(X, known, sample_weight=weight)
         else:
             first = model.at_even_shares()
-        shares = left_out_proba(first, X, groups)
+        shares = left_out_proba(first, X)
     return _LeftOut(
         model=model,
         parameters=parameters | chosen_kernels(model),

@@ -486,11 +486,12 @@ def has_closed_form(method: Method) -> bool:
     return hasattr(method.estimator, "leave_one_out")
 
 
-def left_out_proba(model: Any, X: np.ndarray, together: np.ndarray) -> np.ndarray:
+def left_out_proba(model: Any, X: np.ndarray) -> np.ndarray:
     """Probabilities of the rows that a model was fitted to, each by the model without that row and
-    all rows with the same number in ``together``.
+    its equals.
     """
-    outputs = model.leave_one_out(X, together)
+    outputs = getattr(model, "loo_decision_", None)
+    outputs = model.leave_one_out(X) if outputs is None else outputs
     return np.asarray(softmax((model.scale_ * outputs).astype(np.float32), axis=1))
 
 

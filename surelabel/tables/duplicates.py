@@ -4,7 +4,7 @@ should agree.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -13,28 +13,12 @@ import pyarrow.compute as pc
 
 from ..data.arrow_tables import combined, decimal_of, is_list
 from ..data.candidates import CandidateSets
+from ..solvers.equal_rows import number_keys
 from ._columns import Reader
 from .encoding import Feature
 
 #: Columns that are compared at a time, at least.
 AT_A_TIME = 16
-
-
-def equal_rows(X: np.ndarray) -> np.ndarray:
-    """Number the groups of equal rows.
-
-    Parameters
-    ----------
-    X : ndarray of shape (m, n)
-        The rows.
-
-    Returns
-    -------
-    ndarray of shape (m,)
-        Equal numbers for equal rows; groups are numbered by their first row.
-    """
-    blocks = (X[start : start + 4096] + 0 for start in range(0, len(X), 4096))  # -0.0 + 0 is 0.0
-    return _number(row.tobytes() for block in blocks for row in block)
 
 
 def equal_cells(features: Sequence[Feature], table: pa.Table) -> np.ndarray:
@@ -50,7 +34,7 @@ def equal_cells(features: Sequence[Feature], table: pa.Table) -> np.ndarray:
     Returns
     -------
     ndarray of shape (m,)
-        As :func:`equal_rows` gives them.
+        As :func:`~surelabel.solvers.equal_rows.equal_rows` gives them.
     """
     groups = np.zeros(table.num_rows, np.int64)
     parts, width = [groups[:, None]], 0
@@ -58,11 +42,11 @@ def equal_cells(features: Sequence[Feature], table: pa.Table) -> np.ndarray:
         parts.append(codes)
         width += codes.shape[1]
         if width >= AT_A_TIME:
-            groups = _number(row.tobytes() for row in np.hstack(parts))
+            groups = number_keys(row.tobytes() for row in np.hstack(parts))
             if groups.max() == len(groups) - 1:  # all differ: no other column can make them equal
                 return groups
             parts, width = [groups[:, None]], 0
-    return _number(row.tobytes() for row in np.hstack(parts))
+    return number_keys(row.tobytes() for row in np.hstack(parts))
 
 
 def _codes(features: Sequence[Feature], table: pa.Table) -> Iterator[np.ndarray]:
@@ -96,7 +80,7 @@ def conflicts(groups: np.ndarray, candidates: CandidateSets) -> np.ndarray:
     Parameters
     ----------
     groups : ndarray of shape (m,)
-        As :func:`equal_rows` gives them.
+        As :func:`~surelabel.solvers.equal_rows.equal_rows` gives them.
     candidates : CandidateSets
         The candidates of the rows.
 
@@ -105,7 +89,7 @@ def conflicts(groups: np.ndarray, candidates: CandidateSets) -> np.ndarray:
     ndarray of shape (m,)
         0, 1, … for the rows of such groups, -1 for all others.
     """
-    sets = _number(
+    sets = number_keys(
         candidates.indices[start:stop].tobytes()
         for start, stop in pairwise(candidates.indptr.tolist())
     )
@@ -114,11 +98,3 @@ def conflicts(groups: np.ndarray, candidates: CandidateSets) -> np.ndarray:
     number = np.full(len(first), -1)
     number[different] = np.arange(len(different))
     return np.asarray(number[groups])
-
-
-def _number(keys: Iterable[bytes]) -> np.ndarray:
-    """Number keys in the order in which they first occur."""
-    numbers: dict[int, int] = {}
-    # Keys are compared by their hash: for 10⁶ different rows, two are equal with a probability
-    # below 10⁻⁷.
-    return np.fromiter((numbers.setdefault(hash(key), len(numbers)) for key in keys), np.int64)

@@ -29,7 +29,6 @@ from .comparison import (
     left_out_proba,
     with_gold,
 )
-from .duplicates import equal_rows
 from .embedding import embed_columns
 from .encoding import Feature, TableEncoder
 from .new_columns import add_columns, check_new_columns, label_column, rounded
@@ -172,7 +171,7 @@ def fit(
         elif has_closed_form(spec):
             with stage("fit", seconds, verbose=verbose):
                 classifier = spec.estimator(**large_parameters(spec, len(X))).fit(X, known)
-                proba = left_out_proba(classifier, X, equal_rows(X))
+                proba = left_out_proba(classifier, X)
             chosen = chosen_kernels(classifier)
             score = covered_share(proba, known)
         else:

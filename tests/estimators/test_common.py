@@ -1,7 +1,6 @@
 """scikit-learn's checks and ours, on every estimator of the package."""
 
 import pytest
-from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from surelabel.estimators import (
@@ -34,21 +33,7 @@ pytestmark = [
 ]
 
 
-def not_for(estimator):
-    """Checks of scikit-learn that an estimator cannot pass, and why."""
-    weights = "check_sample_weight_equivalence_on_{}_data"
-    if isinstance(estimator, PUREClassifier):
-        why = (
-            "a row of weight 2 is left out as a whole; of two equal rows each has the other as a "
-            "peer"
-        )
-        return {weights.format(kind): why for kind in ("dense", "sparse")}
-    # scikit-learn 1.6 runs this one on estimators that take no sparse X, too
-    sparse = get_tags(estimator).input_tags.sparse
-    return {} if sparse else {weights.format("sparse"): "X may not be sparse"}
-
-
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=not_for)
+@parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn(estimator, check):
     check(estimator)
 

@@ -1,4 +1,6 @@
-"""PURE as its page prints it: a model fitted again without each row, and sums as loops."""
+"""PURE as its page prints it: a model fitted again without each row (and the rows that are equal to
+it), and sums as loops.
+"""
 
 import numpy as np
 
@@ -16,11 +18,14 @@ def ridge(K, P, beta, weight):
     return solution[:m], solution[m]
 
 
-def refitted_without(K, P, beta, weight):
-    """Row i: the outputs at row i of the model fitted to all other rows."""
+def refitted_without(K, P, beta, weight, numbers=None):
+    """Row i: the outputs at row i of the model fitted to all rows with another number; by default
+    to all other rows.
+    """
     outputs = np.empty(P.shape)
+    numbers = np.arange(len(K)) if numbers is None else numbers
     for i in range(len(K)):
-        others = np.delete(np.arange(len(K)), i)
+        others = np.flatnonzero(numbers != numbers[i])
         A, b = ridge(K[np.ix_(others, others)], P[others], beta, weight[others])
         outputs[i] = K[i, others] @ A + b
     return outputs
@@ -45,8 +50,10 @@ def likelihoods(Q, Y, mean, weight):
     return np.array(totals)
 
 
-def literal_pure(K, Y, beta, n_iter, weight=None, votes=None, kappa=0.0):
-    """P and g after so many iterations, and the outputs that left the row out for that P."""
+def literal_pure(K, Y, beta, n_iter, weight=None, votes=None, kappa=0.0, numbers=None):
+    """P and g after so many iterations, and the outputs that left the row out for that P; rows with
+    equal numbers are left out together.
+    """
     weight = np.ones(len(Y)) if weight is None else np.asarray(weight, float)
     Y = Y.astype(float)
     P = Y / Y.sum(axis=1, keepdims=True)
@@ -57,7 +64,7 @@ def literal_pure(K, Y, beta, n_iter, weight=None, votes=None, kappa=0.0):
     following = 1.0
     for _ in range(n_iter):
         shift = following
-        Q = refitted_without(K, P, beta, weight)
+        Q = refitted_without(K, P, beta, weight, numbers)
         mean = (weight @ P + 1) / (weight.sum() + Y.shape[1])
         totals = likelihoods(Q, Y, mean, weight)
         best = int(totals.argmax())
@@ -67,4 +74,4 @@ def literal_pure(K, Y, beta, n_iter, weight=None, votes=None, kappa=0.0):
             q = np.maximum(Q[i, inside], 1e-3) * np.exp(share[i, inside])
             value = q**2 / mean[inside] ** (shift / 2)
             P[i, inside] = value / value.sum()
-    return P, shift, refitted_without(K, P, beta, weight)
+    return P, shift, refitted_without(K, P, beta, weight, numbers)

@@ -15,10 +15,10 @@ from surelabel.data.labelling import Labels
 from surelabel.estimators._peer_models import KernelPeers, PeerKernel
 from surelabel.review.following import CrowdFollower, Interrupted, PeerFollower
 from surelabel.solvers.crowds import WARM, alternate_crowd
+from surelabel.solvers.equal_rows import equal_rows
 from surelabel.solvers.scalings import rescale
 from surelabel.tables.choosing import choose_labels, fit_crowd
 from surelabel.tables.comparison import left_out_proba, with_gold
-from surelabel.tables.duplicates import equal_rows
 
 
 def labels_of(candidates, votes=None, annotators=()):
@@ -55,7 +55,7 @@ def from_scratch(X, model, labels):
 
 def test_it_equals_a_fit_from_scratch(digits):
     X, y, labels = digits
-    model, groups = PUREClassifier().fit(X, labels.candidates), equal_rows(X)
+    model, groups = PUREClassifier().fit(X, labels.candidates), equal_rows([X])
     follower = PeerFollower(X, model, groups).settle(labels, lambda: False)
     np.testing.assert_allclose(follower.proba(), left_out_proba(model, X, groups), atol=1e-4)
     for row in np.random.default_rng(0).permutation(len(y))[:30]:
@@ -87,7 +87,7 @@ def test_it_equals_a_fit_that_goes_to_and_fro():
             return PUREClassifier(kernel="rbf", beta=0.01).fit(X, with_gold(labels))
 
     model = fitted()
-    follower = PeerFollower(X, model, equal_rows(X)).settle(labels, lambda: False)
+    follower = PeerFollower(X, model, equal_rows([X])).settle(labels, lambda: False)
     for row in range(0, 60, 5):
         labels = answered(labels, [row], y)
         follower.follow(labels, np.array([row]))
@@ -102,7 +102,7 @@ def test_it_equals_a_fit_that_goes_to_and_fro():
 def test_undo_and_new_classes(digits):
     X, y, labels = digits
     model = PUREClassifier(kernel="rbf", beta=0.1).fit(X, labels.candidates)
-    follower = PeerFollower(X, model, equal_rows(X)).settle(labels, lambda: False)
+    follower = PeerFollower(X, model, equal_rows([X])).settle(labels, lambda: False)
     before = follower.shares()
     follower.follow(answered(labels, [5], y), np.array([5]))
     follower.follow(labels, np.array([5]))
@@ -119,7 +119,7 @@ def test_undo_and_new_classes(digits):
 def test_it_gives_way(digits):
     X, _, labels = digits
     model = PUREClassifier(kernel="rbf", beta=0.1).fit(X, labels.candidates)
-    follower = PeerFollower(X, model, equal_rows(X))
+    follower = PeerFollower(X, model, equal_rows([X]))
     with pytest.raises(Interrupted):
         follower.settle(labels, lambda: True)
 
@@ -128,7 +128,7 @@ def test_landmarks_follow_too(digits):
     X, y, labels = digits
     model = PUREClassifier(kernel="rbf", beta=0.1, solver="nystroem", n_components=60)
     model.fit(X, labels.candidates)
-    groups = equal_rows(X)
+    groups = equal_rows([X])
     follower = PeerFollower(X, model, groups).settle(labels, lambda: False)
     np.testing.assert_allclose(follower.proba(), left_out_proba(model, X, groups), atol=0.02)
     labels = answered(labels, np.arange(20), y)
@@ -158,7 +158,7 @@ def crowd():
 def test_votes_follow(crowd):
     X, y, labels = crowd
     base = choose_labels(X, labels)
-    follower = CrowdFollower(X, base.classifier, equal_rows(X)).settle(labels, lambda: False)
+    follower = CrowdFollower(X, base.classifier, equal_rows([X])).settle(labels, lambda: False)
     rows = np.random.default_rng(1).permutation(len(y))[:40]
     for row in rows:
         labels = answered(labels, [row], y)

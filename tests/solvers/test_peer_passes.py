@@ -8,6 +8,7 @@ import pytest
 from surelabel import PUREClassifier, make_partial
 from surelabel.solvers import passes as passes_module
 from surelabel.solvers.confidence import SortedSets
+from surelabel.solvers.equal_rows import equal_rows
 from surelabel.solvers.passes import LocalPasses
 from surelabel.solvers.peer_passes import alternate_peer_passes
 from surelabel.solvers.scalings import rescale
@@ -21,11 +22,16 @@ def problem(m=90, seed=0):
     return X, y, make_partial(y, p=0.8, r=1, random_state=seed)
 
 
+@pytest.mark.parametrize("copies", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("keep", ["memory", "disk", "recompute"])
-def test_passes_are_the_literal_method(monkeypatch, keep, weighted):
+def test_passes_are_the_literal_method(monkeypatch, keep, weighted, copies):
     monkeypatch.setattr(passes_module, "feature_rows", lambda _: 32)
     X, _, candidates = problem()
+    numbers = None
+    if copies:  # in the same block and in others
+        X[[1, 40, 70, 71, 89]] = X[[0, 5, 5, 6, 0]]
+        numbers = equal_rows([X])
     weight = np.random.default_rng(1).integers(1, 4, len(X)).astype(float) if weighted else None
     indptr, indices = candidates.indptr, candidates.indices
 
@@ -41,18 +47,24 @@ def test_passes_are_the_literal_method(monkeypatch, keep, weighted):
     with LocalPasses(
         lambda: iter(read()), X.shape, lambda Z: Z, sets_of, confidence, indptr, weight, keep
     ) as passes:
-        fit = alternate_peer_passes(passes, 0.5, max_iter=4, tol=-1)
-        P, shift, _ = literal_pure(X @ X.T, candidates.to_indicator(), 0.5, 4, weight)
+        equal = None if numbers is None else (numbers, indices)
+        fit = alternate_peer_passes(passes, 0.5, max_iter=4, tol=-1, equal=equal)
+        P, shift, _ = literal_pure(
+            X @ X.T, candidates.to_indicator(), 0.5, 4, weight, numbers=numbers
+        )
         ours = np.zeros(P.shape)
         ours[candidates.rows, indices] = passes.confidence
     assert fit.shift == shift
     np.testing.assert_allclose(ours, P, atol=1e-8)
 
 
+@pytest.mark.parametrize("copies", [False, True])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_all_rows_as_landmarks_are_the_exact_model(dtype):
+def test_all_rows_as_landmarks_are_the_exact_model(dtype, copies):
     X, _, candidates = problem(150)
     X = X.astype(dtype)
+    if copies:
+        X[[1, 40, 70, 71, 149]] = X[[0, 5, 5, 6, 0]]
     exact = PUREClassifier(kernel="rbf").fit(X, candidates)
     low_rank = PUREClassifier(kernel="rbf", solver="nystroem", n_components=150).fit(X, candidates)
     assert low_rank.prior_shift_ == exact.prior_shift_

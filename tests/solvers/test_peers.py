@@ -10,10 +10,11 @@ from scipy import sparse
 
 from surelabel.solvers.confidence import SortedSets
 from surelabel.solvers.dual import DualModel
+from surelabel.solvers.equal_rows import equal_rows
 from surelabel.solvers.features import Landmarks, fourier_features
 from surelabel.solvers.kernels import kernel_matrix
 from surelabel.solvers.lowrank import LowRankModel, Targets, block_moments
-from surelabel.solvers.peers import alternate_peers, without_row
+from surelabel.solvers.peers import LeftOut, alternate_peers, without_row
 from surelabel.solvers.primal import PrimalModel
 from surelabel.solvers.segments import row_normalise
 from tests.reference.pure import literal_pure, refitted_without
@@ -164,15 +165,17 @@ def test_weight_zero_is_the_row_left_out():
     np.testing.assert_allclose(fast[0][3], refitted_without(K, P, 0.1, np.ones(12))[3], atol=1e-8)
 
 
-def run(model_type, matrix, Y, weight, beta, votes, kappa, n_iter):
+def run(model_type, matrix, Y, weight, beta, votes, kappa, n_iter, numbers=None):
     sets, entries = sort_candidates(Y, weight, votes=votes, kappa=kappa)
     order = sets.row_order
     ordered = matrix[order] if model_type is PrimalModel else matrix[np.ix_(order, order)].copy()
     model = model_type(ordered, beta, sets)
-    path = alternate_peers(model, sets, model.leverage(), max_iter=n_iter, tol=-1)
-    P = np.zeros(Y.shape)
+    left_out = LeftOut(model.leverage(), None if numbers is None else numbers[order])
+    path = alternate_peers(model, sets, left_out, max_iter=n_iter, tol=-1)
+    P, judged = np.zeros(Y.shape), np.empty(Y.shape)
     P[entries] = sets.all_entries(path.p)
-    return P, path
+    judged[order] = left_out.outputs(sets.dense(path.p), model.outputs(path.p))
+    return P, path, judged
 
 
 @given(problems(), st.sampled_from([0.0, 1.0]))
@@ -183,13 +186,75 @@ def test_iterations(problem, kappa):
     K = kernel_matrix("rbf", X, gamma=0.5)
     votes = np.random.default_rng(0).integers(0, 4, Y.shape) * Y if kappa else None
     literal, shift, _ = literal_pure(K, Y, beta, 4, weight, votes, kappa)
-    P, path = run(DualModel, K, Y, weight, beta, votes, kappa, 4)
+    P, path, _ = run(DualModel, K, Y, weight, beta, votes, kappa, 4)
     assert path.shift == shift
     np.testing.assert_allclose(P, literal, atol=1e-7)
     linear, shift, _ = literal_pure(X @ X.T, Y, beta, 3, weight, votes, kappa)
-    P, path = run(PrimalModel, X, Y, weight, beta, votes, kappa, 3)
+    P, path, _ = run(PrimalModel, X, Y, weight, beta, votes, kappa, 3)
     assert path.shift == shift
     np.testing.assert_allclose(P, linear, atol=1e-6)
+
+
+@st.composite
+def copied(draw):
+    """Problems in which rows occur several times, with the same candidates or with others."""
+    X, Y, weight, beta = draw(problems())
+    m = len(X)
+    source = draw(st.lists(st.integers(0, m - 3), min_size=m // 2, max_size=m // 2))
+    rows = np.random.default_rng(m).permutation(m)[: m // 2]
+    X[0], X[-2], X[-1] = np.clip(X[0], -5, 5), -9 - X[1], 7 + X[2]
+    rows = rows[rows < m - 2]
+    X[rows] = X[source[: len(rows)]]
+    if draw(st.booleans()):
+        Y[rows] = Y[source[: len(rows)]]
+    return X, Y, weight, beta
+
+
+@given(copied(), st.sampled_from([0.0, 1.0]))
+@settings(max_examples=80)
+def test_equal_rows_are_left_out_together(problem, kappa):
+    """Against models fitted again without all of them, in every iteration."""
+    X, Y, weight, beta = problem
+    numbers = equal_rows([X])
+    votes = np.random.default_rng(0).integers(0, 4, Y.shape) * Y if kappa else None
+    for model_type, K, n_iter in (
+        (DualModel, kernel_matrix("rbf", X, gamma=0.5), 4),
+        (PrimalModel, X @ X.T, 3),
+    ):
+        literal = literal_pure(K, Y, beta, n_iter, weight, votes, kappa, numbers)
+        matrix = K if model_type is DualModel else X
+        P, path, judged = run(model_type, matrix, Y, weight, beta, votes, kappa, n_iter, numbers)
+        assert path.shift == literal[1]
+        np.testing.assert_allclose(P, literal[0], atol=1e-6)
+        np.testing.assert_allclose(judged, literal[2], atol=1e-5)
+
+
+@given(copied())
+@settings(max_examples=40)
+def test_outputs_of_some_rows(problem):
+    X, Y, weight, beta = problem
+    sets, _ = sort_candidates(Y, weight)
+    model = PrimalModel(X[sets.row_order], beta, sets)
+    left_out = LeftOut(model.leverage(), equal_rows([X])[sets.row_order])
+    p = sets.initial("uniform", 1)[0]
+    P, Q = sets.dense(p), model.outputs(p)
+    every, rows = left_out.outputs(P, Q), np.array([3, 0, 2])
+    for form in (P, sparse.csr_array(P)):
+        np.testing.assert_allclose(left_out.outputs(form, Q[rows], rows), every[rows], atol=1e-12)
+
+
+def test_rows_without_equals_keep_every_bit():
+    """A row that differs from all others is judged as if none were equal."""
+    X, Y, _ = make_problem(3, 30, 4, 3, 0.3, 2, False, "plain")
+    sets, _ = sort_candidates(Y, None)
+    model = PrimalModel(X[sets.row_order], 0.1, sets)
+    leverage, p = model.leverage(), sets.initial("uniform", 1)[0]
+    P, Q = sets.dense(p), model.outputs(p)
+    numbers = np.r_[np.arange(28), 0, 5]
+    alone = np.setdiff1d(np.arange(30), [0, 5, 28, 29])
+    plain, together = LeftOut(leverage).outputs(P, Q), LeftOut(leverage, numbers).outputs(P, Q)
+    np.testing.assert_array_equal(together[alone], plain[alone])
+    assert not np.array_equal(together[[0, 5]], plain[[0, 5]])
 
 
 def test_frequent_labels_do_not_take_over():
@@ -200,10 +265,10 @@ def test_frequent_labels_do_not_take_over():
     Y = np.zeros((600, 5), int)
     for rows in np.arange(600).reshape(-1, 3):
         Y[np.ix_(rows, y[rows])] = 1
-    _, images = run(PrimalModel, X, Y, None, 0.1, None, 0.0, 10)
+    _, images, _ = run(PrimalModel, X, Y, None, 0.1, None, 0.0, 10)
     drawn = np.eye(5, dtype=int)[y]
     drawn[np.arange(600), (y + rng.integers(1, 5, 600)) % 5] = 1
-    _, random = run(PrimalModel, X, drawn, None, 0.1, None, 0.0, 10)
+    _, random, _ = run(PrimalModel, X, drawn, None, 0.1, None, 0.0, 10)
     assert images.shift >= 0.8
     assert random.shift <= 0.2
 

@@ -31,3 +31,18 @@ def test_roots():
 def test_precision_stays(name):
     X = np.random.default_rng(0).standard_normal((20, 3)).astype(np.float32)
     assert rescale(name, learn_scaling(name, X), X).dtype == np.float32
+
+
+def test_a_weight_is_a_row_several_times():
+    rng = np.random.default_rng(0)
+    X, weight = rng.standard_normal((30, 3)).round(1), rng.integers(1, 4, 30).astype(float)
+    for name in SCALINGS:
+        learned = learn_scaling(name, X, weight)
+        repeated = learn_scaling(name, np.repeat(X, weight.astype(int), axis=0))
+        np.testing.assert_allclose(rescale(name, learned, X), rescale(name, repeated, X))
+        same = learn_scaling(name, X, np.ones(30))
+        np.testing.assert_allclose(same, learn_scaling(name, X))
+    half = learn_scaling("rank", X, weight / 2)
+    np.testing.assert_allclose(
+        rescale("rank", half, X), rescale("rank", learn_scaling("rank", X, weight), X), atol=0.05
+    )

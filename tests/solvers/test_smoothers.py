@@ -6,7 +6,7 @@ import pytest
 from surelabel.solvers.confidence import SortedSets
 from surelabel.solvers.dual import DualModel
 from surelabel.solvers.kernels import kernel_matrix
-from surelabel.solvers.peers import alternate_peers
+from surelabel.solvers.peers import LeftOut, alternate_peers
 from surelabel.solvers.smoothers import FeatureSmoother, KernelSmoother, Outputs, SetsModel
 
 BETA = 0.05
@@ -81,17 +81,17 @@ def test_the_alternation_needs_no_order(problem):
     indices = np.concatenate([np.sort(rng.choice(l, size, replace=False)) for size in sizes])
     sets = SortedSets(indptr, indices, l, None, np.float64)
     dual = DualModel(np.ascontiguousarray(K[np.ix_(sets.row_order, sets.row_order)]), BETA, sets)
-    exact = alternate_peers(dual, sets, dual.leverage(), max_iter=30, tol=1e-6)
+    exact = alternate_peers(dual, sets, LeftOut(dual.leverage()), max_iter=30, tol=1e-6)
     single = SortedSets(indptr, indices, l, None, np.float32)
     smoother = KernelSmoother(K.copy(), BETA)
     model = SetsModel(Outputs(smoother), single)
     leverage = smoother.leverage[single.row_order]
-    path = alternate_peers(model, single, leverage, max_iter=30, tol=1e-6)
+    path = alternate_peers(model, single, LeftOut(leverage), max_iter=30, tol=1e-6)
     np.testing.assert_allclose(path.p, exact.p, atol=1e-4)
     P = model.dense(path.p)
     np.testing.assert_allclose(P.sum(axis=1), 1, atol=1e-5)
     again = alternate_peers(
-        model, single, leverage, max_iter=30, tol=1e-3,
+        model, single, LeftOut(leverage), max_iter=30, tol=1e-3,
         shift=path.shift,
         start=model.start(P, np.empty(0, int)),
     )  # fmt: skip

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surelabel import CandidateSets
-from surelabel.tables.duplicates import conflicts, equal_cells, equal_rows
+from surelabel.solvers.equal_rows import equal_rows
+from surelabel.tables.duplicates import conflicts, equal_cells
 from surelabel.tables.encoding import Feature
 
 
@@ -17,7 +18,7 @@ from surelabel.tables.encoding import Feature
     )
 )
 def test_equal_rows_share_a_number(rows):
-    groups = equal_rows(np.array(rows))
+    groups = equal_rows([np.array(rows)])
     firsts = {}
     for row, group in zip(rows, groups, strict=True):
         assert firsts.setdefault(tuple(x + 0.0 for x in row), group) == group
@@ -27,7 +28,7 @@ def test_equal_rows_share_a_number(rows):
 
 def test_equal_rows_of_many_blocks_and_orders():
     X = np.asfortranarray(np.repeat(np.arange(5000, dtype=np.float32)[:, None], 3, axis=1))
-    groups = equal_rows(np.concatenate([X, X[::-1]]))
+    groups = equal_rows([np.concatenate([X, X[::-1]])])
     assert np.array_equal(groups, np.concatenate([np.arange(5000), np.arange(5000)[::-1]]))
 
 
