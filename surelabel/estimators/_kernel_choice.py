@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
-from sklearn.model_selection import KFold
 
 from ..data.candidates import CandidateSets
 from ..solvers.confidence import SortedSets
 from ..solvers.dual import DualModel
+from ..solvers.equal_rows import folds_of
 from ..solvers.kernels import distances, exponentiate, gamma_of
 from ..solvers.peers import LeftOut, alternate_peers
 from ..solvers.scalings import SCALINGS, learn_scaling, rescale
@@ -177,15 +177,12 @@ class _Bank:
         the same fold.
         """
         covered = self._covered(self._outputs(scaling, kernel, beta))
-        names, numbers = np.unique(self._equal, return_inverse=True)
-        if len(names) < 5:
+        if len(np.unique(self._equal)) < 5:
             return 0.0
         K = self._kernel(scaling, kernel)
         place = np.argsort(self._sets.row_order)
         held = np.zeros(len(self._X), bool)
-        for _, fold in KFold(5, shuffle=True, random_state=0).split(names):
-            inside = np.isin(numbers.ravel(), fold)
-            train, test = np.flatnonzero(~inside), np.flatnonzero(inside)
+        for train, test in folds_of(self._equal, 5, 0):
             weight = None if self._weight is None else self._weight[train]
             sets = sort_candidates(self._candidates[train], weight, K.dtype, self._prior)
             rows = place[train[sets.row_order]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -13,7 +12,6 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression, Ridge
-from sklearn.model_selection import KFold
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
@@ -21,8 +19,9 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import has_fit_parameter
 
 from ..data.candidates import CandidateSets
-from ..exceptions import ParameterError
+from ..exceptions import InputError, ParameterError
 from ..solvers.confidence import SortedSets
+from ..solvers.equal_rows import equal_rows, folds_of
 from ..solvers.peers import class_shares, next_shift, peer_confidence, shift_likelihood
 from ._base import WeightedPartialLabelClassifier, check_learnable
 from .kernel import probabilities
@@ -50,10 +49,11 @@ class SURERetrainer(WeightedPartialLabelClassifier):
     cross_fit : int, "auto" or None, default="auto"
         Number of folds: each row is judged by a model of the other folds instead of a model that
         was fitted to its own confidence, and the confidence step is that of
-        :class:`PUREClassifier`. Each iteration takes that many fits. None is the paper's method:
-        one fit to all rows, and SURE's confidence step (eq. 10). "auto" is None for least squares
-        (``Ridge``, ``LinearRegression``, ``KernelRidge``, also at the end of a pipeline) and 5 for
-        all others: a flexible model, such as a forest, repeats what it was fitted to.
+        :class:`PUREClassifier`. Rows with equal features are in the same fold. Each iteration takes
+        that many fits. None is the paper's method: one fit to all rows, and SURE's confidence step
+        (eq. 10). "auto" is None for least squares (``Ridge``, ``LinearRegression``,
+        ``KernelRidge``, also at the end of a pipeline) and 5 for all others: a flexible model, such
+        as a forest, repeats what it was fitted to.
     init : {"candidates", "uniform"}, default="uniform"
         Start at ``P = Y`` as the paper does, or at ``Y / |S|`` (the plain "every candidate is a
         weighted example"); without effect on cross-fitted models, which start at ``Y / |S|``.
@@ -167,14 +167,13 @@ class SURERetrainer(WeightedPartialLabelClassifier):
         sets = SortedSets(
             candidates.indptr, candidates.indices, candidates.shape[1], weight, X.dtype
         )
-        n_folds = self._n_folds(X.shape[0])
-        p = sets.initial("uniform" if n_folds else self.init, 1)[0]
+        folds = self._folds(X)
+        p = sets.initial("uniform" if folds else self.init, 1)[0]
         path: list[float] = []
         following = 1.0  # g of the next step
         while len(path) < self.max_iter and (not path or path[-1] > self.tol):
-            if n_folds:
+            if folds:
                 self.prior_shift_ = following
-                folds = KFold(n_folds, shuffle=True, random_state=0).split(X)
                 new, likelihood = self._peer_step(X, candidates, sets, p, weight, folds)
                 following = next_shift(likelihood, following, len(path) + 1)
             else:
@@ -185,7 +184,7 @@ class SURERetrainer(WeightedPartialLabelClassifier):
             p = new
             if self.verbose:
                 print(f"refit {len(path)}: change {path[-1]:.3g}")
-        if n_folds:
+        if folds:
             self.estimator_ = self._fitted(X, candidates, sets.all_entries(p), weight)
         self.n_iter_, self.delta_path_, self.converged_ = (
             len(path),
@@ -202,15 +201,23 @@ class SURERetrainer(WeightedPartialLabelClassifier):
             )
         return sets.all_entries(p)
 
-    def _n_folds(self, n_rows: int) -> int:
-        """The number of folds; 0 for none."""
-        if self.cross_fit == "auto":
+    def _folds(self, X: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The folds of cross-fitted models, with equal rows in the same one; none for others."""
+        n_folds = self.cross_fit or 0
+        if n_folds == "auto":
             model = self._model()
             last = model[-1] if isinstance(model, Pipeline) else model
             n_folds = 0 if isinstance(last, LinearRegression | Ridge | KernelRidge) else 5
-        else:
-            n_folds = int(self.cross_fit or 0)
-        return min(n_folds, n_rows)
+        if not n_folds:
+            return []
+        numbers = equal_rows([X])
+        different = int(numbers.max()) + 1
+        if different < 2:
+            raise InputError(
+                "X has 1 different row, which cannot be judged by models of others: use "
+                "cross_fit=None"
+            )
+        return folds_of(numbers, min(int(n_folds), different), 0)
 
     def _peer_step(
         self,
@@ -219,7 +226,7 @@ class SURERetrainer(WeightedPartialLabelClassifier):
         sets: SortedSets,
         p: np.ndarray,
         weight: np.ndarray | None,
-        folds: Iterable[tuple[np.ndarray, np.ndarray]],
+        folds: list[tuple[np.ndarray, np.ndarray]],
     ) -> tuple[np.ndarray, np.ndarray]:
         """Confidences by PURE's step, from outputs of models that did not see the row, and the
         likelihood of every ``g``.

@@ -1,4 +1,4 @@
-"""Which rows have equal features."""
+"""Which rows have equal features, and folds that keep them together."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.model_selection import KFold
 
 
 def equal_rows(blocks: Iterable[Any]) -> np.ndarray:
@@ -45,3 +46,28 @@ def number_keys(keys: Iterable[bytes]) -> np.ndarray:
     # Keys are compared by their hash: for 10⁶ different rows, two are equal with a probability
     # below 10⁻⁷.
     return np.fromiter((numbers.setdefault(hash(key), len(numbers)) for key in keys), np.int64)
+
+
+def folds_of(
+    numbers: np.ndarray, n_folds: int, random_state: int
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Folds that keep equal rows together; if all rows differ, those of scikit-learn's ``KFold``.
+
+    Parameters
+    ----------
+    numbers : ndarray of int of shape (m,)
+        Equal numbers for equal rows.
+    n_folds : int
+        Number of folds, at most that of different rows.
+    random_state : int
+        Seed.
+
+    Returns
+    -------
+    list of tuple of ndarray
+        The rows to learn from and those left out, both ascending.
+    """
+    names, numbers = np.unique(numbers, return_inverse=True)
+    folds = KFold(n_folds, shuffle=True, random_state=random_state).split(names)
+    inside = [np.isin(numbers.ravel(), left_out) for _, left_out in folds]
+    return [(np.flatnonzero(~here), np.flatnonzero(here)) for here in inside]

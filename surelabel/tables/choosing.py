@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import KFold
 
 from ..data.candidates import CandidateSets
 from ..data.labelling import Labels
@@ -17,7 +16,7 @@ from ..estimators import CrowdClassifier, Method, SUREClassifier
 from ..evaluation.metrics import expected_calibration_error
 from ..exceptions import InputError, ParameterError, shown
 from ..progress import stage, track
-from ..solvers.equal_rows import equal_rows
+from ..solvers.equal_rows import equal_rows, folds_of
 from ..solvers.segments import row_max
 from .annotators import AnnotatorAgreement, annotator_agreement
 from .calibration import without_truth
@@ -290,17 +289,9 @@ def _check_different(groups: np.ndarray) -> None:
 def _folds(groups: np.ndarray, random_state: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """Folds that keep equal rows together: ten folds of few groups, three of very many."""
     _check_different(groups)
-    names, numbers = np.unique(groups, return_inverse=True)
-    n_folds = min(10 if len(names) < 200 else 5 if len(names) < 50_000 else 3, len(names))
-    fold = np.empty(len(names), np.int64)
-    for f, (_, left_out) in enumerate(
-        KFold(n_folds, shuffle=True, random_state=random_state).split(names)
-    ):
-        fold[left_out] = f
-    return [
-        (np.flatnonzero(fold[numbers] != f), np.flatnonzero(fold[numbers] == f))
-        for f in range(n_folds)
-    ]
+    n = len(np.unique(groups))
+    n_folds = min(10 if n < 200 else 5 if n < 50_000 else 3, n)
+    return folds_of(groups, n_folds, random_state)
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,10 @@ from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
+from sklearn.tree import DecisionTreeRegressor
 
 from surelabel import PUREClassifier, SUREClassifier, SURERetrainer, make_partial
-from surelabel.exceptions import ParameterError
+from surelabel.exceptions import InputError, ParameterError
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +125,21 @@ def test_least_squares_are_not_cross_fitted(iris, estimator):
     )
     np.testing.assert_array_equal(one.confidence_.data, other.confidence_.data)
     assert not hasattr(one, "prior_shift_")
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_copy_does_not_confirm_a_row(iris):
+    """A tree that has learned from a copy of a row knows its candidates by heart."""
+    X, y, candidates = iris
+    rows = np.random.default_rng(0).permutation(np.tile(np.arange(150), 2))
+    model = SURERetrainer(DecisionTreeRegressor(random_state=0), max_iter=4)
+    model.fit(X[rows], candidates[rows])
+    assert np.mean(model.transduction_ == y[rows]) > 0.9
+
+
+def test_rows_that_are_all_equal():
+    with pytest.raises(InputError, match="1 different row"):
+        SURERetrainer(LogisticRegression()).fit(np.ones((9, 2)), [[0], [1], [0, 1]] * 3)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
