@@ -30,6 +30,8 @@ class Stopped(KeyboardInterrupt):
 
 stopped: int | None = None
 """The first signal received, or None."""
+_code: int | None = None
+"""The exit code, once the command has ended."""
 _said = _swallowed = False
 _held: int | None = None
 """A signal that is held back, or None."""
@@ -71,16 +73,28 @@ def hurry(number: int) -> None:
 
 
 def finish(code: int) -> int:
-    """Ignore signals from now on, because the command has ended; return its exit code."""
+    """Return the exit code of a command that has ended. A signal that comes now is ignored if the
+    outputs are in place; otherwise the process ends at once.
+    """
+    global _code
+    quiet = stopped is not None or _done()
     for number in SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
+        if signal.getsignal(number) is _stop:
+            signal.signal(number, signal.SIG_IGN if quiet else _end)
     if files := sys.modules.get("surelabel.files"):
         files.remove_unfinished()
     if stopped is None or _done():
         _alarm(0)
-        return code
+        _code = code
+    else:
+        _say()
+        _code = 128 + stopped
+    return _code
+
+
+def _end(number: int, _: FrameType | None) -> None:
     _say()
-    return 128 + stopped
+    os._exit(128 + number)
 
 
 def message(verb: str | None) -> str:
@@ -137,11 +151,15 @@ def _insist(*_: object) -> None:
 
 
 def _leave() -> None:
-    """Exit before Python removes the signal handlers: without them the alarm would kill the
-    process.
+    """Exit before Python removes the signal handlers: without them a signal or the alarm would kill
+    the process, or be lost. What Python would clean up then, the system does, too, and faster.
     """
     if stopped is not None and not _done():
         os._exit(128 + stopped)
+    if _code is not None:
+        for stream in (sys.stdout, sys.stderr):
+            print(end="", file=stream, flush=True)  # an error is Python's to report
+        os._exit(_code)
 
 
 def _done() -> bool:

@@ -23,7 +23,7 @@ from ..exceptions import SurelabelError, TableError
 from ..progress import stage
 from ..solvers.equal_rows import equal_rows
 from ..tables.answered_labels import checked, known_labels, labels_with, with_classes
-from ..tables.answers import LABEL, NONE, SKIP, UNDO, UNKNOWN
+from ..tables.answers import LABEL, NONE, SKIP, UNDO, UNKNOWN, has_half_characters
 from ..tables.auditing import Audit
 from ..tables.choosing import PROBABLE, choose_labels
 from ..tables.comparison import with_gold
@@ -397,6 +397,10 @@ class Review:
             if shown is None:
                 raise ReviewError(
                     "this row was shown before the review was restarted; here is another one"
+                )
+            for text in filter(has_half_characters, (label, note, who)):
+                raise ReviewError(
+                    f"{text[:40]!r} contains half a character, which cannot be saved; type it again"
                 )
             if ticket not in self._done:
                 label = self._checked_label(label, new) if verdict == LABEL else ""

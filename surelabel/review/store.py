@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -24,7 +25,8 @@ class AnswersFile:
     """Appends lines, and reads the lines that others append.
 
     Writers lock the file while they write, so several of them may have it open. Each line is synced
-    to disk before :meth:`append` returns. If the file is removed meanwhile, it is written again.
+    to disk before :meth:`append` returns. The file is kept open: if it is removed, what everybody
+    has written is still there, and the next line brings it back.
 
     Parameters
     ----------
@@ -44,7 +46,8 @@ class AnswersFile:
     def __init__(self, path: Path, header: dict[str, Any]) -> None:
         self.path, self.log, self.repaired = Path(path), AnswerLog(), 0
         self._read, self._lines = 0, 0
-        self._whole: list[bytes] = []
+        self._held: int | None = None
+        self._let_go: Callable[[], object] = lambda: None
         new = not self.path.exists()
         with naming(self.path):
             with self._locked() as file:
@@ -55,11 +58,11 @@ class AnswersFile:
 
     def refresh(self) -> bool:
         """Read what was appended since; return whether there was anything."""
-        try:
-            with naming(self.path), open(self.path, "rb") as file:
-                return self._read_on(file)
-        except FileNotFoundError:
-            return False
+        before = self._read
+        if self.path.exists():
+            with naming(self.path), self._locked():
+                pass
+        return self._read > before
 
     def append(self, record: dict[str, Any]) -> None:
         """Write one line, after reading what others wrote."""
@@ -82,20 +85,53 @@ class AnswersFile:
     @contextmanager
     def _locked(self) -> Iterator[BinaryIO]:
         """The locked file, repaired, read to its end and positioned there."""
-        gone = not self.path.exists()
-        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
-        with open(descriptor, "r+b") as file:
-            _lock(file)
+        with self._opened() as file:
             try:
-                if gone and not file.seek(0, os.SEEK_END):
-                    file.write(b"".join(self._whole))
-                    file.flush()
+                if self._held is None or not _same(file, os.fstat(self._held)):
+                    self._bring_back(file)
+                    self._hold(file)
                 self._repair(file)
                 self._read_on(file)
                 file.seek(0, os.SEEK_END)
                 yield file
             finally:
                 _unlock(file)
+
+    def _opened(self) -> BinaryIO:
+        """The file, locked; opened again if it was removed before it was locked."""
+        while True:
+            flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
+            file = open(os.open(self.path, flags, 0o666), "r+b")  # noqa: SIM115
+            _lock(file)
+            if self.path.exists() and _same(file, self.path.stat()):
+                return file
+            file.close()
+
+    def _hold(self, file: BinaryIO) -> None:
+        """Keep the file, even if it is removed, until there is another one."""
+        self._let_go()
+        self._held = os.dup(file.fileno())
+        self._let_go = weakref.finalize(self, os.close, self._held)
+
+    def _bring_back(self, file: BinaryIO) -> None:
+        """Complete a new file that lacks lines of the removed one."""
+        if self._held is None:
+            return
+        with open(os.dup(self._held), "rb") as held:
+            _lock(held)  # somebody may still be writing to it
+            try:
+                held.seek(0)
+                before = held.read()
+            finally:
+                _unlock(held)
+        now = file.read()
+        if before.startswith(now):
+            file.write(before[len(now) :])
+            file.flush()
+        elif not now.startswith(before[: self._read]):
+            raise TableError(
+                f"{self.path}: the file was replaced while the page was open; restart the review"
+            )
 
     def _repair(self, file: BinaryIO) -> None:
         """Complete the last line, or remove it if its writer was cut off."""
@@ -119,19 +155,21 @@ class AnswersFile:
         file.flush()
         os.fsync(file.fileno())
 
-    def _read_on(self, file: BinaryIO) -> bool:
+    def _read_on(self, file: BinaryIO) -> None:
         """Read the complete lines that follow those already read."""
         file.seek(self._read)
         whole = file.read().rpartition(b"\n")
         if not whole[1]:
-            return False
+            return
         for line in whole[0].split(b"\n"):
             self._lines += 1
             if line.strip():
                 self.log.add(line, f"{self.path}, line {self._lines}")
         self._read += len(whole[0]) + 1
-        self._whole.append(whole[0] + b"\n")
-        return True
+
+
+def _same(file: BinaryIO, other: os.stat_result) -> bool:
+    return os.path.samestat(os.fstat(file.fileno()), other)
 
 
 def _lock(file: BinaryIO) -> None:
@@ -143,9 +181,11 @@ def _lock(file: BinaryIO) -> None:
 
 
 def _unlock(file: BinaryIO) -> None:
-    file.flush()
-    if fcntl is not None:
-        fcntl.flock(file, fcntl.LOCK_UN)
-    else:  # pragma: no cover
-        file.seek(0)
-        msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
+    try:
+        file.flush()
+    finally:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_UN)
+        else:  # pragma: no cover
+            file.seek(0)
+            msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)

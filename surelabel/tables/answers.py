@@ -155,6 +155,11 @@ def _texts(given: Any) -> bool:
     return isinstance(given, list) and all(isinstance(part, str) for part in given)
 
 
+def has_half_characters(text: str) -> bool:
+    """Whether a text contains a surrogate without its other half, which no file can hold."""
+    return any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
 def _draw(said: dict[str, Any], where: str) -> Draw:
     rows, labels, contents = (
         said.get(f"draw_{name}", []) for name in ("rows", "labels", "contents")
@@ -184,6 +189,10 @@ def _answer(said: dict[str, Any], where: str) -> Answer:
     if (verdict == LABEL) != (isinstance(label, str) and bool(label)):
         raise TableError(
             f"{where}: an answer must be either a label or a verdict; correct or remove the line"
+        )
+    if verdict == LABEL and has_half_characters(label):
+        raise TableError(
+            f"{where}: the label {label!r} contains half a character; correct or remove the line"
         )
     draw, progress = said.get("draw"), said.get("progress")
     texts = {name: str(said.get(name) or "") for name in ("who", "when", "note")}

@@ -236,3 +236,33 @@ main()
         [sys.executable, "-c", code, "clean"], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (143, "stopped; no file is half-written\n")
+
+
+@pytest.mark.parametrize(("wrote", "expected"), [(False, 143), (True, 0)])
+def test_a_signal_at_the_very_end(wrote, expected):
+    """While Python shuts down: the command has ended well only if its outputs are in place."""
+    code = f"""
+import atexit, signal, sys
+from surelabel import files
+from surelabel.__main__ import main
+import surelabel.cli
+
+def app(prog_name):
+    print("all there is")
+    atexit.register(signal.raise_signal, signal.SIGTERM)
+    files.finished = {wrote}
+
+class Late:
+    def __del__(self):
+        signal.raise_signal(signal.SIGTERM)
+
+sys.late = Late()
+surelabel.cli.app = app
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, "inspect"], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == expected
+    assert done.stderr == ("" if wrote else "stopped; no file is half-written\n")
+    assert done.stdout == ("all there is\n" if wrote else done.stdout)

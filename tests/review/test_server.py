@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("uvicorn", reason="needs surelabel[review]")
 
 from surelabel.review.server import LARGEST
+from surelabel.tables.answers import read_answers
 
 TOKEN = "a-token-for-tests"  # as in conftest
 
@@ -124,6 +125,22 @@ def test_answers_through_the_server(served):
         status, found = served.say("answer", **said)
         assert status == 409
         assert found["error"]
+
+
+def test_half_a_character_is_refused(serve):
+    served = serve(60, new_labels=True)
+    row = served.say("next", client="c")[1]["row"]
+    given = {"client": "c", "ticket": row["ticket"], "verdict": "label", "new": True}
+    label = row["choices"][0]["label"]
+    half = "x\ud800"
+    for said in ({"label": half}, {"label": label, "note": half}, {"label": label, "who": half}):
+        status, found = served.say("answer", **given, **said)
+        assert status == 409
+        assert found["error"].startswith(r"'x\ud800' contains half a character")
+    assert served.say("progress")[1]["progress"]["answers"] == 0
+    assert not read_answers(served.review.file.path).answers
+    assert served.say("answer", **given, label="𐐷")[0] == 200
+    assert read_answers(served.review.file.path).answers[0].label == "𐐷"
 
 
 def test_what_nobody_expected_is_one_sentence(served, monkeypatch):

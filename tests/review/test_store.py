@@ -122,6 +122,43 @@ def test_a_file_that_is_removed_comes_back(tmp_path):
     assert [answer.row for answer in read_answers(path).answers] == ["p1", "p2", "p3", "p4"]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows does not remove files that are open")
+def test_a_file_that_is_removed_keeps_what_others_wrote(tmp_path):
+    """Each server knows only the lines that it has read; the next answer brings back all."""
+    path = tmp_path / "a.jsonl"
+    first, second, third = (AnswersFile(path, HEADER) for _ in range(3))
+    first.append({"row": "p1", "label": "cat"})
+    second.append({"row": "p2", "label": "cow"})
+    path.unlink()
+    first.append({"row": "p3", "label": "cow"})
+    second.append({"row": "p4", "label": "cow"})
+    rows = ["p1", "p2", "p3", "p4"]
+    assert [answer.row for answer in read_answers(path).answers] == rows
+    # The same if somebody has started again in the meantime, or if the file is removed again.
+    third.refresh()
+    path.unlink()
+    new = AnswersFile(path, HEADER)
+    third.append({"row": "p5", "label": "cow"})
+    path.unlink()
+    new.append({"row": "p6", "label": "cow"})
+    for file in (first, second, third, new):
+        file.refresh()
+        assert [answer.row for answer in file.log.answers] == [*rows, "p5", "p6"]
+
+
+def test_a_file_of_other_answers_is_not_mixed_in(tmp_path):
+    path = tmp_path / "a.jsonl"
+    file = AnswersFile(path, HEADER)
+    file.append({"row": "p1", "label": "cat"})
+    other = AnswersFile(tmp_path / "b.jsonl", HEADER)
+    other.append({"row": "q1", "label": "a label that is longer"})
+    (tmp_path / "b.jsonl").replace(path)
+    before = path.read_bytes()
+    with pytest.raises(TableError, match="was replaced while the page was open; restart"):
+        file.append({"row": "p2", "label": "cat"})
+    assert path.read_bytes() == before
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs limits of a process")
 def test_a_full_disk_loses_nothing_that_was_confirmed(tmp_path):
     import resource

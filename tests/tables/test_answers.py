@@ -213,6 +213,7 @@ def test_answers_to_an_earlier_draw_are_answers_only(tmp_path):
             {"row": "n0", "label": "cat", "verdict": "none"},
             "an answer must be either a label or a verdict",
         ),
+        ({"row": "n0", "label": "\ud800"}, r"the label '\\ud800' contains half a character"),
         ({"surelabel": "answers 9"}, "this version reads 'answers 1'"),
         ({"surelabel": "answers 1", "columns": "name"}, "columns must be a list of names"),
         ({"draw_rows": ["a"], "draw_labels": []}, "one label for each row"),
