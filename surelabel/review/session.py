@@ -11,7 +11,7 @@ import threading
 import time
 from collections import Counter
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +112,8 @@ class Review:
         self.file = AnswersFile(
             path, {"id": labelling.id, "columns": list(read.labels.table.column_names)}
         )
+        self._server = secrets.token_hex(4)
+        self.file.log.shows.clear()  # most likely by servers that have ended: go on where they were
         self._keys = keys_for(self.file.log, read.labels, labelling.id, read.source)
         with read.named():
             with stage("encode", seconds, verbose=verbose):
@@ -268,19 +270,52 @@ class Review:
                 queue == HELP and self.check_share == 1
             ):
                 continue
-            row = self._next_check(client) if queue == CHECK else self._next_help(client)
-            if row is not None:
-                return {"row": self._show(client, row, queue), "progress": self.progress()}
+            choose = self._next_check if queue == CHECK else self._next_help
+            while (row := choose(client)) is not None:
+                if self._claim(client, row):
+                    return {"row": self._show(client, row, queue), "progress": self.progress()}
         return {"row": None, "progress": self.progress()}
 
     def _taken(self, client: str) -> set[int]:
-        """Rows that others are looking at."""
+        """Rows that others are looking at, here or on other servers."""
+        row_of = self._keys.row_of
+        elsewhere = {row_of[key] for key in self._shown_elsewhere() if key in row_of}
+        return elsewhere.union(self._shown_here(client))
+
+    def _shown_here(self, client: str) -> list[int]:
+        """Rows that other pages of this server show."""
         now = time.monotonic()
-        return {
+        return [
             shown.row
             for other, ticket in self._open.items()
             if other != client and now - (shown := self._shown[ticket]).when < RESERVED
+        ]
+
+    def _shown_elsewhere(self) -> set[str]:
+        """The keys of rows that other servers show."""
+        since = _now(-RESERVED)
+        return {
+            key
+            for server, (keys, when) in self.file.log.shows.items()
+            if server != self._server and when > since
+            for key in keys
         }
+
+    def _claim(self, client: str, row: int) -> bool:
+        """Tell other servers which rows are shown here; False if one of them shows this row or has
+        answered it.
+        """
+        n_before = len(self.file.log.answers)
+        key = self._keys.keys[row]
+        shown = [self._keys.keys[other] for other in self._shown_here(client)]
+        free = self.file.show(
+            {"server": self._server, "shows": [*shown, key], "when": _now()},
+            lambda: key not in self._shown_elsewhere(),
+        )
+        if len(self.file.log.answers) > n_before:
+            self._follow_from(n_before)
+            free = free and row not in self._placed.rows
+        return free
 
     def _next_check(self, client: str) -> int | None:
         if self._placed.draw is None:
@@ -299,12 +334,10 @@ class Review:
         return waiting[0] if waiting else None
 
     def _next_help(self, client: str) -> int | None:
-        closed = {*self._placed.rows, *self._taken(client), *self._drawn(), *self._skipped}
+        closed = {*self._placed.rows, *self._taken(client), *self._drawn()}
         variety = self._variety(self._recent) if self._variety else np.ones(len(self._keys.keys))
-        found = next_help(self._standing, variety, closed)
-        if found is None and self._skipped - set(self._placed.rows):
-            found = next_help(self._standing, variety, closed - self._skipped)
-        return found
+        found = next_help(self._standing, variety, closed | self._skipped)
+        return next_help(self._standing, variety, closed) if found is None else found
 
     def _drawn(self) -> set[int]:
         """Rows of the draw: these are checked in their order only."""
@@ -476,6 +509,7 @@ class Review:
             self._asked[shown.queue] -= 1
             if self._recent[-1:] == [shown.row]:
                 self._recent.pop()
+            self._claim(client, shown.row)
             return {
                 "row": self._show(client, shown.row, shown.queue),
                 "progress": self.progress(),
@@ -521,5 +555,6 @@ class Review:
             }
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+def _now(more: float = 0.0) -> str:
+    """The time, or that of some seconds later."""
+    return (datetime.now(UTC) + timedelta(seconds=more)).isoformat(timespec="seconds")

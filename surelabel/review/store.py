@@ -75,6 +75,15 @@ class AnswersFile:
             if len(self.log.draws) == number:
                 self._write(file, record)
 
+    def show(self, record: dict[str, Any], free: Callable[[], bool]) -> bool:
+        """Write which rows are shown, if they are still free after reading what others wrote;
+        return whether they are.
+        """
+        with naming(self.path), self._locked() as file:
+            if found := free():
+                self._write(file, record)
+        return found
+
     def _write(self, file: BinaryIO, record: dict[str, Any]) -> None:
         line = json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
         file.write(line.encode("utf-8", "backslashreplace"))

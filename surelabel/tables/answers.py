@@ -5,7 +5,8 @@ names (``id``), or by their content (``columns``). An answer has ``row`` and ``l
 ``verdict`` "none" (none of the candidates), "unknown" (nobody can tell), "skip" or "undo". A draw
 lists the rows to be kept and their labels in a random order. It is written before the first of them
 is checked: the bound on their errors (:mod:`surelabel.evaluation.audits`) is about exactly these
-labels.
+labels. Several servers may share the file: each says which rows it ``shows``, so that the others
+show different ones.
 """
 
 from __future__ import annotations
@@ -80,12 +81,15 @@ class AnswerLog:
         In the order of the file.
     draws : list of Draw
         In the order of the file.
+    shows : dict of str to (list of str, str)
+        The rows that each server shows, and since when.
     """
 
     id: str | None = None
     columns: list[str] | None = None
     answers: list[Answer] = field(default_factory=list)
     draws: list[Draw] = field(default_factory=list)
+    shows: dict[str, tuple[list[str], str]] = field(default_factory=dict)
 
     def add(self, line: bytes | str, where: str) -> None:
         """Add one line of the file; ``where`` names it in errors."""
@@ -99,6 +103,12 @@ class AnswerLog:
             self._begin(said, where)
         elif "draw_rows" in said:
             self.draws.append(_draw(said, where))
+        elif "shows" in said:
+            rows = said["shows"]
+            self.shows[str(said.get("server"))] = (
+                list(map(str, rows)) if isinstance(rows, list) else [],
+                str(said.get("when") or ""),
+            )
         else:
             self.answers.append(_answer(said, where))
 

@@ -178,6 +178,28 @@ def test_two_tabs_and_two_people(start, pets, tmp_path):
     assert len(read_answers(tmp_path / "a.jsonl").answers) == 3
 
 
+def test_two_servers_show_different_rows(start, pets):
+    servers = [start(), start()]
+    rows = [server.next("tab")["row"] for server in servers]
+    shown = [[row["name"]] for row in rows]
+    for turn in np.random.default_rng(0).integers(2, size=60).tolist():
+        given = servers[turn], rows[turn]
+        found = given[0].answer("tab", given[1]["ticket"], "label", pets[1][given[1]["name"]])
+        rows[turn] = found["row"]
+        shown[turn].append(rows[turn]["name"])
+    assert len({*shown[0], *shown[1]}) == len(shown[0]) + len(shown[1])
+
+
+def test_a_row_is_not_reserved_for_ever(start, monkeypatch):
+    first = start()
+    name = first.next("tab")["row"]["name"]
+    again = start()  # goes on where the last one was, which has most likely ended
+    assert again.next("tab")["row"]["name"] == name
+    assert first.next("tab")["row"]["name"] != name
+    monkeypatch.setattr("surelabel.review.session.RESERVED", 0)
+    assert first.next("tab")["row"]["name"] == name
+
+
 def test_the_model_follows(start, pets):
     review = start(check_share=0.0)
     before = review._standing
