@@ -212,12 +212,13 @@ def several_labels(columns: list[Cells], listed: str | None) -> tuple[SeveralLab
     known = {spelling_key(str(value)) for cells in columns for value in cells.values}
     found = []
     for cells in columns:
-        for sign in SEPARATORS:
+        for sign in (*SEPARATORS, " "):
             names = [
                 value
                 for value in cells.values
                 if isinstance(value, str)
                 and sign in value
+                and not (sign == " " and any(other in value for other in SEPARATORS))
                 and all(spelling_key(part) in known for part in value.split(sign))
             ]
             if names:

@@ -14,8 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 #: Texts that mean "no value" in columns that are learned from; "None" is not among them, because
-#: people use it as a category.
-MISSING = ["", "NA", "N/A", "#N/A", "n/a", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null"]
+#: people use it as a category; "\\N" is that of database dumps.
+MISSING = [
+    *("", "NA", "N/A", "#N/A", "n/a", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", r"\N")
+]
 #: Labels that often mean "there is no label"; only the user knows whether they do.
 DOUBTFUL = frozenset(word.casefold() for word in MISSING[1:]) | {
     *(

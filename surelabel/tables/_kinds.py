@@ -19,9 +19,10 @@ from ..data.spelling import (
     find_decimal,
     missing,
     parse_amounts,
+    parse_numbers,
     two_readings,
 )
-from ..exceptions import TableError
+from ..exceptions import first_few
 from ._columns import UNSPACED, Kind, Reader, is_plain
 from ._pictures import ENDINGS, are_images
 from ._times import DATE, find_order, is_time
@@ -187,9 +188,9 @@ def _text_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
             if united and of_numbers[i] < 1 and _n_units(mine) <= few_units:
                 found[name] = None, _hint(reader, name, mine)
                 continue
-            if of_numbers[i] > 0.9:
-                _refuse_words(reader, name)
-            if n_words[i] >= (2 if repeat else 3) or of_unspaced[i] > 0.5:
+            if of_numbers[i] > 0.9 and (refusal := _refusal(reader, name)):
+                found[name] = None, refusal
+            elif n_words[i] >= (2 if repeat else 3) or of_unspaced[i] > 0.5:
                 found[name] = "text", ""
             elif of_codes[i] > 0.9:
                 found[name] = None, "its values look like identifiers"
@@ -220,13 +221,11 @@ def _hint(reader: Reader, name: str, texts: pa.Array) -> str:
             f"--decimal . and {comma:.15g} with --decimal ,); --number {name} with one of the two "
             "reads them"
         )
-    if decimal == reader.decimal:
-        return f"it holds {AMOUNTS} ({texts[0].as_py()!r}); --number {name} reads them"
-    wrong = parse_amounts(texts, reader.decimal)[1]
-    cell = texts[int(np.argmax(wrong))].as_py()
-    return (
-        f"it holds numbers with a decimal {MARKS[decimal]} ({cell!r}); --number {name} reads them"
-    )
+    same = decimal == reader.decimal
+    _, wrong, *_ = (parse_numbers if same else parse_amounts)(texts, reader.decimal)
+    cell = texts[int(np.argmax(wrong))].as_py()  # one that plain numbers do not explain
+    held = AMOUNTS if same else f"numbers with a decimal {MARKS[decimal]}"
+    return f"it holds {held} ({cell!r}); --number {name} reads them"
 
 
 def _time_kind(texts: pa.Array, durations: bool) -> Found:
@@ -246,15 +245,21 @@ def _time_kind(texts: pa.Array, durations: bool) -> Found:
     )
 
 
-def _refuse_words(reader: Reader, name: str) -> None:
-    """Refuse a column of numbers in which some cells are words; house numbers are allowed."""
-    _, wrong = reader.parsed([name])
-    rows = np.flatnonzero(wrong[0])
-    if len(rows) and not all(
-        re.match(NUMBERED, reader.cell(name, row).strip()) for row in rows.tolist()
-    ):
-        raise TableError(
-            f"{reader.source}: row {rows[0] + 1}, column {name!r}: {reader.cell(name, rows[0])!r} "
-            "in a column of numbers; empty the cell, exclude the column, or say that it is a "
-            f"category ({len(rows)} such cell(s))"
-        )
+def _refusal(reader: Reader, name: str) -> str:
+    """Why a column of numbers with words among them is refused, and what helps; empty if there are
+    no words, or only house numbers.
+    """
+    rows = np.flatnonzero(reader.parsed([name])[1][0])
+    cells = pc.unique(reader.column(name).take(pa.array(rows))).to_pylist()
+    if all(re.match(NUMBERED, cell.strip()) for cell in cells):
+        return ""
+    return (
+        f"row {rows[0] + 1}, column {name!r}: {first_few(repr(cell[:40]) for cell in cells)} in a "
+        "column of numbers; empty the cell, exclude the column, or say that it is a category "
+        f"({len(rows)} such cell(s); --exclude {name}, --category {name})"
+    )
+
+
+def is_refusal(reason: str) -> bool:
+    """Whether a reason says that a column of numbers has words among them."""
+    return " in a column of numbers; empty the cell, " in reason

@@ -16,7 +16,7 @@ from ..data.labelling import Labelling
 from ..exceptions import ParameterError, TableError
 from ..text import suggest
 from ._columns import ENCODERS, Kind, Reader
-from ._kinds import column_kinds, is_hint
+from ._kinds import column_kinds, is_hint, is_refusal
 from .embedding import EMBEDDED
 
 #: For more rows than this, X is float32.
@@ -53,6 +53,7 @@ def choose_features(
     kinds: Mapping[str, Kind] | None = None,
     asked: Collection[str] | None = None,
     may_be_none: bool = False,
+    refuse_words: bool = True,
 ) -> list[Feature]:
     """Choose what to learn from: by default, all columns that may be informative, except those that
     hold labels.
@@ -74,6 +75,8 @@ def choose_features(
         Those of ``features`` that must be used; others are used if possible. By default all.
     may_be_none : bool, default=False
         Whether the result may be empty.
+    refuse_words : bool, default=True
+        Whether to refuse a column of numbers with words among them; otherwise it is left out.
 
     Returns
     -------
@@ -101,13 +104,18 @@ def choose_features(
     unsaid = [name for name in names if name not in kinds]
     found = dict(zip(unsaid, column_kinds(table, unsaid), strict=True))
     found |= {name: (kind, "") for name, kind in kinds.items()}
-    useless = [name for name in names if found[name][0] is None and name in asked]
+    refused = [name for name in names if is_refusal(found[name][1])]
+    if refused and refuse_words:
+        raise TableError(f"{source}: {found[refused[0]][1]}")
+    useless = [
+        name for name in names if found[name][0] is None and name in asked and name not in refused
+    ]
     if useless:
         raise TableError(
             f"{source}: column {useless[0]!r} cannot be learned from: {found[useless[0]][1]}"
         )
     chosen = [Feature(name, kind) for name in names if (kind := found[name][0]) is not None]
-    if not chosen and not may_be_none:
+    if not chosen and not may_be_none and not refused:
         hints = [f"; column {name!r}: {why}" for name in names if is_hint(why := found[name][1])]
         raise TableError(
             f"{source}: no column is left to learn from; the others hold labels, names or only one "

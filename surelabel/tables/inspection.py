@@ -13,7 +13,7 @@ from ..data.candidate_summary import CandidateSummary
 from ..data.labelling import Labels
 from ..solvers.against import AGAINST
 from ..text import count, percent
-from ._kinds import BESIDE, column_kinds, is_hint
+from ._kinds import BESIDE, column_kinds, is_hint, is_refusal
 from .annotators import krippendorff_alpha
 from .encoding import Feature
 from .overview import LISTED, ONE_LABEL, Listing, Overview, Result, kinds, known, named
@@ -25,7 +25,7 @@ from .problems import (
     name_problems,
     row_problems,
 )
-from .reading import Columns, TableRead, leak_sentences
+from .reading import Columns, TableRead, column_names, leak_sentences
 from .soft_labels import SoftSummary, describe_soft
 
 #: Maximum number of pairs of classes listed.
@@ -254,20 +254,23 @@ def inspect(frame: Any, **columns: Unpack[Columns]) -> Inspection:
     used = {*read.labelling.columns, *(feature.name for feature in read.features)}
     left = [name for name in read.table.column_names if name not in used]
     unused = dict.fromkeys(left, "it was left out")
-    if not read.chosen:
-        excluded = set(read.excluded)
-        unasked = [name for name in left if name not in excluded]
-        found = column_kinds(read.table, unasked)
-        unused |= {name: reason or BESIDE for name, (_, reason) in zip(unasked, found, strict=True)}
+    wanted = set(column_names(columns["features"], read.table) if read.chosen else left)
+    wanted -= {*read.excluded, *read.leaks}
+    unasked = [name for name in left if name in wanted]
+    found = column_kinds(read.table, unasked)
+    unused |= {name: reason or BESIDE for name, (_, reason) in zip(unasked, found, strict=True)}
     inspection = inspect_labels(read.labels, read.features, read.embedded)
     nothing = np.empty(0, np.int64)
     leaks = [Problem("leak", sentence, nothing) for sentence in leak_sentences(read.leaks)]
     hints = [
         Problem("numbers in text", f"column {name!r} is not learned from: {reason}", nothing)
         for name, reason in unused.items()
-        if is_hint(reason) and name not in read.leaks
+        if is_hint(reason)
     ]
-    problems = [*leaks, *hints, *inspection.problems]
+    words = [
+        Problem("no number", reason, nothing) for reason in filter(is_refusal, unused.values())
+    ]
+    problems = [*leaks, *words, *hints, *inspection.problems]
     return replace(inspection, unused=unused | read.leaks, problems=problems)
 
 

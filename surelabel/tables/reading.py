@@ -341,6 +341,7 @@ class TableRead:
             kinds=kinds,
             asked=asked,
             may_be_none=votes_suffice and self.labels.votes is not None,
+            refuse_words=warn,
         )
         if warn:
             unknown = {*known, *self.leaks, *vectors, *(feature.name for feature in self.features)}

@@ -108,6 +108,9 @@ def test_a_label_of_several_asks_for_the_separator():
     assert "(--separator ',')" in str(several)
     assert read(["a", "b", "a, b", "c"], separator=",").doubtful == ()
     assert read(["rock", "rock, pop", "pop music"]).doubtful == ()
+    (several,) = read(["a", "b", "a b", "c"]).doubtful
+    assert "(--separator ' ')" in str(several)
+    assert read(["a", "b", "a b", "c"], separator=" ").doubtful == ()
     table = pa.table({"x": ["a", "b", "a"], "y": ["a", "b", "a/b"]})
     (several,) = read_labels(table, Labelling(votes=("x", "y"))).doubtful
     assert "a vote is for one label" in str(several)

@@ -38,8 +38,8 @@ def test_a_decimal_comma_is_a_decimal_comma(number):
 
 
 def test_missing_is_blank_or_a_word_for_it():
-    texts = ["", "  ", "NA", " nan ", "null", None, "None", "na", "0", "-"]
-    assert missing(pa.array(texts)).to_pylist() == [True] * 6 + [False] * 4
+    texts = ["", "  ", "NA", " nan ", "null", None, r"\N", "None", "na", "0", "-"]
+    assert missing(pa.array(texts)).to_pylist() == [True] * 7 + [False] * 4
 
 
 @settings(max_examples=200)

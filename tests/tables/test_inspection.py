@@ -2,7 +2,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import surelabel
 from surelabel import CandidateSets
+from surelabel.exceptions import TableError
 from surelabel.tables.encoding import Feature
 from surelabel.tables.inspection import inspect, inspect_labels
 
@@ -164,3 +166,30 @@ def test_columns_that_are_not_what_they_are_said_to_be(tmp_path):
     assert {"no time", "no image"} <= set(kinds(found))
     assert "'when' holds text that is not a date or time" in problem(found, "no time").message
     assert "'photo': the first images cannot be read" in problem(found, "no image").message
+
+
+def test_words_among_numbers_are_listed(tmp_path):
+    """As amounts of rain, in which T means a trace; only clean and the like refuse them."""
+    rain = ["T" if i % 40 == 3 else f"{i * 0.13:.2f}" for i in range(200)]
+    rain[7] = "dry"
+    rows = [f"{cell},{i % 9},{('cat', 'dog')[i % 2]}" for i, cell in enumerate(rain)]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(["rain,wind,labels", *rows]))
+    for columns in ({}, {"features": "rain,wind"}, {"features": "rain"}, {"exclude": "wind"}):
+        found = inspect(path, labels="labels", **columns)
+        told = problem(found, "no number").message
+        assert "row 4, column 'rain': 'T', 'dry' in a column of numbers" in told
+        assert "(6 such cell(s); --exclude rain, --category rain)" in told
+        assert found.unused["rain"] == told
+        assert all(feature.name != "rain" for feature in found.features)
+    assert "no number" not in kinds(inspect(path, labels="labels", category="rain"))
+    with pytest.raises(TableError, match="row 4, column 'rain': 'T', 'dry' in a column of numbers"):
+        surelabel.clean(path, labels="labels")
+
+
+def test_the_hint_on_separators_quotes_one(tmp_path):
+    cells = ["507", "12", *(f'"{10**6 + 7919 * i:,}"' for i in range(100))]
+    rows = [f"{cell},{i % 9},{('cat', 'dog')[i % 2]}" for i, cell in enumerate(cells)]
+    (tmp_path / "a.csv").write_text("\n".join(["people,wind,labels", *rows]))
+    found = problem(inspect(tmp_path / "a.csv", labels="labels"), "numbers in text").message
+    assert "('1,000,000'); --number people reads them" in found
