@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from .. import interrupts
-from ..exceptions import SurelabelError
+from ..exceptions import ParameterError, SurelabelError
 from ..text import printable
 from ._failures import UNEXPECTED, check_address_space, sentence
 
@@ -57,16 +57,21 @@ def _one_line(ctx: Any) -> Iterator[None]:
         yield
     except (typer.Exit, typer.Abort):
         raise
-    except SystemExit as end:  # raised by rich when the reader has closed our output
-        if not isinstance(end.__context__, BrokenPipeError):
-            raise
-        raise typer.Exit(PIPE) from None
-    except (KeyboardInterrupt, Exception) as error:
+    except (KeyboardInterrupt, SystemExit, Exception) as error:
         if interrupts.stopped is not None:  # the error is a consequence of stopping
             raise typer.Exit(128 + interrupts.stopped) from None
         if isinstance(error, KeyboardInterrupt):
             typer.echo(interrupts.message(ctx and ctx.invoked_subcommand), err=True, nl=False)
             raise typer.Exit(130) from None
+        if isinstance(error, SystemExit):
+            # raised by rich when the reader has closed our output, or by a module of the user
+            if isinstance(error.__context__, BrokenPipeError):
+                raise typer.Exit(PIPE) from None
+            if ctx is None:  # --show-completion
+                raise
+            error = ParameterError(
+                "a module that the command was given tried to end it; remove the sys.exit() there"
+            )
         if type(error).__name__ == "NoArgsIsHelpError":
             raise
         raise _failed(error, ctx and ctx.invoked_subcommand) from None

@@ -21,6 +21,8 @@ EMBEDDED = " embedded"
 #: A sparse matrix with more columns, or with more cells, zeros included, is refused: it would take
 #: gigabytes.
 WIDEST, MOST_CELLS = 20_000, 10**8
+#: How code of the user may fail; ``sys.exit()`` in it does not end ours.
+FAILURES = (Exception, SystemExit)
 
 
 def embed_columns(table: pa.Table, given: Any) -> tuple[pa.Table, dict[str, str]]:
@@ -100,32 +102,41 @@ def imported(what: str, thing: Any) -> Any:
         if "" not in sys.path:
             sys.path.insert(0, "")  # modules in the current folder, as with python -m
         try:
+            if module.startswith("."):
+                raise ImportError("the name of a module, not of a file, is needed")
             thing = import_module(module)
             for part in attribute.split("."):
                 thing = getattr(thing, part)
         except (ImportError, AttributeError, ValueError) as error:
             raise ParameterError(f"{what} {name!r} cannot be found ({error})") from None
+        except FAILURES as error:
+            raise ParameterError(f"{what} {name!r} cannot be imported ({_why(error)})") from error
     if isinstance(thing, type):
         try:
             return thing()
-        except TypeError as error:
-            raise ParameterError(f"{what} {thing.__name__} cannot be created ({error})") from None
+        except FAILURES as error:
+            raise ParameterError(
+                f"{what} {thing.__name__} cannot be created ({_why(error)})"
+            ) from error
     return thing
+
+
+def _why(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def _vectors(function: Callable[[list[str]], Any], cells: list[str], where: str) -> np.ndarray:
     try:
         found = function(cells)
-    except (MemoryError, KeyboardInterrupt):
+    except MemoryError:
         raise
     except NotFittedError:
         raise TableError(
             f"{where}: the transformer that embeds it is not fitted; fit it in a module beside the "
             "table, and name the fitted object"
         ) from None
-    except Exception as error:
-        why = " ".join(f"{type(error).__name__}: {error}".split())
-        raise TableError(f"{where}: the function that embeds it failed ({why})") from error
+    except FAILURES as error:
+        raise TableError(f"{where}: the function that embeds it failed ({_why(error)})") from error
     if hasattr(found, "toarray"):
         _check_width(found.shape, where)
         found = found.toarray()

@@ -198,3 +198,65 @@ def test_a_closed_pipe_ends_quietly(cli):
     )
     os.close(writing)
     assert (result.returncode, result.stderr) == (141, "")
+
+
+NOISY = "clean pets.csv -o out.csv --labels truth --exclude candidates --noisy --estimator"
+QUITTER = """
+import sys
+from sklearn.linear_model import LogisticRegression
+
+if "at_once" in __name__:
+    sys.exit(5)
+
+def embed(cells):
+    sys.exit(0)
+
+class Made:
+    def __init__(self):
+        sys.exit(7)
+
+class Model(LogisticRegression):
+    def fit(self, X, y, sample_weight=None):
+        sys.exit(0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ("inspect pets.csv --labels candidates --embed note=../x:f", "'../x:f' cannot be found"),
+        ("inspect pets.csv --labels candidates --embed note=.quits:f", "the name of a module"),
+        (
+            "inspect pets.csv --labels candidates --embed note=quits_at_once:f",
+            "cannot be imported (SystemExit: 5)",
+        ),
+        (
+            "inspect pets.csv --labels candidates --embed note=quits:embed",
+            "the function that embeds it failed (SystemExit: 0)",
+        ),
+        (
+            "inspect pets.csv --labels candidates --embed note=quits:Made",
+            "embed Made cannot be created (SystemExit: 7)",
+        ),
+        (
+            f"{NOISY} quits_at_once:f",
+            "cannot be imported (SystemExit: 5)",
+        ),
+        (
+            f"{NOISY} quits:Model",
+            "a module that the command was given tried to end it",
+        ),
+    ],
+)
+def test_modules_of_the_user_do_not_set_the_exit_code(cli, tmp_path, words, complaint):
+    for name in ("quits", "quits_at_once"):
+        (tmp_path / f"{name}.py").write_text(QUITTER)
+    try:
+        result = cli(words)
+    finally:
+        for name in ("quits", "quits_at_once"):
+            sys.modules.pop(name, None)
+    assert result.exit_code == 2
+    assert complaint in result.stderr
+    assert result.stderr.splitlines()[-1].startswith("error: ")
+    assert not (tmp_path / "out.csv").exists()
