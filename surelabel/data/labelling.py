@@ -25,6 +25,7 @@ from ._cells import (
 )
 from ._delimited import is_cell
 from ._entries import net_votes
+from ._json_lines import FREE_CELLS, SPARSEST
 from ._labels import after_prefix, check_classes, check_prefix
 from .arrow_tables import find_column, is_list, is_text, source_of
 from .candidates import CandidateSets, Unlabelled
@@ -568,6 +569,12 @@ def _vote_matrix(
     source: str,
 ) -> np.ndarray:
     """Position of the label that each annotator gave to each instance, -1 where there is none."""
+    if len(first) * len(annotators) > FREE_CELLS + SPARSEST * len(voter):
+        raise TableError(
+            f"{source}: {len(annotators):,} annotators gave {len(voter):,} labels to "
+            f"{len(first):,} rows, too few each to learn anything about them; do not name the "
+            "annotators, and their labels are candidates"
+        )
     votes = np.full((len(first), len(annotators)), -1, np.int32)
     votes[instance, voter] = codes
     again = np.flatnonzero(votes[instance, voter] != codes)

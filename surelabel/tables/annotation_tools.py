@@ -25,6 +25,10 @@ TOOLS = ("label-studio", "argilla", "doccano", "prodigy")
 VOTE, CANDIDATES, GOLD = "vote_", "candidates", "gold"
 #: What stands before a label that somebody voted against.
 AGAINST = "!"
+#: A table of votes with more cells than ``FREE_CELLS`` needs a vote in one of ``SPARSEST`` or more:
+#: otherwise it takes too long to make and to read, and nothing can be learned about people who
+#: have answered so little.
+FREE_CELLS, SPARSEST = 10_000_000, 100
 
 
 @dataclass
@@ -110,49 +114,45 @@ def _as_table(answers: list[_Answer], source: str) -> tuple[pa.Table, Labelling]
             answer.labels += [f"not {label}" for label in answer.rejected]
             answer.rejected = []
     against = AGAINST if any(answer.rejected for answer in answers) else None
-    unclear = against is not None and any(label.startswith(against) for label in classes)
-    votes = None if unclear else _votes(tasks)
+    votes, why = _votes(tasks), "somebody gave or rejected several labels of one task"
+    if against is not None and any(label.startswith(against) for label in classes):
+        votes, why = None, f"some labels begin with {AGAINST!r}, the sign of rejected ones"
+    elif votes is not None and len(votes) * len(tasks) > FREE_CELLS + SPARSEST * len(answers):
+        why = f"a table of {len(tasks):,} tasks and {len(votes):,} annotators would be too large"
+        votes = None
     if votes is None and len({answer.who for answer in answers if answer.labels} - {""}) > 1:
-        warnings.warn(
-            f"{source}: who gave which label is left out, because "
-            + (
-                f"some labels begin with {AGAINST!r}, the sign of rejected ones"
-                if unclear
-                else "somebody gave or rejected several labels of one task"
-            ),
-            stacklevel=5,
+        warnings.warn(f"{source}: who gave which label is left out, because {why}", stacklevel=5)
+    new: dict[str, list[Any]] = (
+        {CANDIDATES: [_candidates(task, classes) for task in tasks.values()]}
+        if votes is None
+        else {VOTE + who: [given.get(key) for key in tasks] for who, given in votes.items()}
+    )
+    if any(answer.gold for answer in answers):
+        new[GOLD] = [_truth(task) for task in tasks.values()]
+    table = rows_to_table([[task[0].data for task in tasks.values()], []], source)
+    if clash := new.keys() & set(table.column_names):
+        raise TableError(
+            f"{source}: the tasks have a field {min(clash)!r}, which is the name of a column for "
+            "the answers; rename the field"
         )
-    rows = []
-    for key, task in tasks.items():
-        row = dict(task[0].data)
-        truth = {label for answer in task if answer.gold for label in answer.labels}
-        new: dict[str, Any] = (
-            {CANDIDATES: _candidates(task, classes)}
-            if votes is None
-            else {VOTE + who: given.get(key) for who, given in votes.items()}
-        )
-        if any(answer.gold for answer in answers):
-            new[GOLD] = truth.pop() if len(truth) == 1 else None
-        if clash := [name for name in new if name in row]:
-            raise TableError(
-                f"{source}: the tasks have a field {clash[0]!r}, which is the name of a column for "
-                "the answers; rename the field"
-            )
-        rows.append(row | new)
-    names = tuple(VOTE + who for who in votes or ())
-    table = rows_to_table([rows], source)
     # a field that is empty in all tasks has no type of its own
     columns = [
         column.cast(pa.string()) if pa.types.is_null(column.type) else column
-        for column in table.columns
+        for column in (*table.columns, *map(pa.chunked_array, ([cells] for cells in new.values())))
     ]
-    table = pa.table(columns, names=table.column_names)
-    return table, Labelling(
+    names = tuple(VOTE + who for who in votes or ())
+    return pa.table(columns, names=[*table.column_names, *new]), Labelling(
         labels=None if names else CANDIDATES,
         votes=names,
-        gold=GOLD if GOLD in table.column_names else None,
+        gold=GOLD if GOLD in new else None,
         not_prefix=against if names else None,
     )
+
+
+def _truth(task: list[_Answer]) -> str | None:
+    """The label that is marked as the truth, if there is exactly one."""
+    truth = {label for answer in task if answer.gold for label in answer.labels}
+    return truth.pop() if len(truth) == 1 else None
 
 
 def _votes(tasks: Mapping[str, list[_Answer]]) -> dict[str, dict[str, str]] | None:

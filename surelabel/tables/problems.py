@@ -145,29 +145,37 @@ def annotator_problems(labels: Labels) -> Iterator[Problem]:
     """Annotators who always give the same label, or who always or never agree with others."""
     if labels.votes is None:
         return
-    votes, given = labels.votes, labels.votes >= 0
-    for a, name in enumerate(labels.annotators):
-        mine, others = votes[:, a], np.delete(votes, a, axis=1)
-        shared = np.flatnonzero(given[:, a] & np.any(others >= 0, axis=1))
-        nothing = np.empty(0, np.int64)
-        if given[:, a].sum() >= SHARED and len(np.unique(mine[given[:, a]])) == 1:
-            only = labels.candidates.classes[mine[given[:, a]][0]]
+    who, rows = np.nonzero(labels.votes.T >= 0)
+    mine, (m, n_classes) = labels.votes[rows, who], labels.candidates.shape
+    counts = np.bincount(rows * n_classes + mine, minlength=m * n_classes).reshape(m, n_classes)
+    same, total = counts[rows, mine], counts.sum(axis=1)[rows]  # including the vote itself
+
+    def number(which: np.ndarray) -> np.ndarray:
+        return np.bincount(who[which], minlength=len(labels.annotators))
+
+    n_given, n_shared = number(total > 0), number(total > 1)
+    n_alone, n_together = number((total > 1) & (same == 1)), number((total > 1) & (same == total))
+    first = np.searchsorted(who, np.arange(len(labels.annotators) + 1))
+    nothing = np.empty(0, np.int64)
+    for a in np.flatnonzero(n_given >= SHARED).tolist():
+        name, given = labels.annotators[a], mine[first[a] : first[a + 1]]
+        if np.all(given == given[0]):
+            only = labels.candidates.classes[given[0]]
             yield Problem(
                 "always the same", f"annotator {name!r} gave the label {only} to every row", nothing
             )
-        if len(shared) < SHARED:
+        if n_shared[a] < SHARED:
             continue
-        same = others[shared] == mine[shared, None]
-        if np.all(same | (others[shared] < 0)):
+        if n_together[a] == n_shared[a]:
             yield Problem(
                 "always agrees",
-                f"annotator {name!r} agrees with everyone on all {len(shared)} rows shared",
+                f"annotator {name!r} agrees with everyone on all {n_shared[a]} rows shared",
                 nothing,
             )
-        if not same.any():
+        if n_alone[a] == n_shared[a]:
             yield Problem(
                 "never agrees",
-                f"annotator {name!r} agrees with nobody on any of the {len(shared)} rows shared",
+                f"annotator {name!r} agrees with nobody on any of the {n_shared[a]} rows shared",
                 nothing,
             )
 

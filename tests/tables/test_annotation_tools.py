@@ -1,6 +1,7 @@
 """Exports of annotation tools are read, and tasks are written for them."""
 
 import json
+import time
 import zipfile
 
 import pandas as pd
@@ -194,6 +195,27 @@ def test_several_labels_of_one_annotator_are_candidates(tmp_path):
     with pytest.warns(UserWarning, match="who gave which label"):
         table = surelabel.convert(path, "labels", tool="label-studio")
     assert table["candidates"].to_pylist() == ["neg|pos", "pos"]
+
+
+def test_very_many_annotators_are_not_named(tmp_path):
+    """A column for each of 10⁵ people would make a table of 10¹⁰ cells."""
+    m = 100_000
+    annotation = STUDIO[0]["annotations"][0]
+    tasks = [
+        {"id": i, "data": {"text": str(i)}, "annotations": [annotation | {"completed_by": i}]}
+        for i in range(m)
+    ]
+    path = written(tmp_path / "a.json", tasks)
+    begun = time.process_time()
+    with pytest.warns(UserWarning, match="100,000 tasks and 100,000 annotators would be too large"):
+        found = surelabel.convert(path, tool="label-studio")
+    assert time.process_time() - begun < 20
+    assert found.column_names == ["text", "candidates"]
+    assert found["candidates"].to_pylist() == [["pos"]] * m
+    # The same, read without convert: refused before the matrix of votes is made.
+    long = pa.table({"id": range(m), "who": range(m), "label": ["a", "b"] * (m // 2)})
+    with pytest.raises(TableError, match=r"100,000 annotators gave 100,000 labels .* do not name"):
+        read_labels(long, Labelling(labels="label", id="id", long=True, annotator="who"))
 
 
 def test_votes_of_nobody_in_particular_are_counted(tmp_path):
