@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from surelabel import load_model, save_model
+from surelabel import SUREClassifier, load_model, save_model
 from surelabel.exceptions import ParameterError, TableError
 from surelabel.experiments import read_study
 from surelabel.files import (
@@ -194,5 +194,5 @@ def test_places_where_no_model_can_be_written(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(ParameterError, match=r"cannot be written there .*name another file"):
-        save_model(None, path)
+        save_model(SUREClassifier().fit([[0.0], [1.0]], ["a", "b"]), path)
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]

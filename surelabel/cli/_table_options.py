@@ -374,6 +374,17 @@ def check_outputs(inputs: Iterable[Path], *outputs: Path | None) -> None:
             )
 
 
+def check_model_output(estimator: str | None, option: str, path: Path | None) -> None:
+    """Refuse, before anything is computed, to write a model that model files do not hold."""
+    from ..estimators.persistence import foreign
+
+    if estimator is not None and path is not None:
+        raise ParameterError(
+            f"--estimator and {option} cannot be used together: "
+            f"{foreign(f'a model around {estimator}')}"
+        )
+
+
 def check_table_output(path: Path | None) -> None:
     """Check, before anything is computed, that the extension of a file names a format for
     tables.

@@ -21,6 +21,7 @@ from ._table_options import (
     Prefix,
     TableFile,
     TableOptions,
+    check_model_output,
     check_outputs,
     check_table_output,
     is_file,
@@ -116,6 +117,7 @@ def clean(
         raise ParameterError(
             "--json prints a report in place of the table: name a file with --output"
         )
+    check_model_output(estimator, "--model", model)
     check_table_output(output)
     check_outputs(
         [table, *(path for path in (audit, answers, confusions) if path is not None)],

@@ -17,6 +17,7 @@ from ._table_options import (
     Method,
     TableFile,
     TableOptions,
+    check_model_output,
     check_outputs,
     table_options,
 )
@@ -55,6 +56,7 @@ def fit(
     from ..progress import stage
     from ..tables import fit
 
+    check_model_output(estimator, "--output", output)
     check_outputs([table, *(path for path in (answers, confusions) if path is not None)], output)
     seconds: dict[str, float] = {}
     with stage("read", seconds, verbose=True):

@@ -28,6 +28,7 @@ from ..exceptions import (
     InputError,
     InputTypeError,
     MemoryNeedError,
+    NumericalError,
     ParameterError,
     first_few,
 )
@@ -179,7 +180,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _scores(self, X: Any) -> np.ndarray:
         """Outputs of all instances, which must have been validated."""
-        return np.concatenate(list(self._output_blocks(X)))
+        return np.concatenate([_numbers(scores) for scores in self._output_blocks(X)])
 
     def _output_blocks(self, X: Any) -> Iterator[np.ndarray]:
         """Outputs of all instances in order, a block of rows at a time."""
@@ -229,7 +230,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         -------
         ndarray of shape (n_samples,)
         """
-        best = [scores.argmax(axis=1) for scores in self._output_blocks(self._checked(X))]
+        blocks = map(_numbers, self._output_blocks(self._checked(X)))
+        best = [scores.argmax(axis=1) for scores in blocks]
         return np.asarray(self.classes_[np.concatenate(best)])
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -244,7 +246,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         -------
         ndarray of shape (n_samples, l)
         """
-        return self._probabilities(self._scores(self._checked(X)))
+        return _numbers(self._probabilities(self._scores(self._checked(X))))
 
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Positive part of the scores, normalised; without a positive score, the classes with the
@@ -415,6 +417,16 @@ def check_learnable(candidates: CandidateSets, *, votes: bool = False) -> None:
                     else ""
                 )
             )
+
+
+def _numbers(outputs: np.ndarray) -> np.ndarray:
+    """The outputs, if none is NaN or larger than any number; -inf is a class that cannot be."""
+    if np.isnan(outputs).any() or (outputs == np.inf).any():
+        raise NumericalError(
+            "the outputs of the model are not numbers: its coefficients, or the instances, are too "
+            "large; scale the features and fit it again"
+        )
+    return outputs
 
 
 def _one_line(error: Exception) -> str:

@@ -57,6 +57,9 @@ class NeighbourClassifier(PartialLabelClassifier):
             index = self._index = ApproximateIndex(self.X_fit_)
         return index.nearest(k, queries)
 
+    def _width(self) -> int:
+        return max(super()._width(), self.n_neighbors)
+
     def __getstate__(self) -> dict[str, Any]:
         """The state without the search index, which is rebuilt from the instances when needed."""
         return {name: value for name, value in super().__getstate__().items() if name != "_index"}

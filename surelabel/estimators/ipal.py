@@ -153,6 +153,10 @@ class IPALClassifier(NeighbourClassifier):
         products = reconstruction_products(X, self.X_fit_, neighbours, weights)
         return _label_scores(weights, products, self.labels_[neighbours], len(self.classes_))
 
+    def _width(self) -> int:
+        """The products of all pairs of neighbours."""
+        return max(super()._width(), self.n_neighbors**2)
+
     def _require_memory(self, n_entries: int) -> None:
         # Entries of the graph: neighbours, weights, keys and their positions, and intermediate
         # masks.

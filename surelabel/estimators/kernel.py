@@ -280,7 +280,8 @@ class KernelClassifier(WeightedPartialLabelClassifier):
 
     def _width(self) -> int:
         """How many numbers computing the outputs of one row takes."""
-        return self.coef_.shape[1] if self.kernel == "linear" else len(self.dual_coef_)
+        own = self.coef_.shape[1] if self.kernel == "linear" else len(self.dual_coef_)
+        return max(own, len(self.classes_))
 
     def _outputs(self, X: Any) -> np.ndarray:
         """Eq. 11."""

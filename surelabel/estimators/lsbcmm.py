@@ -146,6 +146,9 @@ class LSBCMMClassifier(WeightedPartialLabelClassifier):
             )
         return np.asarray(mixture.confidence)
 
+    def _width(self) -> int:
+        return max(super()._width(), len(self.posterior_))
+
     def _outputs(self, X: np.ndarray) -> np.ndarray:
         return mixture_proba(X, self.coef_.T, self.intercept_, self.posterior_)
 

@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy import sparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.svm import SVC
 from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils.validation import check_is_fitted
 
 from ..data.candidates import CandidateSets
 from ..progress import track
@@ -134,7 +136,7 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
 
         remaining = np.zeros(candidates.shape, bool)
         remaining[rows, indices] = keep_elected(votes, indptr, indices)
-        self.disambiguated_ = CandidateSets.from_indicator(remaining, classes=candidates.classes)
+        self._remaining = sparse.csr_array(remaining)
 
         stacked = np.hstack([X, outputs])
         del outputs
@@ -145,6 +147,12 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
         return row_normalise((votes + self.mu * says_yes)[rows, indices], indptr).astype(
             X.dtype, copy=False
         )
+
+    @property
+    def disambiguated_(self) -> CandidateSets:
+        """The candidates that remain after the election."""
+        check_is_fitted(self)
+        return CandidateSets(self._remaining.indptr, self._remaining.indices, self.classes_)
 
     def _outputs(self, X: np.ndarray) -> np.ndarray:
         outputs = self._pairs.outputs(X)
@@ -210,8 +218,8 @@ class _GaussianMachines:
     vector kept once.
     """
 
-    def __init__(self, inner: SVC) -> None:
-        self.inner = inner
+    def __init__(self, inner: Any = None) -> None:
+        self.inner = inner  # an SVC, needed to fit only
 
     def fit(self, X: np.ndarray, problems: Iterable[Any], run: Run) -> np.ndarray:
         """Train on each problem (rows, target); return the outputs for all rows, one column per

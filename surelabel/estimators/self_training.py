@@ -44,7 +44,7 @@ class SelfTrainingPLClassifier(WeightedPartialLabelClassifier):
     ----------
     classes_ : ndarray of shape (l,)
         The class labels.
-    ridge_ : Ridge
+    coef_, intercept_ : ndarray of shape (l, n) and (l,)
         The model of the last round.
     picked_ : ndarray of shape (m,)
         Whether the label of a training row is settled: it was certain, or was picked. Rows of
@@ -98,7 +98,8 @@ class SelfTrainingPLClassifier(WeightedPartialLabelClassifier):
         self.converged_ = False
         for iteration in range(1, self.max_iter + 1):
             self.n_iter_ = iteration
-            self.ridge_ = Ridge(alpha=self.alpha).fit(X, target, sample_weight=weight)
+            ridge = Ridge(alpha=self.alpha).fit(X, target, sample_weight=weight)
+            self.coef_, self.intercept_ = ridge.coef_, ridge.intercept_
             confidence = self._confidence_of(X, candidates)
             best = row_argmax(confidence, indptr, tie=TIE)
             sure = np.flatnonzero((confidence[best] > self.threshold + TIE) & ~self.picked_)
@@ -113,7 +114,7 @@ class SelfTrainingPLClassifier(WeightedPartialLabelClassifier):
         return confidence
 
     def _outputs(self, X: Any) -> np.ndarray:
-        return np.asarray(self.ridge_.predict(X))
+        return np.asarray(X @ self.coef_.T + self.intercept_)
 
 
 METHOD = Method(

@@ -7,11 +7,12 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, StrOptions
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..data.candidates import CandidateSets
 from ..exceptions import CandidateError, ParameterError
@@ -46,7 +47,11 @@ class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClass
     classes_ : ndarray of shape (l,)
         The class labels.
     estimator_ : classifier
-        The fitted classifier; its classes are 0, 1, … in the order of ``trained_classes_``.
+        The fitted classifier; its classes are 0, 1, … in the order of ``trained_classes_``. A model
+        that was loaded from a file has only ``coef_`` and ``intercept_``.
+    coef_, intercept_ : ndarray
+        Those of the logistic regression, if ``estimator`` is None: one row per trained class, or
+        one in all for two classes.
     trained_classes_ : ndarray
         The classes that were learned from; all others have probability 0.
     confidence_ : csr_array of shape (m, l)
@@ -132,9 +137,16 @@ class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClass
                 "pipeline around this classifier)"
             )
         self._seen = seen
-        self.trained_classes_ = candidates.classes[seen]
+        if self.estimator is None:
+            self.coef_, self.intercept_ = self.estimator_.coef_, self.estimator_.intercept_
         self.n_iter_, self.converged_ = 1, True
         return self._confidence_of(X, candidates).astype(X.dtype, copy=False)
+
+    @property
+    def trained_classes_(self) -> np.ndarray:
+        """The classes that were learned from."""
+        check_is_fitted(self)
+        return np.asarray(self.classes_[self._seen])
 
     def _check_scores_of_classes(self) -> None:
         """Refuse scores of pairs of classes, which look like scores of classes."""
@@ -165,7 +177,12 @@ class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClass
         """Probabilities of the inner classifier, or its scores if it has none; classes it never saw
         come last.
         """
-        if hasattr(self.estimator_, "predict_proba"):
+        if self.estimator is None:
+            scores = np.asarray(X @ self.coef_.T + self.intercept_)
+            binary = scores.shape[1] == 1
+            seen = softmax(np.hstack([np.zeros_like(scores), scores]) if binary else scores, axis=1)
+            unseen = 0.0
+        elif hasattr(self.estimator_, "predict_proba"):
             seen, unseen = self.estimator_.predict_proba(X), 0.0
         else:
             scores = self.estimator_.decision_function(X)

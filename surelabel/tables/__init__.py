@@ -4,7 +4,7 @@ from .auditing import Audit
 from .cleaning import Cleaned, clean
 from .comparison import Comparison, MethodResult, compare
 from .conversion import convert
-from .encoding import Feature, TableEncoder
+from .encoding import Feature, TableEncoder, TableModel
 from .fitting import Fitted, fit, predict
 from .inspection import Inspection, inspect
 from .problems import Problem
@@ -21,6 +21,7 @@ __all__ = [
     "MethodResult",
     "Problem",
     "TableEncoder",
+    "TableModel",
     "clean",
     "compare",
     "convert",

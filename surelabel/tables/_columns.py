@@ -9,13 +9,15 @@ very many number columns, so these are encoded together; the other kinds one by 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Any, Literal, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from scipy import sparse
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
@@ -56,6 +58,8 @@ TEXT_DIMENSIONS, MOST_WORDS = 100, 20_000
 BATCH, LEARNED_ROWS = 10_000, 50_000
 #: The "unit" of durations in text, which become seconds.
 DURATIONS = "h:m:s"
+#: What separates words: two spaces are one.
+SPACES = re.compile(r"\s\s+")
 #: Scripts without spaces between words.
 UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]{4}"
 
@@ -281,9 +285,10 @@ class NumberColumns:
 
     def fill(self, reader: Reader, names: Sequence[str], X: np.ndarray, first: np.ndarray) -> None:
         """Write the columns of X."""
-        marks = getattr(self, "marks", [])  # models of earlier versions have none
         for part in reader.column_slices(names):
-            values = reader.numbers(names[part], self.truth[part], self.units[part], marks[part])
+            values = reader.numbers(
+                names[part], self.truth[part], self.units[part], self.marks[part]
+            )
             absent, tells = np.isnan(values), self.tells_missing[part]
             for column, median in zip(values, self.median[part], strict=True):
                 column[np.isnan(column)] = median
@@ -382,6 +387,30 @@ class CategoryColumn:
         X[rows, first[0] + np.minimum(codes[rows], len(self.categories))] = 1
 
 
+def letters_of(text: str) -> list[str]:
+    """The letters of a text and the pairs of them.
+
+    >>> letters_of("Ab c")
+    ['a', 'b', ' ', 'c', 'ab', 'b ', ' c']
+    """
+    text = SPACES.sub(" ", text.lower())
+    return [*text, *(text[i : i + 2] for i in range(len(text) - 1))]
+
+
+def parts_of_words(text: str) -> list[str]:
+    """The sequences of two to four letters in the words of a text, with the spaces around them.
+
+    >>> parts_of_words("Ab")
+    [' a', 'ab', 'b ', ' ab', 'ab ', ' ab ']
+    """
+    found = []
+    for word in text.lower().split():
+        word = f" {word} "
+        for n in range(2, min(4, len(word)) + 1):
+            found += [word[i : i + n] for i in range(len(word) - n + 1)]
+    return found
+
+
 class TextColumn:
     """TF-IDF of sequences of two to four letters within words (one or two in scripts without
     spaces).
@@ -397,15 +426,19 @@ class TextColumn:
         texts = column.take(pa.array(np.arange(0, len(column), every)))
         unspaced = pc.mean(pc.match_substring_regex(texts, UNSPACED)).as_py() or 0
         self.by_letters = unspaced > 0.5
+        vectorizer = TfidfVectorizer(
+            analyzer=letters_of if self.by_letters else parts_of_words,
+            min_df=2 if len(texts) >= 100 else 1,
+            max_features=MOST_WORDS,
+            sublinear_tf=True,
+            dtype=np.float32,
+        )
         try:
-            vectorizer = self._vectorizer(
-                min_df=2 if len(texts) >= 100 else 1, max_features=MOST_WORDS
-            )
             weights = vectorizer.fit_transform(pc.fill_null(texts, "").to_pylist())
+            self.words, self.idf = vectorizer.get_feature_names_out().tolist(), vectorizer.idf_
         except ValueError:  # no word in any text: a column of zeros
-            vectorizer = self._vectorizer(vocabulary=["-"])
-            weights = vectorizer.fit_transform([""])
-        self.words, self.idf = vectorizer.get_feature_names_out().tolist(), vectorizer.idf_
+            weights = sparse.csr_array((1, 1), dtype=np.float32)
+            self.words, self.idf = ["-"], np.ones(1, np.float32)
         size = min(TEXT_DIMENSIONS, *weights.shape)
         if size < len(self.words):
             self.directions = TruncatedSVD(size, random_state=0).fit(weights).components_.T
@@ -414,10 +447,17 @@ class TextColumn:
         self.mean = normalize(weights @ self.directions, copy=False).mean(axis=0)
         return self
 
-    def _vectorizer(self, **options: object) -> TfidfVectorizer:
-        letters = ("char", (1, 2)) if self.by_letters else ("char_wb", (2, 4))
-        options |= dict(zip(("analyzer", "ngram_range"), letters, strict=True))
-        return TfidfVectorizer(sublinear_tf=True, dtype=np.float32, **options)
+    def _weights(self, texts: list[str], places: dict[str, int]) -> sparse.csr_array:
+        """TF-IDF: ``1 + log(count)`` times the weight of the n-gram, each row of length 1."""
+        n_grams = letters_of if self.by_letters else parts_of_words
+        found = [[places[part] for part in n_grams(text) if part in places] for text in texts]
+        indptr = np.concatenate([[0], np.cumsum([len(row) for row in found])])
+        indices = np.fromiter(chain.from_iterable(found), np.int64, indptr[-1])
+        ones = np.ones(len(indices), np.float32)
+        counts = sparse.csr_array((ones, indices, indptr), shape=(len(texts), len(self.words)))
+        counts.sum_duplicates()
+        counts.data = (1 + np.log(counts.data)) * self.idf[counts.indices]
+        return normalize(counts, copy=False)
 
     @property
     def widths(self) -> list[int]:
@@ -432,11 +472,10 @@ class TextColumn:
         """Write the columns of X."""
         column, _ = reader.texts(names[0], "text")
         out = X[:, first[0] : first[0] + self.widths[0]]
-        vectorizer = self._vectorizer(vocabulary=self.words)
-        vectorizer.idf_ = self.idf
+        places = {word: i for i, word in enumerate(self.words)}
         for start in range(0, len(column), BATCH):
             texts = pc.fill_null(column.slice(start, BATCH), "").to_pylist()
-            found = normalize(vectorizer.transform(texts) @ self.directions, copy=False)
+            found = normalize(self._weights(texts, places) @ self.directions, copy=False)
             out[start : start + BATCH] = found - self.mean
 
 

@@ -8,7 +8,6 @@ from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
-from sklearn.pipeline import Pipeline
 
 from ..data.forms import to_form
 from ..data.frames import to_frame
@@ -20,7 +19,7 @@ from .answered_labels import checked, labels_with
 from .auditing import Audit, draw_sheet, with_answers
 from .choosing import CERTIFIED, LOOK, PROBABLE, ChosenLabels, choose_labels, rows_to_look_at
 from .comparison import find_method, has_closed_form
-from .encoding import Feature
+from .encoding import Feature, TableModel
 from .new_columns import NEW_COLUMNS, add_columns, check_new_columns, label_column, rounded
 from .overview import ONE_LABEL, Overview, Result, kinds, known, named, parameters, times
 from .placed_answers import use_answers
@@ -43,7 +42,7 @@ class Cleaned(ChosenLabels, Result):
     ----------
     frame : data frame
         The rows as they were, with the columns that :func:`clean` adds; a frame of the kind given.
-    model : Pipeline or None
+    model : TableModel or None
         The encoder and the final classifier, as :func:`~surelabel.fit` gives them; None where there
         are votes but no features.
     labels : Labels
@@ -63,7 +62,7 @@ class Cleaned(ChosenLabels, Result):
     """
 
     frame: Any
-    model: Pipeline | None
+    model: TableModel | None
     labels: Labels
     features: list[Feature]
     X: np.ndarray
@@ -356,9 +355,7 @@ def clean(
     return Cleaned(
         **vars(found) | {"seconds": seconds | found.seconds},
         frame=to_frame(add_columns(table, _new_columns(found), prefix), read.frame),
-        model=Pipeline([("encoder", encoder), ("classifier", found.classifier)])
-        if read.features
-        else None,
+        model=TableModel(encoder, found.classifier) if read.features else None,
         labels=labels,
         features=read.features,
         X=X,

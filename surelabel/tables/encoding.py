@@ -311,3 +311,52 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             for i, position in enumerate(group):
                 names[position] = encoder.names(self.features_[position].name, i)
         return np.array([name for part in names for name in part], object)
+
+
+@dataclass(frozen=True, eq=False)
+class TableModel:
+    """A model that reads tables: an encoder, and a classifier that learned from its matrix X.
+
+    Attributes
+    ----------
+    encoder : TableEncoder
+        Turns a table into X.
+    classifier : classifier
+        Learned from X.
+    """
+
+    encoder: TableEncoder
+    classifier: Any
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The labels that the model tells apart."""
+        return np.asarray(self.classifier.classes_)
+
+    def predict(self, table: pa.Table) -> np.ndarray:
+        """The most likely label of each row.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            The instances.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        return np.asarray(self.classifier.predict(self.encoder.transform(table)))
+
+    def predict_proba(self, table: pa.Table) -> np.ndarray:
+        """Probabilities of the classes.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            The instances.
+
+        Returns
+        -------
+        ndarray of shape (m, l)
+        """
+        return np.asarray(self.classifier.predict_proba(self.encoder.transform(table)))

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
-from sklearn.pipeline import Pipeline
+from sklearn.utils import gen_batches
 
 from ..data.arrow_tables import source_of
 from ..data.frames import to_frame
 from ..exceptions import CandidateError, ModelFileError, SurelabelError
 from ..progress import stage
+from ..solvers.blocks import block_rows
 from ..text import count, percent
 from .answered_labels import labels_with
 from .choosing import by_crowd, fit_crowd
@@ -30,7 +31,7 @@ from .comparison import (
     with_gold,
 )
 from .embedding import embed_columns
-from .encoding import Feature, TableEncoder
+from .encoding import Feature, TableModel
 from .new_columns import add_columns, check_new_columns, label_column, rounded
 from .overview import Overview, Result, kinds, named, parameters, times
 from .placed_answers import use_answers
@@ -46,9 +47,9 @@ class Fitted(Result):
 
     Attributes
     ----------
-    model : Pipeline
-        A :class:`~surelabel.tables.encoding.TableEncoder` and a classifier;
-        :func:`surelabel.save_model` writes it to a file.
+    model : TableModel
+        A :class:`~surelabel.tables.TableEncoder` and a classifier; :func:`surelabel.save_model`
+        writes it to a file, unless the classifier is built on an ``estimator``.
     features : list of Feature
         The columns learned from.
     n_rows : int
@@ -64,7 +65,7 @@ class Fitted(Result):
         Time by stage.
     """
 
-    model: Pipeline
+    model: TableModel
     features: list[Feature]
     n_rows: int
     classes: np.ndarray
@@ -185,7 +186,7 @@ def fit(
             with stage("fit", seconds, verbose=verbose):
                 classifier = spec.estimator(**chosen).fit(X, known)
     return Fitted(
-        model=Pipeline([("encoder", encoder), ("classifier", classifier)]),
+        model=TableModel(encoder, classifier),
         features=read.features,
         n_rows=len(X),
         classes=known.classes,
@@ -211,7 +212,7 @@ def predict(
 
     Parameters
     ----------
-    model : Fitted, Cleaned or Pipeline
+    model : Fitted, Cleaned or TableModel
         As :func:`fit` or :func:`clean` made it, or :func:`surelabel.load_model` read it.
     frame : data frame, pyarrow.Table or path
         The table, with the columns that the model learned from; others are kept.
@@ -230,7 +231,7 @@ def predict(
         and ``second`` (its second choice); a frame of the kind given.
     """
     model = getattr(model, "model", model)
-    if not isinstance(model, Pipeline) or not isinstance(model[0], TableEncoder):
+    if not isinstance(model, TableModel):
         raise ModelFileError(
             "the model did not learn from a table, so it cannot read one; make it with surelabel "
             "fit"
@@ -240,17 +241,30 @@ def predict(
     check_new_columns(table, ("label", "confidence", "second"), prefix)
     embedded, _ = embed_columns(table, embed)
     with _usable():
-        _warn_of_categories(model[0].unknown_categories(embedded), source_of(table))
-        proba = model.predict_proba(embedded)
-        first, rows = proba.argmax(axis=1), np.arange(len(proba))
-        confidence = proba[rows, first]
-        proba[rows, first] = -1
+        _warn_of_categories(model.encoder.unknown_categories(embedded), source_of(table))
+        first, second, confidence = _two_best(model.classifier, model.encoder.transform(embedded))
         found = {
             "label": label_column(model.classes_, first),
             "confidence": rounded(confidence),
-            "second": label_column(model.classes_, proba.argmax(axis=1)),
+            "second": label_column(model.classes_, second),
         }
     return to_frame(add_columns(table, found, prefix), frame)
+
+
+def _two_best(classifier: Any, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The first and the second class of each row, and the probability of the first; a block of rows
+    at a time, because there may be many classes.
+    """
+    first, second = np.empty(len(X), int), np.empty(len(X), int)
+    confidence = np.empty(len(X))
+    for part in gen_batches(len(X), block_rows(len(classifier.classes_))):
+        proba = classifier.predict_proba(X[part])
+        rows = np.arange(len(proba))
+        first[part] = proba.argmax(axis=1)
+        confidence[part] = proba[rows, first[part]]
+        proba[rows, first[part]] = -1
+        second[part] = proba.argmax(axis=1)
+    return first, second, confidence
 
 
 @contextmanager

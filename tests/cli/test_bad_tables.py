@@ -113,10 +113,10 @@ def archive(members):
     return file.getvalue()
 
 
-def model_of(part, **members):
-    """A model file of one part."""
-    content = {"format": 2, "surelabel": "0.2.0", "parts": [part], "model": [0]}
-    return archive({"surelabel.json": content, **members})
+def model_of(node, data=b""):
+    """A model file with this in its header."""
+    header = json.dumps({"surelabel": "0.2.0", "model": node}).encode()
+    return b"surelabel model 3\n" + len(header).to_bytes(8, "little") + header + data
 
 
 def matrix_model():
@@ -524,7 +524,7 @@ CASES = {
     ),
     "half a model": (
         "predict bad.model new.csv",
-        "this is not a surelabel model file, or it is truncated",
+        "it is truncated",
         lambda model: model[: len(model) // 2],
     ),
     "damaged model": (
@@ -534,22 +534,27 @@ CASES = {
     ),
     "model of another program": (
         "predict bad.model new.csv",
-        "a file of another program, not a surelabel model",
+        "this is not a surelabel model file",
         lambda model: archive({"schema.json": {"a": 1}}),
     ),
     "model of a newer version": (
         "predict bad.model new.csv",
-        "was saved by surelabel 9.0, newer than this one",
-        lambda model: archive({"surelabel.json": {"format": 99, "surelabel": "9.0"}}),
+        "was saved by a version of surelabel newer than this one",
+        lambda model: b"surelabel model 4\n" + model,
     ),
     "function in a model": (
         "predict bad.model new.csv",
-        "the model refers to os.system",
-        lambda model: model_of({"kind": "function", "name": "os.system"}),
+        "'os.system' is not a classifier",
+        lambda model: model_of({"class": "os.system"}),
+    ),
+    "model of an earlier version": (
+        "predict bad.model new.csv",
+        "whose model files could be made to run code and are no longer read; fit the model again",
+        lambda model: archive({"surelabel.json": {"format": 2, "parts": []}, "0.npy": b""}),
     ),
     "model of version 0.1": (
         "predict bad.model new.csv",
-        "saved by surelabel 0.1.0, whose model files could be made to run commands",
+        "whose model files could be made to run code and are no longer read; fit the model again",
         lambda model: archive(
             {"schema.json": {}, "surelabel.json": {"format": 1, "surelabel": "0.1.0"}}
         ),
@@ -557,19 +562,28 @@ CASES = {
     "pickle within a model": (
         "predict bad.model new.csv",
         "bad.model: the model file is damaged",
-        lambda model: model_of(
-            {"kind": "array", "member": 0}, **{"0.npy": pickle.dumps(Payload())}
-        ),
+        lambda model: model_of({"class": "VectorColumn"}, pickle.dumps(Payload())),
+    ),
+    "pipeline in a model": (
+        "predict bad.model new.csv",
+        "'Pipeline' is not a classifier",
+        lambda model: model_of({"class": "Pipeline", "values": {"steps": []}}),
     ),
     "model that fills the memory": (
         "predict bad.model new.csv",
-        "claims to hold",
-        lambda model: model_of({"kind": "array", "member": 0}, **{"0.npy": bytes(300 * 2**20)}),
+        "where 0 bytes are left",
+        lambda model: model_of(
+            {
+                "class": "CLPLClassifier",
+                "parameters": {},
+                "values": {"n_features_in_": 1, "classes_": ["<f8", [10**11], "C"]},
+            }
+        ),
     ),
     "model that is none": (
         "predict bad.model new.csv",
-        "the model did not learn from a table",
-        lambda model: model_of({"kind": "list", "items": []}),
+        "'' is not a classifier",
+        lambda model: model_of([]),
     ),
     "model of a matrix": (
         "predict bad.model new.csv",

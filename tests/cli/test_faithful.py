@@ -151,7 +151,7 @@ def test_a_prediction_does_not_depend_on_the_other_rows(grades, tmp_path):
 
 def test_columns_that_are_left_out_never_fail(grades, tmp_path):
     table, model = grades
-    assert [feature.name for feature in model[0].features_] == ["code", "noise"]
+    assert [feature.name for feature in model.encoder.features_] == ["code", "noise"]
     for days in (["x"] * 2, ["10:30", "11:00"], ["2020-01-05", ""]):
         write_csv(tmp_path / "n.csv", {"code": ["2.0", "3"], "noise": ["0", "0"], "day": days})
         found = surelabel.predict(model, read_table(tmp_path / "n.csv"))

@@ -138,8 +138,8 @@ def test_a_column_tells_its_decimal_separator(name, tmp_path):
             frame(texts), labels="labels", method="PLKNN", number="p", decimal=decimal
         )
         np.testing.assert_array_equal(
-            fitted.model[0].transform(pa.Table.from_pandas(frame(texts))),
-            plain.model[0].transform(pa.Table.from_pandas(frame(values))),
+            fitted.model.encoder.transform(pa.Table.from_pandas(frame(texts))),
+            plain.model.encoder.transform(pa.Table.from_pandas(frame(values))),
         )
         surelabel.save_model(fitted.model, tmp_path / "m.model")
         again = surelabel.load_model(tmp_path / "m.model")
@@ -155,7 +155,7 @@ def test_a_column_tells_its_decimal_separator(name, tmp_path):
 def test_a_model_reads_new_cells_as_it_learned_to():
     fitted = surelabel.fit(frame(DECIDED["comma"]), labels="labels", method="PLKNN", number="p")
     new = pa.table({"p": ["1.234", "1234", "1.234,00"], "x": [0.0, 0.0, 0.0]})
-    X = fitted.model[0].transform(new)
+    X = fitted.model.encoder.transform(new)
     assert X[0, 0] == X[1, 0] == X[2, 0]
 
 
@@ -191,8 +191,8 @@ def test_numbers_with_two_readings_are_refused_until_one_is_chosen(values, cell,
         fitted = surelabel.fit(
             frame(values), labels="labels", number="p", method="PLKNN", decimal=decimal
         )
-        X = fitted.model[0].transform(pa.table({"p": [cell], "x": [0.0]}))
-        typed = fitted.model[0].transform(pa.table({"p": [float(value)], "x": [0.0]}))
+        X = fitted.model.encoder.transform(pa.table({"p": [cell], "x": [0.0]}))
+        typed = fitted.model.encoder.transform(pa.table({"p": [float(value)], "x": [0.0]}))
         assert X[0, 0] == typed[0, 0]
 
 

@@ -9,7 +9,6 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from surelabel import PLKNNClassifier, load_model, save_model
@@ -18,7 +17,7 @@ from surelabel.data.table_files import read_table
 from surelabel.exceptions import ParameterError, TableError
 from surelabel.tables import _columns, encoding
 from surelabel.tables._kinds import column_kinds
-from surelabel.tables.encoding import Feature, TableEncoder, choose_features
+from surelabel.tables.encoding import Feature, TableEncoder, TableModel, choose_features
 
 M = 120
 WORDS = np.array(
@@ -487,13 +486,14 @@ def test_vectors_of_different_length_or_none_are_refused_at_fit():
 def test_a_model_file_carries_the_encoder(columns, tmp_path):
     table = pa.table(columns)
     features = [Feature(name, kind) for name, kind in USED.items()]
-    model = make_pipeline(TableEncoder(features), PLKNNClassifier(n_neighbors=3))
-    model.fit(table, ["a" if i % 2 else "b" for i in range(M)])
+    encoder = TableEncoder(features).fit(table)
+    y = ["a" if i % 2 else "b" for i in range(M)]
+    model = TableModel(encoder, PLKNNClassifier(n_neighbors=3).fit(encoder.transform(table), y))
     save_model(model, tmp_path / "m.model")
     loaded = load_model(tmp_path / "m.model")
-    np.testing.assert_array_equal(loaded[0].transform(table), model[0].transform(table))
+    np.testing.assert_array_equal(loaded.encoder.transform(table), encoder.transform(table))
     np.testing.assert_array_equal(loaded.predict(table), model.predict(table))
-    assert loaded[0].features_ == features
+    assert loaded.encoder.features_ == features
 
 
 def test_numbers_that_are_all_0_or_1_stay_as_they_are():

@@ -253,6 +253,6 @@ def test_votes_without_features_are_cleaned_and_two_classes_that_all_rows_have(t
 def test_a_model_that_does_not_fit_itself_is_refused_in_a_sentence():
     table = pa.table({"size": [1.0, 1.2, 1.4, 8.0, 8.2, 8.4], "labels": list("aaabbb")})
     model = surelabel.fit(table, labels="labels", method="PLKNN").model
-    model[0].scales_ = "x"
+    model.encoder.scales_ = "x"
     with pytest.raises(ModelFileError, match=r"the model cannot be used \(.*\); fit it again"):
         surelabel.predict(model, table)

@@ -29,5 +29,5 @@ def test_a_client_program_passes_the_strict_check():
 
 def test_a_wrong_argument_is_found(tmp_path):
     wrong = tmp_path / "wrong.py"
-    wrong.write_text('import surelabel\n\nsurelabel.load_model("a.model", trusted=1)\n')
-    assert 'Argument "trusted"' in check(wrong).stdout
+    wrong.write_text('import surelabel\n\nsurelabel.fit("a.csv", method=1)\n')
+    assert 'Argument "method"' in check(wrong).stdout

@@ -1,71 +1,60 @@
-"""Model files: zip archives with a list of parts in JSON and plain arrays, from which only known
-types are built.
+"""Model files: surelabel's own models as numbers, texts and plain arrays, and nothing that runs.
 
-``_archive`` reads and writes the zip archive, ``_taking_apart`` turns a model into parts
-(``_parts``), ``_checking`` checks the parts of a file, ``_building`` builds a model from them,
-``_types`` says which types and functions a file may name, and ``_consistency`` checks what compiled
-code does not check.
+``_file`` writes and reads the bytes, ``_values`` the values, and :mod:`surelabel.estimators.stored`
+says which classes there are and what each must hold.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
 from io import BytesIO
 from typing import Any, BinaryIO
 
 from ...exceptions import ModelFileError, ParameterError
 from ...files import FULL, checked_path, replacing
 from ...text import printable
-from ._archive import Damaged, read_archive, write_archive
-from ._types import Types
+from ._file import Damaged, Reader, file_of, foreign
 
-# The modules for parts import half of scikit-learn, so they are imported only to save or load.
-
-__all__ = ["load_model", "save_model"]
+__all__ = ["foreign", "load_model", "save_model"]
 
 
-def save_model(model: Any, path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> None:
-    """Write a fitted model (an estimator or a pipeline with one) to a file.
-
-    The file appears complete or not at all. A model that :func:`load_model` would refuse is not
-    written.
+def save_model(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model to a file, which appears complete or not at all.
 
     Parameters
     ----------
     model : estimator
-        The model.
+        An estimator of surelabel, a ``TableEncoder``, or the model of a table that
+        :func:`surelabel.fit` or :func:`surelabel.clean` learned. Pipelines and models around other
+        estimators are refused. What says how to work (``n_jobs``, ``verbose``, ``callback``, a
+        ``cv`` or ``random_state`` that is an object) is not stored.
     path : path-like
         Where to write it.
-    trusted : sequence of str, default=()
-        Names of your own types or functions that the model contains, such as
-        ``"my_module.my_kernel"``; :func:`load_model` needs them, too.
 
     Raises
     ------
     ModelFileError
-        If the model contains something that cannot be written to model files.
+        If model files do not hold such a model.
     ParameterError
         If no file can be written at ``path``.
     OSError
         If the disk is full.
     """
-    from ._taking_apart import take_apart
+    from ._values import write_object
 
     path = checked_path(path)
-    content = BytesIO()
-    types = Types(trusted)
+    arrays: list[Any] = []
     try:
-        write_archive(content, *take_apart(model, types))
-        _read(content, types)  # check by all the rules of load_model
+        content = file_of(write_object(model, arrays), arrays)
+        _read(BytesIO(content))  # by all the rules of load_model
     except (MemoryError, OSError):
         raise
     except Exception as error:
         raise ModelFileError(f"{path}: the model cannot be saved: {_one_line(error)}") from error
     try:
         with replacing(path) as file:
-            file.write(content.getbuffer())
+            file.write(content)
     except OSError as error:
         if error.errno in FULL:  # the disk is at fault, not the path
             raise
@@ -74,20 +63,14 @@ def save_model(model: Any, path: str | os.PathLike[str], *, trusted: Sequence[st
         ) from None
 
 
-def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
-    """Read a model that :func:`save_model` wrote. Nothing in the file is run.
-
-    Only these are built: estimators and encoders of surelabel, those of scikit-learn that the guide
-    lists, arrays, sparse matrices and Python's own containers. Everything is checked before
-    anything is built. ``memory`` and ``n_jobs`` of estimators are not taken from a file.
+def load_model(path: str | os.PathLike[str]) -> Any:
+    """Read a model that :func:`save_model` wrote. Nothing in the file is run, and every value is
+    checked.
 
     Parameters
     ----------
     path : path-like
         The model file.
-    trusted : sequence of str, default=()
-        Names of further types or functions that the file may refer to, such as
-        ``"my_module.my_kernel"``. Their modules are imported, so name only what you trust.
 
     Returns
     -------
@@ -96,15 +79,14 @@ def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> 
     Raises
     ------
     ModelFileError
-        If the file cannot be read, is damaged, is of another version, or refers to something that
-        is not trusted.
+        If the file cannot be read, is damaged, or is of another version.
     """
     path = checked_path(path)
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise ModelFileError("the model file cannot be read (it is not a file)")
         with open(path, "rb") as file:
-            return _read(file, Types(trusted))
+            return _read(file)
     except MemoryError:
         raise
     except OSError as error:
@@ -118,12 +100,13 @@ def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> 
         ) from error
 
 
-def _read(file: BinaryIO, types: Types) -> Any:
-    from ._building import build
-    from ._checking import check
+def _read(file: BinaryIO) -> Any:
+    from ._values import Sizes, read_object  # imports the methods
 
-    content, arrays = read_archive(file)
-    return build(check(content, arrays, types), arrays, types)
+    source = Reader(file)
+    model = read_object(source.model, source, {"classifier", "encoder", "table model"}, Sizes())
+    source.finish()
+    return model
 
 
 def _one_line(error: Exception) -> str:

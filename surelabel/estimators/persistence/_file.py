@@ -1,0 +1,137 @@
+"""The bytes of a model file: a first line, the length of a header, the header in JSON, and the
+arrays that the header describes, one after the other.
+
+Nothing is packed, and there are no positions: a file holds no more than its size, and no array is
+made before it is known that the file has its bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from importlib.metadata import version
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from ...exceptions import ModelFileError
+
+#: The version of the format; raised when older code could no longer read new files.
+FORMAT = 3
+#: Lists and dicts in the header: empty ones take 30 times as much memory as text.
+MOST_LISTS = 10**6
+#: Longest side of an array without numbers: what is computed from it need not be empty.
+LONGEST_EMPTY = 2**20
+#: Labels take the space of the longest, once per class and training row: in total at most so many
+#: bytes, or so many times the size of the file.
+ROOM, RATIO = 2**28, 64
+#: The types of arrays.
+TYPES = frozenset(["|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f4", "<f8"])
+
+
+class Damaged(ModelFileError):
+    """A model file is damaged; the message says what is wrong."""
+
+
+def require(holds: Any, what: str) -> None:
+    """Refuse a file for which a condition does not hold; ``what`` is wrong with it."""
+    if not holds:
+        raise Damaged(what)
+
+
+def foreign(what: str) -> ModelFileError:
+    """The error for something that model files do not hold."""
+    return ModelFileError(
+        f"model files hold surelabel's own methods as plain numbers, and not {what}; joblib and "
+        "skops can store it, but a joblib file runs any code when it is loaded, and a skops file "
+        "the types that you allow: load them only from people whose programs you would run"
+    )
+
+
+def file_of(model: Any, arrays: list[np.ndarray]) -> bytes:
+    """The content of a file with these arrays; ``model`` says in JSON what they are."""
+    header = json.dumps({"surelabel": version("surelabel"), "model": model}, allow_nan=False)
+    start = f"surelabel model {FORMAT}\n".encode() + len(header).to_bytes(8, "little")
+    return b"".join([start, header.encode(), *(array.tobytes("A") for array in arrays)])
+
+
+class Reader:
+    """Reads arrays in the order in which :class:`Writer` wrote them.
+
+    Attributes
+    ----------
+    model : Any
+        What the header says of the model.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._left = file.seek(0, 2)
+        self._room = max(ROOM, RATIO * self._left)
+        file.seek(0)
+        _check_format(self._read(min(18, self._left)), file)
+        text = self._read(int.from_bytes(self._read(8), "little"))
+        require(text.count(b"[") + text.count(b"{") <= MOST_LISTS, "it has too many parts")
+        header: Any = json.loads(text, parse_constant=_finite, parse_float=_finite)
+        require(isinstance(header, dict) and "model" in header, "its header names no model")
+        self.model = header["model"]
+
+    def declared(self, node: Any) -> tuple[np.dtype, tuple[int, ...]]:
+        """The type and shape of an array, if the file has its bytes."""
+        require(isinstance(node, list) and len(node) == 3, "it is not an array")
+        kind, shape, order = node
+        require(isinstance(kind, str) and kind in TYPES and order in ("C", "F"), "no such array")
+        require(isinstance(shape, list) and 0 < len(shape) <= 2, "no such shape")
+        require(all(type(side) is int and side >= 0 for side in shape), "no such shape")
+        size, full = math.prod(shape), math.prod(max(side, 1) for side in shape)
+        require(
+            size * np.dtype(kind).itemsize <= self._left and (size or full <= LONGEST_EMPTY),
+            f"it is truncated: an array of shape {shape} where {self._left} bytes are left",
+        )
+        return np.dtype(kind), tuple(shape)
+
+    def array(self, node: Any) -> np.ndarray:
+        """The next array."""
+        dtype, shape = self.declared(node)
+        flat = np.frombuffer(self._read(math.prod(shape) * dtype.itemsize), dtype).copy()
+        return flat.reshape(shape, order=node[2])
+
+    def take_room(self, size: int) -> None:
+        """Count memory that labels take beyond the bytes of the file."""
+        self._room -= size
+        require(self._room >= 0, "its labels are too long for so many rows")
+
+    def finish(self) -> None:
+        """Check that nothing is left."""
+        require(self._left == 0, "it goes on after its end")
+
+    def _read(self, size: int) -> bytes:
+        require(size <= self._left, "it is truncated")
+        data = self._file.read(size)
+        require(len(data) == size, "it is truncated")
+        self._left -= size
+        return data
+
+
+def _check_format(first_line: bytes, file: BinaryIO) -> None:
+    """Refuse files of other programs and other versions."""
+    found = re.fullmatch(rb"surelabel model ([0-9])\n", first_line)
+    if found and int(found[1]) > FORMAT:
+        raise ModelFileError(
+            "the model was saved by a version of surelabel newer than this one "
+            f"({version('surelabel')}); upgrade surelabel"
+        )
+    if first_line.startswith(b"PK") and b"surelabel.json" in first_line + file.read(2**16):
+        raise ModelFileError(
+            "the model was saved by an earlier version of surelabel, whose model files could be "
+            "made to run code and are no longer read; fit the model again and save it"
+        )
+    if not found or int(found[1]) < FORMAT:
+        raise ModelFileError("this is not a surelabel model file, or it is truncated")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    require(math.isfinite(number), f"{text[:20]} is not a number")
+    return number

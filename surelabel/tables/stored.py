@@ -1,0 +1,89 @@
+"""What model files hold of tables: the values of each class, as in
+:mod:`surelabel.estimators.stored`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..estimators.stored import Known
+from ._columns import ENCODERS, MOST_CATEGORIES, TEXT_DIMENSIONS
+from ._pictures import WIDTH
+from ._times import ORDERS
+
+TABLES = "surelabel.tables."
+
+
+def _encoder(encoder: Any) -> bool:
+    """Whether features differ, and each group of them has its column encoder."""
+    groups, names = encoder._groups(), {feature.name for feature in encoder.features_}
+    each = 0 < len(names) == len(encoder.features_) == len(encoder.scales_)
+    return (
+        each
+        and len(groups) == len(encoder.encoders_)
+        and all(
+            type(part) is ENCODERS[encoder.features_[group[0]].kind]
+            and len(part.widths) == len(group)
+            for group, part in zip(groups, encoder.encoders_, strict=True)
+        )
+    )
+
+
+def _text(column: Any) -> bool:
+    distinct = len(set(column.words)) == len(column.words)
+    return distinct and len(column.mean) <= TEXT_DIMENSIONS
+
+
+KNOWN = {
+    "TableModel": Known(
+        TABLES + "encoding",
+        "encoder TableEncoder; classifier classifier",
+        lambda model: model.classifier.n_features_in_ == model.encoder._ends()[-1],
+        "table model",
+    ),
+    "TableEncoder": Known(
+        TABLES + "encoding",
+        "features_ Feature*1000000; encoders_ column*1000000; scales_ f[*]; decimal_ .|,; "
+        "dtype_ float32|float64",
+        _encoder,
+        "encoder",
+    ),
+    "Feature": Known(
+        TABLES + "encoding",
+        "name text; kind number|category|text|vector|time|image",
+        role="part",
+    ),
+    "NumberColumns": Known(
+        TABLES + "_columns",
+        "truth b[c]; units texts[c]; marks texts[c]; tells_missing b[c]; median f[c]; mean f[c]; "
+        "deviation f[c]",
+        lambda column: (column.deviation > 0).all(),
+        "column",
+    ),
+    "CategoryColumn": Known(
+        TABLES + "_columns",
+        "by_value flag; categories categories; others categories",
+        lambda column: 0 < len(column.categories) <= MOST_CATEGORIES,
+        "column",
+    ),
+    "TextColumn": Known(
+        TABLES + "_columns",
+        "by_letters flag; words texts[w]; idf f[w]; directions f[w,d]; mean f[d]",
+        _text,
+        "column",
+    ),
+    "VectorColumn": Known(TABLES + "_columns", "mean f[d]", role="column"),
+    "TimeColumn": Known(
+        TABLES + "_times",
+        "order text; mean number; deviation number; tells_missing flag; "
+        "parts days|season|weekday|hour*4",
+        lambda column: column.order in ("", *ORDERS) and column.deviation > 0,
+        "column",
+    ),
+    "ImageColumn": Known(
+        TABLES + "_pictures",
+        "mean f[d]",
+        lambda column: len(column.mean) == WIDTH,
+        "column",
+    ),
+}
