@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ..exceptions import ParameterError
+from ..exceptions import NumericalError, ParameterError
 from ..solvers.neighbours import ApproximateIndex, nearest
 from ._base import PartialLabelClassifier
 
@@ -46,7 +46,10 @@ class NeighbourClassifier(PartialLabelClassifier):
         queries = None if X is None else np.asarray(X, dtype=np.float64)
         k = min(self.n_neighbors, len(self.X_fit_) - 1) if queries is None else self.n_neighbors
         if self.search == "exact":
-            return nearest(self.X_fit_, k, queries)
+            try:
+                return nearest(self.X_fit_, k, queries)
+            except OverflowError as error:
+                raise NumericalError(f"{error}; scale the features") from None
         index = getattr(self, "_index", None)
         if index is None:
             if find_spec("faiss") is None:

@@ -55,6 +55,8 @@ def nearest(
             * np.finfo(float).eps
             * (np.linalg.norm(shifted, axis=1) + np.sqrt(squares.max())) ** 2
         )
+        if not np.isfinite(noise).all():
+            raise OverflowError("the squares of distances are larger than any number")
         limit = _kth_smallest_or_more(rough, k) + 2 * noise
         query, row = np.nonzero(rough <= limit[:, None])
         found.append(_first(block, query, instances, row, k))

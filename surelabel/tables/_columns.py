@@ -10,8 +10,10 @@ very many number columns, so these are encoded together; the other kinds one by 
 from __future__ import annotations
 
 import re
+from array import array
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import chain, zip_longest
+from itertools import zip_longest
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -84,6 +86,7 @@ class Reader:
         #: Whether the user said which decimal separator it is.
         self.said = decimal_of(table) is not None
         self._columns = dict(zip(table.column_names, table.columns, strict=True))
+        self._read: dict[tuple[str, int | None], pa.ChunkedArray] = {}
 
     def holds(self, name: str) -> pa.DataType:
         """The type of a column."""
@@ -209,12 +212,15 @@ class Reader:
 
     def vectors(self, name: str, length: int | None = None) -> pa.ChunkedArray:
         """Lists of ``length`` numbers each; by default, as many as the first has."""
+        if (name, length) in self._read:
+            return self._read[name, length]
         column = self._columns[name]
         if is_text(column.type):
             column = written_vectors(column, name, self.source)
         elif pa.types.is_null(column.type):
             column = column.cast(pa.list_(pa.float64()))
-        return checked_vectors(column, name, self.source, length)
+        self._read[name, length] = checked_vectors(column, name, self.source, length)
+        return self._read[name, length]
 
 
 def is_plain(kind: pa.DataType) -> bool:
@@ -449,15 +455,24 @@ class TextColumn:
 
     def _weights(self, texts: list[str], places: dict[str, int]) -> sparse.csr_array:
         """TF-IDF: ``1 + log(count)`` times the weight of the n-gram, each row of length 1."""
-        n_grams = letters_of if self.by_letters else parts_of_words
-        found = [[places[part] for part in n_grams(text) if part in places] for text in texts]
-        indptr = np.concatenate([[0], np.cumsum([len(row) for row in found])])
-        indices = np.fromiter(chain.from_iterable(found), np.int64, indptr[-1])
-        ones = np.ones(len(indices), np.float32)
-        counts = sparse.csr_array((ones, indices, indptr), shape=(len(texts), len(self.words)))
-        counts.sum_duplicates()
-        counts.data = (1 + np.log(counts.data)) * self.idf[counts.indices]
-        return normalize(counts, copy=False)
+        known: dict[str, list[int]] = {}  # words occur often
+        indptr, indices, counts = [0], array("i"), array("f")
+        for text in texts:
+            found: list[int] = []
+            for word in [text] if self.by_letters else text.lower().split():
+                if word not in known:
+                    parts = letters_of(word) if self.by_letters else parts_of_words(word)
+                    known[word] = [places[part] for part in parts if part in places]
+                found += known.pop(word) if self.by_letters else known[word]
+            counted = Counter(found)
+            indices.extend(counted.keys())
+            counts.extend(counted.values())
+            indptr.append(len(indices))
+        shape, columns = (len(texts), len(self.words)), np.array(indices, np.int32)
+        data = (1 + np.log(np.array(counts, np.float32))) * self.idf[columns]
+        weights = sparse.csr_array((data, columns, indptr), shape=shape)
+        weights.sort_indices()
+        return normalize(weights, copy=False)
 
     @property
     def widths(self) -> list[int]:

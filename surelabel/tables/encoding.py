@@ -206,8 +206,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     f"again what computes them (--embed {column}=MODULE:NAME)"
                 )
             raise TableError(
-                f"{source_of(table)}: the model needs a column {missing[0]!r}, which is not there; "
-                f"{suggest(missing[0], table.column_names, 'columns')}"
+                f"{source_of(table)}: the model needs a column {missing[0][:200]!r}, which is not "
+                f"there; {suggest(missing[0], table.column_names, 'columns')}"
             )
         return Reader(table, decimal_of(table) or self.decimal_)
 
@@ -261,6 +261,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         reader, ends = self._reader(table), self._ends()
+        for group, encoder in zip(self._groups(), self.encoders_, strict=True):
+            if self.features_[group[0]].kind == "vector":  # of another length, no X is needed
+                reader.vectors(self._names(group)[0], encoder.widths[0])
         first = np.concatenate([[0], ends[:-1]])
         X = np.empty((table.num_rows, ends[-1]), self.dtype_)
         for group, encoder in zip(self._groups(), self.encoders_, strict=True):

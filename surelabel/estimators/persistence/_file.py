@@ -57,13 +57,7 @@ def file_of(model: Any, arrays: list[np.ndarray]) -> bytes:
 
 
 class Reader:
-    """Reads arrays in the order in which :class:`Writer` wrote them.
-
-    Attributes
-    ----------
-    model : Any
-        What the header says of the model.
-    """
+    """Reads arrays in the order in which they were written; ``model`` is what the header says."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

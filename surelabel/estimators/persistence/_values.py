@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
@@ -27,7 +28,7 @@ SINGLE: dict[str, tuple[type, ...]] = {
     "label": (str, bool, int, float),
 }
 #: NumPy's kinds of arrays: finite numbers, all numbers, positions, truth values.
-ARRAYS = {"f": "f", "F": "f", "i": "iu", "b": "b", "any": "biuf"}
+ARRAYS = {"f": "f", "F": "f", "i": "i", "b": "b", "any": "biuf"}
 
 
 def name_of(kind: type) -> str:
@@ -123,6 +124,8 @@ def read_object(node: Any, source: Reader, allowed: set[str], sizes: Sizes) -> A
     known = known_as(name)
     if known is None or not {name, known.role} & allowed:
         raise Damaged(f"{name[:100]!r} is not a {min(allowed)}")
+    if known.module == "surelabel.distributed" and known.module not in sys.modules:
+        raise ModelFileError("it was fitted on a cluster: import surelabel.distributed first")
     kind: Any = getattr(import_module(known.module), name.rpartition(".")[2])
     made: Any = SimpleNamespace()
     if known.role == "classifier":
