@@ -12,7 +12,6 @@ from ._screen import memory_fact, peak_memory, print_json, show
 from ._table_options import (
     Answers,
     Confusions,
-    Estimator,
     Json,
     Method,
     TableFile,
@@ -39,7 +38,7 @@ def fit(
     options: TableOptions,
     answers: Answers = None,
     method: Method = "PURE",
-    estimator: Estimator = None,
+    estimator: Annotated[str | None, typer.Option(hidden=True)] = None,
     confusions: Confusions = None,
     json: Json = False,
 ) -> None:
@@ -65,7 +64,6 @@ def fit(
         rows,
         method=method,
         answers=answers,
-        estimator=estimator,
         confusions=confusions,
         verbose=True,
         **options.columns(),

@@ -1,6 +1,7 @@
 """Votes against labels, and labels that a cell repeats, from a file to the result."""
 
 import json
+import os
 
 import numpy as np
 import pyarrow as pa
@@ -136,3 +137,15 @@ def test_confusions_are_for_votes(cli, truth):
     result = cli("clean votes.csv -o out.csv --labels ann --exclude bob,tim,zoe --confusions k.csv")
     assert result.exit_code == 2
     assert "how far to trust the votes of annotators" in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize(
+    "words", ["clean votes.csv -o out.csv --model m.model", "fit votes.csv -o m.model"]
+)
+def test_a_model_that_could_not_be_saved_is_refused_before_anything_is_read(cli, words):
+    result = cli(f"{words} --votes ann,bob --estimator sklearn.tree:DecisionTreeClassifier")
+    assert result.exit_code == 2
+    said = " ".join(result.output.split())
+    assert "--estimator and --" in said
+    assert "not a model around sklearn.tree:DecisionTreeClassifier; joblib and skops" in said
+    assert not {"out.csv", "m.model"} & set(os.listdir())
