@@ -75,7 +75,7 @@ delta_path_ ?F[*]; objective_path_ ?F[*]; compression_ ?compression
 """
 PEERS = f"""{KERNEL}
 scale_ number; prior_shift_ number; guarded_ flag; leverage_ ?f[*]; loo_decision_ ?f[m,l]
-kernels_ kernel*20; scalings_ f[*,n]*20 if auto; members_ Self[n,l]*20 if auto; _first ?first[k,n,l]
+kernels_ kernel*20; scalings_ f[*,n]*20 if auto; members_ Self[n,l]*20 if auto; _first ?first
 """
 #: Dicts by name, their values in alphabetical order.
 DICTS = {

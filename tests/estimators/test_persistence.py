@@ -1,6 +1,7 @@
 """Models come back from their files as they were, and what files do not hold is refused."""
 
 import pickle
+import sys
 import zipfile
 
 import numpy as np
@@ -284,7 +285,7 @@ def test_foreign_file(tmp_path, content):
 @pytest.mark.parametrize("first", ["surelabel.json", "schema.json"])
 def test_files_of_earlier_versions(tmp_path, first):
     with zipfile.ZipFile(tmp_path / "model", "w") as archive:
-        archive.writestr(first, '{"format": 2}')
+        archive.writestr(first, '{"format": 2}' + " " * 10**5)
         if first != "surelabel.json":
             archive.writestr("surelabel.json", '{"format": 1, "surelabel": "0.1.0"}')
     message = "saved by an earlier version of surelabel, .* no longer read; fit the model again"
@@ -297,6 +298,19 @@ def test_a_file_of_a_later_version(saved, monkeypatch):
     monkeypatch.setattr(_file, "FORMAT", 2)
     with pytest.raises(ModelFileError, match=r"newer than this one \(.*\); upgrade surelabel"):
         load_model(path)
+
+
+def test_a_model_of_a_cluster_is_loaded_with_its_module_only(saved, monkeypatch):
+    """A file must not decide that Dask is imported, which writes files of its own."""
+    _, path = saved
+    length = int.from_bytes((content := path.read_bytes())[18:26], "little")
+    header = content[26 : 26 + length].replace(b'"SUREC', b'"distributed.SUREC')
+    size = len(header).to_bytes(8, "little")
+    path.write_bytes(content[:18] + size + header + content[26 + length :])
+    monkeypatch.delitem(sys.modules, "surelabel.distributed", raising=False)
+    with pytest.raises(ModelFileError, match=r"import surelabel\.distributed first"):
+        load_model(path)
+    assert "surelabel.distributed" not in sys.modules
 
 
 def test_missing_file(tmp_path):

@@ -111,18 +111,21 @@ class Reader:
 def _check_format(first_line: bytes, file: BinaryIO) -> None:
     """Refuse files of other programs and other versions."""
     found = re.fullmatch(rb"surelabel model ([0-9])\n", first_line)
+    if found and int(found[1]) == FORMAT:
+        return
     if found and int(found[1]) > FORMAT:
         raise ModelFileError(
             "the model was saved by a version of surelabel newer than this one "
             f"({version('surelabel')}); upgrade surelabel"
         )
-    if first_line.startswith(b"PK") and b"surelabel.json" in first_line + file.read(2**16):
+    head = first_line + file.read(2**16)
+    file.seek(max(0, file.seek(0, 2) - 2**16))  # a zip archive lists its members at the end
+    if head.startswith(b"PK") and b"surelabel.json" in head + file.read():
         raise ModelFileError(
             "the model was saved by an earlier version of surelabel, whose model files could be "
             "made to run code and are no longer read; fit the model again and save it"
         )
-    if not found or int(found[1]) < FORMAT:
-        raise ModelFileError("this is not a surelabel model file, or it is truncated")
+    raise ModelFileError("this is not a surelabel model file, or it is truncated")
 
 
 def _finite(text: str) -> float:
