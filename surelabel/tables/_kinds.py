@@ -148,6 +148,10 @@ def _text_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
     chosen = known & (np.cumsum(known, axis=1) % every[:, None] == 0)
     looked_at = pc.utf8_trim_whitespace(texts.filter(pa.array(chosen.ravel())))
     owner, n_chosen = np.nonzero(chosen)[0], chosen.sum(axis=1)
+    ends = np.cumsum(n_chosen).tolist()
+
+    def sample(i: int) -> pa.Array:
+        return looked_at.slice(ends[i] - n_chosen[i], n_chosen[i])
 
     def mean(cells: pa.Array) -> np.ndarray:
         weights = cells.cast(pa.float64()).to_numpy()
@@ -168,19 +172,17 @@ def _text_kinds(reader: Reader, names: Sequence[str]) -> dict[str, Found]:
         if different[i] == 1 and n_known[i] == reader.n_rows:
             found[name] = None, "it has only one value"
         elif of_foreign[i] == 1:
-            found[name] = None, _hint(reader, name, looked_at.filter(pa.array(owner == i)))
+            found[name] = None, _hint(reader, name, sample(i))
         elif of_vectors[i] == 1:
             found[name] = "vector", ""
         elif of_dates[i] == 1 or (of_durations[i] == 1 and of_amounts[i] < 1):
-            found[name] = _time_kind(looked_at.filter(pa.array(owner == i)), of_durations[i] == 1)
-        elif of_images[i] == 1 and are_images(
-            looked_at.filter(pa.array(owner == i)).slice(0, TRIED).to_pylist(), reader.source
-        ):
+            found[name] = _time_kind(sample(i), of_durations[i] == 1)
+        elif of_images[i] == 1 and are_images(sample(i).slice(0, TRIED).to_pylist(), reader.source):
             found[name] = "image", ""
         elif different[i] <= min(FEW, n_known[i] / 2):
             found[name] = "category", ""
         else:
-            mine = looked_at.filter(pa.array(owner == i))
+            mine = sample(i)
             repeat = MANY * n_known[i] < different[i] <= 0.9 * n_known[i]
             houses = of_numbered[i] > 0 < of_numbers[i] and of_numbered[i] + of_numbers[i] > 0.9999
             united = max(of_amounts[i], of_others[i]) == 1 and not houses
