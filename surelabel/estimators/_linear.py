@@ -28,6 +28,22 @@ from ._base import (
 )
 
 
+def in_row_space(X: Any) -> tuple[Any, np.ndarray | None]:
+    """For many more columns than rows, X = L Qᵀ: scores and |W|² are the same for V and W = Q V, so
+    a linear method learns V from L, which has as many columns as rows.
+
+    Returns
+    -------
+    L : ndarray, or X as it is
+    Q : ndarray or None
+        The orthonormal columns; None if X stays as it is.
+    """
+    if not isinstance(X, np.ndarray) or X.shape[1] <= 2 * X.shape[0]:
+        return X, None
+    Q, R = np.linalg.qr(X.T)
+    return np.ascontiguousarray(R.T), Q
+
+
 class LinearPartialLabelClassifier(WeightedPartialLabelClassifier):
     """Base class of methods with linear scores; a method implements ``_weights(X, candidates,
     weight)``.
@@ -56,7 +72,9 @@ class LinearPartialLabelClassifier(WeightedPartialLabelClassifier):
         )
         X = self._with_constant(X)
         weight = np.ones(m) if weight is None else weight.astype(np.float64)
-        W = self._weights(X, candidates, weight)
+        inner, Q = in_row_space(X)
+        W = self._weights(inner, candidates, weight)
+        W = W if Q is None else Q @ W
         self._possible = (
             np.bincount(candidates.indices, weight[candidates.rows], candidates.shape[1]) > 0
         )

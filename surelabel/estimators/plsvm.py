@@ -17,7 +17,7 @@ from ..solvers.max_margin import make_problem
 from ..solvers.plsvm import equal_ties, fit_path, fit_plsvm
 from ..solvers.scale import softmax_scale
 from ._base import check_learnable
-from ._linear import LinearPartialLabelClassifier
+from ._linear import LinearPartialLabelClassifier, in_row_space
 from ._registry import Method
 from ._search import SharedSearch
 
@@ -154,7 +154,9 @@ def _grid_outputs(
     them.
     """
     check_learnable(candidates)
-    X, queries = estimator._with_constant(X), estimator._with_constant(queries)
+    X, Q = in_row_space(estimator._with_constant(X))
+    queries = estimator._with_constant(queries)
+    queries = queries if Q is None else queries @ Q
     indptr, indices, n_classes = candidates.indptr, candidates.indices, candidates.shape[1]
     weight = np.ones(X.shape[0])
     problem = make_problem(X, indptr, indices, n_classes, weight)

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from ..data.candidates import CandidateSets
 from ..exceptions import CandidateError, ParameterError
 from ._base import WeightedPartialLabelClassifier, check_inner, check_learnable
+from ._linear import in_row_space
 from ._registry import Method
 
 OVO = ("decision_function_shape", "ovo")  # of scikit-learn's support vector machines
@@ -125,10 +126,11 @@ class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClass
             weight = each if weight is None else weight[rows] * each
         elif weight is not None:
             weight = weight[rows]
+        inner, Q = in_row_space(X) if self.estimator is None else (X, None)
         if weight is None:
-            self.estimator_.fit(X[rows], codes)
+            self.estimator_.fit(inner[rows], codes)
         elif has_fit_parameter(self.estimator_, "sample_weight"):
-            self.estimator_.fit(X[rows], codes, sample_weight=weight)
+            self.estimator_.fit(inner[rows], codes, sample_weight=weight)
         else:
             raise ParameterError(
                 f"{type(self.estimator_).__name__} does not accept sample_weight, which "
@@ -136,6 +138,9 @@ class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClass
                 "need: choose another estimator or another strategy (transformers belong in a "
                 "pipeline around this classifier)"
             )
+        if Q is not None:
+            self.estimator_.coef_ = self.estimator_.coef_ @ Q.T
+            self.estimator_.n_features_in_ = X.shape[1]
         self._seen = seen
         if self.estimator is None:
             self.coef_, self.intercept_ = self.estimator_.coef_, self.estimator_.intercept_

@@ -356,6 +356,10 @@ class _Judge:
         if not self.n_classes / 2 < n_values <= self.n_classes:
             return None
         rows = np.flatnonzero((codes >= 0) & self.telling)
+        # Of a share a, p is at least a² / n_values (Cauchy-Schwarz), and KL at most log2 (1/p).
+        needed = BITS + n_values * np.log2(self.n_classes)
+        if len(rows) * np.log2(n_values / DETERMINED**2) < needed:
+            return None
         one = sparse.csr_array(
             (np.ones(len(rows)), (codes[rows], np.arange(len(rows)))), (n_values, len(rows))
         )
@@ -363,8 +367,7 @@ class _Judge:
         _, label = linear_sum_assignment(together, maximize=True)
         agreement = self._agreement(np.where(codes >= 0, label[codes], -1))
         # the best of at most n_classes**n_values ways to assign classes to the values
-        bits = agreement.bits - n_values * np.log2(self.n_classes)
-        if agreement.share < DETERMINED or bits < BITS:
+        if agreement.share < DETERMINED or agreement.bits < needed:
             return None
         return "each value belongs to one class, so the column is the label in other words"
 
