@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -276,10 +276,10 @@ class _Judge:
             most = self.table.num_rows
         texts = pc.utf8_trim_whitespace(column.cast(pa.large_string()).combine_chunks())
         encoded = blanked(texts, pc.equal(texts, "")).dictionary_encode()
-        decimal = self.decimal if is_text(column.type) else "."
-        values = canonical(encoded.dictionary, decimal).to_pylist()
-        if len(values) > most or len(values) < 2:
+        if not 2 <= len(encoded.dictionary) <= most:
             return None
+        decimal = self.decimal if is_text(column.type) else "."
+        values = _canonical(tuple(encoded.dictionary.to_pylist()), decimal)
         codes = pc.fill_null(encoded.indices, -1).to_numpy()
         return self._class_names(name, codes, values) or self._determines(codes, len(values))
 
@@ -370,6 +370,12 @@ class _Judge:
         if agreement.share < DETERMINED or agreement.bits < needed:
             return None
         return "each value belongs to one class, so the column is the label in other words"
+
+
+@lru_cache
+def _canonical(values: tuple[str, ...], decimal: str) -> list[str]:
+    """What texts mean; very many columns may hold the same ones."""
+    return canonical(pa.array(values, pa.large_string()), decimal).to_pylist()  # type: ignore[no-any-return]
 
 
 def _is_number(text: str) -> bool:
