@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -34,8 +35,12 @@ def show(
     """
     out = screen(error=error)
     out.print(printable(overview.title), style="bold")
-    if overview.facts:
+    if overview.facts and out.is_terminal:
         out.print(_facts(overview.facts, styles or {}))
+    elif overview.facts:
+        width = max(len(name) for name, _ in overview.facts)
+        for name, value in overview.facts:
+            out.print(f"  {name:<{width}}  {printable(value)}", soft_wrap=True)
     for listing in overview.listings:
         out.print()
         if listing.title:
@@ -46,9 +51,23 @@ def show(
     if overview.problems:
         out.print("\nProblems", style="bold")
     for sentence in overview.problems:
-        out.print(f"  ! {printable(sentence)}", style="yellow")
+        out.print(_wrapped("  ! ", sentence, out.width), style="yellow", soft_wrap=True)
+    if overview.notes:
+        out.print()
     for sentence in overview.notes:
-        out.print(printable(sentence), style="dim")
+        out.print(_wrapped("  - ", sentence, out.width), style="dim", soft_wrap=True)
+
+
+def _wrapped(mark: str, sentence: str, width: int) -> str:
+    """A sentence after a mark, its further lines indented; names and options are not broken."""
+    return textwrap.fill(
+        printable(sentence),
+        width,
+        initial_indent=mark,
+        subsequent_indent=" " * len(mark),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _facts(facts: list[tuple[str, str]], styles: Mapping[str, str]) -> Table:

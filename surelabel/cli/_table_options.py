@@ -84,6 +84,14 @@ Noisy = Annotated[
         rich_help_panel=LABELS,
     ),
 ]
+Complete = Annotated[
+    bool,
+    typer.Option(
+        "--complete",
+        help="Every set of candidates holds the true label.",
+        rich_help_panel=LABELS,
+    ),
+]
 Unlabelled = Annotated[
     str,
     typer.Option(
@@ -195,8 +203,8 @@ Method = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help="The method; surelabel compare shows which one suits the table. PURE learns from "
-        "votes by Crowd, which also judges the annotators.",
+        help="A method that surelabel compare lists for the table. With votes, PURE means Crowd, "
+        "which also judges the annotators; majority and Dawid-Skene go by the votes alone.",
     ),
 ]
 Estimator = Annotated[
@@ -205,15 +213,6 @@ Estimator = Annotated[
         metavar="MODULE:NAME",
         help="With votes: the model of the features, such as "
         "sklearn.ensemble:RandomForestClassifier.",
-    ),
-]
-Confusions = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        readable=False,
-        help="With votes: what is known of annotators, a table with the columns annotator, truth, "
-        "vote, count.",
     ),
 ]
 Prefix = Annotated[
@@ -251,6 +250,7 @@ class TableOptions:
     long: Long = False
     annotator: Annotator = None
     noisy: Noisy = False
+    complete: Complete = False
     unlabelled: Unlabelled = "all"
     missing: Missing = None
     normalise: Normalise = False
@@ -261,6 +261,12 @@ class TableOptions:
         _columns("Only these: a,b,c or 'x*'; by default every column that may be informative."),
     ] = None
     exclude: Annotated[list[str] | None, _columns("Not these.")] = None
+    no_features: Annotated[
+        bool,
+        typer.Option(
+            "--no-features", help="None: go by the votes alone.", rich_help_panel=FEATURES
+        ),
+    ] = False
     number: Annotated[list[str] | None, _columns("Treat these as numbers.")] = None
     category: Annotated[list[str] | None, _columns("Treat these as categories.")] = None
     text: Annotated[list[str] | None, _columns("Treat these as text.")] = None
@@ -294,11 +300,12 @@ class TableOptions:
                 "say where the labels are in exactly one way: with --labels, --votes, --indicator "
                 f"or --counts; {both}"
             )
-        return {  # type: ignore[return-value]
+        columns = {
             field.name: getattr(self, field.name)
             for field in fields(self)
-            if field.name not in HOW and getattr(self, field.name) is not None
+            if field.name not in (*HOW, "no_features") and getattr(self, field.name) is not None
         }
+        return columns | ({"exclude": ["*"]} if self.no_features else {})  # type: ignore[return-value]
 
 
 def table_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -8,7 +8,6 @@ import typer
 
 from ..text import count, printable
 from ._table_options import (
-    Confusions,
     Escape,
     Estimator,
     Method,
@@ -35,10 +34,9 @@ def audit(
     seed: Annotated[int, typer.Option(metavar="NUMBER", help="Seed of the random order.")] = 0,
     max_error: Annotated[
         float, typer.Option(metavar="SHARE", help="As for surelabel clean.")
-    ] = 0.02,
+    ] = 0.1,
     method: Method = "PURE",
     estimator: Estimator = None,
-    confusions: Confusions = None,
     prefix: Prefix = "",
     escape_formulas: Escape = False,
 ) -> None:
@@ -58,14 +56,13 @@ def audit(
     from ..tables.auditing import LEVELS
 
     check_table_output(output)
-    check_outputs([table, *([] if confusions is None else [confusions])], output)
+    check_outputs([table], output)
     with stage("read", {}, verbose=True):
         rows = options.read(table)
     found = clean(
         rows,
         method=method,
         estimator=estimator,
-        confusions=confusions,
         max_error=max_error,
         prefix=prefix,
         verbose=True,
@@ -79,7 +76,9 @@ def audit(
     )
     name = printable(output) if is_file(output) else "the sheet"
     typer.echo(
-        f"{name}: {count(sheet.num_rows)}, drawn from {count(n_rows)} to be kept\n"
-        f"checks needed to certify an error rate, if none finds a mistake: {needed}",
+        f"{name}: {count(sheet.num_rows)} to check, drawn at random from {count(n_rows)} to be "
+        "kept\n"
+        "Write the true labels into the column answer, from the top, and stop when you like.\n"
+        f"Checks without a mistake that certify an error of at most …: {needed}",
         err=not is_file(output),
     )

@@ -12,7 +12,6 @@ from ..exceptions import ParameterError
 from ._screen import memory_fact, peak_memory, print_json, show
 from ._table_options import (
     Answers,
-    Confusions,
     Escape,
     Estimator,
     Json,
@@ -72,7 +71,7 @@ def clean(
         typer.Option(
             metavar="SHARE", help="Keep labels as long as their estimated error is at most this."
         ),
-    ] = 0.02,
+    ] = 0.1,
     audit: Annotated[
         Path | None,
         typer.Option(
@@ -84,7 +83,6 @@ def clean(
     answers: Answers = None,
     method: Method = "PURE",
     estimator: Estimator = None,
-    confusions: Confusions = None,
     prefix: Prefix = "",
     escape_formulas: Escape = False,
     json: Json = False,
@@ -92,15 +90,16 @@ def clean(
     """Choose a label for every row, say how sure it is, and list the rows that a person should look
     at.
 
-    New columns: label, confidence, margin, second, status (certified, probable, look), best and
-    best_confidence (the most probable of all labels), outside (whether best is not among the
-    candidates), duplicate (number of a group of rows with equal features but different candidates),
-    look (1 for the row to look at first). Exits with code 1 if no label is probable.
+    New columns: label, confidence, margin, second, status (certified, probable, look), outside (1
+    for the row whose true label is most likely none of those given), best (the most probable label
+    of all), outside_probability (with --gold), duplicate (number of a group of rows with equal
+    features but different candidates), look (1 for the row to look at first). Exits with code 1 if
+    no label is probable, or if an audit found more mistakes than the estimate allows.
 
     surelabel clean pets.csv -o cleaned.csv --labels candidates --report pets.html
 
     surelabel clean votes.csv -o cleaned.parquet --votes 'annotator_*' --gold checked --max-error
-    0.01
+    0.05
 
     surelabel clean pets.csv -o cleaned.csv --labels candidates --audit audit.csv
 
@@ -120,7 +119,7 @@ def clean(
     check_model_output(estimator, "--model", model)
     check_table_output(output)
     check_outputs(
-        [table, *(path for path in (audit, answers, confusions) if path is not None)],
+        [table, *(path for path in (audit, answers) if path is not None)],
         output,
         report,
         model,
@@ -134,7 +133,6 @@ def clean(
         rows,
         method=method,
         estimator=estimator,
-        confusions=confusions,
         max_error=max_error,
         audit=audit,
         answers=answers,
@@ -151,7 +149,7 @@ def clean(
                 found.report(beside[report], text=text_column, image=image)
         if model is not None:
             if found.model is None:
-                raise ParameterError("there are no features, so there is no model to write")
+                raise ParameterError("the votes alone decide, so there is no model to write")
             save_model(found.model, beside[model])
         with stage("write", seconds, verbose=True):
             write_output(
@@ -168,5 +166,5 @@ def clean(
         written = [("written", ", ".join(map(str, paths)))]
         facts = overview.facts + memory_fact() + (written if paths else [])
         show(replace(overview, facts=facts), STYLES, error=not is_file(output))
-    if not found.n_kept:
+    if not found.n_kept or (found.audit is not None and found.audit.n_fallen):
         raise typer.Exit(1)

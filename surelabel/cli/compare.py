@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 from typing import Annotated
 
@@ -33,7 +32,6 @@ def compare(
 
     surelabel compare votes.csv --votes 'annotator_*' --methods Crowd,majority,SURE --folds 10
     """
-    from ..estimators import all_methods
     from ..tables import compare
 
     found = compare(
@@ -48,9 +46,6 @@ def compare(
         print_json(found.to_dict())
     else:
         overview = found.overview()
-        if found.best and found.best.method in all_methods() and not found.soft:
-            best = f"--method {shlex.quote(found.best.method)}"
-            overview.notes.append(f"clean with the best one: surelabel clean {table} {best} ...")
         show(replace(overview, title=f"{table}: {overview.title}"))
     if found.errors:
         raise typer.Exit(1)

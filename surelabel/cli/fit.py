@@ -11,7 +11,6 @@ import typer
 from ._screen import memory_fact, peak_memory, print_json, show
 from ._table_options import (
     Answers,
-    Confusions,
     Json,
     Method,
     TableFile,
@@ -39,7 +38,6 @@ def fit(
     answers: Answers = None,
     method: Method = "PURE",
     estimator: Annotated[str | None, typer.Option(hidden=True)] = None,
-    confusions: Confusions = None,
     json: Json = False,
 ) -> None:
     """Learn a model from a table, and save it with everything it needs to label new tables.
@@ -56,7 +54,7 @@ def fit(
     from ..tables import fit
 
     check_model_output(estimator, "--output", output)
-    check_outputs([table, *(path for path in (answers, confusions) if path is not None)], output)
+    check_outputs([table, *(path for path in (answers,) if path is not None)], output)
     seconds: dict[str, float] = {}
     with stage("read", seconds, verbose=True):
         rows = options.read(table)
@@ -64,7 +62,6 @@ def fit(
         rows,
         method=method,
         answers=answers,
-        confusions=confusions,
         verbose=True,
         **options.columns(),
     )

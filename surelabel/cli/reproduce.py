@@ -33,6 +33,7 @@ TARGETS: dict[str, dict[str, list[str] | None]] = {
     "figure5": {"figure5-sensitivity": None, "figure5-convergence": None},
     "beyond": {"beyond": None},
     "pure": {"pure": None, "pure-parts": None},
+    "people": {"people": None, "people-raw": None},
     "readings": {"table2-raw": None, "table2-minmax": None, "table2-repeated": None},
 }
 TARGETS["all"] = {study: None for target in TARGETS.values() for study in target}

@@ -71,7 +71,7 @@ def review(
     ] = False,
     max_error: Annotated[
         float, typer.Option(metavar="SHARE", help="As for surelabel clean.")
-    ] = 0.02,
+    ] = 0.1,
     seed: Annotated[
         int, typer.Option(metavar="NUMBER", help="Seed of the random order of the checks.")
     ] = 0,

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..solvers.against import split_ballots
-from ..solvers.crowds import TELLS, alternate_crowd, beyond_chance
+from ..solvers.crowds import AGAINST, Tally, alternate_crowd, beyond_chance, merge_copies
 from ..solvers.segments import row_max
 from ._entries import net_votes
 from .candidates import CandidateSets
 
 #: An annotator with fewer votes is not judged.
 FEW_VOTES = 10
+#: Agreement with the truth beyond chance (kappa) below which votes are called random: no more than
+#: "slight" by Landis and Koch (1977).
+TELLS = 0.2
 
 
 def informative_rows(candidates: CandidateSets) -> np.ndarray:
@@ -47,23 +49,21 @@ def weighed_votes(candidates: CandidateSets) -> CandidateSets:
     votes, classes = candidates.votes, candidates.classes
     if votes is None or votes.shape[1] < 2:
         return candidates
-    ballots = split_ballots(votes, len(classes))
-    fit = alternate_crowd(ballots.votes, len(classes), against=ballots.against, owner=ballots.owner)
-    telling = np.zeros(len(ballots.owner), bool)
-    for a, (vote, against) in enumerate(zip(ballots.votes.T, ballots.against, strict=True)):
-        rows = np.flatnonzero(vote >= 0)
-        telling[a] = (
-            len(rows) < FEW_VOTES
-            or beyond_chance(vote[rows], fit.posterior[rows], against)[0] >= TELLS
-        )
-    rows, who = np.nonzero((ballots.votes >= 0) & telling)
+    merged = merge_copies(votes, len(classes))[0].copy()
+    posterior = alternate_crowd(Tally(merged, len(classes))).posterior
+    for a, vote in enumerate(merged.T):
+        rows = np.flatnonzero(vote != -1)
+        if len(rows) >= FEW_VOTES and beyond_chance(vote[rows], posterior[rows])[0] < TELLS:
+            merged[:, a] = -1
+    rows, who = np.nonzero(merged != -1)
     if not len(rows):
         return candidates
+    vote = merged[rows, who]
     indptr, indices, counts = net_votes(
         rows,
-        ballots.votes[rows, who],
-        ballots.against[who],
-        fit.weight[who],
+        np.where(vote <= AGAINST, AGAINST - vote, vote),
+        vote <= AGAINST,
+        np.ones(len(rows)),
         (len(votes), len(classes)),
     )
     return CandidateSets(indptr, indices, classes, counts, unlabelled="all")

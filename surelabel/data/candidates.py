@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
 from ..exceptions import CandidateError, first_few, shown
-from ..solvers.against import AGAINST
+from ..solvers.crowds import AGAINST
 from ._entries import (
     check_counts,
     check_votes,

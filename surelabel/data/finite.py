@@ -57,7 +57,7 @@ def text_advice(X: Any) -> str:
     """What to do about the columns that hold text, if there are any; for the end of a message."""
     try:
         values = np.asarray(X, object)
-    except ValueError:  # rows of different shapes
+    except (ValueError, OSError):  # rows of different shapes, or a file of numbers
         return ""
     if values.ndim != 2:
         return ""

@@ -15,7 +15,7 @@ from scipy import io, sparse
 
 from ..exceptions import ParameterError, TableError, first_few
 from ..files import replacing
-from ..solvers.against import AGAINST
+from ..solvers.crowds import AGAINST
 from ._delimited import combined
 from ._mat import load_mat
 from .arrow_tables import decimal_of, is_list, is_text, source_of

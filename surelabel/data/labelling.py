@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..exceptions import CandidateError, ParameterError, TableError, first_few
-from ..solvers.against import AGAINST
+from ..solvers.crowds import AGAINST
 from ..text import suggest
 from ._cells import (
     Cells,
@@ -80,6 +80,8 @@ class Labelling:
     noisy : bool, default=False
         Every row has one label, which may be wrong; it is treated as the vote of a single
         annotator.
+    complete : bool, default=False
+        Every set of candidates holds the true label.
     unlabelled : {"all", "error"}, default="all"
         What to do with a row without labels: treat every label as possible, or raise an error.
     missing : tuple of str or None, default=None
@@ -105,6 +107,7 @@ class Labelling:
     long: bool = False
     annotator: str | None = None
     noisy: bool = False
+    complete: bool = False
     unlabelled: Unlabelled = "all"
     missing: tuple[str, ...] | None = None
     normalise: bool = False
@@ -152,6 +155,8 @@ class Labels:
         votes against others; and labels to be renamed that do not occur.
     soft : bool, default=False
         Whether the counts of the candidates are probabilities, as given.
+    complete : bool, default=False
+        Whether every set of candidates holds the true label, as the user says.
     """
 
     candidates: CandidateSets
@@ -163,6 +168,7 @@ class Labels:
     table: pa.Table
     doubtful: tuple[DoubtfulNames | Spellings | SeveralLabels | RuledOut | NotThere, ...] = ()
     soft: bool = False
+    complete: bool = False
 
 
 def read_labels(
@@ -299,6 +305,7 @@ def read_labels(
         table=instances,
         doubtful=doubtful,
         soft=bool(counts),
+        complete=labelling.complete,
     )
 
 

@@ -1,4 +1,4 @@
-"""Models of the features for soft labels. Their outputs for a training row leave out that row and
+"""Models of the features beside votes. Their outputs for a training row leave out that row and
 all rows equal to it, because copies of a row would confirm its votes.
 """
 
@@ -10,24 +10,23 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from ..exceptions import ParameterError
 from ..solvers.confidence import SortedSets
-from ..solvers.crowds import fit_sharpness
+from ..solvers.crowds import Trust, trust_features
 from ..solvers.dual import DualModel
+from ..solvers.equal_rows import equal_rows, folds_of
 from ..solvers.features import Landmarks
 from ..solvers.kernels import distances, exponentiate, gamma_of, kernel_matrix
 from ..solvers.peers import without_equal_rows
 from ..solvers.primal import PrimalModel
 from ..solvers.scalings import learn_scaling, rescale
 
-#: Scalings and kernels, and how many of them are averaged. Texts need the first: words that occur
-#: once would count for most if every column had the same spread.
+#: Scalings and kernels. Texts need the first: words that occur once would count for most if every
+#: column had the same spread.
 BANK = (("none", "rbf"), ("standard", "rbf"), ("standard", "laplacian"), ("rank", "laplacian"))
-AVERAGED = 3
 BETAS = (0.01, 0.1, 1.0)
 LANDMARKS = 500  # for models of many rows
 FOLDS = 5
@@ -43,7 +42,7 @@ class PeerKernel:
     scaling, kernel, beta : str, str, float
         The model.
     likelihood : float
-        Mean log-likelihood of a row's votes, given its outputs.
+        Log-likelihood of the votes, given its outputs.
     """
 
     scaling: str
@@ -69,6 +68,8 @@ class KernelRidge:
         Rows that stand for all; by default the model is exact.
     D : ndarray, default=None
         ``distances(kernel, X)``, if already computed.
+    equal : ndarray of int of shape (m,)
+        Equal numbers for equal rows.
     """
 
     def __init__(
@@ -79,6 +80,8 @@ class KernelRidge:
         n_classes: int,
         landmarks: np.ndarray | None = None,
         D: np.ndarray | None = None,
+        *,
+        equal: np.ndarray,
     ) -> None:
         m = len(X)
         self._sets = SortedSets(
@@ -94,7 +97,7 @@ class KernelRidge:
             self._map = Landmarks(self.points, partial(kernel_matrix, kernel, gamma=self.gamma))
             self._model = PrimalModel(self._map(X), beta, self._sets)
         self._leverage = self._model.leverage()
-        self._numbers = numbers_of_equal(X)
+        self._numbers = equal
 
     def __call__(self, posterior: np.ndarray) -> np.ndarray:
         """Outputs of each row by the model fitted to the probabilities of the others."""
@@ -126,6 +129,8 @@ class KernelPeers:
         Number of classes.
     landmarks : ndarray of int, default=None
         Rows that stand for all; by default the models are exact.
+    equal : ndarray of int of shape (m,)
+        Equal numbers for equal rows.
     """
 
     def __init__(
@@ -134,24 +139,29 @@ class KernelPeers:
         kernels: Iterable[PeerKernel],
         n_classes: int,
         landmarks: np.ndarray | None = None,
+        *,
+        equal: np.ndarray,
     ) -> None:
         self.kernels = list(kernels)
         self.scalings = [learn_scaling(k.scaling, X) for k in self.kernels]
-        self.models = [
-            KernelRidge(rescale(k.scaling, learned, X), k.kernel, k.beta, n_classes, landmarks)
+        scaled = [
+            rescale(k.scaling, learned, X)
             for k, learned in zip(self.kernels, self.scalings, strict=True)
         ]
-        self.sharpness = 1.0
+        self.models = [
+            KernelRidge(Z, k.kernel, k.beta, n_classes, landmarks, equal=equal)
+            for k, Z in zip(self.kernels, scaled, strict=True)
+        ]
 
     def __call__(self, posterior: np.ndarray, evidence: np.ndarray) -> np.ndarray:
         """Log-probabilities of the classes."""
-        outputs = np.mean([model(posterior) for model in self.models], axis=0)
-        self.sharpness, _ = fit_sharpness(outputs, evidence)
-        return np.asarray(np.log(softmax(self.sharpness * outputs, axis=1)))
+        outputs = np.mean([model(posterior) for model in self.models], axis=0, dtype=float)
+        self.trust: Trust = trust_features(outputs, evidence, posterior)
+        return np.asarray(np.log(self.trust(outputs)))
 
 
 class KernelBank:
-    """All kernels with all β, to choose those that make the votes most likely.
+    """All kernels with all β, to choose the β that make the votes most likely.
 
     Parameters
     ----------
@@ -159,26 +169,28 @@ class KernelBank:
         The rows used for the choice.
     n_classes : int
         Number of classes.
+    equal : ndarray of int of shape (m,)
+        Equal numbers for equal rows.
     """
 
-    def __init__(self, X: np.ndarray, n_classes: int) -> None:
+    def __init__(self, X: np.ndarray, n_classes: int, equal: np.ndarray) -> None:
         self._models = {}
         for scaling, kernel in BANK:
             Z = rescale(scaling, learn_scaling(scaling, X), X)
             D = distances(kernel, Z)
             for beta in BETAS:
                 self._models[scaling, kernel, beta] = KernelRidge(
-                    Z, kernel, beta, n_classes, None, D
+                    Z, kernel, beta, n_classes, None, D, equal=equal
                 )
 
     def choose(self, posterior: np.ndarray, evidence: np.ndarray) -> list[PeerKernel]:
-        """The best kernels, each with its best β, the best first."""
+        """The kernels, each with its best β, the best first."""
         found = [
-            PeerKernel(*name, fit_sharpness(model(posterior), evidence)[1] / len(posterior))
+            PeerKernel(*name, trust_features(model(posterior), evidence, posterior).log_likelihood)
             for name, model in self._models.items()
         ]
         best = {(k.scaling, k.kernel): k for k in sorted(found, key=lambda k: k.likelihood)}
-        return sorted(best.values(), key=lambda k: -k.likelihood)[:AVERAGED]
+        return sorted(best.values(), key=lambda k: -k.likelihood)
 
 
 class CrossFitted:
@@ -197,13 +209,8 @@ class CrossFitted:
 
     def __init__(self, X: Any, estimator: Any, n_classes: int) -> None:
         self._X, self._estimator, self._n_classes = X, estimator, n_classes
-        numbers = numbers_of_equal(X)
-        n_folds = min(FOLDS, int(numbers.max()) + 1)
-        fold = np.random.default_rng(0).permutation(int(numbers.max()) + 1)[numbers] % n_folds
-        self._folds = [
-            (np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(n_folds)
-        ]
-        self.sharpness = 1.0
+        numbers = equal_rows([X])
+        self._folds = folds_of(numbers, min(FOLDS, int(numbers.max()) + 1), 0)
 
     def __call__(self, posterior: np.ndarray, evidence: np.ndarray) -> np.ndarray:
         """Log-probabilities of the classes."""
@@ -211,8 +218,8 @@ class CrossFitted:
         for train, test in self._folds:
             model = self.fit(posterior, train)
             outputs[test] = class_outputs(model, self._X[test], self._n_classes)
-        self.sharpness, _ = fit_sharpness(outputs, evidence)
-        return np.asarray(np.log(softmax(self.sharpness * outputs, axis=1)))
+        self.trust: Trust = trust_features(outputs, evidence, posterior)
+        return np.asarray(np.log(self.trust(outputs)))
 
     def fit(self, posterior: np.ndarray, rows: np.ndarray | None = None) -> Any:
         """Fit the classifier to these rows, by default to all."""
@@ -229,11 +236,6 @@ class CrossFitted:
             raise ParameterError(
                 f"estimator {type(model).__name__} cannot learn from these features: {error}"
             ) from error
-
-
-def numbers_of_equal(X: np.ndarray) -> np.ndarray:
-    """Group numbers of rows, starting at 0; equal rows have equal numbers."""
-    return np.unique(X + 0, axis=0, return_inverse=True)[1].ravel()  # -0.0 + 0 is 0.0
 
 
 def class_outputs(model: Any, X: Any, n_classes: int) -> np.ndarray:

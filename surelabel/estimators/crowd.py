@@ -2,47 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from scipy.special import softmax
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
-from ..data.ballots import weighed_votes
 from ..data.candidates import CandidateSets, as_candidates
-from ..exceptions import CandidateError, InputError, shown
-from ..solvers.against import Ballots, split_ballots
+from ..exceptions import CandidateError, InputError
 from ..solvers.crowds import (
-    LEAST_SHARE,
-    WARM,
+    BY_OTHERS,
     CrowdFit,
+    SoftTally,
     Tally,
+    Trust,
     alternate_crowd,
-    alternate_soft,
-    features_tell,
-    likelihood,
-    more_often_wrong,
-    soft_evidence,
+    merge_copies,
 )
+from ..solvers.equal_rows import equal_rows
 from ..solvers.kernels import kernel_matrix
 from ..solvers.scalings import rescale
 from ..solvers.threads import blas_threads
-from ..text import suggest
 from ._annotators import Annotator, describe_annotators
 from ._base import PartialLabelClassifier, check_inner
-from ._peer_models import CrossFitted, KernelBank, KernelPeers, PeerKernel, class_outputs
-from .pure import PUREClassifier
+from ._kernel_choice import SAMPLE
+from ._peer_models import LANDMARKS, CrossFitted, KernelBank, KernelPeers, class_outputs
 
-SAMPLE = 800  # rows used to choose kernels
 EXACT_ROWS = 3000  # with more rows, only the best kernel is used, with landmarks
-LANDMARKS = 500
-CHECKED = 5000  # rows by which it is seen whether the features tell something about the votes
 
 
 class CrowdClassifier(PartialLabelClassifier):
@@ -53,18 +44,19 @@ class CrowdClassifier(PartialLabelClassifier):
     features which has not seen the row, times the probabilities of all votes for the row given the
     label. The model and the matrices are fitted to these probabilities, and so on until nothing
     changes. So an annotator who always gives the same label, or answers at random, has no
-    influence; the votes of one who is wrong on purpose count against the label they name; and
-    copies count as one. The label found may be one that nobody voted for.
+    influence; the votes of one who is wrong on purpose count against the label they name; copies
+    count as one; and features that do not help are ignored. The label found may be one that nobody
+    voted for.
 
     Parameters
     ----------
     estimator : classifier, default=None
         The model of the features: any scikit-learn classifier with ``predict_proba``, cross-fitted
-        in five folds. None is the mean of three kernel ridge regressions, whose leave-one-out
+        in five folds. None is the mean of four kernel ridge regressions, whose leave-one-out
         outputs have a closed form.
-    max_iter : int, default=30
+    max_iter : int, default=100
         Maximum number of iterations.
-    tol : float, default=2e-3
+    tol : float, default=1e-3
         Stop when ``‖ΔP‖_F / √m`` falls to this.
     random_state : int, default=0
         Seed of the 800 rows used to choose β, and of the landmarks for more than 3000 rows.
@@ -74,24 +66,32 @@ class CrowdClassifier(PartialLabelClassifier):
     classes_ : ndarray of shape (l,)
         The label space.
     confidence_ : csr_array of shape (m, l)
-        Probability of every label of the training rows, given votes and features.
+        Probability of every label of the training rows, given votes and features. People make the
+        same mistakes, so these probabilities are too sure; :func:`surelabel.clean` corrects them.
     transduction_ : ndarray of shape (m,)
         The most probable label of each training row.
+    blind_proba_ : ndarray of shape (m, l)
+        As ``confidence_``, each row without its own known label.
     loo_proba_ : ndarray of shape (m, l)
         Probabilities of each training row by the features alone, from a model that did not learn
         from it.
+    votes_alone_ : ndarray of shape (m,)
+        Positions in ``classes_`` of the labels that the votes give without the features.
     annotators_ : list of Annotator
-        Each annotator's accuracy with an interval, confusion matrix, kind and copies. Somebody who
-        also voted against labels is there twice, the second time as "name (against)".
+        Each annotator's accuracy with an interval, confusion matrix, kind and copies.
     kernels_ : list of dict
         The kernels that are averaged: ``scaling``, ``kernel``, ``gamma``, ``beta``.
-    scale_ : float
-        ``predict_proba`` is the softmax of ``scale_`` times the outputs: the factor that makes the
-        votes most likely.
+    scale_, failure_, class_prior_ : float, float, ndarray of shape (l,)
+        ``predict_proba`` is ``(1 - failure_) softmax(scale_ · outputs) + failure_ · class_prior_``,
+        with the numbers that make the votes most likely.
     estimator_ : classifier
         The fitted ``estimator``, if one was given.
+    confirmed_ : bool
+        Whether votes agree with the features and the other votes more often than by chance. If not,
+        nothing shows that any label is right.
     n_iter_, converged_
-        Number of iterations, and whether the change fell to ``tol``.
+        Number of iterations of the fit to votes alone, and whether its change fell to ``tol``. With
+        features there are eight rounds at most.
 
     See Also
     --------
@@ -123,8 +123,8 @@ class CrowdClassifier(PartialLabelClassifier):
         self,
         estimator: BaseEstimator | None = None,
         *,
-        max_iter: int = 30,
-        tol: float = 2e-3,
+        max_iter: int = 100,
+        tol: float = 1e-3,
         random_state: Any = 0,
     ) -> None:
         self.estimator = estimator
@@ -132,9 +132,7 @@ class CrowdClassifier(PartialLabelClassifier):
         self.tol = tol
         self.random_state = random_state
 
-    def fit(
-        self, X: Any, y: Any, known: Any = None, confusions: Mapping[str, Any] | None = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any, known: Any = None) -> Self:
         """Learn from instances and the votes for their labels.
 
         Parameters
@@ -147,10 +145,6 @@ class CrowdClassifier(PartialLabelClassifier):
             (:meth:`CandidateSets.from_counts`) are soft labels: ``annotators_`` is empty.
         known : array-like of shape (m,), default=None
             The true labels where they are known, and missing values (None, NaN, "") elsewhere.
-        confusions : mapping of str to array-like of shape (l, l), default=None
-            Prior knowledge about annotators, by name: how many votes they gave for each label
-            (columns) when each label was the truth (rows), in the order of the classes. To give
-            probabilities the weight of n votes per true label, multiply them by n.
 
         Returns
         -------
@@ -163,11 +157,7 @@ class CrowdClassifier(PartialLabelClassifier):
         else:
             candidates = as_candidates(y)
             self.n_features_in_ = 0
-        soft = candidates.votes is None and candidates.counts is not None
-        votes, names = (np.empty((len(candidates), 0), int), ()) if soft else _votes_of(candidates)
         l = candidates.shape[1]
-        ballots = split_ballots(votes, l)
-        names = ballots.names(names)
         if l < 2:
             raise CandidateError(
                 f"there is only one class ({candidates.classes.tolist()[0]!r}): a classifier needs "
@@ -175,179 +165,100 @@ class CrowdClassifier(PartialLabelClassifier):
             )
         self.classes_ = candidates.classes
         truth = _known_classes(known, candidates)
-        before = _known_confusions(confusions, names, l)
+        names: tuple[str, ...] = ()
+        votes, group = np.empty((len(candidates), 0), int), np.empty(0, int)
+        if candidates.votes is None and candidates.counts is not None:
+            if X is None:
+                raise CandidateError(
+                    "soft labels need features to be judged by, and there are none"
+                )
+            tally: Tally = SoftTally(candidates.to_counts())
+        else:
+            votes, names = _votes_of(candidates)
+            merged, group = merge_copies(votes, l)
+            tally = Tally(merged, l)
         with blas_threads(len(candidates)):
-            peers, fit = (
-                self._soft(X, candidates, truth)
-                if soft
-                else self._alternate(X, candidates, ballots, truth, before)
-            )
+            peers, fit, alone = self._alternate(X, tally, truth)
         self.loo_proba_ = np.exp(fit.log_prior)
-        self.n_iter_, self.converged_ = fit.n_iter, fit.converged
-        self.annotators_ = describe_annotators(ballots, names, self.classes_, fit)
+        self.blind_proba_, self.confirmed_ = fit.unseen, fit.confirmed
+        self.n_iter_, self.converged_ = alone.n_iter, alone.converged
+        self.annotators_ = describe_annotators(votes, names, self.classes_, fit, group)
         self.confidence_ = sparse.csr_array(fit.posterior)
         self.transduction_ = self.classes_[fit.posterior.argmax(axis=1)]
+        self.votes_alone_ = alone.posterior.argmax(axis=1)
         self._set_model(peers, fit)
         return self
 
     def _alternate(
-        self,
-        X: Any,
-        candidates: CandidateSets,
-        ballots: Ballots,
-        truth: np.ndarray,
-        before: np.ndarray,
-    ) -> tuple[KernelPeers | CrossFitted | None, CrowdFit]:
-        """The model of the features (None without features), and the fit."""
-        votes, l = ballots.votes, before.shape[-1]
-        given: dict[str, Any] = {"known": truth, "before": before}
-        given |= {"against": ballots.against, "owner": ballots.owner}
-        stop: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
-        if X is None:
-            peers: Any = None
-            fit = alternate_crowd(votes, l, **given, **stop)
-        else:
-            said = alternate_crowd(votes, l, **given, max_iter=WARM)
-            if self.estimator is None:
-                peers, start = self._kernel_peers(X, votes, said, given)
-            else:
-                peers, start = CrossFitted(X, self.estimator, l), said.posterior
-            fit = alternate_crowd(votes, l, peers, start=start, **given, **stop)
-            if ballots.mixed and self.estimator is None and len(X) <= EXACT_ROWS:
-                other = self._from_sets(X, candidates, votes, given, stop)
-                peers, fit = max((peers, fit), other, key=lambda found: likelihood(found[1]))
-            if not ballots.against.any():
-                peers, fit = self._beside_votes_alone(X, votes, peers, fit, given, stop)
-        if more_often_wrong(fit) and not np.any(truth >= 0) and not before.any():
-            turned = fit.posterior[:, ::-1]
-            fit = alternate_crowd(votes, l, peers, start=turned, **stop)
-        return peers, fit
-
-    def _beside_votes_alone(
-        self,
-        X: np.ndarray,
-        votes: np.ndarray,
-        peers: Any,
-        fit: CrowdFit,
-        given: dict[str, Any],
-        stop: dict[str, Any],
-    ) -> tuple[Any, CrowdFit]:
-        """The model and the fit, or what the votes say without features if these explain too little
-        of them. Otherwise useless features end in labels that follow the features alone, and good
-        annotators who agree are taken for copies.
-        """
-        m, l = fit.posterior.shape
-        rows = np.sort(np.random.default_rng(self.random_state).permutation(m)[:CHECKED])
-        some = given | {"known": given["known"][rows]}
-        alone = alternate_crowd(votes[rows], l, **some, **stop)
-        if features_tell(replace(fit, log_prior=fit.log_prior[rows]), alone, votes[rows]):
-            return peers, fit
-        if len(rows) < m:
-            alone = alternate_crowd(votes, l, **given, **stop)
-        if self.estimator is None:
-            peers = self._chosen_peers(X, alone.posterior, alone.evidence)
-        peers(alone.posterior, alone.evidence)  # calibrates what it predicts for new rows
-        return peers, alone
-
-    def _from_sets(
-        self,
-        X: np.ndarray,
-        candidates: CandidateSets,
-        votes: np.ndarray,
-        given: dict[str, Any],
-        stop: dict[str, Any],
-    ) -> tuple[KernelPeers, CrowdFit]:
-        """As :meth:`_alternate`, starting from what PURE finds if the votes are candidate sets:
-        few "yes" among many "no" are too little to start from.
-        """
-        pure = PUREClassifier(random_state=self.random_state).fit(X, weighed_votes(candidates))
-        start = np.maximum(pure.confidence_.toarray(), LEAST_SHARE)
-        start /= start.sum(axis=1, keepdims=True)
-        l = start.shape[1]
-        said = alternate_crowd(votes, l, start=start, **given, max_iter=1)
-        peers = self._chosen_peers(X, start, said.evidence)
-        return peers, alternate_crowd(votes, l, peers, start=start, **given, **stop)
-
-    def _soft(
-        self, X: Any, candidates: CandidateSets, truth: np.ndarray
-    ) -> tuple[KernelPeers | CrossFitted, CrowdFit]:
-        """As :meth:`_alternate`, from soft labels."""
-        if X is None:
-            raise CandidateError("soft labels need features to be judged by, and there are none")
-        evidence = soft_evidence(candidates.to_counts())
-        if self.estimator is not None:
-            peers: Any = CrossFitted(X, self.estimator, evidence.shape[1])
-        else:
-            peers = self._chosen_peers(X, softmax(evidence, axis=1), evidence)
-        stop: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
-        return peers, alternate_soft(evidence, peers, known=truth, **stop)
-
-    def _chosen_peers(
-        self, X: np.ndarray, posterior: np.ndarray, evidence: np.ndarray
-    ) -> KernelPeers:
-        """The models, with the kernels that suit these probabilities and votes."""
-        m, l = posterior.shape
-        rng = np.random.default_rng(self.random_state)
-        drawn = np.sort(rng.permutation(m)[:SAMPLE])
-        kernels = KernelBank(X[drawn], l).choose(posterior[drawn], evidence[drawn])
-        return self._peers(X, kernels, l, rng)
-
-    def _peers(
-        self, X: np.ndarray, kernels: list[PeerKernel], l: int, rng: np.random.Generator
-    ) -> KernelPeers:
-        """The models of all rows; for many rows, only the best kernel, with landmarks."""
-        m = len(X)
-        if m <= EXACT_ROWS:
-            return KernelPeers(X, kernels, l)
-        return KernelPeers(X, kernels[:1], l, np.sort(rng.permutation(m)[:LANDMARKS]))
+        self, X: Any, tally: Tally, truth: np.ndarray
+    ) -> tuple[KernelPeers | CrossFitted | None, CrowdFit, CrowdFit]:
+        """The model of the features (None without features), the fit, and that of votes alone."""
+        stop: dict[str, Any] = {"known": truth, "max_iter": self.max_iter, "tol": self.tol}
+        alone = fit = alternate_crowd(tally, **stop)
+        peers: Any = None
+        if X is not None:
+            peers = (
+                CrossFitted(X, self.estimator, tally.n_classes)
+                if self.estimator is not None
+                else self._kernel_peers(X, tally, alone, truth)
+            )
+            fit = alternate_crowd(tally, peers, **stop)
+        if not alone.converged:
+            warnings.warn(
+                f"the fit to votes did not converge in max_iter={self.max_iter} iterations; "
+                "increase max_iter",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return peers, fit, alone
 
     def _kernel_peers(
-        self, X: np.ndarray, votes: np.ndarray, said: CrowdFit, given: dict[str, Any]
-    ) -> tuple[KernelPeers, np.ndarray]:
-        """The models with their β, and the initial probabilities of all rows."""
-        m, l = said.posterior.shape
+        self, X: np.ndarray, tally: Tally, alone: CrowdFit, truth: np.ndarray
+    ) -> KernelPeers:
+        """The models, with the β that make the votes most likely on a sample of rows: first those
+        of the votes alone, then those of the first rounds with features.
+        """
+        m, l = alone.posterior.shape
         rng = np.random.default_rng(self.random_state)
         drawn = np.sort(rng.permutation(m)[:SAMPLE])
-        sample, ballots = X[drawn], votes[drawn]
-        given = given | {"known": given["known"][drawn]}
-        posterior, evidence = said.posterior[drawn], said.evidence[drawn]
-        bank = KernelBank(sample, l)
-        for _ in range(2):
-            kernels = bank.choose(posterior, evidence)
-            peers = KernelPeers(sample, kernels, l)
-            fit = alternate_crowd(ballots, l, peers, start=posterior, **given, max_iter=3)
-            posterior, evidence = fit.posterior, fit.evidence
-        kernels = bank.choose(posterior, evidence)
-        peers = self._peers(X, kernels, l, rng)
-        if m <= SAMPLE:
-            return peers, posterior
-        everywhere = Tally(votes, l, given["against"]).evidence(fit.confusion, fit.weight)
-        return peers, softmax(np.log(posterior.mean(axis=0)) + everywhere, axis=1)
+        landmarks = None if m <= EXACT_ROWS else np.sort(rng.permutation(m)[:LANDMARKS])
+        equal = equal_rows([X])
+        with blas_threads(len(drawn)):
+            bank = KernelBank(X[drawn], l, equal[drawn])
+
+        def peers(fit: CrowdFit) -> KernelPeers:
+            with blas_threads(len(drawn)):
+                kernels = bank.choose(fit.posterior[drawn], fit.evidence[drawn])
+            chosen = kernels if landmarks is None else kernels[:1]
+            return KernelPeers(X, chosen, l, landmarks, equal=equal)
+
+        first = peers(alone)
+        return peers(alternate_crowd(tally, first, known=truth, max_iter=BY_OTHERS + 1))
 
     def _set_model(self, peers: KernelPeers | CrossFitted | None, fit: CrowdFit) -> None:
         """Set the model that predicts, fitted to the probabilities of the training rows."""
         self.kernels_: list[dict[str, Any]] = []
         if peers is None:
             return
+        trust = peers.trust
+        self.scale_, self.failure_, self.class_prior_ = trust.sharpness, trust.failure, trust.prior
         if isinstance(peers, CrossFitted):
-            self.scale_ = peers.sharpness
             self.estimator_ = peers.fit(fit.posterior)
-        else:
-            self.scale_ = peers.sharpness
-            self.scalings_ = peers.scalings
-            self.points_ = [model.points for model in peers.models]
-            fitted = [model.coefficients(fit.posterior) for model in peers.models]
-            self.dual_coefs_ = [A / len(fitted) for A, _ in fitted]
-            self.intercept_ = np.mean([b for _, b in fitted], axis=0)
-            self.kernels_ = [
-                {
-                    "scaling": kernel.scaling,
-                    "kernel": kernel.kernel,
-                    "gamma": model.gamma,
-                    "beta": kernel.beta,
-                }
-                for kernel, model in zip(peers.kernels, peers.models, strict=True)
-            ]
+            return
+        self.scalings_ = peers.scalings
+        self.points_ = [model.points for model in peers.models]
+        fitted = [model.coefficients(fit.posterior) for model in peers.models]
+        self.dual_coefs_ = [A / len(fitted) for A, _ in fitted]
+        self.intercept_ = np.mean([b for _, b in fitted], axis=0)
+        self.kernels_ = [
+            {
+                "scaling": kernel.scaling,
+                "kernel": kernel.kernel,
+                "gamma": model.gamma,
+                "beta": kernel.beta,
+            }
+            for kernel, model in zip(peers.kernels, peers.models, strict=True)
+        ]
 
     def _taken(self, candidates: CandidateSets) -> CandidateSets:
         return candidates  # all votes: fit finds out what they are worth
@@ -381,7 +292,7 @@ class CrowdClassifier(PartialLabelClassifier):
         return total
 
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
-        return np.asarray(softmax(self.scale_ * scores, axis=1))
+        return Trust(self.scale_, self.failure_, self.class_prior_, np.nan)(scores)
 
 
 def _votes_of(candidates: CandidateSets) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -396,32 +307,6 @@ def _votes_of(candidates: CandidateSets) -> tuple[np.ndarray, tuple[str, ...]]:
         "CrowdClassifier learns from votes of known annotators, but these are candidate sets: use "
         "CandidateSets.from_votes, or PUREClassifier for sets"
     )
-
-
-def _known_confusions(given: Mapping[str, Any] | None, names: Sequence[str], l: int) -> np.ndarray:
-    """Known votes by true label for each annotator, 0 where nothing is known."""
-    counts = np.zeros((len(names), l, l))
-    if given is not None and not isinstance(given, Mapping):
-        raise InputError(
-            f"confusions must be a matrix for each annotator by name, not {shown(given)}"
-        )
-    for name, matrix in (given or {}).items():
-        if name not in names:
-            raise InputError(
-                f"confusions: there is no annotator {name!r}; "
-                f"{suggest(name, list(names), 'annotators')}"
-            )
-        try:
-            known = np.asarray(matrix, float)
-        except (TypeError, ValueError):
-            known = np.empty(0)
-        if known.shape != (l, l) or not np.all(np.isfinite(known) & (known >= 0)):
-            raise InputError(
-                f"confusions: the matrix of {name!r} must have {l} rows (truths) and {l} columns "
-                "(votes) of finite numbers, none below 0"
-            )
-        counts[list(names).index(name)] = known
-    return counts
 
 
 def _known_classes(known: Any, candidates: CandidateSets) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -307,10 +307,11 @@ class PUREClassifier(KernelClassifier):
 
     def at_even_shares(self) -> Self:
         """The model at ``P = Y / |S|``, where the iterations began: the same as ``max_iter=0``,
-        without another fit. Available after low-rank fits and fits to rows in blocks.
+        without another fit.
         """
         check_is_fitted(self)
         first = copy(self)
+        first.__dict__.pop("loo_decision_", None)
         first.max_iter = 0
         if self.kernel == "auto":
             first.members_ = [member.at_even_shares() for member in self.members_]
@@ -357,6 +358,9 @@ class PUREClassifier(KernelClassifier):
         self.kernels_ = [{"scaling": "none", "kernel": self.kernel, "beta": self.beta}]
         self.guarded_ = False
         if hasattr(self, "loo_decision_"):
+            first = self.at_even_shares()
+            first._calibrate(self.__dict__.pop("_even_outputs"), candidates, weight)
+            self._first["scale_"] = first.scale_
             self._calibrate(self.loo_decision_, candidates, weight)
         else:
             self._calibrate_on_sample(X, candidates, weight, confidence, equal)
@@ -418,15 +422,29 @@ class PUREClassifier(KernelClassifier):
         self.prior_shift_ = path.shift
         self.leverage_ = np.empty(sets.n_rows, sets.weight.dtype)
         self.leverage_[order] = leverage
-        fitted = path.fitted_p
-        self.loo_decision_ = np.empty((sets.n_rows, sets.n_classes), fitted.dtype)
-        self.loo_decision_[order] = left_out.outputs(sets.dense(fitted), model.outputs(fitted))
+        even = sets.initial("uniform", 1)[0]
+        self.loo_decision_, self._even_outputs = (
+            np.empty((sets.n_rows, sets.n_classes), p.dtype) for p in (path.fitted_p, even)
+        )
+        for p, found in ((path.fitted_p, self.loo_decision_), (even, self._even_outputs)):
+            found[order] = left_out.outputs(sets.dense(p), model.outputs(p))
+        self._even = replace(path, fitted_p=even)
         return path
+
+    def _set_coefficients(self, model: Any, path: Any, *rows: Any) -> None:
+        super()._set_coefficients(model, self._even, *rows)
+        self._keep_first()
+        super()._set_coefficients(model, path, *rows)
+        del self._even
+
+    def _keep_first(self) -> None:
+        """Keep the weights at even shares, which are set now, for :meth:`at_even_shares`."""
+        self._first = {name: getattr(self, name) for name in WEIGHTS if hasattr(self, name)}
 
     def _set_low_rank(self, features: FeatureMap, fit: Any, dtype: Any) -> None:
         W, b = fit.first
         self._set_weights(features, W, b, dtype)
-        self._first = {name: getattr(self, name) for name in WEIGHTS if hasattr(self, name)}
+        self._keep_first()
         super()._set_low_rank(features, fit, dtype)
 
     def _alternate_passes(self, passes: Any) -> PeerFit:

@@ -134,7 +134,9 @@ def _crowd(model: Any) -> bool:
         return not model.kernels_
     rows = [len(part) for part in model.points_] == [len(part) for part in model.dual_coefs_]
     known = all(kernel.get("gamma") is not None for kernel in model.kernels_)
-    return rows and known and _scaled(model, model.points_)
+    prior = model.class_prior_
+    shares = (prior >= 0).all() and abs(float(prior.sum()) - 1) < 1e-6
+    return rows and known and shares and _scaled(model, model.points_)
 
 
 # -------------------------------------------------------------------- the classes
@@ -192,16 +194,17 @@ KNOWN = {
     ),
     "CrowdClassifier": Known(
         METHODS + "crowd",
-        FITTED + "loo_proba_ ?f[m,l]; annotators_ Annotator[l]*1000000; kernels_ kernel*20; "
+        FITTED + "loo_proba_ ?f[m,l]; blind_proba_ ?f[m,l]; votes_alone_ ?i[m]<l; "
+        "confirmed_ ?flag; annotators_ Annotator[l]*1000000; kernels_ kernel*20; "
         "scalings_ f[*,n]*20 if learned; points_ f[*,n]*20 if learned; scale_ number if learned; "
+        "failure_ share if learned; class_prior_ f[l] if learned; "
         "dual_coefs_ f[*,l]*20 if learned; intercept_ f[l] if learned",
         _crowd,
     ),
     "Annotator": Known(
         METHODS + "_annotators",
         "name text; n_votes count; accuracy share; interval share*2; agreement share; "
-        "confusion f[l,l]; weight share; kind text; labels label*2; copies texts; mirrors texts; "
-        "against flag",
+        "confusion f[l,l]; kind text; labels label*2; copies texts",
         role="part",
     ),
 }

@@ -15,19 +15,19 @@ from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 
 from ..data.candidates import CandidateSets
 from ..data.labelling import Labels
 from ..estimators.kernel import sort_candidates
-from ..solvers.against import split_ballots
 from ..solvers.alternate import Iteration
 from ..solvers.crowds import (
-    WARM,
     CrowdFit,
+    SoftTally,
+    Tally,
     alternate_crowd,
-    fit_sharpness,
-    more_often_wrong,
+    merge_copies,
+    trust_features,
 )
 from ..solvers.features import Landmarks
 from ..solvers.kernels import kernel_matrix
@@ -37,7 +37,7 @@ from ..solvers.scalings import rescale
 from ..solvers.smoothers import FeatureSmoother, KernelSmoother, Outputs, SetsModel, Smoother
 from ..solvers.threads import blas_threads
 from ..tables.comparison import with_gold
-from ..tables.judging import Judgement, judge, judge_votes
+from ..tables.judging import Judgement, judge_sets, judge_votes
 
 #: Number of rows used to fit the scale of the probabilities.
 SCALE_ROWS = 2000
@@ -63,7 +63,7 @@ class Follower(Protocol):
     def shares(self) -> np.ndarray:
         """How likely each label of each row is: among the candidates, or by votes and features."""
 
-    def judge(self, labels: Labels, rng: np.random.Generator) -> Judgement:
+    def judge(self, labels: Labels) -> Judgement:
         """The calibrated judgement of each row by models that did not learn from it."""
 
 
@@ -207,13 +207,13 @@ class PeerFollower:
         found = self.proba() * inside + np.float32(1e-12) * inside
         return np.asarray(found / found.sum(axis=1, keepdims=True))
 
-    def judge(self, labels: Labels, rng: np.random.Generator) -> Judgement:
+    def judge(self, labels: Labels) -> Judgement:
         """The calibrated judgement of each row by models that did not learn from it."""
         known = with_gold(labels)
         even = known.to_indicator().astype(np.float32) / known.sizes[:, None].astype(np.float32)
         outputs = self._left_out(even)
         shares = softmax(np.float32(_scale(outputs, known)) * outputs, axis=1)
-        return judge(self.proba(), labels, known, rng, shares)
+        return judge_sets(self.proba(), shares, labels)
 
 
 def _scale(outputs: np.ndarray, known: CandidateSets) -> float:
@@ -254,9 +254,14 @@ class CrowdFollower:
         Fitted to them.
     groups : ndarray of int of shape (m,)
         Equal rows have equal numbers: they are left out together.
+    labels : Labels
+        The votes, or the soft labels.
     """
 
-    def __init__(self, X: np.ndarray, model: Any, groups: np.ndarray) -> None:
+    def __init__(self, X: np.ndarray, model: Any, groups: np.ndarray, labels: Labels) -> None:
+        self._votes = None
+        if labels.votes is not None:
+            self._votes = merge_copies(labels.votes, labels.candidates.shape[1])[0]
         self._outputs: list[tuple[Smoother, Outputs]] = []
         if model.kernels_:
             for chosen, learned, points in zip(
@@ -285,32 +290,17 @@ class CrowdFollower:
         fresh = object.__new__(type(self))
         fresh.__dict__ |= self.__dict__
         fresh._outputs = [(smoother, Outputs(smoother)) for smoother, _ in self._outputs]
-        start = None
-        if self._outputs:
-            assert labels.votes is not None
-            l = labels.candidates.shape[1]
-            votes, against, owner = split_ballots(labels.votes, l)
-            start = alternate_crowd(
-                votes, l, against=against, owner=owner, known=labels.gold, max_iter=WARM
-            ).posterior
-        fit = fresh._alternate(labels, start, self._max_iter, stop)
-        if more_often_wrong(fit) and not np.any(labels.gold >= 0):
-            fit = fresh._alternate(labels, fit.posterior[:, ::-1], self._max_iter, stop)
-        fresh._fit = fit
+        fresh._fit = fresh._alternate(labels, None, self._max_iter, stop)
         return fresh
 
     def _alternate(
         self, labels: Labels, start: np.ndarray | None, max_iter: int, stop: Callable[[], bool]
     ) -> CrowdFit:
-        assert labels.votes is not None
         l = labels.candidates.shape[1]
-        votes, against, owner = split_ballots(labels.votes, l)
+        counts = labels.candidates.to_counts
         return alternate_crowd(
-            votes,
-            l,
+            SoftTally(counts()) if self._votes is None else Tally(self._votes, l),
             partial(self._features, stop) if self._outputs else None,
-            against=against,
-            owner=owner,
             start=start,
             known=labels.gold,
             max_iter=max_iter,
@@ -329,15 +319,15 @@ class CrowdFollower:
             for smoother, outputs in self._outputs
         ]
         mean = np.asarray(sum(parts[1:], parts[0]) / len(parts), np.float64)
-        return np.asarray(log_softmax(fit_sharpness(mean, evidence)[0] * mean, axis=1))
+        return np.asarray(np.log(trust_features(mean, evidence, posterior)(mean)))
 
     def shares(self) -> np.ndarray:
         """How likely each label of each row is, by votes and features."""
         assert self._fit is not None
         return self._fit.posterior.astype(np.float32)
 
-    def judge(self, labels: Labels, rng: np.random.Generator) -> Judgement:
+    def judge(self, labels: Labels) -> Judgement:
         """The calibrated judgement of each row, made without its own known label."""
         fit = self._fit
         assert fit is not None
-        return judge_votes(np.exp(fit.log_prior), labels, fit.confusion, fit.weight, rng)
+        return judge_votes(fit.unseen, np.exp(fit.log_prior), labels, confirmed=fit.confirmed)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..tables.answers import Answer, AnswerLog, Draw
 from ..tables.auditing import Audit
-from ..tables.choosing import LOOK, PROBABLE
+from ..tables.status import LOOK, PROBABLE
 from ..text import count, percent
 from .queues import Standing, gains
 

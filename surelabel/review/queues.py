@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..tables.choosing import LOOK, PROBABLE, gain_of_answers
-from ..tables.judging import Judgement
+from ..tables.calibration import SUREST
+from ..tables.judging import with_confidence
+from ..tables.status import CERTIFIED, LOOK, Decision, gain_of_answers, status_of
+from .following import resized
 
 CHECK, HELP = "check", "help"
 #: The next row should not resemble the rows of this many last answers.
@@ -32,9 +34,9 @@ class Standing:
     confidence : ndarray of float
         How likely the first choice is right.
     shares : ndarray of shape (m, l)
-        How likely each label is, before calibration.
-    outside : ndarray of bool
-        Whether the features contradict all candidates.
+        Probabilities of all labels.
+    outside : ndarray of int
+        Above 0 where the features speak for a label that was not given.
     best : ndarray of int
         The most probable label of all.
     status : ndarray of str
@@ -42,7 +44,7 @@ class Standing:
     n_kept : int
         Number of rows to be kept.
     trust : ndarray of float
-        The effect of calibration on the label chosen: confidence divided by share.
+        The effect of calibration on the label chosen: confidence divided by the model's share.
     """
 
     classes: np.ndarray
@@ -56,34 +58,47 @@ class Standing:
     n_kept: int
     trust: np.ndarray
 
-    def probabilities(self, row: int) -> np.ndarray:
-        """Probabilities of all labels for one row, as :mod:`surelabel.tables.judging` has them: if
-        the label chosen loses confidence, no rival gains it; if it gains, its rivals lose in
-        proportion. No rival is above the label chosen.
-        """
-        found, label = self.shares[row].astype(float), self.label[row]
-        confidence, share = self.confidence[row], found[label]
-        found[label] = 0
-        if confidence > share:
-            found *= (1 - confidence) / max(found.sum(), 1e-12)
-        else:
-            found *= confidence / max(share, 1e-12)
-        found = np.minimum(found, confidence)
-        found[label] = confidence
-        return np.asarray(found)
 
-
-def judged(
-    found: Judgement, shares: np.ndarray, gold: np.ndarray, classes: np.ndarray, max_error: float
-) -> Standing:
-    """The state of the rows after a judgement.
+def standing_of(found: Decision, shares: np.ndarray) -> Standing:
+    """The state of the rows after the labels were chosen.
 
     Parameters
     ----------
-    found : Judgement
-        The judgement.
+    found : ChosenLabels
+        The labels.
     shares : ndarray of shape (m, l)
-        How likely each label is, before calibration.
+        How likely each label is by the model that follows the answers, before calibration.
+
+    Returns
+    -------
+    Standing
+    """
+    rows = np.arange(len(found.label))
+    return Standing(
+        found.classes,
+        found.label,
+        found.second,
+        found.confidence,
+        found.shares,
+        found.outside,
+        found.best,
+        found.status,
+        found.n_kept,
+        found.confidence / np.maximum(shares[rows, found.label], 1e-6),
+    )
+
+
+def moved(
+    before: Standing, shares: np.ndarray, gold: np.ndarray, classes: np.ndarray, max_error: float
+) -> Standing:
+    """The state of the rows after a quick refit, with the calibration of before.
+
+    Parameters
+    ----------
+    before : Standing
+        The state before.
+    shares : ndarray of shape (m, l)
+        How likely each label is by the model, before calibration.
     gold : ndarray of shape (m,)
         Known labels, -1 where unknown.
     classes : ndarray of shape (l,)
@@ -96,81 +111,41 @@ def judged(
     Standing
     """
     rows, known = np.arange(len(gold)), gold >= 0
-    label = np.where(known, gold, found.label)
-    confidence = np.where(known, 1.0, found.confidence)
-    outside = found.outside & ~known
-    return _standing(
-        classes,
-        label,
-        np.where(known, -1, found.second),
-        confidence,
-        shares,
-        outside,
-        np.where(known, gold, found.best),
-        known,
-        max_error,
-        found.confidence / np.maximum(shares[rows, found.label], 1e-6),
-    )
-
-
-def moved(
-    before: Standing, shares: np.ndarray, gold: np.ndarray, classes: np.ndarray, max_error: float
-) -> Standing:
-    """The state of the rows after a quick refit, with the previous calibration; see
-    :func:`judged`.
-    """
-    rows, known = np.arange(len(gold)), gold >= 0
-    order = np.argpartition(-shares, 1, axis=1)[:, :2]
-    swap = shares[rows, order[:, 0]] < shares[rows, order[:, 1]]
-    order[swap] = order[swap][:, ::-1]
-    label = np.where(known, gold, order[:, 0])
-    share = shares[rows, order[:, 0]]
-    confidence = np.where(known, 1.0, np.clip(before.trust * share, 0, 1))
-    second = np.where(known | (shares[rows, order[:, 1]] <= 1e-9), -1, order[:, 1])
-    outside = before.outside & ~known & (label == before.label)
-    return _standing(
-        classes,
-        label,
-        second,
-        confidence,
-        shares,
-        outside,
-        np.where(outside, before.best, label),
-        known,
-        max_error,
-        before.trust,
-    )
-
-
-def _standing(
-    classes: np.ndarray,
-    label: np.ndarray,
-    second: np.ndarray,
-    confidence: np.ndarray,
-    shares: np.ndarray,
-    outside: np.ndarray,
-    best: np.ndarray,
-    known: np.ndarray,
-    max_error: float,
-    trust: np.ndarray,
-) -> Standing:
-    kept = (confidence >= 1 - max_error) & ~outside
-    status = np.where(known, "certified", np.where(kept, PROBABLE, LOOK)).astype("U9")
+    label = np.where(known, gold, shares.argmax(axis=1))
+    trusted = np.clip(before.trust * shares[rows, label], 0, SUREST)
+    confidence = np.where(known, 1.0, trusted)
+    # The quick refit says nothing about labels that were not given.
+    weights = np.where(shares > 0, shares, resized(before.shares, shares.shape[1]))
+    found = with_confidence(weights, label, confidence)
+    others = found.copy()
+    others[rows, label] = -1
+    second = others.argmax(axis=1)
+    outside = np.where(known | (label != before.label), 0, before.outside)
+    status = status_of(confidence, known, max_error)
     return Standing(
-        classes, label, second, confidence, shares, outside, best, status, int(kept.sum()), trust
+        classes,
+        label,
+        np.where(known | (others[rows, second] <= 1e-9), -1, second),
+        confidence,
+        found,
+        outside,
+        np.where(outside > 0, before.best, label),
+        status,
+        int(np.sum(status != LOOK)),
+        before.trust,
     )
 
 
 def gains(standing: Standing) -> np.ndarray:
     """How much an answer to each row would help.
 
-    The gain of :func:`~surelabel.tables.choosing.gain_of_answers` as a fraction of the largest,
+    The gain of :func:`~surelabel.tables.status.gain_of_answers` as a fraction of the largest,
     plus one minus the margin of the first two shares: the calibrated doubt, and the model's own. Of
     seven rules, this was the only one that was never far behind the best, on digits, a crowd and
     texts (seeds 100 to 102 of ``benchmarks/review.py``).
     """
-    rival = np.where(standing.outside, standing.best, standing.second)
-    known = standing.status == "certified"
+    rival = np.where(standing.outside > 0, standing.best, standing.second)
+    known = standing.status == CERTIFIED
     doubt = np.where(known, 0.0, 1 - standing.confidence)
     gain = gain_of_answers(standing.label, rival, doubt, standing.shares.shape[1])
     two = np.partition(standing.shares, -2, axis=1)[:, -2:]

@@ -18,21 +18,21 @@ from typing import Any
 import numpy as np
 
 from ..data.labelling import Labels
-from ..estimators import PUREClassifier
+from ..estimators import CrowdClassifier
 from ..exceptions import SurelabelError, TableError
 from ..progress import stage
 from ..solvers.equal_rows import equal_rows
 from ..tables.answered_labels import checked, known_labels, labels_with, with_classes
 from ..tables.answers import LABEL, NONE, SKIP, UNDO, UNKNOWN, has_half_characters
 from ..tables.auditing import Audit
-from ..tables.choosing import PROBABLE, choose_labels
-from ..tables.comparison import with_gold
+from ..tables.choosing import choose_labels
 from ..tables.placed_answers import PlacedAnswers, keys_for, place_answers, remarks
 from ..tables.reading import TableRead
+from ..tables.status import PROBABLE, decide
 from ..text import did_you_mean
 from .following import CrowdFollower, Follower, Interrupted, PeerFollower, resized
 from .progress import curve, worth_of_checks, worth_of_help
-from .queues import CHECK, HELP, Standing, Variety, judged, moved, next_help
+from .queues import CHECK, HELP, Standing, Variety, moved, next_help, standing_of
 from .showing import RowView, choices, reasons
 from .store import AnswersFile
 
@@ -73,7 +73,7 @@ class Review:
         The answers file.
     who : str
         Who answers, unless the page says otherwise.
-    max_error : float, default=0.02
+    max_error : float, default=0.1
         Labels are kept as long as their estimated error is at most this.
     check_share : float, default=0.5
         Share of the rows shown that are checks; the others help the model.
@@ -95,7 +95,7 @@ class Review:
         path: Path,
         *,
         who: str = "",
-        max_error: float = 0.02,
+        max_error: float = 0.1,
         check_share: float = 0.5,
         new_labels: bool = False,
         image: str | None = None,
@@ -118,25 +118,22 @@ class Review:
         with read.named():
             with stage("encode", seconds, verbose=verbose):
                 X = read.encoded()[1]
-            base = choose_labels(
-                X, read.labels, max_error=max_error, random_state=random_state, verbose=verbose
+            self._place()
+            found = choose_labels(
+                X, self._labels, max_error=max_error, random_state=random_state, verbose=verbose
             )
         with stage("prepare", seconds, verbose=verbose):
             groups = equal_rows([X]) if X.shape[1] else np.arange(len(X))
-            model = base.classifier
-            if read.labels.votes is None and not isinstance(model, PUREClassifier):  # soft labels
-                model = PUREClassifier(random_state=random_state).fit(X, with_gold(read.labels))
-            self._follower: Follower = (
-                PeerFollower(X, model, groups)
-                if read.labels.votes is None
-                else CrowdFollower(X, model, groups)
+            follower: Follower = (
+                CrowdFollower(X, found.classifier, groups, self._labels)
+                if isinstance(found.classifier, CrowdClassifier)
+                else PeerFollower(X, found.classifier, groups)
             )
+            self._follower = follower.settle(self._labels, lambda: False)
+            self._standing = standing_of(found, self._follower.shares())
             self._variety = Variety(X) if X.shape[1] else None
             hidden = set(labelling.columns)
             self._view = RowView(read.labels, hidden, read.features, X, image, folder)
-            self._place()
-            self._follower = self._follower.settle(self._labels, lambda: False)
-            self._standing = self._judge(self._follower, self._labels, self._known)
         self._shown: dict[str, Shown] = {}
         self._open: dict[str, str] = {}
         self._history: dict[str, list[str]] = {}
@@ -163,10 +160,9 @@ class Review:
         self._labels = labels_with(self._given, self._placed)
         self._known = known_labels(self._labels, self._placed)
 
-    def _judge(self, follower: Follower, labels: Labels, known: np.ndarray) -> Standing:
-        found = follower.judge(labels, np.random.default_rng(self._seed))
-        classes = labels.candidates.classes
-        return judged(found, follower.shares(), known, classes, self._max_error)
+    def _judge(self, follower: Follower, labels: Labels) -> Standing:
+        found = decide(follower.judge(labels), labels, self._max_error)
+        return standing_of(found, follower.shares())
 
     def _moved(self, standing: Standing, shares: np.ndarray) -> Standing:
         classes = self._labels.candidates.classes
@@ -211,7 +207,6 @@ class Review:
                 continue  # another answer has arrived
             with self.lock:
                 labels, serial, follower = self._labels, self._serial, self._follower
-                known = self._known
 
             def stop(serial: int = serial, overdue: bool = overdue) -> bool:
                 return self._closing or ((self._busy or self._serial != serial) and not overdue)
@@ -221,7 +216,7 @@ class Review:
                 settled = follower.settle(labels, stop)
                 if stop():
                     raise Interrupted
-                standing = self._judge(settled, labels, known)
+                standing = self._judge(settled, labels)
                 seconds = time.perf_counter() - start
             except Interrupted:
                 self._wake.set()
@@ -376,7 +371,7 @@ class Review:
         # The candidates of the table, whatever was answered before.
         names = map(str, self._labels.candidates.classes.tolist())
         labels = with_classes(self._given, names)
-        options = choices(row, labels, standing)
+        options, another = choices(row, labels, standing)
         if queue == CHECK:  # the order must not suggest an answer
             options.sort(key=lambda choice: str(choice["label"]))
         return {
@@ -386,6 +381,7 @@ class Review:
             "why": reasons(row, queue, labels, standing),
             "cells": self._view.cells(row),
             "choices": options,
+            "another": another,
             "votes": self._view.votes(row, standing),
             "neighbours": self._view.neighbours(row, standing),
         }
@@ -472,7 +468,7 @@ class Review:
 
     def _append(self, shown: Shown, verdict: str, label: str, note: str, who: str) -> None:
         row, (standing, audit) = shown.row, self._audit()
-        options = choices(row, self._labels, self._standing)
+        options, _ = choices(row, self._labels, self._standing)
         record: dict[str, Any] = {"row": self._keys.keys[row]}
         record |= {"label": label} if verdict == LABEL else {"verdict": verdict}
         record |= {

@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from ..data.labelling import Labels
-from ..solvers.against import AGAINST
-from ..tables.choosing import LOOK
+from ..solvers.crowds import AGAINST
 from ..tables.encoding import Feature
 from ..tables.images import Images
 from ..tables.page_rows import nearest_kept
+from ..tables.status import LOOK
 from ..text import plain
 from .queues import CHECK, Standing
 
@@ -135,24 +135,49 @@ class RowView:
         return "" if cell is None else str(plain(cell))
 
 
-def choices(row: int, labels: Labels, standing: Standing) -> list[dict[str, Any]]:
-    """The labels to choose from: the candidates, the likeliest first."""
+def choices(
+    row: int, labels: Labels, standing: Standing
+) -> tuple[list[dict[str, Any]], int | None]:
+    """The labels to choose from: the candidates, the likeliest first, and labels that are named as
+    a reason to ask. Their percentages add up to 100 with that of all other labels, which is
+    returned beside them; it is None if there are no others.
+    """
     candidates = labels.candidates
     given = candidates.indices[candidates.indptr[row] : candidates.indptr[row + 1]]
-    probability = standing.probabilities(row)
+    probability = standing.shares[row].astype(float)
     order = given[np.argsort(-probability[given], kind="stable")].tolist()
-    extra = int(standing.best[row])
-    if extra not in order:
-        order.append(extra)
+    named = [standing.best[row], *standing.second[[row]][standing.status[[row]] == LOOK]]
+    order += [code for code in map(int, dict.fromkeys(named)) if code >= 0 and code not in order]
+    shown = probability[order]
+    if all_shown := len(order) == len(probability):
+        percents = _whole_percents(shown / shown.sum())
+    else:
+        percents = _whole_percents(np.append(shown, max(0.0, 1 - shown.sum())))
     inside = set(given.tolist())
-    return [
+    found = [
         {
             "label": str(standing.classes[code]),
             "probability": round(float(probability[code]), 4),
+            "percent": percents[place],
             "candidate": code in inside,
         }
-        for code in order
+        for place, code in enumerate(order)
     ]
+    return found, None if all_shown else percents[-1]
+
+
+def _whole_percents(shares: np.ndarray) -> list[int]:
+    """Shares of 1 as whole percentages that add up to 100: those with the largest remainders are
+    rounded up.
+
+    >>> _whole_percents(np.array([0.336, 0.332, 0.332]))
+    [34, 33, 33]
+    """
+    exact = 100 * shares / shares.sum()
+    whole = np.floor(exact).astype(int)
+    up = np.argsort(whole - exact, kind="stable")[: 100 - whole.sum()]
+    whole[up] += 1
+    return [int(n) for n in whole]
 
 
 def reasons(row: int, queue: str, labels: Labels, standing: Standing) -> list[str]:
@@ -169,8 +194,8 @@ def reasons(row: int, queue: str, labels: Labels, standing: Standing) -> list[st
         found.append("It has no label.")
     if standing.outside[row]:
         found.append(
-            "Its features contradict every candidate; they suggest "
-            f"{name[int(standing.best[row])]}."
+            f"Its features speak for {name[int(standing.best[row])]}, which is not among the "
+            "labels given."
         )
     elif second >= 0:
         alike = (standing.label == second) & (standing.second == first)

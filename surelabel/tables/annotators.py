@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from ..solvers.against import split_ballots
+from ..solvers.crowds import AGAINST
 
 
 @dataclass(frozen=True)
@@ -18,26 +18,23 @@ class AnnotatorAgreement:
     ----------
     name : str
         The annotator: the name of the column.
-        Votes against labels are listed apart, as "name (against)".
     n_votes : int
         Number of rows the annotator labelled.
     agreement : float
-        Share of these on which the vote is the label chosen, or a vote against a label not
-        (NaN without votes).
+        Share of these on which the vote is the label chosen, or is against another one (NaN
+        without votes).
     n_gold : int
         Number of votes on rows whose true label is known.
     gold_agreement : float or None
         Share of those that are right; None without any.
     confusion : ndarray of shape (l, l)
-        Number of votes by label chosen (row) and vote (column).
+        Number of votes for labels (column) by label chosen (row).
     most_confused : tuple of (int, int, int) or None
         The most frequent disagreement: label chosen, vote, number of rows; None where there is
         none.
     remark : str
         What is unusual about the annotator, in words: always gives the same label, answers at
         random, swaps two labels, copies another. Empty if nothing is.
-    against : bool
-        Whether these are votes against labels.
     """
 
     name: str
@@ -48,7 +45,6 @@ class AnnotatorAgreement:
     confusion: np.ndarray
     most_confused: tuple[int, int, int] | None
     remark: str = ""
-    against: bool = False
 
 
 def annotator_agreement(
@@ -56,7 +52,6 @@ def annotator_agreement(
     names: Sequence[str],
     label: np.ndarray,
     gold: np.ndarray,
-    n_classes: int,
     remarks: Mapping[str, str] | None = None,
 ) -> list[AnnotatorAgreement]:
     """Compare every annotator's votes with the result.
@@ -71,8 +66,6 @@ def annotator_agreement(
         The labels chosen.
     gold : ndarray of shape (m,)
         Known-true labels, -1 where unknown.
-    n_classes : int
-        Number of classes.
     remarks : mapping of str to str, default=None
         What is odd about annotators.
 
@@ -81,15 +74,10 @@ def annotator_agreement(
     list of AnnotatorAgreement
         Those who agree least with the result come first.
     """
-    ballots = split_ballots(votes, n_classes)
+    n_classes = int(max(label.max(), votes.max(), AGAINST - votes.min())) + 1
     found = [
-        replace(
-            _agreement(vote, name, label, gold, n_classes, against),
-            remark=(remarks or {}).get(name, ""),
-        )
-        for vote, name, against in zip(
-            ballots.votes.T, ballots.names(names), ballots.against.tolist(), strict=True
-        )
+        _agreement(vote, name, label, gold, n_classes, (remarks or {}).get(name, ""))
+        for vote, name in zip(votes.T, names, strict=True)
     ]
     return sorted(found, key=lambda person: (person.n_votes == 0, person.agreement))
 
@@ -133,25 +121,27 @@ def _agreement(
     label: np.ndarray,
     gold: np.ndarray,
     n_classes: int,
-    against: bool,
+    remark: str,
 ) -> AnnotatorAgreement:
-    given = vote >= 0
+    given, named = vote != -1, vote >= 0
     known = given & (gold >= 0)
-    confusion = np.bincount(label[given] * n_classes + vote[given], minlength=n_classes**2).reshape(
-        n_classes, n_classes
-    )
-    same = np.diag(confusion.diagonal())
-    wrong = same if against else confusion - same
+
+    def right(truth: np.ndarray) -> np.ndarray:
+        return np.asarray(np.where(named, vote == truth, AGAINST - vote != truth))
+
+    pairs = label[named] * n_classes + vote[named]
+    confusion = np.bincount(pairs, minlength=n_classes**2).reshape(n_classes, n_classes)
+    wrong = confusion - np.diag(confusion.diagonal())
     chosen, voted = np.unravel_index(wrong.argmax(), wrong.shape)
     most = int(wrong[chosen, voted])
     n_votes, n_gold = int(given.sum()), int(known.sum())
     return AnnotatorAgreement(
         name=name,
         n_votes=n_votes,
-        agreement=1 - float(wrong.sum() / n_votes) if n_votes else float("nan"),
+        agreement=float(right(label)[given].mean()) if n_votes else float("nan"),
         n_gold=n_gold,
-        gold_agreement=float(np.mean((vote[known] == gold[known]) != against)) if n_gold else None,
+        gold_agreement=float(right(gold)[known].mean()) if n_gold else None,
         confusion=confusion,
         most_confused=(int(chosen), int(voted), most) if most else None,
-        against=against,
+        remark=remark,
     )

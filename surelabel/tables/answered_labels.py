@@ -13,8 +13,8 @@ from ..data.labelling import Labels
 from ..exceptions import TableError, first_few
 from .answers import LABEL, NONE
 from .auditing import Audit
-from .choosing import CERTIFIED, LOOK, PROBABLE
 from .placed_answers import PlacedAnswers
+from .status import CERTIFIED, LOOK, PROBABLE
 
 #: Has the attributes ``classes``, ``label``, ``status`` and ``n_kept`` of ChosenLabels.
 Found = TypeVar("Found")
@@ -23,10 +23,9 @@ Found = TypeVar("Found")
 def labels_with(labels: Labels, placed: PlacedAnswers) -> Labels:
     """The labels of a table, updated by the answers.
 
-    An answer to a row that was drawn at random is gold: it also shows how far confidences can be
-    trusted. Rows that were asked because they were in doubt say nothing about the others: there the
-    answer becomes the only candidate. (With votes there is no such choice: it is gold.) Where none
-    of the candidates is right, all other labels become candidates. A new label becomes a class.
+    An answer is gold: it is learned from, and it shows how far confidences can be trusted. Where
+    none of the candidates is right, all other labels become candidates. A new label becomes a
+    class.
 
     Parameters
     ----------
@@ -40,12 +39,11 @@ def labels_with(labels: Labels, placed: PlacedAnswers) -> Labels:
     Labels
     """
     labels = with_classes(labels, [a.label for a in placed.rows.values() if a.label is not None])
-    known, gold, changed = known_labels(labels, placed), labels.gold.copy(), {}
+    known, gold = known_labels(labels, placed), labels.gold.copy()
+    changed: dict[int, np.ndarray] = {}
     for row, answer in placed.rows.items():
-        if answer.verdict == LABEL and (answer.draw is not None or labels.votes is not None):
+        if answer.verdict == LABEL:
             gold[row] = known[row]
-        elif answer.verdict == LABEL:
-            changed[row] = known[row : row + 1]
         elif answer.verdict == NONE:
             start, stop = labels.candidates.indptr[row : row + 2]
             every = np.arange(labels.candidates.shape[1])
@@ -165,8 +163,8 @@ def _with_answers_certain(found: Any, labels: Labels, placed: PlacedAnswers) -> 
     """The labels chosen, with answered rows set to certainty."""
     code = known_labels(labels, placed)
     rows = np.array([row for row, a in placed.rows.items() if a.verdict == LABEL], np.int64)
-    known: dict[str, Any] = dict.fromkeys(("confidence", "best_confidence", "margin"), 1.0)
-    known |= {"label": code[rows], "best": code[rows], "second": -1, "outside": False, "gain": 0.0}
+    known: dict[str, Any] = dict.fromkeys(("confidence", "margin"), 1.0)
+    known |= {"label": code[rows], "best": code[rows], "second": -1, "outside": 0, "gain": 0.0}
     changed = {}
     for name, values in known.items():
         if hasattr(found, name):

@@ -20,8 +20,11 @@ from ..data.table_files import dialect_for, write_delimited
 from ..evaluation.audits import RISK, checks_needed, out_of_reach, share_still_wrong
 from ..exceptions import ParameterError, TableError
 from ..text import count, did_you_mean, percent
-from .choosing import CERTIFIED, LOOK, PROBABLE, ChosenLabels
+from .calibration import fit_calibration
+from .choosing import ChosenLabels
+from .judging import with_confidence
 from .new_columns import add_columns, check_new_columns, label_column
+from .status import CERTIFIED, LOOK, PROBABLE, status_of
 
 Found = TypeVar("Found", bound=ChosenLabels)
 
@@ -46,6 +49,9 @@ class Audit:
         corrected).
     n_changed : int, default=0
         Number of these that are no longer kept with the label they had.
+    n_fallen : int, default=0
+        Number of these that are not kept any more because the checks found more mistakes than the
+        estimate allowed.
     still_wrong : float
         Upper bound on the share of rows that are still wrong; it holds with a probability of 90 %.
     """
@@ -54,6 +60,7 @@ class Audit:
     n_checked: int
     n_wrong: int
     n_changed: int = 0
+    n_fallen: int = 0
 
     @property
     def still_wrong(self) -> float:
@@ -94,13 +101,25 @@ class Audit:
         ]
         if self.level is not None:
             parts.append(f"{_short(self.level)} certified")
-        parts += [
-            f"{_short(level)} is out of reach for these rows"
-            if more is None
-            else f"{_short(level)} takes {more:,} more without a mistake"
-            for level, more in self.more_checks.items()
-        ]
+        more = self.more_checks
+        within = [f"{_short(level)} takes {n:,} more" for level, n in more.items() if n is not None]
+        beyond = [_short(level) for level, n in more.items() if n is None]
+        if within:
+            parts.append(f"{', '.join(within)} without a mistake")
+        if beyond:
+            verb = "is" if len(beyond) == 1 else "are"
+            parts.append(f"{' and '.join(beyond)} {verb} out of reach for these rows")
         return "; ".join(parts)
+
+    def warning(self) -> str:
+        """What is said if there were more mistakes than estimated; otherwise empty."""
+        if not self.n_fallen:
+            return ""
+        verb = "seemed probable, but needs" if self.n_fallen == 1 else "seemed probable, but need"
+        return (
+            f"the audit found more mistakes than the estimate allows: {count(self.n_fallen)} "
+            f"{verb} a look"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain values, ready for JSON."""
@@ -109,6 +128,7 @@ class Audit:
             "checked": self.n_checked,
             "wrong": self.n_wrong,
             "still_wrong": self.still_wrong,
+            "fallen": self.n_fallen,
             "level": self.level,
             "more_checks": {f"{level:g}": more for level, more in self.more_checks.items()},
         }
@@ -188,26 +208,41 @@ def with_answers(
     rows = order[: len(answers)]
     known = {str(label): i for i, label in enumerate(found.classes.tolist())}
     codes = np.array([known.get(answer, -1) for answer in answers], np.int64)
-    status, answered = found.status.copy(), codes >= 0
-    audit = Audit(
-        len(order), len(rows), int(np.sum(codes != found.label[rows])), int(np.sum(~answered))
-    )
-    if audit.level is not None:
-        status[found.status == PROBABLE] = CERTIFIED
+    answered = codes >= 0
+    right = codes == found.label[rows]
+    audit = Audit(len(order), len(rows), int(np.sum(~right)), int(np.sum(~answered)))
+    estimate = fit_calibration(
+        np.concatenate([found.score[rows], found.gold_score]),
+        np.concatenate([right, found.gold_right]),
+        found.prior,
+    )(found.score)
+    confidence = np.where(found.status == CERTIFIED, 1.0, estimate)
+    shares = with_confidence(found.shares, found.label, confidence)
+    label, certain = found.label.copy(), rows[answered]
+    label[certain], confidence[certain] = codes[answered], 1.0
+    shares[certain] = np.eye(len(found.classes))[codes[answered]]
+    status = status_of(confidence, found.status == CERTIFIED, found.max_error)
+    if audit.level is not None:  # the checks bound the error of all of them, whatever the estimate
+        status[order] = CERTIFIED
     status[rows] = np.where(answered, CERTIFIED, LOOK)
-    changed = {
-        "label": codes,
-        "best": codes,
-        "second": np.full(len(rows), -1),
-        "confidence": np.ones(len(rows)),
-        "best_confidence": np.ones(len(rows)),
-        "margin": np.ones(len(rows)),
+    fallen = int(np.sum(status[order[len(rows) :]] == LOOK))
+    audit = replace(audit, n_changed=audit.n_changed + fallen, n_fallen=fallen)
+    second = found.second.copy()
+    second[certain] = -1
+    kept = status != LOOK
+    changed: dict[str, Any] = {
+        "label": label,
+        "best": np.where(np.isin(np.arange(len(label)), certain), label, found.best),
+        "second": second,
+        "confidence": confidence,
+        "shares": shares,
+        "margin": np.maximum(
+            confidence - np.where(second < 0, 0, shares[np.arange(len(label)), second]), 0
+        ),
+        "expected_error": float(np.mean(1 - confidence[kept])) if kept.any() else float("nan"),
+        "n_kept": int(kept.sum()),
     }
-    arrays = {name: getattr(found, name).copy() for name in changed}
-    for name, values in changed.items():
-        arrays[name][rows[answered]] = values[answered]
-    n_kept = int(np.sum(status != LOOK))
-    return replace(found, **arrays, status=status, n_kept=n_kept), audit
+    return replace(found, **changed, status=status), audit
 
 
 def _read(

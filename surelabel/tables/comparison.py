@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -33,12 +34,15 @@ from .soft_labels import LIKELY, likely_sets
 
 #: The name of the method that learns from votes, or soft labels, and features together.
 CROWD = "Crowd"
+#: What the table functions use by default; where there are votes, that is Crowd.
+DEFAULT = "PURE"
+NO_VOTES = f"{CROWD} learns from votes or soft labels, and there are none: leave the method out"
 COVERED, APPROXIMATED = SCORERS["covering_rate"], SCORERS["approximated_accuracy"]
 #: Above this many rows, an exact fit takes longer than one with landmarks.
 EXACT_ROWS = 6000
 
 
-_SOFT = Method(CROWD, CrowdClassifier, {}, reference="", idea="", cost="")
+_JOINT = Method(CROWD, CrowdClassifier, {}, reference="", idea="", cost="")
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,8 @@ class MethodResult:
     gain : float or None
         How much the second half of the rows added to the covering rate; None if all rows of the
         table were used.
+    fold_rates : tuple of float
+        The covering rate of each fold.
     """
 
     method: str
@@ -83,6 +89,7 @@ class MethodResult:
     n_known: int = 0
     error: str | None = None
     gain: float | None = None
+    fold_rates: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -130,6 +137,19 @@ class Comparison(Result):
         return self.results[0] if self.results and not self.results[0].error else None
 
     @property
+    def better_than_default(self) -> tuple[MethodResult, MethodResult] | None:
+        """The best method, and the method that ``clean`` uses by default, if the latter is behind
+        by more than two standard errors of the difference over the folds; otherwise None.
+        """
+        default = CROWD if self.by_votes or self.soft else DEFAULT
+        used = [r for r in self.results if r.method == default and not r.error]
+        if not used or self.best is None or len(self.best.fold_rates) < 2:
+            return None
+        ahead = np.subtract(self.best.fold_rates, used[0].fold_rates)
+        clear = ahead.mean() > 2 * ahead.std(ddof=1) / np.sqrt(len(ahead))
+        return (self.best, used[0]) if clear else None
+
+    @property
     def errors(self) -> dict[str, str]:
         """Methods that could not be run on this table, and why."""
         return {result.method: result.error for result in self.results if result.error}
@@ -149,6 +169,7 @@ class Comparison(Result):
             "rows": self.n_rows,
             "table_rows": self.n_table,
             "known_rows": self.n_known,
+            "better_than_default": self.better_than_default and self.better_than_default[0].method,
             "results": [asdict(result) for result in self.results],
         }
 
@@ -224,6 +245,13 @@ class Comparison(Result):
                     "within one standard deviation of the best, so possibly as good: " + named(near)
                 )
             notes += self._with_more_rows(best)
+        if clear := self.better_than_default:
+            notes.append(
+                f"{clear[1].method}, the default of clean, is clearly behind {clear[0].method}: "
+                f"{percent(clear[1].covering_rate)} against {percent(clear[0].covering_rate)}, "
+                "more than two standard errors over the folds; use --method "
+                + shlex.quote(clear[0].method)
+            )
         return Overview(
             title=f"methods compared on {rows}, the best first",
             facts=[],
@@ -312,6 +340,8 @@ def compare(
             labelled = informative_rows(candidates) | (read.labels.gold >= 0)
             found = compare_methods(X, candidates, gold=read.labels.gold, **how, soft=soft)
     rows = [asdict(result) | {"parameters": parameters(result.parameters)} for result in found]
+    for row in rows:
+        del row["fold_rates"]
     return Comparison(
         results=found,
         n_rows=found[0].n_rows,
@@ -372,11 +402,10 @@ def compare_methods(
             f"X has {len(X)} rows but there are candidates for {len(candidates)}: they must be the "
             "same instances"
         )
-    others = (CROWD,) if soft else ()
-    chosen = [
-        _SOFT if name in others else find_method(name, others)
-        for name in ((*others, *all_methods()) if methods is None else methods)
-    ]
+    names = [*((CROWD,) if soft else ()), *all_methods()] if methods is None else methods
+    chosen = list(map(find_method, as_cleaned(names) if soft else names))
+    if not soft and _JOINT in chosen:
+        raise ParameterError(NO_VOTES)
     known = np.full(len(X), -1) if gold is None else gold
     judge = with_known(candidates, known)
     # A true label is learned from only where the candidates tell nothing.
@@ -462,6 +491,7 @@ def search(
         seconds=perf_counter() - start,
         n_rows=len(X),
         gain=gain,
+        fold_rates=tuple(map(float, covering)),
     )
 
 
@@ -486,6 +516,21 @@ def has_closed_form(method: Method) -> bool:
     return hasattr(method.estimator, "leave_one_out")
 
 
+def joint(method: Method) -> bool:
+    """Whether a method learns from votes, or soft labels, and features together: Crowd, and methods
+    in whose place it is used where there are votes.
+    """
+    return method == _JOINT or has_closed_form(method)
+
+
+def as_cleaned(names: Sequence[str]) -> list[str]:
+    """The methods that ``clean`` uses for these names where there are votes or soft labels."""
+    known = all_methods()
+    return list(
+        dict.fromkeys(CROWD if name in known and joint(known[name]) else name for name in names)
+    )
+
+
 def left_out_proba(model: Any, X: np.ndarray) -> np.ndarray:
     """Probabilities of the rows that a model was fitted to, each by the model without that row and
     its equals.
@@ -505,14 +550,13 @@ def covered_share(proba: np.ndarray, known: CandidateSets) -> float:
 
 
 def chosen_kernels(model: Any) -> dict[str, Any]:
-    """The kernels that a model chose by itself, or the estimator that it was given."""
+    """The kernels that a model chose by itself, or the estimator that it was given; nothing where
+    there are no features.
+    """
     if getattr(model, "estimator", None) is not None:
         return {"estimator": type(model.estimator).__name__}
-    return {
-        "kernels": [
-            f"{part['scaling']} {part['kernel']} β={part['beta']:g}" for part in model.kernels_
-        ]
-    }
+    kernels = [f"{part['scaling']} {part['kernel']} β={part['beta']:g}" for part in model.kernels_]
+    return {"kernels": kernels} if kernels else {}
 
 
 def large_parameters(method: Method, n_rows: int) -> dict[str, Any]:
@@ -524,11 +568,9 @@ def find_method(name: str, besides: Sequence[str] = ()) -> Method:
     """The method of this name, or an error that suggests the most similar one, including the names
     in ``besides``.
     """
-    known = all_methods()
+    known = {CROWD: _JOINT} | all_methods()
     if not isinstance(name, str) or name not in known:
-        names = [*besides, *known]
-        if name == CROWD:
-            raise ParameterError(f"{CROWD} is how PURE learns from votes: name them, and no method")
+        names = [*known, *besides]
         raise ParameterError(
             f"there is no method {name!r}; {suggest(name, names, 'methods', len(names))}"
         )

@@ -13,12 +13,13 @@ from sklearn.utils import gen_batches
 
 from ..data.arrow_tables import source_of
 from ..data.frames import to_frame
-from ..exceptions import CandidateError, ModelFileError, SurelabelError
+from ..exceptions import CandidateError, ModelFileError, ParameterError, SurelabelError
 from ..progress import stage
 from ..solvers.blocks import block_rows
 from ..text import count, percent
 from .answered_labels import labels_with
-from .choosing import by_crowd, fit_crowd
+from .calibration import sure_of_new
+from .choosing import VOTES_ONLY, by_crowd, fit_crowd
 from .comparison import (
     CROWD,
     chosen_kernels,
@@ -108,7 +109,6 @@ def fit(
     method: str = "PURE",
     answers: Any = None,
     estimator: Any = None,
-    confusions: Any = None,
     random_state: int = 0,
     verbose: bool = False,
     **columns: Unpack[Columns],
@@ -120,15 +120,11 @@ def fit(
     frame : data frame, pyarrow.Table or path
         The table.
     method : str, default="PURE"
-        A name in :func:`surelabel.all_methods`.
+        A name in :func:`surelabel.all_methods`; with votes also "Crowd", which PURE means there.
     answers : path-like, default=None
         A file of answers that ``surelabel review`` wrote; they are taken as true.
     estimator : classifier or "module:name", default=None
         With votes, the model of the features: any scikit-learn classifier with ``predict_proba``.
-    confusions : mapping, data frame or path, default=None
-        What is known of annotators from elsewhere: a table with the columns ``annotator``,
-        ``truth``, ``vote`` and ``count`` (so often did the annotator give this label where that one
-        was true), or the matrices of counts by annotator. They count as votes seen.
     random_state : int, default=0
         Seed.
     verbose : bool, default=False
@@ -151,6 +147,11 @@ def fit(
     >>> surelabel.predict(fitted, pa.table({"size": [1.15, 8.4]}))["label"].to_pylist()
     ['cat', 'cow']
     """
+    if method in VOTES_ONLY:
+        raise ParameterError(
+            f"{method} goes by votes alone and learns no model of the features: use clean, or "
+            "leave the method out"
+        )
     spec = find_method(method)
     seconds: dict[str, float] = {}
     with stage("labels", seconds, verbose=verbose):
@@ -164,9 +165,9 @@ def fit(
         with stage("encode", seconds, verbose=verbose):
             encoder, X = read.encoded()
         known = with_gold(labels)
-        if by_crowd(spec, labels, estimator, confusions):
+        if by_crowd(spec, labels, estimator):
             with stage("fit", seconds, verbose=verbose):
-                classifier = fit_crowd(X, labels, random_state, estimator, confusions)
+                classifier = fit_crowd(X, labels, random_state, estimator)
             method, chosen = CROWD, chosen_kernels(classifier)
             score = covered_share(classifier.loo_proba_, known)
         elif has_closed_form(spec):
@@ -252,8 +253,8 @@ def predict(
 
 
 def _two_best(classifier: Any, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The first and the second class of each row, and the probability of the first; a block of rows
-    at a time, because there may be many classes.
+    """The first and the second class of each row, and how sure the first is; a block of rows at a
+    time, because there may be many classes.
     """
     first, second = np.empty(len(X), int), np.empty(len(X), int)
     confidence = np.empty(len(X))
@@ -261,7 +262,7 @@ def _two_best(classifier: Any, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, n
         proba = classifier.predict_proba(X[part])
         rows = np.arange(len(proba))
         first[part] = proba.argmax(axis=1)
-        confidence[part] = proba[rows, first[part]]
+        confidence[part] = sure_of_new(classifier, X[part], proba)
         proba[rows, first[part]] = -1
         second[part] = proba.argmax(axis=1)
     return first, second, confidence

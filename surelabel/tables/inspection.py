@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ..data.candidate_summary import CandidateSummary
 from ..data.labelling import Labels
-from ..solvers.against import AGAINST
+from ..solvers.crowds import AGAINST
 from ..text import count, percent
 from ._kinds import BESIDE, column_kinds, is_hint, is_refusal
 from .annotators import krippendorff_alpha

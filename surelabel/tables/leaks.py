@@ -27,7 +27,7 @@ from .new_columns import ADDED, NEW_COLUMNS, STATUSES
 from .tool_columns import answer_columns
 
 #: Which of our new columns hold labels, and which hold shares.
-LABEL_LIKE, SHARES = ("label", "second", "best"), ("confidence", "margin", "best_confidence")
+LABEL_LIKE, SHARES = ("label", "second", "best"), ("confidence", "margin", "outside_probability")
 #: An earlier run is recognised if at least this many columns have the names and the form of ours.
 ENOUGH = 3
 #: A column of labels has at least this share of class names, and at least this many cells.

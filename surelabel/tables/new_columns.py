@@ -19,9 +19,9 @@ NEW_COLUMNS = (
     "margin",
     "second",
     "status",
-    "best",
-    "best_confidence",
     "outside",
+    "best",
+    "outside_probability",
     "duplicate",
     "look",
 )

@@ -14,9 +14,9 @@ from ..text import printable
 if TYPE_CHECKING:
     from .encoding import Feature
 
-#: Columns, classes or pairs that are listed before "and … more".
 #: What is said of a table with one label in each row.
 ONE_LABEL = "every row has one label; if some of them may be wrong, noisy (--noisy) finds which"
+#: Columns, classes or pairs that are listed before "and … more".
 LISTED = 8
 
 

@@ -5,23 +5,30 @@ from __future__ import annotations
 import os
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..data.arrow_tables import find_column
+from ..exceptions import first_few
 from ..report import ReportError, write_files
 from ..report.table_parts import Cell, Column, Row, Table, number_cell, text_cell
 from ..text import short_percent
 from .annotators import AnnotatorAgreement
-from .choosing import CERTIFIED, LOOK, PROBABLE, rows_to_look_at
-from .cleaning import NOT_ESTIMATED, Cleaned
+from .choosing import rows_to_look_at
+from .cleaning import Cleaned
 from .overview import kinds, times
+from .status import CERTIFIED, LOOK, PROBABLE
+
+if TYPE_CHECKING:
+    from .page_rows import Reader
 
 SHOWN = 200
 """Maximum number of rows to look at on the page."""
 PAIRS = 15
 """Maximum number of pairs of confused classes on the page."""
+LACKING = 30
+"""Maximum number of rows listed that may lack their label; further ones are seldom right."""
 
 
 def write_page(
@@ -55,7 +62,6 @@ def write_page(
         title=title or Path(cleaned.source).name,
         short_percent=short_percent,
         cleaned=cleaned,
-        not_estimated=NOT_ESTIMATED,
         counts=_counts(cleaned),
         facts=_facts(cleaned),
         rows=rows,
@@ -72,6 +78,8 @@ def write_page(
             ),
             "annotators": _annotators(cleaned),
         },
+        worth=cleaned.worth_of_answers(),
+        lacking=_lacking(cleaned, reader),
         how=_how_it_was_done(cleaned),
     )
     path = Path(path)
@@ -82,9 +90,7 @@ def _counts(cleaned: Cleaned) -> list[dict[str, Any]]:
     """Number and share of rows for each status, and what the status means."""
     meanings = {
         CERTIFIED: "known, checked, or bounded by checks",
-        PROBABLE: "probably right, not checked"
-        if cleaned.estimated
-        else "not checked, not estimated",
+        PROBABLE: "probably right, not checked",
         LOOK: "a person should look at these",
     }
     counts = cleaned.status_counts
@@ -114,11 +120,51 @@ def _facts(cleaned: Cleaned) -> list[tuple[str, str]]:
         facts.append((short_percent(cleaned.gold_error), f"error on {cleaned.n_gold:,} gold rows"))
     groups = np.unique(cleaned.duplicate[cleaned.duplicate >= 0])
     odd = {
-        "rows whose label is probably missing": int(cleaned.outside.sum()),
-        "groups of duplicates that disagree": len(groups),
-        "rows without any label": int(labels.unlabelled.sum()),
+        ("row that may lack its label", "rows that may lack their label"): np.sum(
+            cleaned.outside > 0
+        ),
+        ("group of duplicates that disagree", "groups of duplicates that disagree"): len(groups),
+        ("row without any label", "rows without any label"): labels.unlabelled.sum(),
     }
-    return facts + [(f"{n:,}", what) for what, n in odd.items() if n]
+    return facts + [(f"{n:,}", one if n == 1 else many) for (one, many), n in odd.items() if n]
+
+
+def _lacking(cleaned: Cleaned, reader: Reader) -> Table:
+    """The rows whose features speak for a label that was not given, the likeliest first."""
+    order = np.argsort(cleaned.outside, kind="stable")
+    found = order[cleaned.outside[order] > 0]
+    shown, candidates = found[:LACKING], cleaned.labels.candidates
+    known = not np.isnan(cleaned.outside_probability[shown]).any()
+    rows = []
+    for rank, (row, content) in enumerate(
+        zip(shown.tolist(), reader.read(shown, brief=True), strict=True), start=1
+    ):
+        given = candidates.indices[candidates.indptr[row] : candidates.indptr[row + 1]]
+        name = " · ".join(filter(None, (content.name, content.text)))
+        likely = [_share(float(cleaned.outside_probability[row]))] if known else []
+        texts = (name, first_few(list(map(str, cleaned.classes[given]))))
+        label = text_cell(str(cleaned.classes[cleaned.best[row]]))
+        rows.append(Row([number_cell(rank, "{:,}"), *map(text_cell, texts), label, *likely]))
+    titles = ("Row", "Labels given", "Features speak for")
+    some = f"The first {len(shown)} of {len(found):,} rows" if len(found) > LACKING else "Rows"
+    return Table(
+        "outside",
+        "",
+        "outside",
+        "May lack their label",
+        f"{some} whose features speak for a label that was not given, the likeliest first. "
+        + (
+            "The probability that the true label was not given rests on the known labels."
+            if known
+            else "How likely each of them lacks its true label, only known labels could tell."
+        ),
+        [
+            Column("#"),
+            *(Column(title, numeric=False) for title in titles),
+            *([Column("Probability")] if known else []),
+        ],
+        rows,
+    )
 
 
 def _pairs(cleaned: Cleaned, counts: Any, kept: Any) -> Table:
@@ -210,9 +256,29 @@ def _how_it_was_done(cleaned: Cleaned) -> list[tuple[str, str]]:
             ", ".join(f"{name} = {value}" for name, value in cleaned.parameters.items()) or "none",
         ),
         *([] if np.isnan(cleaned.cv_score) else [("Cross-validation", covering)]),
-        ("Features", f"{kinds(cleaned.features)} ({cleaned.X.shape[1]:,} per row once encoded)"),
+        (
+            "Features",
+            f"{kinds(cleaned.learned_from)} ({cleaned.X.shape[1]:,} per row once encoded)"
+            if cleaned.learned_from
+            else "none",
+        ),
+        *_trust(cleaned),
         ("Time", times(cleaned.seconds)),
         ("Version", f"surelabel {version('surelabel')}"),
+    ]
+
+
+def _trust(cleaned: Cleaned) -> list[tuple[str, str]]:
+    """How far the features are trusted beside votes."""
+    role = cleaned.features_role
+    if role is None:
+        return []
+    return [
+        (
+            "Trust in features",
+            f"t = {role.sharpness:.3g}, how sharply they tell labels apart (0: not at all); "
+            f"ε = {role.failure:g}, the share of rows on which they fail",
+        )
     ]
 
 

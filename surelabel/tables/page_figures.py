@@ -25,10 +25,10 @@ from ..report.drawing import (
     over_iterations,
     picture_of,
 )
-from .choosing import CERTIFIED, LOOK
 from .cleaning import Cleaned
 from .page_map import map_of
 from .page_style import CLASSES, STATUSES, class_names, legend_above
+from .status import CERTIFIED, LOOK
 
 PEOPLE = 100
 """Maximum number of annotators drawn."""
@@ -90,26 +90,20 @@ def _sureness(cleaned: Cleaned) -> Gallery:
             "How sure the labels are",
         ),
     ]
-    if cleaned.estimated:
-        pictures.append(
-            picture_of(
-                partial(_draw_kept, cleaned=cleaned),
-                (4.4, 3.2),
-                "kept",
-                "Labels kept against their error",
-            )
+    pictures.append(
+        picture_of(
+            partial(_draw_kept, cleaned=cleaned),
+            (4.4, 3.2),
+            "kept",
+            "Labels kept against their error",
         )
-        caption = (
-            "Confidences are estimated by cross-validation: no row was judged by a model that had "
-            "learned from it. "
-            "The curves show the expected error if more and more labels are kept, the surest "
-            "first; the dot marks what is kept. "
-        )
-    else:
-        caption = (
-            "No confidence is above the share that the soft label itself gives; how often labels "
-            "are wrong is not estimated. "
-        )
+    )
+    caption = (
+        "No row was judged by a model that had learned from it, and how far such models can be "
+        "trusted was learned from real data. "
+        "The curves show the expected error if more and more labels are kept, the surest first; "
+        "the dot marks what is kept. "
+    )
     if cleaned.n_gold:
         draw = partial(_draw_calibration, cleaned=cleaned)
         pictures.append(

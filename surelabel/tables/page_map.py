@@ -18,9 +18,9 @@ from ..report.drawing import (
     picture_of,
 )
 from ..text import short_percent
-from .choosing import LOOK
 from .cleaning import Cleaned
 from .page_style import OTHER, STATUSES, class_names, legend_above
+from .status import LOOK
 
 DRAWN = 5000
 """Maximum number of rows on the map."""

@@ -13,9 +13,9 @@ import numpy as np
 from ..exceptions import first_few
 from ..solvers.neighbours import nearest
 from ..text import short_percent
-from .choosing import LOOK
 from .cleaning import Cleaned
 from .images import Images
+from .status import LOOK
 
 NEIGHBOURS = 3
 """Number of rows to be kept that are shown beside each row."""
@@ -256,12 +256,11 @@ def _choices(row: int, cleaned: Cleaned) -> list[Choice]:
         )
         votes = dict(zip(given.tolist(), texts, strict=True))
     first, second = int(cleaned.label[row]), int(cleaned.second[row])
-    confidence = float(cleaned.confidence[row])
-    probability = {second: confidence - float(cleaned.margin[row]), first: confidence}
-    order = given[np.argsort(-cleaned.proba[row, given], kind="stable")].tolist()
+    shares = cleaned.shares[row]
+    order = given[np.argsort(-shares[given], kind="stable")].tolist()
     places = dict.fromkeys([first, *([second] if second >= 0 else []), *order])
     return [
-        Choice(str(cleaned.classes[place]), probability.get(place), votes.get(place))
+        Choice(str(cleaned.classes[place]), float(shares[place]), votes.get(place))
         for place in places
     ]
 
@@ -289,10 +288,10 @@ def _reasons(
         label = str(cleaned.classes[cleaned.best[row]])
         alike = 2 * np.sum(near == cleaned.best[row]) > len(near)
         sentence = (
-            "Its features, like those of the rows beside it, contradict every candidate and suggest"
+            "Its features, like the rows beside it, speak for a label that was not given:"
             if alike
-            else "All rows together, though not those beside it, contradict every candidate and "
-            "suggest"
+            else "Its features, though not the rows beside it, speak for a label that was not "
+            "given:"
         )
         reasons.append(Reason("label missing", sentence, label))
     if cleaned.duplicate[row] >= 0:

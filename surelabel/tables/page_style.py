@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from ..report.drawing import (
     short,
 )
-from .choosing import CERTIFIED, LOOK, PROBABLE
+from .status import CERTIFIED, LOOK, PROBABLE
 
 STATUSES = {CERTIFIED: "#0072b2", PROBABLE: "#56b4e9", LOOK: "#d55e00"}
 """The colour of each status, the same throughout the page."""

@@ -67,6 +67,9 @@ class Columns(TypedDict, total=False):
         In a long table, the column that says who gave the label; the labels are then votes.
     noisy : bool, default=False
         Every row has one label, and some of them are wrong: find these and correct them.
+    complete : bool, default=False
+        Every set of candidates holds the true label, so a single candidate is certain. By default
+        sets may lack it.
     unlabelled : {"all", "error"}, default="all"
         What to do with a row without labels: treat every label as possible, or raise an error.
     missing : str or list of str
@@ -112,6 +115,7 @@ class Columns(TypedDict, total=False):
     long: bool
     annotator: str | None
     noisy: bool
+    complete: bool
     unlabelled: Unlabelled
     missing: Names
     normalise: bool

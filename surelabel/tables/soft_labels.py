@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from sklearn.neighbors import NearestNeighbors
 
 from ..data.candidates import CandidateSets
-from ..data.labelling import Labels
 from ..text import percent
-from .judging import Judgement
 
 #: Share of a row's votes that its likely labels have together.
 LIKELY = 0.9
-#: Rows whose neighbours are asked, and the number of these.
-ASKED, NEIGHBOURS = 2000, 10
-#: Soft labels of one class that correlate with those of their neighbours by more than this, or that
-#: differ by less, are no votes. Over seven data sets, votes of 5 or 7 people whose mistakes are
-#: independent had 0.05 at most and 0.067 at least; all of 28 models and 7 crowds that err on the
-#: same hard rows had more of the one or less of the other.
-CORRELATED, SPREAD = 0.1, 0.02
-#: Known-true labels from which on these say how often the labels are wrong.
-ENOUGH_GOLD = 20
 
 
 @dataclass(frozen=True)
@@ -104,64 +92,3 @@ def likely_sets(candidates: CandidateSets) -> CandidateSets:
     kept = np.zeros(shares.shape, bool)
     np.put_along_axis(kept, order, needed & (sorted_shares > 0), axis=1)
     return CandidateSets.from_counts(np.where(kept, shares, 0), classes=candidates.classes)
-
-
-def stand_alone(
-    X: np.ndarray, shares: np.ndarray, label: np.ndarray, rng: np.random.Generator
-) -> bool:
-    """Whether soft labels vary within a class, and not as the features do.
-
-    The mistakes of people who vote apart from each other have nothing to do with the features, but
-    for the class; those of a model that has seen the features come from these. With ``r_i`` the
-    shares of row ``i`` less the mean of the rows with its label, and ``h_i`` the mean of ``r`` over
-    the ten nearest rows, it is asked whether ``Σ r_i · h_i / (‖r‖ ‖h‖)`` is large, or ``r`` small.
-
-    Parameters
-    ----------
-    X : ndarray of shape (m, n)
-        The rows.
-    shares : ndarray of shape (m, l)
-        Their soft labels.
-    label : ndarray of int
-        The labels found.
-    rng : numpy Generator
-        Draws a sample of rows.
-
-    Returns
-    -------
-    bool
-    """
-    rows = np.sort(rng.permutation(len(X))[:ASKED])
-    X, shares, label = X[rows], shares[rows], label[rows]
-    n_classes = shares.shape[1]
-    size = np.maximum(np.bincount(label, minlength=n_classes), 1)
-    total = np.zeros((n_classes, n_classes))
-    np.add.at(total, label, shares)
-    rest = shares - (total / size[:, None])[label]
-    if np.mean(np.sum(rest**2, axis=1)) < SPREAD:
-        return False
-    k = min(NEIGHBOURS, len(rows) - 1)
-    near = NearestNeighbors(n_neighbors=k).fit(X).kneighbors(return_distance=False)
-    theirs = rest[near].mean(axis=1)
-    size_of_both = np.linalg.norm(rest) * np.linalg.norm(theirs)
-    return bool(np.sum(rest * theirs) <= CORRELATED * size_of_both)
-
-
-def beside_features(
-    found: Judgement, X: np.ndarray, labels: Labels, rng: np.random.Generator
-) -> Judgement:
-    """What was found from soft labels and features, less sure where the former may come from the
-    latter: both can be wrong together, so no label is surer than its own share.
-    """
-    shares = shares_of(labels.candidates)
-    if np.sum(labels.gold >= 0) >= ENOUGH_GOLD or stand_alone(X, shares, found.label, rng):
-        return found
-    rows = np.arange(len(shares))
-    confidence = np.minimum(found.confidence, shares[rows, found.label])
-    return replace(
-        found,
-        confidence=confidence,
-        margin=np.maximum(np.minimum(found.margin, confidence - shares[rows, found.second]), 0),
-        best_confidence=confidence,
-        estimated=False,
-    )

@@ -23,12 +23,12 @@ from ..data.labelling import Labels
 from ..estimators import all_methods
 from ..exceptions import ParameterError, SurelabelError
 from ..progress import track
-from ..solvers.against import AGAINST, split_ballots
-from ..solvers.crowds import dawid_skene, majority
-from .choosing import fit_crowd
+from ..solvers.crowds import AGAINST
+from .choosing import VOTES_ONLY, fit_crowd
 from .comparison import (
     CROWD,
     MethodResult,
+    as_cleaned,
     best_first,
     chosen_kernels,
     convergence_warnings_ignored,
@@ -38,11 +38,6 @@ from .comparison import (
 
 #: The labels of all rows as positions of classes, and the parameters chosen.
 Found = tuple[np.ndarray, dict[str, Any]]
-#: Methods that learn from votes alone.
-VOTES_ONLY: dict[str, Callable[[np.ndarray, int, np.ndarray], np.ndarray]] = {
-    "majority": majority,
-    "Dawid-Skene": lambda votes, n_classes, against: dawid_skene(votes, n_classes, against)[0],
-}
 
 
 def compare_on_votes(
@@ -83,7 +78,7 @@ def compare_on_votes(
         last. ``covering_rate`` is the share of left-out votes that equal the label found.
     """
     of_features = all_methods() if X.shape[1] else ()
-    names = [CROWD, *VOTES_ONLY, *of_features] if methods is None else methods
+    names = as_cleaned([CROWD, *VOTES_ONLY, *of_features] if methods is None else methods)
     assert labels.votes is not None
     voted = np.flatnonzero((labels.votes != -1).any(axis=1))
     rows = np.sort(np.random.default_rng(random_state).permutation(voted)[:max_rows])
@@ -108,7 +103,7 @@ def _learner(name: str, X: np.ndarray, random_state: int) -> Callable[[Labels], 
         return partial(_by_crowd, X, random_state)
     if name in VOTES_ONLY:
         return partial(_by_votes_only, VOTES_ONLY[name])
-    find_method(name, besides=(CROWD, *VOTES_ONLY))
+    find_method(name, besides=tuple(VOTES_ONLY))
     if not X.shape[1]:
         raise ParameterError(f"{name} learns from features, and there are none")
     return partial(_by_method, name, X, random_state)
@@ -119,13 +114,9 @@ def _by_crowd(X: np.ndarray, random_state: int, labels: Labels) -> Found:
     return model.confidence_.toarray().argmax(axis=1), chosen_kernels(model)
 
 
-def _by_votes_only(
-    posterior: Callable[[np.ndarray, int, np.ndarray], np.ndarray], labels: Labels
-) -> Found:
+def _by_votes_only(posterior: Callable[[np.ndarray, int], np.ndarray], labels: Labels) -> Found:
     assert labels.votes is not None
-    l = labels.candidates.shape[1]
-    ballots = split_ballots(labels.votes, l)
-    return posterior(ballots.votes, l, ballots.against).argmax(axis=1), {}
+    return posterior(labels.votes, labels.candidates.shape[1]).argmax(axis=1), {}
 
 
 def _by_method(name: str, X: np.ndarray, random_state: int, labels: Labels) -> Found:
@@ -179,6 +170,7 @@ def _by_left_out_votes(
         n_rows=len(labels.votes),
         n_known=int((labels.gold >= 0).sum()),
         error=error,
+        fold_rates=tuple(agreement),
     )
 
 

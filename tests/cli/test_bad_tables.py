@@ -703,8 +703,10 @@ def test_names_of_files_need_not_be_utf8(cli, tmp_path, verb):
     words = verb.format(os.fsdecode(b"p\xe9ts.csv")).replace("out", os.fsdecode(b"\xff"))
     quick = ["--method", "PLKNN"] if verb.startswith(("clean", "fit")) else []
     quick += ["--methods", "PLKNN"] if verb.startswith("compare") else []
+    quick += ["--max-error", "0.5"] if verb.startswith("clean") else []
     result = cli(*words.split(), *quick, "--json")
-    assert result.exit_code == 0, result.output
+    # 1: no label is probable
+    assert result.exit_code in ((0, 1) if verb.startswith("clean") else (0,)), result.output
     json.loads(result.stdout)
     result = cli(*words.replace("ts.csv", "ts2.csv").split(), *quick)
     assert result.exit_code == 2

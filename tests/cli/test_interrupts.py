@@ -20,7 +20,7 @@ VERBS = {
     "clean": f"clean pets.csv -o out.csv {LABELS} --report out.html --model out.model "
     "--method PLKNN",
     "review": f"review pets.csv {LABELS} --answers results/a.jsonl --no-browser",
-    "audit": f"audit pets.csv -o out.csv {LABELS} --method PLKNN",
+    "audit": f"audit pets.csv -o out.csv {LABELS} --method PLKNN --max-error 0.6",
     "fit": f"fit pets.csv -o out.model {LABELS} --method PLKNN",
     "predict": "predict pets.model new.csv -o out.csv",
     "compare": f"compare pets.csv {LABELS} --methods PLKNN",

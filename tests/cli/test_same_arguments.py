@@ -14,10 +14,13 @@ from surelabel.tables import Columns
 
 #: Where the command reads and writes; in Python these are the first argument and the result.
 PLACES = {"table", "source", "target", "output", "report", "text_column", "image", "json", "strict"}
+#: A short form of ``exclude="*"``.
+SHORT = {"no_features"}
 #: What scikit-learn calls a seed, and whether to show progress, which commands always do.
 PYTHON_ONLY = {"frame", "random_state", "verbose"}
-#: A conversion learns nothing, so it has no features.
+#: A conversion learns nothing, so it has no features, and need not know what sets hold.
 NOT_CONVERTED = {"features", "number", "category", "text", "vector", "time", "images", "embed"}
+NOT_CONVERTED |= {"noisy", "complete"}
 
 
 def options_of(verb):
@@ -37,8 +40,10 @@ def arguments_of(verb):
 def test_arguments_and_options_have_the_same_names_and_defaults(verb):
     options, arguments = options_of(verb), arguments_of(verb)
     places = PLACES | {"escape_formulas"} | ({"model"} if verb == "clean" else set())
-    python_only = PYTHON_ONLY | (NOT_CONVERTED | {"noisy"} if verb == "convert" else set())
-    assert set(options) - places == set(arguments) - python_only
+    python_only = PYTHON_ONLY | (
+        NOT_CONVERTED | {"noisy", "complete"} if verb == "convert" else set()
+    )
+    assert set(options) - places - SHORT == set(arguments) - python_only
     for name in options.keys() & arguments.keys():
         if arguments[name] is not None and arguments[name].default is not arguments[name].empty:
             assert options[name].default == arguments[name].default, name

@@ -19,17 +19,9 @@ from tests.cli.pets import CLASSES, make_table, without_labels
 
 LABELS = "--labels candidates --gold truth --id name --exclude note"
 NEW = [
-    "label",
-    "confidence",
-    "margin",
-    "second",
-    "status",
-    "best",
-    "best_confidence",
-    "outside",
-    "duplicate",
-    "look",
-]
+    "label", "confidence", "margin", "second", "status", "outside", "best", "outside_probability",
+    "duplicate", "look",
+]  # fmt: skip
 TRUTH = [CLASSES[i % 3] for i in range(60)]
 
 
@@ -94,7 +86,10 @@ def test_what_a_table_holds_does_not_move_the_cursor(cli, tmp_path):
 @pytest.fixture
 def cleaned(cli, tmp_path):
     """The table cleaned, and what was printed."""
-    result = cli(f"clean pets.csv -o out.csv {LABELS} --report page.html --model new.model --json")
+    result = cli(
+        f"clean pets.csv -o out.csv {LABELS} --report page.html --model new.model --json "
+        "--max-error 0.3"
+    )
     assert result.exit_code == 0, result.output
     return read_table(tmp_path / "out.csv"), json.loads(result.stdout)
 
@@ -115,7 +110,7 @@ def test_clean_adds_columns_and_keeps_the_others(cleaned, tmp_path):
         table[name].cast(pa.float64()).to_numpy() for name in ("confidence", "margin")
     )
     assert np.all(
-        (confidence[status == "probable"] >= 0.98) & (margin <= confidence)[status == "probable"]
+        (confidence[status == "probable"] >= 0.7) & (margin <= confidence)[status == "probable"]
     )
     assert found["seconds"].keys() >= {"read", "labels", "encode", "judge rows", "report", "write"}
     assert found["peak_memory"] > 2**20
@@ -147,14 +142,14 @@ def test_clean_says_what_it_found(cli):
 
 
 def test_clean_ends_with_1_if_no_label_is_probable(cli, tmp_path, monkeypatch):
-    judge = choosing.judge
+    judge = choosing.judge_sets
 
     def doubt(*args):
         found = judge(*args)
         found.confidence[:] = 0.5
         return found
 
-    monkeypatch.setattr(choosing, "judge", doubt)
+    monkeypatch.setattr(choosing, "judge_sets", doubt)
     result = cli(
         "clean pets.csv -o out.csv --labels candidates --exclude note,truth --method PLKNN"
     )
@@ -178,7 +173,7 @@ def test_long_form_becomes_one_row_each(cli, tmp_path):
     )
     result = cli(
         "clean long.csv -o out.parquet --labels label --id name --long --method PLKNN --prefix "
-        "found_"
+        "found_ --max-error 0.3"
     )
     assert result.exit_code == 0, result.output
     found = read_table(tmp_path / "out.parquet")
@@ -205,11 +200,10 @@ def test_votes_by_pattern(cli, tmp_path):
         "clean", "votes.jsonl", "-o", "out.jsonl", "--votes", "who_*", "--exclude", "note", "--json"
     )
     assert result.exit_code == 0, result.output
-    assert [person["name"] for person in json.loads(result.stdout)["annotators"]] == [
-        "who_b",  # the one first who agrees least
-        "who_c",
-        "who_a",
-    ]
+    people = json.loads(result.stdout)["annotators"]
+    assert {person["name"] for person in people} == set(votes)
+    agreement = [person["agreement"] for person in people]
+    assert agreement == sorted(agreement)  # the one first who agrees least
     assert (
         np.mean(np.array(read_table(tmp_path / "out.jsonl")["label"].to_pylist()) == TRUTH) > 0.95
     )
@@ -261,7 +255,6 @@ def test_compare(cli):
     result = cli(f"compare pets.csv {LABELS} --methods PLKNN,SURE --folds 3")
     assert result.exit_code == 0
     assert "methods compared on 60 rows" in result.output
-    assert "surelabel clean pets.csv --method" in result.output
     assert "within one standard deviation of the best, so possibly as good: " in result.output
     result = cli(f"compare pets.csv {LABELS} --methods PLKNN --max-rows 40")
     assert "on 40 rows of 60 (a random sample, to save time; --max-rows" in result.output

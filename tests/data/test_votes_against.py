@@ -8,7 +8,7 @@ from surelabel.data.forms import to_form
 from surelabel.data.labelling import Labelling, read_labels
 from surelabel.exceptions import CandidateError, ParameterError, TableError
 from tests.reference.crowds import literal_net
-from tests.solvers.test_against import signed_ballots
+from tests.solvers.test_crowds import signed_ballots
 
 WIDE = {
     "x": ["1", "2", "3", "4"],
@@ -21,7 +21,7 @@ def read(columns, **labelling):
     return read_labels(pa.table(columns), Labelling(**labelling))
 
 
-@given(signed_ballots())
+@given(signed_ballots)
 @settings(max_examples=50)
 def test_a_vote_against_takes_a_vote_away(problem):
     votes, n_classes = problem
@@ -35,7 +35,7 @@ def test_a_vote_against_takes_a_vote_away(problem):
         assert found == (dict.fromkeys(range(n_classes), 0) if expected is None else expected)
 
 
-@given(signed_ballots())
+@given(signed_ballots)
 @settings(max_examples=30)
 def test_votes_survive_rows_classes_and_copies(problem):
     votes, n_classes = problem

@@ -264,8 +264,10 @@ def large_models(L=10**5):
     paloc |= {"_pairs": machines(pairs, 1), "_labels": machines(700, 1 + pairs)}
     yield model("PALOCClassifier", 700, **paloc)
     chosen = {"beta": 1.0, "gamma": 1.0, "kernel": "rbf", "scaling": "none"}
-    crowd = {"annotators_": [], "kernels_": [chosen], "scalings_": [zeros(0, 1)], "scale_": 1.0}
-    crowd |= {"points_": [zeros(1, 1)], "dual_coefs_": [zeros(1, L)], "intercept_": zeros(L)}
+    crowd = {"annotators_": [], "kernels_": [chosen], "scalings_": [zeros(0, 1)]}
+    crowd |= {"points_": [zeros(1, 1)], "scale_": 1.0, "failure_": 0.5}
+    crowd |= {"class_prior_": np.full(L, 1 / L), "dual_coefs_": [zeros(1, L)]}
+    crowd |= {"intercept_": zeros(L)}
     yield model("CrowdClassifier", L, **crowd)
 
 

@@ -1,16 +1,14 @@
 """Votes of annotators, as the equations are printed: sums as loops."""
 
+import math
+
 import numpy as np
 
 
 def literal_dawid_skene(votes, n_classes, n_iter):
     """Posterior and confusion matrices after so many iterations from the shares of the votes."""
     m, annotators = votes.shape
-    P = np.full((m, n_classes), 1 / n_classes)
-    for i in range(m):
-        given = votes[i][votes[i] >= 0]
-        if len(given):
-            P[i] = [np.mean(given == z) for z in range(n_classes)]
+    P = literal_shares(votes, n_classes)
     C = np.empty((annotators, n_classes, n_classes))
     for _ in range(n_iter):
         prior = P.mean(axis=0)
@@ -28,62 +26,185 @@ def literal_dawid_skene(votes, n_classes, n_iter):
     return P, C
 
 
-def literal_dependence(votes, P, C, mirrors):
-    """(o - e - 2 s) / (1 - e) of every pair with ten common rows, within 0 and 1; of a pair in
-    ``mirrors``, agreement is that of the second with the labels assigned to those of the first.
-    """
-    annotators = votes.shape[1]
-    found = np.zeros((annotators, annotators))
-    for a in range(annotators):
-        for b in range(annotators):
-            common = [i for i in range(len(votes)) if votes[i, a] >= 0 and votes[i, b] >= 0]
-            if a == b or len(common) < 10:
-                continue
-            n = len(common)
-            labels = mirrors.get((min(a, b), max(a, b)), np.arange(C.shape[1]))
-            one, two = (a, b) if a < b else (b, a)
-            same = sum(labels[votes[i, one]] == votes[i, two] for i in common)
-            expected = np.mean([P[i] @ (C[one] * C[two][:, labels]).sum(axis=1) for i in common])
-            likely = (same + 1) / (n + 2)
-            error = np.sqrt(likely * (1 - likely) / n)
-            beyond = (same / n - expected - 2 * error) / max(1 - expected, 1e-6)
-            found[a, b] = min(max(beyond, 0), 1)
+def named(vote, n_classes):
+    """The labels that a vote is for: one, or for a vote against a label all others."""
+    return [vote] if vote >= 0 else [k for k in range(n_classes) if k != -2 - vote]
+
+
+def literal_shares(votes, n_classes):
+    """Each label's share of the votes; a vote for several labels is divided among them."""
+    P = np.full((len(votes), n_classes), 1 / n_classes)
+    for i, row in enumerate(votes.tolist()):
+        given = [named(vote, n_classes) for vote in row if vote != -1]
+        if given:
+            P[i] = [np.mean([(z in said) / len(said) for said in given]) for z in range(n_classes)]
+    return P
+
+
+def chance(C, z, vote):
+    """The probability of a vote if z is true: that of one of the labels that it is for."""
+    return sum(C[z, v] for v in named(vote, C.shape[1]))
+
+
+def literal_evidence(votes, C):
+    """The sum of log C_a[z, y_ia] over the votes of each row."""
+    found = np.zeros((len(votes), C.shape[1]))
+    for i, row in enumerate(votes.tolist()):
+        for a, vote in enumerate(row):
+            if vote != -1:
+                found[i] += [math.log(chance(C[a], z, vote)) for z in range(C.shape[1])]
     return found
 
 
-def literal_likelihood(outputs, evidence, sharpness):
-    """Log-likelihood of the votes if softmax(t q) is the chance of the classes."""
-    total = 0.0
-    for q, e in zip(outputs, evidence, strict=True):
-        f = np.exp(sharpness * (q - q.max()))
-        total += np.log(np.sum(f / f.sum() * np.exp(e)))
-    return total
+def literal_counts(votes, P, C):
+    """Votes by truth. One for several labels is divided among them as C has it."""
+    return _counted(votes, C, lambda i, a: P[i])
 
 
-def literal_against(counts, n_iter):
-    """α and the simple matrix of one annotator's votes against labels, by truth and vote."""
-    n_classes = len(counts)
-    votes = [sum(counts[z][v] for z in range(n_classes)) for v in range(n_classes)]
-    total = sum(votes)
-    usual = [(votes[v] + 1) / (total + n_classes) for v in range(n_classes)]
-    habit = [(votes[v] + usual[v]) / (total + 1) for v in range(n_classes)]
-    rest = [max(1 - habit[z], 1e-3) for z in range(n_classes)]
-    alpha = 0.7
+def literal_counts_by_others(votes, prior, C, known):
+    """As literal_counts, with the posterior of the row without the vote that is counted."""
+
+    def without(i, a):
+        if known[i] >= 0:
+            return np.eye(C.shape[1])[known[i]]
+        p = np.array(prior[i], float)
+        for b, vote in enumerate(votes[i].tolist()):
+            if b != a and vote != -1:
+                p *= [chance(C[b], z, vote) for z in range(C.shape[1])]
+        return p / p.sum()
+
+    return _counted(votes, C, without)
+
+
+def _counted(votes, C, posterior):
+    n_classes = C.shape[1]
+    counts = np.zeros(C.shape)
+    for i, row in enumerate(votes.tolist()):
+        for a, vote in enumerate(row):
+            if vote == -1:
+                continue
+            p = posterior(i, a)
+            for z in range(n_classes):
+                for v in named(vote, n_classes):
+                    counts[a, z, v] += p[z] * C[a, z, v] / chance(C[a], z, vote)
+    return counts
+
+
+def literal_simple(counts, n_iter=20):
+    """α_a I + (1 - α_a) 1 π_aᵀ of all annotators, by expectation-maximisation."""
+    annotators, n_classes, _ = counts.shape
+    total = [counts[a].sum() for a in range(annotators)]
+    usual = [(counts[:, :, v].sum() + 1) / (sum(total) + n_classes) for v in range(n_classes)]
+    alpha = [
+        min(max(sum(counts[a, z, z] for z in range(n_classes)) / max(total[a], 1), 0.05), 0.95)
+        for a in range(annotators)
+    ]
+    habit = [list(usual) for _ in range(annotators)]
     for _ in range(n_iter):
-        known = 0.0
+        crowd = sum(alpha[a] * total[a] for a in range(annotators)) / max(sum(total), 1)
+        crowd = min(max(crowd, 0.3), 0.95)
+        for a in range(annotators):
+            known = [
+                counts[a, z, z] * alpha[a] / (alpha[a] + (1 - alpha[a]) * habit[a][z])
+                for z in range(n_classes)
+            ]
+            guessed = [counts[a, :, v].sum() - known[v] for v in range(n_classes)]
+            alpha[a] = (sum(known) + 4 * crowd) / (total[a] + 4)
+            habit[a] = [(guessed[v] + usual[v]) / (sum(guessed) + 1) for v in range(n_classes)]
+    simple = np.empty(counts.shape)
+    for a in range(annotators):
         for z in range(n_classes):
             for v in range(n_classes):
-                if v != z:
-                    by_knowing, by_habit = alpha * habit[v] / rest[z], (1 - alpha) * habit[v]
-                    known += counts[z][v] * by_knowing / (by_knowing + by_habit)
-        pooled = min(max(alpha, 0.3), 0.95) if total else 0.3
-        alpha = (known + 4 * pooled) / (total + 4)
-    matrix = np.empty((n_classes, n_classes))
-    for z in range(n_classes):
-        others = sum(habit[v] for v in range(n_classes) if v != z)
-        for v in range(n_classes):
-            matrix[z, v] = alpha * (v != z) * habit[v] / others + (1 - alpha) * habit[v]
-    return matrix, alpha
+                simple[a, z, v] = alpha[a] * (z == v) + (1 - alpha[a]) * habit[a][v]
+    return simple
+
+
+def literal_confusions(counts, strength):
+    """The mean of the Dirichlet posterior, and the log-evidence of the counts."""
+    simple, found, evidence = literal_simple(counts), np.empty(counts.shape), 0.0
+    for a in range(len(counts)):
+        for z in range(counts.shape[1]):
+            n = counts[a, z].sum()
+            evidence += math.lgamma(strength) - math.lgamma(strength + n)
+            for v in range(counts.shape[1]):
+                prior = strength * simple[a, z, v]
+                evidence += math.lgamma(prior + counts[a, z, v]) - math.lgamma(prior)
+                found[a, z, v] = (counts[a, z, v] + prior) / (n + strength)
+    return found, evidence
+
+
+def literal_features(outputs, sharpness, failure, prior):
+    """(1 - ε) softmax(t Q) + ε π."""
+    found = []
+    for q in outputs:
+        e = [math.exp(sharpness * (v - max(q))) for v in q]
+        found.append(
+            [(1 - failure) * v / sum(e) + failure * p for v, p in zip(e, prior, strict=True)]
+        )
+    return np.array(found)
+
+
+def literal_likelihood(f, evidence):
+    """Log-likelihood of all votes."""
+    return sum(
+        math.log(sum(p * math.exp(e) for p, e in zip(row, said, strict=True)))
+        for row, said in zip(f.tolist(), evidence.tolist(), strict=True)
+    )
+
+
+def literal_alternation(votes, n_classes, confusions, n_iter, known, features=None):
+    """Posterior and matrices after so many rounds from the shares of the votes.
+
+    ``confusions`` turns counts into matrices, ``features`` posterior and evidence into
+    probabilities. In the first three rounds, features that make the votes likelier by more than
+    log m judge everybody without the own vote.
+    """
+    even = np.full((votes.shape[1], n_classes, n_classes), 1 / n_classes)
+    P = _certain(literal_shares(votes, n_classes), known)
+    counts = literal_counts(votes, P, even)
+    for number in range(n_iter):
+        C = confusions(counts)
+        evidence = literal_evidence(votes, C)
+        pi = np.tile((P.sum(axis=0) + 1) / (len(P) + n_classes), (len(P), 1))
+        f = pi if features is None else features(P, evidence)
+        gain = literal_likelihood(f, evidence) - literal_likelihood(pi, evidence)
+        P = f * np.exp(evidence)
+        P = _certain(P / P.sum(axis=1, keepdims=True), known)
+        if number < 3 and gain > math.log(len(P)):
+            counts = literal_counts_by_others(votes, f, C, known)
+        else:
+            counts = literal_counts(votes, P, C)
+    return P, C
+
+
+def _certain(P, known):
+    P = P.copy()
+    for i, z in enumerate(known):
+        if z >= 0:
+            P[i] = np.eye(P.shape[1])[z]
+    return P
+
+
+def literal_copies(votes, n_classes, copied, n_rows):
+    """The pairs of annotators who share the votes that differ from what the others say."""
+    pairs = set()
+    for a in range(votes.shape[1]):
+        for b in range(a + 1, votes.shape[1]):
+            common = [i for i in range(len(votes)) if votes[i, a] >= 0 and votes[i, b] >= 0]
+            same = sum(votes[i, a] == votes[i, b] for i in common)
+            if len(common) < n_rows or same < copied * len(common) - math.sqrt(len(common)):
+                continue
+            differ = {a: [], b: []}
+            for i in common:
+                others = [v for c, v in enumerate(votes[i].tolist()) if c not in (a, b) and v >= 0]
+                number = [others.count(k) for k in range(n_classes)]
+                if number.count(max(number)) == 1:  # most of the others say the same
+                    for who in (a, b):
+                        if votes[i, who] != number.index(max(number)):
+                            differ[who].append(votes[i, a] == votes[i, b])
+            if all(len(d) >= n_rows and np.mean(d) >= copied for d in differ.values()):
+                pairs.add((a, b))
+    return pairs
 
 
 def literal_net(rows, n_classes):

@@ -7,10 +7,10 @@ import pytest
 
 import surelabel
 from surelabel.data.table_files import read_table
-from surelabel.review.queues import Standing, Variety, next_help
+from surelabel.review.queues import Variety, next_help
 from surelabel.review.session import Review, ReviewError
 from surelabel.tables.answers import read_answers
-from surelabel.tables.choosing import LOOK
+from surelabel.tables.status import LOOK
 from tests.review.conftest import write_rows
 
 
@@ -39,7 +39,7 @@ def answer_all(review, truth, n, client="tab", row=None):
 
 
 def test_both_queues_and_what_they_buy(start, pets, tmp_path):
-    review = start(max_error=0.1)
+    review = start(max_error=0.2)
     first = review.next("tab")
     assert first["progress"]["worth"][0].endswith("% of the rows at 10 %")
     assert "more checks without a mistake certify" in first["progress"]["worth"][0]
@@ -59,7 +59,7 @@ def test_both_queues_and_what_they_buy(start, pets, tmp_path):
     assert progress["still_wrong"] < 1
     assert len(progress["curve"]) == 13
     # A second start goes on where it was.
-    again = start(max_error=0.1)
+    again = start(max_error=0.2)
     assert again.progress()["answers"] == 12
     assert again.progress()["still_wrong"] == pytest.approx(progress["still_wrong"], abs=0.02)
     seen = {again.answer("x", r["ticket"], "skip")["row"]["name"]
@@ -108,10 +108,10 @@ def test_help_never_asks_what_was_drawn(start, pets):
 
 
 def test_the_cleaned_table_has_the_answers(start, pets, table):
-    review = start(max_error=0.1)
+    review = start(max_error=0.2)
     answer_all(review, pets[1], 30)
     found = surelabel.clean(
-        read_table(table), labels="candidates", id="pet", exclude="note", max_error=0.1,
+        read_table(table), labels="candidates", id="pet", exclude="note", max_error=0.2,
         answers=review.file.path,
     )  # fmt: skip
     label = dict(zip(found.frame["pet"].to_pylist(), found.frame["label"].to_pylist(), strict=True))
@@ -210,8 +210,9 @@ def test_the_model_follows(start, pets):
     wrong_before, wrong_after = (s.classes[s.label] != truth for s in (before, after))
     assert wrong_after.sum() < wrong_before.sum()
     # Hard rows that were answered may make the model more careful: fewer rows kept, not worse ones.
-    kept_before, kept_after = (s.status != LOOK for s in (before, after))
-    assert wrong_after[kept_after].mean() <= wrong_before[kept_before].mean()
+    kept = after.status != LOOK
+    assert wrong_after[kept].mean() <= 0.1
+    assert kept.sum() > np.sum(before.status != LOOK)
 
 
 def test_votes_are_reviewed_too(start, pets, tmp_path, read_pets):
@@ -314,33 +315,17 @@ def test_what_is_shown_of_a_row(start, pets):
     assert {c["label"] for c in row["choices"] if c["candidate"]} == set(given.split("|"))
     shares = [choice["probability"] for choice in row["choices"]]
     assert shares == sorted(shares, reverse=True)
-    assert len(row["neighbours"]) == 3
+    assert sum(choice["percent"] for choice in row["choices"]) + (row["another"] or 0) == 100
+    assert row["neighbours"]
     assert row["why"]
     assert json.dumps(row)
 
 
-@pytest.mark.parametrize(
-    ("shares", "confidence", "expected"),
-    [
-        ([0.5, 0.3, 0.2], 0.9, [0.9, 0.06, 0.04]),  # gains: the rivals lose in proportion
-        ([0.5, 0.3, 0.2], 0.25, [0.25, 0.15, 0.1]),  # loses: no rival gains it
-        ([0.4, 0.6, 0.0], 0.28, [0.28, 0.28, 0.0]),  # no rival is above the label chosen
-        ([0.0, 1.0, 0.0], 0.3, [0.3, 0.3, 0.0]),
-        ([1.0, 0.0, 0.0], 1.0, [1.0, 0.0, 0.0]),
-    ],
-)
-def test_probabilities_agree_with_the_label_chosen(shares, confidence, expected):
-    one = np.zeros(1, int)
-    standing = Standing(
-        np.array(["a", "b", "c"]),
-        one,
-        one + 1,
-        np.array([confidence]),
-        np.array([shares]),
-        one > 0,
-        one,
-        np.array([LOOK]),
-        0,
-        np.ones(1),
+@pytest.mark.parametrize("complete", [False, True])
+def test_it_starts_from_what_clean_finds(start, table, complete):
+    review = start(columns={"complete": complete})
+    found = surelabel.clean(
+        read_table(table), labels="candidates", id="pet", exclude="note", complete=complete
     )
-    np.testing.assert_allclose(standing.probabilities(0), expected)
+    for name in ("label", "second", "confidence", "status", "outside", "best", "n_kept"):
+        np.testing.assert_array_equal(getattr(review._standing, name), getattr(found, name))

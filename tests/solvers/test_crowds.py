@@ -1,26 +1,30 @@
-from itertools import combinations, permutations
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import softmax
+from sklearn.metrics import cohen_kappa_score
 
+from surelabel.solvers import crowds
 from surelabel.solvers.crowds import (
-    SHARPNESS,
+    AGAINST,
+    COPIED,
+    COPIED_ROWS,
+    FAILURES,
+    ROUNDS,
+    STRENGTHS,
+    SoftTally,
     Tally,
     alternate_crowd,
+    beyond_chance,
     confusion_matrices,
-    dawid_skene,
-    dependence,
-    fit_sharpness,
-    majority,
-    mistakes_are_shared,
+    merge_copies,
+    trust_features,
 )
-from tests.reference.crowds import (
-    literal_dawid_skene,
-    literal_dependence,
-    literal_likelihood,
-)
+from surelabel.solvers.dawid_skene import dawid_skene, majority
+from tests.reference import crowds as literal
 
 
 def draw_votes(y, accuracies, n_classes, rng):
@@ -29,22 +33,44 @@ def draw_votes(y, accuracies, n_classes, rng):
     return np.where(rng.random(wrong.shape) < accuracies, y[:, None], wrong)
 
 
+def copied_votes(votes, who, share, rng):
+    """Another annotator, who copies this share of somebody's votes and makes up the others."""
+    own = rng.integers(0, votes.max() + 1, len(votes))
+    return np.where(rng.random(len(votes)) < share, votes[:, who], own)
+
+
 @st.composite
-def ballots(draw):
+def ballots(draw, least=2, against=False):
     """Votes of some annotators, many of them missing, and the number of classes."""
-    n_classes, annotators = draw(st.integers(2, 4)), draw(st.integers(1, 4))
+    n_classes, annotators = draw(st.integers(least, 4)), draw(st.integers(1, 4))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     votes = rng.integers(0, n_classes, (draw(st.integers(1, 25)), annotators))
+    if against:
+        votes = np.where(rng.random(votes.shape) < rng.random(annotators), AGAINST - votes, votes)
     votes[rng.random(votes.shape) < draw(st.sampled_from([0, 0.3, 0.7]))] = -1
     return votes, n_classes
 
 
-@given(ballots())
+signed_ballots = ballots(against=True)
+
+
+def any_matrices(votes, n_classes, seed):
+    rng = np.random.default_rng(seed)
+    return rng.dirichlet(np.ones(n_classes), (votes.shape[1], n_classes))
+
+
+def any_known(votes, n_classes, seed):
+    known = np.random.default_rng(seed).integers(0, n_classes, len(votes))
+    return np.where(np.random.default_rng(seed + 1).random(len(votes)) < 0.2, known, -1)
+
+
+@given(signed_ballots)
 @settings(max_examples=50)
 def test_majority_is_the_share_of_the_votes(problem):
     votes, n_classes = problem
-    expected = literal_dawid_skene(votes, n_classes, 0)[0]
-    np.testing.assert_allclose(majority(votes, n_classes), expected)
+    np.testing.assert_allclose(
+        majority(votes, n_classes), literal.literal_shares(votes, n_classes), atol=1e-12
+    )
 
 
 @given(ballots())
@@ -52,9 +78,17 @@ def test_majority_is_the_share_of_the_votes(problem):
 def test_dawid_skene_is_the_literal_one(problem):
     votes, n_classes = problem
     P, C = dawid_skene(votes, n_classes, max_iter=5, tol=0)
-    expected, matrices = literal_dawid_skene(votes, n_classes, 5)
+    expected, matrices = literal.literal_dawid_skene(votes, n_classes, 5)
     np.testing.assert_allclose(P, expected, atol=1e-10)
     np.testing.assert_allclose(C, matrices, atol=1e-10)
+
+
+@given(signed_ballots)
+@settings(max_examples=100)
+def test_dawid_skene_with_votes_against_gives_probabilities(problem):
+    P, C = dawid_skene(*problem)
+    np.testing.assert_allclose(P.sum(axis=1), 1)
+    np.testing.assert_allclose(C.sum(axis=2), 1)
 
 
 @pytest.mark.filterwarnings("ignore")  # those of crowd-kit are not ours
@@ -73,104 +107,316 @@ def test_dawid_skene_is_that_of_crowd_kit():
     np.testing.assert_allclose(ours, theirs.sort_index()[[0, 1, 2]].to_numpy(), atol=1e-6)
 
 
-@given(ballots())
+@given(st.integers(2, 4), st.integers(1, 4), st.integers(0, 999), st.sampled_from([0, 1, 30]))
 @settings(max_examples=50)
-def test_matrices_are_probabilities_however_few_votes_there_are(problem):
-    votes, n_classes = problem
-    tally = Tally(votes, n_classes)
-    C, knows = confusion_matrices(tally.counts(majority(votes, n_classes)))
-    assert np.all(C > 0)
-    np.testing.assert_allclose(C.sum(axis=2), 1)
-    assert np.all((knows > 0) & (knows < 1))
-    fit = alternate_crowd(votes, n_classes)
-    np.testing.assert_allclose(fit.posterior.sum(axis=1), 1)
+def test_matrices_are_those_of_the_likeliest_strength(n_classes, annotators, seed, size):
+    rng = np.random.default_rng(seed)
+    counts = size * rng.random((annotators, n_classes, n_classes))
+    counts += 2 * size * np.eye(n_classes) * rng.random((annotators, 1, 1))
+    found = confusion_matrices(counts)
+    tried = [literal.literal_confusions(counts, s) for s in STRENGTHS]
+    best = max(evidence for _, evidence in tried)
+    likeliest = [C for C, evidence in tried if evidence >= best - 1e-9 * max(abs(best), 1)]
+    assert any(np.allclose(found, C, atol=1e-9) for C in likeliest)
+    assert np.all(found > 0)
+    np.testing.assert_allclose(found.sum(axis=2), 1)
 
 
-@given(ballots())
+@given(signed_ballots, st.integers(0, 999))
 @settings(max_examples=50)
-def test_dependence_is_the_literal_one(problem):
+def test_evidence_and_counts_are_the_literal_ones(problem, seed):
     votes, n_classes = problem
-    tally, P = Tally(votes, n_classes), majority(votes, n_classes)
-    C, _ = confusion_matrices(tally.counts(P))
-    mirrors = {(one.first, one.second): one.labels for one in tally.mirrors}
+    tally, C = Tally(votes, n_classes), any_matrices(votes, n_classes, seed)
+    evidence = literal.literal_evidence(votes, C)
+    np.testing.assert_allclose(tally.evidence(C), evidence, atol=1e-9)
+    f = np.random.default_rng(seed).dirichlet(np.ones(n_classes), len(votes))
+    P = softmax(np.log(f) + evidence, axis=1)
+    np.testing.assert_allclose(tally.counts(P, C), literal.literal_counts(votes, P, C), atol=1e-9)
+    nothing = np.full(len(votes), -1)
     np.testing.assert_allclose(
-        dependence(tally, P, C), literal_dependence(votes, P, C, mirrors), atol=1e-9
+        tally.counts_by_others(P, C),
+        literal.literal_counts_by_others(votes, f, C, nothing),
+        atol=1e-9,
     )
+    assert tally.counts(P, C).sum() == pytest.approx(np.sum(votes != -1))
 
 
-@given(ballots())
-@settings(max_examples=50)
-def test_mirrors_are_found_by_trying_all_assignments(problem):
+@pytest.fixture(scope="class")
+def one_strength():
+    """Strengths that are equally likely are chosen by rounding errors."""
+    with patch.object(crowds, "STRENGTHS", (5,)):
+        yield
+
+
+@given(problem=signed_ballots, seed=st.integers(0, 999))
+@settings(max_examples=40)
+def test_alternation_is_the_literal_one(one_strength, problem, seed):
     votes, n_classes = problem
-    found = {(one.first, one.second): one.observed for one in Tally(votes, n_classes).mirrors}
-    for a, b in combinations(range(votes.shape[1]), 2):
-        pairs = [(v, u) for v, u in votes[:, [a, b]].tolist() if v >= 0 and u >= 0]
-        same = sum(v == u for v, u in pairs)
-        best = max(sum(to[v] == u for v, u in pairs) for to in permutations(range(n_classes)))
-        if len(pairs) >= 5 * n_classes and best > len(pairs) / 2 and best > 2 * same:
-            assert found.pop((a, b)) == pytest.approx(best / len(pairs))
-    assert not found
+    known = any_known(votes, n_classes, seed)
+    fit = alternate_crowd(Tally(votes, n_classes), known=known, max_iter=4, tol=-1)
+    P, C = literal.literal_alternation(votes, n_classes, confusion_matrices, 4, known)
+    np.testing.assert_allclose(fit.posterior, P, atol=1e-8)
+    np.testing.assert_allclose(fit.confusion, C, atol=1e-8)
 
 
-def test_copies_depend_on_each_other_and_count_as_one():
+@given(problem=signed_ballots, seed=st.integers(0, 999))
+@settings(max_examples=40)
+def test_alternation_with_features_is_the_literal_one(one_strength, problem, seed):
+    votes, n_classes = problem
+    known = any_known(votes, n_classes, seed)
+    mixing = np.random.default_rng(seed).dirichlet(np.ones(len(votes)), len(votes))
+
+    def features(P, evidence):
+        """Any function of the posterior that is a probability of the classes."""
+        return 0.9 * mixing @ P + 0.1 / n_classes
+
+    fit = alternate_crowd(
+        Tally(votes, n_classes),
+        lambda P, evidence: np.log(features(P, evidence)),
+        known=known,
+        tol=-1,
+    )
+    assert fit.n_iter == ROUNDS
+    P, C = literal.literal_alternation(
+        votes, n_classes, confusion_matrices, ROUNDS, known, features
+    )
+    np.testing.assert_allclose(fit.posterior, P, atol=1e-8)
+    np.testing.assert_allclose(fit.confusion, C, atol=1e-8)
+    hidden = known < 0
+    np.testing.assert_allclose(fit.unseen[hidden], fit.posterior[hidden], atol=1e-12)
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(0.01, 10))
+@settings(max_examples=30)
+def test_trust_makes_the_votes_most_likely(seed, spread):
+    rng = np.random.default_rng(seed)
+    outputs, evidence = rng.normal(0, spread, (8, 3)), rng.normal(-2, 3, (8, 3))
+    outputs += rng.choice([0, spread]) * evidence  # useless, or useful
+    P = rng.dirichlet(np.ones(3), 8)
+    trust = trust_features(outputs, evidence, P)
+    pi = (P.sum(axis=0) + 1) / (8 + 3)
+    values = [
+        literal.literal_likelihood(literal.literal_features(outputs, t, e, pi), evidence)
+        for t in np.geomspace(0.25, 64, 17)
+        for e in FAILURES
+    ]
+    assert trust.log_likelihood == pytest.approx(max(values))
+    f = literal.literal_features(outputs, trust.sharpness, trust.failure, pi)
+    assert literal.literal_likelihood(f, evidence) == pytest.approx(max(values))
+    np.testing.assert_allclose(trust(outputs), f, atol=1e-12)
+
+
+def test_useless_features_switch_themselves_off():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 400)
+    evidence = Tally(draw_votes(y, [0.8, 0.8], 3, rng), 3).evidence(
+        np.tile(0.7 * np.eye(3) + 0.1, (2, 1, 1))
+    )
+    P = softmax(evidence, axis=1)
+    for _ in range(10):
+        useless = trust_features(rng.normal(size=(400, 3)), evidence, P)
+        assert np.ptp(useless(rng.normal(size=(400, 3))), axis=0).max() < 0.25
+    useful = trust_features(np.eye(3)[y] + 0.1 * rng.normal(size=(400, 3)), evidence, P)
+    assert np.mean(useful(np.eye(3))[np.arange(3), np.arange(3)]) > 0.9
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.8, 0.9, 0.95, 1.0]), st.integers(2, 4))
+@settings(max_examples=40, deadline=None)
+def test_copies_are_those_who_share_what_others_do_not_say(seed, share, n_classes):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_classes, 120)
+    votes = draw_votes(y, [0.9, 0.8, 0.8, 0.5], n_classes, rng)
+    votes = np.column_stack([votes, *(copied_votes(votes, 3, share, rng) for _ in range(2))])
+    votes[rng.random(votes.shape) < 0.1] = -1
+    merged, group = merge_copies(votes, n_classes)
+    pairs = literal.literal_copies(votes, n_classes, COPIED, COPIED_ROWS)
+    assert all(group[a] == group[b] for a, b in pairs)
+    assert len(np.unique(group)) >= votes.shape[1] - len(pairs)
+    joined = {a for pair in pairs for a in pair}
+    assert all(np.sum(group == group[a]) == 1 for a in set(range(6)) - joined)
+    for i, row in enumerate(votes):
+        for g in np.unique(group):
+            cast = [a for a in np.flatnonzero(group == g) if row[a] != -1]
+            left = [a for a in np.flatnonzero(group == g) if merged[i, a] != -1]
+            assert left == cast[:1]
+            assert all(merged[i, a] == row[a] for a in left)
+
+
+def test_copies_count_as_one():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 4, 400)
     votes = draw_votes(y, [0.75, 0.75, 0.75, 0.6], 4, rng)
-    votes = np.column_stack([votes, votes[:, 3], votes[:, 3]])
-    fit = alternate_crowd(votes, 4)
-    assert fit.dependence[3:, 3:][~np.eye(3, dtype=bool)].min() > 0.8
-    assert fit.dependence[:3].max() < 0.1
-    np.testing.assert_allclose(fit.weight[3:], 1 / 3, atol=0.05)
-    right = np.mean(fit.posterior.argmax(axis=1) == y)
+    votes = np.column_stack([votes, *(copied_votes(votes, 3, 0.97, rng) for _ in range(3))])
+    merged, group = merge_copies(votes, 4)
+    assert len(np.unique(group)) == 4
+    assert len(np.unique(group[3:])) == 1
+    right = np.mean(alternate_crowd(Tally(merged, 4)).posterior.argmax(axis=1) == y)
+    apart = np.mean(alternate_crowd(Tally(votes[:, :4], 4)).posterior.argmax(axis=1) == y)
+    assert right > apart - 0.01
     assert right > np.mean(majority(votes, 4).argmax(axis=1) == y) + 0.1
     assert right > np.mean(dawid_skene(votes, 4)[0].argmax(axis=1) == y) + 0.1
 
 
-def test_good_annotators_are_no_copies():
+@pytest.mark.parametrize("accuracies", [[0.97, 0.97, 0.6, 0.6], [0.9] * 5, [0.6] * 5])
+def test_who_agrees_because_of_being_right_is_no_copy(accuracies):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 4, 400)
-    fit = alternate_crowd(draw_votes(y, [0.97, 0.97, 0.6, 0.6], 4, rng), 4)
-    assert fit.weight.min() > 0.8
-    assert np.mean(fit.posterior.argmax(axis=1) == y) > 0.96
+    votes = draw_votes(y, accuracies, 4, rng)
+    merged, group = merge_copies(votes, 4)
+    assert group.tolist() == list(range(len(accuracies)))
+    assert merged is votes
+
+
+def test_hard_rows_make_no_copies():
+    """On a fifth of the rows everybody is mistaken alike, as people are."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, 500)
+    votes = draw_votes(y, [0.9] * 5, 4, rng)
+    hard = rng.random(500) < 0.2
+    seen = np.where(rng.random((500, 5)) < 0.7, ((y + 1) % 4)[:, None], votes)
+    votes = np.where(hard[:, None], seen, votes)
+    assert len(np.unique(merge_copies(votes, 4)[1])) == 5
 
 
 def test_spammers_know_nothing():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 5, 300)
-    votes = draw_votes(y, [0.7, 0.75, 0.8, 0.2], 5, rng)
-    fit = alternate_crowd(np.column_stack([votes, np.full(300, 2)]), 5)
-    assert fit.knows[:3].min() > 0.5
-    assert fit.knows[3:].max() < 0.1
+    good = draw_votes(y, [0.7, 0.75, 0.8], 5, rng)
+    votes = np.column_stack([good, rng.integers(0, 5, 300), np.full(300, 2)])
+    fit = alternate_crowd(Tally(votes, 5))
+    # Whatever the truth, a spammer says the same; so the votes change no probability.
+    assert np.ptp(fit.confusion[3:], axis=1).max() < 0.2
+    assert np.einsum("akk->ak", fit.confusion[:3]).min() > 0.55
+    right = np.mean(fit.posterior.argmax(axis=1) == y)
+    without = np.mean(alternate_crowd(Tally(good, 5)).posterior.argmax(axis=1) == y)
+    assert right > without - 0.02
 
 
-def test_known_classes_stay():
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("accuracies", [[0.75, 0.75, 0.7, 0.05], [0.7, 0.7, 0.7, 0.7, 0.05, 0.05]])
+def test_an_adversary_counts_against_what_is_said(accuracies, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, 400)
+    votes = draw_votes(y, accuracies, 2, rng)
+    honest = np.array(accuracies) > 0.5
+    fit = alternate_crowd(Tally(votes, 2))
+    assert np.einsum("akk->ak", fit.confusion[~honest]).max() < 0.15
+    right = np.mean(fit.posterior.argmax(axis=1) == y)
+    ignored = alternate_crowd(Tally(votes[:, honest], 2)).posterior.argmax(axis=1)
+    assert right > np.mean(ignored == y) + 0.05
+    assert right > np.mean(majority(votes, 2).argmax(axis=1) == y) + 0.25
+
+
+@given(ballots(), st.integers(0, 999))
+@settings(max_examples=25)
+def test_the_order_of_rows_annotators_and_classes_does_not_matter(problem, seed):
+    votes, n_classes = problem
+    rng = np.random.default_rng(seed)
+    rows, people = rng.permutation(len(votes)), rng.permutation(votes.shape[1])
+    classes = rng.permutation(n_classes)
+    renamed = np.where(votes >= 0, classes[votes], -1)[rows][:, people]
+    one = alternate_crowd(Tally(votes, n_classes), max_iter=10, tol=-1)
+    two = alternate_crowd(Tally(renamed, n_classes), max_iter=10, tol=-1)
+    np.testing.assert_allclose(two.posterior[:, classes], one.posterior[rows], atol=1e-6)
+
+
+def test_known_classes_stay_and_help():
     votes = np.array([[0, 0], [1, 1], [0, 1]] * 5)
     known = np.full(15, -1)
     known[0] = 1
-    fit = alternate_crowd(votes, 2, known=known)
+    fit = alternate_crowd(Tally(votes, 2), known=known)
     assert fit.posterior[0].tolist() == [0, 1]
+    assert 0 < fit.unseen[0, 0] < 1
+    # Two who always disagree: only known labels tell who is right.
+    y = np.random.default_rng(0).integers(0, 2, 60)
+    both = Tally(np.column_stack([y, 1 - y]), 2)
+    for truth in (y, 1 - y):
+        known = np.where(np.arange(60) < 15, truth, -1)
+        found = alternate_crowd(both, known=known).posterior.argmax(axis=1)
+        assert np.array_equal(found, truth)
 
 
-@given(st.integers(0, 2**32 - 1), st.floats(0.01, 10))
-@settings(max_examples=30)
-def test_sharpness_makes_the_votes_most_likely(seed, spread):
-    rng = np.random.default_rng(seed)
-    outputs, evidence = rng.normal(0, spread, (8, 3)), rng.normal(-2, 1, (8, 3))
-    sharpness, likelihood = fit_sharpness(outputs, evidence)
-    values = [literal_likelihood(outputs, evidence, t) for t in SHARPNESS]
-    assert likelihood == pytest.approx(max(values))
-    assert literal_likelihood(outputs, evidence, sharpness) == pytest.approx(max(values))
-
-
-def test_shared_mistakes_show_where_features_are_in_doubt():
+def test_nobody_is_confirmed_by_their_own_vote():
+    """One label per row, a third of them wrong: what the features say must be able to change it."""
     rng = np.random.default_rng(0)
-    y = rng.integers(0, 3, 400)
-    doubt = rng.uniform(0.02, 0.5, 400)
-    features = np.repeat(doubt[:, None] / 2, 3, axis=1)
-    features[np.arange(400), y] = 1 - doubt
-    independent = draw_votes(y, [0.75] * 5, 3, rng)
-    assert not mistakes_are_shared(Tally(independent, 3), np.log(features))
-    wrong = rng.random((400, 5)) < doubt[:, None]
-    hard = np.where(wrong, ((y + 1) % 3)[:, None], y[:, None])
-    assert mistakes_are_shared(Tally(hard, 3), np.log(features))
-    assert not mistakes_are_shared(Tally(hard[:, :1], 3), np.log(features))
+    y = rng.integers(0, 3, 300)
+    votes = draw_votes(y, [0.67], 3, rng)
+    features = np.log(0.85 * np.eye(3)[y] + 0.05)
+    fit = alternate_crowd(Tally(votes, 3), lambda P, evidence: features)
+    assert np.mean(fit.posterior.argmax(axis=1) == y) > 0.95
+    assert np.einsum("kk->k", fit.confusion[0]).max() < 0.8
+
+
+def test_who_rules_out_well_is_told_from_who_does_at_random():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, 600)
+    named = draw_votes(y, [0.7, 0.65], 4, rng)
+    another = (y[:, None] + rng.integers(1, 4, (600, 2))) % 4
+    well = np.where(rng.random((600, 2)) < 0.97, another, y[:, None])
+    votes = np.hstack([named, AGAINST - well, AGAINST - rng.integers(0, 4, (600, 1))])
+    found = alternate_crowd(Tally(votes, 4)).posterior.argmax(axis=1)
+    ignored = alternate_crowd(Tally(named, 4)).posterior.argmax(axis=1)
+    assert np.mean(found == y) > np.mean(ignored == y) + 0.08
+    without = alternate_crowd(Tally(votes[:, :4], 4)).posterior.argmax(axis=1)
+    assert np.mean(found == y) > np.mean(without == y) - 0.02
+    truth = np.eye(4)[y]
+    for a in (2, 3):
+        assert beyond_chance(votes[:, a], truth)[0] > 0.7
+    assert abs(beyond_chance(votes[:, 4], truth)[0]) < 0.2
+
+
+def test_yes_or_no_answers_about_any_label():
+    """People are shown a label and say yes or no; most of what is known is ruled out."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 10, 400)
+    shown = rng.integers(0, 10, (400, 12))
+    yes = (shown == y[:, None]) == (rng.random(shown.shape) < np.linspace(0.8, 0.95, 12))
+    votes = np.where(yes, shown, AGAINST - shown)
+    found = alternate_crowd(Tally(votes, 10)).posterior.argmax(axis=1)
+    assert len(np.unique(found)) == 10
+    assert np.mean(found == y) >= np.mean(majority(votes, 10).argmax(axis=1) == y) - 0.02
+
+
+@given(ballots(against=False), st.integers(0, 999))
+@settings(max_examples=30)
+def test_of_two_classes_one_against_is_one_for_the_other(problem, seed):
+    votes = np.where(problem[0] > 1, 1, problem[0])
+    turned = np.random.default_rng(seed).random(votes.shape) < 0.5
+    against = np.where(turned & (votes >= 0), AGAINST - (1 - votes), votes)
+    one = alternate_crowd(Tally(votes, 2), max_iter=10)
+    two = alternate_crowd(Tally(against, 2), max_iter=10)
+    np.testing.assert_allclose(two.posterior, one.posterior, atol=1e-9)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=30)
+def test_beyond_chance_is_cohens_kappa(seed):
+    rng = np.random.default_rng(seed)
+    y = np.append(rng.integers(0, 3, 40), [0, 1, 2])
+    votes = draw_votes(y, [rng.random()], 3, rng)[:, 0]
+    kappa, error = beyond_chance(votes, np.eye(3)[y])
+    assert kappa == pytest.approx(cohen_kappa_score(y, votes))
+    assert error >= 0
+
+
+def test_soft_labels_are_one_vote_that_says_how_sure_it_is():
+    counts = np.array([[8.0, 2.0], [0.0, 0.0], [1.0, 9.0]])
+    tally = SoftTally(counts)
+    np.testing.assert_allclose(tally.shares(), [[0.8, 0.2], [0.5, 0.5], [0.1, 0.9]])
+    kept = 0.99 * tally.shares() + 0.005
+    expected = np.log(kept / kept.mean(axis=0))
+    np.testing.assert_allclose(tally.evidence(np.empty((0, 2, 2))), expected)
+    found = alternate_crowd(tally)
+    assert found.posterior.argmax(axis=1)[[0, 2]].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_columns_that_are_the_same_everywhere_count_once(others):
+    rng = np.random.default_rng(0)
+    votes = rng.integers(0, 3, (60, 1 + others))
+    merged, group = merge_copies(np.column_stack([votes[:, 0], votes[:, 0], votes]), 3)
+    assert group[0] == group[1] == group[2]
+    assert len(set(group)) == 1 + others
+    assert np.all(merged[:, 1:3] == -1)
+    few = np.where(np.arange(60)[:, None] < 19, votes[:, [0, 0]], -1)
+    assert len(set(merge_copies(few, 3)[1])) == 2

@@ -7,9 +7,12 @@ from surelabel import CandidateSets, make_partial
 from surelabel.data.labelling import Labels
 from surelabel.tables import Cleaned, Feature
 from surelabel.tables.annotators import AnnotatorAgreement
+from surelabel.tables.calibration import VOTES, log_odds
 
 
-def as_labels(candidates, gold=None, votes=None, names=(), table=None, unlabelled=None):
+def as_labels(
+    candidates, gold=None, votes=None, names=(), table=None, unlabelled=None, complete=False
+):
     m = len(candidates)
     return Labels(
         candidates=candidates,
@@ -19,6 +22,7 @@ def as_labels(candidates, gold=None, votes=None, names=(), table=None, unlabelle
         unlabelled=np.zeros(m, bool) if unlabelled is None else unlabelled,
         ids=None,
         table=pa.table({"row": np.arange(m)}) if table is None else table,
+        complete=complete,
     )
 
 
@@ -142,6 +146,8 @@ def make_cleaned(rng, labels, X, truth, counts, features):
     status = np.where(
         kept, "certified", np.where((confidence > 0.6) & ~outside, "probable", "look")
     )
+    shares = inside.copy()
+    shares[rows, label] = confidence
     duplicate = np.full(m, -1)
     look = np.flatnonzero(status == "look")
     duplicate[look[:2]] = 0
@@ -152,9 +158,14 @@ def make_cleaned(rng, labels, X, truth, counts, features):
         second=second,
         margin=confidence - np.where(second >= 0, inside[rows, order[:, 1]], 0),
         status=status,
-        outside=outside,
+        outside=np.where(outside, np.cumsum(outside), 0),
         best=np.where(outside, proba.argmax(axis=1), label),
-        best_confidence=confidence,
+        outside_probability=np.full(m, np.nan),
+        shares=shares,
+        score=log_odds(best),
+        prior=VOTES,
+        features_role=None,
+        gold_score=log_odds(best[known]),
         duplicate=duplicate,
         gain=1 - confidence + outside,
         proba=proba.astype(np.float32),

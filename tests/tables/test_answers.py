@@ -43,7 +43,7 @@ def test_answers_are_known_to_be_true(tmp_path):
     assert found.frame["label"].to_pylist()[2] == "cow"
     assert found.status[2] == "certified"
     assert found.confidence[2] == 1
-    assert found.n_gold == 0  # it says nothing of other rows
+    assert found.n_gold == 1  # it shows how far the confidence can be trusted
     assert found.audit is None
     fitted = surelabel.fit(pets(), labels="labels", id="name", answers=path)
     assert fitted.classes.tolist() == ["cat", "cow"]
@@ -91,8 +91,8 @@ def test_new_labels_come_last_and_are_possible_where_nothing_is_known():
     keys = RowKeys(read.table, read.labels.ids, [])
     labels = labels_with(read.labels, place_answers(log, keys))
     assert labels.candidates.classes.tolist() == ["cat", "cow", "ant"]
-    assert np.all(labels.gold == -1)
-    assert labels.candidates[0].tolist() == ["ant"]
+    assert labels.gold.tolist() == [2, *[-1] * 7]
+    assert labels.candidates[0].tolist() == ["cat"]
     assert sorted(labels.candidates[2].tolist()) == ["ant", "cat", "cow"]
     assert labels.candidates[5].tolist() == ["cat", "cow"]
 

@@ -3,8 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 import surelabel
+from surelabel.cli import app
 from surelabel.evaluation.audits import share_still_wrong
 from surelabel.exceptions import ParameterError, TableError
 
@@ -58,11 +60,12 @@ def test_answers_correct_and_certify(cleaned, table, tmp_path):
     assert (found.audit.n_rows, found.audit.n_checked, found.audit.n_wrong) == (n_rows, 60, wrong)
     assert found.audit.still_wrong == share_still_wrong(n_rows, 60, wrong)
     assert np.array_equal(np.array(found.frame["label"])[rows], truth[rows])
-    assert found.status_counts == {
-        "certified": n_rows,
-        "probable": 0,
-        "look": cleaned.status_counts["look"],
-    }
+    look, probable = cleaned.status == "look", cleaned.status == "probable"
+    assert found.audit.level is not None
+    assert np.all(found.status[probable] == "certified")
+    # What is right more often than estimated may be kept now, too.
+    assert set(found.status[look]) <= {"look", "probable"}
+    assert np.all(found.confidence[look & (found.status == "probable")] >= 0.9)
     assert "checked" in str(found)
     assert found.to_dict()["audit"]["checked"] == 60
     page = found.report(tmp_path / "page.html").read_text()
@@ -131,3 +134,65 @@ def test_there_must_be_something_to_check(table, cleaned):
         surelabel.clean(table, **OPTIONS | {"max_error": 1e-9}).audit_sheet()
     with pytest.raises(ParameterError, match="n_checks must be a whole number, at least 1"):
         cleaned.audit_sheet(0)
+
+
+@pytest.fixture(scope="module")
+def large_table():
+    rng = np.random.default_rng(0)
+    y = np.arange(600) % 2
+    labels = np.where(rng.random(600) < 0.5, "cat|cow", np.array(["cat", "cow"])[y])
+    return pd.DataFrame({"size": y * 6 + rng.standard_normal(600), "labels": labels, "truth": y})
+
+
+def with_mistakes(sheet, n_checked, n_wrong):
+    """The sheet, as if the first labels were wrong and the next were right."""
+    other = {"cat": "cow", "cow": "cat"}
+    answers = [
+        None if i >= n_checked else other[label] if i < n_wrong else label
+        for i, label in enumerate(sheet["label"])
+    ]
+    return sheet.assign(answer=answers)
+
+
+def test_mistakes_lower_the_estimate(large_table):
+    cleaned = surelabel.clean(large_table, **OPTIONS)
+    assert cleaned.status_counts["probable"] > 200
+    sheet = cleaned.audit_sheet(80)
+    before = cleaned.confidence[cleaned.status == "probable"].mean()
+    found = surelabel.clean(large_table, audit=with_mistakes(sheet, 80, 20), **OPTIONS)
+    audit, drawn = found.audit, cleaned.status == "probable"
+    assert (audit.n_checked, audit.n_wrong, audit.level) == (80, 20, None)
+    fallen = int(np.sum(found.status[drawn] == "look"))
+    assert audit.n_fallen == fallen > 100
+    assert f"more mistakes than the estimate allows: {fallen} rows" in audit.warning()
+    rest = drawn & (found.status != "certified")
+    assert found.confidence[rest].mean() < before - 0.05
+    assert found.n_kept == np.sum(found.status != "look")
+    assert audit.to_dict()["fallen"] == fallen
+    # Without a mistake, nothing falls.
+    kept = surelabel.clean(large_table, audit=with_mistakes(sheet, 80, 0), **OPTIONS)
+    assert kept.audit.n_fallen == 0
+    assert np.all(kept.status[drawn] == "certified")
+    assert not kept.audit.warning()
+
+
+def test_an_audit_with_one_wrong_in_ten_on_the_command_line(large_table, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    large_table.to_csv("pets.csv", index=False)
+    options = ["--labels", "labels", "--exclude", "truth"]
+
+    def run(*words):
+        return CliRunner().invoke(app, [*words, *options])
+
+    assert run("audit", "pets.csv", "-o", "sheet.csv", "--checks", "80").exit_code == 0
+    sheet = pd.read_csv("sheet.csv")
+    for wrong, code in ((0, 0), (8, 1)):
+        with_mistakes(sheet, 80, wrong).to_csv("answers.csv", index=False)
+        done = run("clean", "pets.csv", "-o", "out.csv", "--audit", "answers.csv")
+        assert done.exit_code == code, done.output
+        status = pd.read_csv("out.csv")["status"]
+        text = " ".join(done.output.split())
+        assert text.count("more mistakes than the estimate allows") == (1 if wrong else 0)
+        rows = sheet["row"] - 1
+        assert np.all(status[rows] == "certified")
+        assert (status == "look").sum() > 50 if wrong else (status == "certified").sum() > 200

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 import surelabel
 from surelabel.cli import app
 from surelabel.data.table_files import read_table, write_table
-from surelabel.tables import choosing
 from surelabel.tables.new_columns import NEW_COLUMNS, STATUSES
+from surelabel.tables.status import CERTIFIED, LOOK, PROBABLE
 from tests.cli.pets import make_table
 
 COLUMNS = {"labels": "candidates"}
@@ -40,7 +40,7 @@ def truth(m=90):
 
 
 def test_the_statuses_are_those_that_are_given():
-    assert STATUSES == (choosing.CERTIFIED, choosing.PROBABLE, choosing.LOOK)
+    assert STATUSES == (CERTIFIED, PROBABLE, LOOK)
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".jsonl"])

@@ -54,6 +54,8 @@ function draw(tag, values) {
 
 const percent = (share) => (share > 0 && share < 0.1 ? (100 * share).toFixed(1) : Math.round(100 * share)) + " %";
 
+const whole = (share) => (share || "<1") + " %";  // percentages that add up
+
 function show(row) {
   shown = row;
   part("row").hidden = false;
@@ -71,6 +73,7 @@ function show(row) {
   part("more").hidden = row.cells.length <= CELLS;
   showMore();
   row.choices.forEach((choice, place) => part("choices").append(button(choice, place)));
+  part("another").textContent = row.another === null ? "" : whole(row.another);
   const hidden = row.queue === "check";
   part("reveal").hidden = !hidden;
   reveal(!hidden);
@@ -118,8 +121,8 @@ function button(choice, place) {
     element.setAttribute("aria-keyshortcuts", place + 1);
   }
   element.append(make("span", choice.label, "what"));
-  const fill = make("i", undefined, "fill"), share = make("span", percent(choice.probability), "percent");
-  fill.style.width = 100 * choice.probability + "%";
+  const fill = make("i", undefined, "fill"), share = make("span", whole(choice.percent), "percent");
+  fill.style.width = choice.percent + "%";
   element.append(share, fill);
   if (!choice.candidate) element.title = "not among the candidates";
   element.addEventListener("click", () => answer("label", choice.label));
@@ -140,7 +143,7 @@ function neighbour(other) {
 }
 
 function reveal(visible) {
-  for (const element of document.querySelectorAll("#choices .fill, #choices .percent")) element.hidden = !visible;
+  for (const element of document.querySelectorAll("#choices .fill, #answer .percent")) element.hidden = !visible;
   part("hint").textContent = visible ? "Press a number, or choose." : "A check: what the model says is hidden, so that it does not influence you.";
 }
 
