@@ -1,7 +1,8 @@
-"""What the pages take from the package: filled in when the site is built, and, for the page of the
-methods, written into it by ``python docs/hooks.py``.
+"""What the pages take from the package and the report: filled in when the site is built, and, for
+the pages in ``WRITTEN``, written into them by ``python docs/hooks.py``.
 """
 
+import csv
 import re
 from functools import cache
 from importlib import import_module
@@ -32,13 +33,15 @@ PUBLIC = (
 )
 
 
+#: The pages with a table between comments, ``<!-- people -->`` and ``<!-- end of people -->``.
+WRITTEN = ("methods.md", "reproduction.md")
+
+
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Fill in the table of methods and the public names: what is added to the package is on its
-    page.
-    """
+    """Fill in the tables and the public names: what is added to the package is on its page."""
     markdown = re.sub(
-        "(<!-- methods -->\\n).*(<!-- end of methods -->)",
-        lambda found: f"{found[1]}\n{methods_table()}\n\n{found[2]}",
+        r"(<!-- (methods|people) -->\n).*(<!-- end of \2 -->)",
+        lambda found: f"{found[1]}\n{TABLES[found[2]]()}\n\n{found[3]}",
         markdown,
         flags=re.DOTALL,
     )
@@ -65,6 +68,26 @@ def methods_table() -> str:
         )
         references.append(f"- {method.name}: {method.reference}")
     return "\n".join([head, *rows, "", *references])
+
+
+def people_table() -> str:
+    """Accuracy on candidate sets made by people, from the tables of the report, as Markdown."""
+    columns = {}
+    for study, how in (("people", "scaled"), ("people-raw", "as published")):
+        path = Path(__file__).parent / f"reproduction/tables/{study}-accuracy.csv"
+        with path.open(newline="", encoding="utf-8") as file:
+            columns |= {f"{row['Data set']}, {how}": row for row in csv.DictReader(file)}
+    columns = {title: columns[title] for title in sorted(columns, key=lambda t: t.split(",")[0])}
+    first = next(iter(columns.values()))
+    methods = [name.removesuffix(" mean") for name in first if name.endswith(" mean")]
+    lines = [["method", *columns], [":---", *["---:"] * len(columns)]]
+    for method in methods:
+        cells = (float(row[f"{method} mean"]) for row in columns.values())
+        lines.append([method, *(f"{cell:.3f}" for cell in cells)])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+TABLES = {"methods": methods_table, "people": people_table}
 
 
 def public_names(module: str) -> str:
@@ -154,5 +177,5 @@ if griffe:
 
 
 if __name__ == "__main__":
-    page = Path(__file__).with_name("methods.md")
-    page.write_text(on_page_markdown(page.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in map(Path(__file__).with_name, WRITTEN):
+        page.write_text(on_page_markdown(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -23,7 +23,7 @@ from ..exceptions import DataFileError, DataMissingError, DownloadError, Paramet
 from ..files import replacing_all
 from ..text import suggest
 from .candidates import CandidateSets
-from .readers import read_csv, read_mat, read_npz
+from .readers import read_crowd, read_csv, read_mat, read_npz
 
 __all__ = [
     "Characteristics",
@@ -228,7 +228,7 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> Dataset:
         implies (the 22 histopathological ones and age); "dermatology" has all 34.
     data_home : path, default=None
         See :func:`surelabel.data.catalog.data_home`; files may be in it or in its subfolder
-        ``realworld`` or ``uci``.
+        ``realworld``, ``uci`` or ``crowds``.
 
     Returns
     -------
@@ -374,8 +374,8 @@ def _status(spec: Spec, home: str | os.PathLike[str] | None) -> Status:
 
 
 def _read(spec: Spec, path: Path) -> Dataset:
-    if path.suffix == ".mat":
-        X, candidates, y = read_mat(path)
+    if spec.expected.average_candidates is not None:
+        X, candidates, y = (read_mat if path.suffix == ".mat" else read_crowd)(path)
         return Dataset(
             spec.name,
             X[:, slice(*spec.columns or (None,))],
@@ -394,12 +394,19 @@ def _find(spec: Spec, home: str | os.PathLike[str] | None) -> Path | None:
     if spec.embedded:
         return _EMBEDDED / spec.file
     root = data_home(home)
-    places = (root / spec.file, root / "realworld" / spec.file, root / "uci" / spec.file)
+    places = (root / folder / spec.file for folder in ("", "realworld", "uci", "crowds"))
     return next((place for place in places if place.is_file()), None)
 
 
 def _place(spec: Spec, home: str | os.PathLike[str] | None) -> Path:
-    return data_home(home) / ("realworld" if spec.file.endswith(".mat") else "uci") / spec.file
+    folder = (
+        "uci"
+        if spec.expected.average_candidates is None
+        else "realworld"
+        if spec.file.endswith(".mat")
+        else "crowds"
+    )
+    return data_home(home) / folder / spec.file
 
 
 def _missing_message(spec: Spec, home: str | os.PathLike[str] | None) -> str:

@@ -146,13 +146,51 @@ def read_npz(path: Path) -> LabelledData:
     -------
     LabelledData
     """
+    X, y = _arrays(path, "y")
+    return LabelledData(X, y, [])
+
+
+def read_crowd(path: Path) -> PartialLabelData:
+    """Read an archive of votes: ``row``, ``annotator`` and ``label`` of each, numbered from 0, and
+    ``X``, ``truth`` and ``classes``.
+
+    Parameters
+    ----------
+    path : path
+        The ``.npz`` file.
+
+    Returns
+    -------
+    PartialLabelData
+        The candidates are the labels that have a vote; they hold the votes, too.
+    """
+    X, truth, classes, row, annotator, label = _arrays(
+        path, "truth", "classes", "row", "annotator", "label"
+    )
+    try:
+        if min(truth.min(), row.min(), label.min()) < 0:
+            raise ValueError("a row or a label has a number below 0")
+        names, column = np.unique(annotator, return_inverse=True)
+        votes = np.full((len(X), len(names)), -1)
+        votes[row, column] = label
+        candidates = CandidateSets.from_ballots(votes, classes, unlabelled="error")
+        return PartialLabelData(X, candidates, classes[truth])
+    except MemoryError:
+        raise no_memory(path) from None
+    except (ValueError, TypeError, IndexError) as error:
+        raise DataFileError(f"{path}: these are not votes: {_reason(error)}") from None
+
+
+def _arrays(path: Path, truth: str, *names: str) -> list[np.ndarray]:
+    """``X``, the true labels and other arrays of an ``.npz`` archive."""
     try:
         with path.open("rb") as file:
             with zipfile.ZipFile(file) as archive:  # never yields more bytes than it announces
                 if sum(member.file_size for member in archive.infolist()) > limit():
                     raise too_large(path, DataFileError)
             with np.load(file, allow_pickle=False) as arrays:
-                X, y = arrays["X"].astype(np.float64), arrays["y"]
+                X, y = arrays["X"].astype(np.float64), arrays[truth]
+                others = [arrays[name] for name in names]
     except KeyError as error:
         raise DataFileError(f"{path} lacks an array: {error.args[0]}") from None
     except (SurelabelError, MemoryError) as error:
@@ -163,9 +201,9 @@ def read_npz(path: Path) -> LabelledData:
         ) from None
     if X.ndim != 2 or y.shape != X.shape[:1]:
         raise DataFileError(
-            f"{path}: X has shape {X.shape} and y {y.shape}; they should be (m, n) and (m,)"
+            f"{path}: X has shape {X.shape} and {truth} {y.shape}; they should be (m, n) and (m,)"
         )
-    return LabelledData(X, y, [])
+    return [X, y, *others]
 
 
 def _reason(error: BaseException) -> str:

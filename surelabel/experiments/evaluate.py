@@ -21,11 +21,11 @@ from threadpoolctl import threadpool_limits
 
 from ..data import catalog, corruption
 from ..data.candidates import CandidateSets
-from ..estimators import all_methods
 from ..evaluation.protocol import Fold, fold_scores, make_folds, select_parameters
 from ..solvers.memory import installed_memory
 from ..text import plain
 from .records import Record
+from .references import known_methods, labels_for
 from .study import Configuration, load_own
 from .trials import Trial
 
@@ -61,6 +61,7 @@ def _evaluate(trial: Trial, chosen: dict[str, Any] | None) -> Record:
     own = study.data.get(trial.dataset)
     data = load_own(own) if own else _load(trial.dataset, os.environ.get("SURELABEL_DATA"))
     candidates = data.candidates if data.candidates is not None else _corrupt(data, trial)
+    labels = labels_for(trial.method.estimator, candidates, data.y)
     fold = _fold(trial, len(data.X))
     X = _scale(data.X, fold, trial.scaling)
     estimator = _estimator(trial)
@@ -68,13 +69,13 @@ def _evaluate(trial: Trial, chosen: dict[str, Any] | None) -> Record:
     chosen = chosen or {}
     if grid and not chosen:
         choosing = _fold(trial.first, len(data.X))
-        search = all_methods()[trial.method.estimator].make_search(
+        search = known_methods()[trial.method.estimator].make_search(
             trial.selection, estimator=estimator, grid=grid
         )
         selected = select_parameters(
             search,
             _scale(data.X, choosing, trial.scaling),
-            candidates,
+            labels,
             data.y,
             choosing,
             selection=trial.selection,
@@ -83,7 +84,7 @@ def _evaluate(trial: Trial, chosen: dict[str, Any] | None) -> Record:
         seconds["select"] = selected.seconds
     estimator.set_params(**chosen)
     with _timed(seconds, "fit"):
-        estimator.fit(X[fold.train], candidates[fold.train])
+        estimator.fit(X[fold.train], labels[fold.train])
     with _timed(seconds, "predict"):
         predicted = estimator.predict(X[fold.test])
     return {
@@ -171,7 +172,7 @@ def _scale(X: np.ndarray, fold: Fold, scaling: str) -> np.ndarray:
 
 
 def _estimator(trial: Trial) -> Any:
-    estimator = all_methods()[trial.method.estimator].estimator(**trial.method.parameters)
+    estimator = known_methods()[trial.method.estimator].estimator(**trial.method.parameters)
     if "random_state" in estimator.get_params() and "random_state" not in trial.method.parameters:
         estimator.set_params(random_state=trial.seed("method", trial.fold))
     return estimator

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from ..data import catalog
-from ..estimators import all_methods
 from ..evaluation.protocol import SELECTIONS
 from ..exceptions import ParameterError, SurelabelError
 from ..files import checked_path
 from ..text import did_you_mean
+from .references import known_methods
 
 #: accuracy: choose parameters, fit, score. sensitivity: score every point of the grid. convergence:
 #: record the iterations of the fit.
@@ -115,7 +115,7 @@ class Plan:
     name : str
         Its name in tables.
     estimator : str
-        A name in :func:`~surelabel.estimators.all_methods`.
+        A name in :func:`~surelabel.experiments.references.known_methods`.
     parameters : dict
         Fixed parameters.
     grid : dict of str to list
@@ -440,7 +440,7 @@ def _plans(table: _Table, kind: str) -> tuple[Plan, ...]:
     """The methods: a list of names, or a table ``[methods.NAME]`` for each, with the settings that
     differ from the method's defaults.
     """
-    known = all_methods()
+    known = known_methods()
     entries = table.take("methods")
     if isinstance(entries, list):
         entries = {

@@ -14,7 +14,7 @@ from typing import Any
 
 from sklearn.model_selection import ParameterGrid
 
-from ..estimators import all_methods
+from .references import known_methods
 from .study import Configuration, Plan, Study
 
 #: Parameters that do not affect results, and the seed, which a trial sets itself.
@@ -204,12 +204,12 @@ def defaults_of(estimator: str, given: Collection[str] = ()) -> dict[str, Any]:
 @cache
 def is_method(name: str) -> bool:
     """Whether there is a method of this name; scanning the package for every record takes long."""
-    return name in all_methods()
+    return name in known_methods()
 
 
 @cache
 def _all_defaults(estimator: str) -> dict[str, Any]:
-    found = all_methods()[estimator].estimator().get_params(deep=False)
+    found = known_methods()[estimator].estimator().get_params(deep=False)
     return dict(json.loads(json.dumps(found, default=_written)))  # as a record has them
 
 

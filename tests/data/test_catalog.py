@@ -19,13 +19,14 @@ from surelabel.exceptions import DataMissingError, DownloadError, ParameterError
 
 EMBEDDED = ["deter", "dermatology", "ecoli", "glass"]
 REAL_WORLD = ["lost", "msrcv2", "soccer-player", "yahoo-news", "fg-net", "italian", "bird-song"]
+CROWDS = ["labelme", "cifar10n"]
 
 
 # ---------------------------------------------------------------- facts
 
 
 def test_the_names():
-    assert sorted(catalog.names()) == sorted([*EMBEDDED, "usps", *REAL_WORLD])
+    assert sorted(catalog.names()) == sorted([*EMBEDDED, "usps", *REAL_WORLD, *CROWDS])
 
 
 def test_the_paper_tables_are_transcribed():
@@ -378,6 +379,15 @@ def test_real_files_have_the_characteristics_of_the_tables(name):
     if data.candidates is not None:
         # The true label is always a candidate in the published sets.
         assert (data.candidates.to_indicator()[np.arange(len(data.y)), data.y] == 1).all()
+
+
+@pytest.mark.parametrize(("name", "covered"), [("labelme", 0.889), ("cifar10n", 0.982)])
+def test_sets_of_people_are_the_unions_of_their_votes(name, covered):
+    data = real(name)
+    assert data.measure() == catalog.describe(name).expected
+    votes = [set(row[row >= 0]) for row in data.candidates.votes]
+    assert [set(row) for row in data.candidates] == [set(data.classes[[*row]]) for row in votes]
+    assert data.candidates.contains(data.y).mean() == pytest.approx(covered)
 
 
 def test_real_files_are_the_published_ones():

@@ -11,7 +11,7 @@ from scipy import io, sparse
 
 from surelabel.data import readers
 from surelabel.data._mat import Unreadable, load_mat
-from surelabel.data.readers import read_csv, read_mat, read_npz
+from surelabel.data.readers import read_crowd, read_csv, read_mat, read_npz
 from surelabel.exceptions import DataFileError, MemoryNeedError
 
 X = np.array([[0.5, -1.0], [2.0, 3.0], [4.0, 5.0], [0.0, 1.0]])
@@ -163,6 +163,51 @@ def test_a_wrong_npz_is_refused(tmp_path, arrays, message):
     np.savez(tmp_path / "a.npz", **arrays)
     with pytest.raises(DataFileError, match=message):
         read_npz(tmp_path / "a.npz")
+
+
+VOTES = {
+    "X": X.astype(np.float32),
+    "truth": np.array(TRUTH, np.int16),
+    "classes": np.array(["a", "b", "c"]),
+    "row": np.array([0, 0, 1, 2, 2, 3]),
+    "annotator": np.array([0, 1, 1, 0, 2, 1]),
+    "label": np.array([0, 2, 1, 0, 0, 2]),
+}
+
+
+def test_votes_are_read_with_the_sets_they_make(tmp_path):
+    np.savez(tmp_path / "a.npz", **VOTES)
+    data = read_crowd(tmp_path / "a.npz")
+    assert data.X.dtype == np.float64
+    assert data.candidates.to_lists() == [["a", "c"], ["b"], ["a"], ["c"]]
+    assert data.candidates.votes.tolist() == [[0, 2, -1], [-1, 1, -1], [0, -1, 0], [-1, 2, -1]]
+    assert data.y.tolist() == ["c", "b", "a", "c"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"row": np.array([0, 0, 1, 2, 2, 4])}, "not votes: index 4 is out of bounds"),
+        (
+            {"row": np.array([0, 0, 1, 2, 2, 2])},
+            "have no candidate label: row 3",
+        ),
+        ({"row": np.array([0, 0, 1, 2, 2])}, "not votes: shape mismatch"),
+        ({"label": np.array([0, 2, 1, 0, 0, 3])}, "not votes: .*3"),
+        (
+            {"label": np.array([0, 2, 1, 0, -2, 2])},
+            "a row or a label has a number below 0",
+        ),
+        ({"annotator": np.array([], int)}, "not votes: "),
+        ({"truth": np.array([2, 1, 0])}, r"X has shape \(4, 2\) and truth \(3,\)"),
+        ({"truth": np.array([2, 1, 0, 3])}, "not votes: index 3 is out of bounds"),
+        ({"X": X.ravel()}, r"X has shape \(8,\)"),
+    ],
+)
+def test_wrong_votes_are_refused(tmp_path, changes, message):
+    np.savez(tmp_path / "a.npz", **VOTES | changes)
+    with pytest.raises(DataFileError, match=message):
+        read_crowd(tmp_path / "a.npz")
 
 
 def test_a_single_array_is_not_an_archive(tmp_path):

@@ -89,7 +89,7 @@ def test_a_changed_default_makes_another_cell(study, monkeypatch):
 
     methods = all_methods()
     changed = methods | {"SURE": replace(methods["SURE"], estimator=Changed)}
-    monkeypatch.setattr("surelabel.experiments.trials.all_methods", lambda: changed)
+    monkeypatch.setattr("surelabel.experiments.trials.known_methods", lambda: changed)
     _all_defaults.cache_clear()
     after = {trial.method.name: trial.id for trial in trials_of(study, folds=1)}
     _all_defaults.cache_clear()
@@ -114,7 +114,7 @@ def test_a_changed_default_of_an_estimator_inside_another_makes_another_cell(stu
         method = all_methods()["PLKNN"]
         changed = replace(method, estimator=partial(Outer, estimator=inner(default)()))
         monkeypatch.setattr(
-            "surelabel.experiments.trials.all_methods", lambda new=changed: {"PLKNN": new}
+            "surelabel.experiments.trials.known_methods", lambda new=changed: {"PLKNN": new}
         )
         _all_defaults.cache_clear()
         ids.append(next(trials_of(study, methods=["PLKNN"])).id)
