@@ -23,8 +23,8 @@ import numpy as np
 from crowds import PAGE, independent, load, nearest_classes, thinned
 
 from surelabel import CandidateSets, CrowdClassifier
-from surelabel.solvers.against import AGAINST, split_ballots
-from surelabel.solvers.crowds import majority
+from surelabel.solvers.crowds import AGAINST
+from surelabel.solvers.dawid_skene import majority
 
 RECORDS = Path(__file__).parents[1] / "docs" / "crowds" / "against.jsonl"
 BEGIN, END = "<!-- against -->", "<!-- end of against -->"
@@ -115,8 +115,7 @@ def sets_of(votes, n_classes):
 
 
 def by_majority(X, votes, n_classes):
-    ballots = split_ballots(votes, n_classes)
-    return majority(ballots.votes, n_classes, ballots.against).argmax(axis=1)
+    return majority(votes, n_classes).argmax(axis=1)
 
 
 def ignored(X, votes, n_classes):

@@ -18,7 +18,8 @@ from votes import CROWDS
 from surelabel.data.labelling import Labels
 from surelabel.evaluation.audits import share_still_wrong
 from surelabel.tables.auditing import LEVELS
-from surelabel.tables.choosing import PROBABLE, choose_labels
+from surelabel.tables.choosing import choose_labels
+from surelabel.tables.status import PROBABLE
 
 STEP = 5  # answers after which the bound is looked at
 PROBLEMS = (

@@ -5,8 +5,8 @@ It runs on controlled sets with five kinds of false candidates (or simulated ann
 real sets if SURELABEL_DATA has them; without gold rows, and with a tenth of the rows gold. Gold
 rows are not counted. "Brier" is the mean square of confidence minus 1 if the label is right, or
 minus 0. "broken" is the share of runs in which the allowed error is exceeded by more
-than chance explains (binomial, 5 %); "outside" counts the rows said to lack their true label, and
-how many of them do.
+than chance explains (binomial, 5 %); "outside" counts the rows whose features speak for a label
+that was not given, and how many of them do lack the true one.
 """
 
 import argparse
@@ -96,8 +96,8 @@ def measure(X, y, sets, votes, gold_share, seed, method):
         1 - wrong.mean(),
         confidence.mean(),
         np.mean((confidence - ~wrong) ** 2),
-        result.outside[doubtful].sum(),
-        (result.outside[doubtful] & lacking).sum(),
+        np.sum(result.outside[doubtful] > 0),
+        np.sum((result.outside[doubtful] > 0) & lacking),
     ]
     for level in LEVELS:
         kept = confidence >= 1 - level

@@ -2,13 +2,12 @@
 Skene, MACE, GLAD (crowd-kit) and CROWDLAB (cleanlab, with a random forest).
 
 Crowds are simulated on seven data sets whose truth is known; the figure is the share of rows whose
-label is found. The parameters of ``CrowdClassifier`` were chosen on the data sets of ``CHOSEN_ON``
-with the seeds 10 and 11 (docs/crowds.md says what else was looked at); the means over the other
-data sets are separate.
+label is found. Nothing in ``CrowdClassifier`` is chosen by these crowds: real ones decide
+(``benchmarks/real.py``), simulated ones may only refute.
 
     pip install --no-deps crowd-kit cleanlab && pip install nltk tqdm termcolor attrs
     python benchmarks/crowds.py            # runs what is not there yet
-    python benchmarks/crowds.py --page     # writes docs/crowds.md
+    python benchmarks/crowds.py --page     # writes docs/evidence/votes.md
 
 Every result is a line of ``docs/crowds/records.jsonl``; a run that was stopped continues from
 there.
@@ -30,14 +29,13 @@ from sklearn.preprocessing import scale
 
 from surelabel import CandidateSets, CrowdClassifier
 from surelabel.data import catalog
-from surelabel.solvers import crowds
+from surelabel.solvers import dawid_skene as baselines
 
 RECORDS = Path(__file__).parents[1] / "docs" / "crowds" / "records.jsonl"
-PAGE = Path(__file__).parents[1] / "docs" / "crowds.md"
+PAGE = Path(__file__).parents[1] / "docs" / "evidence" / "votes.md"
 BEGIN, END = "<!-- tables -->", "<!-- end of tables -->"
 ROWS = 500
 SETS = ("digits", "wine", "breast_cancer", "ecoli", "iris", "dermatology", "glass")
-CHOSEN_ON = SETS[:4]
 SEEDS = (0, 1, 2)
 
 
@@ -204,8 +202,10 @@ def of_crowdkit(aggregator, **parameters):
     return label
 
 
-def crowdlab(X, votes, n_classes):
-    """Two rounds: the forest learns from majority labels, then from the labels of round one."""
+def crowdlab(X, votes, n_classes, model=None):
+    """Two rounds: a model (by default a forest) learns from majority labels, then from the labels
+    of round one.
+    """
     from cleanlab.multiannotator import get_label_quality_multiannotator, get_majority_vote_label
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
@@ -215,7 +215,7 @@ def crowdlab(X, votes, n_classes):
         known, codes = np.unique(label, return_inverse=True)
         proba = np.full((len(votes), n_classes), 1e-6)
         proba[:, known] = cross_val_predict(
-            RandomForestClassifier(random_state=0),
+            RandomForestClassifier(random_state=0) if model is None else model,
             X,
             codes,
             cv=StratifiedKFold(5, shuffle=True, random_state=0),
@@ -228,23 +228,19 @@ def crowdlab(X, votes, n_classes):
 
 
 def majority(X, votes, n_classes):
-    return crowds.majority(votes, n_classes).argmax(axis=1)
+    return baselines.majority(votes, n_classes).argmax(axis=1)
 
 
 def dawid_skene(X, votes, n_classes):
     """Ours: crowd-kit's gives the same (a test compares them) and takes a hundred times as long."""
-    return crowds.dawid_skene(votes, n_classes)[0].argmax(axis=1)
+    return baselines.dawid_skene(votes, n_classes)[0].argmax(axis=1)
 
 
-def ours(X, votes, n_classes, estimator=None):
+def ours(X, votes, n_classes):
     classes = np.arange(n_classes)
     ballots = np.where(votes < 0, None, votes)
     sets = CandidateSets.from_votes(ballots, classes=classes, unlabelled="all")
-    return CrowdClassifier(estimator).fit(X, sets).transduction_
-
-
-def ours_with_a_forest(X, votes, n_classes):
-    return ours(X, votes, n_classes, RandomForestClassifier(random_state=0))
+    return CrowdClassifier().fit(X, sets).transduction_
 
 
 def ours_without_features(X, votes, n_classes):
@@ -265,7 +261,6 @@ METHODS = {
     "CrowdClassifier": ours,
     "CrowdClassifier, votes only": ours_without_features,
     "CrowdClassifier, features of other rows": ours_with_features_of_other_rows,
-    "CrowdClassifier, forest": ours_with_a_forest,
 }
 
 
@@ -304,7 +299,7 @@ def run(methods, seeds, sets):
 
 
 def page():
-    """The tables of docs/crowds.md, from the records."""
+    """The tables of the page, from the records."""
     records = read()
     everywhere = {(key[0], key[2]) for key in records}
     methods = [m for m in METHODS if all((m, name) in everywhere for name in SETS)]
@@ -323,23 +318,11 @@ def page():
             lines.append(f"| {name} | {cells} |")
         return "\n".join(lines)
 
-    chosen, others = CHOSEN_ON, SETS[len(CHOSEN_ON) :]
     by_kind = [(kind, [kind], SETS) for kind in KINDS] + [("**all**", list(KINDS), SETS)]
     by_set = [(name, list(KINDS), [name]) for name in SETS]
-    by_set += [
-        (f"chosen on: {', '.join(chosen)}", list(KINDS), chosen),
-        (f"not chosen on: {', '.join(others)}", list(KINDS), others),
-    ]
-    forest, usual = "CrowdClassifier, forest", "CrowdClassifier"
-    lines = ["| data set | crowds | CrowdClassifier | with a forest |", "|---|---|---|---|"]
-    for name in SETS:
-        both = [key[1:] for key in records if key[0] == forest and key[2] == name]
-        if both:
-            cells = (f"{np.mean([records[m, *key] for key in both]):.3f}" for m in (usual, forest))
-            lines.append(f"| {name} | {len(both)} | {' | '.join(cells)} |")
     text = PAGE.read_text()
     start, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    tables = [table("crowd", by_kind), table("data set", by_set), "\n".join(lines)]
+    tables = [table("crowd", by_kind), table("data set", by_set)]
     PAGE.write_text(text[:start] + "\n\n" + "\n\n".join(tables) + "\n\n" + text[end:])
 
 

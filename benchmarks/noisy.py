@@ -4,12 +4,11 @@
 Labels are made wrong on six data sets whose truth is known: any other label (uniform), one wrong
 label for each class (pairwise), or the label of the nearest other class, for the rows that are
 closest to it (hard rows). The figures are the share of right labels after correction, and F1 of the
-wrong rows found. That a single vote counts for 0.7 was chosen on other draws of these data sets,
-nothing else on any of them.
+wrong rows found.
 
     pip install --no-deps cleanlab && pip install tqdm termcolor
     python benchmarks/noisy.py            # runs what is not there yet
-    python benchmarks/noisy.py --page     # writes the table of docs/crowds.md
+    python benchmarks/noisy.py --page     # writes the table of docs/evidence/votes.md
 
 Every result is a line of ``docs/crowds/noisy.jsonl``; a run that was stopped continues from there.
 """
@@ -88,7 +87,9 @@ METHODS = {"surelabel": ours, "cleanlab": cleanlab}
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--page", action="store_true", help="write the table of docs/crowds.md")
+    parser.add_argument(
+        "--page", action="store_true", help="write the table of docs/evidence/votes.md"
+    )
     records = [json.loads(line) for line in RECORDS.open()] if RECORDS.exists() else []
     if parser.parse_args().page:
         before, rest = PAGE.read_text().split(BEGIN)

@@ -2,9 +2,9 @@
 
 Candidates are drawn at random on six data sets (two false ones in 70 % of the rows, at least one in
 a row that will lack the truth); then 0, 1, 3 or 10 % of the rows lose their true label. The figures
-over three draws of each are: rows flagged, the share of these that do lack it (``outside`` means a
-probability above one half), the share of all lacking rows that were flagged, how often ``best`` is
-the truth there, and how many of them were nevertheless kept.
+over three draws of each are: rows flagged, the share of these that do lack it, the number of all
+lacking rows that were flagged, how often ``best`` is the truth there, and how many of them were
+nevertheless kept.
 
     python benchmarks/outside.py            # prints the table of docs/commands.md
 """

@@ -26,13 +26,14 @@ from sklearn.model_selection import cross_val_predict
 from surelabel import CandidateSets, make_partial
 from surelabel.data.labelling import Labels
 from surelabel.review.following import CrowdFollower, PeerFollower
-from surelabel.review.queues import Variety, judged, moved, next_help
+from surelabel.review.queues import Variety, moved, next_help, standing_of
 from surelabel.solvers.equal_rows import equal_rows
 from surelabel.tables.answered_labels import known_labels, labels_with
 from surelabel.tables.answers import Answer
 from surelabel.tables.choosing import choose_labels
 from surelabel.tables.placed_answers import PlacedAnswers
 from surelabel.tables.reading import TableRead
+from surelabel.tables.status import decide
 
 ANSWERS, STEP, SEEDS = 60, 5, 5
 ROWS = 200
@@ -124,7 +125,7 @@ def answer_rows(X, y, given, base, way, seed):
     follower = (
         PeerFollower(X, base.classifier, groups)
         if given.votes is None
-        else CrowdFollower(X, base.classifier, groups)
+        else CrowdFollower(X, base.classifier, groups, given)
     )
     variety, recent, right, labels = Variety(X), [], [], given
     placed = PlacedAnswers(given_rows, [], 0, None, [], np.empty(0, int))
@@ -132,8 +133,8 @@ def answer_rows(X, y, given, base, way, seed):
     for number in range(ANSWERS + 1):
         if number % STEP == 0:
             follower = follower.settle(labels, lambda: False)
-            found = follower.judge(labels, np.random.default_rng(0))
-            standing = judged(found, follower.shares(), told, labels.candidates.classes, 0.02)
+            found = decide(follower.judge(labels), labels, 0.1)
+            standing = standing_of(found, follower.shares())
             right.append(float(np.mean(standing.label == y)))
         if way == "random":
             row = int(rng.choice(np.flatnonzero(told < 0)))
@@ -150,7 +151,7 @@ def answer_rows(X, y, given, base, way, seed):
         told = known_labels(labels, placed)
         follower.follow(labels, np.array([row]))
         classes = labels.candidates.classes
-        standing = moved(standing, follower.shares(), told, classes, 0.02)
+        standing = moved(standing, follower.shares(), told, classes, 0.1)
     return right
 
 
