@@ -68,7 +68,7 @@ def main() -> None:
         )
     show(
         "best where outside",
-        [row["best"] == true for row, true in cleaned if str(row["outside"]).lower() == "true"],
+        [row["best"] == true for row, true in cleaned if row["outside"] is not None],
     )
     show("new rows, predicted", [row["label"] == true for row, true in predicted])
 

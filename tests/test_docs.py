@@ -54,9 +54,15 @@ def hooks():
     return run_path(str(ROOT / "docs/hooks.py"))
 
 
-def test_the_page_of_the_methods_has_them_all(hooks):
+def test_the_tables_of_pages_are_those_of_the_package_and_the_report(hooks):
+    for name, table in zip(hooks["WRITTEN"], hooks["TABLES"].values(), strict=True):
+        page = (ROOT / "docs" / name).read_text(encoding="utf-8")
+        assert page == hooks["on_page_markdown"](page), "run: python docs/hooks.py"
+        assert table() in page
+
+
+def test_the_page_of_the_methods_has_them_all():
     page = (ROOT / "docs/methods.md").read_text(encoding="utf-8")
-    assert page == hooks["on_page_markdown"](page), "run: python docs/hooks.py"
     for method in all_methods().values():
         assert (
             f"| **{method.name}**<br>`{method.estimator.__name__}` | {method.idea} | {method.cost} "

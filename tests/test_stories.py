@@ -2,6 +2,7 @@
 comes out.
 """
 
+import doctest
 import importlib.util
 import re
 import shlex
@@ -108,6 +109,9 @@ def test_story(page, tmp_path, monkeypatch):
             folder = folder / command[3:]
         else:
             check(command, shown, run(command, folder, monkeypatch))
+    monkeypatch.chdir(folder)
+    failures, _ = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
+    assert failures == 0
 
     # The truth was not among what the commands read, and the labels found are nearer to it than the
     # naive choice is.
