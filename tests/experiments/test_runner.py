@@ -59,12 +59,12 @@ def test_killed_ten_times_the_records_are_those_of_an_undisturbed_run(
             target=run_study, args=(study, tmp_path), kwargs={"workers": 2 if kill == 5 else 1}
         )
         run.start()
-        # Somewhere within the next twelfth of the work, then at any moment of a trial.
-        size = (path.stat().st_size if path.exists() else 0) + chance.random() * whole / 12
+        # Somewhere within the next twentieth of the work, then at any moment of a trial.
+        size = (path.stat().st_size if path.exists() else 0) + chance.random() * whole / 20
         while not path.exists() or path.stat().st_size < size:
             assert run.is_alive()
             time.sleep(0.001)
-        time.sleep(chance.random() * 0.03)
+        time.sleep(chance.random() * 0.01)
         run.kill()
         run.join()
         assert run.exitcode == -signal.SIGKILL
