@@ -24,7 +24,7 @@ from .calibration import fit_calibration
 from .choosing import ChosenLabels
 from .judging import with_confidence
 from .new_columns import add_columns, check_new_columns, label_column
-from .status import CERTIFIED, LOOK, PROBABLE, status_of
+from .status import CERTIFIED, LOOK, PROBABLE, error_of_kept, status_of
 
 Found = TypeVar("Found", bound=ChosenLabels)
 
@@ -216,6 +216,7 @@ def with_answers(
         np.concatenate([right, found.gold_right]),
         found.prior,
     )(found.score)
+    estimate = np.maximum(estimate, 1 / len(found.classes))  # the best of l labels
     confidence = np.where(found.status == CERTIFIED, 1.0, estimate)
     shares = with_confidence(found.shares, found.label, confidence)
     label, certain = found.label.copy(), rows[answered]
@@ -229,7 +230,6 @@ def with_answers(
     audit = replace(audit, n_changed=audit.n_changed + fallen, n_fallen=fallen)
     second = found.second.copy()
     second[certain] = -1
-    kept = status != LOOK
     changed: dict[str, Any] = {
         "label": label,
         "best": np.where(np.isin(np.arange(len(label)), certain), label, found.best),
@@ -239,8 +239,8 @@ def with_answers(
         "margin": np.maximum(
             confidence - np.where(second < 0, 0, shares[np.arange(len(label)), second]), 0
         ),
-        "expected_error": float(np.mean(1 - confidence[kept])) if kept.any() else float("nan"),
-        "n_kept": int(kept.sum()),
+        "expected_error": error_of_kept(confidence, status),
+        "n_kept": int(np.sum(status != LOOK)),
     }
     return replace(found, **changed, status=status), audit
 

@@ -35,6 +35,12 @@ def status_of(confidence: np.ndarray, known: np.ndarray, max_error: float) -> np
     return np.where(known, CERTIFIED, kept).astype("U9")
 
 
+def error_of_kept(confidence: np.ndarray, status: np.ndarray) -> float:
+    """The error that the labels kept are expected to have; NaN if none is kept."""
+    kept = status != LOOK
+    return float(np.mean(1 - confidence[kept])) if kept.any() else float("nan")
+
+
 def gain_of_answers(
     label: np.ndarray, rival: np.ndarray, doubt: np.ndarray, n_classes: int
 ) -> np.ndarray:
@@ -115,7 +121,6 @@ def decide(found: Judgement, labels: Labels, max_error: float) -> Decision:
     certain = np.eye(len(classes), dtype=np.float32)[labels.gold]
     shares = np.where(gold[:, None], certain, found.shares)
     status = status_of(confidence, gold, max_error)
-    kept = status != LOOK
     outside = np.where(gold, 0, found.outside)
     rival = np.where(outside > 0, found.best, found.second)
     return Decision(
@@ -131,6 +136,6 @@ def decide(found: Judgement, labels: Labels, max_error: float) -> Decision:
         gain=gain_of_answers(label, rival, 1 - confidence, len(classes)),
         shares=shares,
         max_error=max_error,
-        expected_error=float(np.mean(1 - confidence[kept])) if kept.any() else float("nan"),
-        n_kept=int(kept.sum()),
+        expected_error=error_of_kept(confidence, status),
+        n_kept=int(np.sum(status != LOOK)),
     )
