@@ -34,7 +34,7 @@ test-lowest: export OMP_NUM_THREADS = 1
 test-lowest: .venv/installed
 	$(BIN)/python -m pip install --quiet "uv>=0.8"
 	$(BIN)/uv venv --quiet --clear --seed --python $(BIN)/python .venv-lowest
-	$(BIN)/uv pip install --quiet --python .venv-lowest --resolution lowest-direct --group test --editable ".[dask,review]"
+	$(BIN)/uv pip install --quiet --python .venv-lowest --resolution lowest-direct --group test --editable ".[all]"
 	.venv-lowest/bin/python -m pytest -n auto $(LOWEST_WARNINGS)
 
 LOWEST_WARNINGS := -W default::DeprecationWarning -W default::PendingDeprecationWarning -W default::FutureWarning
@@ -49,7 +49,7 @@ dist: .venv/installed
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "surelabel needs Python 3.11 or later: make PYTHON=python3.x")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --group dev --editable ".[dask,review]"
+	$(BIN)/python -m pip install --quiet --group dev --editable ".[all]"
 	touch $@
 
 clean:

@@ -20,8 +20,10 @@ def main() -> None:
                 sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
             if sys.stdout is None:
                 sys.exit("error: standard output is closed; open it, or send it to a file")
-            from .cli import app
-
+            try:
+                from .cli import app
+            except ModuleNotFoundError as error:  # an extra that is not installed
+                sys.exit(f"error: {error}")
             app(prog_name="surelabel")
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 2

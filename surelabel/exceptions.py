@@ -11,6 +11,7 @@ __all__ = [
     "DownloadError",
     "InputError",
     "MemoryNeedError",
+    "MissingExtraError",
     "ModelFileError",
     "NumericalError",
     "ParameterError",
@@ -47,6 +48,10 @@ class ParameterError(SurelabelError):
 
 class MemoryNeedError(SurelabelError):
     """The computation would need more memory than this machine has."""
+
+
+class MissingExtraError(SurelabelError, ModuleNotFoundError):
+    """A library is not installed; the message names the extra that brings it."""
 
 
 class NumericalError(SurelabelError):

@@ -1,9 +1,12 @@
 """Progress, shown only on a terminal and only if asked for."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from time import perf_counter
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 T = TypeVar("T")
 
@@ -12,14 +15,11 @@ def track(items: Iterable[T], description: str, total: int, *, verbose: bool) ->
     """Iterate over the items, with a progress bar if ``verbose`` and standard error is a
     terminal.
     """
-    if not verbose:
+    console = _terminal() if verbose else None
+    if console is None:
         return items
-    from rich.console import Console
     from rich.progress import track as rich_track
 
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        return items
     return rich_track(items, description, total, console=console)
 
 
@@ -29,13 +29,17 @@ def stage(name: str, seconds: dict[str, float], *, verbose: bool) -> Iterator[No
     name meanwhile.
     """
     start = perf_counter()
-    with _spinner(name) if verbose else nullcontext():
+    console = _terminal() if verbose else None
+    with nullcontext() if console is None else console.status(name):
         yield
     seconds[name] = perf_counter() - start
 
 
-def _spinner(name: str) -> AbstractContextManager[object]:
-    from rich.console import Console
-
+def _terminal() -> "Console | None":
+    """Standard error, if it is a terminal and rich, which the commands bring, is installed."""
+    try:
+        from rich.console import Console
+    except ModuleNotFoundError:
+        return None
     console = Console(stderr=True)
-    return console.status(name) if console.is_terminal else nullcontext()
+    return console if console.is_terminal else None

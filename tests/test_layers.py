@@ -17,11 +17,6 @@ LAYERS = [
 ROOT = Path(surelabel.__file__).parent
 #: Files beside the folders, and the folder above which each stands; others stand below all.
 ROOT_FILES = {"__main__": "cli", "__init__": "cli"}
-#: Uses every public name but the jobs on tables, which need pyarrow.
-ALL_BUT_TABLES = (
-    "import sys, surelabel; "
-    "[getattr(surelabel, n) for n in surelabel.__all__ if surelabel._HOME_OF.get(n) != 'tables']"
-)
 
 
 def imported_layers(file):
@@ -55,26 +50,6 @@ def test_imports_go_down():
             assert height(other) <= height(layer), f"{file} imports from {other}"
             if layer == "solvers":
                 assert other in LAYERS, f"{file}: solvers import nothing of ours but {other}"
-
-
-def test_the_library_does_not_import_what_only_commands_need():
-    code = (
-        f"{ALL_BUT_TABLES}; print([m for m in ('typer', 'matplotlib', 'jinja2', "
-        "'dask') if m in sys.modules])"
-    )
-    assert (
-        subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        ).stdout.strip()
-        == "[]"
-    )
-
-
-def test_the_library_needs_no_tables():
-    # pandas, where it is installed, brings pyarrow along by itself: so it is kept away instead of
-    # looked for.
-    code = f"import sys; sys.modules['pyarrow'] = None; {ALL_BUT_TABLES}"
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_names_are_imported_when_they_are_used():

@@ -14,13 +14,15 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Annotated, Any
 
-import typer
-from typer.core import TyperCommand, TyperGroup
-
 from .. import interrupts
 from ..exceptions import ParameterError, SurelabelError
+from ..extras import extra
 from ..text import printable
 from ._failures import UNEXPECTED, check_address_space, sentence
+
+with extra("cli", "the command line"):
+    import typer
+    from typer.core import TyperCommand, TyperGroup
 
 #: Raised for unknown options and values of the wrong type; typer does not export this class.
 UsageError: Any = typer.BadParameter.__base__

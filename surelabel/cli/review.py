@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import secrets
 import sys
 import warnings
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..exceptions import ParameterError
+from ..extras import extra
 from ..text import printable
 from ._table_options import (
     Escape,
@@ -119,11 +119,11 @@ def review(
 
     surelabel review faces.csv --labels names --id face --image file --no-browser
     """
-    _check_installed()
+    with extra("review", "the review page"):
+        from ..review.server import HOST, listen, make_app, make_server
     from ..estimators import save_model
     from ..files import replacing_all
     from ..progress import stage
-    from ..review.server import HOST, listen, make_app, make_server
     from ..review.session import Review
     from ..tables import clean
     from ..tables.reading import TableRead
@@ -180,14 +180,6 @@ def review(
             make_server(app).run(sockets=[place])
     finally:
         under_review.close()
-
-
-def _check_installed() -> None:
-    missing = [name for name in ("starlette", "uvicorn") if not importlib.util.find_spec(name)]
-    if missing:
-        raise ParameterError(
-            f"the review page needs {' and '.join(missing)}: pip install 'surelabel[review]'"
-        )
 
 
 def _check_numbers(checks: float, port: int, seed: int) -> None:

@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..exceptions import SurelabelError, TableError, first_few
+from ..extras import extra
 from ..text import suggest
 from ._delimited import Content, check_header
 from ._json_lines import FREE_CELLS, SPARSEST
@@ -56,7 +57,8 @@ def read_workbook(content: Content, source: str, sheet: str | None) -> pa.Table:
     of a column have the same; otherwise the column is text, and remembers the types for
     :func:`write_workbook`. Empty rows are skipped.
     """
-    import python_calamine
+    with extra("cli", "reading .xlsx"):
+        import python_calamine
 
     data = bytes(content)
     _check_size(data, source)
@@ -223,7 +225,8 @@ def write_workbook(table: pa.Table, file: BinaryIO) -> None:
     """Write a table as the only sheet. Texts stay texts, even if they look like a formula or a
     link; values that a sheet has no type for become text, with a warning.
     """
-    import xlsxwriter
+    with extra("cli", "writing .xlsx"):
+        import xlsxwriter
 
     if table.num_rows >= ROWS or table.num_columns > COLUMNS:
         raise pa.ArrowInvalid(f"a sheet has at most {ROWS - 1:,} rows and {COLUMNS:,} columns")

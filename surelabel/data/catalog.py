@@ -13,13 +13,13 @@ import os
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
 
 import numpy as np
-import pooch
 
 from ..exceptions import DataFileError, DataMissingError, DownloadError, ParameterError, shown
+from ..extras import extra
 from ..files import replacing_all
 from ..text import suggest
 from .candidates import CandidateSets
@@ -213,9 +213,14 @@ def data_home(path: str | os.PathLike[str] | None = None) -> Path:
     """
     if path is not None and not isinstance(path, str | os.PathLike):
         raise ParameterError(f"data_home must be the path of a folder; got {shown(path)}")
-    return Path(
-        path or os.environ.get("SURELABEL_DATA") or pooch.os_cache("surelabel")
-    ).expanduser()
+    given = path or os.environ.get("SURELABEL_DATA")
+    return Path(given).expanduser() if given else Path(_pooch().os_cache("surelabel"))
+
+
+def _pooch() -> Any:
+    with extra("cli", "the catalog of data sets"):
+        import pooch
+    return pooch
 
 
 def load(name: str, data_home: str | os.PathLike[str] | None = None) -> Dataset:
@@ -317,7 +322,7 @@ def fetch(
     try:
         with replacing_all([path]) as (beside,):
             # Not streamed: files are small, and a failed stream would leave its connection open.
-            pooch.HTTPDownloader(timeout=_TIMEOUT, stream=False)(url, str(beside), None)
+            _pooch().HTTPDownloader(timeout=_TIMEOUT, stream=False)(url, str(beside), None)
             if not _verified(spec, beside):
                 raise DownloadError(
                     f"the download from {url} is not {spec.file}: its checksum differs "

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..exceptions import SurelabelError, TableError
+from ..extras import extra
 from .arrow_tables import checked, source_of, with_given_types
 
 
@@ -23,7 +24,8 @@ def from_frame(frame: Any) -> pa.Table:
     -------
     pyarrow.Table
     """
-    import narwhals as nw
+    with extra("cli", "the conversion of data frames"):
+        import narwhals as nw
 
     known = None
     try:
@@ -59,7 +61,8 @@ def to_frame(table: pa.Table, like: Any) -> Any:
     -------
     data frame
     """
-    import narwhals as nw
+    with extra("cli", "the conversion of data frames"):
+        import narwhals as nw
 
     if isinstance(like, pa.Table) and source_of(like) != "table":
         return table

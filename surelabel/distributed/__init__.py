@@ -19,15 +19,13 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-try:
+from ..extras import extra
+
+with extra("dask", "surelabel.distributed"):
     import dask.array as da
+    import distributed  # noqa: F401 (says what is missing, if it is)
     from dask.base import is_dask_collection
     from dask.delayed import delayed
-    from dask.distributed import Client  # noqa: F401 (says what is missing, if it is)
-except ImportError as error:
-    raise ImportError(
-        f"surelabel.distributed needs Dask ({error}): pip install 'surelabel[dask]'"
-    ) from error
 
 from ..data.candidates import CandidateSets
 from ..data.rows import Rows

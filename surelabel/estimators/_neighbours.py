@@ -55,7 +55,7 @@ class NeighbourClassifier(PartialLabelClassifier):
             if find_spec("faiss") is None:
                 raise ParameterError(
                     "search='approximate' needs faiss, which is not installed: pip install "
-                    "faiss-cpu, or use search='exact'"
+                    "\"surelabel[neighbours]\", or use search='exact'"
                 )
             index = self._index = ApproximateIndex(self.X_fit_)
         return index.nearest(k, queries)

@@ -32,7 +32,7 @@ class PLKNNClassifier(NeighbourClassifier):
         neighbours, or 1.
     search : {"exact", "approximate"}, default="exact"
         How neighbours are searched. The time of the exact search grows as ``m²``. The approximate
-        one (which needs the package ``faiss-cpu``) takes as long for 20,000 rows and a quarter of
+        one (``pip install "surelabel[neighbours]"``) takes as long for 20,000 rows and a quarter of
         the time for 100,000. How many neighbours it misses depends on the data: almost none in
         clustered data, 7 % in 50 independent normal features.
 

@@ -24,6 +24,7 @@ import joblib
 from joblib.externals.loky.backend import resource_tracker
 
 from ..exceptions import SurelabelError
+from ..extras import extra
 from ..files import temporary_folder, uninterrupted
 
 T = TypeVar("T")
@@ -131,12 +132,10 @@ def run_with_dask(
     result
         As each is ready.
     """
-    try:
+    with extra("dask", "--dask"):
         from dask import config as dask_config
         from distributed import Client, KilledWorker, LocalCluster, as_completed
         from distributed.comm.core import CommClosedError
-    except ImportError:
-        raise BackendError("Dask is not installed: pip install 'surelabel[dask]'") from None
     # The errors below say everything; Dask would repeat them while it reconnects.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with ExitStack() as stack:

@@ -6,12 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ..exceptions import SurelabelError
 from ..experiments.records import read_all
+from ..extras import extra
 from ..files import checked_path, making_folders, naming, replacing_all
 
-__all__ = ["ReportError", "write_report"]
-
+__all__ = ["write_report"]
 
 ORDER = (
     "accuracy",
@@ -26,10 +25,6 @@ ORDER = (
     "parameters",
 )
 """The topics of a section, in the order of the page."""
-
-
-class ReportError(SurelabelError):
-    """The report cannot be made: a library for drawing is not installed."""
 
 
 def write_report(results: str | Path | Iterable[str | Path], output: str | Path) -> list[Path]:
@@ -64,10 +59,8 @@ def write_report(results: str | Path | Iterable[str | Path], output: str | Path)
 
 def _files(summary: dict[str, Any]) -> dict[str, str]:
     """Every file of the report: path in the output folder → content."""
-    try:
+    with extra("cli", "the report"):
         from . import figures, html
-    except ModuleNotFoundError as error:
-        raise ReportError(f"the report needs {error.name}: pip install {error.name}") from None
     from . import markdown, result_tables, table_formats
     from .table_parts import Table
 

@@ -1,14 +1,17 @@
 """Tables in, clean labels out: the table commands as Python functions, on files and data frames."""
 
-from .auditing import Audit
-from .cleaning import Cleaned, clean
-from .comparison import Comparison, MethodResult, compare
-from .conversion import convert
-from .encoding import Feature, TableEncoder, TableModel
-from .fitting import Fitted, fit, predict
-from .inspection import Inspection, inspect
-from .problems import Problem
-from .reading import Columns
+from ..extras import extra
+
+with extra("cli", "surelabel.tables"):
+    from .auditing import Audit
+    from .cleaning import Cleaned, clean
+    from .comparison import Comparison, MethodResult, compare
+    from .conversion import convert
+    from .encoding import Feature, TableEncoder, TableModel
+    from .fitting import Fitted, fit, predict
+    from .inspection import Inspection, inspect
+    from .problems import Problem
+    from .reading import Columns
 
 __all__ = [
     "Audit",

@@ -11,7 +11,8 @@ import numpy as np
 
 from ..data.arrow_tables import find_column
 from ..exceptions import first_few
-from ..report import ReportError, write_files
+from ..extras import extra
+from ..report import write_files
 from ..report.table_parts import Cell, Column, Row, Table, number_cell, text_cell
 from ..text import short_percent
 from .annotators import AnnotatorAgreement
@@ -41,11 +42,9 @@ def write_page(
     folder: str | Path | None = None,
 ) -> Path:
     """Write one page about a cleaned table: see :meth:`Cleaned.report`."""
-    try:
+    with extra("cli", "the report"):
         from ..report import html
         from . import page_figures, page_rows
-    except ModuleNotFoundError as error:
-        raise ReportError(f"the report needs {error.name}: pip install {error.name}") from None
     for column in filter(None, (text, image)):
         find_column(cleaned.table, column)
     if text is None:

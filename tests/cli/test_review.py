@@ -115,11 +115,11 @@ def test_a_broken_answers_file(table, monkeypatch):
 
 
 def test_what_is_missing_is_said(table, monkeypatch):
-    found = __import__("importlib.util").util.find_spec
-    monkeypatch.setattr("importlib.util.find_spec", lambda n: None if n == "uvicorn" else found(n))
+    monkeypatch.delitem(sys.modules, "surelabel.review.server", raising=False)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
     done = CliRunner().invoke(app, ["review", str(table), "--labels", "labels"])
     assert done.exit_code == 2
-    message = "error: the review page needs uvicorn: pip install 'surelabel[review]'\n"
+    message = 'error: the review page needs uvicorn: pip install "surelabel[review]"\n'
     assert done.output == message
 
 

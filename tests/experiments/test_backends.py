@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from surelabel.exceptions import MissingExtraError
 from surelabel.experiments import backends
 from surelabel.experiments.backends import BackendError, run_with_dask, run_with_joblib
 from tests.dead_scheduler import cluster
@@ -108,7 +109,7 @@ def test_every_item_once_with_dask(monkeypatch):
 
 def test_without_dask_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(BackendError, match=r"pip install 'surelabel\[dask\]'"):
+    with pytest.raises(MissingExtraError, match=r'pip install "surelabel\[dask\]"'):
         next(run_with_dask(abs, [1], 1, "local"))
 
 

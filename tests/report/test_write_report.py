@@ -3,8 +3,9 @@ import sys
 
 import pytest
 
+from surelabel.exceptions import MissingExtraError
 from surelabel.experiments.study import StudyError
-from surelabel.report import ReportError, figures, markdown, write_report
+from surelabel.report import figures, markdown, write_report
 
 
 def test_the_files_of_a_report(results, tmp_path):
@@ -88,5 +89,5 @@ def test_without_matplotlib_the_error_says_what_to_install(results, tmp_path, mo
     monkeypatch.delattr(surelabel.report, "figures")
     monkeypatch.delitem(sys.modules, "surelabel.report.figures")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ReportError, match="needs matplotlib: pip install matplotlib"):
+    with pytest.raises(MissingExtraError, match=r"needs matplotlib: .*surelabel\[cli\]"):
         write_report(folder, tmp_path / "out")
