@@ -258,7 +258,6 @@ def damaged(content, seed):
 def try_to_read(name, path):
     """Read a file as its users do, and use what it holds."""
     import surelabel
-    from surelabel.data.forms import mat_to_table
     from surelabel.data.readers import read_npz
     from surelabel.data.table_files import read_table, write_table
     from surelabel.experiments import records
@@ -287,7 +286,7 @@ def try_to_read(name, path):
             if records.read(results).records:
                 summarize(records.read_all(results))
         case _:
-            table = mat_to_table(path) if name.endswith(".mat") else read_table(path)
+            table = surelabel.convert(path) if name.endswith(".mat") else read_table(path)
             write_table(table, folder / "out.jsonl")
             surelabel.inspect(table, labels="labels")
 

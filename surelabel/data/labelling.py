@@ -170,6 +170,13 @@ class Labels:
     soft: bool = False
     complete: bool = False
 
+    def lists(self) -> pa.Array:
+        """The candidates of each row as a list, which is empty without labels."""
+        candidates, given = self.candidates, ~self.unlabelled
+        offsets = np.concatenate([[0], np.cumsum(np.where(given, candidates.sizes, 0))])
+        labels = candidates.classes[candidates.indices[given[candidates.rows]]]
+        return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(labels))
+
 
 def read_labels(
     table: pa.Table, labelling: Labelling, *, classes: Any = None, source: str | None = None

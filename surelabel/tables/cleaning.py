@@ -9,7 +9,6 @@ from typing import Any, Unpack
 import numpy as np
 import pyarrow as pa
 
-from ..data.forms import to_form
 from ..data.frames import to_frame
 from ..data.labelling import Labels
 from ..evaluation.audits import share_still_wrong
@@ -387,8 +386,9 @@ def clean(
         found, audited = with_answers(found, read.labels.table, sheet, prefix=prefix)
     elif placed is not None:
         found, audited = checked(found, labels, placed)
-    # Rows of a long table that became one keep their candidates as a list.
-    table = to_form(read.labels, read.labelling, "lists") if read.labelling.long else read.table
+    table = read.table
+    if read.labelling.long:  # rows that became one keep their candidates as a list
+        table = table.append_column(str(read.labelling.labels), read.labels.lists())
     return Cleaned(
         **vars(found) | {"seconds": seconds | found.seconds},
         frame=to_frame(add_columns(table, _new_columns(found), prefix), read.frame),

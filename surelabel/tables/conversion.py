@@ -1,32 +1,26 @@
-"""``convert``: the labels of a table in another form."""
+"""``convert``: exports of annotation tools as tables, and tables as tasks for them."""
 
 from __future__ import annotations
 
+import os
+import warnings
+from pathlib import Path
 from typing import Any, Literal, Unpack
 
+import pyarrow as pa
+
 from ..data.arrow_tables import find_column
-from ..data.forms import to_form
 from ..data.frames import to_frame
-from ..data.labelling import read_labels
+from ..data.readers import read_mat
 from ..data.table_files import file_name, read_records
 from ..exceptions import ParameterError
+from ..text import suggest
 from .annotation_tools import TOOLS, read_tool, to_tasks
-from .reading import READING, Columns, as_frame, as_table, column_names, make_labelling
+from .reading import Names, Reading, as_frame, as_table, column_names
 from .tool_answers import to_answers
 
-Form = Literal[
-    "labels",
-    "lists",
-    "indicator",
-    "votes",
-    "long",
-    "answers",
-    "label-studio",
-    "argilla",
-    "doccano",
-    "prodigy",
-]
 Tool = Literal["label-studio", "argilla", "doccano", "prodigy"]
+Form = Literal["answers", "label-studio", "argilla", "doccano", "prodigy"]
 
 
 def convert(
@@ -37,23 +31,22 @@ def convert(
     question: str | None = None,
     shown: str | None = None,
     prefix: str = "",
-    **columns: Unpack[Columns],
+    id: str | None = None,
+    exclude: Names = None,
+    **reading: Unpack[Reading],
 ) -> Any:
-    """Convert the labels of a table to another form, without changing other columns; read the
-    export of an annotation tool; or make tasks with suggested labels for one.
+    """Read a table or the export of an annotation tool, or make tasks with suggested labels.
 
     Parameters
     ----------
     frame : data frame, pyarrow.Table or path
-        The table.
-    to : {"labels", "lists", "indicator", "votes", "long", "answers"} or a tool, default=None
-        "labels": one text per row, with the separator; "lists": one list per row; "indicator": one
-        0/1 column per class; "votes": one column per annotator; "long": one row per label (and
-        annotator, if the labels are votes). "answers" (needs ``tool`` and ``id``): one row per
-        task, to be written as JSON lines for ``clean(answers=…)``. "label-studio", "argilla",
-        "doccano" or "prodigy": tasks with the column ``label`` of :func:`clean` or :func:`predict`
-        as the suggestion, and the rows to look at first. None is allowed with ``tool`` only: votes
-        if each annotator gave at most one label, otherwise lists.
+        The table; a ``.mat`` file of candidate labels becomes the columns ``x1``, ``x2``, …,
+        ``labels`` (``1|4``) and ``gold``.
+    to : {"answers", "label-studio", "argilla", "doccano", "prodigy"}, default=None
+        "answers" (needs ``tool`` and ``id``): one row per task, to be written as JSON lines for
+        ``clean(answers=…)``. A tool: tasks with the column ``label`` of :func:`clean` or
+        :func:`predict` as the suggestion, and the rows to look at first. None: the table itself;
+        with ``tool``, votes if each annotator gave at most one label, otherwise lists.
     tool : {"label-studio", "argilla", "doccano", "prodigy"}, default=None
         ``frame`` is the path of an export of this tool (JSON or JSON lines; for Label Studio also
         JSON-MIN, CSV and TSV, for doccano CSV; a pattern or an archive if each annotator has a
@@ -64,46 +57,61 @@ def convert(
         In tasks, the column that is shown; by default the first text column.
     prefix : str, default=""
         In tasks, the prefix of the names of the columns of :func:`clean`.
-    **columns
-        Which columns hold labels, and which to leave out; see :class:`~surelabel.tables.Columns`.
+    id : str, default=None
+        In answers, the column that names the rows.
+    exclude : names of columns, default=None
+        Columns to leave out.
+    **reading
+        How the file is written; see :class:`~surelabel.tables.Columns`.
 
     Returns
     -------
     data frame
-        A frame of the kind given.
+        A frame of the kind given; a :class:`pyarrow.Table` for a file.
 
     Examples
     --------
     >>> import pandas as pd
     >>> import surelabel
-    >>> pets = pd.DataFrame({"size": [1, 2], "labels": ["cat|dog", "dog"]})
-    >>> surelabel.convert(pets, "indicator", labels="labels")
-       size  cat  dog
-    0     1    1    1
-    1     2    0    1
+    >>> cleaned = pd.DataFrame({"text": ["meow"], "label": ["cat"], "confidence": [0.9]})
+    >>> surelabel.convert(cleaned, "doccano")
+       text  label  confidence
+    0  meow  [cat]         0.9
     """
-    given: dict[str, Any] = dict(columns)
-    exclude = given.pop("exclude", None)
-    how = {name: given.pop(name, None) for name in READING}
-    source = file_name(frame) if tool is not None else ""
+    if to is not None and to not in ("answers", *TOOLS):
+        raise ParameterError(
+            f"there is no form {to!r}; {suggest(to, ('answers', *TOOLS), 'forms')}"
+        )
+    source, labelling = "", None
     if tool is not None:
+        source = file_name(frame)
         table, labelling = read_tool(read_records(source), tool, question, source)
-        frame = table
+        frame = source
+    elif isinstance(frame, str | os.PathLike) and Path(frame).suffix == ".mat":
+        table = _read_mat(Path(frame))
     else:
-        frame = as_frame(frame, **how)
-        table, labelling = as_table(frame, how["decimal"]), None
+        table = as_table(as_frame(frame, **reading), reading.get("decimal"))
     for name in column_names(exclude, table):
         find_column(table, name)
         table = table.drop_columns(name)
-    if to in TOOLS:
-        return to_frame(to_tasks(table, to, question=question, shown=shown, prefix=prefix), frame)
-    if to is None:
-        if labelling is None:
-            raise ParameterError("say which form the labels should have")
-        return table
     if to == "answers":
-        if tool is None or labelling is None:
-            raise ParameterError("answers come from an annotation tool: say which one (tool)")
-        return to_answers(table, labelling, given.get("id"), source)
-    labelling = labelling or make_labelling(table, **given)
-    return to_frame(to_form(read_labels(table, labelling), labelling, to), frame)
+        if labelling is None:
+            raise ParameterError("answers come from an annotation tool: say which one (--from)")
+        table = to_answers(table, labelling, id, source)
+    elif to is not None:
+        table = to_tasks(table, to, question=question, shown=shown, prefix=prefix)
+    elif labelling is not None and labelling.not_prefix is not None:
+        warnings.warn(
+            f"{source}: votes against labels begin with {labelling.not_prefix}: read them with "
+            f"--not-prefix '{labelling.not_prefix}'",
+            stacklevel=2,
+        )
+    return table if isinstance(frame, str | os.PathLike) else to_frame(table, frame)
+
+
+def _read_mat(path: Path) -> pa.Table:
+    """A .mat file of partial-label data as a table."""
+    X, candidates, y = read_mat(path)
+    features = {f"x{j}": column for j, column in enumerate(X.T, 1)}
+    labels = ["|".join(map(str, row)) for row in candidates.to_lists()]
+    return pa.table(features | {"labels": labels, "gold": y})

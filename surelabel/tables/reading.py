@@ -38,7 +38,16 @@ from .tool_columns import answer_columns, check_accepted
 Names = str | Sequence[str] | None
 
 
-class Columns(TypedDict, total=False):
+class Reading(TypedDict, total=False):
+    """How a file is written: the last four of :class:`Columns`."""
+
+    delimiter: str | None
+    encoding: str | None
+    decimal: str | None
+    sheet: str | None
+
+
+class Columns(Reading, total=False):
     """Which columns hold what: the arguments that all table functions share.
 
     They are the same as the options of the command line. Give exactly one of ``labels``, ``votes``,
@@ -130,14 +139,10 @@ class Columns(TypedDict, total=False):
     time: Names
     images: Names
     embed: Any
-    delimiter: str | None
-    encoding: str | None
-    decimal: str | None
-    sheet: str | None
 
 
 #: The arguments that say how a file is written.
-READING = ("delimiter", "encoding", "decimal", "sheet")
+READING = tuple(Reading.__annotations__)
 
 
 def separate_names(given: Names) -> list[str]:

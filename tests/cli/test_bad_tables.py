@@ -756,7 +756,7 @@ WRITERS = {
     ),
     "fit": "fit pets.csv -o out.model --labels candidates --exclude note,truth --method PLKNN",
     "predict": "predict pets.model new.csv -o out.csv",
-    "convert": "convert pets.csv out.csv --labels candidates --to lists",
+    "convert": "convert pets.csv out.csv",
 }
 
 

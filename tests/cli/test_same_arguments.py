@@ -11,6 +11,7 @@ import surelabel
 from surelabel.cli import app
 from surelabel.exceptions import ParameterError
 from surelabel.tables import Columns
+from surelabel.tables.reading import Reading
 
 #: Where the command reads and writes; in Python these are the first argument and the result.
 PLACES = {"table", "source", "target", "output", "report", "text_column", "image", "json", "strict"}
@@ -18,9 +19,6 @@ PLACES = {"table", "source", "target", "output", "report", "text_column", "image
 SHORT = {"no_features"}
 #: What scikit-learn calls a seed, and whether to show progress, which commands always do.
 PYTHON_ONLY = {"frame", "random_state", "verbose"}
-#: A conversion learns nothing, so it has no features, and need not know what sets hold.
-NOT_CONVERTED = {"features", "number", "category", "text", "vector", "time", "images", "embed"}
-NOT_CONVERTED |= {"noisy", "complete"}
 
 
 def options_of(verb):
@@ -31,8 +29,9 @@ def options_of(verb):
 
 def arguments_of(verb):
     found = {**signature(getattr(surelabel, verb)).parameters}
-    if found.pop("columns", None):
-        found |= dict.fromkeys(get_type_hints(Columns))
+    for name, declared in (("columns", Columns), ("reading", Reading)):
+        if found.pop(name, None):
+            found |= dict.fromkeys(get_type_hints(declared))
     return found
 
 
@@ -40,10 +39,7 @@ def arguments_of(verb):
 def test_arguments_and_options_have_the_same_names_and_defaults(verb):
     options, arguments = options_of(verb), arguments_of(verb)
     places = PLACES | {"escape_formulas"} | ({"model"} if verb == "clean" else set())
-    python_only = PYTHON_ONLY | (
-        NOT_CONVERTED | {"noisy", "complete"} if verb == "convert" else set()
-    )
-    assert set(options) - places - SHORT == set(arguments) - python_only
+    assert set(options) - places - SHORT == set(arguments) - PYTHON_ONLY
     for name in options.keys() & arguments.keys():
         if arguments[name] is not None and arguments[name].default is not arguments[name].empty:
             assert options[name].default == arguments[name].default, name
@@ -57,7 +53,7 @@ def test_a_file_is_read_as_the_arguments_say(tmp_path):
     assert [feature.name for feature in found.features] == ["größe"]
     model = surelabel.fit(file, labels="art", method="PLKNN", **how)
     assert surelabel.predict(model, file, **how).num_rows == 12
-    assert surelabel.convert(file, "lists", labels="art", **how).num_rows == 12
+    assert surelabel.convert(file, **how).num_rows == 12
     with pytest.raises(ParameterError, match="delimiter says how a file is written, but the table"):
         surelabel.inspect(pd.DataFrame({"art": ["a", "b"]}), labels="art", delimiter=";")
 

@@ -52,10 +52,6 @@ def test_votes_against_are_used(cli, truth):
     assert people["zoe"]["remark"] == "answers at random"
     assert people["tim"]["agreement"] > 0.9
     assert cli("predict votes.model votes.csv -o new.csv").exit_code == 0
-    assert cli(f"convert votes.csv long.csv {options} --to long").exit_code == 0
-    long = "--labels labels --id id --long --annotator annotator --not-prefix !"
-    again = json.loads(cli(f"inspect long.csv {long} --json").output)
-    assert again["votes_against"] == 240
 
 
 def test_without_the_option_they_are_told_of(cli, truth):

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given, settings
 
 from surelabel import CandidateSets
-from surelabel.data.forms import to_form
 from surelabel.data.labelling import Labelling, read_labels
 from surelabel.exceptions import CandidateError, ParameterError, TableError
 from tests.reference.crowds import literal_net
@@ -59,16 +58,11 @@ def test_wide_long_and_python_read_the_same():
     assert wide.candidates == CandidateSets.from_votes(
         given_votes, annotators=("ann", "bob"), not_prefix="!"
     )
-    labelling = Labelling(votes=("ann", "bob"), not_prefix="!")
-    table = to_form(wide, labelling, "long")
-    long = Labelling(labels="labels", id="id", annotator="annotator", long=True, not_prefix="!")
-    assert read_labels(table, long).candidates == wide.candidates
-    assert to_form(wide, labelling, "votes").column("bob").to_pylist() == [
-        "!dog",
-        None,
-        "!dog",
-        "dog",
-    ]
+    rows = [(i, who, WIDE[who][i]) for i in range(4) for who in ("ann", "bob")]
+    ids, who, said = zip(*rows, strict=True)
+    long = {"id": ids, "who": who, "said": said}
+    options = {"labels": "said", "id": "id", "annotator": "who", "long": True}
+    assert read(long, **options, not_prefix="!").candidates == wide.candidates
 
 
 def test_numbers_words_spellings_and_lists():

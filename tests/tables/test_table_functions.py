@@ -171,11 +171,10 @@ def test_columns_by_pattern_list_and_path(tmp_path):
     )
 
 
-def test_convert_gives_the_frame_in_another_form():
+def test_convert_gives_a_frame_of_the_same_kind():
     table = make_table().to_pandas()
-    found = surelabel.convert(table, "lists", labels="candidates", exclude="note")
-    assert "note" not in found
-    assert sorted(found["candidates"][0]) == sorted(table["candidates"][0].split("|"))
+    found = surelabel.convert(table, exclude="note")
+    pd.testing.assert_frame_equal(found, table.drop(columns="note"))
 
 
 def test_a_frame_has_the_same_kinds_of_columns_as_its_file(tmp_path):
