@@ -172,11 +172,13 @@ def _columns(text: str) -> Any:
     return typer.Option(metavar="COLUMNS", help=text, rich_help_panel=FEATURES)
 
 
-Embed = Annotated[
+As = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="COLUMN=MODULE:NAME",
-        help="Learn from the vectors that a Python function computes from a column.",
+        "--as",
+        metavar="COLUMN=KIND",
+        help="Treat a column as number, category, text, time, vector or image (a path), or let a "
+        "Python function, MODULE:NAME, compute vectors from it.",
         rich_help_panel=FEATURES,
     ),
 ]
@@ -267,16 +269,7 @@ class TableOptions:
             "--no-features", help="None: go by the votes alone.", rich_help_panel=FEATURES
         ),
     ] = False
-    number: Annotated[list[str] | None, _columns("Treat these as numbers.")] = None
-    category: Annotated[list[str] | None, _columns("Treat these as categories.")] = None
-    text: Annotated[list[str] | None, _columns("Treat these as text.")] = None
-    vector: Annotated[list[str] | None, _columns("Treat these as vectors (embeddings).")] = None
-    time: Annotated[list[str] | None, _columns("Treat these as dates or times.")] = None
-    images: Annotated[
-        list[str] | None,
-        _columns("Treat these as image paths, relative to the table."),
-    ] = None
-    embed: Embed = None
+    as_: As = None
     delimiter: Delimiter = None
     encoding: Encoding = None
     decimal: Decimal = None

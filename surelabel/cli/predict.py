@@ -13,9 +13,9 @@ from ..exceptions import ModelFileError, ParameterError
 from ..text import count, printable
 from ._screen import print_json
 from ._table_options import (
+    As,
     Decimal,
     Delimiter,
-    Embed,
     Encoding,
     Escape,
     Json,
@@ -48,7 +48,7 @@ def predict(
         ),
     ] = None,
     prefix: Prefix = "",
-    embed: Embed = None,
+    as_: As = None,
     escape_formulas: Escape = False,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
@@ -81,7 +81,7 @@ def predict(
             table, delimiter=delimiter, encoding=encoding, decimal=decimal, sheet=sheet
         )
     with stage("predict", seconds, verbose=True), _named(model):
-        found = predict(loaded, rows, prefix=prefix, embed=embed)
+        found = predict(loaded, rows, prefix=prefix, as_=as_)
     write_output(found, output, escape=escape_formulas)
     if json:
         labels = found[f"{prefix}label"].value_counts().to_pylist()

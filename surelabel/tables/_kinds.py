@@ -35,7 +35,7 @@ MANY = 0.1
 #: Number of cells examined to see what a text column holds.
 LOOKED_AT = 1000
 #: Why images are not used beside vectors: the vectors were most likely computed from them.
-BESIDE = "it holds images beside vectors; --images learns from them, too"
+BESIDE = "it holds images beside vectors; --as {}=image learns from them, too"
 #: Number of images opened to see whether they can be read.
 TRIED = 3
 _ENTRY = r"(?:np\.[a-z]+[0-9]+\([-+0-9.eE]+\)|[-+0-9.eE]+)"
@@ -95,7 +95,11 @@ def column_kinds(table: pa.Table, names: Sequence[str]) -> list[Found]:
     for part in reader.column_slices(plain):
         found |= _plain_kinds(reader, plain[part])
     if any(kind == "vector" for kind, _ in found.values()):
-        found |= {name: (None, BESIDE) for name, (kind, _) in found.items() if kind == "image"}
+        found |= {
+            name: (None, BESIDE.format(name))
+            for name, (kind, _) in found.items()
+            if kind == "image"
+        }
     return [found[name] for name in names]
 
 
@@ -210,7 +214,7 @@ def _n_units(texts: pa.Array) -> int:
 
 def is_hint(reason: str) -> bool:
     """Whether a reason says that a column of text can be read as numbers."""
-    return "; --number " in reason
+    return "=number" in reason
 
 
 def _hint(reader: Reader, name: str, texts: pa.Array) -> str:
@@ -220,14 +224,14 @@ def _hint(reader: Reader, name: str, texts: pa.Array) -> str:
         cell, point, comma = two_readings(texts)
         return (
             f"it holds numbers that can be read in two ways ({cell!r} is {point:.15g} with "
-            f"--decimal . and {comma:.15g} with --decimal ,); --number {name} with one of the two "
-            "reads them"
+            f"--decimal . and {comma:.15g} with --decimal ,); --as {name}=number with one of the "
+            "two reads them"
         )
     same = decimal == reader.decimal
     _, wrong, *_ = (parse_numbers if same else parse_amounts)(texts, reader.decimal)
     cell = texts[int(np.argmax(wrong))].as_py()  # one that plain numbers do not explain
     held = AMOUNTS if same else f"numbers with a decimal {MARKS[decimal]}"
-    return f"it holds {held} ({cell!r}); --number {name} reads them"
+    return f"it holds {held} ({cell!r}); --as {name}=number reads them"
 
 
 def _time_kind(texts: pa.Array, durations: bool) -> Found:
@@ -258,7 +262,7 @@ def _refusal(reader: Reader, name: str) -> str:
     return (
         f"row {rows[0] + 1}, column {name!r}: {first_few(repr(cell[:40]) for cell in cells)} in a "
         "column of numbers; empty the cell, exclude the column, or say that it is a category "
-        f"({len(rows)} such cell(s); --exclude {name}, --category {name})"
+        f"({len(rows)} such cell(s); --exclude {name}, --as {name}=category)"
     )
 
 

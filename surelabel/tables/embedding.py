@@ -25,18 +25,17 @@ WIDEST, MOST_CELLS = 20_000, 10**8
 FAILURES = (Exception, SystemExit)
 
 
-def embed_columns(table: pa.Table, given: Any) -> tuple[pa.Table, dict[str, str]]:
+def embed_columns(table: pa.Table, functions: Mapping[str, Any]) -> tuple[pa.Table, dict[str, str]]:
     """Add a column of vectors for each column that is to be embedded.
 
     Parameters
     ----------
     table : pyarrow.Table
         The table.
-    given : mapping of str to callable, transformer or str, or list of str
+    functions : mapping of str to callable, transformer or str
         For each column, a function that takes the list of its cells as texts ("" where missing;
         paths of files below the table's folder are made absolute) and returns as many vectors; or
-        an object with ``transform``; or the ``"module:name"`` of either. On the command line,
-        ``COLUMN=MODULE:NAME``.
+        an object with ``transform``; or the ``"module:name"`` of either.
 
     Returns
     -------
@@ -46,7 +45,7 @@ def embed_columns(table: pa.Table, given: Any) -> tuple[pa.Table, dict[str, str]
         The name of the new column for each old one.
     """
     names = {}
-    for column, function in _pairs(given).items():
+    for column, function in functions.items():
         find_column(table, column)
         source = source_of(table)
         folder = folder_of(source)
@@ -68,27 +67,13 @@ def _absolute(cell: str, folder: Any) -> str:
     return path if len(cell) < 1000 and "\0" not in cell and os.path.isfile(path) else cell
 
 
-def _pairs(given: Any) -> dict[str, Any]:
-    if given is None:
-        return {}
-    if isinstance(given, Mapping):
-        return dict(given)
-    found = {}
-    for text in [given] if isinstance(given, str) else given:
-        column, sign, function = str(text).rpartition("=")
-        if not sign or ":" not in function:
-            raise ParameterError(f"embed must be COLUMN=MODULE:NAME, not {text!r}")
-        found[column] = function
-    return found
-
-
 def _found(function: Any) -> Callable[[list[str]], Any]:
     """The function that turns texts into vectors."""
     name = function if isinstance(function, str) else shown(function)
-    function = imported("embed", function)
+    function = imported("the function", function)
     found = getattr(function, "transform", function)
     if not callable(found):
-        raise ParameterError(f"embed {name!r} is neither a function nor a transformer")
+        raise ParameterError(f"{name!r} is neither a function nor a transformer")
     return found  # type: ignore[no-any-return]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self, get_args
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -86,11 +86,6 @@ def choose_features(
     source, kinds = source_of(table), dict(kinds or {})
     for name in (*(features or ()), *exclude, *kinds):
         find_column(table, name, source)
-    wrong = [kind for kind in kinds.values() if kind not in get_args(Kind)]
-    if wrong:
-        raise ParameterError(
-            f"there is no kind of column {wrong[0]!r}; choose from {', '.join(get_args(Kind))}"
-        )
     labels = set(labelling.columns) if labelling else set()
     asked = set(features or ()) if asked is None else set(asked)
     named = labels & {*asked, *kinds}
@@ -203,7 +198,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if column != missing[0] and column in there:
                 raise TableError(
                     f"{source_of(table)}: the model learned from vectors of column {column!r}; say "
-                    f"again what computes them (--embed {column}=MODULE:NAME)"
+                    f"again what computes them (--as {column}=MODULE:NAME)"
                 )
             raise TableError(
                 f"{source_of(table)}: the model needs a column {missing[0][:200]!r}, which is not "

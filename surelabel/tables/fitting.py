@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Unpack
@@ -36,7 +36,7 @@ from .encoding import Feature, TableModel
 from .new_columns import add_columns, check_new_columns, label_column, rounded
 from .overview import Overview, Result, kinds, named, parameters, times
 from .placed_answers import use_answers
-from .reading import Columns, TableRead, as_frame, as_table
+from .reading import Columns, TableRead, as_frame, as_table, kinds_given
 
 #: Maximum number of columns with unknown categories that get a warning each.
 WARNED = 5
@@ -203,7 +203,7 @@ def predict(
     frame: Any,
     *,
     prefix: str = "",
-    embed: Any = None,
+    as_: Mapping[str, Any] | Sequence[str] | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
     decimal: str | None = None,
@@ -219,8 +219,9 @@ def predict(
         The table, with the columns that the model learned from; others are kept.
     prefix : str, default=""
         Prefix of the names of the new columns.
-    embed : mapping of str to callable, transformer or "module:name", default=None
-        The same as in :func:`fit`, because model files contain no code.
+    as_ : mapping of str to callable, transformer or "module:name", default=None
+        The functions that compute vectors: the same as in :func:`fit`, because model files contain
+        no code. Kinds of columns may be given, too; the model knows them.
     delimiter, encoding, decimal, sheet : str, default=None
         How the file (for ``decimal``, the text in the table) is written; see
         :class:`~surelabel.tables.Columns`.
@@ -240,7 +241,7 @@ def predict(
     frame = as_frame(frame, delimiter=delimiter, encoding=encoding, decimal=decimal, sheet=sheet)
     table = as_table(frame, decimal)
     check_new_columns(table, ("label", "confidence", "second"), prefix)
-    embedded, _ = embed_columns(table, embed)
+    embedded, _ = embed_columns(table, kinds_given(as_, table)[1])
     with _usable():
         _warn_of_categories(model.encoder.unknown_categories(embedded), source_of(table))
         first, second, confidence = _two_best(model.classifier, model.encoder.transform(embedded))

@@ -258,7 +258,10 @@ def inspect(frame: Any, **columns: Unpack[Columns]) -> Inspection:
     wanted -= {*read.excluded, *read.leaks}
     unasked = [name for name in left if name in wanted]
     found = column_kinds(read.table, unasked)
-    unused |= {name: reason or BESIDE for name, (_, reason) in zip(unasked, found, strict=True)}
+    unused |= {
+        name: reason or BESIDE.format(name)
+        for name, (_, reason) in zip(unasked, found, strict=True)
+    }
     inspection = inspect_labels(read.labels, read.features, read.embedded)
     nothing = np.empty(0, np.int64)
     leaks = [Problem("leak", sentence, nothing) for sentence in leak_sentences(read.leaks)]

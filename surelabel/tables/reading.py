@@ -99,15 +99,15 @@ class Columns(Reading, total=False):
         are named here one by one: ``"*,checked"`` means all columns, including ``checked``.
     exclude : names of columns
         What not to learn from.
-    number, category, text, vector, time, images : names of columns
-        Columns to treat as this kind, whatever they look like. Images are paths, relative to the
-        table's file (or to the current folder, for frames in memory).
-    embed : mapping of str to callable, transformer or "module:name"
-        Columns to learn from as vectors, which a function computes from their cells; see
+    as_ : mapping of str to str, callable or transformer; or list of "COLUMN=KIND"
+        What columns are learned from as, whatever they look like: "number", "category", "text",
+        "time", "vector" or "image" (paths, relative to the table's file, or to the current folder
+        for frames in memory). A function or transformer, or the ``"module:name"`` of one,
+        computes vectors from the cells; see
         :func:`surelabel.tables.embedding.embed_columns`.
     decimal : {".", ","}
         The decimal separator of numbers that are written as text; by default a point. A column
-        named in ``number`` may have the other one, if its cells tell.
+        that is to be a number may have the other one, if its cells tell.
     delimiter, encoding, sheet : str
         How the file is written, if the table is given by a path: what separates cells (by default
         detected), the encoding of its text (by default UTF-8), and the sheet of a workbook (by
@@ -132,13 +132,7 @@ class Columns(Reading, total=False):
     not_prefix: str | None
     features: Names
     exclude: Names
-    number: Names
-    category: Names
-    text: Names
-    vector: Names
-    time: Names
-    images: Names
-    embed: Any
+    as_: Mapping[str, Any] | Sequence[str] | None
 
 
 #: The arguments that say how a file is written.
@@ -194,6 +188,48 @@ def named_columns(given: Names, table: pa.Table) -> tuple[str, ...]:
         for part in ([text] if text in there else separate_names(text))
         if part in there or column_names(part, table) == (part,)
     )
+
+
+def kinds_given(given: Any, table: pa.Table) -> tuple[dict[str, Kind], dict[str, Any], set[str]]:
+    """What columns are to be learned from as.
+
+    Parameters
+    ----------
+    given : mapping of str to str, callable or transformer; list of str; or None
+        As in :class:`Columns`.
+    table : pyarrow.Table
+        The table.
+
+    Returns
+    -------
+    kinds : dict of str to str
+        The kinds of columns.
+    functions : dict of str to str, callable or transformer
+        What computes vectors from columns.
+    by_name : set of str
+        The columns that were given by name, not by a pattern.
+    """
+    if not isinstance(given, Mapping):
+        pairs = [text.rpartition("=") for text in _texts(given)]
+        if wrong := ["".join(pair) for pair in pairs if not pair[1]]:
+            raise ParameterError(f"as must be COLUMN=KIND, not {wrong[0]!r}")
+        given = {column: kind for column, _, kind in pairs}
+    kinds: dict[str, Any] = {}
+    functions: dict[str, Any] = {}
+    by_name: set[str] = set()
+    for columns, kind in given.items():
+        names = column_names(columns, table)
+        by_name |= {*named_columns(columns, table)}
+        if not isinstance(kind, str) or ":" in kind:
+            functions |= dict.fromkeys(names, kind)
+        elif kind in get_args(Kind):
+            kinds |= dict.fromkeys(names, kind)
+        else:
+            raise ParameterError(
+                f"there is no kind of column {kind!r}; choose from {', '.join(get_args(Kind))}, or "
+                "name a function as module:name"
+            )
+    return kinds, functions, by_name
 
 
 def leak_sentences(leaks: dict[str, str]) -> list[str]:
@@ -297,17 +333,9 @@ class TableRead:
         self.frame = as_frame(frame, **how)
         table = as_table(self.frame, how["decimal"])
         self.source = source_of(table)
-        of_kind = {
-            kind: given.pop("images" if kind == "image" else kind, None) for kind in get_args(Kind)
-        }
-        kinds = {
-            name: kind for kind, named in of_kind.items() for name in column_names(named, table)
-        }
+        kinds, functions, asked = kinds_given(given.pop("as_", None), table)
         features, exclude = given.pop("features", None), given.pop("exclude", None)
-        embed = given.pop("embed", None)
-        asked = {
-            name for named in (features, *of_kind.values()) for name in named_columns(named, table)
-        }
+        asked |= {*named_columns(features, table)}
         self.chosen, self.excluded = features is not None, column_names(exclude, table)
         self.labelling = make_labelling(table, **given)
         if "answer" not in self.labelling.columns:
@@ -341,7 +369,7 @@ class TableRead:
         if warn:
             for sentence in leak_sentences(self.leaks):
                 warnings.warn(f"{self.source}: {sentence}", stacklevel=4)
-        self.embedded, vectors = embed_columns(self.table, embed)
+        self.embedded, vectors = embed_columns(self.table, functions)
         self.features = choose_features(
             self.embedded,
             labelling=self.labelling,

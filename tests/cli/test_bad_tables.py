@@ -171,7 +171,7 @@ CASES = {
         "there is no column 'nota'; did you mean 'note'?",
     ),
     "text column not there": (
-        f"{CLEAN} --text notes",
+        f"{CLEAN} --as notes=text",
         "there is no column 'notes'; did you mean 'note'?",
     ),
     "image column not there": (
@@ -189,7 +189,7 @@ CASES = {
         "column 'name' holds labels or names of rows",
     ),
     "labels used as feature": (
-        f"{CLEAN} --category candidates",
+        f"{CLEAN} --as candidates=category",
         "column 'candidates' holds labels",
     ),
     "one column for two things": (

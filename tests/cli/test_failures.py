@@ -224,19 +224,19 @@ class Model(LogisticRegression):
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ("inspect pets.csv --labels candidates --embed note=../x:f", "'../x:f' cannot be found"),
-        ("inspect pets.csv --labels candidates --embed note=.quits:f", "the name of a module"),
+        ("inspect pets.csv --labels candidates --as note=../x:f", "'../x:f' cannot be found"),
+        ("inspect pets.csv --labels candidates --as note=.quits:f", "the name of a module"),
         (
-            "inspect pets.csv --labels candidates --embed note=quits_at_once:f",
+            "inspect pets.csv --labels candidates --as note=quits_at_once:f",
             "cannot be imported (SystemExit: 5)",
         ),
         (
-            "inspect pets.csv --labels candidates --embed note=quits:embed",
+            "inspect pets.csv --labels candidates --as note=quits:embed",
             "the function that embeds it failed (SystemExit: 0)",
         ),
         (
-            "inspect pets.csv --labels candidates --embed note=quits:Made",
-            "embed Made cannot be created (SystemExit: 7)",
+            "inspect pets.csv --labels candidates --as note=quits:Made",
+            "the function Made cannot be created (SystemExit: 7)",
         ),
         (
             f"{NOISY} quits_at_once:f",

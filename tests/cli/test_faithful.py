@@ -156,7 +156,7 @@ def test_columns_that_are_left_out_never_fail(grades, tmp_path):
         write_csv(tmp_path / "n.csv", {"code": ["2.0", "3"], "noise": ["0", "0"], "day": days})
         found = surelabel.predict(model, read_table(tmp_path / "n.csv"))
         assert found["label"].to_pylist() == ["high", "low"]
-    forced = surelabel.fit(table, labels="labels", method="PLKNN", category="day").model
+    forced = surelabel.fit(table, labels="labels", method="PLKNN", as_={"day": "category"}).model
     typed = pa.table({"code": ["2.0"], "noise": [0.0], "day": ["2020-01-05"]})
     typed = typed.set_column(2, "day", typed["day"].cast(pa.date32()))
     assert surelabel.predict(forced, typed)["label"].to_pylist() == ["high"]

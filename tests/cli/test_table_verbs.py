@@ -213,7 +213,7 @@ def test_votes_by_pattern(cli, tmp_path):
 
 
 def test_fit_says_what_it_learned(cli, tmp_path):
-    result = cli(f"fit pets.csv -o new.model {LABELS} --method PLKNN --category weight --json")
+    result = cli(f"fit pets.csv -o new.model {LABELS} --method PLKNN --as weight=category --json")
     found = json.loads(result.stdout)
     assert result.exit_code == 0
     assert found["features"] == {"size": "number", "weight": "category", "colour": "category"}

@@ -60,8 +60,8 @@ def test_amounts_of_printed_text_are_offered(form):
         for problem in surelabel.inspect(frame(texts), labels="labels").problems
         if problem.kind == "numbers in text"
     )
-    assert "--number p reads them" in problem.message
-    fitted = surelabel.fit(frame(texts), labels="labels", method="PLKNN", number="p")
+    assert "--as p=number reads them" in problem.message
+    fitted = surelabel.fit(frame(texts), labels="labels", method="PLKNN", as_={"p": "number"})
     assert fitted.features[0].kind == "number"
 
 
@@ -88,8 +88,8 @@ def table(**columns):
 def test_numbers_with_units_are_offered_and_read_if_asked():
     found = surelabel.inspect(table(x=np.arange(120) % 7), labels="labels")
     (problem,) = (problem for problem in found.problems if problem.kind == "numbers in text")
-    assert "--number price with one of the two reads them" in problem.message
-    how = {"number": "price", "decimal": "."}
+    assert "--as price=number with one of the two reads them" in problem.message
+    how = {"as_": {"price": "number"}, "decimal": "."}
     fitted = surelabel.fit(table(), labels="labels", method="PLKNN", **how)
     new = pd.DataFrame({"price": ["700 €", "2,100 €", "2100"]})
     assert list(surelabel.predict(fitted, new)["label"]) == ["a", "b", "b"]
@@ -100,7 +100,7 @@ def test_numbers_with_units_are_offered_and_read_if_asked():
 def test_units_are_not_mixed():
     mixed = table(size=[f"{i} {'kg' if i % 2 else 'g'}" for i in range(120)])
     with pytest.raises(TableError, match=r"different units \(g, kg\)"):
-        surelabel.fit(mixed, labels="labels", number="size", exclude="price")
+        surelabel.fit(mixed, labels="labels", as_={"size": "number"}, exclude="price")
 
 
 def spread(start=1.0, stop=99.0):
@@ -132,10 +132,10 @@ DECIDED = {
 def test_a_column_tells_its_decimal_separator(name, tmp_path):
     texts = DECIDED[name]
     values = np.array([float(t.strip(" €").replace(".", "").replace(",", ".")) for t in texts])
-    plain = surelabel.fit(frame(values), labels="labels", method="PLKNN", number="p")
+    plain = surelabel.fit(frame(values), labels="labels", method="PLKNN", as_={"p": "number"})
     for decimal in (None, ".", ","):
         fitted = surelabel.fit(
-            frame(texts), labels="labels", method="PLKNN", number="p", decimal=decimal
+            frame(texts), labels="labels", method="PLKNN", as_={"p": "number"}, decimal=decimal
         )
         np.testing.assert_array_equal(
             fitted.model.encoder.transform(pa.Table.from_pandas(frame(texts))),
@@ -147,13 +147,17 @@ def test_a_column_tells_its_decimal_separator(name, tmp_path):
         assert found.equals(surelabel.predict(plain, frame(values)).assign(p=texts))
     assert not [
         problem
-        for problem in surelabel.inspect(frame(texts), labels="labels", number="p").problems
+        for problem in surelabel.inspect(
+            frame(texts), labels="labels", as_={"p": "number"}
+        ).problems
         if problem.kind in ("no number", "duplicates")
     ]
 
 
 def test_a_model_reads_new_cells_as_it_learned_to():
-    fitted = surelabel.fit(frame(DECIDED["comma"]), labels="labels", method="PLKNN", number="p")
+    fitted = surelabel.fit(
+        frame(DECIDED["comma"]), labels="labels", method="PLKNN", as_={"p": "number"}
+    )
     new = pa.table({"p": ["1.234", "1234", "1.234,00"], "x": [0.0, 0.0, 0.0]})
     X = fitted.model.encoder.transform(new)
     assert X[0, 0] == X[1, 0] == X[2, 0]
@@ -164,8 +168,8 @@ def test_decimal_commas_not_asked_for_are_left_out_with_a_hint():
     found = surelabel.inspect(table, labels="labels")
     assert [feature.name for feature in found.features] == ["x"]
     (problem,) = (problem for problem in found.problems if problem.kind == "numbers in text")
-    assert re.search(r"a decimal comma \('.*'\); --number p reads them", problem.message)
-    with pytest.warns(UserWarning, match="column 'p' is not learned from: .*; --number p reads"):
+    assert re.search(r"a decimal comma \('.*'\); --as p=number reads them", problem.message)
+    with pytest.warns(UserWarning, match="column 'p' is not learned from: .*; --as p=number reads"):
         surelabel.clean(table, labels="labels", method="PLKNN")
 
 
@@ -180,16 +184,16 @@ def test_numbers_with_two_readings_are_refused_until_one_is_chosen(values, cell,
     both = f"'{cell}' is {point} with --decimal . and {comma} with --decimal ,"
     found = surelabel.inspect(frame(values), labels="labels")
     assert any(
-        f"two ways ({both}); --number p with one of the two" in problem.message
+        f"two ways ({both}); --as p=number with one of the two" in problem.message
         for problem in found.problems
     )
     with pytest.raises(TableError, match=re.escape(f"can be read in two ways: {both}; say which")):
-        surelabel.fit(frame(values), labels="labels", number="p")
-    asked = surelabel.inspect(frame(values), labels="labels", number="p").problems
+        surelabel.fit(frame(values), labels="labels", as_={"p": "number"})
+    asked = surelabel.inspect(frame(values), labels="labels", as_={"p": "number"}).problems
     assert any(both in problem.message and problem.kind == "no number" for problem in asked)
     for decimal, value in ((".", point), (",", comma)):
         fitted = surelabel.fit(
-            frame(values), labels="labels", number="p", method="PLKNN", decimal=decimal
+            frame(values), labels="labels", as_={"p": "number"}, method="PLKNN", decimal=decimal
         )
         X = fitted.model.encoder.transform(pa.table({"p": [cell], "x": [0.0]}))
         typed = fitted.model.encoder.transform(pa.table({"p": [float(value)], "x": [0.0]}))
@@ -201,17 +205,17 @@ def test_one_file_may_have_both_decimal_separators(tmp_path):
     rows = zip(german(spread(), ".2f"), spread(0, 1), "ab" * 60, strict=True)
     path.write_text("p;q;labels\n" + "".join(f"{p};{q:.2f};{label}\n" for p, q, label in rows))
     for decimal, column in ((None, "p"), (".", "p"), (",", "q")):
-        with pytest.warns(UserWarning, match=f"--number {column} reads them"):
+        with pytest.warns(UserWarning, match=f"--as {column}=number reads them"):
             surelabel.fit(path, labels="labels", method="PLKNN", decimal=decimal)
         how = {"decimal": decimal}
-        fitted = surelabel.fit(path, labels="labels", method="PLKNN", number=column, **how)
+        fitted = surelabel.fit(path, labels="labels", method="PLKNN", as_={column: "number"}, **how)
         assert [feature.kind for feature in fitted.features] == ["number", "number"]
         assert surelabel.predict(fitted, path, **how).equals(surelabel.predict(fitted, path))
 
 
 def test_a_frame_may_say_its_decimal_separator():
     table = frame(DECIDED["comma"]).assign(kind=[1.5, 2.0, 3.0] * 40)
-    how = {"labels": "labels", "decimal": ",", "category": "kind"}
+    how = {"labels": "labels", "decimal": ",", "as_": {"kind": "category"}}
     found = surelabel.inspect(table, **how)
     assert [feature.kind for feature in found.features] == ["number", "number", "category"]
     fitted = surelabel.fit(table, method="PLKNN", **how)

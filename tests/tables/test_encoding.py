@@ -122,10 +122,6 @@ def test_a_choice_can_be_made(columns):
         ({"exclude": ["texts"]}, r"there is no column 'texts'; did you mean 'text'\?"),
         ({"kinds": {"none": "text"}}, "there is no column 'none'"),
         (
-            {"kinds": {"text": "words"}},
-            "there is no kind of column 'words'; choose from number, category, text, vector",
-        ),
-        (
             {"features": ["gold"]},
             "column 'gold' holds labels or names of rows: it cannot be learned from",
         ),
@@ -163,7 +159,7 @@ def test_decimal_commas_are_not_guessed_at(tmp_path):
         TableError,
         match=(
             r"a\.csv: no column is left to learn from.*; column 'a': it holds numbers with a "
-            r"decimal comma \('0,5'\); --number a reads them"
+            r"decimal comma \('0,5'\); --as a=number reads them"
         ),
     ):
         choose_features(read_table(path), labelling=Labelling(labels="labels", separator=","))
@@ -192,7 +188,7 @@ def test_numbers_with_a_letter_behind_some_are_names():
         (None, "nearly all its values differ")
     ]
     fuses = [f"{i}A" for i in range(100, 160)]  # all have it: a unit
-    assert "--number fuse reads them" in column_kinds(pa.table({"fuse": fuses}), ["fuse"])[0][1]
+    assert "--as fuse=number reads them" in column_kinds(pa.table({"fuse": fuses}), ["fuse"])[0][1]
 
 
 # -------------------------------------------------------------------- what becomes of them

@@ -179,7 +179,7 @@ def test_very_many_columns_of_text(tmp_path):
 def test_columns_that_are_not_what_they_are_said_to_be(tmp_path):
     rows = [f"{i * 1.5},{i % 7},{('cat', 'dog')[i % 2]}" for i in range(30)]
     (tmp_path / "a.csv").write_text("\n".join(["when,photo,labels", *rows]))
-    found = inspect(tmp_path / "a.csv", labels="labels", time="when", images="photo")
+    found = inspect(tmp_path / "a.csv", labels="labels", as_={"when": "time", "photo": "image"})
     assert {"no time", "no image"} <= set(kinds(found))
     assert "'when' holds text that is not a date or time" in problem(found, "no time").message
     assert "'photo': the first images cannot be read" in problem(found, "no image").message
@@ -196,10 +196,10 @@ def test_words_among_numbers_are_listed(tmp_path):
         found = inspect(path, labels="labels", **columns)
         told = problem(found, "no number").message
         assert "row 4, column 'rain': 'T', 'dry' in a column of numbers" in told
-        assert "(6 such cell(s); --exclude rain, --category rain)" in told
+        assert "(6 such cell(s); --exclude rain, --as rain=category)" in told
         assert found.unused["rain"] == told
         assert all(feature.name != "rain" for feature in found.features)
-    assert "no number" not in kinds(inspect(path, labels="labels", category="rain"))
+    assert "no number" not in kinds(inspect(path, labels="labels", as_={"rain": "category"}))
     with pytest.raises(TableError, match="row 4, column 'rain': 'T', 'dry' in a column of numbers"):
         surelabel.clean(path, labels="labels")
 
@@ -209,4 +209,4 @@ def test_the_hint_on_separators_quotes_one(tmp_path):
     rows = [f"{cell},{i % 9},{('cat', 'dog')[i % 2]}" for i, cell in enumerate(cells)]
     (tmp_path / "a.csv").write_text("\n".join(["people,wind,labels", *rows]))
     found = problem(inspect(tmp_path / "a.csv", labels="labels"), "numbers in text").message
-    assert "('1,000,000'); --number people reads them" in found
+    assert "('1,000,000'); --as people=number reads them" in found

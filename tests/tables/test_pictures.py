@@ -68,13 +68,13 @@ def test_images_that_cannot_be_read_are_told_of(digits):
     paths = [*table["file"].to_pylist()[:38], "img/none.png", None]
     table = table.set_column(0, "file", [paths])
     with pytest.warns(UserWarning, match=r"1 image\(s\) cannot be read"):
-        surelabel.fit(table, labels="labels", images="file", method="PLKNN")
+        surelabel.fit(table, labels="labels", as_={"file": "image"}, method="PLKNN")
     lost = table.set_column(0, "file", [["img/none.png"] * 40])
     with (
         pytest.warns(UserWarning, match=r"40 image\(s\)"),
         pytest.raises(TableError, match="no image can be read"),
     ):
-        surelabel.fit(lost, labels="labels", images="file")
+        surelabel.fit(lost, labels="labels", as_={"file": "image"})
 
 
 def letters(texts):
@@ -92,15 +92,13 @@ def words():
 
 @pytest.mark.parametrize("embed", [letters, FunctionTransformer(letters)])
 def test_columns_are_embedded_by_functions_and_transformers(words, embed):
-    found = surelabel.clean(words, labels="labels", embed={"word": embed})
+    found = surelabel.clean(words, labels="labels", as_={"word": embed})
     assert [(f.name, f.kind) for f in found.features] == [("word embedded", "vector")]
     assert "word embedded" not in found.frame.columns
     assert np.mean(found.frame["label"] == words["labels"]) > 0.9
-    new = surelabel.predict(found.model, words.head(3), embed={"word": embed})
+    new = surelabel.predict(found.model, words.head(3), as_={"word": embed})
     assert list(new.columns) == ["word", "labels", "label", "confidence", "second"]
-    with pytest.raises(
-        TableError, match=r"say again what computes them \(--embed word=MODULE:NAME\)"
-    ):
+    with pytest.raises(TableError, match=r"say again what computes them \(--as word=MODULE:NAME\)"):
         surelabel.predict(found.model, words.head(3))
 
 
@@ -110,10 +108,10 @@ def test_a_module_beside_the_table_embeds_on_the_command_line(words, tmp_path, m
         "def count(texts):\n    return [[t.count('a'), t.count('b')] for t in texts]\n"
     )
     write_table(pa.Table.from_pandas(words), "words.csv")
-    line = "fit words.csv -o a.model --labels labels --method PLKNN --embed word=my_vectors:count"
+    line = "fit words.csv -o a.model --labels labels --method PLKNN --as word=my_vectors:count"
     result = CliRunner().invoke(app, line.split())
     assert result.exit_code == 0, result.output
-    line = "predict a.model words.csv -o out.csv --embed word=my_vectors:count"
+    line = "predict a.model words.csv -o out.csv --as word=my_vectors:count"
     assert CliRunner().invoke(app, line.split()).exit_code == 0
     assert read_table("out.csv").num_rows == 80
 
@@ -128,7 +126,7 @@ def test_a_module_beside_the_table_embeds_on_the_command_line(words, tmp_path, m
         ({"word": lambda t: [[1.0]]}, TableError, "should give 80 vectors of equal length"),
         ({"word": lambda t: [[np.nan]] * 80}, TableError, "NaN or infinite"),
         ({"word": lambda t: 1 / 0}, TableError, "failed .ZeroDivisionError"),
-        (["word"], ParameterError, "embed must be COLUMN=MODULE:NAME"),
+        (["word"], ParameterError, "as must be COLUMN=KIND"),
         (
             ["word=sklearn.feature_extraction.text:TfidfVectorizer"],
             TableError,
@@ -143,7 +141,7 @@ def test_a_module_beside_the_table_embeds_on_the_command_line(words, tmp_path, m
 )
 def test_what_does_not_embed_is_refused(words, embed, error, message):
     with pytest.raises(error, match=message):
-        surelabel.inspect(words, labels="labels", embed=embed)
+        surelabel.inspect(words, labels="labels", as_=embed)
 
 
 #: What the example in the documentation uses of packages that are not needed otherwise, with the
@@ -222,10 +220,10 @@ def test_the_example_of_the_documentation_runs(tmp_path):
         }
     )
     write_table(table, tmp_path / "pets.csv")
-    embeds = re.findall(r"--embed (\S+)", example)
+    embeds = re.findall(r"--as (\S+)", example)
     assert embeds == ["text=vectors:sentences", "photo=vectors:photos"]
     words = ["clean", "pets.csv", "-o", "out.csv", "--labels", "labels"]
-    words += [word for embed in embeds for word in ("--embed", embed)]
+    words += [word for embed in embeds for word in ("--as", embed)]
     done = subprocess.run(
         [sys.executable, "-m", "surelabel", *words], cwd=tmp_path, capture_output=True, text=True
     )

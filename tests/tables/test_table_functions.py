@@ -8,7 +8,7 @@ import pytest
 
 import surelabel
 from surelabel.data.table_files import write_table
-from surelabel.exceptions import ModelFileError, SurelabelError, TableError
+from surelabel.exceptions import ModelFileError, ParameterError, SurelabelError, TableError
 from tests.cli.pets import CLASSES, make_table, without_labels
 
 COLUMNS = {"labels": "candidates", "gold": "truth", "id": "name", "exclude": ["note"]}
@@ -163,12 +163,11 @@ def test_columns_by_pattern_list_and_path(tmp_path):
         surelabel.inspect(str(tmp_path / "pets.csv"), labels="candidates", features="size,weight"),
     ]
     assert [[feature.name for feature in way.features] for way in ways] == [["size", "weight"]] * 3
-    assert (
-        surelabel.inspect(table, labels="candidates", category="weight").to_dict()["features"][
-            "weight"
-        ]
-        == "category"
-    )
+    for as_ in ({"weight": "category"}, ["weight=category"], {"w*": "category"}):
+        found = surelabel.inspect(table, labels="candidates", as_=as_)
+        assert found.to_dict()["features"]["weight"] == "category"
+    with pytest.raises(ParameterError, match=r"no kind of column 'word'; choose from number, "):
+        surelabel.inspect(table, labels="candidates", as_={"weight": "word"})
 
 
 def test_convert_gives_a_frame_of_the_same_kind():
