@@ -36,8 +36,8 @@ from ..solvers.scale import softmax_scale
 from ..solvers.scalings import rescale
 from ..solvers.smoothers import FeatureSmoother, KernelSmoother, Outputs, SetsModel, Smoother
 from ..solvers.threads import blas_threads
-from ..tables.comparison import with_gold
 from ..tables.judging import Judgement, judge_sets, judge_votes
+from ..tables.methods import with_gold
 
 #: Number of rows used to fit the scale of the probabilities.
 SCALE_ROWS = 2000

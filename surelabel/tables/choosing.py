@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import product
 from numbers import Real
@@ -15,44 +14,36 @@ from ..data.candidates import CandidateSets
 from ..data.labelling import Labels
 from ..estimators import CrowdClassifier, Method, SUREClassifier
 from ..evaluation.metrics import expected_calibration_error
-from ..exceptions import InputError, ParameterError, shown
+from ..exceptions import InputError, ParameterError
 from ..progress import stage, track
 from ..solvers.crowds import Tally, alternate_crowd, merge_copies, trust_features
-from ..solvers.dawid_skene import dawid_skene, majority
-from ..solvers.equal_rows import equal_rows, folds_of
+from ..solvers.equal_rows import equal_rows
 from ..solvers.segments import row_max
 from ..text import percent
 from .annotators import AnnotatorAgreement, annotator_agreement
 from .calibration import Prior
-from .comparison import (
+from .duplicates import conflicts
+from .judging import Judgement, judge_sets, judge_votes
+from .methods import (
     CROWD,
     DEFAULT,
-    NO_VOTES,
+    VOTES_ONLY,
+    Split,
+    by_crowd,
+    check_different,
+    choose_parameters,
     chosen_kernels,
     convergence_warnings_ignored,
     covered_share,
     find_method,
+    fit_crowd,
     has_closed_form,
-    joint,
     large_parameters,
     left_out_proba,
-    sample_rows,
-    search,
+    make_folds,
     with_gold,
 )
-from .duplicates import conflicts
-from .embedding import imported
-from .judging import Judgement, judge_sets, judge_votes
 from .status import LOOK, Decision, decide
-
-#: Methods that look at votes alone.
-VOTES_ONLY: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
-    "majority": majority,
-    "Dawid-Skene": lambda votes, n_classes: dawid_skene(votes, n_classes)[0],
-}
-#: Maximum number of rows to choose parameters on: below 2000, where the search uses its threads for
-#: several fits at a time.
-CHOOSE_ROWS = 1900
 
 
 @dataclass(frozen=True)
@@ -326,23 +317,6 @@ def _check(X: Any, labels: Labels, max_error: float) -> np.ndarray:
     return X
 
 
-def _check_different(groups: np.ndarray) -> None:
-    n_different = len(np.unique(groups))
-    if n_different < 4:
-        raise InputError(
-            f"there are {n_different} different row(s) of features: too few to learn from some of "
-            "them and judge the others"
-        )
-
-
-def _folds(groups: np.ndarray, random_state: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Folds that keep equal rows together: ten folds of few groups, three of very many."""
-    _check_different(groups)
-    n = len(np.unique(groups))
-    n_folds = min(10 if n < 200 else 5 if n < 50_000 else 3, n)
-    return folds_of(groups, n_folds, random_state)
-
-
 @dataclass(frozen=True)
 class _LeftOut:
     """A model of all rows, and the probabilities of each row by models that did not learn from
@@ -354,51 +328,6 @@ class _LeftOut:
     covering_rate: float
     proba: np.ndarray
     even: np.ndarray
-
-
-def by_crowd(method: Method, labels: Labels, estimator: Any) -> bool:
-    """Whether votes and features are learned from together."""
-    votes = labels.votes is not None or labels.soft
-    if method.name == CROWD and not votes:
-        raise ParameterError(NO_VOTES)
-    together = votes and joint(method)
-    if estimator is not None and not together:
-        raise ParameterError(
-            "an estimator models the features beside votes (votes, noisy): without votes, leave it "
-            "out and choose a method"
-        )
-    return together
-
-
-def fit_crowd(
-    X: np.ndarray, labels: Labels, random_state: int, estimator: Any = None
-) -> CrowdClassifier:
-    """Learn from votes and features together, or from votes alone where there are no features.
-
-    ``estimator`` is the model of the features, a classifier with ``predict_proba`` or its
-    ``"module:name"``. If it takes a seed and has none, it gets ours.
-    """
-    if estimator is not None:
-        estimator = imported("estimator", estimator)
-        if not hasattr(estimator, "predict_proba") or not hasattr(estimator, "get_params"):
-            raise ParameterError(
-                f"estimator {shown(estimator)} is not a scikit-learn classifier with predict_proba"
-            )
-        if estimator.get_params().get("random_state", 0) is None:
-            estimator = clone(estimator).set_params(random_state=random_state)
-    classes = labels.candidates.classes.tolist()
-    gold = [None if code < 0 else classes[code] for code in labels.gold.tolist()]
-    model = CrowdClassifier(estimator, random_state=random_state)
-    given = labels.candidates
-    ballots = CandidateSets(
-        given.indptr,
-        given.indices,
-        given.classes,
-        given.counts,
-        votes=labels.votes,
-        annotators=labels.annotators,
-    )
-    return model.fit(X if X.shape[1] else None, ballots, known=gold)
 
 
 def _left_out_by_crowd(model: CrowdClassifier, known: CandidateSets) -> _LeftOut:
@@ -423,7 +352,7 @@ def _by_closed_form(
     verbose: bool,
 ) -> _LeftOut:
     """Use a method that has the outputs without a row in closed form; labels are candidates."""
-    _check_different(groups)
+    check_different(groups)
     parameters = large_parameters(method, len(X))
     model = method.estimator(**parameters)
     with stage("fit", seconds, verbose=verbose):
@@ -452,19 +381,18 @@ def _by_folds(
 ) -> _LeftOut:
     """Use models of the other folds, with parameters chosen on a part of the rows."""
     with stage("choose parameters", seconds, verbose=verbose):
-        rows = sample_rows(known, CHOOSE_ROWS, random_state)
-        chosen = search(method, X[rows], known[rows], _folds(groups[rows], random_state))
-    parameters = chosen.parameters | large_parameters(method, len(X))
+        chosen, covering_rate = choose_parameters(method, X, known, groups, random_state)
+    parameters = chosen | large_parameters(method, len(X))
     model = method.estimator(**parameters)
     with stage("judge rows", seconds, verbose=False):
         models = [model] if labels.votes is not None else [model, _even_shares(model)]
-        proba, *shares = _left_out(models, X, known, _folds(groups, random_state), verbose)
+        proba, *shares = _left_out(models, X, known, make_folds(groups, random_state), verbose)
     with stage("fit", seconds, verbose=verbose):
         model.fit(X, known)
     return _LeftOut(
         model=model,
         parameters=parameters,
-        covering_rate=chosen.covering_rate,
+        covering_rate=covering_rate,
         proba=proba,
         even=shares[0] if shares else proba,
     )
@@ -482,7 +410,7 @@ def _left_out(
     models: list[Any],
     X: np.ndarray,
     candidates: CandidateSets,
-    folds: list[tuple[np.ndarray, np.ndarray]],
+    folds: list[Split],
     verbose: bool,
 ) -> np.ndarray:
     """Probabilities of every row by each model, fitted to the other folds."""

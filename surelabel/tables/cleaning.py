@@ -17,9 +17,9 @@ from ..progress import stage
 from ..text import count, percent
 from .answered_labels import checked, labels_with
 from .auditing import Audit, draw_sheet, with_answers
-from .choosing import VOTES_ONLY, ChosenLabels, choose_labels, rows_to_look_at
-from .comparison import find_method, joint
+from .choosing import ChosenLabels, choose_labels, rows_to_look_at
 from .encoding import Feature, TableModel
+from .methods import VOTES_ONLY, find_method, joint
 from .new_columns import NEW_COLUMNS, add_columns, check_new_columns, label_column, rounded
 from .overview import ONE_LABEL, Overview, Result, kinds, known, named, parameters, times
 from .placed_answers import use_answers

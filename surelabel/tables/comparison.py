@@ -1,11 +1,15 @@
-"""``compare``: which method suits a table best, by cross-validation that needs no true labels."""
+"""``compare``: which method suits a table best, by cross-validation that needs no true labels.
+
+Candidates are compared by rows that a method did not learn from: is its prediction among their
+candidates? Votes are compared by votes that it did not see: do they equal the label that it finds
+without them? Whether a label is among a row's votes would say little if some annotator always votes
+for the same class, because that label is in every row.
+"""
 
 from __future__ import annotations
 
 import shlex
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from time import perf_counter
@@ -13,36 +17,34 @@ from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
-from scipy.special import softmax
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
 
 from ..data.ballots import informative_rows, weighed_votes
-from ..data.candidates import CandidateSets, as_candidates
+from ..data.candidates import CandidateSets
 from ..data.frames import to_frame
 from ..data.labelling import Labels
-from ..estimators import CrowdClassifier, Method, all_methods
-from ..evaluation.metrics import SCORERS
-from ..evaluation.protocol import chosen_parameters
+from ..estimators import all_methods
 from ..exceptions import CandidateError, ParameterError, SurelabelError
 from ..progress import track
-from ..text import count, percent, suggest
+from ..solvers.crowds import AGAINST
+from ..text import count, percent
+from .methods import (
+    CROWD,
+    DEFAULT,
+    VOTES_ONLY,
+    Split,
+    by_crowd,
+    chosen_kernels,
+    convergence_warnings_ignored,
+    find_method,
+    fit_crowd,
+    left_out_scores,
+    search,
+    with_truth,
+)
 from .overview import Listing, Overview, Result, named, parameters
 from .reading import Columns, TableRead, separate_names
 from .soft_labels import LIKELY, likely_sets
-
-#: The name of the method that learns from votes, or soft labels, and features together.
-CROWD = "Crowd"
-#: What the table functions use by default; where there are votes, that is Crowd.
-DEFAULT = "PURE"
-NO_VOTES = f"{CROWD} learns from votes or soft labels, and there are none: leave the method out"
-COVERED, APPROXIMATED = SCORERS["covering_rate"], SCORERS["approximated_accuracy"]
-#: Above this many rows, an exact fit takes longer than one with landmarks.
-EXACT_ROWS = 6000
-
-
-_JOINT = Method(CROWD, CrowdClassifier, {}, reference="", idea="", cost="")
 
 
 @dataclass(frozen=True)
@@ -71,9 +73,6 @@ class MethodResult:
         How many of them have a known true label, which predictions are compared with.
     error : str or None
         Why the method could not be run on this table; its numbers are NaN in that case.
-    gain : float or None
-        How much the second half of the rows added to the covering rate; None if all rows of the
-        table were used.
     fold_rates : tuple of float
         The covering rate of each fold.
     """
@@ -88,7 +87,6 @@ class MethodResult:
     n_rows: int
     n_known: int = 0
     error: str | None = None
-    gain: float | None = None
     fold_rates: tuple[float, ...] = ()
 
 
@@ -189,28 +187,33 @@ class Comparison(Result):
         listing = Listing(
             "",
             {"method": False} | estimates | {"seconds": True, "parameters": False},
-            [
-                (
-                    result.method,
-                    f"{percent(result.covering_rate)} ± {100 * result.covering_sd:.1f}",
-                    *(
-                        ()
-                        if self.by_votes
-                        else (
-                            f"{percent(result.approximated_accuracy)} ± "
-                            f"{100 * result.approximated_sd:.1f}",
-                        )
-                    ),
-                    f"{result.seconds:.1f}",
-                    parameters(result.parameters),
-                )
-                for result in self.results
-                if not result.error
-            ],
+            [self._line(result) for result in self.results if not result.error],
         )
         rows = count(self.n_rows)
         if self.n_rows < self.n_table:
             rows += f" of {self.n_table:,} ({self._left_out_rows()})"
+        return Overview(
+            title=f"methods compared on {rows}, the best first",
+            facts=[],
+            listings=[listing] if listing.rows else [],
+            problems=[f"{name} could not be run: {error}" for name, error in self.errors.items()],
+            notes=self._notes(),
+        )
+
+    def _line(self, result: MethodResult) -> tuple[str, ...]:
+        """One method in the listing."""
+        means = [(result.covering_rate, result.covering_sd)]
+        if not self.by_votes:
+            means.append((result.approximated_accuracy, result.approximated_sd))
+        return (
+            result.method,
+            *(f"{percent(mean)} ± {100 * spread:.1f}" for mean, spread in means),
+            f"{result.seconds:.1f}",
+            parameters(result.parameters),
+        )
+
+    def _notes(self) -> list[str]:
+        """What the numbers mean, and what follows from them."""
         notes = [
             "left-out votes: share that equals the label found without them; annotators make "
             "mistakes, so no method reaches 100 %"
@@ -233,18 +236,17 @@ class Comparison(Result):
                 "the candidates of a row are the fewest labels that together have "
                 f"{100 * LIKELY:g} % of its share"
             )
-        if best := self.best:
-            near = [
-                result.method
-                for result in self.results[1:]
-                if not result.error
-                and result.covering_rate >= best.covering_rate - best.covering_sd
-            ]
-            if near:
-                notes.append(
-                    "within one standard deviation of the best, so possibly as good: " + named(near)
-                )
-            notes += self._with_more_rows(best)
+        near = [
+            result.method
+            for result in self.results[1:]
+            if self.best is not None
+            and not result.error
+            and result.covering_rate >= self.best.covering_rate - self.best.covering_sd
+        ]
+        if near:
+            notes.append(
+                "within one standard deviation of the best, so possibly as good: " + named(near)
+            )
         if clear := self.better_than_default:
             notes.append(
                 f"{clear[1].method}, the default of clean, is clearly behind {clear[0].method}: "
@@ -252,34 +254,7 @@ class Comparison(Result):
                 "more than two standard errors over the folds; use --method "
                 + shlex.quote(clear[0].method)
             )
-        return Overview(
-            title=f"methods compared on {rows}, the best first",
-            facts=[],
-            listings=[listing] if listing.rows else [],
-            problems=[f"{name} could not be run: {error}" for name, error in self.errors.items()],
-            notes=notes,
-        )
-
-    def _with_more_rows(self, best: MethodResult) -> list[str]:
-        """Which methods may be ahead of the best on all rows, if each further doubling of the rows
-        brings as much as the last one.
-        """
-        if not self.sampled or best.gain is None:
-            return []
-        doublings = np.log2(self.n_table / self.n_rows)
-        ahead = [
-            f"{result.method} ({100 * result.gain:+.1f})"
-            for result in self.results[1:]
-            if result.gain is not None
-            and result.covering_rate + doublings * (result.gain - best.gain) > best.covering_rate
-        ]
-        if not ahead:
-            return []
-        return [
-            f"the second half of these rows brought {best.method} {100 * best.gain:+.1f} points, "
-            f"others more: {named(ahead)}; on all {self.n_table:,} rows the order may be another "
-            "one (--max-rows compares on more)"
-        ]
+        return notes
 
 
 def compare(
@@ -317,116 +292,138 @@ def compare(
     -------
     Comparison
     """
-    from .vote_comparison import compare_on_votes  # which imports this module
-
     names = separate_names(methods) if methods is not None else None
     read = TableRead(frame, columns, votes_suffice=True)
-    by_votes, soft = read.labels.votes is not None, read.labels.soft
+    labels = read.labels
     with read.named():
-        X = read.encoded()[1]
-        how: dict[str, Any] = {
-            "methods": names,
-            "folds": folds,
-            "max_rows": max_rows,
-            "random_state": random_state,
-            "verbose": verbose,
-        }
-        if read.labels.votes is not None:
-            labelled = (read.labels.votes != -1).any(axis=1)
-            found = compare_on_votes(X, read.labels, **how)
-        else:
-            given = weighed_votes(read.labels.candidates)
-            candidates = likely_sets(given) if soft else given
-            labelled = informative_rows(candidates) | (read.labels.gold >= 0)
-            found = compare_methods(X, candidates, gold=read.labels.gold, **how, soft=soft)
+        found = compare_methods(
+            read.encoded()[1],
+            labels,
+            methods=names,
+            folds=folds,
+            max_rows=max_rows,
+            random_state=random_state,
+            verbose=verbose,
+        )
     rows = [asdict(result) | {"parameters": parameters(result.parameters)} for result in found]
     for row in rows:
         del row["fold_rates"]
+    n_labelled = int(_labelled(labels).sum())
     return Comparison(
         results=found,
         n_rows=found[0].n_rows,
         n_table=read.table.num_rows,
-        n_labelled=int(labelled.sum()),
-        sampled=bool(found[0].n_rows < labelled.sum()),
-        by_votes=by_votes,
-        soft=soft,
+        n_labelled=n_labelled,
+        sampled=found[0].n_rows < n_labelled,
+        by_votes=labels.votes is not None,
+        soft=labels.soft,
         n_known=found[0].n_known,
         frame=to_frame(pa.Table.from_pylist(rows), read.frame),
     )
 
 
 def compare_methods(
-    X: Any,
-    candidates: Any,
+    X: np.ndarray,
+    labels: Labels,
     *,
-    gold: np.ndarray | None = None,
     methods: Sequence[str] | None = None,
     folds: int = 5,
     max_rows: int = 2000,
     random_state: int = 0,
     verbose: bool = False,
-    soft: bool = False,
 ) -> list[MethodResult]:
-    """Compare methods, each with its best parameters, on the same folds.
+    """Compare methods, each with its best parameters, on the same folds of rows or votes.
 
     Parameters
     ----------
-    X : array-like of shape (m, n)
-        The instances.
-    candidates : CandidateSets or any form of candidates
-        Their candidate labels. Rows for which every label is possible take no part.
-    gold : ndarray of shape (m,), default=None
-        Positions of the true labels where they are known, else -1. Predictions for these rows are
-        compared with them, and not with the candidates.
+    X : ndarray of shape (m, n)
+        The instances; n is 0 if there are only votes.
+    labels : Labels
+        Their candidates or votes. Rows for which every label is possible take no part. Where a true
+        label is known, it counts in place of the candidates or votes left out.
     methods : sequence of str, default=None
-        Names in :func:`surelabel.all_methods`; None for all of them.
+        Names in :func:`surelabel.all_methods`, with votes or soft labels also "Crowd", with votes
+        also "majority" and "Dawid-Skene"; None for all that the table allows.
     folds : int, default=5
-        Number of folds of shuffled rows.
+        Number of folds of shuffled rows, or votes.
     max_rows : int, default=2000
         Compare on a random sample of at most ``max_rows`` rows.
     random_state : int, default=0
         Seed of the sample and the folds.
     verbose : bool, default=False
         Show a progress bar.
-    soft : bool, default=False
-        Whether the counts of the candidates are soft labels, from which "Crowd" learns, too.
 
     Returns
     -------
     list of MethodResult
         The best covering rate first; methods that could not be run last.
     """
-    X, candidates = np.asarray(X), as_candidates(candidates)
-    if len(X) != len(candidates):
+    if len(X) != len(labels.candidates):
         raise CandidateError(
-            f"X has {len(X)} rows but there are candidates for {len(candidates)}: they must be the "
-            "same instances"
+            f"X has {len(X)} rows but there are candidates for {len(labels.candidates)}: they must "
+            "be the same instances"
         )
-    names = [*((CROWD,) if soft else ()), *all_methods()] if methods is None else methods
-    chosen = list(map(find_method, as_cleaned(names) if soft else names))
-    if not soft and _JOINT in chosen:
-        raise ParameterError(NO_VOTES)
-    known = np.full(len(X), -1) if gold is None else gold
-    judge = with_known(candidates, known)
-    # A true label is learned from only where the candidates tell nothing.
-    candidates = with_known(candidates, np.where(informative_rows(candidates), -1, known))
-    rows = sample_rows(candidates, max_rows, random_state)
-    if not 1 < folds <= len(rows):
+    by_votes, names = labels.votes is not None, _names(X, labels, methods)
+    rows = np.flatnonzero(_labelled(labels))
+    if not len(rows):
+        raise CandidateError(
+            "every row has every class as a candidate: there is nothing to learn from"
+        )
+    rows = np.sort(np.random.default_rng(random_state).permutation(rows)[:max_rows])
+    X, labels = X[rows], _some_rows(labels, rows)
+    what = "votes for " if by_votes else ""
+    n_parts = int(np.sum(labels.votes != -1)) if by_votes else len(rows)
+    if not 1 < folds <= min(len(rows), n_parts):
         raise ParameterError(
-            f"{len(rows)} rows with labels cannot be split into {folds} folds; there must be 2 "
-            "folds or more"
+            f"{what}{len(rows)} rows with labels cannot be split into {folds} folds; there must be "
+            "2 folds or more"
         )
-    splits = list(KFold(folds, shuffle=True, random_state=random_state).split(rows))
-    sampled = len(rows) == max_rows < len(X)
-    n_known = int((known[rows] >= 0).sum())
+    splits = list(KFold(folds, shuffle=True, random_state=random_state).split(np.arange(n_parts)))
+    run = partial(_by_left_out_votes if by_votes else _by_left_out_rows, X, labels, splits)
     found = [
-        replace(
-            _try(method, X[rows], candidates[rows], splits, judge=judge[rows], sampled=sampled),
-            n_known=n_known,
-        )
-        for method in track(chosen, "compare", len(chosen), verbose=verbose)
+        _try(name, run, labels) for name in track(names, "compare", len(names), verbose=verbose)
     ]
     return best_first(found)
+
+
+def _labelled(labels: Labels) -> np.ndarray:
+    """The rows whose labels say something."""
+    if labels.votes is not None:
+        return np.asarray((labels.votes != -1).any(axis=1))
+    return informative_rows(_candidates(labels)) | (labels.gold >= 0)
+
+
+def _candidates(labels: Labels) -> CandidateSets:
+    return likely_sets(labels.candidates) if labels.soft else labels.candidates
+
+
+def _some_rows(labels: Labels, rows: np.ndarray) -> Labels:
+    return replace(
+        labels,
+        candidates=labels.candidates[rows],
+        gold=labels.gold[rows],
+        votes=None if labels.votes is None else labels.votes[rows],
+        unlabelled=labels.unlabelled[rows],
+    )
+
+
+def _names(X: np.ndarray, labels: Labels, methods: Sequence[str] | None) -> list[str]:
+    """The methods to compare: where there are votes or soft labels, those that ``clean`` uses."""
+    by_votes = labels.votes is not None
+    votes_only = tuple(VOTES_ONLY) if by_votes else ()
+    if methods is None:
+        of_features = tuple(all_methods()) if X.shape[1] else ()
+        methods = [*([CROWD] if by_votes or labels.soft else []), *votes_only, *of_features]
+    names = []
+    for name in methods:
+        if name not in votes_only:
+            method = find_method(name, besides=votes_only)
+            if by_crowd(method, labels):
+                name = CROWD
+            elif not X.shape[1]:
+                raise ParameterError(f"{name} learns from features, and there are none")
+        names.append(name)
+    return list(dict.fromkeys(names))
 
 
 def best_first(found: list[MethodResult]) -> list[MethodResult]:
@@ -440,216 +437,82 @@ def best_first(found: list[MethodResult]) -> list[MethodResult]:
     )
 
 
-def search(
-    method: Method,
-    X: np.ndarray,
-    candidates: CandidateSets,
-    splits: list[tuple[np.ndarray, np.ndarray]],
-    *,
-    judge: CandidateSets | None = None,
-    sampled: bool = False,
-) -> MethodResult:
-    """Find the best parameters of one method by the covering rate of left-out rows.
-
-    Parameters
-    ----------
-    method : Method
-        The method and its grid.
-    X, candidates : ndarray of shape (m, n), CandidateSets
-        The rows to search on.
-    splits : list of (ndarray, ndarray)
-        For each fold, the rows to learn from and the rows left out.
-    judge : CandidateSets, default=None
-        What the predictions with these parameters are compared with; by default the candidates.
-    sampled : bool, default=False
-        Whether the table has more rows: if so, half of the rows are tried as well.
-
-    Returns
-    -------
-    MethodResult
-    """
-    start = perf_counter()
-    with convergence_warnings_ignored():
-        parameters: dict[str, Any] = {}
-        if method.grid:
-            grid = method.make_search(grid=_fitting_grid(method, splits)).set_params(cv=splits)
-            parameters = chosen_parameters(grid.fit(X, candidates))
-        model = method.estimator(**parameters)
-        check = partial(_judged, model, X, candidates, candidates if judge is None else judge)
-        (covering, approximated), gain = check(splits), None
-        if sampled:
-            rng = np.random.default_rng(0)
-            half = [(rng.permutation(train)[: len(train) // 2], test) for train, test in splits]
-            gain = float(np.mean(covering - check(half)[0]))
-    return MethodResult(
-        method=method.name,
-        parameters=parameters,
-        covering_rate=float(covering.mean()),
-        covering_sd=float(covering.std()),
-        approximated_accuracy=float(approximated.mean()),
-        approximated_sd=float(approximated.std()),
-        seconds=perf_counter() - start,
-        n_rows=len(X),
-        gain=gain,
-        fold_rates=tuple(map(float, covering)),
-    )
+#: The parameters chosen, and the covering rate (and approximated accuracy) of each fold.
+Scores = tuple[dict[str, Any], np.ndarray]
 
 
-def _judged(
-    model: Any,
-    X: np.ndarray,
-    candidates: CandidateSets,
-    judge: CandidateSets,
-    splits: list[tuple[np.ndarray, np.ndarray]],
-) -> np.ndarray:
-    """Covering rate and approximated accuracy of each fold, as two rows."""
-    scores = [
-        [score(fitted, X[test], judge[test]) for score in (COVERED, APPROXIMATED)]
-        for train, test in splits
-        for fitted in [clone(model).fit(X[train], candidates[train])]
-    ]
-    return np.array(scores).T
-
-
-def has_closed_form(method: Method) -> bool:
-    """Whether a method has the outputs without a row in closed form, and so needs no folds."""
-    return hasattr(method.estimator, "leave_one_out")
-
-
-def joint(method: Method) -> bool:
-    """Whether a method learns from votes, or soft labels, and features together: Crowd, and methods
-    in whose place it is used where there are votes.
-    """
-    return method == _JOINT or has_closed_form(method)
-
-
-def as_cleaned(names: Sequence[str]) -> list[str]:
-    """The methods that ``clean`` uses for these names where there are votes or soft labels."""
-    known = all_methods()
-    return list(
-        dict.fromkeys(CROWD if name in known and joint(known[name]) else name for name in names)
-    )
-
-
-def left_out_proba(model: Any, X: np.ndarray) -> np.ndarray:
-    """Probabilities of the rows that a model was fitted to, each by the model without that row and
-    its equals.
-    """
-    outputs = getattr(model, "loo_decision_", None)
-    outputs = model.leave_one_out(X) if outputs is None else outputs
-    return np.asarray(softmax((model.scale_ * outputs).astype(np.float32), axis=1))
-
-
-def covered_share(proba: np.ndarray, known: CandidateSets) -> float:
-    """Share of rows whose most probable label is a candidate; NaN where every label always is, as
-    with soft labels.
-    """
-    if np.all(known.sizes == known.shape[1]):
-        return float("nan")
-    return float(np.mean(known.contains(known.classes[proba.argmax(axis=1)])))
-
-
-def chosen_kernels(model: Any) -> dict[str, Any]:
-    """The kernels that a model chose by itself, or the estimator that it was given; nothing where
-    there are no features.
-    """
-    if getattr(model, "estimator", None) is not None:
-        return {"estimator": type(model.estimator).__name__}
-    kernels = [f"{part['scaling']} {part['kernel']} β={part['beta']:g}" for part in model.kernels_]
-    return {"kernels": kernels} if kernels else {}
-
-
-def large_parameters(method: Method, n_rows: int) -> dict[str, Any]:
-    """Parameters that a method needs for ``n_rows`` rows."""
-    return dict(method.many_rows) if n_rows > EXACT_ROWS else {}
-
-
-def find_method(name: str, besides: Sequence[str] = ()) -> Method:
-    """The method of this name, or an error that suggests the most similar one, including the names
-    in ``besides``.
-    """
-    known = {CROWD: _JOINT} | all_methods()
-    if not isinstance(name, str) or name not in known:
-        names = [*known, *besides]
-        raise ParameterError(
-            f"there is no method {name!r}; {suggest(name, names, 'methods', len(names))}"
-        )
-    return known[name]
-
-
-def with_gold(labels: Labels) -> CandidateSets:
-    """The candidates to learn from: the informative votes, or only the gold label where it is
-    known.
-    """
-    return with_known(weighed_votes(labels.candidates), labels.gold)
-
-
-def with_known(candidates: CandidateSets, known: np.ndarray) -> CandidateSets:
-    """The candidates, or only the known label where its position is not -1."""
-    rows = np.flatnonzero(known >= 0)
-    if not len(rows):
-        return candidates
-    kept = known[candidates.rows] < 0
-    all_rows = np.concatenate([candidates.rows[kept], rows])
-    order = np.argsort(all_rows, kind="stable")
-    columns = np.concatenate([candidates.indices[kept], known[rows]])[order]
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(all_rows))])
-    votes = candidates.counts
-    counts = (
-        None
-        if votes is None
-        else np.concatenate([votes[kept], np.ones(len(rows), votes.dtype)])[order]
-    )
-    return CandidateSets(indptr, columns, candidates.classes, counts)
-
-
-def sample_rows(candidates: CandidateSets, max_rows: int, random_state: int) -> np.ndarray:
-    """At most ``max_rows`` random rows, in order, of those for which not every label is
-    possible.
-    """
-    rows = np.flatnonzero(informative_rows(candidates))
-    if not len(rows):
-        raise CandidateError(
-            "every row has every class as a candidate: there is nothing to learn from"
-        )
-    return np.sort(np.random.default_rng(random_state).permutation(rows)[:max_rows])
-
-
-@contextmanager
-def convergence_warnings_ignored() -> Iterator[None]:
-    """Ignore warnings about fits that stop before they converge, at a bad point of a grid or on a
-    part of the rows: users can do nothing about these.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        yield
-
-
-def _fitting_grid(
-    method: Method, splits: list[tuple[np.ndarray, np.ndarray]]
-) -> dict[str, Sequence[Any]] | None:
-    """The grid of a method, limited to as many neighbours as the folds have rows; None if no limit
-    is needed.
-    """
-    counts = method.grid.get("n_neighbors", ())
-    others = max(1, min(len(train) for train, _ in splits) - 1)
-    if max(counts, default=0) <= others:
-        return None
-    return {**method.grid, "n_neighbors": sorted({min(k, others) for k in counts})}
-
-
-def _try(
-    method: Method,
-    X: np.ndarray,
-    candidates: CandidateSets,
-    splits: list[tuple[np.ndarray, np.ndarray]],
-    **how: Any,
-) -> MethodResult:
-    start = perf_counter()
+def _try(name: str, run: Callable[[str], Scores], labels: Labels) -> MethodResult:
+    """The result of one method, or why it could not be run."""
+    start, error = perf_counter(), None
     try:
-        return search(method, X, candidates, splits, **how)
-    except SurelabelError as error:
-        nan = float("nan")
-        return MethodResult(
-            method.name, {}, nan, nan, nan, nan, perf_counter() - start, len(X), error=str(error)
-        )
+        with convergence_warnings_ignored():
+            chosen, scores = run(name)
+    except SurelabelError as failure:
+        error, chosen, scores = str(failure), {}, np.full((2, 1), np.nan)
+    return MethodResult(
+        method=name,
+        parameters=chosen,
+        covering_rate=float(scores[0].mean()),
+        covering_sd=float(scores[0].std()),
+        approximated_accuracy=float(scores[1].mean()),
+        approximated_sd=float(scores[1].std()),
+        seconds=perf_counter() - start,
+        n_rows=len(labels.gold),
+        n_known=int(np.sum(labels.gold >= 0)),
+        error=error,
+        fold_rates=() if error else tuple(map(float, scores[0])),
+    )
+
+
+def _by_left_out_rows(X: np.ndarray, labels: Labels, splits: list[Split], name: str) -> Scores:
+    """Learn from some rows, and compare what is predicted for the others with their candidates."""
+    method, given = find_method(name), _candidates(labels)
+    # A true label is learned from only where the candidates tell nothing.
+    candidates = with_truth(given, np.where(informative_rows(given), -1, labels.gold))
+    chosen = search(method, X, candidates, splits)
+    judge = with_truth(given, labels.gold)
+    return chosen, left_out_scores(method.estimator(**chosen), X, candidates, judge, splits)
+
+
+def _by_left_out_votes(X: np.ndarray, labels: Labels, splits: list[Split], name: str) -> Scores:
+    """Learn from some votes, and compare the labels found with the others; true labels are not
+    learned from, and count in place of the votes left out.
+    """
+    assert labels.votes is not None
+    cast, rates = np.argwhere(labels.votes != -1), []
+    for _, hidden in splits:
+        rows, who = cast[hidden].T
+        votes = labels.votes.copy()
+        votes[rows, who] = -1
+        label, chosen = _label(name, X, _with_votes(labels, votes))
+        truth = np.where(labels.gold[rows] >= 0, labels.gold[rows], labels.votes[rows, who])
+        right = np.where(truth >= 0, label[rows] == truth, label[rows] != AGAINST - truth)
+        rates.append(float(right.mean()))
+    return chosen, np.stack([rates, np.full(len(rates), np.nan)])
+
+
+def _with_votes(labels: Labels, votes: np.ndarray) -> Labels:
+    """The labels with these votes in place of their own, and none known for certain; a row without
+    votes may have any label.
+    """
+    candidates = CandidateSets.from_ballots(
+        votes, labels.candidates.classes, annotators=labels.annotators
+    )
+    nothing = np.full_like(labels.gold, -1)
+    return replace(labels, candidates=candidates, votes=votes, gold=nothing)
+
+
+def _label(name: str, X: np.ndarray, labels: Labels) -> tuple[np.ndarray, dict[str, Any]]:
+    """The labels that a method finds, as positions of classes, and the parameters chosen."""
+    if name == CROWD:
+        model = fit_crowd(X, labels, 0)
+        return model.confidence_.toarray().argmax(axis=1), chosen_kernels(model)
+    if name in VOTES_ONLY:
+        assert labels.votes is not None
+        return VOTES_ONLY[name](labels.votes, labels.candidates.shape[1]).argmax(axis=1), {}
+    method, known = find_method(name), weighed_votes(labels.candidates)
+    informative = np.flatnonzero(known.sizes < known.shape[1])
+    folds = KFold(min(5, len(informative)), shuffle=True, random_state=0)
+    chosen = search(method, X[informative], known[informative], list(folds.split(informative)))
+    found = method.estimator(**chosen).fit(X, known)
+    return np.searchsorted(known.classes, found.transduction_), chosen

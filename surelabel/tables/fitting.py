@@ -13,26 +13,29 @@ from sklearn.utils import gen_batches
 
 from ..data.arrow_tables import source_of
 from ..data.frames import to_frame
-from ..exceptions import CandidateError, ModelFileError, ParameterError, SurelabelError
+from ..exceptions import ModelFileError, ParameterError, SurelabelError
 from ..progress import stage
 from ..solvers.blocks import block_rows
+from ..solvers.equal_rows import equal_rows
 from ..text import count, percent
 from .answered_labels import labels_with
 from .calibration import sure_of_new
-from .choosing import VOTES_ONLY, by_crowd, fit_crowd
-from .comparison import (
+from .embedding import embed_columns
+from .encoding import Feature, TableModel
+from .methods import (
     CROWD,
+    VOTES_ONLY,
+    by_crowd,
+    choose_parameters,
     chosen_kernels,
-    compare_methods,
     covered_share,
     find_method,
+    fit_crowd,
     has_closed_form,
     large_parameters,
     left_out_proba,
     with_gold,
 )
-from .embedding import embed_columns
-from .encoding import Feature, TableModel
 from .new_columns import add_columns, check_new_columns, label_column, rounded
 from .overview import Overview, Result, kinds, named, parameters, times
 from .placed_answers import use_answers
@@ -178,12 +181,8 @@ def fit(
             score = covered_share(proba, known)
         else:
             with stage("choose parameters", seconds, verbose=verbose):
-                result = compare_methods(
-                    X, known, methods=[method], folds=min(5, len(X)), random_state=random_state
-                )[0]
-                if result.error:
-                    raise CandidateError(result.error)
-                chosen, score = result.parameters, result.covering_rate
+                chosen, score = choose_parameters(spec, X, known, equal_rows([X]), random_state)
+                chosen |= large_parameters(spec, len(X))
             with stage("fit", seconds, verbose=verbose):
                 classifier = spec.estimator(**chosen).fit(X, known)
     return Fitted(

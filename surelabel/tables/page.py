@@ -17,11 +17,11 @@ from ..report.table_parts import Cell, Column, Row, Table, number_cell, text_cel
 from ..text import short_percent
 from .annotators import AnnotatorAgreement
 from .choosing import rows_to_look_at
-from .cleaning import Cleaned
 from .overview import kinds, times
 from .status import CERTIFIED, LOOK, PROBABLE
 
 if TYPE_CHECKING:
+    from .cleaning import Cleaned
     from .page_rows import Reader
 
 SHOWN = 200

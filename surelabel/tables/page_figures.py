@@ -5,7 +5,7 @@ doubtful rows lie.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib import rc_context
@@ -25,10 +25,12 @@ from ..report.drawing import (
     over_iterations,
     picture_of,
 )
-from .cleaning import Cleaned
 from .page_map import map_of
 from .page_style import CLASSES, STATUSES, class_names, legend_above
 from .status import CERTIFIED, LOOK
+
+if TYPE_CHECKING:
+    from .cleaning import Cleaned
 
 PEOPLE = 100
 """Maximum number of annotators drawn."""

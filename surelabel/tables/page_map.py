@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -18,9 +18,11 @@ from ..report.drawing import (
     picture_of,
 )
 from ..text import short_percent
-from .cleaning import Cleaned
 from .page_style import OTHER, STATUSES, class_names, legend_above
 from .status import LOOK
+
+if TYPE_CHECKING:
+    from .cleaning import Cleaned
 
 DRAWN = 5000
 """Maximum number of rows on the map."""

@@ -6,16 +6,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..exceptions import first_few
 from ..solvers.neighbours import nearest
 from ..text import short_percent
-from .cleaning import Cleaned
 from .images import Images
 from .status import LOOK
+
+if TYPE_CHECKING:
+    from .cleaning import Cleaned
 
 NEIGHBOURS = 3
 """Number of rows to be kept that are shown beside each row."""

@@ -17,8 +17,8 @@ from surelabel.review.following import CrowdFollower, Interrupted, PeerFollower
 from surelabel.solvers.crowds import Tally, alternate_crowd
 from surelabel.solvers.equal_rows import equal_rows
 from surelabel.solvers.scalings import rescale
-from surelabel.tables.choosing import choose_labels, fit_crowd
-from surelabel.tables.comparison import left_out_proba, with_gold
+from surelabel.tables.choosing import choose_labels
+from surelabel.tables.methods import fit_crowd, left_out_proba, with_gold
 from surelabel.tables.status import decide
 
 

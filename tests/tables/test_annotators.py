@@ -1,7 +1,8 @@
 import numpy as np
+import pytest
 
 from surelabel import CandidateSets
-from surelabel.tables.annotators import annotator_agreement
+from surelabel.tables.annotators import annotator_agreement, krippendorff_alpha
 from surelabel.tables.choosing import _beside_votes
 from tests.tables.conftest import as_labels
 
@@ -85,3 +86,19 @@ def test_no_votes_say_nothing():
     found = judged(votes, proba)
     assert len(set(found.label[:5])) == 1
     assert np.all(found.confidence[:5] < 0.7)
+
+
+def test_alpha_of_the_textbook():
+    a = [None, None, None, None, None, 3, 4, 1, 2, 1, 1, 3, 3, None, 3]
+    b = [1, None, 2, 1, 3, 3, 4, 3, None, None, None, None, None, None, None]
+    c = [None, None, 2, 1, 3, 4, 4, None, 2, 1, 1, 3, 3, None, 4]
+    votes = np.array([[-1 if v is None else v - 1 for v in coder] for coder in (a, b, c)]).T
+    assert krippendorff_alpha(votes, 4) == pytest.approx(0.691, abs=5e-4)
+
+
+def test_alpha_at_its_ends():
+    votes = np.array([[0, 0], [1, 1], [2, 2]])
+    assert krippendorff_alpha(votes, 3) == 1
+    assert krippendorff_alpha(np.array([[0, 0], [0, 0]]), 3) is None
+    assert krippendorff_alpha(np.array([[0, -1], [-1, 1]]), 2) is None
+    assert krippendorff_alpha(np.array([[0, 1], [1, 0]]), 2) < 0

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
@@ -8,7 +6,7 @@ from sklearn.preprocessing import scale
 from surelabel import CandidateSets, make_partial
 from surelabel.exceptions import CandidateError, InputError, ParameterError
 from surelabel.solvers.crowds import AGAINST
-from surelabel.tables import choosing, comparison
+from surelabel.tables import choosing, methods
 from surelabel.tables.choosing import choose_labels
 from surelabel.tables.status import CERTIFIED, LOOK, PROBABLE, gain_of_answers
 
@@ -131,10 +129,6 @@ def test_rows_that_nothing_decides_are_not_certain(make_labels, monkeypatch):
     """Where two labels always stand together, a model that retrains itself settles for one: it must
     not pass for knowledge.
     """
-    settling = {"lam": 0.5, "beta": 0.3}
-    monkeypatch.setattr(
-        choosing, "search", lambda *args: replace(comparison.search(*args), parameters=settling)
-    )
     rng = np.random.default_rng(0)
     corner = rng.choice(5, 300, p=[0.15, 0.15, 0.15, 0.15, 0.4])
     X = np.eye(5)[corner] * 8 + rng.standard_normal((300, 5))
@@ -268,7 +262,7 @@ def test_another_method(iris, make_labels):
 
 def test_equal_rows_are_left_out_together():
     groups = np.repeat(np.arange(40), 3)
-    folds = choosing._folds(groups, 0)
+    folds = methods.make_folds(groups, 0)
     assert len(folds) == 10
     assert np.array_equal(np.sort(np.concatenate([test for _, test in folds])), np.arange(120))
     for train, test in folds:
@@ -288,7 +282,7 @@ def test_duplicates_with_different_candidates_are_numbered(iris, make_labels):
 
 
 def test_many_rows_are_fitted_by_landmarks(iris, make_labels, monkeypatch):
-    monkeypatch.setattr(comparison, "EXACT_ROWS", 100)
+    monkeypatch.setattr(methods, "EXACT_ROWS", 100)
     X, y, sets = iris
     result = choose_labels(X.astype(np.float32), make_labels(sets))
     assert result.parameters["solver"] == "nystroem"
@@ -343,7 +337,7 @@ def test_methods_for_votes_alone(crowd, make_labels, method):
         return
     found = choose_labels(X, labels, method=method)
     assert found.method == method
-    expected = choosing.VOTES_ONLY[method](votes, 3).argmax(axis=1)
+    expected = methods.VOTES_ONLY[method](votes, 3).argmax(axis=1)
     assert np.array_equal(found.label, expected)
     assert found.features_role is None
     wrong = found.label != y

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,15 +7,16 @@ import surelabel
 from surelabel import CandidateSets, PLKNNClassifier, covering_rate
 from surelabel.exceptions import CandidateError, InputError, ParameterError
 from surelabel.tables import comparison
-from surelabel.tables.comparison import compare_methods, find_method
+from surelabel.tables.comparison import compare_methods
+from surelabel.tables.methods import find_method, sample_rows
 
 FEW = ["PLKNN", "SURE"]
 
 
 @pytest.fixture(scope="module")
-def compared(iris):
+def compared(iris, make_labels):
     X, _, sets = iris
-    return compare_methods(X, sets, methods=FEW, folds=4, random_state=3)
+    return compare_methods(X, make_labels(sets), methods=FEW, folds=4, random_state=3)
 
 
 def test_scores_are_those_of_the_parameters_on_the_folds(iris, compared):
@@ -40,48 +39,50 @@ def test_best_first(compared):
     assert all(result.error is None and result.parameters for result in compared)
 
 
-def test_a_sample_of_the_rows_that_say_something(iris):
+def test_a_sample_of_the_rows_that_say_something(iris, make_labels):
     X, _, sets = iris
     lists = [[] if i < 50 else row for i, row in enumerate(sets.to_lists())]
     sets = CandidateSets.from_lists(lists, classes=sets.classes, unlabelled="all")
-    rows = comparison.sample_rows(sets, 60, 0)
+    rows = sample_rows(sets, 60, 0)
     assert len(rows) == 60
     assert rows.min() >= 50
     assert np.all(np.diff(rows) > 0)
-    assert compare_methods(X, sets, methods=["PLKNN"], max_rows=60)[0].n_rows == 60
+    assert compare_methods(X, make_labels(sets), methods=["PLKNN"], max_rows=60)[0].n_rows == 60
 
 
 @pytest.mark.parametrize(("n_rows", "most"), [(12, 8), (6, 3)])
-def test_small_tables_have_fewer_neighbours(iris, n_rows, most):
+def test_small_tables_have_fewer_neighbours(iris, make_labels, n_rows, most):
     X, _, sets = iris
     rows = np.linspace(0, 149, n_rows).astype(int)
-    for result in compare_methods(X[rows], sets[rows], methods=["PLKNN", "IPAL"], folds=4):
+    for result in compare_methods(
+        X[rows], make_labels(sets[rows]), methods=["PLKNN", "IPAL"], folds=4
+    ):
         assert result.error is None
         assert result.parameters["n_neighbors"] <= most
 
 
-def test_a_method_that_fails_is_said_to_and_comes_last(iris, monkeypatch):
+def test_a_method_that_fails_is_said_to_and_comes_last(iris, make_labels, monkeypatch):
     X, _, sets = iris
 
     def fail(self, X, y):
         raise InputError("not with these features")
 
     monkeypatch.setattr(PLKNNClassifier, "fit", fail)
-    best, failed = compare_methods(X, sets, methods=FEW)
+    best, failed = compare_methods(X, make_labels(sets), methods=FEW)
     assert best.method == "SURE"
     assert failed.error == "not with these features"
     assert np.isnan(failed.covering_rate)
 
 
-def test_all_methods_by_default(iris, monkeypatch):
+def test_all_methods_by_default(iris, make_labels, monkeypatch):
     asked = []
 
-    def ask(method, *_, **how):
-        asked.append(method.name)
-        return comparison.MethodResult(method.name, {}, 0, 0, 0, 0, 0, 0)
+    def ask(name, *_):
+        asked.append(name)
+        return comparison.MethodResult(name, {}, 0, 0, 0, 0, 0, 0)
 
     monkeypatch.setattr(comparison, "_try", ask)
-    compare_methods(*iris[::2])
+    compare_methods(iris[0], make_labels(iris[2]))
     assert {"SURE", "PLKNN", "CLPL", "IPAL"} <= set(asked)
 
 
@@ -93,45 +94,14 @@ def test_the_nearest_method_is_suggested(name, near):
         find_method(name)
 
 
-def test_errors(iris):
+def test_errors(iris, make_labels):
     X, _, sets = iris
     with pytest.raises(CandidateError, match="X has 149 rows but there are candidates for 150"):
-        compare_methods(X[1:], sets)
+        compare_methods(X[1:], make_labels(sets))
     with pytest.raises(ParameterError, match="10 rows with labels cannot be split into 11 folds"):
-        compare_methods(X, sets, max_rows=10, folds=11)
+        compare_methods(X, make_labels(sets), max_rows=10, folds=11)
     with pytest.raises(CandidateError, match="nothing to learn"):
-        compare_methods(X, CandidateSets.from_lists([["a", "b"]] * 150))
-
-
-def test_what_more_rows_may_change(iris):
-    X, _, sets = iris
-    (knn,) = compare_methods(X, sets, methods=["PLKNN"], folds=3, max_rows=100)
-    assert -1 < knn.gain < 1
-    (knn,) = compare_methods(X, sets, methods=["PLKNN"], folds=3)
-    assert knn.gain is None
-
-    def overview(gain, sampled=True):
-        results = [
-            replace(knn, method="first", covering_rate=0.8, covering_sd=0.01, gain=0.01),
-            replace(knn, method="second", covering_rate=0.75, covering_sd=0.01, gain=gain),
-        ]
-        found = comparison.Comparison(
-            results=results,
-            n_rows=1000,
-            n_table=8000,
-            n_labelled=8000,
-            sampled=sampled,
-            by_votes=False,
-            soft=False,
-            n_known=0,
-            frame=None,
-        )
-        return " ".join(found.overview().notes)
-
-    # three doublings: 0.75 + 3 * 0.03 is more than 0.8 + 3 * 0.01, with 0.025 it is less
-    assert "second (+3.0)" in overview(0.03)
-    assert "the order may be another" not in overview(0.025)
-    assert "the order may be another" not in overview(0.03, sampled=False)
+        compare_methods(X, make_labels(CandidateSets.from_lists([["a", "b"]] * 150)))
 
 
 def test_known_labels_judge_and_are_not_learned_from(iris):
@@ -172,3 +142,82 @@ def test_both_reasons_for_leaving_out_rows_are_given():
     votes = frame.rename(columns={"labels": "ann"}).assign(bob=labels)
     found = surelabel.compare(votes, votes="ann,bob", methods="majority", max_rows=50)
     assert "every label is possible for 30; of the others a random sample" in str(found)
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    """Two groups far apart; three good annotators, one who always says "a"."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 120)
+    frame = pd.DataFrame(rng.normal(size=(120, 2)) + 4 * np.eye(3)[y][:, :2] + y[:, None])
+    names = np.array(list("abc"))
+    for annotator in ("ann", "bob", "eve"):
+        frame[annotator] = names[np.where(rng.random(120) < 0.75, y, rng.integers(0, 3, 120))]
+    return frame.rename(columns=str).assign(same="a")
+
+
+def test_votes_are_compared_by_votes_left_out(crowd):
+    found = surelabel.compare(
+        crowd, votes="ann,bob,eve,same", methods="Crowd,majority,Dawid-Skene,PLKNN"
+    )
+    by_name = {result.method: result for result in found}
+    assert set(by_name) == {"Crowd", "majority", "Dawid-Skene", "PLKNN"}
+    assert found.best.method in ("Crowd", "PLKNN")
+    assert by_name["Crowd"].covering_rate > by_name["majority"].covering_rate
+    assert not found.errors
+    # 1 of 4 votes is always "a"; of the others 5 of 6 are right
+    assert 0.6 < by_name["Crowd"].covering_rate < 0.8
+    assert by_name["PLKNN"].parameters
+    assert "left-out votes" in str(found)
+    assert "accuracy" not in str(found)
+    assert found.by_votes
+    assert np.isnan(by_name["Crowd"].approximated_accuracy)
+
+
+def test_same_seed_same_answer(crowd):
+    how = {"votes": "ann,bob,eve", "methods": "Crowd,Dawid-Skene", "max_rows": 80}
+    first, second = (surelabel.compare(crowd, **how) for _ in range(2))
+    assert [r.covering_rate for r in first] == [r.covering_rate for r in second]
+    assert first.n_rows == 80
+
+
+def test_votes_without_features():
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 60)
+    votes = {
+        name: np.array(["no", "yes"])[np.where(rng.random(60) < 0.9, y, 1 - y)] for name in "abc"
+    }
+    frame = pd.DataFrame(votes)
+    found = surelabel.compare(frame, votes="a,b,c")
+    assert {result.method for result in found} == {"Crowd", "majority", "Dawid-Skene"}
+    assert min(result.covering_rate for result in found) > 0.7
+    assert "alpha" in str(surelabel.inspect(frame, votes="a,b,c"))
+    with pytest.raises(ParameterError, match="SURE learns from features"):
+        surelabel.compare(frame, votes="a,b,c", methods="SURE")
+
+
+def test_unknown_names_are_told_all_there_are(crowd):
+    with pytest.raises(ParameterError, match=r"did you mean 'majority'.*Dawid-Skene"):
+        surelabel.compare(crowd, votes="ann,bob,eve", methods="majorty")
+    with pytest.raises(ParameterError, match="no method 'majority'"):
+        surelabel.compare(crowd, labels="ann", exclude="bob,eve,same", methods="majority")
+
+
+def test_known_labels_take_the_place_of_left_out_votes(iris):
+    X, y, _ = iris
+    rng, names = np.random.default_rng(0), np.array(["a", "b", "c"])
+    votes = {f"v{i}": names[np.where(rng.random(150) < 0.9, y, (y + 1) % 3)] for i in range(3)}
+    frame = pd.DataFrame(X).add_prefix("x").assign(**votes)
+    how = {"votes": "v*", "methods": "Crowd,majority,PLKNN"}
+
+    def shares(**gold):
+        found = surelabel.compare(frame.assign(**gold), gold=[*gold, None][0], **how)
+        return {result.method: result.covering_rate for result in found}, found
+
+    plain, _ = shares()
+    right, found = shares(truth=names[y])
+    wrong, _ = shares(truth=names[(y + 2) % 3])
+    for method, share in plain.items():
+        assert right[method] > share  # annotators make mistakes
+        assert wrong[method] < 0.1  # nothing was learned from it
+    assert "in place of left-out votes" in str(found)

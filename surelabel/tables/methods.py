@@ -1,0 +1,292 @@
+"""Which method learns from a table, what it learns from, and with which parameters: the same for
+``clean``, ``fit``, ``compare`` and ``review``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from ..data.ballots import informative_rows, weighed_votes
+from ..data.candidates import CandidateSets
+from ..data.labelling import Labels
+from ..estimators import CrowdClassifier, Method, all_methods
+from ..evaluation.metrics import SCORERS
+from ..evaluation.protocol import chosen_parameters
+from ..exceptions import CandidateError, InputError, ParameterError, shown
+from ..solvers.dawid_skene import dawid_skene, majority
+from ..solvers.equal_rows import folds_of
+from ..text import suggest
+from .embedding import imported
+
+#: The rows to learn from, and those left out.
+Split = tuple[np.ndarray, np.ndarray]
+
+#: The name of the method that learns from votes, or soft labels, and features together.
+CROWD = "Crowd"
+#: What the table functions use by default; where there are votes, that is Crowd.
+DEFAULT = "PURE"
+#: Methods that look at votes alone.
+VOTES_ONLY: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
+    "majority": majority,
+    "Dawid-Skene": lambda votes, n_classes: dawid_skene(votes, n_classes)[0],
+}
+#: Above this many rows, an exact fit takes longer than one with landmarks.
+EXACT_ROWS = 6000
+#: Maximum number of rows to choose parameters on: below 2000, where the search uses its threads for
+#: several fits at a time.
+CHOOSE_ROWS = 1900
+
+_JOINT = Method(CROWD, CrowdClassifier, {}, reference="", idea="", cost="")
+
+
+# -------------------------------------------------------------------- which method
+
+
+def find_method(name: str, besides: Sequence[str] = ()) -> Method:
+    """The method of this name, or an error that suggests the most similar one, including the names
+    in ``besides``.
+    """
+    known = {CROWD: _JOINT} | all_methods()
+    if not isinstance(name, str) or name not in known:
+        names = [*known, *besides]
+        raise ParameterError(
+            f"there is no method {name!r}; {suggest(name, names, 'methods', len(names))}"
+        )
+    return known[name]
+
+
+def has_closed_form(method: Method) -> bool:
+    """Whether a method has the outputs without a row in closed form, and so needs no folds."""
+    return hasattr(method.estimator, "leave_one_out")
+
+
+def joint(method: Method) -> bool:
+    """Whether a method learns from votes, or soft labels, and features together: Crowd, and methods
+    in whose place it is used where there are votes.
+    """
+    return method == _JOINT or has_closed_form(method)
+
+
+def by_crowd(method: Method, labels: Labels, estimator: Any = None) -> bool:
+    """Whether votes and features are learned from together."""
+    votes = labels.votes is not None or labels.soft
+    if method.name == CROWD and not votes:
+        raise ParameterError(
+            f"{CROWD} learns from votes or soft labels, and there are none: leave the method out"
+        )
+    together = votes and joint(method)
+    if estimator is not None and not together:
+        raise ParameterError(
+            "an estimator models the features beside votes (votes, noisy): without votes, leave it "
+            "out and choose a method"
+        )
+    return together
+
+
+def large_parameters(method: Method, n_rows: int) -> dict[str, Any]:
+    """Parameters that a method needs for ``n_rows`` rows."""
+    return dict(method.many_rows) if n_rows > EXACT_ROWS else {}
+
+
+# -------------------------------------------------------------------- what it learns from
+
+
+def with_gold(labels: Labels) -> CandidateSets:
+    """The candidates to learn from: the informative votes, or only the gold label where it is
+    known.
+    """
+    return with_truth(weighed_votes(labels.candidates), labels.gold)
+
+
+def with_truth(candidates: CandidateSets, truth: np.ndarray) -> CandidateSets:
+    """The candidates, or only the true label where its position is not -1."""
+    rows = np.flatnonzero(truth >= 0)
+    return with_sets(candidates, rows, truth[rows])
+
+
+def with_sets(candidates: CandidateSets, rows: np.ndarray, codes: np.ndarray) -> CandidateSets:
+    """The candidates, with those of some rows replaced by the classes ``codes``, one vote each."""
+    if not len(rows):
+        return candidates
+    kept = ~np.isin(candidates.rows, rows)
+    all_rows = np.concatenate([candidates.rows[kept], rows])
+    order = np.argsort(all_rows, kind="stable")
+    counts = candidates.counts
+    if counts is not None:
+        counts = np.concatenate([counts[kept], np.ones(len(rows), counts.dtype)])[order]
+    return CandidateSets(
+        np.concatenate([[0], np.cumsum(np.bincount(all_rows))]),
+        np.concatenate([candidates.indices[kept], codes])[order],
+        candidates.classes,
+        counts,
+    )
+
+
+def sample_rows(candidates: CandidateSets, max_rows: int, random_state: int) -> np.ndarray:
+    """At most ``max_rows`` random rows, in order, of those for which not every label is
+    possible.
+    """
+    rows = np.flatnonzero(informative_rows(candidates))
+    if not len(rows):
+        raise CandidateError(
+            "every row has every class as a candidate: there is nothing to learn from"
+        )
+    return np.sort(np.random.default_rng(random_state).permutation(rows)[:max_rows])
+
+
+# -------------------------------------------------------------------- parameters
+
+
+def choose_parameters(
+    method: Method, X: np.ndarray, known: CandidateSets, equal: np.ndarray, random_state: int
+) -> tuple[dict[str, Any], float]:
+    """The best parameters of a method by folds of the rows, and the covering rate of rows left out.
+
+    Parameters
+    ----------
+    method : Method
+        The method and its grid.
+    X, known : ndarray of shape (m, n), CandidateSets
+        The rows; of very many, a sample is used.
+    equal : ndarray of int of shape (m,)
+        Equal numbers for equal rows, which are left out together.
+    random_state : int
+        Seed of the sample and the folds.
+
+    Returns
+    -------
+    parameters : dict
+    covering_rate : float
+    """
+    rows = sample_rows(known, CHOOSE_ROWS, random_state)
+    X, known, splits = X[rows], known[rows], make_folds(equal[rows], random_state)
+    parameters = search(method, X, known, splits)
+    scores = left_out_scores(method.estimator(**parameters), X, known, known, splits)
+    return parameters, float(scores[0].mean())
+
+
+def make_folds(equal: np.ndarray, random_state: int) -> list[Split]:
+    """Folds that keep equal rows together: ten folds of few different rows, three of very many."""
+    check_different(equal)
+    n = len(np.unique(equal))
+    n_folds = min(10 if n < 200 else 5 if n < 50_000 else 3, n)
+    return folds_of(equal, n_folds, random_state)
+
+
+def check_different(equal: np.ndarray) -> None:
+    """Refuse rows of which nearly all are equal."""
+    n_different = len(np.unique(equal))
+    if n_different < 4:
+        raise InputError(
+            f"there are {n_different} different row(s) of features: too few to learn from some of "
+            "them and judge the others"
+        )
+
+
+def search(
+    method: Method, X: np.ndarray, candidates: CandidateSets, splits: list[Split]
+) -> dict[str, Any]:
+    """The parameters of a method with the best covering rate of left-out rows."""
+    if not method.grid:
+        return {}
+    # There are at most as many neighbours as the folds have rows.
+    grid, counts = None, method.grid.get("n_neighbors", ())
+    others = max(1, min(len(train) for train, _ in splits) - 1)
+    if max(counts, default=0) > others:
+        grid = {**method.grid, "n_neighbors": sorted({min(k, others) for k in counts})}
+    with convergence_warnings_ignored():
+        found = method.make_search(grid=grid).set_params(cv=splits).fit(X, candidates)
+    return chosen_parameters(found)
+
+
+def left_out_scores(
+    model: Any, X: np.ndarray, candidates: CandidateSets, judge: CandidateSets, splits: list[Split]
+) -> np.ndarray:
+    """Covering rate and approximated accuracy of each fold, compared with ``judge``; two rows."""
+    scorers = (SCORERS["covering_rate"], SCORERS["approximated_accuracy"])
+    with convergence_warnings_ignored():
+        scores = [
+            [score(fitted, X[test], judge[test]) for score in scorers]
+            for train, test in splits
+            for fitted in [clone(model).fit(X[train], candidates[train])]
+        ]
+    return np.array(scores).T
+
+
+@contextmanager
+def convergence_warnings_ignored() -> Iterator[None]:
+    """Ignore warnings about fits that stop before they converge, at a bad point of a grid or on a
+    part of the rows: users can do nothing about these.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+# -------------------------------------------------------------------- fitted models
+
+
+def fit_crowd(
+    X: np.ndarray, labels: Labels, random_state: int, estimator: Any = None
+) -> CrowdClassifier:
+    """Learn from votes and features together, or from votes alone where there are no features.
+
+    ``estimator`` is the model of the features, a classifier with ``predict_proba`` or its
+    ``"module:name"``. If it takes a seed and has none, it gets ours.
+    """
+    if estimator is not None:
+        estimator = imported("estimator", estimator)
+        if not hasattr(estimator, "predict_proba") or not hasattr(estimator, "get_params"):
+            raise ParameterError(
+                f"estimator {shown(estimator)} is not a scikit-learn classifier with predict_proba"
+            )
+        if estimator.get_params().get("random_state", 0) is None:
+            estimator = clone(estimator).set_params(random_state=random_state)
+    classes, given = labels.candidates.classes.tolist(), labels.candidates
+    gold = [None if code < 0 else classes[code] for code in labels.gold.tolist()]
+    ballots = CandidateSets(
+        given.indptr,
+        given.indices,
+        given.classes,
+        given.counts,
+        votes=labels.votes,
+        annotators=labels.annotators,
+    )
+    model = CrowdClassifier(estimator, random_state=random_state)
+    return model.fit(X if X.shape[1] else None, ballots, known=gold)
+
+
+def left_out_proba(model: Any, X: np.ndarray) -> np.ndarray:
+    """Probabilities of the rows that a model was fitted to, each by the model without that row and
+    its equals.
+    """
+    outputs = getattr(model, "loo_decision_", None)
+    outputs = model.leave_one_out(X) if outputs is None else outputs
+    return np.asarray(softmax((model.scale_ * outputs).astype(np.float32), axis=1))
+
+
+def covered_share(proba: np.ndarray, known: CandidateSets) -> float:
+    """Share of rows whose most probable label is a candidate; NaN where every label always is, as
+    with soft labels.
+    """
+    if np.all(known.sizes == known.shape[1]):
+        return float("nan")
+    return float(np.mean(known.contains(known.classes[proba.argmax(axis=1)])))
+
+
+def chosen_kernels(model: Any) -> dict[str, Any]:
+    """The kernels that a model chose by itself, or the estimator that it was given; nothing where
+    there are no features.
+    """
+    if getattr(model, "estimator", None) is not None:
+        return {"estimator": type(model.estimator).__name__}
+    kernels = [f"{part['scaling']} {part['kernel']} β={part['beta']:g}" for part in model.kernels_]
+    return {"kernels": kernels} if kernels else {}
