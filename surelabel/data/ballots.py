@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..solvers.crowds import AGAINST, Tally, alternate_crowd, beyond_chance, merge_copies
-from ..solvers.segments import row_max
+from ..solvers.sparse_rows import row_max
 from ._entries import net_votes
 from .candidates import CandidateSets
 

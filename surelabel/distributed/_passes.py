@@ -20,7 +20,6 @@ from dask.sizeof import sizeof
 from ..data.candidates import CandidateSets
 from ..data.finite import check_finite
 from ..estimators.kernel import sort_candidates
-from ..solvers.blocks import feature_rows
 from ..solvers.confidence import SortedSets
 from ..solvers.features import FeatureMap
 from ..solvers.lowrank import (
@@ -32,6 +31,7 @@ from ..solvers.lowrank import (
     block_start,
     block_step,
 )
+from ..solvers.memory import feature_rows
 from ..solvers.peer_passes import Equal, block_advance_peers
 from ._rows import DaskRows, explained, gather
 

@@ -32,9 +32,8 @@ from ..exceptions import (
     ParameterError,
     first_few,
 )
-from ..solvers.blocks import block_rows
-from ..solvers.memory import available_memory
-from ..solvers.segments import row_argmax, row_max, row_normalise
+from ..solvers.memory import available_memory, block_rows
+from ..solvers.sparse_rows import row_argmax, row_max, row_normalise
 
 #: The values of a parameter ``n_jobs``: -1 is one for every core, as everywhere in scikit-learn.
 N_JOBS = [

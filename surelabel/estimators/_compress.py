@@ -10,9 +10,9 @@ from sklearn.base import clone
 from ..data.finite import finite_blocks
 from ..data.rows import ArrayRows, Rows
 from ..exceptions import ParameterError
-from ..solvers.blocks import feature_rows
 from ..solvers.features import EPS, Landmarks, choose_landmarks
 from ..solvers.lowrank import LowRankModel, Moments, Targets, block_moments
+from ..solvers.memory import feature_rows
 from ..solvers.passes import ordered_map
 from ._lowrank import SAMPLE, draw_rows, generator, kernel_of, positive_definite
 

@@ -14,9 +14,8 @@ from ..data.candidates import CandidateSets
 from ..solvers.confidence import SortedSets
 from ..solvers.dual import DualModel
 from ..solvers.equal_rows import folds_of
-from ..solvers.kernels import distances, exponentiate, gamma_of
-from ..solvers.peers import LeftOut, alternate_peers
-from ..solvers.scalings import SCALINGS, learn_scaling, rescale
+from ..solvers.kernels import SCALINGS, distances, exponentiate, gamma_of, learn_scaling, rescale
+from ..solvers.leave_one_out import LeftOut, alternate_peers
 from .kernel import factorise, sort_candidates
 
 SAMPLE = 800  # number of rows used for the choice

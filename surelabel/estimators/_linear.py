@@ -19,7 +19,8 @@ from ..data.candidates import CandidateSets
 from ..data.finite import finite_blocks
 from ..data.rows import Rows, as_rows
 from ..solvers.row_blocks import RowBlocks
-from ..solvers.scale import row_softmax, softmax_scale
+from ..solvers.sparse_rows import row_softmax
+from ..solvers.temperature import softmax_scale
 from ._base import (
     WeightedPartialLabelClassifier,
     check_learnable,

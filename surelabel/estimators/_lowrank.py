@@ -13,7 +13,6 @@ from ..data.candidates import CandidateSets
 from ..data.finite import check_finite, finite_blocks
 from ..data.rows import Rows
 from ..exceptions import NumericalError, ParameterError
-from ..solvers.blocks import feature_rows
 from ..solvers.confidence import SortedSets
 from ..solvers.features import (
     Centred,
@@ -25,6 +24,7 @@ from ..solvers.features import (
 )
 from ..solvers.kernels import kernel_matrix
 from ..solvers.lowrank import LowRankFit
+from ..solvers.memory import feature_rows
 from ..solvers.passes import Keep, LocalPasses
 from ..solvers.triangular import NotPositiveDefiniteError
 from ._solver_choice import choose_keep

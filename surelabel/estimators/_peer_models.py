@@ -19,10 +19,16 @@ from ..solvers.crowds import Trust, trust_features
 from ..solvers.dual import DualModel
 from ..solvers.equal_rows import equal_rows, folds_of
 from ..solvers.features import Landmarks
-from ..solvers.kernels import distances, exponentiate, gamma_of, kernel_matrix
-from ..solvers.peers import without_equal_rows
+from ..solvers.kernels import (
+    distances,
+    exponentiate,
+    gamma_of,
+    kernel_matrix,
+    learn_scaling,
+    rescale,
+)
+from ..solvers.leave_one_out import without_equal_rows
 from ..solvers.primal import PrimalModel
-from ..solvers.scalings import learn_scaling, rescale
 
 #: Scalings and kernels. Texts need the first: words that occur once would count for most if every
 #: column had the same spread.

@@ -13,7 +13,7 @@ from sklearn.model_selection import ParameterGrid, check_cv
 from ..data.candidates import CandidateSets
 from ..evaluation.metrics import approximated_accuracy, covering_rate
 from ..exceptions import CandidateError, ParameterError
-from ..solvers.segments import row_max
+from ..solvers.sparse_rows import row_max
 
 #: ``(estimator, points, X, candidates, queries, proba)`` → the scores (or probabilities) of the
 #: queries for each point of the grid, in order, learned from ``X`` and ``candidates``.

@@ -25,8 +25,7 @@ from ..solvers.crowds import (
     merge_copies,
 )
 from ..solvers.equal_rows import equal_rows
-from ..solvers.kernels import kernel_matrix
-from ..solvers.scalings import rescale
+from ..solvers.kernels import kernel_matrix, rescale
 from ..solvers.threads import blas_threads
 from ._annotators import Annotator, describe_annotators
 from ._base import PartialLabelClassifier, check_inner

@@ -18,7 +18,7 @@ from ..evaluation.protocol import grid_search
 from ..exceptions import NumericalError
 from ..solvers.nnls import explained_shares, prefix_weights, reconstruction_products
 from ..solvers.propagation import candidate_graph, propagate, restore_class_mass
-from ..solvers.segments import row_argmax
+from ..solvers.sparse_rows import row_argmax
 from ._base import check_learnable, require_memory
 from ._neighbours import NeighbourClassifier
 from ._registry import Method

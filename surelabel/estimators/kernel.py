@@ -19,7 +19,6 @@ from ..data.candidates import CandidateSets
 from ..data.rows import ArrayRows, Rows, as_rows
 from ..exceptions import ParameterError
 from ..solvers.alternate import Iteration, Trajectory
-from ..solvers.blocks import block_rows
 from ..solvers.confidence import SortedSets
 from ..solvers.dual import DualModel
 from ..solvers.features import (
@@ -32,9 +31,10 @@ from ..solvers.features import (
 )
 from ..solvers.kernels import KERNELS, distances, exponentiate, gamma_of, kernel_matrix
 from ..solvers.lowrank import LowRankFit
+from ..solvers.memory import block_rows
 from ..solvers.passes import ordered_map
 from ..solvers.primal import PrimalModel
-from ..solvers.segments import row_normalise
+from ..solvers.sparse_rows import row_normalise
 from ..solvers.threads import blas_threads
 from ._base import (
     WeightedPartialLabelClassifier,

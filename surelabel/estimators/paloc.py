@@ -18,7 +18,7 @@ from ..data.candidates import CandidateSets
 from ..progress import track
 from ..solvers.kernels import gamma_of, kernel_matrix, reciprocal
 from ..solvers.pairwise import keep_elected, pair_problems, pair_votes, sparse_rows
-from ..solvers.segments import row_normalise
+from ..solvers.sparse_rows import row_normalise
 from ._base import N_JOBS, PartialLabelClassifier, check_inner, check_learnable, require_memory
 from ._registry import Method
 

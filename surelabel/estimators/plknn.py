@@ -10,8 +10,8 @@ from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import StrOptions
 
 from ..data.candidates import CandidateSets
-from ..solvers.blocks import block_rows
-from ..solvers.segments import row_normalise
+from ..solvers.memory import block_rows
+from ..solvers.sparse_rows import row_normalise
 from ._base import check_learnable
 from ._neighbours import NeighbourClassifier
 from ._registry import Method

@@ -15,7 +15,7 @@ from ..data.candidates import CandidateSets
 from ..evaluation.protocol import grid_search
 from ..solvers.max_margin import make_problem
 from ..solvers.plsvm import equal_ties, fit_path, fit_plsvm
-from ..solvers.scale import softmax_scale
+from ..solvers.temperature import softmax_scale
 from ._base import check_learnable
 from ._linear import LinearPartialLabelClassifier, in_row_space
 from ._registry import Method

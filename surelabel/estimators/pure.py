@@ -19,17 +19,17 @@ from ..data.candidates import CandidateSets
 from ..data.rows import ArrayRows, Rows
 from ..exceptions import InputError, ParameterError
 from ..solvers.alternate import Iteration
-from ..solvers.blocks import block_rows
 from ..solvers.confidence import SortedSets
-from ..solvers.cover import Cover
 from ..solvers.dual import DualModel
 from ..solvers.equal_rows import equal_rows
 from ..solvers.features import FeatureMap
+from ..solvers.groups import GroupPosterior
+from ..solvers.kernels import learn_scaling, rescale
+from ..solvers.leave_one_out import LeftOut, PeerTrajectory, alternate_peers
+from ..solvers.memory import block_rows
 from ..solvers.peer_passes import PeerFit, alternate_peer_passes
-from ..solvers.peers import LeftOut, PeerTrajectory, alternate_peers
 from ..solvers.primal import PrimalModel
-from ..solvers.scale import softmax_scale
-from ..solvers.scalings import learn_scaling, rescale
+from ..solvers.temperature import softmax_scale
 from ._base import N_JOBS, check_learnable
 from ._kernel_choice import SAMPLE, choose_kernels
 from ._lowrank import draw, draw_rows, generator
@@ -416,7 +416,7 @@ class PUREClassifier(KernelClassifier):
             max_iter=self.max_iter,
             tol=self.tol,
             shift=self._known_shift(),
-            refine=None if self._groups is None else Cover(sets, self._groups),
+            refine=None if self._groups is None else GroupPosterior(sets, self._groups),
             callback=self._report,
         )
         self.prior_shift_ = path.shift

@@ -10,7 +10,7 @@ from sklearn.linear_model import Ridge
 from sklearn.utils._param_validation import Interval
 
 from ..data.candidates import CandidateSets
-from ..solvers.segments import row_argmax
+from ..solvers.sparse_rows import row_argmax
 from ._base import WeightedPartialLabelClassifier, check_learnable, require_memory
 from ._registry import Method
 

@@ -20,9 +20,9 @@ from ..evaluation.protocol import SELECTIONS
 from ..exceptions import InputError, ParameterError, shown
 from ..progress import track
 from ..solvers.alternate import alternate
-from ..solvers.blocks import feature_rows
 from ..solvers.dual import DualModel
 from ..solvers.features import move_origin
+from ..solvers.memory import feature_rows
 from ..solvers.passes import ordered_map
 from ..solvers.primal import PrimalModel
 from ..solvers.threads import blas_threads

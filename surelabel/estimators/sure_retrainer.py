@@ -22,7 +22,7 @@ from ..data.candidates import CandidateSets
 from ..exceptions import InputError, ParameterError
 from ..solvers.confidence import SortedSets
 from ..solvers.equal_rows import equal_rows, folds_of
-from ..solvers.peers import class_shares, next_shift, peer_confidence, shift_likelihood
+from ..solvers.leave_one_out import class_shares, next_shift, peer_confidence, shift_likelihood
 from ._base import WeightedPartialLabelClassifier, check_learnable
 from .kernel import probabilities
 from .sure import check_lam

@@ -27,7 +27,7 @@ from ..exceptions import (
     first_few,
     shown,
 )
-from ..solvers.segments import row_argmax, row_max, row_sum
+from ..solvers.sparse_rows import row_argmax, row_max, row_sum
 
 MOST_BINS = 10**6  # maximum for a calibration error
 ROUNDING = 1e-5  # a probability may exceed 1 by this, as sums in single precision do

@@ -30,11 +30,10 @@ from ..solvers.crowds import (
     trust_features,
 )
 from ..solvers.features import Landmarks
-from ..solvers.kernels import kernel_matrix
-from ..solvers.peers import LeftOut, alternate_peers
-from ..solvers.scale import softmax_scale
-from ..solvers.scalings import rescale
+from ..solvers.kernels import kernel_matrix, rescale
+from ..solvers.leave_one_out import LeftOut, alternate_peers
 from ..solvers.smoothers import FeatureSmoother, KernelSmoother, Outputs, SetsModel, Smoother
+from ..solvers.temperature import softmax_scale
 from ..solvers.threads import blas_threads
 from ..tables.judging import Judgement, judge_sets, judge_votes
 from ..tables.methods import with_gold

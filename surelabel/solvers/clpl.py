@@ -6,8 +6,8 @@ import numpy as np
 
 from .newton import ScoreHessian, diagonal, lower_triangle, newton
 from .row_blocks import row_blocks
-from .segments import row_sum
 from .smooth import Minimum, inverse_factor, minimise
+from .sparse_rows import row_sum
 
 
 def fit_clpl(

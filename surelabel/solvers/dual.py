@@ -11,7 +11,7 @@ the inverse of the trailing block of the Cholesky factor alone, and the certain 
 solve, once.
 
 The diagonal of ``M`` is the leverage of the rows: ``∂q_i/∂p_i = 1 - βM_ii + w_i/Σw`` (see
-:mod:`.peers`).
+:mod:`.leave_one_out`).
 """
 
 from __future__ import annotations

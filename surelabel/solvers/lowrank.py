@@ -59,7 +59,7 @@ class Targets:
     peak, agreement : float
         What the step also maximises, over all rows: ``Σ w ‖p‖_∞``, and the agreement with votes.
     likelihood : ndarray or float
-        For PURE: the result of :func:`~surelabel.solvers.peers.shift_likelihood`.
+        For PURE: the result of :func:`~surelabel.solvers.leave_one_out.shift_likelihood`.
     """
 
     right: np.ndarray

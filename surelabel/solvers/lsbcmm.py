@@ -23,7 +23,7 @@ from sklearn.utils import gen_batches
 from threadpoolctl import threadpool_limits
 
 from .order import canonical_order
-from .segments import row_normalise
+from .sparse_rows import row_normalise
 
 # Ascent steps on the sticks within one M step; more of them are useless, because the
 # responsibilities change next.

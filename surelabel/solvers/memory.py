@@ -1,9 +1,11 @@
-"""How much memory is available."""
+"""How much memory is available, and how many rows are processed at a time."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+
+BLOCK = 2**22  # numbers of a block of rows: 32 MiB of float64
 
 
 def available_memory() -> int | None:
@@ -55,3 +57,19 @@ def _control_group() -> int | None:
         except (OSError, ValueError):  # not there, or "max"
             continue
     return None
+
+
+def block_rows(width: int) -> int:
+    """Number of rows of a block, if each row takes ``width`` numbers.
+
+    It does not depend on the machine, because sums over other blocks would differ in the last
+    digits.
+    """
+    return max(1, BLOCK // max(width, 1))
+
+
+def feature_rows(n_components: int) -> int:
+    """Number of rows whose features are summed at a time: enough for products with their Gram
+    matrix to be fast, however many features there are.
+    """
+    return max(256, block_rows(n_components))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from .blocks import block_rows
+from .memory import block_rows
 
 LINKS = 16  # neighbours of each row in the graph
 BREADTH = 80  # rows considered at a time while the graph is built and searched

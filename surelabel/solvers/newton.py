@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import lapack
 
-from .blocks import block_rows
+from .memory import block_rows
 from .smooth import Function, Minimum
 
 MOST = 500  # weights of which a Hessian is factorised

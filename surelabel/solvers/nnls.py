@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import nnls
 from sklearn.utils import gen_batches
 
-from .blocks import block_rows
+from .memory import block_rows
 
 
 def reconstruction_weights(

@@ -15,11 +15,11 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from joblib import effective_n_jobs
 
-from .blocks import feature_rows
 from .confidence import SortedSets
+from .leave_one_out import LeftOut
 from .lowrank import LowRankModel, Moments, Targets, block_advance, block_moments, block_start
+from .memory import feature_rows
 from .peer_passes import Equal, block_advance_peers
-from .peers import LeftOut
 from .threads import one_blas_thread
 
 T = TypeVar("T")

@@ -1,5 +1,5 @@
 """PURE with a low-rank kernel or the linear model, in sums over blocks of rows (see :mod:`.lowrank`
-and :mod:`.peers`).
+and :mod:`.leave_one_out`).
 
 The leverage of every row takes one more pass, once; it is kept with the row, like its confidences.
 Before each pass, the confidences of rows with equal features are averaged, wherever these rows are.
@@ -15,8 +15,7 @@ import numpy as np
 
 from .alternate import Iteration
 from .confidence import SortedSets
-from .lowrank import LowRankFit, LowRankModel, Moments, Targets, block_outputs, block_targets
-from .peers import (
+from .leave_one_out import (
     class_shares,
     gain_of,
     next_shift,
@@ -24,6 +23,7 @@ from .peers import (
     shift_likelihood,
     without_row,
 )
+from .lowrank import LowRankFit, LowRankModel, Moments, Targets, block_outputs, block_targets
 
 #: Group numbers of the rows, equal for equal rows, and the class of every candidate.
 Equal: TypeAlias = tuple[np.ndarray, np.ndarray]
@@ -72,7 +72,7 @@ def block_advance_peers(
         Confidences of its ambiguous entries.
     judged, leverage : ndarray of shape (n_entries,) and (rows,)
         The confidences and the leverages of what is left out with them (see
-        :class:`~surelabel.solvers.peers.LeftOut`).
+        :class:`~surelabel.solvers.leave_one_out.LeftOut`).
     W, b : ndarray of shape (D, l) and (l,)
         The model.
     mean, shift : ndarray of shape (l,), float
@@ -109,8 +109,8 @@ def alternate_peer_passes(
     equal: Equal | None = None,
     callback: Callable[[Iteration], bool | None] | None = None,
 ) -> PeerFit:
-    """:func:`~surelabel.solvers.peers.alternate_peers` in passes over the rows: three, and one for
-    each iteration.
+    """:func:`~surelabel.solvers.leave_one_out.alternate_peers` in passes over the rows: three,
+    and one for each iteration.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def alternate_peer_passes(
     beta : float
         The regularisation β.
     max_iter, tol, shift, callback
-        As for :func:`~surelabel.solvers.peers.alternate_peers`.
+        As for :func:`~surelabel.solvers.leave_one_out.alternate_peers`.
     equal : tuple of ndarray, default=None
         Numbers of the rows, equal for equal rows, and the class of every candidate; None if all
         rows differ.

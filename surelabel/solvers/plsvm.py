@@ -11,8 +11,8 @@ from threadpoolctl import threadpool_limits
 from .clpl import fit_clpl
 from .interior import exact_margin
 from .max_margin import MarginProblem, MaxMargin, Start, max_margin
-from .scale import row_softmax, softmax_scale
-from .segments import row_max, row_sum
+from .sparse_rows import row_max, row_softmax, row_sum
+from .temperature import softmax_scale
 
 NOTHING = 1e-12  # of the objective: smaller gains are rounding errors
 TIE = 1e-7  # of the scores

@@ -81,7 +81,7 @@ class PrimalModel:
 
     def leverage(self) -> np.ndarray:
         """``h_i = ∂q_i/∂p_i`` of every row: ``w_i (1/Σw + ‖L⁻¹(x_i - x̄)‖²)``, with ``LLᵀ`` the
-        matrix of the model (see :mod:`.peers`).
+        matrix of the model (see :mod:`.leave_one_out`).
         """
         norms = [
             squared_norms(self._factor, _dense(block) - self._shift)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import sparse
 
-from .segments import row_normalise
+from .sparse_rows import row_normalise
 
 
 def candidate_graph(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .blocks import block_rows
+from .memory import block_rows
 
 
 class RowBlocks:

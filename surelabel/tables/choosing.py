@@ -18,7 +18,7 @@ from ..exceptions import InputError, ParameterError
 from ..progress import stage, track
 from ..solvers.crowds import Tally, alternate_crowd, merge_copies, trust_features
 from ..solvers.equal_rows import equal_rows
-from ..solvers.segments import row_max
+from ..solvers.sparse_rows import row_max
 from ..text import percent
 from .annotators import AnnotatorAgreement, annotator_agreement
 from .calibration import Prior

@@ -15,8 +15,8 @@ from ..data.arrow_tables import source_of
 from ..data.frames import to_frame
 from ..exceptions import ModelFileError, ParameterError, SurelabelError
 from ..progress import stage
-from ..solvers.blocks import block_rows
 from ..solvers.equal_rows import equal_rows
+from ..solvers.memory import block_rows
 from ..text import count, percent
 from .answered_labels import labels_with
 from .calibration import sure_of_new

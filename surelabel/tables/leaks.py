@@ -21,7 +21,7 @@ from ..data.ballots import weighed_votes
 from ..data.doubtful_labels import SEPARATORS
 from ..data.labelling import Labelling, Labels
 from ..data.spelling import DOUBTFUL, NUMBER, blanked, canonical
-from ..solvers.segments import row_max
+from ..solvers.sparse_rows import row_max
 from ._columns import Reader, is_plain
 from .new_columns import ADDED, NEW_COLUMNS, STATUSES
 from .tool_columns import answer_columns

@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from surelabel import CLPLClassifier, PLSVMClassifier
 from surelabel.exceptions import InputError
-from surelabel.solvers import blocks
+from surelabel.solvers import memory
 from surelabel.solvers.row_blocks import RowBlocks, row_blocks, weighted_gram
 from tests.estimators.test_sure_scale import SOURCES, memory_map
 from tests.solvers.test_clpl import problem
@@ -31,7 +31,7 @@ def assert_same(model, other):
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK", 200)
+    monkeypatch.setattr(memory, "BLOCK", 200)
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
@@ -59,7 +59,7 @@ def test_sparse_instances_in_blocks_give_the_same_model(estimator, monkeypatch):
     X, Y, weight = problem(3, 150, 5, 4)
     X = np.where(X > 0.3, X, 0)
     in_blocks = clone(estimator).fit(sparse.csr_array(X), Y, sample_weight=weight)
-    monkeypatch.setattr(blocks, "BLOCK", 2**22)
+    monkeypatch.setattr(memory, "BLOCK", 2**22)
     whole = clone(estimator).fit(X, Y, sample_weight=weight)
     assert_same(in_blocks, whole)
 

@@ -134,7 +134,7 @@ def test_a_missing_package_is_named(estimator, monkeypatch):
 def test_votes_in_blocks_of_rows(monkeypatch):
     X, Y = problem(3, 50, 4, discrete=False)
     whole = PLKNNClassifier(5).fit(X, Y)
-    monkeypatch.setattr("surelabel.solvers.blocks.BLOCK", 28)  # seven rows at a time
+    monkeypatch.setattr("surelabel.solvers.memory.BLOCK", 28)  # seven rows at a time
     parts = PLKNNClassifier(5).fit(X, Y)
     assert np.array_equal(parts.confidence_.data, whole.confidence_.data)
     assert (

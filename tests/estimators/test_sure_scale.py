@@ -148,7 +148,7 @@ def test_half_the_features_lose_little_accuracy(estimator):
 @pytest.mark.parametrize("estimator", LOW_RANK, ids=["nystroem", "fourier"])
 def test_number_of_threads_and_where_features_are_kept_change_no_bit(estimator, monkeypatch):
     X, _, candidates = blobs(1200)
-    monkeypatch.setattr("surelabel.solvers.blocks.BLOCK", 1)  # 256 rows at a time
+    monkeypatch.setattr("surelabel.solvers.memory.BLOCK", 1)  # 256 rows at a time
     reference = clone(estimator).set_params(n_jobs=1).fit(X, candidates)
     for keep in ("memory", "disk", "recompute"):
         monkeypatch.setattr(lowrank, "choose_keep", lambda *_, keep=keep: keep)
@@ -375,7 +375,7 @@ MODELS = [*LOW_RANK, SUREClassifier(solver="dual"), SUREClassifier(kernel="linea
 def test_instances_out_of_core_give_the_same_bits(dtype, estimator, source, tmp_path, monkeypatch):
     X, _, candidates = blobs(700)
     X = X.astype(dtype)
-    monkeypatch.setattr("surelabel.solvers.blocks.BLOCK", 1)  # 256 rows at a time
+    monkeypatch.setattr("surelabel.solvers.memory.BLOCK", 1)  # 256 rows at a time
     weight = np.random.default_rng(0).random(700) + 0.1
     inside = clone(estimator).fit(X, candidates, sample_weight=weight)
     rows = source(tmp_path, X)

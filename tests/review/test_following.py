@@ -16,7 +16,7 @@ from surelabel.estimators._peer_models import KernelPeers, PeerKernel
 from surelabel.review.following import CrowdFollower, Interrupted, PeerFollower
 from surelabel.solvers.crowds import Tally, alternate_crowd
 from surelabel.solvers.equal_rows import equal_rows
-from surelabel.solvers.scalings import rescale
+from surelabel.solvers.kernels import rescale
 from surelabel.tables.choosing import choose_labels
 from surelabel.tables.methods import fit_crowd, left_out_proba, with_gold
 from surelabel.tables.status import decide

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surelabel.solvers.confidence import SortedSets, confidence
-from surelabel.solvers.segments import row_normalise
+from surelabel.solvers.sparse_rows import row_normalise
 from tests.reference.sure import qp_confidence
 from tests.reference.theorem import op, opi, ops
 

@@ -19,7 +19,7 @@ from surelabel.solvers.lowrank import (
     block_start,
 )
 from surelabel.solvers.passes import LocalPasses
-from surelabel.solvers.segments import row_normalise
+from surelabel.solvers.sparse_rows import row_normalise
 from tests.reference.sure import literal_sure
 from tests.solvers.test_sure import assert_same, problems
 

@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 
-from surelabel.solvers.blocks import BLOCK, block_rows, feature_rows
+from surelabel.solvers.memory import BLOCK, block_rows, feature_rows
 from surelabel.solvers.passes import ordered_map
 from surelabel.solvers.threads import _libraries
 from tests.solvers.test_lowrank import fit, local_passes, problem

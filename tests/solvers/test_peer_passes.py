@@ -9,9 +9,9 @@ from surelabel import PUREClassifier, make_partial
 from surelabel.solvers import passes as passes_module
 from surelabel.solvers.confidence import SortedSets
 from surelabel.solvers.equal_rows import equal_rows
+from surelabel.solvers.kernels import rescale
 from surelabel.solvers.passes import LocalPasses
 from surelabel.solvers.peer_passes import alternate_peer_passes
-from surelabel.solvers.scalings import rescale
 from tests.reference.pure import literal_pure
 
 

@@ -12,7 +12,7 @@ from surelabel import CandidateSets
 from surelabel.solvers import newton
 from surelabel.solvers.max_margin import NEVER, make_problem, project
 from surelabel.solvers.plsvm import equal_ties, first_weights, fit_path, fit_plsvm
-from surelabel.solvers.scale import softmax_scale
+from surelabel.solvers.temperature import softmax_scale
 from tests.reference.plsvm import exact_plsvm, plsvm_objective, project_row, subgradient_plsvm
 from tests.solvers.test_clpl import problem
 from tests.solvers.test_clpl import solve as solve_clpl

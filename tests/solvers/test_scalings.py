@@ -3,7 +3,7 @@ import pytest
 from scipy.stats import rankdata
 from sklearn.preprocessing import StandardScaler
 
-from surelabel.solvers.scalings import SCALINGS, learn_scaling, rescale
+from surelabel.solvers.kernels import SCALINGS, learn_scaling, rescale
 
 
 def test_standard_is_that_of_scikit_learn():

@@ -6,7 +6,7 @@ import pytest
 from surelabel.solvers.confidence import SortedSets
 from surelabel.solvers.dual import DualModel
 from surelabel.solvers.kernels import kernel_matrix
-from surelabel.solvers.peers import LeftOut, alternate_peers
+from surelabel.solvers.leave_one_out import LeftOut, alternate_peers
 from surelabel.solvers.smoothers import FeatureSmoother, KernelSmoother, Outputs, SetsModel
 
 BETA = 0.05

@@ -10,7 +10,7 @@ from surelabel.solvers.alternate import alternate
 from surelabel.solvers.confidence import SortedSets
 from surelabel.solvers.kernels import kernel_matrix
 from surelabel.solvers.primal import PrimalModel
-from surelabel.solvers.segments import row_normalise
+from surelabel.solvers.sparse_rows import row_normalise
 from tests.reference.sure import literal_sure
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from ...exceptions import ModelFileError, shown
-from ...solvers.segments import row_argmax
+from ...solvers.sparse_rows import row_argmax
 from .._base import PartialLabelClassifier
 from .._search import search_results
 from ..stored import DICTS, KNOWN, Declared, Known, values_of

@@ -13,10 +13,10 @@ from surelabel.solvers.dual import DualModel
 from surelabel.solvers.equal_rows import equal_rows
 from surelabel.solvers.features import Landmarks, fourier_features
 from surelabel.solvers.kernels import kernel_matrix
+from surelabel.solvers.leave_one_out import LeftOut, alternate_peers, without_row
 from surelabel.solvers.lowrank import LowRankModel, Targets, block_moments
-from surelabel.solvers.peers import LeftOut, alternate_peers, without_row
 from surelabel.solvers.primal import PrimalModel
-from surelabel.solvers.segments import row_normalise
+from surelabel.solvers.sparse_rows import row_normalise
 from tests.reference.pure import literal_pure, refitted_without
 
 

@@ -6,7 +6,8 @@ from scipy import special
 from scipy.optimize import minimize_scalar
 
 from surelabel import CandidateSets
-from surelabel.solvers.scale import row_softmax, softmax_scale
+from surelabel.solvers.sparse_rows import row_softmax
+from surelabel.solvers.temperature import softmax_scale
 from tests.solvers.test_clpl import problem
 
 

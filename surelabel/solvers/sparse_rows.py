@@ -37,3 +37,10 @@ def row_normalise(values: np.ndarray, indptr: np.ndarray) -> np.ndarray:
     uniform = np.broadcast_to(uniform.reshape(-1, *[1] * (values.ndim - 1)), values.shape)
     total = np.repeat(total, sizes, axis=0)
     return np.divide(values, total, out=uniform.copy(), where=total > 0)
+
+
+def row_softmax(values: np.ndarray, indptr: np.ndarray) -> np.ndarray:
+    """Softmax of the entries of each compressed row."""
+    sizes = np.diff(indptr)
+    positive = np.exp(values - np.repeat(row_max(values, indptr), sizes))
+    return positive / np.repeat(row_sum(positive, indptr), sizes)

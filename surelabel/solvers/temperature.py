@@ -3,8 +3,6 @@
 import numpy as np
 from scipy.optimize import brentq
 
-from .segments import row_max, row_sum
-
 
 def softmax_scale(
     scores: np.ndarray, indptr: np.ndarray, indices: np.ndarray, weight: np.ndarray
@@ -66,10 +64,3 @@ def softmax_scale(
         log_t = brentq(slope, low, high)
     # Scores that hardly differ would need a scale larger than any float.
     return float(min(np.exp(log_t), np.finfo(float).max * min(spread, 1)) / spread)
-
-
-def row_softmax(values: np.ndarray, indptr: np.ndarray) -> np.ndarray:
-    """Softmax of the entries of each compressed row."""
-    sizes = np.diff(indptr)
-    positive = np.exp(values - np.repeat(row_max(values, indptr), sizes))
-    return positive / np.repeat(row_sum(positive, indptr), sizes)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surelabel.solvers.confidence import SortedSets
-from surelabel.solvers.cover import Cover, cover_posterior
+from surelabel.solvers.groups import GroupPosterior, group_posterior
 
 
 def by_labellings(P):
@@ -28,7 +28,7 @@ def test_posterior(seed, n, u):
     rng = np.random.default_rng(seed)
     P = rng.dirichlet(np.full(u, 0.3), n)
     P[rng.random(n) < 0.3] = np.eye(u)[0]  # certain rows
-    np.testing.assert_allclose(cover_posterior(P), by_labellings(P), atol=1e-10)
+    np.testing.assert_allclose(group_posterior(P), by_labellings(P), atol=1e-10)
 
 
 def sorted_sets(lists, n_classes):
@@ -45,7 +45,7 @@ def test_groups_find_their_rows():
     rng = np.random.default_rng(0)
     p = sets.normalise(p[None] * rng.uniform(0.5, 1.5, len(p)))[0]
     before = sets.all_entries(p)
-    after = sets.all_entries(Cover(sets, groups)(p))
+    after = sets.all_entries(GroupPosterior(sets, groups)(p))
     rows = np.split(after, np.cumsum([len(labels) for labels in lists])[:-1])
     given_rows = np.split(before, np.cumsum([len(labels) for labels in lists])[:-1])
     # Row 1 is certainly 0, so row 0 is probably 1.

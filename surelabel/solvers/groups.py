@@ -22,7 +22,7 @@ LARGEST = 8  # maximum number of labels in a list; there are 2^8 sets T
 EXCEPTION = 0.1
 
 
-def cover_posterior(P: np.ndarray) -> np.ndarray:
+def group_posterior(P: np.ndarray) -> np.ndarray:
     """Confidences of the rows of one group, given that each label belongs to one of them.
 
     Parameters
@@ -56,9 +56,9 @@ class _Group:
     fixed: np.ndarray  # the confidences of all its rows, 0 at the ambiguous entries
 
 
-class Cover:
+class GroupPosterior:
     """The posterior for all groups, as the ``refine`` of
-    :func:`~surelabel.solvers.peers.alternate_peers`.
+    :func:`~surelabel.solvers.leave_one_out.alternate_peers`.
 
     Parameters
     ----------
@@ -99,5 +99,5 @@ class Cover:
         for group in self._groups:
             P = group.fixed.copy()
             P[group.rows, group.labels] = p[group.entries]
-            refined[group.entries] = cover_posterior(P)[group.rows, group.labels]
+            refined[group.entries] = group_posterior(P)[group.rows, group.labels]
         return refined
