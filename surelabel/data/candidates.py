@@ -41,7 +41,6 @@ from ._labels import (
     homogeneous,
     missing,
 )
-from .callers import a_metric_asks
 from .candidate_summary import CandidateSummary
 
 Unlabelled = Literal["error", "all"]
@@ -474,12 +473,12 @@ class CandidateSets:
         )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        if a_metric_asks():
-            raise CandidateError(
-                "scikit-learn's metrics need true labels, but these are candidates: leave scoring "
-                "out to use the covering rate, or use a scorer of surelabel.evaluation"
-            )
-        return np.asarray(self.to_indicator(), dtype=dtype)
+        # An object per row, not a 0/1 matrix: scikit-learn's metrics refuse it, instead of taking
+        # every candidate for a true label; its splitters ask only whether there are classes.
+        rows = np.empty(len(self), object)
+        for i, labels in enumerate(self):
+            rows[i] = labels
+        return np.asarray(rows, dtype=dtype)
 
     def __len__(self) -> int:
         return int(self._matrix.shape[0])

@@ -13,12 +13,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags, gen_batches, get_tags
+from sklearn.utils import gen_batches, get_tags
 from sklearn.utils._param_validation import Interval, InvalidParameterError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..data.ballots import weighed_votes
-from ..data.callers import votes_to_be_split
 from ..data.candidates import CandidateSets, as_candidates
 from ..data.finite import check_finite, check_not_vanishing, finite_blocks, text_advice
 from ..data.rows import Rows
@@ -62,12 +61,6 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     classes_: np.ndarray
     confidence_: sparse.csr_array
     transduction_: np.ndarray
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        if votes_to_be_split():
-            tags.estimator_type = None  # plain folds, as for a table without empty cells
-        return tags
 
     # ---------------------------------------------------------------- fit
 

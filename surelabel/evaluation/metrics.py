@@ -17,7 +17,6 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from ..data.callers import scikit_learn_asks
 from ..data.candidates import CandidateSets, as_candidates
 from ..exceptions import (
     CandidateError,
@@ -36,21 +35,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class _NotAScore:
-    """What a search gets that calls a metric as a scorer: the error is raised when it looks at it.
-
-    A search turns errors of scorers into NaN, but asks without further care whether a score has an
-    ``item``.
-    """
-
-    def __init__(self, error: ParameterError) -> None:
-        self._error = error
-
-    @property
-    def item(self) -> Any:
-        raise self._error
-
-
 def _metric(function: Callable[P, R]) -> Callable[P, R]:
     """A metric that says what to pass if it is passed as ``scoring=``, and so called with an
     estimator, ``X`` and ``y``.
@@ -62,13 +46,10 @@ def _metric(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
         name = function.__name__
         names = " or ".join(f'SCORERS["{scorer}"]' for scorer in SCORERS if name in scorer)
-        error = ParameterError(
+        raise ParameterError(
             f"{name} is a metric, not a scorer: pass scoring={names}, after from "
             "surelabel.evaluation import SCORERS"
         )
-        if scikit_learn_asks():
-            return _NotAScore(error)  # type: ignore[return-value]
-        raise error
 
     return metric
 
