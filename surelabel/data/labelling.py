@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,10 @@ import pyarrow.compute as pc
 from ..exceptions import CandidateError, ParameterError, TableError, first_few
 from ..solvers.crowds import AGAINST
 from ..text import suggest
-from ._cells import (
+from ._delimited import is_cell
+from ._entries import net_votes
+from ._json_lines import FREE_CELLS, SPARSEST
+from ._label_cells import (
     Cells,
     Label,
     check_names,
@@ -23,28 +26,10 @@ from ._cells import (
     indicator_cells,
     label_cells,
 )
-from ._delimited import is_cell
-from ._entries import net_votes
-from ._json_lines import FREE_CELLS, SPARSEST
 from ._labels import after_prefix, check_classes, check_prefix
 from .arrow_tables import find_column, is_list, is_text, source_of
 from .candidates import CandidateSets, Unlabelled
-from .doubtful_labels import (
-    DoubtfulNames,
-    NotThere,
-    RuledOut,
-    SeveralLabels,
-    Spellings,
-    chosen_labels,
-    different_spellings,
-    doubtful_names,
-    labels_ruled_out,
-    not_there,
-    several_labels,
-    speller,
-    without_labels,
-    without_rows,
-)
+from .label_hints import Hint, NewNames, different_spellings, placeholders, several_labels
 from .spelling import NUMBER, blanked
 
 #: Texts that are whole numbers, unlike names such as 007.
@@ -86,8 +71,7 @@ class Labelling:
         What to do with a row without labels: treat every label as possible, or raise an error.
     missing : tuple of str or None, default=None
         Texts that mean "no label", alone or among others, as the empty text always does. None is
-        the same as ``()``, except that labels such as NA, which could mean it, are reported
-        (``Labels.doubtful``).
+        the same as ``()``, except that there is a hint on labels such as NA, which could mean it.
     normalise : bool, default=False
         Whether labels that differ only in case, in spaces and hyphens, or in surrounding
         punctuation are one, in the most frequent spelling.
@@ -149,10 +133,10 @@ class Labels:
     table : pyarrow.Table
         The instances: the table itself, or, for a long table, one row per id without the columns of
         label and annotator.
-    doubtful : tuple of DoubtfulNames, Spellings, SeveralLabels, RuledOut or NotThere
+    hints : tuple of Hint
         Labels whose names often mean that there is no label, unless ``missing`` was given; labels
-        that may be different spellings of one; labels that look like several; labels that look like
-        votes against others; and labels to be renamed that do not occur.
+        to be renamed that do not occur; different spellings of a label; labels that look like
+        several.
     soft : bool, default=False
         Whether the counts of the candidates are probabilities, as given.
     complete : bool, default=False
@@ -166,7 +150,7 @@ class Labels:
     unlabelled: np.ndarray
     ids: np.ndarray | None
     table: pa.Table
-    doubtful: tuple[DoubtfulNames | Spellings | SeveralLabels | RuledOut | NotThere, ...] = ()
+    hints: tuple[Hint, ...] = ()
     soft: bool = False
     complete: bool = False
 
@@ -207,113 +191,85 @@ def read_labels(
     source = source or source_of(table)
     _check_roles(table, labelling, source)
     instance, first = _instances(table, labelling, source)
-    cells = (
-        [label_cells(table, labelling.labels, labelling.separator, source)]
-        if labelling.labels is not None
-        else []
-    )
-    cells += [label_cells(table, name, None, source) for name in labelling.votes]
-    cells += [indicator_cells(table, name, source) for name in labelling.indicator]
-    counts = [count_cells(table, name, source) for name in labelling.counts]
-    cells += [column for column, _ in counts]
-    gold = [label_cells(table, labelling.gold, None, source)] if labelling.gold is not None else []
-    # Labels that are ruled out, column by column as those that are given.
-    ruled_out: list[Cells] = []
-    if labelling.not_prefix is not None:
-        cells, ruled_out = _part(cells, labelling.not_prefix, source)
-    named = [
-        column
-        for column in (*cells, *ruled_out, *gold)
-        if column.column not in labelling.of_classes
-    ]
-    doubtful: tuple[Any, ...] = ()
-    of_classes: list[Label] = list(labelling.of_classes)
-    if labelling.normalise or labelling.map:
-        every = [*cells, *ruled_out, *gold]
-        doubtful += not_there(every, labelling.map, normalise=labelling.normalise)
-        spelled = speller(named, normalise=labelling.normalise, mapped=labelling.map)
-        cells, ruled_out, gold = (
-            [spelled(column) for column in part] for part in (cells, ruled_out, gold)
-        )
-        named = [spelled(column) for column in named]
-        of_classes = list(dict.fromkeys(spelled(without_rows(of_classes)).values))
-    if not labelling.normalise:
-        doubtful += different_spellings(named)
-    doubtful += several_labels(named, listed=labelling.labels)
-    doubtful += labels_ruled_out(named)
-    if labelling.missing is None:
-        doubtful = (*doubtful_names([*cells, *ruled_out, *gold]), *doubtful)
-    cells, ruled_out, gold = (
-        [without_labels(column, labelling.missing or ()) for column in part]
-        for part in (cells, ruled_out, gold)
-    )
-    _check_gold(cells, gold, labelling, source)
-    if classes is None and of_classes:
-        classes = of_classes
-    classes = _label_space([*cells, *ruled_out, *gold], classes, table, source)
-
-    parts = _encode(cells, classes, source), _encode(ruled_out, classes, source)
-    rows, codes, column = (np.concatenate(both) for both in zip(*parts, strict=True))
-    against = np.repeat([False, True], [len(part[0]) for part in parts])
-    annotators, voter = _annotators(table, labelling, rows, column, source)
-    votes = (
-        _vote_matrix(
-            instance[rows],
-            voter,
-            np.where(against, AGAINST - codes, codes),
-            annotators,
-            first,
-            source,
-        )
-        if annotators
-        else None
-    )
-    sizes = np.bincount(instance[rows], minlength=len(first))
+    given = _read_cells(table, labelling, source)
+    given, class_names, hints = _with_names(given, labelling)
+    _check_gold(given, labelling, source)
+    if classes is None and class_names:
+        classes = class_names
+    classes = _label_space(given.every, classes, table, source)
+    entries = _encode(given.candidates, classes, source)
+    ruled_out = _encode(given.ruled_out, classes, source)
     known = np.full(table.num_rows, -1)
-    gold_rows, gold_codes, _ = _encode(gold, classes, source)
-    known[gold_rows] = gold_codes
-    unlabelled = (sizes == 0) & (known[first] < 0)
+    gold = _encode(given.gold, classes, source)
+    known[gold.rows] = gold.codes
+    against = np.repeat([False, True], [len(entries.rows), len(ruled_out.rows)])
+    entries = _Entries(*map(np.concatenate, zip(entries, ruled_out, strict=True)))
+    annotators, voter = _annotators(table, labelling, entries, source)
+    rows, codes = instance[entries.rows], entries.codes
+    votes = None
+    if annotators:
+        signed = np.where(against, AGAINST - codes, codes)
+        votes = _vote_matrix(rows, voter, signed, annotators, first, source)
+    unlabelled = (np.bincount(rows, minlength=len(first)) == 0) & (known[first] < 0)
     if labelling.unlabelled == "error" and unlabelled.any():
         raise TableError(
             f"{source}: {unlabelled.sum()} row(s) have no label: row "
             f"{first_few(first[unlabelled] + 1)}; label or remove them, or allow every label for "
             "them"
         )
+    shape = len(first), len(classes)
+    indptr, indices, counts = net_votes(rows, codes, against, entries.amounts, shape)
     # A label that occurs several times in a cell, or in the rows of an id, has that many votes.
-    counted = annotators or (
-        labelling.labels and len(np.unique(instance[rows] * len(classes) + codes)) < len(codes)
+    repeated = len(np.unique(rows * len(classes) + codes)) < len(codes)
+    counted = annotators or labelling.counts or (labelling.labels and repeated)
+    candidates = CandidateSets(
+        indptr,
+        indices,
+        classes,
+        counts if counted else None,
+        unlabelled="all",
+        votes=votes,
+        annotators=annotators,
     )
-    amounts = (
-        np.concatenate([values for _, values in counts])
-        if counts
-        else np.ones(len(codes), np.int64)
-    )
-    indptr, indices, totals = net_votes(
-        instance[rows], codes, against, amounts, (len(first), len(classes))
-    )
-    instances = (
-        _one_row_each(table, labelling, instance, first, source) if labelling.long else table
-    )
+    if labelling.long:
+        table = _one_row_each(table, labelling, instance, first, source)
     return Labels(
-        candidates=CandidateSets(
-            indptr,
-            indices,
-            classes,
-            totals if counted or counts else None,
-            unlabelled="all",
-            votes=votes,
-            annotators=annotators,
-        ),
+        candidates=candidates,
         gold=known[first],
         votes=votes,
         annotators=annotators,
         unlabelled=unlabelled,
-        ids=instances[labelling.id].to_numpy() if labelling.id is not None else None,
-        table=instances,
-        doubtful=doubtful,
-        soft=bool(counts),
+        ids=table[labelling.id].to_numpy() if labelling.id is not None else None,
+        table=table,
+        hints=hints,
+        soft=bool(labelling.counts),
         complete=labelling.complete,
     )
+
+
+class _Given(NamedTuple):
+    """The labels in the cells of a table, column by column."""
+
+    candidates: list[Cells]
+    ruled_out: list[Cells]
+    gold: list[Cells]
+
+    @property
+    def every(self) -> list[Cells]:
+        return [*self.candidates, *self.ruled_out, *self.gold]
+
+    def changed(self, change: Callable[[Cells], Cells]) -> _Given:
+        """The same with every column changed."""
+        return _Given(*([change(cells) for cells in part] for part in self))
+
+
+class _Entries(NamedTuple):
+    """Labels by their positions in the classes: row, position, column and amount of each."""
+
+    rows: np.ndarray
+    codes: np.ndarray
+    columns: np.ndarray
+    amounts: np.ndarray
 
 
 def _check_roles(table: pa.Table, labelling: Labelling, source: str) -> None:
@@ -357,16 +313,16 @@ def _check_roles(table: pa.Table, labelling: Labelling, source: str) -> None:
         )
 
 
-def _check_gold(cells: list[Cells], gold: list[Cells], labelling: Labelling, source: str) -> None:
+def _check_gold(given: _Given, labelling: Labelling, source: str) -> None:
     """Refuse a known-true label that looks like several."""
-    if not gold or labelling.labels is None:
+    if not given.gold or labelling.labels is None:
         return
-    for position, label in enumerate(gold[0].values):
-        if isinstance(label, str) and labelling.separator in label and label not in cells[0].values:
+    gold, known = given.gold[0], given.candidates[0].values
+    for position, label in enumerate(gold.values):
+        if isinstance(label, str) and labelling.separator in label and label not in known:
             raise TableError(
-                f"{source}: row {gold[0].row_of(position)}, column {labelling.gold!r}: {label!r} "
-                "holds several labels; only one "
-                "can be known to be true"
+                f"{source}: row {gold.row_of(position)}, column {labelling.gold!r}: {label!r} "
+                "holds several labels; only one can be known to be true"
             )
 
 
@@ -436,30 +392,65 @@ def _one_row_each(
     return table.take(pa.array(first))
 
 
+# -------------------------------------------------------------------- cells and names
+
+
+def _read_cells(table: pa.Table, labelling: Labelling, source: str) -> _Given:
+    """What the cells of the columns of labels say."""
+    if labelling.labels is not None:
+        cells = [label_cells(table, labelling.labels, labelling.separator, source)]
+    elif labelling.votes:
+        cells = [label_cells(table, name, None, source) for name in labelling.votes]
+    else:
+        read = indicator_cells if labelling.indicator else count_cells
+        cells = [read(table, name, source) for name in labelling.of_classes]
+    gold = [] if labelling.gold is None else [label_cells(table, labelling.gold, None, source)]
+    if labelling.not_prefix is None:
+        return _Given(cells, [], gold)
+    parts = [_part(column, labelling.not_prefix, source) for column in cells]
+    return _Given([given for given, _ in parts], [ruled_out for _, ruled_out in parts], gold)
+
+
+def _part(cells: Cells, prefix: str, source: str) -> tuple[Cells, Cells]:
+    """The labels of a column that are given, and those that are ruled out."""
+    rests = [
+        after_prefix(value, prefix) if isinstance(value, str) else None for value in cells.values
+    ]
+    if "" in rests:
+        raise TableError(
+            f"{source}: row {cells.row_of(rests.index(''))}, column {cells.column!r}: "
+            f"{prefix!r} alone rules out no label; write the label after it"
+        )
+    against = np.array([rest is not None for rest in rests], bool)
+    values = [
+        value if rest is None else rest for value, rest in zip(cells.values, rests, strict=True)
+    ]
+    named = replace(cells, values=values)
+    return named.keep(~against), named.keep(against)
+
+
+def _with_names(
+    given: _Given, labelling: Labelling
+) -> tuple[_Given, list[Label], tuple[Hint, ...]]:
+    """The labels in their final spelling, the names of columns of classes, and hints on names."""
+    class_names: list[Label] = list(labelling.of_classes)
+    hints: list[Hint] = []
+    if labelling.normalise or labelling.map:
+        names = NewNames(given.every, normalise=labelling.normalise, mapped=labelling.map)
+        hints += names.hints()
+        given = given.changed(lambda cells: names.rename(cells))
+        class_names = [name for name in dict.fromkeys(names.of(class_names)) if name != ""]
+    named = [cells for cells in given.every if cells.column not in labelling.of_classes]
+    if not labelling.normalise:
+        hints += different_spellings(named)
+    hints += several_labels(named, listed=labelling.labels)
+    if labelling.missing is None:
+        hints = [*placeholders(given.every), *hints]
+    given = given.changed(lambda cells: cells.without(labelling.missing or ()))
+    return given, class_names, tuple(hints)
+
+
 # -------------------------------------------------------------------- classes and codes
-
-
-def _part(columns: list[Cells], prefix: str, source: str) -> tuple[list[Cells], list[Cells]]:
-    """The labels of each column that are given, and those that are ruled out."""
-    given: list[Cells] = []
-    ruled_out: list[Cells] = []
-    for cells in columns:
-        rests = [
-            after_prefix(value, prefix) if isinstance(value, str) else None
-            for value in cells.values
-        ]
-        if "" in rests:
-            raise TableError(
-                f"{source}: row {cells.row_of(rests.index(''))}, column {cells.column!r}: "
-                f"{prefix!r} alone rules out no label; write the label after it"
-            )
-        against = np.array([rest is not None for rest in rests], bool)
-        values = [
-            value if rest is None else rest for value, rest in zip(cells.values, rests, strict=True)
-        ]
-        for part, which in ((given, ~against), (ruled_out, against)):
-            part.append(chosen_labels(replace(cells, values=values), which))
-    return given, ruled_out
 
 
 def _label_space(columns: list[Cells], classes: Any, table: pa.Table, source: str) -> np.ndarray:
@@ -491,13 +482,11 @@ def _label_space(columns: list[Cells], classes: Any, table: pa.Table, source: st
     return np.array(sorted(labels))
 
 
-def _encode(
-    columns: Iterable[Cells], classes: np.ndarray, source: str
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Row, position in classes and column of every label."""
+def _encode(columns: Sequence[Cells], classes: np.ndarray, source: str) -> _Entries:
+    """The positions of labels in the classes."""
     position = {label: code for code, label in enumerate(classes.tolist())}
     text = classes.dtype.kind in "US"
-    rows, codes, column = [np.empty(0, int)], [np.empty(0, int)], [np.empty(0, int)]
+    parts = [_Entries(*(np.empty(0, int) for _ in range(4)))]
     for number, cells in enumerate(columns):
         code = [position.get(str(label) if text else _whole(label), -1) for label in cells.values]
         if -1 in code:
@@ -508,14 +497,15 @@ def _encode(
                 f"{label!r} is unknown; "
                 f"{suggest(str(label), known, 'labels')}"
             )
-        pairs = np.stack([cells.rows, np.array(code, int)[cells.which]])
+        codes = np.array(code, int)[cells.which]
+        kept = np.ones(len(codes), bool)
         if len(set(code)) < len(code):  # 2|2.0 is one label, 2|2 two votes for it
+            pairs = np.stack([cells.rows, codes])
             _, first, again = np.unique(pairs, axis=1, return_index=True, return_inverse=True)
-            pairs = pairs[:, cells.which == cells.which[first][again]]
-        rows.append(pairs[0])
-        codes.append(pairs[1])
-        column.append(np.full(len(pairs[0]), number))
-    return np.concatenate(rows), np.concatenate(codes), np.concatenate(column)
+            kept = cells.which == cells.which[first][again]
+        found = (cells.rows, codes, np.full(len(codes), number), cells.amounts)
+        parts.append(_Entries(*(values[kept] for values in found)))
+    return _Entries(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _check_whole(columns: list[Cells], source: str) -> None:
@@ -542,9 +532,10 @@ def _whole(label: Label) -> Label:
 
 
 def _annotators(
-    table: pa.Table, labelling: Labelling, rows: np.ndarray, column: np.ndarray, source: str
+    table: pa.Table, labelling: Labelling, entries: _Entries, source: str
 ) -> tuple[tuple[str, ...], np.ndarray]:
     """Names of the annotators, and which of them gave every label."""
+    rows = entries.rows
     if labelling.noisy:
         assert labelling.labels is not None
         again = np.flatnonzero(np.bincount(rows) > 1)
@@ -553,9 +544,9 @@ def _annotators(
                 f"{source}: row {again[0] + 1}, column {labelling.labels!r}: several labels; noisy "
                 "needs exactly one label in each row"
             )
-        return (labelling.labels,), column
+        return (labelling.labels,), entries.columns
     if labelling.annotator is None:
-        return labelling.votes, column
+        return labelling.votes, entries.columns
     who = (
         _filled(table[labelling.annotator])
         .cast(pa.large_string())

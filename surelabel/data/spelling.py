@@ -5,7 +5,6 @@ one cell at a time, whatever the rest of its column holds.
 from __future__ import annotations
 
 import re
-import unicodedata
 from decimal import Decimal
 from typing import Any
 
@@ -18,22 +17,6 @@ import pyarrow.compute as pc
 MISSING = [
     *("", "NA", "N/A", "#N/A", "n/a", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", r"\N")
 ]
-#: Labels that often mean "there is no label"; only the user knows whether they do.
-DOUBTFUL = frozenset(word.casefold() for word in MISSING[1:]) | {
-    *(
-        "none",
-        "unknown",
-        "?",
-        "-",
-        "--",
-        "none of these",
-        "none of the above",
-        "not sure",
-        "unsure",
-    ),
-    *("don't know", "dont know", "do not know", "idk", "can't tell", "cannot tell", "undecided"),
-    *("unclear", "no label", "unlabelled", "unlabeled", "missing"),
-}
 #: Numbers that are identifiers: leading zeros, or more digits than an integer can hold.
 NAME_LIKE = r"^\s*[-+]?(0[0-9]|[0-9]{19})"
 _NUMBER = r"^[-+]?(([0-9]+{0}?[0-9]*|{0}[0-9]+)([eE][-+]?[0-9]+)?|(?i:inf(inity)?))$"
@@ -75,22 +58,6 @@ DURATION = "|".join(re.sub(r"\?P<\w>", "?:", pattern) for pattern in _DURATIONS)
 _PLAIN = r"^-?(0|[1-9][0-9]*)?(\.[0-9]*)?([eE][-+]?[0-9]+)?$"
 #: A 64-bit float keeps every decimal number of 15 digits.
 _FEW_DIGITS = r"^-?[0.]{0,50}([0-9]\.?){0,15}$"
-
-
-def spelling_key(label: str) -> str:
-    """A key that is equal for spellings of the same label that differ only in case, in spaces and
-    hyphens, or in surrounding punctuation.
-
-    Examples
-    --------
-    >>> {spelling_key(label) for label in ("Games", "GAMES", " games.", "‘games’")}
-    {'games'}
-    >>> [spelling_key(label) for label in ("Living_room", "living  room", "C++", "?")]
-    ['living room', 'living room', 'c++', '?']
-    """
-    text = " ".join(unicodedata.normalize("NFKC", label).casefold().split())
-    spaced = re.sub(r"(?<=\w)[\s_\-]+(?=\w)", " ", text)
-    return re.sub(r"^[\s'\"‘’“”`*]+|[\s'\"‘’“”`*.,;:!]+$", "", spaced) or text
 
 
 def missing(texts: pa.Array) -> pa.Array:

@@ -18,9 +18,9 @@ from scipy.special import rel_entr
 
 from ..data.arrow_tables import decimal_of, is_text
 from ..data.ballots import weighed_votes
-from ..data.doubtful_labels import SEPARATORS
+from ..data.label_hints import PLACEHOLDERS, SEPARATORS
 from ..data.labelling import Labelling, Labels
-from ..data.spelling import DOUBTFUL, NUMBER, blanked, canonical
+from ..data.spelling import NUMBER, blanked, canonical
 from ..solvers.sparse_rows import row_max
 from ._columns import Reader, is_plain
 from .new_columns import ADDED, NEW_COLUMNS, STATUSES
@@ -182,7 +182,7 @@ def _is_common(name: str) -> bool:
     """Whether a class has a name that other columns have for other reasons: a number, a letter, a
     word of many scales, or one for "missing".
     """
-    if len(name) == 1 or name in DOUBTFUL or re.match(NUMBER["."], name):
+    if len(name) == 1 or name in PLACEHOLDERS or re.match(NUMBER["."], name):
         return True
     return all(word in COMMON_WORDS or len(word) < 2 for word in re.split(r"[\W_]+", name))
 

@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 from ..data.arrow_tables import decimal_of
 from ..data.candidate_summary import CandidateSummary
 from ..data.candidates import CandidateSets
-from ..data.doubtful_labels import NotThere, RuledOut, SeveralLabels, Spellings
 from ..data.labelling import Labels
 from ..data.spelling import flags
 from ..exceptions import TableError, first_few
@@ -40,7 +39,7 @@ class Problem:
     kind : str
         A short name that scripts can rely on: "unlabelled", "gold outside", "duplicates", "unused
         class", "rare class", "never alone", "never apart", "always agrees", "never agrees", "always
-        the same", "doubtful name", "spellings", "several labels", "ruled out", "not there",
+        the same", "doubtful name", "spellings", "several labels", "not there",
         "leak", "numbers in text", "constant column", "missing values", "no number", "no vector",
         "no time", "no image".
     message : str
@@ -182,14 +181,8 @@ def annotator_problems(labels: Labels) -> Iterator[Problem]:
 
 def name_problems(labels: Labels) -> Iterator[Problem]:
     """Labels that may not be what they seem."""
-    kinds = {
-        Spellings: "spellings",
-        SeveralLabels: "several labels",
-        RuledOut: "ruled out",
-        NotThere: "not there",
-    }
-    for name in labels.doubtful:
-        yield Problem(kinds.get(type(name), "doubtful name"), f"{name}", name.rows)
+    for hint in labels.hints:
+        yield Problem(hint.kind, hint.message, hint.rows)
 
 
 def column_problems(features: Sequence[Feature], table: pa.Table) -> Iterator[Problem]:

@@ -352,8 +352,8 @@ class TableRead:
         self.labels = read_labels(table, self.labelling)
         _check_learnable(self.labels, self.labelling, self.source)
         if warn:
-            for doubt in self.labels.doubtful:
-                warnings.warn(f"{self.source}: {doubt}", stacklevel=4)
+            for hint in self.labels.hints:
+                warnings.warn(f"{self.source}: {hint.message}", stacklevel=4)
         self.table = self.labels.table
         exclude = () if self.labelling.long else self.excluded
         wanted = column_names(features, table) if self.chosen else self.table.column_names

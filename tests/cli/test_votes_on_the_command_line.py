@@ -54,11 +54,6 @@ def test_votes_against_are_used(cli, truth):
     assert cli("predict votes.model votes.csv -o new.csv").exit_code == 0
 
 
-def test_without_the_option_they_are_told_of(cli, truth):
-    output = cli("inspect votes.csv --votes ann,bob,tim,zoe").output
-    assert "--not-prefix '!'" in " ".join(output.split())
-
-
 def test_a_label_that_a_cell_repeats_has_as_many_votes(cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)

@@ -85,16 +85,6 @@ def test_numbers_words_spellings_and_lists():
     assert lists.candidates.to_lists() == [["cat"], ["cow"], ["dog"]]
 
 
-def test_what_looks_like_a_vote_against_is_told_of():
-    (doubt,) = read(WIDE, votes=("ann", "bob")).doubtful
-    assert "'!cat'" in str(doubt)
-    assert "--not-prefix '!'" in str(doubt)
-    assert doubt.rows.tolist() == [0, 1, 2]
-    assert not read(WIDE, votes=("ann", "bob"), not_prefix="!").doubtful
-    spam = {"a": ["spam", "not spam", "spam"], "b": ["spam", "spam", "not spam"]}
-    assert not read(spam, votes=("a", "b")).doubtful
-
-
 def test_what_cannot_be_is_refused():
     with pytest.raises(TableError, match=r"row 2, column 'a': '!' alone rules out no label"):
         read({"a": ["cat", "!"], "b": ["dog", "cat"]}, votes=("a", "b"), not_prefix="!")

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import surelabel
-from surelabel.data.doubtful_labels import SeveralLabels, Spellings
+from surelabel.data.label_hints import spelling_key
 from surelabel.data.labelling import Labelling, read_labels
-from surelabel.data.spelling import spelling_key
 from surelabel.exceptions import ParameterError, TableError
 
 MESSY = ["games", "Games", "games", " games.", "GAMES", "films", "films", "“Films”"]
@@ -25,17 +24,14 @@ def read(labels, **options):
 def test_spellings_are_found_and_made_one_if_asked():
     found = read(MESSY)
     assert len(found.candidates.classes) == 6
-    games, films = found.doubtful
-    assert isinstance(games, Spellings)
-    assert games.names == ("games", "GAMES", "Games", "games.")
-    assert games.rows.tolist() == [1, 3, 4]
-    assert "the labels 'games' and 'GAMES', 'Games', 'games.' are treated as different" in str(
-        games
-    )
-    assert films.names == ("films", "“Films”")
+    (hint,) = found.hints
+    assert hint.kind == "spellings"
+    assert hint.rows.tolist() == [1, 3, 4, 7]
+    assert "'films' and '“Films”', 'games' and 'GAMES' and 'Games' are treated" in hint.message
+    assert "--map '“Films”'='films'" in hint.message
     found = read(MESSY, normalise=True)
     assert found.candidates.classes.tolist() == ["films", "games"]
-    assert not found.doubtful
+    assert not found.hints
     assert found.candidates.to_lists() == [["games"]] * 5 + [["films"]] * 3
 
 
@@ -66,12 +62,13 @@ def test_labels_are_mapped():
 
 def test_a_label_to_be_renamed_that_does_not_occur_is_told():
     labels = ["dog", "hound", "cat"]
-    (told,) = read(labels, map=(("huond", "dog"),)).doubtful
-    assert str(told) == ("--map renames 'huond', but there is no such label; did you mean 'hound'?")
-    (told,) = read(labels, map=(("hound", "dog"), ("cow", "x"), ("pig", "y"))).doubtful
-    assert str(told) == "--map renames 'cow', 'pig', but there are no such labels"
-    assert "did you mean 'hound'?" in str(*read(labels, map=(("Hound", "dog"),)).doubtful)
-    assert read(labels, map=(("Hound", "dog"),), normalise=True).doubtful == ()
+    (told,) = read(labels, map=(("huond", "dog"),)).hints
+    assert told.message == "--map renames 'huond', which does not occur; did you mean 'hound'?"
+    (told,) = read(labels, map=(("hound", "dog"), ("cow", "x"), ("pig", "y"))).hints
+    assert told.message == "--map renames 'cow', 'pig', which does not occur"
+    (told,) = read(labels, map=(("Hound", "dog"),)).hints
+    assert "did you mean 'hound'?" in told.message
+    assert read(labels, map=(("Hound", "dog"),), normalise=True).hints == ()
     kinds = {
         problem.kind
         for problem in surelabel.inspect(
@@ -85,16 +82,23 @@ def test_labels_to_be_renamed_are_found_in_columns_of_classes_and_numbers():
     table = pa.table({"cat": [1, 0, 0], "hound": [0, 1, 1], "dog": [0, 0, 1]})
     for columns in (("cat", "hound"), ("cat", "hound", "dog")):
         found = read_labels(table, Labelling(indicator=columns, map=(("hound", "dog"),)))
-        assert found.doubtful == ()
+        assert found.hints == ()
         assert found.candidates.classes.tolist() == ["cat", "dog"]
         assert found.candidates.to_lists() == [["cat"], ["dog"], ["dog"]]
     for labels in ([1.0, 2.0, 3.0], [1, 2, 3], ["1.0", "2.0", "3.0"]):
         for old in ("1", "1.0"):
             found = read(labels, map=((old, "2"),))
-            assert found.doubtful == ()
+            assert found.hints == ()
             assert len(set(map(tuple, found.candidates.to_lists()))) == 2
-    (told,) = read(["a", "b"], map=((" cow", "a"), ("cow", "a"), ("bb", "a"))).doubtful
-    assert "'cow', 'bb', but there are no such labels; did you mean 'b' for 'bb'?" in str(told)
+    (told,) = read(["a", "b"], map=((" cow", "a"), ("cow", "a"), ("bb", "a"))).hints
+    assert "'cow', 'bb', which does not occur; did you mean 'b'?" in told.message
+
+
+def test_a_column_of_counts_can_be_removed():
+    table = pa.table({"cat": [0.5, 0.2], "dog": [0.5, 0.5], "none": [0.0, 0.3]})
+    found = read_labels(table, Labelling(counts=("cat", "dog", "none"), map=(("none", ""),)))
+    assert found.candidates.classes.tolist() == ["cat", "dog"]
+    assert found.candidates.to_counts().tolist() == [[0.5, 0.5], [0.2, 0.5]]
 
 
 def test_numbers_are_mapped_and_keep_their_kind():
@@ -103,38 +107,38 @@ def test_numbers_are_mapped_and_keep_their_kind():
 
 
 def test_a_label_of_several_asks_for_the_separator():
-    (several,) = read(["a", "b", "a, b", "c"]).doubtful
-    assert isinstance(several, SeveralLabels)
-    assert "(--separator ',')" in str(several)
-    assert read(["a", "b", "a, b", "c"], separator=",").doubtful == ()
-    assert read(["rock", "rock, pop", "pop music"]).doubtful == ()
-    (several,) = read(["a", "b", "a b", "c"]).doubtful
-    assert "(--separator ' ')" in str(several)
-    assert read(["a", "b", "a b", "c"], separator=" ").doubtful == ()
+    (several,) = read(["a", "b", "a, b", "c"]).hints
+    assert several.kind == "several labels"
+    assert "(--separator ',')" in several.message
+    assert read(["a", "b", "a, b", "c"], separator=",").hints == ()
+    assert read(["rock", "rock, pop", "pop music"]).hints == ()
+    (several,) = read(["a", "b", "a b", "c"]).hints
+    assert "(--separator ' ')" in several.message
+    assert read(["a", "b", "a b", "c"], separator=" ").hints == ()
     table = pa.table({"x": ["a", "b", "a"], "y": ["a", "b", "a/b"]})
-    (several,) = read_labels(table, Labelling(votes=("x", "y"))).doubtful
-    assert "a vote is for one label" in str(several)
+    (several,) = read_labels(table, Labelling(votes=("x", "y"))).hints
+    assert "a vote is for one label" in several.message
 
 
 @pytest.mark.parametrize("name", ["Unknown", "n/a", "None of these", "?", "Not sure", "NULL"])
 def test_names_that_may_mean_no_label_are_told(name):
-    (told,) = read(["a", "b", name, "a"]).doubtful
-    assert f"use --missing {shlex.quote(name)}; if it is one, --missing ''" in str(told)
+    (told,) = read(["a", "b", name, "a"]).hints
+    assert f"use --missing {shlex.quote(name)} (otherwise --missing '')" in told.message
     assert read(["a", "b", name, "a"], missing=(name,)).unlabelled.tolist()[2]
 
 
 def test_all_names_that_may_mean_no_label_are_told_at_once():
-    (told,) = read(["a", "NA", "b", "not sure", "don't know", "NA"]).doubtful
-    assert "'NA', 'not sure' and \"don't know\" are treated as labels (4 row(s)" in str(told)
-    words = shlex.split(str(told).partition("; if they mean that there is no label, use ")[2])
+    (told,) = read(["a", "NA", "b", "not sure", "don't know", "NA"]).hints
+    assert "'NA', 'not sure' and \"don't know\" are treated as labels (4 row(s)" in told.message
+    words = shlex.split(told.message.partition("means that there is no label, use ")[2])
     assert words[:2] == ["--missing", "NA,not sure,don't know"]
     missing = tuple(words[1].split(","))
-    assert read(["a", "NA", "b", "not sure", "don't know"], missing=missing).doubtful == ()
+    assert read(["a", "NA", "b", "not sure", "don't know"], missing=missing).hints == ()
 
 
 def test_a_column_of_a_class_that_no_row_has_is_not_told():
     table = pa.table({"cat": [1, 0], "dog": [0, 1], "unknown": [0, 0]})
-    assert read_labels(table, Labelling(indicator=("cat", "dog", "unknown"))).doubtful == ()
+    assert read_labels(table, Labelling(indicator=("cat", "dog", "unknown"))).hints == ()
 
 
 @given(st.text(max_size=12))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import date, time
 from decimal import Decimal
@@ -31,16 +31,37 @@ PRINTED_LIST = re.compile(rf"\[\s*+(?:{_ITEM}\s*+,\s*+)*+(?:{_ITEM}\s*+)?+\]")
 
 @dataclass(frozen=True)
 class Cells:
-    """The labels of one column: row ``rows[k]`` of the table has ``values[which[k]]``."""
+    """The labels of one column: row ``rows[k]`` of the table has ``values[which[k]]``, which counts
+    for ``amounts[k]``.
+    """
 
     column: str
     rows: np.ndarray
     which: np.ndarray
     values: list[Label]
+    amounts: np.ndarray
 
     def row_of(self, position: int) -> int:
         """The first row, counted from 1, that has a value."""
         return int(self.rows[np.argmax(self.which == position)]) + 1
+
+    def rows_of(self, names: Collection[Label]) -> np.ndarray:
+        """The rows, counted from 0, that have one of some labels."""
+        wanted = [i for i, value in enumerate(self.values) if value in names]
+        return np.asarray(self.rows[np.isin(self.which, wanted)])
+
+    def keep(self, wanted: np.ndarray) -> Cells:
+        """Some of the labels: those whose entry in ``wanted`` is true."""
+        if wanted.all():
+            return self
+        kept = wanted[self.which]
+        values = [value for value, chosen in zip(self.values, wanted, strict=True) if chosen]
+        which = (np.cumsum(wanted) - 1)[self.which[kept]]
+        return Cells(self.column, self.rows[kept], which, values, self.amounts[kept])
+
+    def without(self, names: Collection[str]) -> Cells:
+        """All labels but some."""
+        return self.keep(np.array([str(value) not in names for value in self.values], bool))
 
 
 def label_cells(table: pa.Table, name: str, separator: str | None, source: str) -> Cells:
@@ -92,6 +113,7 @@ def label_cells(table: pa.Table, name: str, separator: str | None, source: str) 
         np.repeat(rows, repeats),
         flat[np.repeat(starts[codes], repeats) + within],
         list(values),
+        np.ones(len(within), np.int64),
     )
 
 
@@ -177,10 +199,8 @@ def _problem(error: Exception) -> str:
     return 'is not a list of labels such as ["cat", "dog"]; correct it'
 
 
-def count_cells(table: pa.Table, name: str, source: str) -> tuple[Cells, np.ndarray]:
-    """The rows in which a column of counts or probabilities is above 0, and the numbers there; an
-    empty cell is 0.
-    """
+def count_cells(table: pa.Table, name: str, source: str) -> Cells:
+    """The rows in which a column of counts or probabilities is above 0; an empty cell is 0."""
     column = table[name].combine_chunks()
     check_names(table, name, source)
     decimal = (decimal_of(table) if is_text(column.type) else None) or "."
@@ -194,7 +214,7 @@ def count_cells(table: pa.Table, name: str, source: str) -> tuple[Cells, np.ndar
             "it must be a finite number, at least 0"
         )
     rows = np.flatnonzero(values > 0)
-    return Cells(name, rows, np.zeros(len(rows), int), [name]), values[rows]
+    return Cells(name, rows, np.zeros(len(rows), int), [name], values[rows])
 
 
 def indicator_cells(table: pa.Table, name: str, source: str) -> Cells:
@@ -214,4 +234,4 @@ def indicator_cells(table: pa.Table, name: str, source: str) -> Cells:
             "whether the label is possible"
         )
     rows = np.flatnonzero(np.array([meaning[content] for content in contents])[codes])
-    return Cells(name, rows, np.zeros(len(rows), int), [name])
+    return Cells(name, rows, np.zeros(len(rows), int), [name], np.ones(len(rows), np.int64))
