@@ -25,14 +25,14 @@ def track(items: Iterable[T], description: str, total: int, *, verbose: bool) ->
 
 @contextmanager
 def stage(name: str, seconds: dict[str, float], *, verbose: bool) -> Iterator[None]:
-    """Record the time that a stage takes; if ``verbose`` and standard error is a terminal, show its
+    """Add the time that a stage takes; if ``verbose`` and standard error is a terminal, show its
     name meanwhile.
     """
     start = perf_counter()
     console = _terminal() if verbose else None
     with nullcontext() if console is None else console.status(name):
         yield
-    seconds[name] = perf_counter() - start
+    seconds[name] = seconds.get(name, 0.0) + perf_counter() - start
 
 
 def _terminal() -> "Console | None":

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
@@ -30,7 +30,7 @@ from ..solvers.threads import blas_threads
 from ._annotators import Annotator, describe_annotators
 from ._base import PartialLabelClassifier, check_inner
 from ._kernel_choice import SAMPLE
-from ._peer_models import LANDMARKS, CrossFitted, KernelBank, KernelPeers, class_outputs
+from ._peer_models import LANDMARKS, CrossFitted, KernelBank, KernelPeers, PeerKernel, class_outputs
 
 EXACT_ROWS = 3000  # with more rows, only the best kernel is used, with landmarks
 
@@ -188,6 +188,29 @@ class CrowdClassifier(PartialLabelClassifier):
         self._set_model(peers, fit)
         return self
 
+    def refit(self, X: Any, y: Any, known: Any = None) -> Self:
+        """A model of other votes or known labels with the kernels of this one: they are not chosen
+        again.
+
+        Parameters
+        ----------
+        X, y, known
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        CrowdClassifier
+            A new model; this one stays as it is.
+        """
+        check_is_fitted(self)
+        other: Self = clone(self)
+        if self.kernels_:
+            other._chosen = [
+                PeerKernel(kernel["scaling"], kernel["kernel"], kernel["beta"], np.nan)
+                for kernel in self.kernels_
+            ]
+        return other.fit(X, y, known)
+
     def _alternate(
         self, X: Any, tally: Tally, truth: np.ndarray
     ) -> tuple[KernelPeers | CrossFitted | None, CrowdFit, CrowdFit]:
@@ -222,6 +245,8 @@ class CrowdClassifier(PartialLabelClassifier):
         drawn = np.sort(rng.permutation(m)[:SAMPLE])
         landmarks = None if m <= EXACT_ROWS else np.sort(rng.permutation(m)[:LANDMARKS])
         equal = equal_rows([X])
+        if known := self.__dict__.pop("_chosen", None):
+            return KernelPeers(X, known, l, landmarks, equal=equal)
         with blas_threads(len(drawn)):
             bank = KernelBank(X[drawn], l, equal[drawn])
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 from scipy.special import softmax
+from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -31,7 +32,7 @@ from ..solvers.peer_passes import PeerFit, alternate_peer_passes
 from ..solvers.primal import PrimalModel
 from ..solvers.temperature import softmax_scale
 from ._base import N_JOBS, check_learnable
-from ._kernel_choice import SAMPLE, choose_kernels
+from ._kernel_choice import SAMPLE, Choice, choose_kernels
 from ._lowrank import draw, draw_rows, generator
 from ._registry import Method
 from .kernel import KERNEL_CONSTRAINTS, KernelClassifier
@@ -228,6 +229,25 @@ class PUREClassifier(KernelClassifier):
         numbers = self._group_numbers(groups, candidates)
         self._learn_peers(X, candidates, sample_weight, numbers, self._equal_rows(X))
         return self
+
+    def refit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """A model of other candidates with the kernels of this one: they are not chosen again.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        PUREClassifier
+            A new model; this one stays as it is.
+        """
+        check_is_fitted(self)
+        other: Self = clone(self)
+        if self.kernel == "auto":
+            other._chosen = ([Choice(**kernel) for kernel in self.kernels_], self.guarded_)
+        return other.fit(X, y, sample_weight, groups)
 
     def _learn_peers(
         self,
@@ -478,7 +498,7 @@ class PUREClassifier(KernelClassifier):
         rows = X if isinstance(X, Rows) else ArrayRows(X)
         sample, drawn = draw_rows(rows, SAMPLE, weight, generator(self.random_state))
         own = None if weight is None else weight[drawn]
-        choices, self.guarded_ = choose_kernels(
+        choices, self.guarded_ = self.__dict__.pop("_chosen", None) or choose_kernels(
             sample,
             candidates[drawn],
             own,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import product
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -12,13 +12,12 @@ from sklearn.base import clone
 
 from ..data.candidates import CandidateSets
 from ..data.labelling import Labels
-from ..estimators import CrowdClassifier, Method, SUREClassifier
+from ..estimators import CrowdClassifier, SUREClassifier
 from ..evaluation.metrics import expected_calibration_error
 from ..exceptions import InputError, ParameterError
-from ..progress import stage, track
+from ..progress import stage
 from ..solvers.crowds import Tally, alternate_crowd, merge_copies, trust_features
 from ..solvers.equal_rows import equal_rows
-from ..solvers.sparse_rows import row_max
 from ..text import percent
 from .annotators import AnnotatorAgreement, annotator_agreement
 from .calibration import Prior
@@ -28,17 +27,11 @@ from .methods import (
     CROWD,
     DEFAULT,
     VOTES_ONLY,
+    FittedMethod,
     Split,
-    by_crowd,
-    check_different,
-    choose_parameters,
-    chosen_kernels,
     convergence_warnings_ignored,
-    covered_share,
-    find_method,
     fit_crowd,
-    has_closed_form,
-    large_parameters,
+    fit_method,
     left_out_proba,
     make_folds,
     with_gold,
@@ -158,6 +151,7 @@ def choose_labels(
     verbose: bool = False,
     groups: np.ndarray | None = None,
     estimator: Any = None,
+    like: ChosenLabels | None = None,
 ) -> ChosenLabels:
     """Choose a label for every row, and say how sure it is.
 
@@ -184,69 +178,65 @@ def choose_labels(
         Equal numbers for instances that are equal; by default those of equal rows of X.
     estimator : classifier or "module:name", default=None
         The model of the features, where the labels are votes; see :func:`fit_crowd`.
+    like : ChosenLabels, default=None
+        An earlier result whose method, kernels and parameters are used, in place of a new choice.
+        ``clean`` and ``review`` choose by the table as it is, before any answer, so that both find
+        the same labels after the same answers.
 
     Returns
     -------
     ChosenLabels
     """
     X = _check(X, labels, max_error)
-    if _given_several_times(labels):
-        labels = replace(labels, soft=True)
-    seconds: dict[str, float] = {}
     if groups is None:
         groups = equal_rows([X]) if X.shape[1] else np.arange(len(X))
+    seconds: dict[str, float] = {}
+    timed = partial(stage, seconds=seconds, verbose=verbose)
+    earlier = None
+    if like is not None:
+        earlier = FittedMethod(like.method, like.classifier, like.parameters, like.cv_score)
     if method in tuple(VOTES_ONLY):
-        left_out, found = _by_votes_only(method, labels, random_state, estimator, seconds)
-    elif by_crowd(spec := find_method(method, besides=tuple(VOTES_ONLY)), labels, estimator):
-        method = CROWD
-        with stage("fit", seconds, verbose=verbose):
-            model = fit_crowd(X, labels, random_state, estimator)
-            left_out = _left_out_by_crowd(model, with_gold(labels))
-            found = judge_votes(
-                model.blind_proba_, model.loo_proba_, labels, confirmed=model.confirmed_
-            )
+        fit, found = _by_votes_only(method, labels, estimator, random_state, timed)
     else:
-        judged = _by_closed_form if has_closed_form(spec) else _by_folds
-        left_out = judged(
-            spec,
+        fit = fit_method(
+            method,
             X,
             labels,
-            with_gold(labels),
             groups,
             random_state=random_state,
-            seconds=seconds,
-            verbose=verbose,
+            estimator=estimator,
+            like=earlier,
+            timed=timed,
         )
-        with stage("calibrate", seconds, verbose=verbose):
-            found = _beside_votes(left_out.proba, labels) or judge_sets(
-                left_out.proba, left_out.even, labels
-            )
-    remarks: dict[str, str] = {}
-    if labels.votes is not None:
-        crowd = left_out.model
-        if not isinstance(crowd, CrowdClassifier):  # what the votes alone say of the annotators
-            crowd = fit_crowd(X[:, :0], labels, random_state)
-        remarks = {person.name: person.remark for person in crowd.annotators_}
-    return _chosen(
-        found,
-        labels,
-        remarks=remarks,
-        max_error=max_error,
-        features_role=_features_role(left_out.model),
+        found = _judge(fit, X, labels, groups, random_state, timed)
+    gold, decision = labels.gold >= 0, decide(found, labels, max_error)
+    return ChosenLabels(
+        **vars(decision),
         duplicate=conflicts(groups, labels.candidates),
-        objective_path=getattr(left_out.model, "objective_path_", np.empty(0)),
-        delta_path=getattr(left_out.model, "delta_path_", np.empty(0)),
+        proba=found.proba,
+        gold_error=float(1 - found.gold_right.mean()) if gold.any() else None,
+        gold_ece=_calibration_error(found) if gold.any() else None,
+        n_gold=int(gold.sum()),
+        gold_confidence=found.gold_confidence,
+        gold_right=found.gold_right,
+        gold_score=found.score[gold],
+        annotators=_agreement(fit.model, labels, decision.label, random_state),
+        score=found.score,
+        prior=found.prior,
+        features_role=_features_role(fit.model),
+        objective_path=getattr(fit.model, "objective_path_", np.empty(0)),
+        delta_path=getattr(fit.model, "delta_path_", np.empty(0)),
         seconds=seconds,
-        classifier=left_out.model,
-        method=method,
-        parameters=left_out.parameters,
-        cv_score=left_out.covering_rate,
+        classifier=fit.model,
+        method=fit.method,
+        parameters=fit.parameters,
+        cv_score=fit.covering_rate,
     )
 
 
 def _by_votes_only(
-    method: str, labels: Labels, random_state: int, estimator: Any, seconds: dict[str, float]
-) -> tuple[_LeftOut, Judgement]:
+    method: str, labels: Labels, estimator: Any, random_state: int, timed: Any
+) -> tuple[FittedMethod, Judgement]:
     """Judge the labels of a method that looks at votes alone; how sure they are is what the model
     of the annotators says.
     """
@@ -255,27 +245,70 @@ def _by_votes_only(
             f"{method} goes by the votes of known annotators alone: name them (votes), and give no "
             "estimator"
         )
-    with stage("fit", seconds, verbose=False):
-        model = fit_crowd(np.empty((len(labels.gold), 0)), labels, random_state)
-        label = VOTES_ONLY[method](labels.votes, labels.candidates.shape[1]).argmax(axis=1)
-        found = judge_votes(
-            model.blind_proba_, model.loo_proba_, labels, label, confirmed=model.confirmed_
-        )
-    return _left_out_by_crowd(model, with_gold(labels)), found
+    nothing = np.empty((len(labels.votes), 0))
+    fit = fit_method(
+        CROWD, nothing, labels, np.arange(len(nothing)), random_state=random_state, timed=timed
+    )
+    label = VOTES_ONLY[method](labels.votes, labels.candidates.shape[1]).argmax(axis=1)
+    return replace(fit, method=method), _judge_crowd(fit.model, labels, label)
 
 
-def _beside_votes(proba: np.ndarray, labels: Labels) -> Judgement | None:
-    """Judge rows by their votes and by the probabilities of any method; None if there are none."""
-    if labels.votes is None:
-        return None
+def _judge(
+    fit: FittedMethod,
+    X: np.ndarray,
+    labels: Labels,
+    groups: np.ndarray,
+    random_state: int,
+    timed: Any,
+) -> Judgement:
+    """Judge every row by models that did not learn from it."""
+    if isinstance(fit.model, CrowdClassifier):
+        return _judge_crowd(fit.model, labels)
+    if fit.proba is not None:
+        with timed("judge rows"):
+            proba, even = fit.proba, left_out_proba(fit.model.at_even_shares(), X)
+    else:
+        with timed("judge rows"):
+            models = [clone(fit.model)]
+            models += [_even_shares(fit.model)] if labels.votes is None else []
+            folds = make_folds(groups, random_state)
+            proba, even = _left_out(models, X, with_gold(labels), folds)[[0, -1]]
+    with timed("calibrate"):
+        if labels.votes is not None:
+            return _beside_votes(proba, labels.votes, labels)
+        return judge_sets(proba, even, labels)
+
+
+def _judge_crowd(
+    model: CrowdClassifier, labels: Labels, label: np.ndarray | None = None
+) -> Judgement:
+    return judge_votes(
+        model.blind_proba_, model.loo_proba_, labels, label, confirmed=model.confirmed_
+    )
+
+
+def _beside_votes(proba: np.ndarray, votes: np.ndarray, labels: Labels) -> Judgement:
+    """Judge rows by their votes and by the probabilities of any method."""
     scores = np.log(np.maximum(proba, np.finfo(np.float32).tiny)).astype(float)
 
     def features(posterior: np.ndarray, evidence: np.ndarray) -> np.ndarray:
         return np.asarray(np.log(trust_features(scores, evidence, posterior)(scores)))
 
-    tally = Tally(merge_copies(labels.votes, proba.shape[1])[0], proba.shape[1])
+    tally = Tally(merge_copies(votes, proba.shape[1])[0], proba.shape[1])
     fit = alternate_crowd(tally, features, known=labels.gold)
     return judge_votes(fit.unseen, np.exp(fit.log_prior), labels, confirmed=fit.confirmed)
+
+
+def _agreement(
+    model: Any, labels: Labels, label: np.ndarray, random_state: int
+) -> list[AnnotatorAgreement]:
+    """How the annotators compare with the labels chosen, and what is odd about them."""
+    if labels.votes is None:
+        return []
+    if not isinstance(model, CrowdClassifier):  # what the votes alone say of them
+        model = fit_crowd(np.empty((len(label), 0)), labels, random_state)
+    remarks = {person.name: person.remark for person in model.annotators_}
+    return annotator_agreement(labels.votes, labels.annotators, label, labels.gold, remarks)
 
 
 def _features_role(model: Any) -> FeaturesRole | None:
@@ -283,16 +316,6 @@ def _features_role(model: Any) -> FeaturesRole | None:
         return None
     changed = model.transduction_ != model.classes_[model.votes_alone_]
     return FeaturesRole(model.scale_, model.failure_, int(changed.sum()), float(changed.mean()))
-
-
-def _given_several_times(labels: Labels) -> bool:
-    """Whether most sets of several labels say how often each was given: such numbers are votes."""
-    given = labels.candidates
-    several = given.sizes > 1
-    if given.counts is None or labels.votes is not None or not several.any():
-        return False
-    uneven = row_max(given.counts, given.indptr) > -row_max(-given.counts, given.indptr)
-    return bool(uneven[several].mean() > 0.5)
 
 
 def rows_to_look_at(cleaned: ChosenLabels) -> np.ndarray:
@@ -317,87 +340,6 @@ def _check(X: Any, labels: Labels, max_error: float) -> np.ndarray:
     return X
 
 
-@dataclass(frozen=True)
-class _LeftOut:
-    """A model of all rows, and the probabilities of each row by models that did not learn from
-    it.
-    """
-
-    model: Any
-    parameters: dict[str, Any]
-    covering_rate: float
-    proba: np.ndarray
-    even: np.ndarray
-
-
-def _left_out_by_crowd(model: CrowdClassifier, known: CandidateSets) -> _LeftOut:
-    return _LeftOut(
-        model=model,
-        parameters=chosen_kernels(model),
-        covering_rate=covered_share(model.loo_proba_, known),
-        proba=model.loo_proba_,
-        even=model.loo_proba_,
-    )
-
-
-def _by_closed_form(
-    method: Method,
-    X: np.ndarray,
-    labels: Labels,
-    known: CandidateSets,
-    groups: np.ndarray,
-    *,
-    random_state: int,
-    seconds: dict[str, float],
-    verbose: bool,
-) -> _LeftOut:
-    """Use a method that has the outputs without a row in closed form; labels are candidates."""
-    check_different(groups)
-    parameters = large_parameters(method, len(X))
-    model = method.estimator(**parameters)
-    with stage("fit", seconds, verbose=verbose):
-        model.fit(X, known)
-    with stage("judge rows", seconds, verbose=verbose):
-        proba, shares = (left_out_proba(part, X) for part in (model, model.at_even_shares()))
-    return _LeftOut(
-        model=model,
-        parameters=parameters | chosen_kernels(model),
-        covering_rate=covered_share(proba, known),
-        proba=proba,
-        even=shares,
-    )
-
-
-def _by_folds(
-    method: Method,
-    X: np.ndarray,
-    labels: Labels,
-    known: CandidateSets,
-    groups: np.ndarray,
-    *,
-    random_state: int,
-    seconds: dict[str, float],
-    verbose: bool,
-) -> _LeftOut:
-    """Use models of the other folds, with parameters chosen on a part of the rows."""
-    with stage("choose parameters", seconds, verbose=verbose):
-        chosen, covering_rate = choose_parameters(method, X, known, groups, random_state)
-    parameters = chosen | large_parameters(method, len(X))
-    model = method.estimator(**parameters)
-    with stage("judge rows", seconds, verbose=False):
-        models = [model] if labels.votes is not None else [model, _even_shares(model)]
-        proba, *shares = _left_out(models, X, known, make_folds(groups, random_state), verbose)
-    with stage("fit", seconds, verbose=verbose):
-        model.fit(X, known)
-    return _LeftOut(
-        model=model,
-        parameters=parameters,
-        covering_rate=covering_rate,
-        proba=proba,
-        even=shares[0] if shares else proba,
-    )
-
-
 def _even_shares(model: Any) -> Any:
     """The first step of a model alone, fitted to even shares of the candidates; that of SURE if the
     method has no such step. It never prefers one candidate.
@@ -407,46 +349,16 @@ def _even_shares(model: Any) -> Any:
 
 
 def _left_out(
-    models: list[Any],
-    X: np.ndarray,
-    candidates: CandidateSets,
-    folds: list[Split],
-    verbose: bool,
+    models: list[Any], X: np.ndarray, candidates: CandidateSets, folds: list[Split]
 ) -> np.ndarray:
     """Probabilities of every row by each model, fitted to the other folds."""
     proba = np.empty((len(models), *candidates.shape), np.float32)
-    steps = list(product(range(len(models)), folds))
     with convergence_warnings_ignored():
-        for i, (train, test) in track(steps, "judge rows", len(steps), verbose=verbose):
-            proba[i, test] = (
-                clone(models[i]).fit(X[train], candidates[train]).predict_proba(X[test])
-            )
+        for found, model in zip(proba, models, strict=True):
+            for train, test in folds:
+                fitted = clone(model).fit(X[train], candidates[train])
+                found[test] = fitted.predict_proba(X[test])
     return proba
-
-
-def _chosen(
-    found: Judgement, labels: Labels, *, remarks: dict[str, str], max_error: float, **rest: Any
-) -> ChosenLabels:
-    """The decision about every row, with how it came about."""
-    gold, decision = labels.gold >= 0, decide(found, labels, max_error)
-    return ChosenLabels(
-        **vars(decision),
-        proba=found.proba,
-        gold_error=float(1 - found.gold_right.mean()) if gold.any() else None,
-        gold_ece=_calibration_error(found) if gold.any() else None,
-        n_gold=int(gold.sum()),
-        gold_confidence=found.gold_confidence,
-        gold_right=found.gold_right,
-        gold_score=found.score[gold],
-        annotators=[]
-        if labels.votes is None
-        else annotator_agreement(
-            labels.votes, labels.annotators, decision.label, labels.gold, remarks
-        ),
-        score=found.score,
-        prior=found.prior,
-        **rest,
-    )
 
 
 def _calibration_error(found: Judgement) -> float:

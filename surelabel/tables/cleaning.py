@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -370,9 +371,9 @@ def clean(
     with read.named():
         with stage("encode", seconds, verbose=verbose):
             encoder, X = read.encoded()
-        found = choose_labels(
+        choose = partial(
+            choose_labels,
             X,
-            labels,
             method=method,
             max_error=max_error,
             random_state=random_state,
@@ -380,6 +381,9 @@ def clean(
             groups=read.equal_texts(),
             estimator=estimator,
         )
+        found = choose(read.labels)
+        if placed is not None:
+            found = choose(labels, like=found)
     audited = None
     if audit is not None:
         sheet = as_table(as_frame(audit))

@@ -139,8 +139,7 @@ class Comparison(Result):
         """The best method, and the method that ``clean`` uses by default, if the latter is behind
         by more than two standard errors of the difference over the folds; otherwise None.
         """
-        default = CROWD if self.by_votes or self.soft else DEFAULT
-        used = [r for r in self.results if r.method == default and not r.error]
+        used = [r for r in self.results if r.method in (CROWD, DEFAULT) and not r.error]
         if not used or self.best is None or len(self.best.fold_rates) < 2:
             return None
         ahead = np.subtract(self.best.fold_rates, used[0].fold_rates)
@@ -413,7 +412,8 @@ def _names(X: np.ndarray, labels: Labels, methods: Sequence[str] | None) -> list
     votes_only = tuple(VOTES_ONLY) if by_votes else ()
     if methods is None:
         of_features = tuple(all_methods()) if X.shape[1] else ()
-        methods = [*([CROWD] if by_votes or labels.soft else []), *votes_only, *of_features]
+        of_votes = (CROWD,) if by_votes or labels.soft else ()
+        methods = [*of_votes, *votes_only, *of_features]
     names = []
     for name in methods:
         if name not in votes_only:

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -22,20 +23,7 @@ from .answered_labels import labels_with
 from .calibration import sure_of_new
 from .embedding import embed_columns
 from .encoding import Feature, TableModel
-from .methods import (
-    CROWD,
-    VOTES_ONLY,
-    by_crowd,
-    choose_parameters,
-    chosen_kernels,
-    covered_share,
-    find_method,
-    fit_crowd,
-    has_closed_form,
-    large_parameters,
-    left_out_proba,
-    with_gold,
-)
+from .methods import VOTES_ONLY, find_method, fit_method
 from .new_columns import add_columns, check_new_columns, label_column, rounded
 from .overview import Overview, Result, kinds, named, parameters, times
 from .placed_answers import use_answers
@@ -155,44 +143,38 @@ def fit(
             f"{method} goes by votes alone and learns no model of the features: use clean, or "
             "leave the method out"
         )
-    spec = find_method(method)
+    find_method(method)
     seconds: dict[str, float] = {}
-    with stage("labels", seconds, verbose=verbose):
+    timed = partial(stage, seconds=seconds, verbose=verbose)
+    with timed("labels"):
         read = TableRead(frame, columns)
-        labels = read.labels
+        answered = read.labels
         if answers is not None:
-            labels = labels_with(
-                labels, use_answers(answers, labels, read.labelling.id, read.source)
-            )
+            placed = use_answers(answers, answered, read.labelling.id, read.source)
+            answered = labels_with(answered, placed)
     with read.named():
-        with stage("encode", seconds, verbose=verbose):
+        with timed("encode"):
             encoder, X = read.encoded()
-        known = with_gold(labels)
-        if by_crowd(spec, labels, estimator):
-            with stage("fit", seconds, verbose=verbose):
-                classifier = fit_crowd(X, labels, random_state, estimator)
-            method, chosen = CROWD, chosen_kernels(classifier)
-            score = covered_share(classifier.loo_proba_, known)
-        elif has_closed_form(spec):
-            with stage("fit", seconds, verbose=verbose):
-                classifier = spec.estimator(**large_parameters(spec, len(X))).fit(X, known)
-                proba = left_out_proba(classifier, X)
-            chosen = chosen_kernels(classifier)
-            score = covered_share(proba, known)
-        else:
-            with stage("choose parameters", seconds, verbose=verbose):
-                chosen, score = choose_parameters(spec, X, known, equal_rows([X]), random_state)
-                chosen |= large_parameters(spec, len(X))
-            with stage("fit", seconds, verbose=verbose):
-                classifier = spec.estimator(**chosen).fit(X, known)
+        learn = partial(
+            fit_method,
+            method,
+            X,
+            equal=equal_rows([X]),
+            random_state=random_state,
+            estimator=estimator,
+            timed=timed,
+        )
+        found = learn(read.labels)
+        if answered is not read.labels:
+            found = learn(answered, like=found)
     return Fitted(
-        model=TableModel(encoder, classifier),
+        model=TableModel(encoder, found.model),
         features=read.features,
         n_rows=len(X),
-        classes=known.classes,
-        method=method,
-        parameters=chosen,
-        cv_score=score,
+        classes=answered.candidates.classes,
+        method=found.method,
+        parameters=found.parameters,
+        cv_score=found.covering_rate,
         seconds=seconds,
     )
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from ..evaluation.protocol import chosen_parameters
 from ..exceptions import CandidateError, InputError, ParameterError, shown
 from ..solvers.dawid_skene import dawid_skene, majority
 from ..solvers.equal_rows import folds_of
+from ..solvers.sparse_rows import row_max
 from ..text import suggest
 from .embedding import imported
 
@@ -77,7 +79,7 @@ def joint(method: Method) -> bool:
 
 def by_crowd(method: Method, labels: Labels, estimator: Any = None) -> bool:
     """Whether votes and features are learned from together."""
-    votes = labels.votes is not None or labels.soft
+    votes = labels.votes is not None or labels.soft or _given_several_times(labels)
     if method.name == CROWD and not votes:
         raise ParameterError(
             f"{CROWD} learns from votes or soft labels, and there are none: leave the method out"
@@ -89,6 +91,16 @@ def by_crowd(method: Method, labels: Labels, estimator: Any = None) -> bool:
             "out and choose a method"
         )
     return together
+
+
+def _given_several_times(labels: Labels) -> bool:
+    """Whether most sets of several labels say how often each was given: such numbers are votes."""
+    given = labels.candidates
+    several = given.sizes > 1
+    if given.counts is None or labels.votes is not None or not several.any():
+        return False
+    uneven = row_max(given.counts, given.indptr) > -row_max(-given.counts, given.indptr)
+    return bool(uneven[several].mean() > 0.5)
 
 
 def large_parameters(method: Method, n_rows: int) -> dict[str, Any]:
@@ -234,13 +246,110 @@ def convergence_warnings_ignored() -> Iterator[None]:
 # -------------------------------------------------------------------- fitted models
 
 
+@dataclass(frozen=True)
+class FittedMethod:
+    """A model of a table, and how it was found.
+
+    Attributes
+    ----------
+    method : str
+        The name of the method.
+    model : estimator
+        Fitted to all rows.
+    parameters : dict
+        The kernels or parameters that were chosen.
+    covering_rate : float
+        Share of left-out rows whose most probable label is among their candidates; NaN if every
+        label always is, as with soft labels.
+    proba : ndarray of shape (m, l) or None
+        Probabilities of the rows by models that did not learn from them, where they have a closed
+        form.
+    """
+
+    method: str
+    model: Any
+    parameters: dict[str, Any]
+    covering_rate: float
+    proba: np.ndarray | None = None
+
+
+def fit_method(
+    name: str,
+    X: np.ndarray,
+    labels: Labels,
+    equal: np.ndarray,
+    *,
+    random_state: int = 0,
+    estimator: Any = None,
+    like: FittedMethod | None = None,
+    timed: Callable[[str], AbstractContextManager[Any]] = lambda _: nullcontext(),
+) -> FittedMethod:
+    """Learn from a table, with kernels or parameters that are chosen by the table itself.
+
+    Parameters
+    ----------
+    name : str
+        The method; where there are votes or soft labels, PURE means Crowd.
+    X, labels : ndarray of shape (m, n), Labels
+        The rows.
+    equal : ndarray of int of shape (m,)
+        Equal numbers for equal rows, which are left out together.
+    random_state : int, default=0
+        Seed.
+    estimator : classifier or "module:name", default=None
+        The model of the features beside votes; see :func:`fit_crowd`.
+    like : FittedMethod, default=None
+        An earlier fit whose kernels or parameters are used, in place of a new choice. After
+        answers, every verb uses those of the table before any answer, so that all of them find the
+        same labels.
+    timed : callable
+        Given the name of a part of the work; returns a context manager around it.
+
+    Returns
+    -------
+    FittedMethod
+    """
+    method = find_method(name, besides=tuple(VOTES_ONLY))
+    if by_crowd(method, labels, estimator) if like is None else like.method == CROWD:
+        with timed("fit"):
+            earlier = None if like is None else like.model
+            crowd = fit_crowd(X, labels, random_state, estimator, earlier)
+        known = with_truth(labels.candidates, labels.gold)
+        rate = covered_share(crowd.loo_proba_, known)
+        return FittedMethod(CROWD, crowd, chosen_kernels(crowd), rate, crowd.loo_proba_)
+    known, large = with_gold(labels), large_parameters(method, len(X))
+    if has_closed_form(method):
+        check_different(equal)
+        with timed("fit"):
+            learn = method.estimator(**large).fit if like is None else like.model.refit
+            model = learn(X, known)
+        with timed("judge rows"):
+            proba = left_out_proba(model, X)
+        rate = covered_share(proba, known)
+        return FittedMethod(name, model, large | chosen_kernels(model), rate, proba)
+    with timed("choose parameters"):
+        chosen, rate = (
+            choose_parameters(method, X, known, equal, random_state)
+            if like is None
+            else (like.parameters, like.covering_rate)
+        )
+    with timed("fit"):
+        model = method.estimator(**chosen | large).fit(X, known)
+    return FittedMethod(name, model, chosen | large, rate)
+
+
 def fit_crowd(
-    X: np.ndarray, labels: Labels, random_state: int, estimator: Any = None
+    X: np.ndarray,
+    labels: Labels,
+    random_state: int,
+    estimator: Any = None,
+    like: CrowdClassifier | None = None,
 ) -> CrowdClassifier:
     """Learn from votes and features together, or from votes alone where there are no features.
 
     ``estimator`` is the model of the features, a classifier with ``predict_proba`` or its
-    ``"module:name"``. If it takes a seed and has none, it gets ours.
+    ``"module:name"``. If it takes a seed and has none, it gets ours. ``like`` is a model whose
+    kernels are used, in place of a new choice.
     """
     if estimator is not None:
         estimator = imported("estimator", estimator)
@@ -260,8 +369,10 @@ def fit_crowd(
         votes=labels.votes,
         annotators=labels.annotators,
     )
-    model = CrowdClassifier(estimator, random_state=random_state)
-    return model.fit(X if X.shape[1] else None, ballots, known=gold)
+    learn = (
+        CrowdClassifier(estimator, random_state=random_state).fit if like is None else like.refit
+    )
+    return learn(X if X.shape[1] else None, ballots, known=gold)
 
 
 def left_out_proba(model: Any, X: np.ndarray) -> np.ndarray:

@@ -80,6 +80,19 @@ def test_the_same_answer_again(digits, fitted):
     assert np.array_equal(again.predict_proba(X[:9]), fitted.predict_proba(X[:9]))
 
 
+def test_a_refit_keeps_the_kernels(monkeypatch, digits, fitted):
+    """The same votes give the same model, known labels are learned from without another choice."""
+    X, y, sets = digits
+    alone = CrowdClassifier().fit(None, sets)
+    monkeypatch.setattr("surelabel.estimators.crowd.KernelBank", None)
+    for model, rows in ((fitted, X), (alone, None)):
+        again, told = model.refit(rows, sets), model.refit(rows, sets, known=y)
+        np.testing.assert_array_equal(again.blind_proba_, model.blind_proba_)
+        assert again.kernels_ == told.kernels_ == model.kernels_
+        assert np.array_equal(told.transduction_, y)
+        assert not np.array_equal(model.transduction_, y)  # it stays as it is
+
+
 def test_votes_alone(digits):
     _, y, sets = digits
     alone = CrowdClassifier().fit(None, sets)

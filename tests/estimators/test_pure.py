@@ -188,6 +188,21 @@ def test_bank(digits):
     assert model.score(X[300:], y[300:]) > 0.9
 
 
+@pytest.mark.parametrize("guarded", [False, True])
+def test_a_refit_keeps_the_kernels(monkeypatch, digits, guarded):
+    """The same candidates give the same model, others are learned from without another choice."""
+    X, y, candidates = digits
+    monkeypatch.setattr(_kernel_choice, "EXCESS", -1.0 if guarded else 1.0)
+    model = PUREClassifier().fit(X, candidates)
+    monkeypatch.setattr("surelabel.estimators.pure.choose_kernels", None)
+    again, sure = model.refit(X, candidates), model.refit(X, CandidateSets.from_labels(y))
+    np.testing.assert_array_equal(again.loo_decision_, model.loo_decision_)
+    assert again.kernels_ == sure.kernels_ == model.kernels_
+    assert again.guarded_ == sure.guarded_ == model.guarded_ == guarded
+    assert np.array_equal(sure.transduction_, y)
+    assert not np.array_equal(model.transduction_, y)  # it stays as it is
+
+
 def test_usual_kernel(monkeypatch, iris):
     """The usual kernel stays unless others are better by so many standard errors."""
     X, _, candidates = iris

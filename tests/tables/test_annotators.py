@@ -47,7 +47,7 @@ def judged(votes, proba, gold=None):
     """Judge by votes, and by probabilities that a method found from the features."""
     sets = CandidateSets.from_lists([[0, 1, 2]] * len(votes))
     names = [f"annotator {a}" for a in range(votes.shape[1])]
-    return _beside_votes(proba, as_labels(sets, votes=votes, names=names, gold=gold))
+    return _beside_votes(proba, votes, as_labels(sets, votes=votes, names=names, gold=gold))
 
 
 def test_votes_are_weighed_by_annotator():
