@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..solvers.crowds import AGAINST, Tally, alternate_crowd, beyond_chance, merge_copies
+from ..solvers.crowds import Tally, alternate_crowd, beyond_chance, merge_copies
 from ..solvers.sparse_rows import row_max
-from ._entries import net_votes
 from .candidates import CandidateSets
 
 #: An annotator with fewer votes is not judged.
@@ -55,15 +54,7 @@ def weighed_votes(candidates: CandidateSets) -> CandidateSets:
         rows = np.flatnonzero(vote != -1)
         if len(rows) >= FEW_VOTES and beyond_chance(vote[rows], posterior[rows])[0] < TELLS:
             merged[:, a] = -1
-    rows, who = np.nonzero(merged != -1)
-    if not len(rows):
+    if not (merged != -1).any():
         return candidates
-    vote = merged[rows, who]
-    indptr, indices, counts = net_votes(
-        rows,
-        np.where(vote <= AGAINST, AGAINST - vote, vote),
-        vote <= AGAINST,
-        np.ones(len(rows)),
-        (len(votes), len(classes)),
-    )
-    return CandidateSets(indptr, indices, classes, counts, unlabelled="all")
+    kept = CandidateSets.from_ballots(merged, classes)
+    return CandidateSets(kept.indptr, kept.indices, classes, kept.counts)

@@ -15,31 +15,27 @@ from sklearn.exceptions import DataConversionWarning
 
 from ..exceptions import CandidateError, first_few, shown
 from ..solvers.crowds import AGAINST
-from ._entries import (
-    check_counts,
-    check_votes,
-    check_zero_one,
-    column_classes,
-    fill_rows,
-    looks_like_matrix,
-    net_votes,
-    positions,
-    read_matrix,
-    read_votes,
-    row_pointers,
-    without_prefix,
-)
-from ._labels import (
+from ._label_arrays import (
     as_array,
     as_list,
     as_numbers,
     as_table,
     as_texts,
     check_classes,
+    check_counts,
+    check_votes,
+    check_zero_one,
+    column_classes,
     encode,
     find,
     homogeneous,
-    missing,
+    is_missing,
+    looks_like_matrix,
+    net_votes,
+    positions,
+    read_matrix,
+    row_pointers,
+    without_prefix,
 )
 from .candidate_summary import CandidateSummary
 
@@ -127,24 +123,24 @@ class CandidateSets:
         index_type = np.int32 if len(indices) < 2**31 else np.int64
         indptr, indices = np.array(indptr, index_type), np.array(indices, index_type)
         values = np.ones(len(indices), np.int8) if counts is None else check_counts(counts, indptr)
-        matrix = sparse.csr_array((values, indices, indptr), shape=shape)
-        if not matrix.has_canonical_format:  # sorted within rows, each label once
-            matrix.sum_duplicates()
-        self._counts = None if counts is None else matrix.data
-        matrix.data = np.ones(len(matrix.indices), np.int8)
-        empty = np.flatnonzero(np.diff(matrix.indptr) == 0)
+        empty = np.flatnonzero(np.diff(indptr) == 0)
         if len(empty) and unlabelled == "error":
             raise CandidateError(
                 f"{len(empty)} row(s) have no candidate label: row {first_few(empty)}; drop them, "
-                "or pass "
-                "unlabelled='all' if every label is possible for them"
+                "or pass unlabelled='all' if every label is possible for them"
             )
-        self._matrix = fill_rows(matrix, empty) if len(empty) else matrix
-        if len(empty) and self._counts is not None:  # rows that were filled have no votes
-            voted = np.repeat(np.diff(matrix.indptr) > 0, np.diff(self._matrix.indptr))
-            filled = np.zeros(len(voted), self._counts.dtype)
-            filled[voted] = self._counts
-            self._counts = filled
+        if len(empty):  # these get every label, and nobody's vote
+            sizes = np.diff(indptr)
+            sizes[empty] = shape[1]
+            given = np.repeat(np.diff(indptr) > 0, sizes)
+            every = np.tile(np.arange(shape[1], dtype=index_type), len(empty))
+            indices, values = _spread(indices, given, every), _spread(values, given, 0)
+            indptr = np.concatenate([indptr[:1], np.cumsum(sizes, dtype=index_type)])
+        self._matrix = sparse.csr_array((values, indices, indptr), shape=shape)
+        if not self._matrix.has_canonical_format:  # sorted within rows, each label once
+            self._matrix.sum_duplicates()
+        self._counts = None if counts is None else self._matrix.data
+        self._matrix.data = np.ones(len(self._matrix.indices), np.int8)
         self._votes, self._annotators = check_votes(votes, annotators, shape)
         for array in (
             self._classes,
@@ -166,7 +162,10 @@ class CandidateSets:
         """One label per instance; missing ones (``None``, NaN, ``""``) are rows without
         candidates.
         """
-        return cls(*read_votes(as_table(labels, ndim=1)[:, None], classes), unlabelled=unlabelled)
+        labels = as_table(labels, ndim=1)
+        rows = np.flatnonzero(~is_missing(labels))
+        codes, classes = encode(labels[rows], rows, classes)
+        return cls(row_pointers(rows, len(labels)), codes, classes, unlabelled=unlabelled)
 
     @classmethod
     def from_indicator(
@@ -215,14 +214,13 @@ class CandidateSets:
             )
         )
         owners = np.repeat(np.arange(len(rows)), lengths)
-        # Sets of labels do not repeat or decrease; rows of a 0/1 matrix do.
         if looks_like_matrix(rows, lengths, flat):
             raise CandidateError(
                 "the rows look like a 0/1 matrix written as nested lists; pass np.asarray(rows), "
                 "or from_indicator"
             )
         labels = as_table(flat, ndim=1)
-        named = ~missing(labels)
+        named = ~is_missing(labels)
         codes, classes = encode(labels[named], owners[named], classes)
         return cls._of_named(codes, owners[named], len(rows), classes, unlabelled)
 
@@ -296,8 +294,8 @@ class CandidateSets:
             annotators = list(votes.columns)
         cells = as_table(votes, ndim=2)
         cells, against = without_prefix(cells, not_prefix)
-        given = ~missing(cells)
-        _, codes, classes = read_votes(cells, classes)
+        given = np.nonzero(~is_missing(cells))
+        codes, classes = encode(cells[given], given[0], classes)
         by_annotator = np.full(cells.shape, -1, np.int32)
         by_annotator[given] = np.where(against[given], AGAINST - codes, codes)
         return cls.from_ballots(by_annotator, classes, unlabelled=unlabelled, annotators=annotators)
@@ -314,6 +312,7 @@ class CandidateSets:
         """Votes as positions in ``classes``, a column per annotator: -1 where there is none, and
         ``-2 - k`` for a vote against position ``k``; see :meth:`from_votes`.
         """
+        classes = check_classes(classes)
         rows, who = np.nonzero(votes != -1)
         codes = votes[rows, who]
         against = codes <= AGAINST
@@ -437,7 +436,7 @@ class CandidateSets:
         labels = as_table(labels, ndim=1)
         if len(labels) != len(self):
             raise CandidateError(f"there are {len(labels)} labels for {len(self)} rows")
-        absent = np.flatnonzero(missing(labels))
+        absent = np.flatnonzero(is_missing(labels))
         if len(absent):
             raise CandidateError(f"there is no label in row {first_few(absent)}")
         codes = find(homogeneous(labels), self._classes)
@@ -640,6 +639,13 @@ def check_unlabelled(unlabelled: str) -> None:
     """Refuse any value other than 'error' and 'all'."""
     if not isinstance(unlabelled, str) or unlabelled not in ("error", "all"):
         raise CandidateError(f"unlabelled must be 'error' or 'all', not {shown(unlabelled)}")
+
+
+def _spread(values: np.ndarray, given: np.ndarray, others: Any) -> np.ndarray:
+    """The values where they are given, and others elsewhere."""
+    spread = np.empty(len(given), values.dtype)
+    spread[given], spread[~given] = values, others
+    return spread
 
 
 def _is_collection(row: Any) -> bool:

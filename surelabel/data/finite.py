@@ -38,7 +38,7 @@ def check_finite(X: Any, numbers: np.ndarray | None = None) -> None:
         raise InputError(
             f"X contains NaN or infinity (inf) in {np.count_nonzero(broken)} cell(s), at (row, "
             "column) "
-            f"{_cells(X, broken, numbers)}; "
+            f"{first_cells(X, broken, numbers)}; "
             "impute or drop them first, for instance with sklearn.impute.SimpleImputer in a "
             "Pipeline"
         )
@@ -48,7 +48,7 @@ def check_finite(X: Any, numbers: np.ndarray | None = None) -> None:
         raise InputError(
             f"X contains numbers whose squares exceed the largest {values.dtype}, in "
             f"{np.count_nonzero(huge)} cell(s), at "
-            f"(row, column) {_cells(X, huge, numbers)}; "
+            f"(row, column) {first_cells(X, huge, numbers)}; "
             "scale the features, for instance with sklearn.preprocessing.StandardScaler"
         )
 
@@ -95,7 +95,7 @@ def check_not_vanishing(X: Any) -> None:
         )
 
 
-def _cells(X: Any, marked: np.ndarray, numbers: np.ndarray | None) -> str:
+def first_cells(X: Any, marked: np.ndarray, numbers: np.ndarray | None = None) -> str:
     """Name the first few marked entries by row and column."""
     if sparse.issparse(X):
         where = X.tocoo()

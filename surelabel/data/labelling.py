@@ -15,8 +15,8 @@ from ..exceptions import CandidateError, ParameterError, TableError, first_few
 from ..solvers.crowds import AGAINST
 from ..text import suggest
 from ._delimited import is_cell
-from ._entries import net_votes
 from ._json_lines import FREE_CELLS, SPARSEST
+from ._label_arrays import after_prefix, check_classes, check_prefix, net_votes
 from ._label_cells import (
     Cells,
     Label,
@@ -26,7 +26,6 @@ from ._label_cells import (
     indicator_cells,
     label_cells,
 )
-from ._labels import after_prefix, check_classes, check_prefix
 from .arrow_tables import find_column, is_list, is_text, source_of
 from .candidates import CandidateSets, Unlabelled
 from .label_hints import Hint, NewNames, different_spellings, placeholders, several_labels

@@ -1,0 +1,427 @@
+"""Labels in arrays and sequences of any kind → positions in the classes, counts and votes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..exceptions import CandidateError, ParameterError, first_few, shown
+from .finite import first_cells
+
+NUMBERS = int | float | np.number | np.bool_
+
+
+# -------------------------------------------------------------------- any values as arrays
+
+
+def as_list(values: Any, what: str) -> list[Any]:
+    """The items of any iterable."""
+    try:
+        return list(values)
+    except TypeError:
+        raise CandidateError(
+            f"{what} must be a sequence with one item per row, not {type(values).__name__}"
+        ) from None
+
+
+def as_array(values: Any, what: str, dtype: Any = None) -> np.ndarray:
+    """The values as an array, or an error that names them."""
+    try:
+        return np.asarray(values, dtype)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise CandidateError(f"{what} cannot be read as an array: {error}") from None
+
+
+def as_table(values: Any, *, ndim: int) -> np.ndarray:
+    """A new array with ``ndim`` dimensions, of its own dtype if it has one, otherwise of
+    objects.
+    """
+    if hasattr(values, "to_numpy") and hasattr(values, "isna"):
+        array = values.to_numpy(dtype=object, na_value=None)  # pandas: one kind of missing values
+    elif hasattr(values, "__array__"):
+        array = as_array(values, "labels")
+    elif ndim == 1:
+        values = as_list(values, "labels")
+        array = np.empty(len(values), object)
+        array[:] = values
+    else:
+        array = as_array(as_list(values, "labels"), "labels", object)
+    if array.ndim != ndim:
+        raise CandidateError(
+            f"expected {ndim} dimension(s) of labels, got an array of shape {array.shape}"
+        )
+    return np.asarray(array.copy())
+
+
+def as_numbers(array: np.ndarray) -> np.ndarray:
+    """A table of Python numbers as an array of numbers; anything else unchanged."""
+    if array.dtype == object and array.size and all(isinstance(v, NUMBERS) for v in array.flat):
+        with suppress(OverflowError, TypeError):
+            return array.astype(float)
+    return array
+
+
+def as_texts(cells: np.ndarray) -> np.ndarray:
+    """Cells as strings, "" where missing; numbers as Python prints them."""
+    if cells.dtype.kind == "U":
+        return cells
+    cells = cells.astype(object)
+    cells[is_missing(cells)] = ""
+    wrong = [i for i, cell in enumerate(cells.tolist()) if not isinstance(cell, str | NUMBERS)]
+    if wrong:
+        raise CandidateError(
+            f"each cell must be a string of labels, not {type(cells[wrong[0]]).__name__}: row "
+            f"{first_few(wrong)}"
+        )
+    return cells.astype(str)
+
+
+def positions(name: str, values: Any) -> np.ndarray:
+    """A one-dimensional array of whole numbers."""
+    values = as_array(values, name)
+    if values.ndim != 1 or (values.size and values.dtype.kind not in "iu"):
+        raise CandidateError(
+            f"{name} must be an array of whole numbers, not {values.dtype} of shape {values.shape}"
+        )
+    return np.asarray(values)
+
+
+def is_missing(array: np.ndarray) -> np.ndarray:
+    """Where a label is missing: ``None``, NaN or the empty string."""
+    if array.dtype.kind in "US":
+        return np.asarray(array == array.dtype.type(""))
+    if array.dtype.kind == "f":
+        return np.asarray(np.isnan(array))
+    if array.dtype == object:
+        absent = [
+            value is None or _differs(value) or (isinstance(value, str) and not value)
+            for value in array.flat
+        ]
+        return np.array(absent, bool).reshape(array.shape)
+    return np.zeros(array.shape, bool)
+
+
+def _differs(value: Any) -> bool:
+    """Whether a value differs from itself: NaN, or pandas' NA, which cannot be compared."""
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):
+        return True
+
+
+# -------------------------------------------------------------------- labels and classes
+
+
+def homogeneous(labels: np.ndarray, owners: np.ndarray | None = None) -> np.ndarray:
+    """Labels as one array of strings, integers, booleans or whole floats; ``owners`` are their rows
+    if these are not 0, 1, ….
+    """
+    owners = np.arange(len(labels)) if owners is None else owners
+    if labels.dtype == object:
+        labels = _of_one_type(labels.tolist(), owners)
+    if labels.dtype.kind == "f":
+        broken = ~np.isfinite(labels) | (labels != np.rint(labels))
+        if np.any(broken):
+            raise CandidateError(
+                "Unknown label type: continuous. Labels must be strings or whole numbers, without "
+                f"NaN or infinity; see row {first_few(np.unique(owners[broken]))}"
+            )
+    elif labels.dtype.kind not in "biuU":
+        raise CandidateError(f"labels must be strings or numbers, not {labels.dtype}")
+    return labels
+
+
+def _of_one_type(labels: list[Any], owners: np.ndarray) -> np.ndarray:
+    """Python objects as an array of strings or of numbers."""
+    other = {type(label).__name__ for label in labels if not isinstance(label, str | NUMBERS)}
+    if other:
+        raise CandidateError(f"labels must be strings or numbers, not {first_few(sorted(other))}")
+    is_text = np.array([isinstance(label, str) for label in labels], bool)
+    if not is_text.any():
+        return _exact_numbers(labels, owners)
+    if not is_text.all():
+        rare = is_text if is_text.mean() < 0.5 else ~is_text
+        raise CandidateError(
+            "labels mix strings and numbers; the rarer kind is in row "
+            f"{first_few(np.unique(owners[rare]))}"
+        )
+    cut = np.array([label.endswith("\0") for label in labels])
+    if cut.any():  # NumPy drops it, which would make two labels one
+        raise CandidateError(
+            "labels must not end in a NUL character; one does in row "
+            f"{first_few(np.unique(owners[cut]))}"
+        )
+    return np.array(labels, dtype=str)
+
+
+def _exact_numbers(labels: list[Any], owners: np.ndarray) -> np.ndarray:
+    """Numbers as an array of one type that holds each of them exactly."""
+    labels = [label.item() if isinstance(label, np.generic) else label for label in labels]
+    for dtype in (None, np.int64, np.uint64):  # by itself, NumPy turns large integers into floats
+        with suppress(OverflowError, ValueError):
+            numbers = np.array(labels, dtype)
+            if numbers.dtype != object and numbers.tolist() == labels:
+                return numbers
+    large = np.array([isinstance(label, int) and abs(label) > 2**53 for label in labels])
+    if not large.any():  # only NaN, which equals nothing
+        return np.array(labels, float)
+    raise CandidateError(
+        f"the labels have no common type that keeps numbers as large as "
+        f"{str(labels[int(np.argmax(large))])[:30]} exactly (row "
+        f"{first_few(np.unique(owners[large]))}); write them as strings"
+    )
+
+
+def check_classes(classes: Any) -> np.ndarray:
+    """The label space as a copy: not empty, and without duplicates."""
+    classes = homogeneous(as_table(classes, ndim=1))
+    if not len(classes):
+        raise CandidateError("there are no classes: no row has a candidate label")
+    labels, counts = np.unique(classes, return_counts=True)
+    if len(labels) < len(classes):
+        raise CandidateError(
+            "class names must differ; given more than once: "
+            f"{first_few(labels[counts > 1].tolist())}"
+        )
+    return np.asarray(classes)
+
+
+def encode(labels: np.ndarray, owners: np.ndarray, classes: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of labels in ``classes`` (by default the sorted labels themselves)."""
+    labels = homogeneous(labels, owners)
+    if classes is None:
+        classes, codes = np.unique(labels, return_inverse=True)
+        return codes, classes
+    classes = check_classes(classes)
+    codes = find(labels, classes)
+    unknown = codes < 0
+    if np.any(unknown):
+        raise CandidateError(
+            f"unknown class {first_few(np.unique(labels[unknown]).tolist())} in row "
+            f"{first_few(np.unique(owners[unknown]))}; "
+            f"the classes are {first_few(classes.tolist())}"
+        )
+    return codes, classes
+
+
+def find(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Positions of labels in ``classes``, -1 for unknown ones."""
+    if len(labels) and (labels.dtype.kind == "U") != (classes.dtype.kind == "U"):
+        raise CandidateError(
+            f"labels are {labels.dtype} but classes are {classes.dtype}: use one type for both"
+        )
+    # Python compares numbers of different types exactly, NumPy as floats.
+    position = {label: code for code, label in enumerate(classes.tolist())}
+    different, which = np.unique(labels, return_inverse=True)
+    codes = np.array([position.get(label, -1) for label in different.tolist()], int)
+    return np.asarray(codes[which])
+
+
+# -------------------------------------------------------------------- matrices and entries
+
+
+def row_pointers(owners: np.ndarray, n_rows: int) -> np.ndarray:
+    """Row pointers of entries that are sorted by row."""
+    return np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=n_rows))])
+
+
+def read_matrix(matrix: Any, what: str) -> tuple[Any, np.ndarray]:
+    """A matrix as an array or a CSR array without duplicate entries, and its stored values."""
+    if sparse.issparse(matrix):
+        if matrix.ndim == 2:
+            matrix = sparse.csr_array(matrix)
+            if not matrix.has_canonical_format:
+                matrix = matrix.copy()
+                matrix.sum_duplicates()
+            return matrix, matrix.data
+    else:
+        matrix = as_numbers(as_array(matrix, what))
+    if matrix.ndim != 2:
+        raise CandidateError(
+            f"{what} must have two dimensions (instances × classes), not {matrix.ndim}"
+        )
+    return matrix, matrix
+
+
+def column_classes(classes: Any, n_columns: int) -> np.ndarray:
+    """The classes of the columns of a matrix, by default their numbers."""
+    if not n_columns:
+        raise CandidateError("there are no classes: the matrix has no columns")
+    classes = np.arange(n_columns) if classes is None else check_classes(classes)
+    if len(classes) != n_columns:
+        raise CandidateError(
+            f"the candidate matrix has {n_columns} columns but {len(classes)} classes were given"
+        )
+    return np.asarray(classes)
+
+
+def check_zero_one(matrix: Any, values: np.ndarray) -> None:
+    """Refuse a candidate matrix that does not hold 0 and 1."""
+    if values.dtype.kind not in "biuf":
+        raise CandidateError(f"a candidate matrix must hold 0 and 1, not {values.dtype}")
+    wrong = (values != 0) & (values != 1)
+    if np.any(wrong):
+        raise CandidateError(
+            f"a candidate matrix must hold only 0 and 1; {np.count_nonzero(wrong)} other value(s) "
+            f"at (row, column) {first_cells(matrix, wrong)} (for vote counts use "
+            "CandidateSets.from_counts, for one column per annotator from_votes)"
+        )
+
+
+def looks_like_matrix(rows: list[Any], lengths: np.ndarray, flat: list[Any]) -> bool:
+    """Whether lists look like the rows of a 0/1 matrix rather than sets of labels: of equal length,
+    with 0 and 1 only. Sets of labels do not repeat or decrease.
+    """
+    if (
+        not len(lengths)
+        or lengths[0] < 2
+        or np.any(lengths != lengths[0])
+        or not all(label in (0, 1) for label in flat)
+    ):
+        return False
+    return lengths[0] > 2 or any(
+        list(row) in ([0, 0], [1, 1], [1, 0]) for row in rows if not isinstance(row, Set)
+    )
+
+
+def check_counts(counts: Any, indptr: np.ndarray) -> np.ndarray:
+    """Vote counts as a copy, one per entry and none negative; as integers if all are whole."""
+    counts = np.array(as_array(counts, "counts"))
+    if counts.shape != (indptr[-1],):
+        raise CandidateError(
+            f"counts has shape {counts.shape} but there are {indptr[-1]} candidate entries: give "
+            "one number for each"
+        )
+    wrong = (
+        ~(counts >= 0) | ~np.isfinite(counts)
+        if counts.dtype.kind in "biuf"
+        else np.ones(len(counts), bool)
+    )
+    if wrong.any():
+        rows = np.unique(np.searchsorted(indptr, np.flatnonzero(wrong), side="right") - 1)
+        raise CandidateError(
+            f"vote counts must be finite numbers, at least 0; see row {first_few(rows)}"
+        )
+    whole = np.all((counts == np.rint(counts)) & (counts < 2**53))
+    return np.asarray(counts, np.int64 if whole else float)
+
+
+# -------------------------------------------------------------------- votes
+
+
+def check_prefix(prefix: object) -> None:
+    """Refuse what cannot stand before a label to rule it out."""
+    if not isinstance(prefix, str) or not prefix.strip():
+        raise ParameterError(
+            "not_prefix is what stands before a label that is ruled out, such as '!'; got "
+            f"{shown(prefix)}"
+        )
+
+
+def after_prefix(text: str, prefix: str) -> str | None:
+    """What follows a prefix, None without it. After a prefix that ends in a letter or digit there
+    must be a blank.
+
+    >>> after_prefix("!cat", "!"), after_prefix("not cat", "not"), after_prefix("notch", "not")
+    ('cat', 'cat', None)
+    """
+    rest = text.removeprefix(prefix)
+    if not text.startswith(prefix) or (prefix[-1].isalnum() and rest == rest.lstrip() != ""):
+        return None
+    return rest.strip()
+
+
+def without_prefix(cells: np.ndarray, prefix: str | None) -> tuple[np.ndarray, np.ndarray]:
+    """The labels of cells, and which of them a prefix says are wrong."""
+    if prefix is None:
+        return cells, np.zeros(cells.shape, bool)
+    check_prefix(prefix)
+    texts, which = np.unique(as_texts(cells.ravel()), return_inverse=True)
+    rests = [after_prefix(text, prefix) for text in texts.tolist()]
+    if "" in rests:
+        where = np.unique(np.nonzero(which.reshape(cells.shape) == rests.index(""))[0])
+        raise CandidateError(
+            f"{prefix!r} alone rules out no label: row {first_few(where)}; write the label after it"
+        )
+    labels = [text if rest is None else rest for text, rest in zip(texts, rests, strict=True)]
+    against = np.array([rest is not None for rest in rests], bool)
+    return (
+        np.array(labels, object)[which].reshape(cells.shape),
+        against[which].reshape(cells.shape),
+    )
+
+
+def net_votes(
+    rows: np.ndarray,
+    codes: np.ndarray,
+    against: np.ndarray,
+    amounts: np.ndarray,
+    shape: tuple[int, int],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Row pointers, positions and counts of the candidates that votes for and against labels make.
+
+    A vote against a label takes a vote for it away. The candidates of a row are the labels that
+    have votes left; where none has, those with the fewest votes against them, and nobody's vote.
+
+    Parameters
+    ----------
+    rows, codes : ndarray of int
+        Row and class of every vote.
+    against : ndarray of bool
+        Whether it is against the class.
+    amounts : ndarray
+        How much it counts.
+    shape : tuple of (int, int)
+        Number of rows and of classes.
+    """
+    net = sparse.coo_array((np.where(against, -amounts, amounts), (rows, codes)), shape=shape)
+    net = net.tocsr()
+    entries = net.tocoo()
+    left = entries.data > 0
+    voted = np.bincount(entries.row[left], minlength=shape[0]) > 0
+    open_rows = np.flatnonzero((np.diff(net.indptr) > 0) & ~voted)
+    totals = net[open_rows].toarray()
+    which, labels = np.nonzero(totals == totals.max(axis=1, keepdims=True))
+    owners = np.concatenate([entries.row[left], open_rows[which]])
+    order = np.argsort(owners, kind="stable")
+    nobody = np.zeros(len(labels), net.dtype)
+    return (
+        row_pointers(owners[order], shape[0]),
+        np.concatenate([entries.col[left], labels])[order],
+        np.concatenate([entries.data[left], nobody])[order],
+    )
+
+
+def check_votes(
+    votes: Any, annotators: Iterable[Any] | None, shape: tuple[int, int]
+) -> tuple[np.ndarray | None, tuple[str, ...]]:
+    """A copy of the votes, and the names of the annotators."""
+    if votes is None:
+        return None, ()
+    votes = np.array(as_array(votes, "votes"))
+    if votes.ndim != 2 or votes.dtype.kind not in "iu" or len(votes) != shape[0]:
+        raise CandidateError(
+            f"votes must be whole numbers, a row for each of the {shape[0]} rows and a column per "
+            f"annotator, not {votes.dtype} of shape {votes.shape}"
+        )
+    # A vote against class k is -2 - k.
+    wrong = np.flatnonzero(((votes < -1 - shape[1]) | (votes >= shape[1])).any(axis=1))
+    if len(wrong):
+        raise CandidateError(
+            f"votes must be positions within 0..{shape[1] - 1}, -1, or -2 - k against position k; "
+            f"see row {first_few(wrong)}"
+        )
+    if annotators is None:
+        names = tuple(f"annotator {a + 1}" for a in range(votes.shape[1]))
+    else:
+        names = tuple(map(str, annotators))
+    if len(names) != votes.shape[1] or len(set(names)) < len(names):
+        raise CandidateError(
+            f"votes have {votes.shape[1]} columns: give each annotator a different name; got "
+            f"{first_few(map(repr, names))}"
+        )
+    return votes.astype(np.int32), names
