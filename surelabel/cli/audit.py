@@ -7,38 +7,26 @@ from typing import Annotated
 import typer
 
 from ..text import count, printable
-from ._table_options import (
-    Escape,
-    Estimator,
-    Method,
+from ._files import (
     Output,
-    Prefix,
     TableFile,
-    TableOptions,
     check_outputs,
     check_table_output,
     is_file,
-    table_options,
     write_output,
 )
+from ._settings import Settings, takes_settings
 
 
-@table_options
+@takes_settings("method", "max_error")
 def audit(
     table: TableFile,
     output: Output,
-    options: TableOptions,
+    settings: Settings,
     checks: Annotated[
         int, typer.Option(metavar="NUMBER", help="Draw at most this many rows.")
     ] = 300,
     seed: Annotated[int, typer.Option(metavar="NUMBER", help="Seed of the random order.")] = 0,
-    max_error: Annotated[
-        float, typer.Option(metavar="SHARE", help="As for surelabel clean.")
-    ] = 0.1,
-    method: Method = "PURE",
-    estimator: Estimator = None,
-    prefix: Prefix = "",
-    escape_formulas: Escape = False,
 ) -> None:
     """Draw rows at random from those that clean would keep, for a person to check.
 
@@ -58,18 +46,10 @@ def audit(
     check_table_output(output)
     check_outputs([table], output)
     with stage("read", {}, verbose=True):
-        rows = options.read(table)
-    found = clean(
-        rows,
-        method=method,
-        estimator=estimator,
-        max_error=max_error,
-        prefix=prefix,
-        verbose=True,
-        **options.columns(),
-    )
+        rows = settings.read(table)
+    found = clean(rows, verbose=True, **settings.cleaning(), **settings.columns())
     sheet = found.audit_sheet(checks, random_state=seed)
-    write_output(sheet, output, escape=escape_formulas)
+    write_output(sheet, output, settings)
     n_rows = found.status_counts["probable"]
     needed = ", ".join(
         f"{checks_needed(n_rows, level):,} for {100 * level:g} %" for level in LEVELS

@@ -7,14 +7,15 @@ from typing import Annotated
 
 import typer
 
+from ._files import Json, TableFile
 from ._screen import print_json, show
-from ._table_options import Json, TableFile, TableOptions, table_options
+from ._settings import Settings, takes_settings
 
 
-@table_options
+@takes_settings()
 def compare(
     table: TableFile,
-    options: TableOptions,
+    settings: Settings,
     methods: Annotated[
         list[str] | None, typer.Option(metavar="NAMES", help="Only these methods: SURE,PLKNN.")
     ] = None,
@@ -35,12 +36,12 @@ def compare(
     from ..tables import compare
 
     found = compare(
-        options.read(table),
+        settings.read(table),
         methods=methods,
         folds=folds,
         max_rows=max_rows,
         verbose=True,
-        **options.columns(),
+        **settings.columns(),
     )
     if json:
         print_json(found.to_dict())

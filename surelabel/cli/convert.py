@@ -9,27 +9,15 @@ import typer
 
 from ..exceptions import ParameterError
 from ..text import count, printable
+from ._files import Json, check_outputs, check_table_output, is_file, write_output
 from ._screen import print_json
-from ._table_options import (
-    Decimal,
-    Delimiter,
-    Encoding,
-    Escape,
-    Exclude,
-    Id,
-    Json,
-    Prefix,
-    Sheet,
-    check_outputs,
-    check_table_output,
-    is_file,
-    write_output,
-)
+from ._settings import READING, Settings, takes_settings
 
 TOOL_PANEL = "Annotation tools"
 ANSWERS = "answers"
 
 
+@takes_settings("id", "exclude", groups=())
 def convert(
     source: Annotated[
         Path,
@@ -45,6 +33,7 @@ def convert(
             help="The file to write; its extension gives the format, - is standard output.",
         ),
     ],
+    settings: Settings,
     to: Annotated[
         str | None,
         typer.Option(
@@ -79,14 +68,6 @@ def convert(
             rich_help_panel=TOOL_PANEL,
         ),
     ] = None,
-    prefix: Prefix = "",
-    id: Id = None,
-    exclude: Exclude = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    decimal: Decimal = None,
-    sheet: Sheet = None,
-    escape_formulas: Escape = False,
     json: Json = False,
 ) -> None:
     """Convert a table to another file format, or from and to the files of annotation tools.
@@ -108,15 +89,12 @@ def convert(
         **given,
         question=question,
         shown=shown,
-        prefix=prefix,
-        id=id,
-        exclude=exclude,
-        delimiter=delimiter,
-        encoding=encoding,
-        decimal=decimal,
-        sheet=sheet,
+        prefix=settings.prefix,
+        id=settings.id,
+        exclude=settings.exclude,
+        **settings.of_group(READING),
     )
-    write_output(table, target, escape=escape_formulas)
+    write_output(table, target, settings)
     if json:
         print_json({"output": str(target), "rows": table.num_rows, "columns": table.column_names})
     elif is_file(target):
@@ -130,13 +108,11 @@ def _check(source: Path, target: Path, to: str | None, tool: str | None, json: b
     """Refuse options that do not fit together before anything is read."""
     from ..tables.annotation_tools import TOOLS
 
-    if json and not is_file(target):
-        raise ParameterError("--json prints a report in place of the table: name a file to write")
     if to == ANSWERS:
         _check_answers(target, tool)
     if to in TOOLS:
         _check_json(target)
-    check_table_output(target)
+    check_table_output(target, json=json)
     check_outputs([source], target)
 
 

@@ -8,20 +8,12 @@ from typing import Annotated
 
 import typer
 
+from ._files import Answers, Json, TableFile, check_model_output, check_outputs
 from ._screen import memory_fact, peak_memory, print_json, show
-from ._table_options import (
-    Answers,
-    Json,
-    Method,
-    TableFile,
-    TableOptions,
-    check_model_output,
-    check_outputs,
-    table_options,
-)
+from ._settings import Settings, takes_settings
 
 
-@table_options
+@takes_settings("method")
 def fit(
     table: TableFile,
     output: Annotated[
@@ -34,10 +26,8 @@ def fit(
             help="Where to write the model (.model).",
         ),
     ],
-    options: TableOptions,
+    settings: Settings,
     answers: Answers = None,
-    method: Method = "PURE",
-    estimator: Annotated[str | None, typer.Option(hidden=True)] = None,
     json: Json = False,
 ) -> None:
     """Learn a model from a table, and save it with everything it needs to label new tables.
@@ -53,18 +43,12 @@ def fit(
     from ..progress import stage
     from ..tables import fit
 
-    check_model_output(estimator, "--output", output)
-    check_outputs([table, *(path for path in (answers,) if path is not None)], output)
+    check_model_output(settings, "--output", output)
+    check_outputs([table, answers], output)
     seconds: dict[str, float] = {}
     with stage("read", seconds, verbose=True):
-        rows = options.read(table)
-    found = fit(
-        rows,
-        method=method,
-        answers=answers,
-        verbose=True,
-        **options.columns(),
-    )
+        rows = settings.read(table)
+    found = fit(rows, method=settings.method, answers=answers, verbose=True, **settings.columns())
     save_model(found.model, output)
     found = replace(found, seconds=seconds | found.seconds)
     if json:

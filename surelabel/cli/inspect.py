@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ._files import Json, TableFile, check_outputs
 from ._screen import print_json, show
-from ._table_options import Json, TableFile, TableOptions, table_options
+from ._settings import Settings, settings_text, takes_settings
 
 
-@table_options
+@takes_settings()
 def inspect(
     table: TableFile,
-    options: TableOptions,
+    settings: Settings,
+    write_settings: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            readable=False,
+            help="Write these options as a file for --settings (.toml), with all others in it as "
+            "comments.",
+        ),
+    ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with code 1 if there are problems.")
     ] = False,
@@ -24,13 +35,19 @@ def inspect(
 
     surelabel inspect pets.csv --labels candidates
 
-    surelabel inspect votes.csv --votes 'annotator_*' --gold checked
+    surelabel inspect votes.csv --votes 'rater_*' --gold checked --write-settings votes.toml
 
     surelabel inspect answers.parquet --labels label --id question --long --annotator model
     """
+    from ..files import replacing
     from ..tables import inspect
 
-    found = inspect(options.read(table), **options.columns())
+    check_outputs([table], write_settings)
+    found = inspect(settings.read(table), **settings.columns())
+    if write_settings is not None:
+        kinds = {feature.name: feature.kind for feature in found.features}
+        with replacing(write_settings) as file:
+            file.write(settings_text(settings, kinds).encode())
     if json:
         print_json(found.to_dict())
     else:

@@ -9,26 +9,14 @@ from typing import Annotated
 
 import typer
 
-from ..exceptions import ModelFileError, ParameterError
+from ..exceptions import ModelFileError
 from ..text import count, printable
+from ._files import Json, TableFile, check_outputs, check_table_output, is_file, write_output
 from ._screen import print_json
-from ._table_options import (
-    As,
-    Decimal,
-    Delimiter,
-    Encoding,
-    Escape,
-    Json,
-    Prefix,
-    Sheet,
-    TableFile,
-    check_outputs,
-    check_table_output,
-    is_file,
-    write_output,
-)
+from ._settings import Settings, takes_settings
 
 
+@takes_settings("as_", groups=())
 def predict(
     model: Annotated[
         Path,
@@ -37,6 +25,7 @@ def predict(
         ),
     ],
     table: TableFile,
+    settings: Settings,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -47,13 +36,6 @@ def predict(
             help="Where to write; by default CSV to standard output.",
         ),
     ] = None,
-    prefix: Prefix = "",
-    as_: As = None,
-    escape_formulas: Escape = False,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    decimal: Decimal = None,
-    sheet: Sheet = None,
     json: Json = False,
 ) -> None:
     """Add a label, its confidence and the second choice to every row of a table; its own columns
@@ -63,28 +45,21 @@ def predict(
 
     surelabel predict pets.model new.csv | head
     """
-    from ..data.table_files import read_table
     from ..estimators import load_model
     from ..progress import stage
     from ..tables import predict
 
-    if json and not is_file(output):
-        raise ParameterError(
-            "--json prints a report in place of the table: name a file with --output"
-        )
-    check_table_output(output)
+    check_table_output(output, json=json)
     check_outputs([model, table], output)
     seconds: dict[str, float] = {}
     with stage("read", seconds, verbose=True):
         loaded = load_model(model)
-        rows = read_table(
-            table, delimiter=delimiter, encoding=encoding, decimal=decimal, sheet=sheet
-        )
+        rows = settings.read(table)
     with stage("predict", seconds, verbose=True), _named(model):
-        found = predict(loaded, rows, prefix=prefix, as_=as_)
-    write_output(found, output, escape=escape_formulas)
+        found = predict(loaded, rows, prefix=settings.prefix, as_=settings.as_)
+    write_output(found, output, settings)
     if json:
-        labels = found[f"{prefix}label"].value_counts().to_pylist()
+        labels = found[f"{settings.prefix}label"].value_counts().to_pylist()
         counts = {part["values"]: part["counts"] for part in labels}
         print_json(
             {"output": str(output), "rows": found.num_rows, "labels": counts, "seconds": seconds}

@@ -12,18 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..exceptions import ParameterError
-from ..extras import extra
 from ..text import printable
-from ._table_options import (
-    Escape,
-    Prefix,
-    TableFile,
-    TableOptions,
-    check_outputs,
-    check_table_output,
-    table_options,
-    write_output,
-)
+from ._files import TableFile, check_outputs, check_table_output, write_cleaned
+from ._settings import Settings, takes_settings
 
 if TYPE_CHECKING:
     from ..review.session import Review
@@ -31,10 +22,10 @@ if TYPE_CHECKING:
 FINISH = "What Finish writes"
 
 
-@table_options
+@takes_settings("max_error", "image")
 def review(
     table: TableFile,
-    options: TableOptions,
+    settings: Settings,
     answers: Annotated[
         Path | None,
         typer.Option(
@@ -54,12 +45,6 @@ def review(
     new_labels: Annotated[
         bool, typer.Option("--new-labels", help="Allow answers that are not labels of the table.")
     ] = False,
-    image: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN", help="Show the images at these paths, relative to the table."
-        ),
-    ] = None,
     who: Annotated[
         str | None, typer.Option(metavar="NAME", help="Who answers; by default your user name.")
     ] = None,
@@ -69,9 +54,6 @@ def review(
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address, and do not open it.")
     ] = False,
-    max_error: Annotated[
-        float, typer.Option(metavar="SHARE", help="As for surelabel clean.")
-    ] = 0.1,
     seed: Annotated[
         int, typer.Option(metavar="NUMBER", help="Seed of the random order of the checks.")
     ] = 0,
@@ -103,8 +85,6 @@ def review(
             rich_help_panel=FINISH,
         ),
     ] = None,
-    prefix: Prefix = "",
-    escape_formulas: Escape = False,
 ) -> None:
     """Answer row by row on a page in your browser; the model learns from each answer before the
     next row appears.
@@ -119,11 +99,8 @@ def review(
 
     surelabel review faces.csv --labels names --id face --image file --no-browser
     """
-    with extra("review", "the review page"):
-        from ..review.server import HOST, listen, make_app, make_server
-    from ..estimators import save_model
-    from ..files import replacing_all
     from ..progress import stage
+    from ..review import server
     from ..review.session import Review
     from ..tables import clean
     from ..tables.reading import TableRead
@@ -137,20 +114,15 @@ def review(
     check_table_output(output)
     check_outputs([table], answers, output, report, model)
     with stage("read", {}, verbose=True):
-        rows = options.read(table)
-    read = TableRead(rows, options.columns(), votes_suffice=True)
-    if image is not None:
-        from ..data.arrow_tables import find_column
-
-        find_column(read.table, image)
+        rows = settings.read(table)
     under_review = Review(
-        read,
+        TableRead(rows, settings.columns(), votes_suffice=True),
         answers,
         who=who if who is not None else _user(),
-        max_error=max_error,
+        max_error=settings.max_error,
         check_share=checks,
         new_labels=new_labels,
-        image=image,
+        image=settings.image,
         folder=table.resolve().parent,
         random_state=seed,
         verbose=True,
@@ -160,26 +132,37 @@ def review(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the page shows them
             found = clean(
-                rows, max_error=max_error, answers=answers, prefix=prefix, **options.columns()
+                rows,
+                max_error=settings.max_error,
+                answers=answers,
+                prefix=settings.prefix,
+                **settings.columns(),
             )
-        paths = [output, report, *([model] if found.model is not None else [])]
-        with replacing_all(paths) as places:
-            found.report(places[1], image=image, folder=table.resolve().parent)
-            if found.model is not None:
-                save_model(found.model, places[2])
-            write_output(found.frame, places[0], escape=escape_formulas, name=output)
-        return [str(path) for path in paths]
+        kept = model if found.model is not None else None
+        return list(map(str, write_cleaned(found, settings, output, report, kept)[0]))
 
     sys.setswitchinterval(1e-3)  # keeps the page responsive while the model is fitted
     token = secrets.token_urlsafe(24)
     try:
-        with listen(port) as place:
+        with server.listen(port) as place:
             number = place.getsockname()[1]
-            app = make_app(under_review, title=table.name, token=token, port=number, finish=finish)
-            _announce(f"http://{HOST}:{number}/{token}/", answers, under_review, no_browser)
-            make_server(app).run(sockets=[place])
+            app = server.make_app(
+                under_review, title=table.name, token=token, port=number, finish=finish
+            )
+            _announce(f"http://{server.HOST}:{number}/{token}/", under_review, no_browser)
+            server.make_server(app).run(sockets=[place])
     finally:
         under_review.close()
+
+
+def _announce(address: str, under_review: Review, no_browser: bool) -> None:
+    """Print the address and the answers file, and open the page."""
+    answers = printable(under_review.file.path)
+    if under_review.file.repaired:
+        typer.echo(f"{answers}: an unfinished line at its end was removed", err=True)
+    typer.echo(f"{address}\nanswers go to {answers}; Ctrl-C ends the review")
+    if not no_browser:
+        webbrowser.open(address)
 
 
 def _check_numbers(checks: float, port: int, seed: int) -> None:
@@ -189,15 +172,6 @@ def _check_numbers(checks: float, port: int, seed: int) -> None:
         raise ParameterError(f"--port must be a number from 0 to 65535; got {port}")
     if seed < 0:
         raise ParameterError(f"--seed must be a whole number, at least 0; got {seed}")
-
-
-def _announce(address: str, answers: Path, under_review: Review, no_browser: bool) -> None:
-    """Print the address and the answers file, and open the page."""
-    if under_review.file.repaired:
-        typer.echo(f"{printable(answers)}: an unfinished line at its end was removed", err=True)
-    typer.echo(f"{address}\nanswers go to {printable(answers)}; Ctrl-C ends the review")
-    if not no_browser:
-        webbrowser.open(address)
 
 
 def _parts(table: Path) -> tuple[str, str]:

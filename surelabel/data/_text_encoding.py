@@ -96,5 +96,5 @@ def _check_utf8(content: Content, source: str) -> None:
             raise TableError(
                 f"{source}: line {line} holds the byte 0x{content[error.start]:02x}, which is not "
                 "UTF-8; name the file's "
-                "encoding, often latin-1 (--encoding latin-1), or save it as UTF-8"
+                "encoding, often latin-1 (--settings encoding=latin-1), or save it as UTF-8"
             ) from None

@@ -123,7 +123,7 @@ def _rows(book: Any, sheet: str | None, source: str) -> list[list[Cell]]:
     if len(full) > 1:
         raise TableError(
             f"{source}: the workbook has the sheets {first_few(full, 12)}; say which one "
-            f"(--sheet {next(iter(full))!r})"
+            f"(--settings sheet={next(iter(full))!r})"
         )
     return next(iter(full.values()), [])
 

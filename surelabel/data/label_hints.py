@@ -106,7 +106,7 @@ def different_spellings(columns: Sequence[Cells]) -> list[Hint]:
             "spellings",
             f"the labels {listed} are treated as different ({len(rows)} row(s) have a rarer "
             f"spelling, the first is row {rows[0] + 1}); if they are the same, say so "
-            f"(--normalise, or --map {other!r}={usual!r})",
+            f"(--settings normalise=true, or --settings map={other!r}={usual!r})",
             rows,
         )
     ]
@@ -132,7 +132,8 @@ def several_labels(columns: Sequence[Cells], listed: str | None) -> list[Hint]:
                 advice = (
                     f"say what separates them (--separator {sign!r})"
                     if cells.column == listed
-                    else f"a vote is for one label: correct it, or remove it (--map {names[0]!r}=)"
+                    else "a vote is for one label: correct it, or remove it "
+                    f"(--settings map={names[0]!r}=)"
                 )
                 message = (
                     f"{names[0]!r} is treated as one label, but its parts are labels, too "
@@ -213,6 +214,6 @@ class NewNames:
         known = list(map(str, self._known.values()))
         meant = next((f"; {text}" for name in absent if (text := did_you_mean(name, known))), "")
         message = (
-            f"--map renames {first_few(map(repr, absent))}, which does not occur{meant.rstrip()}"
+            f"map renames {first_few(map(repr, absent))}, which does not occur{meant.rstrip()}"
         )
         return [Hint("not there", message, np.empty(0, int))]

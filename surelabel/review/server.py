@@ -15,12 +15,15 @@ import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import uvicorn
-from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import Route
+from ..extras import extra
+
+with extra("review", "the review page"):
+    import uvicorn
+    from starlette.applications import Starlette
+    from starlette.concurrency import run_in_threadpool
+    from starlette.requests import Request
+    from starlette.responses import JSONResponse, PlainTextResponse, Response
+    from starlette.routing import Route
 
 from ..exceptions import SurelabelError
 from ..report import html

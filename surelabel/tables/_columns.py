@@ -169,7 +169,8 @@ class Reader:
             cell, point, comma = two_readings(texts)
             raise TableError(
                 f"{self.source}: column {name!r} can be read in two ways: {cell[:40]!r} is "
-                f"{point:.15g} with --decimal . and {comma:.15g} with --decimal ,; say which"
+                f"{point:.15g} with --settings decimal=. and {comma:.15g} with "
+                "--settings decimal=,; say which"
             )
         return found if found != self.decimal else ""
 

@@ -224,8 +224,8 @@ def _hint(reader: Reader, name: str, texts: pa.Array) -> str:
         cell, point, comma = two_readings(texts)
         return (
             f"it holds numbers that can be read in two ways ({cell!r} is {point:.15g} with "
-            f"--decimal . and {comma:.15g} with --decimal ,); --as {name}=number with one of the "
-            "two reads them"
+            f"--settings decimal=. and {comma:.15g} with --settings decimal=,); "
+            f"--as {name}=number with one of the two reads them"
         )
     same = decimal == reader.decimal
     _, wrong, *_ = (parse_numbers if same else parse_amounts)(texts, reader.decimal)

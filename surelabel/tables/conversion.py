@@ -103,7 +103,7 @@ def convert(
     elif labelling is not None and labelling.not_prefix is not None:
         warnings.warn(
             f"{source}: votes against labels begin with {labelling.not_prefix}: read them with "
-            f"--not-prefix '{labelling.not_prefix}'",
+            f"--settings not_prefix='{labelling.not_prefix}'",
             stacklevel=2,
         )
     return table if isinstance(frame, str | os.PathLike) else to_frame(table, frame)

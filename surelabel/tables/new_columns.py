@@ -39,7 +39,8 @@ def check_new_columns(table: pa.Table, names: Sequence[str], prefix: str) -> Non
     if taken:
         raise TableError(
             f"{source_of(table)}: the table already has a column {taken[0]!r}, and the result adds "
-            "one of the same name; rename it, or choose a prefix for the new names (--prefix new_)"
+            "one of the same name; rename it, or choose a prefix for the new names (--settings "
+            "prefix=new_)"
         )
 
 

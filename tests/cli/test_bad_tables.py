@@ -383,13 +383,16 @@ CASES = {
     ),
     "NUL byte": (CLEAN, "line 31 holds a NUL byte", with_line(31, lambda line: line + "\0")),
     "another encoding than said": (
-        f"{CLEAN} --encoding ascii",
+        f"{CLEAN} --settings encoding=ascii",
         "is not ascii",
         with_cell("note", 3, "é"),
     ),
-    "no such encoding": (f"{CLEAN} --encoding klingon", "there is no text encoding 'klingon'"),
+    "no such encoding": (
+        f"{CLEAN} -s encoding=klingon",
+        "there is no text encoding 'klingon'",
+    ),
     "two delimiters": (
-        f"{CLEAN} --delimiter ,;",
+        f"{CLEAN} --settings delimiter=,;",
         "the delimiter must be one plain character, not ',;'",
     ),
     "empty file": (CLEAN, "the file is empty; a table has a header line and rows", ""),
@@ -505,7 +508,7 @@ CASES = {
     ),
     "machines to standard output": (
         "predict pets.model new.csv --json",
-        "--json prints a report in place of the table: name a file with --output",
+        "--json prints a report in place of the table: name a file to write",
     ),
     "unknown verb": ("claen bad.csv", "No such command 'claen'. Did you mean 'clean'?"),
     # ---- models
@@ -671,9 +674,9 @@ def not_utf8():
 
 
 FILES = {
-    "bad.csv --encoding base64": (csv_text(), "there is no text encoding 'base64'"),
-    "bad.csv --encoding undefined": (csv_text(), "there is no text encoding 'undefined'"),
-    "bad.csv --encoding utf-7": ("a\n+2AA-\n", "line 2 is not utf-7"),
+    "bad.csv --settings encoding=base64": (csv_text(), "there is no text encoding 'base64'"),
+    "bad.csv --settings encoding=undefined": (csv_text(), "there is no text encoding 'undefined'"),
+    "bad.csv --settings encoding=utf-7": ("a\n+2AA-\n", "line 2 is not utf-7"),
     "null.jsonl": ('{"a": 1}\nnull\n', "line 2 is not a JSON object"),
     "deep.jsonl": ('{"a": ' + "[" * 10**5, "line 1 is not a JSON object"),
     "bad.parquet": (parquet(not_utf8()), "the file is damaged"),

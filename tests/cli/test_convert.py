@@ -61,7 +61,9 @@ def test_mat_files_are_read(call, tmp_path):
 def test_how_the_text_is_written_can_be_said(call, tmp_path):
     (tmp_path / "odd.csv").write_bytes("größe:n\n1,5:é\n".encode("latin-1"))
     assert (
-        call("convert odd.csv good.parquet --encoding latin-1 --delimiter : --decimal ,").exit_code
+        call(
+            "convert odd.csv good.parquet -s encoding=latin-1 -s delimiter=: -s decimal=,"
+        ).exit_code
         == 0
     )
     assert read_table("good.parquet").to_pydict() == {"größe": [1.5], "n": ["é"]}

@@ -53,7 +53,7 @@ def raising(error):
 )
 def test_each_has_its_sentence_and_code(cli, monkeypatch, error, code, message):
     monkeypatch.setattr(table_files, "read_table", raising(error))
-    result = cli("convert pets.csv out.csv")
+    result = cli("clean pets.csv -o out.csv --labels candidates")
     assert result.exit_code == code
     assert result.stderr.startswith(f"error: {message}")
     assert result.stderr.count("\n") == 1
@@ -64,10 +64,10 @@ def test_each_has_its_sentence_and_code(cli, monkeypatch, error, code, message):
 def test_the_traceback_is_shown_to_those_who_ask(cli, monkeypatch):
     monkeypatch.setenv("SURELABEL_TRACEBACK", "1")
     monkeypatch.setattr(table_files, "read_table", raising(ZeroDivisionError("as it happens")))
-    result = cli("convert pets.csv out.csv")
+    result = cli("clean pets.csv -o out.csv --labels candidates")
     assert result.exit_code == 70
     assert "Traceback" in result.stderr
-    assert "in convert" in result.stderr
+    assert "in clean" in result.stderr
 
 
 def limited(words, code="from surelabel.__main__ import main; main()", **limits):
@@ -200,7 +200,7 @@ def test_a_closed_pipe_ends_quietly(cli):
     assert (result.returncode, result.stderr) == (141, "")
 
 
-NOISY = "clean pets.csv -o out.csv --labels truth --exclude candidates --noisy --estimator"
+NOISY = "clean pets.csv -o out.csv --labels truth --exclude candidates --noisy -s estimator="
 QUITTER = """
 import sys
 from sklearn.linear_model import LogisticRegression
@@ -239,11 +239,11 @@ class Model(LogisticRegression):
             "the function Made cannot be created (SystemExit: 7)",
         ),
         (
-            f"{NOISY} quits_at_once:f",
+            f"{NOISY}quits_at_once:f",
             "cannot be imported (SystemExit: 5)",
         ),
         (
-            f"{NOISY} quits:Model",
+            f"{NOISY}quits:Model",
             "a module that the command was given tried to end it",
         ),
     ],

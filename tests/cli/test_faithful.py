@@ -316,7 +316,7 @@ def test_formulas_in_bytes_and_names_are_escaped(call, tmp_path):
     table = pa.table({"=b": [b"=1+1", b"plain"], "n": [-1, 2]})
     pq.write_table(table, tmp_path / "a.parquet")
     assert "looks like a formula" in call("convert", "a.parquet", "a.csv").stderr
-    call("convert", "a.parquet", "a.csv", "--escape-formulas")
+    call("convert", "a.parquet", "a.csv", "--settings", "escape_formulas=true")
     assert rows_of("a.csv") == [["'=b", "n"], ["'=1+1", "-1"], ["plain", "2"]]
 
 

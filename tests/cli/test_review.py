@@ -116,6 +116,7 @@ def test_a_broken_answers_file(table, monkeypatch):
 
 def test_what_is_missing_is_said(table, monkeypatch):
     monkeypatch.delitem(sys.modules, "surelabel.review.server", raising=False)
+    monkeypatch.delattr("surelabel.review.server", raising=False)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     done = CliRunner().invoke(app, ["review", str(table), "--labels", "labels"])
     assert done.exit_code == 2

@@ -1,5 +1,6 @@
 """The arguments in Python and the options of the command line are the same."""
 
+from dataclasses import fields
 from inspect import signature
 from typing import get_type_hints
 
@@ -9,14 +10,15 @@ import typer
 
 import surelabel
 from surelabel.cli import app
+from surelabel.cli._settings import Settings
 from surelabel.exceptions import ParameterError
 from surelabel.tables import Columns
 from surelabel.tables.reading import Reading
 
 #: Where the command reads and writes; in Python these are the first argument and the result.
-PLACES = {"table", "source", "target", "output", "report", "text_column", "image", "json", "strict"}
-#: A short form of ``exclude="*"``.
-SHORT = {"no_features"}
+PLACES = {"table", "source", "target", "output", "report", "settings", "write_settings"}
+#: What only the command does, and settings of the report page.
+COMMAND_ONLY = {"json", "strict", "escape_formulas", "text", "image"}
 #: What scikit-learn calls a seed, and whether to show progress, which commands always do.
 PYTHON_ONLY = {"frame", "random_state", "verbose"}
 
@@ -24,7 +26,7 @@ PYTHON_ONLY = {"frame", "random_state", "verbose"}
 def options_of(verb):
     group = typer.main.get_command(app)
     command = group.get_command(typer.Context(group), verb)
-    return {option.name: option for option in command.params}
+    return {option.name for option in command.params}
 
 
 def arguments_of(verb):
@@ -36,13 +38,19 @@ def arguments_of(verb):
 
 
 @pytest.mark.parametrize("verb", ["inspect", "clean", "fit", "predict", "compare", "convert"])
-def test_arguments_and_options_have_the_same_names_and_defaults(verb):
+def test_every_argument_is_an_option_or_a_setting(verb):
     options, arguments = options_of(verb), arguments_of(verb)
-    places = PLACES | {"escape_formulas"} | ({"model"} if verb == "clean" else set())
-    assert set(options) - places - SHORT == set(arguments) - PYTHON_ONLY
-    for name in options.keys() & arguments.keys():
-        if arguments[name] is not None and arguments[name].default is not arguments[name].empty:
-            assert options[name].default == arguments[name].default, name
+    places = PLACES | ({"model"} if verb == "clean" else set())
+    assert options - places - COMMAND_ONLY <= set(arguments)
+    assert set(arguments) - PYTHON_ONLY <= options | set(Settings.__dataclass_fields__)
+    for one in fields(Settings):
+        if (argument := arguments.get(one.name)) is not None:
+            assert argument.default == one.default, one.name
+
+
+def test_every_setting_is_an_argument():
+    used = {name for verb in ("clean", "convert") for name in arguments_of(verb)}
+    assert {one.name for one in fields(Settings)} - COMMAND_ONLY <= used
 
 
 def test_a_file_is_read_as_the_arguments_say(tmp_path):
@@ -61,7 +69,7 @@ def test_a_file_is_read_as_the_arguments_say(tmp_path):
 def test_rows_without_a_label_can_be_refused(cli, tmp_path):
     (tmp_path / "gaps.csv").write_text("x,y\n" + "1,a\n2,b\n3,\n" * 4)
     assert cli("inspect gaps.csv --labels y").exit_code == 0
-    refused = cli("inspect gaps.csv --labels y --unlabelled error")
+    refused = cli("inspect gaps.csv --labels y --settings unlabelled=error")
     assert refused.exit_code == 2
     assert "4 row(s) have no label: row 3, 6, 9, 12" in refused.output
-    assert cli("inspect gaps.csv --labels y --unlabelled some").exit_code == 2
+    assert cli("inspect gaps.csv --labels y --settings unlabelled=some").exit_code == 2

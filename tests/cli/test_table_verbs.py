@@ -172,8 +172,8 @@ def test_long_form_becomes_one_row_each(cli, tmp_path):
         long.append_column("label", pa.array([label for _, label in pairs])), tmp_path / "long.csv"
     )
     result = cli(
-        "clean long.csv -o out.parquet --labels label --id name --long --method PLKNN --prefix "
-        "found_ --max-error 0.3"
+        "clean long.csv -o out.parquet --labels label --id name --long --method PLKNN "
+        "--settings prefix=found_ --max-error 0.3"
     )
     assert result.exit_code == 0, result.output
     found = read_table(tmp_path / "out.parquet")
@@ -314,15 +314,14 @@ def test_formulas_stay_but_are_told(cli, tmp_path, formulas):
     result = cli("predict pets.model new.csv -o out.csv")
     assert result.stderr == (
         "warning: out.csv: row 1, column 'note': this looks like a formula, and a spreadsheet "
-        "would run it; --escape-formulas "
-        "writes such cells as text\n"
+        "would run it; --settings escape_formulas=true writes such cells as text\n"
     )
     assert read_table(tmp_path / "out.csv")["note"].to_pylist() == formulas
     assert cli("predict pets.model new.csv -o out.parquet").stderr == ""
 
 
 def test_formulas_can_be_escaped(cli, tmp_path, formulas):
-    result = cli("predict pets.model new.csv -o out.csv --escape-formulas")
+    result = cli("predict pets.model new.csv -o out.csv --settings escape_formulas=true")
     assert result.stderr == ""
     expected = ['\'=HYPERLINK("http://x", "y")', "-5", "'+1 555", "'@here", "plain", None] * 5
     assert read_table(tmp_path / "out.csv")["note"].to_pylist() == expected
@@ -332,7 +331,7 @@ def test_formulas_in_converted_tables(cli, tmp_path, formulas):
     assert (
         "row 1, column 'note': this looks like a formula" in cli("convert new.csv out.csv").stderr
     )
-    assert cli("convert new.csv out.csv --escape-formulas").stderr == ""
+    assert cli("convert new.csv out.csv --settings escape_formulas=true").stderr == ""
     assert read_table(tmp_path / "out.csv")["note"][0].as_py().startswith("'=HYPERLINK")
 
 

@@ -37,7 +37,7 @@ def truth(tmp_path, monkeypatch):
 
 
 def test_votes_against_are_used(cli, truth):
-    options = "--votes ann,bob,tim,zoe --not-prefix !"
+    options = "--votes ann,bob,tim,zoe --settings not_prefix=!"
     seen = json.loads(cli(f"inspect votes.csv {options} --json").output)
     assert seen["votes_against"] == 240
     assert [entry["label"] for entry in seen["classes"]] == list(NAMES)
@@ -86,10 +86,10 @@ def test_a_label_that_a_cell_repeats_has_as_many_votes(cli, tmp_path, monkeypatc
     "words", ["clean votes.csv -o out.csv --model m.model", "fit votes.csv -o m.model"]
 )
 def test_a_model_that_could_not_be_saved_is_refused_before_anything_is_read(cli, words):
-    result = cli(f"{words} --votes ann,bob --estimator sklearn.tree:DecisionTreeClassifier")
+    result = cli(f"{words} --votes ann,bob -s estimator=sklearn.tree:DecisionTreeClassifier")
     assert result.exit_code == 2
     said = " ".join(result.output.split())
-    assert "--estimator and --" in said
+    assert "an estimator and --" in said
     assert "not a model around sklearn.tree:DecisionTreeClassifier; joblib and skops" in said
     assert not {"out.csv", "m.model"} & set(os.listdir())
 
@@ -140,7 +140,7 @@ def test_the_page_says_what_decided_and_what_answers_would_buy(cli, crowd):
         page,
     )
     assert "30 without a mistake show that at most" in page
-    assert cli(f"clean votes.csv {options} --votes v_* --no-features").exit_code == 0
+    assert cli(f"clean votes.csv {options} --votes v_* --exclude *").exit_code == 0
     assert "The votes alone decide." in page_text("page.html")
     assert cli(f"clean gold.csv {options} --votes v_* --gold truth").exit_code == 0
     assert "without a mistake show" not in page_text("page.html")

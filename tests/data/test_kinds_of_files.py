@@ -80,7 +80,10 @@ def test_texts_survive_in_a_workbook(tmp_path_factory, texts):
 def test_sheets_are_chosen_by_name(tmp_path):
     path = workbook(tmp_path / "a.xlsx", one=[["a"], [1]], two=[["b"], ["x"]], empty=[])
     assert read_table(path, sheet="two").to_pydict() == {"b": ["x"]}
-    assert "the workbook has the sheets one, two; say which one (--sheet 'one')" in refusal(path)
+    assert (
+        "the workbook has the sheets one, two; say which one (--settings sheet='one')"
+        in refusal(path)
+    )
     assert "no sheet 'tow'; did you mean 'two'?" in refusal(path, sheet="tow")
     path = workbook(tmp_path / "b.xlsx", one=[["a"], [1]], empty=[])
     assert read_table(path).to_pydict() == {"a": [1]}

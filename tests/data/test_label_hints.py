@@ -28,7 +28,7 @@ def test_spellings_are_found_and_made_one_if_asked():
     assert hint.kind == "spellings"
     assert hint.rows.tolist() == [1, 3, 4, 7]
     assert "'films' and '“Films”', 'games' and 'GAMES' and 'Games' are treated" in hint.message
-    assert "--map '“Films”'='films'" in hint.message
+    assert "--settings map='“Films”'='films'" in hint.message
     found = read(MESSY, normalise=True)
     assert found.candidates.classes.tolist() == ["films", "games"]
     assert not found.hints
@@ -63,9 +63,9 @@ def test_labels_are_mapped():
 def test_a_label_to_be_renamed_that_does_not_occur_is_told():
     labels = ["dog", "hound", "cat"]
     (told,) = read(labels, map=(("huond", "dog"),)).hints
-    assert told.message == "--map renames 'huond', which does not occur; did you mean 'hound'?"
+    assert told.message == "map renames 'huond', which does not occur; did you mean 'hound'?"
     (told,) = read(labels, map=(("hound", "dog"), ("cow", "x"), ("pig", "y"))).hints
-    assert told.message == "--map renames 'cow', 'pig', which does not occur"
+    assert told.message == "map renames 'cow', 'pig', which does not occur"
     (told,) = read(labels, map=(("Hound", "dog"),)).hints
     assert "did you mean 'hound'?" in told.message
     assert read(labels, map=(("Hound", "dog"),), normalise=True).hints == ()

@@ -181,7 +181,7 @@ def test_decimal_commas_not_asked_for_are_left_out_with_a_hint():
     ],
 )
 def test_numbers_with_two_readings_are_refused_until_one_is_chosen(values, cell, point, comma):
-    both = f"'{cell}' is {point} with --decimal . and {comma} with --decimal ,"
+    both = f"'{cell}' is {point} with --settings decimal=. and {comma} with --settings decimal=,"
     found = surelabel.inspect(frame(values), labels="labels")
     assert any(
         f"two ways ({both}); --as p=number with one of the two" in problem.message

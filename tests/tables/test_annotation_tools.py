@@ -293,7 +293,7 @@ def test_rejections_in_prodigy_are_votes_against_labels(tmp_path):
     ]
     votes = {"vote_ann": ["SPORT", "!NEWS", None], "vote_bob": ["!SPORT", None, "ART"]}
     path = written(tmp_path / "a.jsonl", lines)
-    with pytest.warns(UserWarning, match=r"begin with !: read them with --not-prefix '!'"):
+    with pytest.warns(UserWarning, match=r"begin with !: read them with --settings not_prefix='!'"):
         table = surelabel.convert(path, tool="prodigy")
     assert table.to_pydict() == {"text": ["a", "b", "c"], **votes}
     # two rejected by one person, both answers by one, or labels that begin with the sign
