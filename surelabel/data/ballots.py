@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..solvers.crowds import Tally, alternate_crowd, beyond_chance, merge_copies
+from ..solvers.crowds import Tally, alternate_crowd, judge_annotator, merge_copies
 from ..solvers.sparse_rows import row_max
 from .candidates import CandidateSets
-
-#: An annotator with fewer votes is not judged.
-FEW_VOTES = 10
-#: Agreement with the truth beyond chance (kappa) below which votes are called random: no more than
-#: "slight" by Landis and Koch (1977).
-TELLS = 0.2
 
 
 def informative_rows(candidates: CandidateSets) -> np.ndarray:
@@ -52,7 +46,7 @@ def weighed_votes(candidates: CandidateSets) -> CandidateSets:
     posterior = alternate_crowd(Tally(merged, len(classes))).posterior
     for a, vote in enumerate(merged.T):
         rows = np.flatnonzero(vote != -1)
-        if len(rows) >= FEW_VOTES and beyond_chance(vote[rows], posterior[rows])[0] < TELLS:
+        if judge_annotator(vote[rows], posterior[rows])[2] != "usual":
             merged[:, a] = -1
     if not (merged != -1).any():
         return candidates

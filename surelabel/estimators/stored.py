@@ -204,7 +204,7 @@ KNOWN = {
     "Annotator": Known(
         METHODS + "_annotators",
         "name text; n_votes count; accuracy share; interval share*2; agreement share; "
-        "confusion f[l,l]; kind text; labels label*2; copies texts",
+        "confusion f[l,l]; kind text; labels label*1; copies texts",
         role="part",
     ),
 }

@@ -33,7 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-from scipy.special import gammaln, logsumexp, softmax
+from scipy.special import betaincinv, gammaln, logsumexp, softmax
 
 #: What stands in a matrix of votes for one against class ``k`` is ``AGAINST - k``.
 AGAINST = -2
@@ -53,11 +53,14 @@ ROUNDS, BY_OTHERS = 8, 3
 #: Two annotators are copies if they share this part of the votes that differ from what the others
 #: say, on at least so many rows. In the real crowds with features it is .75 at most.
 COPIED, COPIED_ROWS = 0.87, 20
+#: An annotator whose agreement with the truth (Cohen's kappa) is surely below this answers at
+#: random: it is no more than "slight" (Landis and Koch 1977).
+SLIGHT = 0.2
 
 
 @dataclass(frozen=True)
 class CrowdFit:
-    """The result of a fit to votes.
+    """The result of a fit to votes of ``m`` rows and ``l`` classes.
 
     Attributes
     ----------
@@ -65,14 +68,10 @@ class CrowdFit:
         Probabilities of the classes of every row.
     confusion : ndarray of shape (annotators, l, l)
         ``C_a``: a row for each truth, a column for each vote.
-    evidence : ndarray of shape (m, l)
-        ``Σ_a log C_a[z, y_ia]``.
-    log_prior : ndarray of shape (m, l)
-        ``log f``.
-    n_iter : int
-        Number of iterations.
-    converged : bool
-        Whether the change fell to the tolerance.
+    evidence, log_prior : ndarray of shape (m, l)
+        ``Σ_a log C_a[z, y_ia]`` and ``log f``.
+    n_iter, converged : int, bool
+        Number of iterations, and whether the change fell to the tolerance.
     confirmed : bool
         Whether votes agree with the features and the other votes of the row more often than by
         chance, by two standard errors. If not, nothing shows that any label is right.
@@ -105,73 +104,66 @@ class Tally:
 
     def __init__(self, votes: np.ndarray, n_classes: int) -> None:
         self.n_classes = n_classes
-        ruled_out = np.where(votes <= AGAINST, AGAINST - votes, -1)
-        self._named = self._cast(votes)
-        self._against = self._cast(ruled_out)
-
-    def _cast(self, votes: np.ndarray) -> sparse.csr_array:
-        """Rows × (annotators and classes), 1 where a vote was cast."""
-        rows, who = np.nonzero(votes >= 0)
-        place = (rows, who * self.n_classes + votes[rows, who])
-        shape = (len(votes), votes.shape[1] * self.n_classes)
-        return sparse.csr_array((np.ones(len(rows)), place), shape=shape)
+        rows, who = np.nonzero(votes != -1)
+        vote = votes[rows, who]
+        # An annotator has a column for each class, and behind them one against each class.
+        self._n_kinds = 2 * n_classes if np.any(vote <= AGAINST) else n_classes
+        kind = np.where(vote <= AGAINST, n_classes + AGAINST - vote, vote)
+        shape = (len(votes), votes.shape[1] * self._n_kinds)
+        place = (rows, who * self._n_kinds + kind)
+        self._cast = sparse.csr_array((np.ones(len(rows)), place), shape=shape)
 
     def counts(self, posterior: np.ndarray, confusion: np.ndarray | None = None) -> np.ndarray:
         """``Σ_i p_i(z) [y_ia = v]``, annotators × truths × votes. A vote against a class is
         shared among the others as the confusion matrices (by default even ones) have it.
         """
-        named, against = (
-            self._by_truth(cast.T @ posterior) for cast in (self._named, self._against)
-        )
-        return named + self._spread(against, confusion)
+        return self._by_vote(self._cast.T @ posterior, confusion)
 
     def counts_by_others(self, posterior: np.ndarray, confusion: np.ndarray) -> np.ndarray:
         """As :meth:`counts`, but each vote is compared with what the features and the other votes
         of the row say: the posterior without that vote.
         """
-        scores = np.log(np.maximum(posterior, np.finfo(float).tiny))
-        found = []
-        for cast, chance in ((self._named, confusion), (self._against, 1 - confusion)):
-            votes = cast.tocoo()
-            who, vote = np.divmod(votes.col, self.n_classes)
-            others = softmax(scores[votes.row] - np.log(chance[who, :, vote]), axis=1)
-            each = (np.ones(len(vote)), (votes.col, np.arange(len(vote))))
-            total = sparse.csr_array(each, shape=(cast.shape[1], len(vote))) @ others
-            found.append(self._by_truth(total))
-        return found[0] + self._spread(found[1], confusion)
+        scores, votes = np.log(np.maximum(posterior, np.finfo(float).tiny)), self._cast.tocoo()
+        who, kind = np.divmod(votes.col, self._n_kinds)
+        chance = self._chances(confusion)[who, :, kind]
+        others = softmax(scores[votes.row] - np.log(chance), axis=1)
+        each = (np.ones(len(kind)), (votes.col, np.arange(len(kind))))
+        total = sparse.csr_array(each, shape=(self._cast.shape[1], len(kind))) @ others
+        return self._by_vote(total, confusion)
 
-    def _by_truth(self, total: np.ndarray) -> np.ndarray:
-        square = (-1, self.n_classes, self.n_classes)
-        return np.asarray(total).reshape(square).transpose(0, 2, 1)
-
-    def _spread(self, against: np.ndarray, confusion: np.ndarray | None) -> np.ndarray:
-        """Votes against classes as votes for the others: ``Σ_k N[z, k] C[z, v] / (1 - C[z, k])``
-        over all ``k ≠ v``.
+    def _by_vote(self, total: np.ndarray, confusion: np.ndarray | None) -> np.ndarray:
+        """Counts by annotator, truth and class voted for. Votes against classes become votes for
+        the others: ``Σ_k N[z, k] C[z, v] / (1 - C[z, k])`` over all ``k ≠ v``.
         """
-        if not self._against.nnz:
-            return np.zeros(1)
-        if confusion is None:
-            confusion = np.full(against.shape, 1 / self.n_classes)
+        l = self.n_classes
+        counts = np.asarray(total).reshape(-1, self._n_kinds, l).transpose(0, 2, 1)
+        named, against = counts[:, :, :l], counts[:, :, l:]
+        if not against.size:
+            return named
+        confusion = np.full(named.shape, 1 / l) if confusion is None else confusion
         # Where C[z, k] is 1, as it may be in Dawid and Skene's matrices, nobody votes against k.
         each = np.divide(against, 1 - confusion, out=np.zeros_like(against), where=confusion < 1)
-        return np.asarray(confusion * (each.sum(axis=2, keepdims=True) - each))
+        return np.asarray(named + confusion * (each.sum(axis=2, keepdims=True) - each))
+
+    def _chances(self, confusion: np.ndarray) -> np.ndarray:
+        """The probability of every kind of vote (last axis), given the truth."""
+        if self._n_kinds == self.n_classes:
+            return confusion
+        return np.concatenate([confusion, 1 - confusion], axis=2)
 
     def evidence(self, confusion: np.ndarray) -> np.ndarray:
         """``Σ_a log C_a[z, y_ia]``, rows × truths."""
-        said = 0
-        for cast, chance in ((self._named, confusion), (self._against, 1 - confusion)):
-            with np.errstate(divide="ignore"):  # Dawid and Skene's matrices have zeros
-                logs = np.log(chance).transpose(0, 2, 1).reshape(-1, self.n_classes)
-            said = said + cast @ (logs if cast.nnz else np.zeros_like(logs))
-        return np.asarray(said)
+        with np.errstate(divide="ignore"):  # Dawid and Skene's matrices have zeros
+            logs = np.log(self._chances(confusion))
+        return np.asarray(self._cast @ logs.transpose(0, 2, 1).reshape(-1, self.n_classes))
 
     def shares(self) -> np.ndarray:
         """Each class's share of the votes of each row; even shares without votes. A vote against a
         class counts for all others in equal parts.
         """
         l = self.n_classes
-        named = np.tile(np.eye(l), (self._named.shape[1] // l, 1))
-        total = self._named @ named + self._against @ ((1 - named) / max(l - 1, 1))
+        worth = np.vstack([np.eye(l), (1 - np.eye(l)) / max(l - 1, 1)])[: self._n_kinds]
+        total = self._cast @ np.tile(worth, (self._cast.shape[1] // self._n_kinds, 1))
         sums = total.sum(axis=1, keepdims=True)
         return np.divide(total, sums, out=np.full_like(total, 1 / l), where=sums > 0)
 
@@ -264,15 +256,15 @@ def alternate_crowd(
     """
     posterior = with_known(tally.shares() if start is None else start, known)
     counts = tally.counts(posterior)
-    if class_model is not None:
-        max_iter = min(max_iter, ROUNDS)
-    for number in range(1, max_iter + 1):
+    rounds = max_iter if class_model is None else min(max_iter, ROUNDS)
+    for number in range(1, rounds + 1):
         confusion = confusion_matrices(counts)
         evidence = tally.evidence(confusion)
         alone = np.broadcast_to(np.log(class_shares(posterior)), posterior.shape)
         log_prior = alone if class_model is None else class_model(posterior, evidence)
         # Features judge people if they make the votes likelier by more than their two numbers
-        # cost, which is log m by the Bayesian information criterion.
+        # cost, which is log m by the Bayesian information criterion. Otherwise weak features that
+        # learned from single labels turn against them.
         gain = np.sum(logsumexp(log_prior + evidence, axis=1) - logsumexp(alone + evidence, axis=1))
         by_others = number <= BY_OTHERS and bool(gain > np.log(len(posterior)))
         last, posterior = posterior, with_known(softmax(log_prior + evidence, axis=1), known)
@@ -281,21 +273,23 @@ def alternate_crowd(
         change = np.linalg.norm(posterior - last) / np.sqrt(len(posterior))
         if converged := bool(change <= tol and not by_others):
             break
-    confirmed = _beyond_chance(tally.counts_by_others(posterior, confusion))
+    agreement, error = kappa(tally.counts_by_others(posterior, confusion))
+    confirmed = agreement > 2 * error
     return CrowdFit(posterior, confusion, evidence, log_prior, number, converged, confirmed)
 
 
-def _beyond_chance(counts: np.ndarray) -> bool:
-    """Whether votes agree with what the others say more often than by chance; soft labels, which
-    are nobody's votes, are not judged.
+def kappa(counts: np.ndarray) -> tuple[float, float]:
+    """Cohen's kappa of votes and truth, and the standard error of a kappa of 0, from counts by
+    annotator, truth and vote; 1 and 0 without votes, as for soft labels.
     """
-    total = counts.sum(axis=(1, 2))
-    if not total.sum():
-        return True
-    by_chance = np.sum(counts.sum(axis=1) * counts.sum(axis=2), axis=1) / np.maximum(total, 1)
-    share = by_chance.sum() / total.sum()
-    error = np.sqrt(share * (1 - share) / total.sum())
-    return bool(np.einsum("akk->", counts) / total.sum() > share + 2 * error)
+    n = counts.sum(axis=(1, 2))
+    if not (total := n.sum()):
+        return 1.0, 0.0
+    by_chance = np.sum(counts.sum(axis=1) * counts.sum(axis=2), axis=1) / np.maximum(n, 1)
+    chance = by_chance.sum() / total
+    rest = max(1 - chance, np.finfo(float).eps)
+    agreement = (np.einsum("akk->", counts) / total - chance) / rest
+    return float(agreement), float(np.sqrt(chance * (1 - chance) / total) / rest)
 
 
 def class_shares(posterior: np.ndarray) -> np.ndarray:
@@ -366,7 +360,7 @@ def merge_copies(votes: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndar
     total = total.reshape(m, n_classes)
     # Where copies disagree, one of them differs from the others: that is rare for both.
     alike = np.triu((common >= COPIED_ROWS) & (same >= (2 * COPIED - 1) * common), 1)
-    pairs = _same_columns(votes, total)
+    pairs = []
     by_annotator = voted.tocsc()
     rows_of = np.split(by_annotator.indices, by_annotator.indptr[1:-1])
     for a, b in zip(*np.nonzero(alike), strict=True):
@@ -384,31 +378,6 @@ def merge_copies(votes: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndar
     return votes, group
 
 
-def _same_columns(votes: np.ndarray, total: np.ndarray) -> list[tuple[int, int]]:
-    """Annotators whose votes are the same in every row, unless the others say that these are right:
-    in wsd, twelve good annotators share all of their twenty votes.
-    """
-    groups: dict[bytes, list[int]] = {}
-    for a, vote in enumerate(votes.T):
-        groups.setdefault(vote.tobytes(), []).append(a)
-    pairs = []
-    for members in groups.values():
-        rows = np.flatnonzero(votes[:, members[0]] >= 0)
-        if len(members) < 2 or len(rows) < COPIED_ROWS:
-            continue
-        vote, others = votes[rows, members[0]], total[rows]
-        others[np.arange(len(rows)), vote] -= len(members)
-        if not others.any() or np.sum(_differ(vote, others)) >= COPIED_ROWS:
-            pairs += [(members[0], b) for b in members[1:]]
-    return pairs
-
-
-def _differ(vote: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Where a vote is not what most of the others say."""
-    clear = np.sum(others == others.max(axis=1, keepdims=True), axis=1) == 1
-    return np.asarray(clear & (vote != others.argmax(axis=1)))
-
-
 def _copies(first: np.ndarray, second: np.ndarray, total: np.ndarray) -> bool:
     """Whether two annotators share the votes that differ from what most of the others say; total
     are the votes for each class on the same rows.
@@ -416,21 +385,28 @@ def _copies(first: np.ndarray, second: np.ndarray, total: np.ndarray) -> bool:
     each, others = np.arange(len(first)), total.copy()
     np.subtract.at(others, (each, first), 1)
     np.subtract.at(others, (each, second), 1)
-    differ = [_differ(vote, others) for vote in (first, second)]
+    clear = np.sum(others == others.max(axis=1, keepdims=True), axis=1) == 1
+    differ = [clear & (vote != others.argmax(axis=1)) for vote in (first, second)]
     if min(which.sum() for which in differ) < COPIED_ROWS:
         return False
     return all(np.mean(first[which] == second[which]) >= COPIED for which in differ)
 
 
-def beyond_chance(votes: np.ndarray, posterior: np.ndarray) -> tuple[float, float]:
-    """Cohen's kappa of one annotator's votes and the truth, whose probabilities are given for the
-    same rows, and its standard error.
+def judge_annotator(
+    vote: np.ndarray, posterior: np.ndarray
+) -> tuple[float, tuple[float, float], str]:
+    """The expected accuracy of one annotator, by the probabilities of the truth of the rows voted
+    on; the interval that contains it with probability 0.9 (Jeffreys); and the kind of annotator:
+    "wrong" if that interval lies below chance, "random" if agreement is surely at most slight.
     """
-    n, usual = len(votes), posterior.mean(axis=0)
-    against = votes <= AGAINST
-    label = np.where(against, AGAINST - votes, votes)
-    right = np.where(against, 1 - posterior[np.arange(n), label], posterior[np.arange(n), label])
-    chance = np.where(against, 1 - usual[label], usual[label]).mean()
-    rest = max(1 - chance, np.finfo(float).eps)
-    share = right.mean()
-    return float((share - chance) / rest), float(np.sqrt(share * (1 - share) / n) / rest)
+    n, usual = len(vote), posterior.mean(axis=0) if len(vote) else np.zeros(posterior.shape[1])
+    against = vote <= AGAINST
+    label = np.where(against, AGAINST - vote, vote)
+    share = posterior[np.arange(n), label]
+    right = np.where(against, 1 - share, share).sum()
+    by_chance = np.where(against, 1 - usual[label], usual[label]).sum()
+    low, high = betaincinv(right + 0.5, n - right + 0.5, (0.05, 0.95))
+    chance = by_chance / max(n, 1)
+    surely = "wrong" if high < chance else "random"
+    kind = surely if high < chance + SLIGHT * (1 - chance) else "usual"
+    return right / n if n else np.nan, (float(low), float(high)), kind

@@ -18,8 +18,9 @@ from surelabel.solvers.crowds import (
     SoftTally,
     Tally,
     alternate_crowd,
-    beyond_chance,
     confusion_matrices,
+    judge_annotator,
+    kappa,
     merge_copies,
     trust_features,
 )
@@ -359,10 +360,8 @@ def test_who_rules_out_well_is_told_from_who_does_at_random():
     assert np.mean(found == y) > np.mean(ignored == y) + 0.08
     without = alternate_crowd(Tally(votes[:, :4], 4)).posterior.argmax(axis=1)
     assert np.mean(found == y) > np.mean(without == y) - 0.02
-    truth = np.eye(4)[y]
-    for a in (2, 3):
-        assert beyond_chance(votes[:, a], truth)[0] > 0.7
-    assert abs(beyond_chance(votes[:, 4], truth)[0]) < 0.2
+    kinds = [judge_annotator(vote, np.eye(4)[y])[2] for vote in votes.T]
+    assert kinds == ["usual"] * 4 + ["random"]
 
 
 def test_yes_or_no_answers_about_any_label():
@@ -390,13 +389,25 @@ def test_of_two_classes_one_against_is_one_for_the_other(problem, seed):
 
 @given(st.integers(0, 2**32 - 1))
 @settings(max_examples=30)
-def test_beyond_chance_is_cohens_kappa(seed):
+def test_agreement_is_cohens_kappa(seed):
     rng = np.random.default_rng(seed)
     y = np.append(rng.integers(0, 3, 40), [0, 1, 2])
-    votes = draw_votes(y, [rng.random()], 3, rng)[:, 0]
-    kappa, error = beyond_chance(votes, np.eye(3)[y])
-    assert kappa == pytest.approx(cohen_kappa_score(y, votes))
-    assert error >= 0
+    votes = draw_votes(y, [rng.random()], 3, rng)
+    agreement, error = kappa(Tally(votes, 3).counts(np.eye(3)[y]))
+    assert agreement == pytest.approx(cohen_kappa_score(y, votes[:, 0]))
+    assert error > 0
+
+
+@pytest.mark.parametrize(("share", "kind"), [(0.9, "usual"), (0.25, "random"), (0.05, "wrong")])
+def test_annotators_are_judged_by_an_interval(share, kind):
+    y = np.random.default_rng(0).integers(0, 4, 200)
+    right = np.arange(200) < share * 200
+    accuracy, (low, high), found = judge_annotator(np.where(right, y, (y + 1) % 4), np.eye(4)[y])
+    assert accuracy == pytest.approx(share)
+    assert low < share < high
+    assert found == kind
+    few = judge_annotator(np.where(right, y, (y + 1) % 4)[-3:], np.eye(4)[y][-3:])
+    assert few[2] == "usual"  # three votes show nothing
 
 
 def test_soft_labels_are_one_vote_that_says_how_sure_it_is():
@@ -408,15 +419,3 @@ def test_soft_labels_are_one_vote_that_says_how_sure_it_is():
     np.testing.assert_allclose(tally.evidence(np.empty((0, 2, 2))), expected)
     found = alternate_crowd(tally)
     assert found.posterior.argmax(axis=1)[[0, 2]].tolist() == [0, 1]
-
-
-@pytest.mark.parametrize("others", [0, 1])
-def test_columns_that_are_the_same_everywhere_count_once(others):
-    rng = np.random.default_rng(0)
-    votes = rng.integers(0, 3, (60, 1 + others))
-    merged, group = merge_copies(np.column_stack([votes[:, 0], votes[:, 0], votes]), 3)
-    assert group[0] == group[1] == group[2]
-    assert len(set(group)) == 1 + others
-    assert np.all(merged[:, 1:3] == -1)
-    few = np.where(np.arange(60)[:, None] < 19, votes[:, [0, 0]], -1)
-    assert len(set(merge_copies(few, 3)[1])) == 2
