@@ -83,10 +83,6 @@ surelabel.SURECV(verbose=True).fit(X[:60], candidates[:60])
             "import_module('surelabel.distributed')",
             'surelabel.distributed needs dask: pip install "surelabel[dask]"',
         ),
-        (
-            "surelabel.data.catalog.fetch('lost')",
-            'the catalog of data sets needs pooch: pip install "surelabel[cli]"',
-        ),
     ],
 )
 def test_what_needs_an_extra_says_so(use, message, monkeypatch):

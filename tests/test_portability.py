@@ -20,7 +20,7 @@ from pathlib import Path
 from pkgutil import walk_packages
 from types import ModuleType
 
-import dask.array, dask.dataframe, distributed, joblib, matplotlib.pyplot, narwhals, pooch, pyarrow
+import dask.array, dask.dataframe, distributed, joblib, matplotlib.pyplot, narwhals, pyarrow
 import pyarrow.csv, pyarrow.dataset, pyarrow.json, pyarrow.parquet, rich.console, scipy
 import sklearn.kernel_ridge, sklearn.svm, tempfile, typer
 

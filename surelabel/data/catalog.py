@@ -12,15 +12,17 @@ import hashlib
 import os
 import tomllib
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
+from urllib.error import HTTPError
 from urllib.parse import quote
+from urllib.request import urlopen
 
 import numpy as np
 
 from ..exceptions import DataFileError, DataMissingError, DownloadError, ParameterError, shown
-from ..extras import extra
-from ..files import replacing_all
+from ..files import replacing
 from ..text import suggest
 from .candidates import CandidateSets
 from .readers import read_crowd, read_csv, read_mat, read_npz
@@ -41,6 +43,8 @@ __all__ = [
 #: Where the real-world files are downloaded from: one commit, so that the content cannot change.
 BASE_URL = "https://raw.githubusercontent.com/pruirui/partial_label_realworld_dataset/a43c823f1cf2575e7fc74bcdfc307463e0bd44bd/"
 _EMBEDDED = Path(__file__).parent / "uci"
+#: Folders of the data home, for sets of candidates, of certain labels and of votes.
+FOLDERS = ("realworld", "uci", "crowds")
 _TIMEOUT = 60  # seconds without receiving a byte
 
 
@@ -209,18 +213,12 @@ def describe(name: str) -> Spec:
 
 def data_home(path: str | os.PathLike[str] | None = None) -> Path:
     """The folder of the data files: ``path``, else the environment variable ``SURELABEL_DATA``,
-    else the user's cache folder.
+    else ``~/.cache/surelabel``.
     """
     if path is not None and not isinstance(path, str | os.PathLike):
         raise ParameterError(f"data_home must be the path of a folder; got {shown(path)}")
-    given = path or os.environ.get("SURELABEL_DATA")
-    return Path(given).expanduser() if given else Path(_pooch().os_cache("surelabel"))
-
-
-def _pooch() -> Any:
-    with extra("cli", "the catalog of data sets"):
-        import pooch
-    return pooch
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "surelabel"
+    return Path(path or os.environ.get("SURELABEL_DATA") or cache).expanduser()
 
 
 def load(name: str, data_home: str | os.PathLike[str] | None = None) -> Dataset:
@@ -307,7 +305,7 @@ def fetch(
     """
     spec = describe(name)
     path = _find(spec, data_home)
-    if path is not None and (spec.embedded or _verified(spec, path)):
+    if path is not None and (spec.embedded or _is_published(spec, path.read_bytes())):
         return path
     if not spec.downloadable:
         raise DownloadError(
@@ -320,35 +318,23 @@ def fetch(
     except OSError as error:
         raise DownloadError(f"cannot write into {path.parent}: {error}") from None
     try:
-        with replacing_all([path]) as (beside,):
-            # Not streamed: files are small, and a failed stream would leave its connection open.
-            _pooch().HTTPDownloader(timeout=_TIMEOUT, stream=False)(url, str(beside), None)
-            if not _verified(spec, beside):
-                raise DownloadError(
-                    f"the download from {url} is not {spec.file}: its checksum differs "
-                    f"({os.path.getsize(beside)} bytes), so it was not kept. Try again, or put the "
-                    f"right file at {path}"
-                )
-    except OSError as error:  # errors of requests are OSErrors, too
+        with urlopen(url, timeout=_TIMEOUT) as response:
+            content = response.read()
+        if not _is_published(spec, content):
+            raise DownloadError(
+                f"the download from {url} is not {spec.file}: its checksum differs "
+                f"({len(content)} bytes), so it was not kept. Try again, or put the right file at "
+                f"{path}"
+            )
+        with replacing(path) as file:
+            file.write(content)
+    except (OSError, HTTPException) as error:
+        if isinstance(error, HTTPError):
+            error.close()  # it holds the connection
         raise DownloadError(
-            f"could not download {url}: {_reason(error)}; try again, or put {spec.file} at {path}"
+            f"could not download {url}: {error}; try again, or put {spec.file} at {path}"
         ) from None
     return path
-
-
-def _reason(error: OSError) -> str:
-    """Why a download failed, in a few words."""
-    from requests import exceptions  # pooch, too, imports it only for a download
-
-    if isinstance(error, exceptions.HTTPError) and error.response is not None:
-        return f"the server answered {error.response.status_code} {error.response.reason}"
-    if isinstance(error, exceptions.Timeout):
-        return f"the server did not answer within {_TIMEOUT} seconds"
-    if isinstance(error, exceptions.ChunkedEncodingError):
-        return "the connection was lost"
-    if isinstance(error, exceptions.ConnectionError):
-        return "the server cannot be reached"
-    return str(error)
 
 
 def status(data_home: str | os.PathLike[str] | None = None) -> list[Status]:
@@ -372,45 +358,36 @@ def _status(spec: Spec, home: str | os.PathLike[str] | None) -> Status:
         return Status(spec, "missing", problem=_missing_message(spec, home))
     try:
         measured = _read(spec, path).measure()
-        known: Literal["embedded", "present"] = "embedded" if spec.embedded else "present"
-        return Status(spec, known if _verified(spec, path) else "differs", path, measured)
+        if not _is_published(spec, path.read_bytes()):
+            return Status(spec, "differs", path, measured)
+        return Status(spec, "embedded" if spec.embedded else "present", path, measured)
     except (DataFileError, OSError) as error:
         return Status(spec, "unreadable", path, problem=str(error))
 
 
 def _read(spec: Spec, path: Path) -> Dataset:
+    candidates = None
     if spec.expected.average_candidates is not None:
         X, candidates, y = (read_mat if path.suffix == ".mat" else read_crowd)(path)
-        return Dataset(
-            spec.name,
-            X[:, slice(*spec.columns or (None,))],
-            candidates,
-            y,
-            candidates.classes,
-            spec.ordered,
-        )
-    X, y, _ = (read_csv if path.suffix == ".csv" else read_npz)(path)
-    return Dataset(
-        spec.name, X[:, slice(*spec.columns or (None,))], None, y, np.unique(y), spec.ordered
-    )
+    else:
+        X, y, _ = (read_csv if path.suffix == ".csv" else read_npz)(path)
+    classes = np.unique(y) if candidates is None else candidates.classes
+    columns = slice(*spec.columns or (None,))
+    return Dataset(spec.name, X[:, columns], candidates, y, classes, spec.ordered)
 
 
 def _find(spec: Spec, home: str | os.PathLike[str] | None) -> Path | None:
     if spec.embedded:
         return _EMBEDDED / spec.file
-    root = data_home(home)
-    places = (root / folder / spec.file for folder in ("", "realworld", "uci", "crowds"))
+    places = (data_home(home) / folder / spec.file for folder in ("", *FOLDERS))
     return next((place for place in places if place.is_file()), None)
 
 
 def _place(spec: Spec, home: str | os.PathLike[str] | None) -> Path:
-    folder = (
-        "uci"
-        if spec.expected.average_candidates is None
-        else "realworld"
-        if spec.file.endswith(".mat")
-        else "crowds"
-    )
+    """Where a file belongs that is not there."""
+    real_world, uci, crowds = FOLDERS
+    candidates = spec.expected.average_candidates is not None
+    folder = uci if not candidates else real_world if spec.file.endswith(".mat") else crowds
     return data_home(home) / folder / spec.file
 
 
@@ -425,9 +402,8 @@ def _missing_message(spec: Spec, home: str | os.PathLike[str] | None) -> str:
     )
 
 
-def _verified(spec: Spec, path: Path) -> bool:
-    """Whether a file has the known checksums."""
-    content = path.read_bytes()
+def _is_published(spec: Spec, content: bytes) -> bool:
+    """Whether the content of a file has the known checksums."""
     # A git blob id is the SHA-1 of "blob <length>\0" followed by the content.
     blob = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
     return blob == spec.git_blob and spec.sha256 in (None, hashlib.sha256(content).hexdigest())
