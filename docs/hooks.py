@@ -2,14 +2,16 @@
 the pages in ``WRITTEN``, written into them by ``python docs/hooks.py``.
 """
 
-import csv
 import re
+from collections import defaultdict
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from surelabel import all_methods
+from surelabel.experiments.records import read
 
 try:
     import griffe
@@ -71,19 +73,18 @@ def methods_table() -> str:
 
 
 def people_table() -> str:
-    """Accuracy on candidate sets made by people, from the tables of the report, as Markdown."""
-    columns = {}
+    """Accuracy on candidate sets made by people, from the records, as Markdown."""
+    scores: dict[tuple[str, str], list[float]] = defaultdict(list)
     for study, how in (("people", "scaled"), ("people-raw", "as published")):
-        path = Path(__file__).parent / f"reproduction/tables/{study}-accuracy.csv"
-        with path.open(newline="", encoding="utf-8") as file:
-            columns |= {f"{row['Data set']}, {how}": row for row in csv.DictReader(file)}
-    columns = {title: columns[title] for title in sorted(columns, key=lambda t: t.split(",")[0])}
-    first = next(iter(columns.values()))
-    methods = [name.removesuffix(" mean") for name in first if name.endswith(" mean")]
+        run = read(Path(__file__).parent / f"reproduction/records/{study}")
+        for record in run.records:
+            title = f"{record['dataset']}, {how}"
+            scores[title, record["method"]].append(record["scores"]["accuracy"])
+        methods, datasets = run.study["methods"], run.study["datasets"]
+    columns = [f"{name}, {how}" for name in sorted(datasets) for how in ("scaled", "as published")]
     lines = [["method", *columns], [":---", *["---:"] * len(columns)]]
     for method in methods:
-        cells = (float(row[f"{method} mean"]) for row in columns.values())
-        lines.append([method, *(f"{cell:.3f}" for cell in cells)])
+        lines.append([method, *(f"{fmean(scores[title, method]):.3f}" for title in columns)])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

@@ -17,9 +17,7 @@ def report(
         typer.Option(help="Where to write; by default the folder 'report' in the results."),
     ] = None,
 ) -> None:
-    """Write the results as tables and figures: one HTML page, and Markdown, LaTeX, CSV and SVG
-    files.
-    """
+    """Write the results as tables and figures: one HTML page, and Markdown, LaTeX and SVG files."""
     from ..report import write_report
 
     for path in write_report(results, output or results / "report"):

@@ -6,25 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ..experiments.records import read_all
+from ..experiments.records import Run, read_all
 from ..extras import extra
 from ..files import checked_path, making_folders, naming, replacing_all
 
 __all__ = ["write_report"]
-
-ORDER = (
-    "accuracy",
-    "counts",
-    "curves",
-    "ranks",
-    "sensitivity",
-    "convergence",
-    "transductive",
-    "paired",
-    "times",
-    "parameters",
-)
-"""The topics of a section, in the order of the page."""
 
 
 def write_report(results: str | Path | Iterable[str | Path], output: str | Path) -> list[Path]:
@@ -36,16 +22,14 @@ def write_report(results: str | Path | Iterable[str | Path], output: str | Path)
         Results folders, finished or not (the report says what is missing), or folders that contain
         several of them.
     output : path-like
-        Where to write ``report.html`` (one self-contained page), ``report.md``, ``tables/*.tex``,
-        ``tables/*.csv`` and ``figures/*.svg``.
+        Where to write ``report.html`` (one self-contained page), ``report.md``, ``tables/*.tex``
+        and ``figures/*.svg``.
 
     Returns
     -------
     list of Path
         The files written, the page first.
     """
-    from .summary import summarize
-
     given: list[Any] = (
         list(results)
         if isinstance(results, Iterable) and not isinstance(results, str | bytes)
@@ -54,37 +38,23 @@ def write_report(results: str | Path | Iterable[str | Path], output: str | Path)
     output = checked_path(output)
     runs = [run for path in given for run in read_all(checked_path(path))]
     # draw everything before anything is written
-    return write_files(_files(summarize(runs)), output)
+    return write_files(_files(runs), output)
 
 
-def _files(summary: dict[str, Any]) -> dict[str, str]:
+def _files(runs: list[Run]) -> dict[str, str]:
     """Every file of the report: path in the output folder → content."""
     with extra("cli", "the report"):
-        from . import figures, html
-    from . import markdown, result_tables, table_formats
-    from .table_parts import Table
-
-    def displays_of(section: dict[str, Any]) -> list[Any]:
-        return sorted(
-            [*result_tables.build(section), *figures.build(section)],
-            key=lambda display: ORDER.index(display.topic),
-        )
-
-    pages = [(section, displays_of(section)) for section in summary["sections"]]
-    front = result_tables.front(summary)
-    files = {
-        "report.html": html.render(summary, pages, front),
-        "report.md": markdown.render(summary, pages, front),
-    }
-    for displays in (front, *(displays for _, displays in pages)):
-        for display in displays:
-            if isinstance(display, Table):
-                files[f"tables/{display.name}.tex"] = table_formats.to_latex(display)
-                files[f"tables/{display.name}.csv"] = table_formats.to_csv(display)
-            else:
-                files |= {
-                    f"figures/{picture.name}.svg": picture.svg for picture in display.pictures
-                }
+        from . import html, latex, markdown
+        from .page import page_of
+        from .summary import summarize
+        from .tables import Table
+    page = page_of(summarize(runs))
+    files = {"report.html": html.render(page), "report.md": markdown.render(page)}
+    for display in page.displays:
+        if isinstance(display, Table):
+            files[f"tables/{display.name}.tex"] = latex.render_table(display)
+        else:
+            files |= {f"figures/{picture.name}.svg": picture.svg for picture in display.pictures}
     return files
 
 

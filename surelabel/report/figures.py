@@ -32,7 +32,7 @@ NAMES = {"eps": "ε", "lam": "λ", "beta": "β", "p": "p"}
 """Symbols of the parameters in the paper."""
 
 
-def build(section: dict[str, Any]) -> list[Gallery]:
+def figures_of(section: dict[str, Any]) -> list[Gallery]:
     """All figures of a section of the summary, without empty galleries."""
     look = {method: line_style(place) for place, method in enumerate(section["methods"])}
     with rc_context(STYLE):

@@ -6,72 +6,39 @@ import base64
 import hashlib
 import re
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from .drawing import INK, PAPER, RULE, Picture
-from .markdown import facts_line, in_short, notes
+from .drawing import INK, PAPER, RULE, Gallery, Picture
+from .page import TOPICS, Page, is_long
+from .tables import Table
 
+#: Colours of a figure that adapt to the page, light or dark.
 THEMED = {INK: "var(--ink)", PAPER: "none", RULE: "var(--rule)"}
-"""Colours of a figure that adapt to the page, light or dark."""
 
 
-OPEN = ("accuracy", "counts", "curves", "sensitivity", "convergence")
-"""Topics that are unfolded at first."""
+def render(page: Page) -> str:
+    """The report of studies."""
 
-LONGEST = 40
-"""Tables with more rows start folded."""
+    def starts_open(display: Table | Gallery) -> bool:
+        return TOPICS[display.topic] and not is_long(display)
 
-
-def render(
-    summary: dict[str, Any],
-    pages: list[tuple[dict[str, Any], list[Any]]],
-    front: Sequence[Any] = (),
-) -> str:
-    """The summary of experiments as a page.
-
-    Parameters
-    ----------
-    summary : dict
-        The result of :func:`surelabel.report.summary.summarize`.
-    pages : list of (section, displays)
-        The tables and galleries of every section.
-    front : sequence of Table
-        What comes before them.
-
-    Returns
-    -------
-    str
-        The page.
-    """
-
-    def starts_open(display: Any) -> bool:
-        return display.topic in OPEN and len(getattr(display, "rows", ())) <= LONGEST
-
-    return page(
+    sections = page.sections
+    methods = [section.methods + section.published_methods for section in sections]
+    return fill_template(
         "report",
-        front=front,
-        in_short=in_short(summary),
+        title=sections[0].title if len(sections) == 1 else "Results",
+        page=page,
         starts_open=starts_open,
-        title=pages[0][0]["title"] if len(pages) == 1 else "Results",
-        summary=summary,
-        pages=pages,
-        notes=notes,
-        facts_line=facts_line,
-        datasets=list(dict.fromkeys(name for section, _ in pages for name in section["datasets"])),
-        methods=list(
-            dict.fromkeys(
-                name
-                for section, _ in pages
-                for name in section["methods"] + section["published_methods"]
-            )
-        ),
+        datasets=list(dict.fromkeys(name for section in sections for name in section.datasets)),
+        methods=list(dict.fromkeys(chain.from_iterable(methods))),
     )
 
 
-def page(name: str, **values: Any) -> str:
+def fill_template(name: str, **values: Any) -> str:
     """Fill the template of this name; its style and script follow those shared by all pages."""
     # everything is escaped, because names come from data
     environment = Environment(

@@ -75,8 +75,10 @@ def make_app(
     actions = _make_actions(review, finish)
 
     async def page(_: Request) -> Response:
-        shown = html.page("review", title=title, can_finish=finish is not None,
-                          new_labels=review.new_labels)  # fmt: skip
+        can_finish, new_labels = finish is not None, review.new_labels
+        shown = html.fill_template(
+            "review", title=title, can_finish=can_finish, new_labels=new_labels
+        )
         return Response(shown, media_type="text/html; charset=utf-8")
 
     async def act(request: Request) -> Response:

@@ -13,7 +13,7 @@ from ..data.arrow_tables import find_column
 from ..exceptions import first_few
 from ..extras import extra
 from ..report import write_files
-from ..report.table_parts import Cell, Column, Row, Table, number_cell, text_cell
+from ..report.tables import Cell, Column, Row, Table, number_cell, text_cell, text_columns
 from ..text import short_percent
 from .annotators import AnnotatorAgreement
 from .choosing import rows_to_look_at
@@ -56,7 +56,7 @@ def write_page(
     shown = found[:SHOWN]
     reader = page_rows.Reader(cleaned, text, image, folder)
     rows = page_rows.describe_rows(shown, cleaned, reader)
-    page = html.page(
+    page = html.fill_template(
         "cleaning",
         title=title or Path(cleaned.source).name,
         short_percent=short_percent,
@@ -148,8 +148,6 @@ def _lacking(cleaned: Cleaned, reader: Reader) -> Table:
     some = f"The first {len(shown)} of {len(found):,} rows" if len(found) > LACKING else "Rows"
     return Table(
         "outside",
-        "",
-        "outside",
         "May lack their label",
         f"{some} whose features speak for a label that was not given, the likeliest first. "
         + (
@@ -159,7 +157,7 @@ def _lacking(cleaned: Cleaned, reader: Reader) -> Table:
         ),
         [
             Column("#"),
-            *(Column(title, numeric=False) for title in titles),
+            *text_columns(*titles),
             *([Column("Probability")] if known else []),
         ],
         rows,
@@ -181,12 +179,10 @@ def _pairs(cleaned: Cleaned, counts: Any, kept: Any) -> Table:
     titles = ("Rows in doubt", "First chosen", "Second chosen", "Kept")
     return Table(
         "pairs",
-        "",
-        "pairs",
         "Pairs of classes confused",
         "Rows that had both as candidates and got one of them, and the share of these whose label "
         "is kept.",
-        [Column("First", numeric=False), Column("Second", numeric=False), *map(Column, titles)],
+        [*text_columns("First", "Second"), *map(Column, titles)],
         rows,
     )
 
@@ -228,15 +224,12 @@ def _annotators(cleaned: Cleaned) -> Table:
     titles += ["Votes on gold rows", "Right on gold rows"] if gold else []
     return Table(
         "annotators",
-        "",
-        "annotators",
         "Votes of the annotators",
         "The most frequent mistake is a vote for one label where another was chosen.",
         [
-            Column("Annotator", numeric=False),
+            *text_columns("Annotator"),
             *map(Column, titles),
-            Column("Most frequent mistake", numeric=False),
-            Column("Remark", numeric=False),
+            *text_columns("Most frequent mistake", "Remark"),
         ],
         rows,
     )

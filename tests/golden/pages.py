@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
@@ -119,7 +120,8 @@ def review(_: Path) -> dict[str, Any]:
         "headers": [(b"host", b"127.0.0.1:80")], "scheme": "http", "http_version": "1.1",
         "root_path": "",
     }  # fmt: skip
-    asyncio.run(app(scope, receive, send))
+    with ThreadPoolExecutor(1) as thread:  # a loop may be running in this one
+        thread.submit(asyncio.run, app(scope, receive, send)).result()
     assert sent[0]["status"] == 200
     return outline(b"".join(message.get("body", b"") for message in sent[1:]).decode())
 

@@ -4,7 +4,7 @@ import pytest
 
 from surelabel.experiments.records import Run
 from surelabel.report.claims import CLAIMS, check_claims
-from surelabel.report.markdown import in_short
+from surelabel.report.page import in_short
 from surelabel.report.summary import summarize
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from surelabel.experiments.records import Run
 from surelabel.report.drawing import COLOURS, MARKERS
-from surelabel.report.figures import _joined, build
+from surelabel.report.figures import _joined, figures_of
 from surelabel.report.summary import file_name, summarize
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -30,7 +30,7 @@ def texts(picture):
     ],
 )
 def test_every_study_has_its_figures(section_of, name, topics):
-    galleries = build(section_of(name, folds=2, datasets=["lost", "msrcv2", "ecoli"]))
+    galleries = figures_of(section_of(name, folds=2, datasets=["lost", "msrcv2", "ecoli"]))
     assert [gallery.topic for gallery in galleries] == topics
     pictures = [picture for gallery in galleries for picture in gallery.pictures]
     assert len({picture.name for picture in pictures}) == len(pictures)
@@ -43,7 +43,7 @@ def test_every_study_has_its_figures(section_of, name, topics):
 
 def test_a_curve_has_a_line_a_band_and_a_name_for_every_method(section_of):
     section = section_of("figure1", folds=2, datasets=["ecoli"])
-    picture = build(section)[0].pictures[0]
+    picture = figures_of(section)[0].pictures[0]
     parts = re.findall(r'<g id="method(\d+)-(\w+)"', picture.svg)
     assert sorted(parts) == sorted(
         (str(place), part) for place in range(7) for part in ("band", "line", "key", "name")
@@ -54,7 +54,7 @@ def test_a_curve_has_a_line_a_band_and_a_name_for_every_method(section_of):
 
 def test_same_data_same_bytes(section_of):
     section = section_of("table4", folds=2)
-    assert build(section) == build(section)
+    assert figures_of(section) == figures_of(section)
 
 
 def test_names_are_text_not_mathematics_and_not_markup(made_up):
@@ -65,7 +65,7 @@ def test_names_are_text_not_mathematics_and_not_markup(made_up):
             record["dataset"] = hostile
         if record["method"] == "PLKNN":
             record["method"] = hostile
-    for gallery in build(summarize([Run(study, records, [])])["sections"][0]):
+    for gallery in figures_of(summarize([Run(study, records, [])])["sections"][0]):
         for picture in gallery.pictures:
             assert "<script" not in picture.svg
             assert re.fullmatch(r"[A-Za-z0-9.-]+", picture.name)
@@ -118,7 +118,7 @@ def test_convergence_to_exactly_zero_is_drawn(made_up):
     study, records, _ = made_up("figure5-convergence", folds=2)
     for record in records:
         record["curves"]["delta"] = [0.0, 0.0] if record["dataset"] == "lost" else [1.0, 0.1, 0.0]
-    (gallery,) = build(summarize([Run(study, records, [])])["sections"][0])
+    (gallery,) = figures_of(summarize([Run(study, records, [])])["sections"][0])
     assert len(gallery.pictures) == 2
 
 
@@ -141,7 +141,7 @@ def test_no_curve_through_one_point(made_up):
              record["configuration"]["eps"])]  # fmt: skip
     (section,) = summarize([Run(study, level, [])])["sections"]
     assert section["curves"] == []
-    assert all(gallery.topic != "curves" for gallery in build(section))
+    assert all(gallery.topic != "curves" for gallery in figures_of(section))
     # a method with one level has no line beside others with several
     mixed = [record for record in records if record["method"] != "PLKNN"] + [
         record for record in level if record["method"] == "PLKNN"
@@ -155,4 +155,4 @@ def test_no_curve_through_one_point(made_up):
     for record in records:
         record["curves"]["delta"] = record["curves"]["delta"][:1]
     (section,) = summarize([Run(study, records, [])])["sections"]
-    assert all(gallery.topic != "convergence" for gallery in build(section))
+    assert all(gallery.topic != "convergence" for gallery in figures_of(section))

@@ -14,8 +14,8 @@ HOSTILE = "<script>window.harmed = true</script>\"'><img src=x onerror='window.h
 def write(made_up, tmp_path_factory):
     """Write the page of made-up records, changed or not."""
     from surelabel.experiments.records import Run
-    from surelabel.report import figures, result_tables
     from surelabel.report.html import render
+    from surelabel.report.page import page_of
     from surelabel.report.summary import summarize
 
     @cache
@@ -23,13 +23,9 @@ def write(made_up, tmp_path_factory):
         study, records, _ = made_up(name, folds=3, **changes)
         for record in records:
             change(record)
-        summary = summarize([Run(study, records, [])])
-        pages = [
-            (section, [*result_tables.build(section), *figures.build(section)])
-            for section in summary["sections"]
-        ]
+        page = page_of(summarize([Run(study, records, [])]))
         path = tmp_path_factory.mktemp("page") / "report.html"
-        path.write_text(render(summary, pages), encoding="utf-8")
+        path.write_text(render(page), encoding="utf-8")
         return path
 
     return make
@@ -98,7 +94,7 @@ def test_oracle_is_marked(write):
 
 def column(page, table, place):
     return (
-        page.locator("table")
+        page.locator("main table")
         .nth(table)
         .locator(f"tbody tr td:nth-child({place})")
         .all_inner_texts()
@@ -108,21 +104,21 @@ def column(page, table, place):
 def test_sorts(write, visit):
     page = visit(write("table4"))
     before = column(page, 0, 1)
-    heading = page.locator("table").first.locator("th").nth(2)
+    heading = page.locator("main table").first.locator("th").nth(2)
     for way, reverse in (("ascending", False), ("descending", True)):
         heading.get_by_role("button").click()
         assert heading.get_attribute("aria-sort") == way
         scores = [float(text.split()[0]) for text in column(page, 0, 3)]
         assert scores == sorted(scores, reverse=reverse)
     assert sorted(column(page, 0, 1)) == sorted(before)
-    page.locator("table").first.locator("th [role=button]").first.press("Enter")
+    page.locator("main table").first.locator("th [role=button]").first.press("Enter")
     assert column(page, 0, 1) == sorted(before)
     assert heading.get_attribute("aria-sort") is None
 
 
 def test_missing_numbers_sort_last_both_ways(write, visit):
     page = visit(write("beyond", datasets=("lost", "msrcv2", "fg-net")))
-    heading = page.locator("table").first.locator("th", has_text="best published")
+    heading = page.locator("main table").first.locator("th", has_text="best published")
     for first in ("0.602", "0.812"):
         heading.click()
         texts = column(page, 0, 4)
@@ -183,8 +179,8 @@ def test_results_start_open_and_the_rest_folded(write, visit):
 def test_hostile_names_do_no_harm(write, visit):
     page = visit(write("table4", make_hostile))
     assert page.evaluate("window.harmed") is None
-    assert HOSTILE in page.locator("table").first.inner_text()
-    rows = page.locator("table").first.locator("tbody tr:visible", has_text="window.harmed")
+    assert HOSTILE in page.locator("main table").first.inner_text()
+    rows = page.locator("main table").first.locator("tbody tr:visible", has_text="window.harmed")
     assert rows.count() == 1
     page.get_by_role("checkbox", name=HOSTILE, exact=True).uncheck()
     assert rows.count() == 0

@@ -5,30 +5,26 @@ import pytest
 
 from surelabel.exceptions import MissingExtraError
 from surelabel.experiments.study import StudyError
-from surelabel.report import figures, markdown, write_report
+from surelabel.report import page, write_report
 
 
 def test_the_files_of_a_report(results, tmp_path):
     written = write_report(results("table4"), tmp_path / "out")
     names = [path.relative_to(tmp_path / "out").as_posix() for path in written]
     assert names[:2] == ["report.html", "report.md"]
-    assert {
-        "tables/table4-accuracy.tex",
-        "tables/table4-accuracy.csv",
-        "figures/table4-critical-difference.svg",
-    } < set(names)
+    assert {"tables/table4-accuracy.tex", "figures/table4-critical-difference.svg"} < set(names)
     assert sorted(path for path in (tmp_path / "out").rglob("*") if path.is_file()) == sorted(
         written
     )
 
 
 def test_markdown_refers_to_files_that_are_there(results, tmp_path, monkeypatch):
-    monkeypatch.setattr(markdown, "LONGEST", 10)
+    monkeypatch.setattr(page, "LONGEST", 10)
     write_report(results("figure1", folds=2), tmp_path / "out")
     text = (tmp_path / "out" / "report.md").read_text()
     links = re.findall(r"\]\(([^)]+)\)", text)
     assert any(link.endswith(".svg") for link in links)
-    assert any(link.endswith(".csv") for link in links)
+    assert any(link.endswith(".tex") for link in links)
     assert all((tmp_path / "out" / link).is_file() for link in links)
     assert "Selection criterion: covering rate" in text
 
@@ -76,7 +72,7 @@ def test_a_figure_that_fails_leaves_no_half_report(results, tmp_path, monkeypatc
         raise RuntimeError("made to fail")
 
     folder = results("table4")
-    monkeypatch.setattr(figures, "build", fail)
+    monkeypatch.setattr(page, "figures_of", fail)
     with pytest.raises(RuntimeError, match="made to fail"):
         write_report(folder, tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -86,8 +82,9 @@ def test_without_matplotlib_the_error_says_what_to_install(results, tmp_path, mo
     import surelabel.report
 
     folder = results("table4")
-    monkeypatch.delattr(surelabel.report, "figures")
-    monkeypatch.delitem(sys.modules, "surelabel.report.figures")
+    for name in ("html", "page", "figures"):
+        monkeypatch.delattr(surelabel.report, name)
+        monkeypatch.delitem(sys.modules, f"surelabel.report.{name}")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtraError, match=r"needs matplotlib: .*surelabel\[cli\]"):
         write_report(folder, tmp_path / "out")

@@ -1,18 +1,11 @@
-"""A table as LaTeX or CSV."""
+"""A table of the report as LaTeX."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable
+from .tables import Cell, Table
 
-from .table_parts import Cell, Table
-
-MARKS = {"win": "•", "loss": "◦"}
-"""As in the paper: the reference is significantly superior • or inferior ◦ to the method."""
-
-
-LATEX = {
+#: What LaTeX needs written otherwise.
+SPECIAL = {
     **{character: f"\\{character}" for character in "&%$#_{}"},
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -31,7 +24,6 @@ LATEX = {
     "λ": r"$\lambda$",
     "β": r"$\beta$",
 }
-"""What LaTeX needs written otherwise."""
 
 
 def latex_text(text: str) -> str:
@@ -40,10 +32,10 @@ def latex_text(text: str) -> str:
     >>> print(latex_text("50% ± 1_a"))
     50\% $\pm$ 1\_a
     """
-    return "".join(LATEX.get(character, character) for character in text)
+    return "".join(SPECIAL.get(character, character) for character in text)
 
 
-def to_latex(table: Table) -> str:
+def render_table(table: Table) -> str:
     """A table environment that needs no package; the published numbers are on a line of their own
     below ours.
     """
@@ -67,30 +59,3 @@ def to_latex(table: Table) -> str:
         f"\\begin{{tabular}}{{{form}}}\n\\hline\n{header} "
         f"\\\\\n\\hline\n{body}\\hline\n\\end{{tabular}}\n\\end{{table}}\n"
     )
-
-
-def to_csv(table: Table) -> str:
-    """Comma-separated values: a cell of several numbers takes several columns (``SURE mean``,
-    ``SURE std``).
-    """
-    keys = [
-        _unique_keys(row.cells[place] for row in table.rows) for place in range(len(table.columns))
-    ]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    titles = (
-        f"{column.title} {key}".strip()
-        for column, some in zip(table.columns, keys, strict=True)
-        for key in some
-    )
-    writer.writerow([*titles, "selection"])
-    for row in table.rows:
-        values = (
-            cell.values.get(key) for cell, some in zip(row.cells, keys, strict=True) for key in some
-        )
-        writer.writerow([*values, table.selection])
-    return text.getvalue()
-
-
-def _unique_keys(cells: Iterable[Cell]) -> list[str]:
-    return list(dict.fromkeys(key for cell in cells for key in cell.values))

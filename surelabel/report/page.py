@@ -1,0 +1,174 @@
+"""What the report says and in which order; HTML and Markdown only render it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from .claims import NOT_ENOUGH
+from .drawing import Gallery
+from .figures import figures_of
+from .tables import Table, front_tables, tables_of
+
+#: The topics of a section in their order on the page, and whether each is unfolded at first.
+TOPICS = {
+    "accuracy": True,
+    "counts": True,
+    "curves": True,
+    "ranks": False,
+    "sensitivity": True,
+    "convergence": True,
+    "transductive": False,
+    "paired": False,
+    "times": False,
+    "parameters": False,
+}
+#: Tables with more rows start folded, and in Markdown are a file of their own.
+LONGEST = 40
+
+
+@dataclass(frozen=True)
+class Section:
+    """One study under one selection criterion.
+
+    Attributes
+    ----------
+    name, title : str
+        The name is part of those of its files.
+    oracle : bool
+        Whether parameters were chosen by true labels.
+    notes : list of str
+        What a reader must know: criterion, folds, scaling, trials, limits.
+    displays : list of Table or Gallery
+    datasets, methods, published_methods : list of str
+        What can be filtered.
+    """
+
+    name: str
+    title: str
+    oracle: bool
+    notes: list[str]
+    displays: list[Table | Gallery]
+    datasets: list[str]
+    methods: list[str]
+    published_methods: list[str]
+
+
+@dataclass(frozen=True)
+class Page:
+    """The whole report.
+
+    Attributes
+    ----------
+    in_short : list of str
+        What agrees with the paper and what does not, in a few sentences.
+    front : list of Table
+        What comes before the sections.
+    sections : list of Section
+    finished : str
+        When the last trial finished.
+    facts : list of str
+        Versions and machines.
+    """
+
+    in_short: list[str]
+    front: list[Table]
+    sections: list[Section]
+    finished: str
+    facts: list[str]
+
+    @property
+    def displays(self) -> list[Table | Gallery]:
+        """All tables and figures."""
+        return [*self.front, *chain.from_iterable(part.displays for part in self.sections)]
+
+
+def page_of(summary: dict[str, Any]) -> Page:
+    """The page of a summary (:func:`surelabel.report.summary.summarize`), with all figures
+    drawn.
+    """
+    return Page(
+        in_short=in_short(summary),
+        front=front_tables(summary),
+        sections=[_section(section) for section in summary["sections"]],
+        finished=summary["finished"],
+        facts=[
+            ", ".join(f"{name} {value}" for name, value in facts.items())
+            for facts in summary["versions"] + summary["machines"]
+        ],
+    )
+
+
+def is_long(display: Table | Gallery) -> bool:
+    """Whether this is a table of many rows."""
+    return isinstance(display, Table) and len(display.rows) > LONGEST
+
+
+def _section(section: dict[str, Any]) -> Section:
+    topics = list(TOPICS)
+    displays: list[Table | Gallery] = [*tables_of(section), *figures_of(section)]
+    return Section(
+        notes=_notes(section),
+        displays=sorted(displays, key=lambda display: topics.index(display.topic)),
+        **{
+            key: section[key]
+            for key in ("name", "title", "oracle", "datasets", "methods", "published_methods")
+        },
+    )
+
+
+def in_short(summary: dict[str, Any]) -> list[str]:
+    """What agrees with the paper and what does not, in a few sentences."""
+    lines = [
+        f"{section['title']}: {_agreement(section)}"
+        for section in summary["sections"]
+        if section["agreement"]
+    ]
+    verdicts = [claim["agrees"] for claim in summary["claims"] if claim["agrees"]]
+    if verdicts:
+        lines.append(
+            f"Of {len(verdicts)} claims of the paper {verdicts.count('yes')} hold, "
+            f"{verdicts.count('in part')} in part, {verdicts.count('no')} do not."
+        )
+    if undecided := len(summary["claims"]) - len(verdicts):
+        lines.append(f"Claims of the paper with {NOT_ENOUGH}: {undecided}.")
+    unfinished = [section["title"] for section in summary["sections"] if section["gaps"]]
+    if unfinished:
+        lines.append(f"Not finished: {'; '.join(unfinished)}.")
+    return lines
+
+
+def _agreement(section: dict[str, Any]) -> str:
+    return "{within} of {compared} means lie within one published standard deviation.".format(
+        **section["agreement"]
+    )
+
+
+def _notes(section: dict[str, Any]) -> list[str]:
+    """What a reader must know about a section."""
+    lines = [
+        f"Selection criterion: {section['criterion']}.",
+        f"{section['folds']} folds, scaling of features: {', '.join(section['scaling'])}; "
+        f"{section['n_records']} finished trials.",
+    ]
+    if section["agreement"]:
+        lines.append(_agreement(section))
+    lines += [
+        f"{line['dataset']}: parameters chosen on {line['n_select']} of {line['n_train']} training "
+        "rows."
+        for line in section["capped"]
+    ]
+    lines += [
+        f"{line['method']} on {line['dataset']}: {line['stopped']} of {line['n']} fits stopped "
+        "before they converged."
+        for line in section["unconverged"]
+    ]
+    if section["outdated"]:
+        lines.append(
+            "Outdated (made with other defaults) and left out: "
+            f"{'; '.join(section['outdated'])}. Run the study again."
+        )
+    if section["gaps"]:
+        lines.append(f"Not finished: {'; '.join(section['gaps'])}.")
+    return lines
