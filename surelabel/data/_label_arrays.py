@@ -356,11 +356,7 @@ def without_prefix(cells: np.ndarray, prefix: str | None) -> tuple[np.ndarray, n
 
 
 def net_votes(
-    rows: np.ndarray,
-    codes: np.ndarray,
-    against: np.ndarray,
-    amounts: np.ndarray,
-    shape: tuple[int, int],
+    rows: np.ndarray, codes: np.ndarray, amounts: np.ndarray, shape: tuple[int, int]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Row pointers, positions and counts of the candidates that votes for and against labels make.
 
@@ -371,15 +367,12 @@ def net_votes(
     ----------
     rows, codes : ndarray of int
         Row and class of every vote.
-    against : ndarray of bool
-        Whether it is against the class.
     amounts : ndarray
-        How much it counts.
+        How much it counts; negative for a vote against the class.
     shape : tuple of (int, int)
         Number of rows and of classes.
     """
-    net = sparse.coo_array((np.where(against, -amounts, amounts), (rows, codes)), shape=shape)
-    net = net.tocsr()
+    net = sparse.coo_array((amounts, (rows, codes)), shape=shape).tocsr()
     entries = net.tocoo()
     left = entries.data > 0
     voted = np.bincount(entries.row[left], minlength=shape[0]) > 0

@@ -316,9 +316,12 @@ class CandidateSets:
         rows, who = np.nonzero(votes != -1)
         codes = votes[rows, who]
         against = codes <= AGAINST
-        codes = np.where(against, AGAINST - codes, codes)
-        ones = np.ones(len(rows), np.int64)
-        indptr, indices, counts = net_votes(rows, codes, against, ones, (len(votes), len(classes)))
+        indptr, indices, counts = net_votes(
+            rows,
+            np.where(against, AGAINST - codes, codes),
+            np.where(against, -1, 1),
+            (len(votes), len(classes)),
+        )
         return cls(
             indptr,
             indices,

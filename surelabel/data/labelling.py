@@ -37,47 +37,11 @@ WHOLE = r"^(0|-?[1-9][0-9]{0,17})(\.0*)?$"
 
 @dataclass(frozen=True)
 class Labelling:
-    """Which columns hold what; exactly one of ``labels``, ``votes``, ``indicator`` and ``counts``
-    is given.
+    """Which columns of a table hold labels: the arguments of the same names of
+    :class:`surelabel.tables.Columns`, with names and patterns of columns resolved.
 
-    Parameters
-    ----------
-    labels : str or None
-        The column of candidate labels: text with a separator, JSON lists in text, Arrow lists, or
-        one label per cell.
-    separator : str, default="|"
-        What separates the labels in a text cell.
-    votes : tuple of str
-        One column per annotator; cells may be missing.
-    indicator : tuple of str
-        One 0/1 column per class; its name is the name of the class.
-    counts : tuple of str
-        One column per class with its number of votes or its probability; named likewise.
-    gold : str or None
-        The column of known-true labels; cells may be missing.
-    id : str or None
-        The column that names the rows.
-    long : bool, default=False
-        The table has one row per id and label; all rows with the same id are one instance.
-    annotator : str or None
-        In a long table, the column that says who gave the label; the labels are then votes.
-    noisy : bool, default=False
-        Every row has one label, which may be wrong; it is treated as the vote of a single
-        annotator.
-    complete : bool, default=False
-        Every set of candidates holds the true label.
-    unlabelled : {"all", "error"}, default="all"
-        What to do with a row without labels: treat every label as possible, or raise an error.
-    missing : tuple of str or None, default=None
-        Texts that mean "no label", alone or among others, as the empty text always does. None is
-        the same as ``()``, except that there is a hint on labels such as NA, which could mean it.
-    normalise : bool, default=False
-        Whether labels that differ only in case, in spaces and hyphens, or in surrounding
-        punctuation are one, in the most frequent spelling.
-    map : tuple of (str, str)
-        Labels and their new names; an empty name removes the label.
-    not_prefix : str or None
-        What stands before a label that is ruled out, such as "!" in ``!cat``: a vote against it.
+    Exactly one of ``labels``, ``votes``, ``indicator`` and ``counts`` is given. Without ``missing``
+    there is a hint on labels such as NA; with ``()`` there is none.
     """
 
     labels: str | None = None
@@ -190,52 +154,34 @@ def read_labels(
     source = source or source_of(table)
     _check_roles(table, labelling, source)
     instance, first = _instances(table, labelling, source)
-    given = _read_cells(table, labelling, source)
-    given, class_names, hints = _with_names(given, labelling)
+    given, class_names, hints = _with_names(_read_cells(table, labelling, source), labelling)
     _check_gold(given, labelling, source)
-    if classes is None and class_names:
-        classes = class_names
+    classes = class_names or None if classes is None else classes
     classes = _label_space(given.every, classes, table, source)
-    entries = _encode(given.candidates, classes, source)
-    ruled_out = _encode(given.ruled_out, classes, source)
-    known = np.full(table.num_rows, -1)
-    gold = _encode(given.gold, classes, source)
-    known[gold.rows] = gold.codes
-    against = np.repeat([False, True], [len(entries.rows), len(ruled_out.rows)])
-    entries = _Entries(*map(np.concatenate, zip(entries, ruled_out, strict=True)))
+    entries, gold = (_encode(cells, classes, source) for cells in given)
     annotators, voter = _annotators(table, labelling, entries, source)
-    rows, codes = instance[entries.rows], entries.codes
-    votes = None
-    if annotators:
-        signed = np.where(against, AGAINST - codes, codes)
-        votes = _vote_matrix(rows, voter, signed, annotators, first, source)
-    unlabelled = (np.bincount(rows, minlength=len(first)) == 0) & (known[first] < 0)
+    entries = entries._replace(rows=instance[entries.rows])
+    known = np.full(table.num_rows, -1)
+    known[gold.rows] = gold.codes
+    known = known[first]
+    unlabelled = (np.bincount(entries.rows, minlength=len(first)) == 0) & (known < 0)
     if labelling.unlabelled == "error" and unlabelled.any():
         raise TableError(
             f"{source}: {unlabelled.sum()} row(s) have no label: row "
             f"{first_few(first[unlabelled] + 1)}; label or remove them, or allow every label for "
             "them"
         )
-    shape = len(first), len(classes)
-    indptr, indices, counts = net_votes(rows, codes, against, entries.amounts, shape)
-    # A label that occurs several times in a cell, or in the rows of an id, has that many votes.
-    repeated = len(np.unique(rows * len(classes) + codes)) < len(codes)
-    counted = annotators or labelling.counts or (labelling.labels and repeated)
-    candidates = CandidateSets(
-        indptr,
-        indices,
-        classes,
-        counts if counted else None,
-        unlabelled="all",
-        votes=votes,
-        annotators=annotators,
-    )
+    if annotators:
+        votes = _vote_matrix(entries, voter, annotators, first, source)
+        candidates = CandidateSets.from_ballots(votes, classes, annotators=annotators)
+    else:
+        candidates = _candidates(entries, len(first), classes, labelling)
     if labelling.long:
         table = _one_row_each(table, labelling, instance, first, source)
     return Labels(
         candidates=candidates,
-        gold=known[first],
-        votes=votes,
+        gold=known,
+        votes=candidates.votes,
         annotators=annotators,
         unlabelled=unlabelled,
         ids=table[labelling.id].to_numpy() if labelling.id is not None else None,
@@ -250,12 +196,11 @@ class _Given(NamedTuple):
     """The labels in the cells of a table, column by column."""
 
     candidates: list[Cells]
-    ruled_out: list[Cells]
     gold: list[Cells]
 
     @property
     def every(self) -> list[Cells]:
-        return [*self.candidates, *self.ruled_out, *self.gold]
+        return [*self.candidates, *self.gold]
 
     def changed(self, change: Callable[[Cells], Cells]) -> _Given:
         """The same with every column changed."""
@@ -403,15 +348,17 @@ def _read_cells(table: pa.Table, labelling: Labelling, source: str) -> _Given:
     else:
         read = indicator_cells if labelling.indicator else count_cells
         cells = [read(table, name, source) for name in labelling.of_classes]
+    if labelling.not_prefix is not None:
+        prefix = labelling.not_prefix
+        cells = [part for column in cells for part in _for_and_against(column, prefix, source)]
     gold = [] if labelling.gold is None else [label_cells(table, labelling.gold, None, source)]
-    if labelling.not_prefix is None:
-        return _Given(cells, [], gold)
-    parts = [_part(column, labelling.not_prefix, source) for column in cells]
-    return _Given([given for given, _ in parts], [ruled_out for _, ruled_out in parts], gold)
+    return _Given(cells, gold)
 
 
-def _part(cells: Cells, prefix: str, source: str) -> tuple[Cells, Cells]:
-    """The labels of a column that are given, and those that are ruled out."""
+def _for_and_against(cells: Cells, prefix: str, source: str) -> tuple[Cells, Cells]:
+    """The labels of a column that are given, and those that are ruled out, which count less than
+    nothing.
+    """
     rests = [
         after_prefix(value, prefix) if isinstance(value, str) else None for value in cells.values
     ]
@@ -425,7 +372,7 @@ def _part(cells: Cells, prefix: str, source: str) -> tuple[Cells, Cells]:
         value if rest is None else rest for value, rest in zip(cells.values, rests, strict=True)
     ]
     named = replace(cells, values=values)
-    return named.keep(~against), named.keep(against)
+    return named.keep(~against), replace(named, amounts=-named.amounts).keep(against)
 
 
 def _with_names(
@@ -482,19 +429,19 @@ def _label_space(columns: list[Cells], classes: Any, table: pa.Table, source: st
 
 
 def _encode(columns: Sequence[Cells], classes: np.ndarray, source: str) -> _Entries:
-    """The positions of labels in the classes."""
+    """The positions of labels in the classes, and of their columns among the columns."""
     position = {label: code for code, label in enumerate(classes.tolist())}
     text = classes.dtype.kind in "US"
+    places = {name: place for place, name in enumerate(dict.fromkeys(c.column for c in columns))}
     parts = [_Entries(*(np.empty(0, int) for _ in range(4)))]
-    for number, cells in enumerate(columns):
+    for cells in columns:
         code = [position.get(str(label) if text else _whole(label), -1) for label in cells.values]
         if -1 in code:
             strange = code.index(-1)
             label, known = cells.values[strange], list(map(str, classes.tolist()))
             raise TableError(
                 f"{source}: row {cells.row_of(strange)}, column {cells.column!r}: the label "
-                f"{label!r} is unknown; "
-                f"{suggest(str(label), known, 'labels')}"
+                f"{label!r} is unknown; {suggest(str(label), known, 'labels')}"
             )
         codes = np.array(code, int)[cells.which]
         kept = np.ones(len(codes), bool)
@@ -502,9 +449,23 @@ def _encode(columns: Sequence[Cells], classes: np.ndarray, source: str) -> _Entr
             pairs = np.stack([cells.rows, codes])
             _, first, again = np.unique(pairs, axis=1, return_index=True, return_inverse=True)
             kept = cells.which == cells.which[first][again]
-        found = (cells.rows, codes, np.full(len(codes), number), cells.amounts)
+        place = np.full(len(codes), places[cells.column])
+        found = (cells.rows, codes, place, cells.amounts)
         parts.append(_Entries(*(values[kept] for values in found)))
     return _Entries(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+def _candidates(
+    entries: _Entries, n_rows: int, classes: np.ndarray, labelling: Labelling
+) -> CandidateSets:
+    """Candidates of unknown annotators: with counts if they are given, or if a label occurs several
+    times in a cell, or in the rows of an id.
+    """
+    rows, codes, _, amounts = entries
+    indptr, indices, counts = net_votes(rows, codes, amounts, (n_rows, len(classes)))
+    again = len(np.unique(rows * len(classes) + codes)) < len(codes)
+    counted = labelling.counts or (labelling.labels and again)
+    return CandidateSets(indptr, indices, classes, counts if counted else None, unlabelled="all")
 
 
 def _check_whole(columns: list[Cells], source: str) -> None:
@@ -565,14 +526,17 @@ def _annotators(
 
 
 def _vote_matrix(
-    instance: np.ndarray,
+    entries: _Entries,
     voter: np.ndarray,
-    codes: np.ndarray,
     annotators: tuple[str, ...],
     first: np.ndarray,
     source: str,
 ) -> np.ndarray:
-    """Position of the label that each annotator gave to each instance, -1 where there is none."""
+    """Position of the label that each annotator gave to each instance, -1 where there is none, and
+    ``AGAINST - k`` for a vote against position ``k``.
+    """
+    instance = entries.rows
+    codes = np.where(entries.amounts < 0, AGAINST - entries.codes, entries.codes)
     if len(first) * len(annotators) > FREE_CELLS + SPARSEST * len(voter):
         raise TableError(
             f"{source}: {len(annotators):,} annotators gave {len(voter):,} labels to "
