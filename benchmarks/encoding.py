@@ -32,7 +32,8 @@ from sklearn.preprocessing import Normalizer, OneHotEncoder, StandardScaler
 
 from surelabel import PUREClassifier, make_partial
 from surelabel.data.frames import from_frame
-from surelabel.tables.encoding import TableEncoder, choose_features
+from surelabel.tables.columns import choose_features
+from surelabel.tables.encoding import TableEncoder
 
 MOST_ROWS = 600
 #: Tables by package: the name, and the column that is the label.
@@ -101,7 +102,7 @@ class Ours:
     """Our encoder, for frames; what a column is was found on the whole table, as by ``clean``."""
 
     def __init__(self, frame):
-        self.features = choose_features(from_frame(frame))
+        self.features, _ = choose_features(from_frame(frame))
 
     def fit_transform(self, frame):
         """Learn how columns become numbers, and make them."""

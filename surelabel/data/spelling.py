@@ -4,7 +4,6 @@ one cell at a time, whatever the rest of its column holds.
 
 from __future__ import annotations
 
-import re
 from decimal import Decimal
 from typing import Any
 
@@ -21,39 +20,6 @@ MISSING = [
 NAME_LIKE = r"^\s*[-+]?(0[0-9]|[0-9]{19})"
 _NUMBER = r"^[-+]?(([0-9]+{0}?[0-9]*|{0}[0-9]+)([eE][-+]?[0-9]+)?|(?i:inf(inity)?))$"
 NUMBER = {".": _NUMBER.format(r"\."), ",": _NUMBER.format(",")}
-#: Spaces, also those at which no line ends, and what else may stand between thousands.
-_SPACES = r"\s\p{Zs}"
-_GAPS = rf"{_SPACES}'’_"
-#: Currencies before a number: signs such as US$, and the codes that are used most.
-_CURRENCY = (
-    r"[A-Z]{0,2}\p{Sc}|AUD|BRL|CAD|CHF|CLP|CNY|CZK|DKK|EUR|GBP|HKD|HUF|IDR|ILS|INR|JPY|KRW|MXN|NOK"
-    r"|NZD|PHP|PLN|RON|RUB|SAR|SEK|SGD|THB|TRY|TWD|UAH|USD|VND|ZAR"
-)
-#: Currencies and units: signs, or short words such as kg or km/h.
-_UNIT = r"[\p{Sc}%‰°]|[\p{L}°µ²³/]{1,6}"
-
-
-def _amount(thousands: str, decimal: str) -> str:
-    """A number with thousands separators, or with a unit before or after it."""
-    whole = rf"[1-9][0-9]{{0,2}}(?:[{thousands}{_GAPS}][0-9]{{3}})+|0|[1-9][0-9]*"
-    number = rf"(?P<n>[-+−]?(?:{whole})(?:[{decimal}][0-9]+)?)"
-    return (
-        rf"^(?P<before>{_CURRENCY}|)[{_SPACES}]*{number}"
-        rf"(?:[{_SPACES}]*(?P<after>{_UNIT})\.?)?$"
-    )
-
-
-AMOUNT = {".": _amount(",", "."), ",": _amount(".", ",")}
-#: How durations are written: 39:24:08 or 2 days 21:48:41, PT39H33M, and 20h 44m.
-_SECONDS = r"(?P<S>[0-9]+(?:\.[0-9]+)?)"
-_DURATIONS = (
-    r"^(?:(?P<D>-?[0-9]+) days?,? +)?\+?(?P<H>[0-9]+):(?P<M>[0-5][0-9]):"
-    r"(?P<S>[0-5][0-9](?:\.[0-9]+)?)$",
-    rf"^P(?:(?P<D>[0-9]+)D)?(?:T(?:(?P<H>[0-9]+)H)?(?:(?P<M>[0-9]+)M)?(?:{_SECONDS}S)?)?$",
-    r"^(?:(?P<D>[0-9]+) ?d(?:ays?)?)? *(?:(?P<H>[0-9]+) ?h(?:rs?|ours?)?)? *"
-    rf"(?:(?P<M>[0-9]+) ?m(?:in(?:utes?)?)?)? *(?:{_SECONDS} ?s(?:ec(?:onds?)?)?)?$",
-)
-DURATION = "|".join(re.sub(r"\?P<\w>", "?:", pattern) for pattern in _DURATIONS)
 #: Numbers that can be stored as such without loss: no plus sign, no leading zeros.
 _PLAIN = r"^-?(0|[1-9][0-9]*)?(\.[0-9]*)?([eE][-+]?[0-9]+)?$"
 #: A 64-bit float keeps every decimal number of 15 digits.
@@ -128,120 +94,6 @@ def blanked(texts: pa.Array | pa.ChunkedArray, absent: Any) -> pa.Array | pa.Chu
     23.
     """
     return pc.if_else(absent, pa.nulls(len(texts), texts.type), texts)
-
-
-def parse_amounts(texts: pa.Array, decimal: str = ".") -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """Numbers with a unit or currency, with thousands separators, or plain.
-
-    Parameters
-    ----------
-    texts : pyarrow.Array
-        The texts.
-    decimal : {".", ","}, default="."
-        The decimal separator; the other one may separate thousands.
-
-    Returns
-    -------
-    values : ndarray of float
-        NaN where there is none.
-    wrong : ndarray of bool
-        Where a text is neither such a number nor missing.
-    units : list of str
-        The different units, without the empty one.
-
-    Examples
-    --------
-    >>> values, wrong, units = parse_amounts(pa.array(["1,234 €", "€ 5.50", "7", "NA", "a lot"]))
-    >>> values.tolist(), wrong.tolist(), units
-    ([1234.0, 5.5, 7.0, nan, nan], [False, False, False, False, True], ['€'])
-    """
-    trimmed = pc.utf8_trim_whitespace(texts)
-    found = pc.extract_regex(trimmed, AMOUNT[decimal])
-    number = pc.struct_field(found, "n")
-    number = pc.replace_substring(number, "−", "-")
-    plain = pc.replace_substring_regex(number, f"[{_GAPS}{'' if decimal == '.' else '.'}]", "")
-    plain = pc.replace_substring(plain, ",", "" if decimal == "." else ".")
-    good = ~flags(found.is_null())
-    units = pc.binary_join_element_wise(
-        pc.struct_field(found, "before"), pc.struct_field(found, "after"), pa.scalar("", texts.type)
-    )
-    different = [unit for unit in pc.unique(pc.drop_null(units)).to_pylist() if unit]
-    values, no_number = parse_numbers(texts, decimal)  # also 1e5 and 007
-    return np.where(no_number, _floats(plain), values), ~good & no_number, different
-
-
-def find_decimal(texts: pa.Array, default: str = ".") -> str | None:
-    """The decimal separator with which all texts, or most of them, are numbers.
-
-    Parameters
-    ----------
-    texts : pyarrow.Array
-        The texts.
-    default : {".", ","}, default="."
-        The separator if the texts mean the same with both.
-
-    Returns
-    -------
-    {".", ","} or None
-        None if all texts are numbers with both, but not the same ones.
-
-    Examples
-    --------
-    >>> find_decimal(pa.array(["12,50 €", "999 €"])), find_decimal(pa.array(["1.234.567"]))
-    (',', ',')
-    >>> find_decimal(pa.array(["1,234.5", "1,234"])), find_decimal(pa.array(["999 €", "1.234 €"]))
-    ('.', None)
-    """
-    (point, no_point, _), (comma, no_comma, _) = (parse_amounts(texts, mark) for mark in ".,")
-    if no_point.sum() != no_comma.sum():
-        return "." if no_point.sum() < no_comma.sum() else ","
-    return default if no_point.any() or np.array_equal(point, comma, equal_nan=True) else None
-
-
-def two_readings(texts: pa.Array) -> tuple[str, float, float]:
-    """The first text that means different numbers with a decimal point and a decimal comma, and
-    these numbers.
-
-    >>> two_readings(pa.array(["999 €", "1.234 €"]))
-    ('1.234 €', 1.234, 1234.0)
-    """
-    point, comma = (parse_amounts(texts, mark)[0] for mark in ".,")
-    row = int(np.argmax((point != comma) & ~(np.isnan(point) & np.isnan(comma))))
-    return texts[row].as_py(), float(point[row]), float(comma[row])
-
-
-def parse_durations(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Durations in seconds.
-
-    Parameters
-    ----------
-    texts : pyarrow.Array
-        The texts.
-
-    Returns
-    -------
-    seconds : ndarray of float
-        NaN where there is none.
-    wrong : ndarray of bool
-        Where a text is neither a duration nor missing.
-
-    Examples
-    --------
-    >>> parse_durations(pa.array(["39:24:08", "1 day, 0:00:01", "PT1H30M", "2h 5m", "5", None]))[0]
-    array([141848.,  86401.,   5400.,   7500.,     nan,     nan])
-    """
-    trimmed = pc.utf8_trim_whitespace(texts)
-    seconds, good = np.full(len(texts), np.nan), np.zeros(len(texts), bool)
-    for pattern in _DURATIONS:
-        found = pc.extract_regex(trimmed, pattern)
-        there = flags(pc.fill_null(pc.match_substring_regex(trimmed, "[0-9]"), False))
-        there &= flags(found.is_valid())
-        total = np.zeros(len(texts))
-        for part, factor in (("D", 86_400), ("H", 3600), ("M", 60), ("S", 1)):
-            digits = pc.struct_field(found, part)
-            total += factor * np.nan_to_num(_floats(blanked(digits, pc.equal(digits, ""))))
-        seconds[there], good = total[there], good | there
-    return seconds, ~(good | flags(missing(texts)))
 
 
 def canonical(texts: pa.Array, decimal: str = ".") -> pa.Array:

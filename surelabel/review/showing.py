@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ..data.labelling import Labels
 from ..solvers.crowds import AGAINST
-from ..tables.encoding import Feature
+from ..tables.columns import Feature
 from ..tables.images import Images
 from ..tables.page_rows import nearest_kept
 from ..tables.status import LOOK

@@ -5,9 +5,10 @@ from ..extras import extra
 with extra("cli", "surelabel.tables"):
     from .auditing import Audit
     from .cleaning import Cleaned, clean
+    from .columns import Feature
     from .comparison import Comparison, MethodResult, compare
     from .conversion import convert
-    from .encoding import Feature, TableEncoder, TableModel
+    from .encoding import TableEncoder, TableModel
     from .fitting import Fitted, fit, predict
     from .inspection import Inspection, inspect
     from .problems import Problem

@@ -19,7 +19,8 @@ from ..text import count, percent
 from .answered_labels import checked, labels_with
 from .auditing import Audit, draw_sheet, with_answers
 from .choosing import ChosenLabels, choose_labels, rows_to_look_at
-from .encoding import Feature, TableModel
+from .columns import Feature
+from .encoding import TableModel
 from .methods import VOTES_ONLY, find_method, joint
 from .new_columns import NEW_COLUMNS, add_columns, check_new_columns, label_column, rounded
 from .overview import ONE_LABEL, Overview, Result, kinds, known, named, parameters, times

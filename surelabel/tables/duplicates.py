@@ -11,11 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..data.arrow_tables import combined, decimal_of, is_list
+from ..data.arrow_tables import combined, is_list
 from ..data.candidates import CandidateSets
 from ..solvers.equal_rows import number_keys
-from ._columns import Reader
-from .encoding import Feature
+from .columns import ColumnReader, Feature
 
 #: Columns that are compared at a time, at least.
 AT_A_TIME = 16
@@ -53,11 +52,11 @@ def _codes(features: Sequence[Feature], table: pa.Table) -> Iterator[np.ndarray]
     """Columns as numbers, some at a time: equal ones for equal values, NaN or -1 for missing
     ones.
     """
-    reader = Reader(table, decimal_of(table) or ".")
+    reader = ColumnReader(table)
     names = [feature.name for feature in features if feature.kind == "number"]
     for part in reader.column_slices(names):
         values, wrong = reader.parsed(names[part])
-        for i in np.flatnonzero(wrong.any(axis=1)):  # units, say: equal texts are equal numbers
+        for i in np.flatnonzero(wrong.any(axis=1)):  # equal texts are equal numbers
             values[i] = _text_codes(combined(reader.column(names[part][i])))
         # one kind of NaN, and -0.0 + 0 is 0.0
         yield np.where(np.isnan(values), np.nan, values + 0).T

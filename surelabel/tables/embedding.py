@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 from ..data.arrow_tables import find_column, source_of
 from ..exceptions import ParameterError, TableError, shown
-from ._pictures import folder_of
+from .images import folder_of
 
 #: The suffix of the names of vector columns.
 EMBEDDED = " embedded"

@@ -1,125 +1,330 @@
-"""Columns of a table → the matrix X that models learn from."""
+"""Columns of a table → the matrix X that models learn from.
+
+An encoder of columns has ``fit(reader, names)``, which learns from columns; ``widths``, the number
+of columns of X that each becomes; ``names(name, i)``, the names of those of the i-th column; and
+``fill(reader, names, X, first)``, which writes them, starting at column ``first[i]`` of X. Its
+attributes are numbers, arrays and lists of text, so that model files stay plain. A table may have
+very many number columns, so these are encoded together; the other kinds one by one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from array import array
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
-from ..data.arrow_tables import decimal_of, find_column, source_of
-from ..data.labelling import Labelling
-from ..exceptions import ParameterError, TableError
+from ..data.arrow_tables import decimal_of, source_of
+from ..data.spelling import canonical, flags
+from ..exceptions import TableError
 from ..text import suggest
-from ._columns import ENCODERS, Kind, Reader
-from ._kinds import column_kinds, is_hint, is_refusal
+from .columns import UNSPACED, ColumnReader, Feature, Kind, check_features, choose_features
 from .embedding import EMBEDDED
+from .images import ImageColumn
+from .times import TimeColumn
 
+#: At most this many categories; the rest become one, "another".
+MOST_CATEGORIES = 50
+#: At most this many columns of X for a text, and this many n-grams counted on the way.
+TEXT_DIMENSIONS, MOST_WORDS = 100, 20_000
+#: Rows of text that are Python strings at the same time, and rows that the n-grams are learned
+#: from.
+BATCH, LEARNED_ROWS = 10_000, 50_000
+#: What separates words: two spaces are one.
+SPACES = re.compile(r"\s\s+")
 #: For more rows than this, X is float32.
 LARGE = 100_000
 #: Number of rows used to balance the kinds against each other.
 WEIGHED = 10_000
 
 
-@dataclass(frozen=True)
-class Feature:
-    """A column that is learned from, and its kind.
+# -------------------------------------------------------------------- the columns
 
-    Attributes
-    ----------
-    name : str
-        The column.
-    kind : {"number", "category", "text", "vector", "time", "image"}
-        How its cells are read.
+
+class NumberColumns:
+    """Numbers, minus their mean and divided by their standard deviation. Missing ones are replaced
+    by the median and marked in a column of their own.
     """
 
-    name: str
-    kind: Kind
+    def fit(self, reader: ColumnReader, names: Sequence[str]) -> Self:
+        """Learn the median, mean and standard deviation of each column."""
+        learned, only_flags = [], True
+        for part in reader.column_slices(names):
+            values = reader.numbers(names[part])
+            flags_or_missing = (values == 0) | (values == 1) | np.isnan(values)
+            only_flags = only_flags and bool(flags_or_missing.all())
+            learned.append(_moments(values))
+        self.tells_missing, self.median, self.mean, self.deviation = map(
+            np.concatenate, zip(*learned, strict=True)
+        )
+        if only_flags:  # all on one scale, as categories are: a rare 1 is not to weigh more
+            self.mean, self.deviation = np.zeros(len(names)), np.ones(len(names))
+        return self
+
+    @property
+    def widths(self) -> np.ndarray:
+        """Number of columns of X for each column."""
+        return 1 + self.tells_missing
+
+    def names(self, name: str, i: int) -> list[str]:
+        """Names of the columns of X."""
+        return [name, f"{name} is missing"][: 1 + self.tells_missing[i]]
+
+    def fill(
+        self, reader: ColumnReader, names: Sequence[str], X: np.ndarray, first: np.ndarray
+    ) -> None:
+        """Write the columns of X."""
+        for part in reader.column_slices(names):
+            values = reader.numbers(names[part])
+            absent, tells = np.isnan(values), self.tells_missing[part]
+            for column, median in zip(values, self.median[part], strict=True):
+                column[np.isnan(column)] = median
+            values -= self.mean[part, None]
+            values /= self.deviation[part, None]
+            X[:, first[part]] = values.T
+            X[:, first[part][tells] + 1] = absent[tells].T
 
 
-# -------------------------------------------------------------------- which columns
+def _moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Whether some are missing, and the median, mean and standard deviation, of each row."""
+    absent = np.isnan(values)
+    nothing = absent.all(axis=1)
+    values[nothing] = 0
+    median = np.nanmedian(values, axis=1)
+    values = np.where(np.isnan(values), median[:, None], values)
+    mean, deviation = values.mean(axis=1), values.std(axis=1)
+    # The deviation of equal numbers is a rounding error.
+    deviation[deviation <= 1e-12 * np.abs(mean)] = 1
+    return absent.any(axis=1) & ~nothing, median, mean, deviation
 
 
-def choose_features(
-    table: pa.Table,
-    *,
-    labelling: Labelling | None = None,
-    features: Sequence[str] | None = None,
-    exclude: Collection[str] = (),
-    kinds: Mapping[str, Kind] | None = None,
-    asked: Collection[str] | None = None,
-    may_be_none: bool = False,
-    refuse_words: bool = True,
-) -> list[Feature]:
-    """Choose what to learn from: by default, all columns that may be informative, except those that
-    hold labels.
+class CategoryColumn:
+    """A 0/1 column for each category; rare categories share one, and unseen ones have none.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The table.
-    labelling : Labelling, default=None
-        Its columns are never features.
-    features : sequence of str, default=None
-        Only these columns, whatever they are.
-    exclude : collection of str, default=()
-        Not these columns.
-    kinds : mapping of str to str, default=None
-        Columns to be used as another kind than they look like, or that would not be used by
-        default.
-    asked : collection of str, default=None
-        Those of ``features`` that must be used; others are used if possible. By default all.
-    may_be_none : bool, default=False
-        Whether the result may be empty.
-    refuse_words : bool, default=True
-        Whether to refuse a column of numbers with words among them; otherwise it is left out.
-
-    Returns
-    -------
-    list of Feature
-        In the order of the table.
+    Texts are the same category if they are spelled the same. A number or a truth value, in files
+    that have types, is the same as a text that spells it: 2, 2.0 and "2.0".
     """
-    source, kinds = source_of(table), dict(kinds or {})
-    for name in (*(features or ()), *exclude, *kinds):
-        find_column(table, name, source)
-    labels = set(labelling.columns) if labelling else set()
-    asked = set(features or ()) if asked is None else set(asked)
-    named = labels & {*asked, *kinds}
-    if clash := [name for name in (*(features or ()), *kinds) if name in named]:
-        raise ParameterError(
-            f"{source}: column {clash[0]!r} holds labels or names of rows: it cannot be learned "
-            "from"
-        )
-    wanted = set(table.column_names if features is None else features) - labels - set(exclude)
-    names = [name for name in table.column_names if name in wanted]
-    unsaid = [name for name in names if name not in kinds]
-    found = dict(zip(unsaid, column_kinds(table, unsaid), strict=True))
-    found |= {name: (kind, "") for name, kind in kinds.items()}
-    refused = [name for name in names if is_refusal(found[name][1])]
-    if refused and refuse_words:
-        raise TableError(f"{source}: {found[refused[0]][1]}")
-    useless = [
-        name for name in names if found[name][0] is None and name in asked and name not in refused
-    ]
-    if useless:
-        raise TableError(
-            f"{source}: column {useless[0]!r} cannot be learned from: {found[useless[0]][1]}"
-        )
-    chosen = [Feature(name, kind) for name in names if (kind := found[name][0]) is not None]
-    if not chosen and not may_be_none and not refused:
-        hints = [f"; column {name!r}: {why}" for name in names if is_hint(why := found[name][1])]
-        raise TableError(
-            f"{source}: no column is left to learn from; the others hold labels, names or only one "
-            f"value{hints[0] if hints else ''}"
-        )
-    return chosen
+
+    def fit(self, reader: ColumnReader, names: Sequence[str]) -> Self:
+        """Learn which categories there are; missing is one of them."""
+        texts, self.by_value = reader.texts(names[0], "category")
+        texts = canonical(texts) if self.by_value else texts
+        counts = [(pair["values"], pair["counts"]) for pair in pc.value_counts(texts).to_pylist()]
+        ranked = [
+            value
+            for value, _ in sorted(
+                counts, key=lambda pair: (-pair[1], pair[0] is None, pair[0] or "")
+            )
+        ]
+        self.categories, self.others = ranked[:MOST_CATEGORIES], ranked[MOST_CATEGORIES:]
+        return self
+
+    @property
+    def widths(self) -> list[int]:
+        """Number of columns of X."""
+        return [len(self.categories) + bool(self.others)]
+
+    def names(self, name: str, _: int) -> list[str]:
+        """Names of the columns of X."""
+        named = [
+            f"{name} is {'missing' if category is None else category}"
+            for category in self.categories
+        ]
+        return [*named, f"{name} is another"][: self.widths[0]]
+
+    def codes(self, reader: ColumnReader, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Position of every cell among the categories, -1 for one never seen; and where cells are
+        missing.
+        """
+        texts, by_value = reader.texts(name, "category")
+        known = pa.array([*self.categories, *self.others], texts.type)
+        if by_value or self.by_value:
+            # numbers of files with types were written with a point, by us
+            texts = canonical(texts, "." if by_value else reader.decimal)
+            known = canonical(known, "." if self.by_value else reader.decimal)
+        found = pc.fill_null(pc.index_in(texts, known), -1).to_numpy()
+        return found, flags(texts.is_null())
+
+    def fill(
+        self, reader: ColumnReader, names: Sequence[str], X: np.ndarray, first: np.ndarray
+    ) -> None:
+        """Write the columns of X."""
+        codes, _ = self.codes(reader, names[0])
+        rows = np.flatnonzero(codes >= 0)
+        X[:, first[0] : first[0] + self.widths[0]] = 0
+        X[rows, first[0] + np.minimum(codes[rows], len(self.categories))] = 1
 
 
-# -------------------------------------------------------------------- the encoder
+def letters_of(text: str) -> list[str]:
+    """The letters of a text and the pairs of them.
+
+    >>> letters_of("Ab c")
+    ['a', 'b', ' ', 'c', 'ab', 'b ', ' c']
+    """
+    text = SPACES.sub(" ", text.lower())
+    return [*text, *(text[i : i + 2] for i in range(len(text) - 1))]
+
+
+def parts_of_words(text: str) -> list[str]:
+    """The sequences of two to four letters in the words of a text, with the spaces around them.
+
+    >>> parts_of_words("Ab")
+    [' a', 'ab', 'b ', ' ab', 'ab ', ' ab ']
+    """
+    found = []
+    for word in text.lower().split():
+        word = f" {word} "
+        for n in range(2, min(4, len(word)) + 1):
+            found += [word[i : i + n] for i in range(len(word) - n + 1)]
+    return found
+
+
+class TextColumn:
+    """TF-IDF of sequences of two to four letters within words (one or two in scripts without
+    spaces).
+
+    It is reduced to the directions of largest variance and scaled to unit length: otherwise a text
+    of rare words would lie near the centre, and so near all others.
+    """
+
+    def fit(self, reader: ColumnReader, names: Sequence[str]) -> Self:
+        """Learn the n-grams, their weights and the directions."""
+        column, _ = reader.texts(names[0], "text")
+        every = -(-len(column) // LEARNED_ROWS)
+        texts = column.take(pa.array(np.arange(0, len(column), every)))
+        unspaced = pc.mean(pc.match_substring_regex(texts, UNSPACED)).as_py() or 0
+        self.by_letters = unspaced > 0.5
+        vectorizer = TfidfVectorizer(
+            analyzer=letters_of if self.by_letters else parts_of_words,
+            min_df=2 if len(texts) >= 100 else 1,
+            max_features=MOST_WORDS,
+            sublinear_tf=True,
+            dtype=np.float32,
+        )
+        try:
+            weights = vectorizer.fit_transform(pc.fill_null(texts, "").to_pylist())
+            self.words, self.idf = vectorizer.get_feature_names_out().tolist(), vectorizer.idf_
+        except ValueError:  # no word in any text: a column of zeros
+            weights = sparse.csr_array((1, 1), dtype=np.float32)
+            self.words, self.idf = ["-"], np.ones(1, np.float32)
+        size = min(TEXT_DIMENSIONS, *weights.shape)
+        if size < len(self.words):
+            self.directions = TruncatedSVD(size, random_state=0).fit(weights).components_.T
+        else:
+            self.directions = np.eye(size, dtype=np.float32)
+        self.mean = normalize(weights @ self.directions, copy=False).mean(axis=0)
+        return self
+
+    def _weights(self, texts: list[str], places: dict[str, int]) -> sparse.csr_array:
+        """TF-IDF: ``1 + log(count)`` times the weight of the n-gram, each row of length 1."""
+        known: dict[str, list[int]] = {}  # words occur often
+        indptr, indices, counts = [0], array("i"), array("f")
+        for text in texts:
+            found: list[int] = []
+            for word in [text] if self.by_letters else text.lower().split():
+                if word not in known:
+                    parts = letters_of(word) if self.by_letters else parts_of_words(word)
+                    known[word] = [places[part] for part in parts if part in places]
+                found += known.pop(word) if self.by_letters else known[word]
+            counted = Counter(found)
+            indices.extend(counted.keys())
+            counts.extend(counted.values())
+            indptr.append(len(indices))
+        shape, columns = (len(texts), len(self.words)), np.array(indices, np.int32)
+        data = (1 + np.log(np.array(counts, np.float32))) * self.idf[columns]
+        weights = sparse.csr_array((data, columns, indptr), shape=shape)
+        weights.sort_indices()
+        return normalize(weights, copy=False)
+
+    @property
+    def widths(self) -> list[int]:
+        """Number of columns of X."""
+        return [self.directions.shape[1]]
+
+    def names(self, name: str, _: int) -> list[str]:
+        """Names of the columns of X."""
+        return [f"{name} direction {i}" for i in range(1, self.widths[0] + 1)]
+
+    def fill(
+        self, reader: ColumnReader, names: Sequence[str], X: np.ndarray, first: np.ndarray
+    ) -> None:
+        """Write the columns of X."""
+        column, _ = reader.texts(names[0], "text")
+        out = X[:, first[0] : first[0] + self.widths[0]]
+        places = {word: i for i, word in enumerate(self.words)}
+        for start in range(0, len(column), BATCH):
+            texts = pc.fill_null(column.slice(start, BATCH), "").to_pylist()
+            found = normalize(self._weights(texts, places) @ self.directions, copy=False)
+            out[start : start + BATCH] = found - self.mean
+
+
+class VectorColumn:
+    """Vectors as given, minus their mean; a missing one is replaced by the mean."""
+
+    def fit(self, reader: ColumnReader, names: Sequence[str]) -> Self:
+        """Learn the length and the mean."""
+        column = reader.vectors(names[0])
+        sums = [
+            _vectors(chunk).sum(axis=0, dtype=np.float64)
+            for chunk in column.chunks
+            if chunk.null_count < len(chunk)
+        ]
+        self.mean = np.sum(sums, axis=0) / (len(column) - column.null_count)
+        return self
+
+    @property
+    def widths(self) -> list[int]:
+        """Number of columns of X."""
+        return [len(self.mean)]
+
+    def names(self, name: str, _: int) -> list[str]:
+        """Names of the columns of X."""
+        return [f"{name} {i}" for i in range(1, len(self.mean) + 1)]
+
+    def fill(
+        self, reader: ColumnReader, names: Sequence[str], X: np.ndarray, first: np.ndarray
+    ) -> None:
+        """Write the columns of X."""
+        column = reader.vectors(names[0], len(self.mean))
+        out, start = X[:, first[0] : first[0] + len(self.mean)], 0
+        for chunk in column.chunks:
+            part = out[start : start + len(chunk)]
+            known = chunk.is_valid().to_numpy(zero_copy_only=False)
+            part[~known] = 0
+            if known.any():
+                part[known] = _vectors(chunk) - self.mean.astype(out.dtype)
+            start += len(chunk)
+
+
+def _vectors(chunk: pa.Array) -> np.ndarray:
+    """The vectors that are not missing, one per row."""
+    chunk = chunk.drop_null()
+    return np.asarray(chunk.flatten().to_numpy(zero_copy_only=False).reshape(len(chunk), -1))
+
+
+ENCODERS: dict[Kind, Any] = {
+    "number": NumberColumns,
+    "category": CategoryColumn,
+    "text": TextColumn,
+    "vector": VectorColumn,
+    "time": TimeColumn,
+    "image": ImageColumn,
+}
+
+
+# -------------------------------------------------------------------- the table
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -176,9 +381,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         -------
         self
         """
-        self.features_ = (
-            list(self.features) if self.features is not None else choose_features(table)
-        )
+        if self.features is None:
+            self.features_, unused = choose_features(table)
+            check_features(self.features_, unused, source_of(table), may_be_none=False)
+        else:
+            self.features_ = list(self.features)
         self.dtype_ = "float32" if table.num_rows > LARGE else "float64"
         self.decimal_ = decimal_of(table) or "."
         reader = self._reader(table)
@@ -190,7 +397,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.scales_ = self._balance(table)
         return self
 
-    def _reader(self, table: pa.Table) -> Reader:
+    def _reader(self, table: pa.Table) -> ColumnReader:
         there = set(table.column_names)
         missing = [feature.name for feature in self.features_ if feature.name not in there]
         if missing:
@@ -204,7 +411,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 f"{source_of(table)}: the model needs a column {missing[0][:200]!r}, which is not "
                 f"there; {suggest(missing[0], table.column_names, 'columns')}"
             )
-        return Reader(table, decimal_of(table) or self.decimal_)
+        return ColumnReader(table, self.decimal_)
 
     def _groups(self) -> list[list[int]]:
         """The features of each encoder: all numbers together, each of the others alone."""

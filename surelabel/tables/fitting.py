@@ -21,8 +21,9 @@ from ..solvers.memory import block_rows
 from ..text import count, percent
 from .answered_labels import labels_with
 from .calibration import sure_of_new
+from .columns import Feature
 from .embedding import embed_columns
-from .encoding import Feature, TableModel
+from .encoding import TableModel
 from .methods import VOTES_ONLY, find_method, fit_method
 from .new_columns import add_columns, check_new_columns, label_column, rounded
 from .overview import Overview, Result, kinds, named, parameters, times

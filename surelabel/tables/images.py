@@ -1,4 +1,6 @@
-"""Image files named in a table → small copies embedded in the page."""
+"""Image files named in a table: small copies for pages, and columns of X (brightness, edges and
+colours, without a neural network).
+"""
 
 from __future__ import annotations
 
@@ -6,16 +8,83 @@ import base64
 import io
 import os
 import warnings
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
-from PIL import Image, ImageOps
+import numpy as np
+import pyarrow as pa
 
+from ..exceptions import TableError
+
+if TYPE_CHECKING:  # Pillow is imported where an image is opened
+    from PIL import Image
+
+#: The formats that are opened: those that hold only pixels, none that can hold a program.
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
-"""The formats that are opened: those that hold only pixels, none that can hold a program."""
-LARGEST_FILE = 32 * 2**20
-LARGEST_IMAGE = 10**8
-"""Larger files (in bytes) and larger images (in pixels) are left out."""
+#: Their extensions.
+ENDINGS = r"(?i)\.(png|jpe?g|gif|webp|bmp|tiff?)$"
+#: Larger files (in bytes) and larger images (in pixels) are left out: they may be meant to fill the
+#: memory.
+LARGEST_FILE, LARGEST_IMAGE = 32 * 2**20, 10**8
+#: Number of images opened to see whether a column holds images.
+TRIED = 3
+#: Pixels per side of the small copy and of the copy for edges, and cells per side of the latter.
+SMALL, EDGES, CELLS = 12, 32, 4
+#: Directions of edges, and levels of each colour.
+DIRECTIONS, LEVELS = 8, 4
+WIDTH = SMALL**2 + CELLS**2 * DIRECTIONS + LEVELS**3
+
+
+def folder_of(source: str) -> Path:
+    """Where the images of a table are: beside its file, or where the command runs."""
+    return Path(source).resolve().parent if os.path.dirname(source) else Path.cwd()
+
+
+def find_inside(folder: Path, name: str) -> Path | None:
+    """The path of a file, if the file exists and lies in the folder even after links are
+    followed; None for any other, and for a URL.
+    """
+    # the text of the path first, so that files outside are never touched
+    path = Path(os.path.normpath(folder / name))
+    if not path.is_relative_to(folder):
+        return None
+    try:
+        path = path.resolve()
+        readable = (
+            path.is_relative_to(folder) and path.is_file() and path.stat().st_size <= LARGEST_FILE
+        )
+    except (OSError, ValueError):  # an impossible name
+        return None
+    return path if readable else None
+
+
+def open_image(path: Path, edge: int) -> Image.Image | None:
+    """An image, upright, shrunk and on a white background; None if it cannot be read or is too
+    large.
+    """
+    from PIL import Image, ImageOps
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # on damaged metadata
+            with Image.open(path, formats=FORMATS) as image:
+                if image.width * image.height > LARGEST_IMAGE:
+                    return None
+                image.draft("RGB", (2 * edge, 2 * edge))
+                picture = ImageOps.exif_transpose(image)
+                picture.thumbnail((edge, edge))
+                picture = picture.convert("RGBA")
+    # what Pillow raises on damaged files
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        return None
+    paper = Image.new("RGB", picture.size, "white")
+    paper.paste(picture, mask=picture)
+    return paper
+
+
+# -------------------------------------------------------------------- on pages
 
 
 class Images:
@@ -28,13 +97,17 @@ class Images:
         of it, and no URL.
     room : int
         Maximum size of all copies together, in characters of the page.
+
+    Attributes
+    ----------
+    left_out : int
+        Number of requested images that are not shown.
     """
 
     def __init__(self, folder: str | Path, room: int) -> None:
         self.folder = Path(folder).resolve()
         self.room = room
         self.left_out = 0
-        """Number of requested images that are not shown."""
 
     def embed(self, name: str | None, edge: int) -> str | None:
         """The image as a data URI, at most ``edge`` pixels wide and high; None if it is
@@ -42,58 +115,13 @@ class Images:
         """
         if not name:
             return None
-        path = self.inside(name)
+        path = find_inside(self.folder, name)
         small = _reduce(path, edge) if path else None
         if small is None or len(small) > self.room:
             self.left_out += 1
             return None
         self.room -= len(small)
         return small
-
-    def inside(self, name: str) -> Path | None:
-        """The path of a file, if the file exists and lies in the folder even after links are
-        followed.
-        """
-        # the text of the path first, so that files outside are never touched
-        path = Path(os.path.normpath(self.folder / name))
-        if not path.is_relative_to(self.folder):
-            return None
-        try:
-            path = path.resolve()
-            readable = (
-                path.is_relative_to(self.folder)
-                and path.is_file()
-                and path.stat().st_size <= LARGEST_FILE
-            )
-        except (OSError, ValueError):  # an impossible name
-            return None
-        return path if readable else None
-
-
-def open_image(path: Path, edge: int) -> Image.Image | None:
-    """An image, upright, shrunk and on a white background; None if it cannot be read or is too
-    large.
-    """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # on damaged metadata
-            with Image.open(path, formats=FORMATS) as image:
-                if image.width * image.height > LARGEST_IMAGE:
-                    return None
-                image.draft("RGB", (2 * edge, 2 * edge))
-                picture = ImageOps.exif_transpose(image)
-                picture.thumbnail((edge, edge))
-                picture = picture.convert("RGBA")
-    except (
-        OSError,
-        ValueError,
-        SyntaxError,
-        Image.DecompressionBombError,
-    ):  # what Pillow raises on damaged files
-        return None
-    paper = Image.new("RGB", picture.size, "white")
-    paper.paste(picture, mask=picture)
-    return paper
 
 
 @lru_cache(maxsize=1024)
@@ -105,3 +133,87 @@ def _reduce(path: Path, edge: int) -> str | None:
     data = io.BytesIO()
     paper.save(data, "JPEG", quality=80)
     return f"data:image/jpeg;base64,{base64.b64encode(data.getvalue()).decode()}"
+
+
+# -------------------------------------------------------------------- as columns of X
+
+
+def readable_images(paths: pa.Array, source: str) -> list[bool]:
+    """Whether the first paths are those of images."""
+    first, folder = paths.drop_null().slice(0, TRIED).to_pylist(), folder_of(source)
+    return [_describe(folder, path) is not None for path in first]
+
+
+def _describe(folder: Path, name: str) -> np.ndarray | None:
+    """Brightness, edges and colours of an image, each of length 1; None if it cannot be read."""
+    path = find_inside(folder, name)
+    picture = open_image(path, 256) if path else None
+    if picture is None:
+        return None
+    from PIL import Image, ImageOps
+
+    colour = picture.convert("RGB")
+    gray = ImageOps.autocontrast(colour.convert("L"))
+    small = np.asarray(gray.resize((SMALL, SMALL), Image.Resampling.BOX), float) / 255
+    large = np.asarray(gray.resize((EDGES, EDGES), Image.Resampling.BILINEAR), float) / 255
+    down, right = np.gradient(large)
+    strength = np.hypot(down, right)
+    direction = np.mod(np.arctan2(down, right) / np.pi * DIRECTIONS, DIRECTIONS).astype(int)
+    cell = np.arange(EDGES) * CELLS // EDGES
+    place = (cell[:, None] * CELLS + cell) * DIRECTIONS + direction % DIRECTIONS
+    edges = np.bincount(place.ravel(), strength.ravel(), CELLS**2 * DIRECTIONS)
+    levels = np.asarray(colour.resize((EDGES, EDGES)), int) * LEVELS // 256
+    mixed = (levels[..., 0] * LEVELS + levels[..., 1]) * LEVELS + levels[..., 2]
+    colours = np.bincount(mixed.ravel(), minlength=LEVELS**3).astype(float)
+    parts = (small.ravel() - small.mean(), np.sqrt(edges), np.sqrt(colours))
+    return np.concatenate([part / max(np.linalg.norm(part), 1e-9) for part in parts])
+
+
+class ImageColumn:
+    """Images as a small grey copy, edges and colours, minus the mean; an image that is missing or
+    cannot be read is replaced by the mean.
+    """
+
+    def fit(self, reader: Any, names: Sequence[str]) -> Self:
+        """Learn the mean."""
+        found = self._read(reader, names[0])
+        known = ~np.isnan(found[:, 0])
+        if not known.any():
+            raise TableError(
+                f"{reader.source}: column {names[0]!r}: no image can be read; paths are relative "
+                f"to {folder_of(reader.source)}"
+            )
+        self.mean = found[known].mean(axis=0)
+        return self
+
+    def _read(self, reader: Any, name: str) -> np.ndarray:
+        folder = folder_of(reader.source)
+        paths = reader.column(name).cast(pa.large_string()).to_pylist()
+        found = np.full((len(paths), WIDTH), np.nan, np.float32)
+        unread = 0
+        for row, path in enumerate(paths):
+            if path:
+                features = _describe(folder, path)
+                unread += features is None
+                found[row] = np.nan if features is None else features
+        if unread:
+            warnings.warn(
+                f"{reader.source}: column {name!r}: {unread} image(s) cannot be read, and are "
+                "replaced by the mean of the others",
+                stacklevel=5,
+            )
+        return found
+
+    @property
+    def widths(self) -> list[int]:
+        """Number of columns of X."""
+        return [len(self.mean)]
+
+    def names(self, name: str, _: int) -> list[str]:
+        """Names of the columns of X."""
+        return [f"{name} {i}" for i in range(1, len(self.mean) + 1)]
+
+    def fill(self, reader: Any, names: Sequence[str], X: np.ndarray, first: np.ndarray) -> None:
+        """Write the columns of X."""
+        found = self._read(reader, names[0]) - self.mean
+        X[:, first[0] : first[0] + len(self.mean)] = np.nan_to_num(found, nan=0.0)

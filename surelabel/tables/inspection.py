@@ -13,9 +13,9 @@ from ..data.candidate_summary import CandidateSummary
 from ..data.labelling import Labels
 from ..solvers.crowds import AGAINST
 from ..text import count, percent
-from ._kinds import BESIDE, column_kinds, is_hint, is_refusal
 from .annotators import krippendorff_alpha
-from .encoding import Feature
+from .columns import Feature
+from .embedding import EMBEDDED
 from .overview import LISTED, ONE_LABEL, Listing, Overview, Result, kinds, known, named
 from .problems import (
     Problem,
@@ -25,7 +25,7 @@ from .problems import (
     name_problems,
     row_problems,
 )
-from .reading import Columns, TableRead, column_names, leak_sentences
+from .reading import Columns, TableRead, leak_sentences
 from .soft_labels import SoftSummary, describe_soft
 
 #: Maximum number of pairs of classes listed.
@@ -252,29 +252,21 @@ def inspect(frame: Any, **columns: Unpack[Columns]) -> Inspection:
     """
     read = TableRead(frame, columns, warn=False, votes_suffice=True)
     used = {*read.labelling.columns, *(feature.name for feature in read.features)}
-    left = [name for name in read.table.column_names if name not in used]
-    unused = dict.fromkeys(left, "it was left out")
-    wanted = set(column_names(columns["features"], read.table) if read.chosen else left)
-    wanted -= {*read.excluded, *read.leaks}
-    unasked = [name for name in left if name in wanted]
-    found = column_kinds(read.table, unasked)
-    unused |= {
-        name: reason or BESIDE.format(name)
-        for name, (_, reason) in zip(unasked, found, strict=True)
+    unused = {
+        name: "its vectors are learned from" if name + EMBEDDED in used else "it was left out"
+        for name in read.table.column_names
+        if name not in used
     }
+    unused |= {name: guess.reason for name, guess in read.unused.items()} | read.leaks
     inspection = inspect_labels(read.labels, read.features, read.embedded)
-    nothing = np.empty(0, np.int64)
-    leaks = [Problem("leak", sentence, nothing) for sentence in leak_sentences(read.leaks)]
-    hints = [
-        Problem("numbers in text", f"column {name!r} is not learned from: {reason}", nothing)
-        for name, reason in unused.items()
-        if is_hint(reason)
-    ]
-    words = [
-        Problem("no number", reason, nothing) for reason in filter(is_refusal, unused.values())
-    ]
-    problems = [*leaks, *words, *hints, *inspection.problems]
-    return replace(inspection, unused=unused | read.leaks, problems=problems)
+    problems = [Problem("leak", sentence) for sentence in leak_sentences(read.leaks)]
+    for name, guess in read.unused.items():
+        if guess.severity == "error":
+            problems.append(Problem("no number", guess.reason))
+        elif guess.severity == "warning":
+            sentence = f"column {name!r} is not learned from: {guess.reason}"
+            problems.append(Problem("numbers in text", sentence))
+    return replace(inspection, unused=unused, problems=problems + inspection.problems)
 
 
 def inspect_labels(labels: Labels, features: Sequence[Feature], table: pa.Table) -> Inspection:

@@ -1,5 +1,7 @@
-"""Columns that hold the answer: what an earlier run added, forgotten annotators, the truth in
-another spelling. A model that learns from them learns nothing else.
+"""Columns that hold the answer. A model that learns from them learns nothing else.
+
+Three rules find them: an earlier run made the column; its values are class names that agree with
+the labels; or each of its values belongs to one class.
 """
 
 from __future__ import annotations
@@ -22,42 +24,32 @@ from ..data.label_hints import PLACEHOLDERS, SEPARATORS
 from ..data.labelling import Labelling, Labels
 from ..data.spelling import NUMBER, blanked, canonical
 from ..solvers.sparse_rows import row_max
-from ._columns import Reader, is_plain
+from .columns import is_plain
 from .new_columns import ADDED, NEW_COLUMNS, STATUSES
 from .tool_columns import answer_columns
 
-#: Which of our new columns hold labels, and which hold shares.
-LABEL_LIKE, SHARES = ("label", "second", "best"), ("confidence", "margin", "outside_probability")
-#: An earlier run is recognised if at least this many columns have the names and the form of ours.
-ENOUGH = 3
-#: A column of labels has at least this share of class names, and at least this many cells.
-MOSTLY, FEWEST = 0.9, 4
-#: Words that occur as answers of many kinds, so that equal ones say little.
+#: A column of labels has at least this share of class names.
+MOSTLY = 0.9
+#: Agreement beyond chance (Cohen's κ) that is fair, and substantial (Landis and Koch 1977).
+FAIR, SUBSTANTIAL = 0.2, 0.6
+#: A column determines the label if this share of the sets agrees.
+DETERMINED = 0.99
+#: Chance would need 2**BITS tables for such an agreement.
+BITS = 20
+#: Rows and values examined first: a table may have very many columns.
+FIRST_ROWS, FIRST_VALUES = 1000, 20
+#: Class names that features have for other reasons, as numbers and single letters.
 WORDS = """
-yes no true false positive negative none some all other
-low medium high small large big good bad left right
-agree disagree strongly somewhat neutral neither nor never rarely sometimes often always
-excellent very fair poor male female
+yes no true false positive negative none some all other low medium high small large big good bad
+left right agree disagree strongly somewhat neutral neither nor never rarely sometimes often
+always excellent very fair poor male female
 """
 COMMON_WORDS = frozenset(WORDS.split())
 #: Names of columns that hold answers of people.
-TELLING = re.compile(
+OF_PEOPLE = re.compile(
     r"(?i)(^|[_\W])(labels?|truth|true|gold|target|class|answers?|checked|verified|reviewed|votes?"
     r"|annotat\w*|raters?|labell?ers?)([_\W\d]|$)"
 )
-#: Class names are labels if their agreement beyond chance (Cohen's κ) is at least this: if the name
-#: of the column or of the classes suggests it; otherwise, for numbers and common words, with three
-#: or more classes, or with two.
-KAPPA_NAMED, KAPPA_MANY, KAPPA_TWO = 0.2, 0.5, 0.9
-#: A column determines the label if this share of the sets agrees.
-DETERMINED = 0.99
-#: Chance would need 2**BITS tables for such an agreement; fewer where the name says what it is.
-BITS, BITS_NAMED = 20, 3
-#: The place of a vote against a class in a list of classes.
-RULED_OUT = -2
-#: Number of rows examined first to see whether a column has few values, and number of values
-#: examined to see whether it holds several class names in a cell.
-FIRST_ROWS, FIRST_VALUES = 1000, 20
 
 
 def find_leaks(
@@ -81,97 +73,38 @@ def find_leaks(
     dict of str to str
         In the order of ``names``.
     """
-    ours = _earlier_output(table, labels, labelling)
+    ours = _earlier_output(table, labelling)
     answers = answer_columns(table, labelling.columns)
-    found = {}
     judge = _Judge(table, labels, labelling)
+    found = {}
     for name in names:
         if name in ours:
             found[name] = "an earlier run of surelabel made this"
-        elif name in answers:
-            found[name] = answers[name]
-        elif reason := judge.reason(name):
+        elif reason := answers.get(name) or judge.reason(name):
             found[name] = reason
     return found
 
 
-# -------------------------------------------------------------------- our own columns
-
-
-def _earlier_output(table: pa.Table, labels: Labels, labelling: Labelling) -> set[str]:
-    """Columns that ``clean`` or ``predict`` added: by what the file says, else by name and
-    shape.
+def _earlier_output(table: pa.Table, labelling: Labelling) -> set[str]:
+    """Columns that ``clean`` or ``predict`` added: by what the file says; else by their names, if
+    there are the three that ``predict`` adds, or the statuses.
     """
     ours = {field.name for field in table.schema if ADDED in (field.metadata or {})}
-    there: dict[str, list[str]] = {}  # long form has dropped the labels
-    for name in dict.fromkeys((*table.column_names, *labelling.columns)):
-        there.setdefault(_plain(name), []).append(name)
-    prefixes = {
-        name.removesuffix(end)
-        for name in there
-        for end in (*LABEL_LIKE, "status")
-        if name.endswith(end)
-    }
-    for prefix in prefixes:
-        fitting = {
-            new: found
-            for new in NEW_COLUMNS
-            if (
-                found := [
-                    name for name in there.get(prefix + new, ()) if _fits(table, name, new, labels)
-                ]
-            )
-        }
-        if _suffice(table, fitting, labelling):
-            ours |= {name for found in fitting.values() for name in found}
+    there = {*table.column_names, *labelling.columns}  # long form has dropped the labels
+    for name in there:
+        prefix = re.sub("(confidence|status)$", "", name)
+        three = {prefix + new for new in ("label", "confidence", "second")} <= there
+        if prefix != name and (three or _holds_statuses(table, name)):
+            ours |= {prefix + new for new in NEW_COLUMNS} & there
     return ours
 
 
-def _plain(name: str) -> str:
-    """A name without case, and without what pandas adds to the names of merged tables."""
-    return re.sub(r"_[xy]$", "", name.casefold())
-
-
-def _suffice(table: pa.Table, fitting: dict[str, list[str]], labelling: Labelling) -> bool:
-    """Whether columns with the names and the form of ours can only be ours."""
-    if len(fitting) >= ENOUGH or (len(fitting) > 1 and "status" in fitting):
-        return True
-    if "status" in fitting:
-        return any(len(set(_texts(table[name]) or ())) > 1 for name in fitting["status"])
-    # people state how sure they are of their own labels, too
-    return set(fitting) == {"label", "confidence"} and not {*fitting["label"]} & {
-        *labelling.columns
-    }
-
-
-def _fits(table: pa.Table, name: str, new: str, labels: Labels) -> bool:
-    """Whether a column looks like one of our new columns."""
-    if name not in table.column_names:  # it holds the labels themselves
-        return new in LABEL_LIKE
-    if new in LABEL_LIKE or new == "status":
-        known = STATUSES if new == "status" else map(str, labels.candidates.classes.tolist())
-        texts = _texts(table[name])
-        return texts is not None and set(texts) <= {*map(_folded, known)}
-    reader = Reader(table, decimal_of(table) or ".")
-    if not (is_text(reader.holds(name)) or is_plain(reader.holds(name))):
-        return bool(pa.types.is_null(reader.holds(name)))
-    values, wrong = reader.parsed([name], np.array([True]))
-    values = values[~np.isnan(values)]
-    if wrong.any():
-        return False
-    if new in SHARES:
-        return bool(np.all((values >= 0) & (values <= 1)))
-    if new == "outside":
-        return bool(np.all(np.isin(values, (0, 1))))
-    return bool(np.all((values >= 1) & (values == np.floor(values))))
-
-
-def _texts(column: pa.ChunkedArray) -> list[str] | None:
-    """The different texts of a column, in the form in which they are compared; None if not text."""
-    if not (is_text(column.type) or is_plain(column.type)):
-        return None
-    different = pc.unique(column.cast(pa.large_string())).drop_null()
-    return [_folded(text) for text in canonical(different).to_pylist() if text.strip()]
+def _holds_statuses(table: pa.Table, name: str) -> bool:
+    return (
+        name in table.column_names
+        and is_text(table[name].type)
+        and {*pc.unique(table[name]).to_pylist()} <= {*STATUSES}
+    )
 
 
 def _folded(text: str) -> str:
@@ -179,15 +112,21 @@ def _folded(text: str) -> str:
 
 
 def _is_common(name: str) -> bool:
-    """Whether a class has a name that other columns have for other reasons: a number, a letter, a
-    word of many scales, or one for "missing".
-    """
+    """Whether a class has a name that other columns have for other reasons."""
     if len(name) == 1 or name in PLACEHOLDERS or re.match(NUMBER["."], name):
         return True
     return all(word in COMMON_WORDS or len(word) < 2 for word in re.split(r"[\W_]+", name))
 
 
-# -------------------------------------------------------------------- other people's answers
+def _stem(name: str) -> str:
+    """A name without its number, because annotators are often numbered."""
+    return re.sub(r"\d+", "#", name)
+
+
+@lru_cache
+def _canonical(values: tuple[str, ...], decimal: str) -> list[str]:
+    """What texts mean; very many columns may hold the same ones."""
+    return canonical(pa.array(values, pa.large_string()), decimal).to_pylist()  # type: ignore[no-any-return]
 
 
 class _Agreement(NamedTuple):
@@ -203,42 +142,30 @@ class _Agreement(NamedTuple):
 
     @property
     def kappa(self) -> float:
-        """The share a beyond chance, (a - p) / (1 - p); 0 if there is none."""
-        return max(0.0, (self.share - self.chance) / (1 - self.chance)) if self.chance < 1 else 0.0
-
-    @property
-    def at_most(self) -> float:
-        """An upper bound of κ, two standard errors away (Agresti and Coull 1998)."""
-        share = (self.n * self.share + 2) / (self.n + 4)
-        most = share + 2 * np.sqrt(share * (1 - share) / (self.n + 4))
-        return float((most - self.chance) / (1 - self.chance)) if self.chance < 1 else 0.0
+        """The share a beyond chance, (a - p) / (1 - p); 0 if chance explains all."""
+        return (self.share - self.chance) / (1 - self.chance) if self.chance < 1 else 0.0
 
     @property
     def bits(self) -> float:
         """By chance, a share a > p has a probability of at most 2^(-n KL) (Chernoff), where KL is
         a log2 (a/p) + (1 - a) log2 ((1 - a)/(1 - p)); n KL.
         """
-        if self.share <= self.chance:
-            return 0.0
         p, a = self.chance, self.share
-        return float(self.n * rel_entr([a, 1 - a], [p, 1 - p]).sum() / np.log(2))
+        return float(self.n * rel_entr([a, 1 - a], [p, 1 - p]).sum() / np.log(2)) if a > p else 0.0
 
 
 class _Judge:
     """Judges what a column says about the candidates."""
 
     def __init__(self, table: pa.Table, labels: Labels, labelling: Labelling) -> None:
-        self.table, self.separator = table, labelling.separator
+        self.table, self.labels, self.not_prefix = table, labels, labelling.not_prefix
         self.decimal = decimal_of(table) or "."
-        candidates = labels.candidates
-        self.n_classes = candidates.shape[1]
-        self.labels = labels
-        self.classes = {_folded(str(name)): i for i, name in enumerate(candidates.classes.tolist())}
-        #: Class names that other columns have for other reasons.
+        names = map(str, labels.candidates.classes.tolist())
+        self.classes = {_folded(name): i for i, name in enumerate(names)}
+        self.n_classes = labels.candidates.shape[1]
         self.common = all(map(_is_common, self.classes))
+        self.separators = re.compile("|".join(map(re.escape, (labelling.separator, *SEPARATORS))))
         self.stems = {_stem(name) for name in labelling.votes}
-        self.not_prefix = labelling.not_prefix
-        self.separators = tuple(dict.fromkeys((self.separator, *SEPARATORS)))
 
     @cached_property
     def sets(self) -> sparse.csr_array:
@@ -251,8 +178,7 @@ class _Judge:
             most = counts == row_max(counts, candidates.indptr)[rows]
             rows, columns = rows[most], columns[most]
         sizes = np.bincount(rows, minlength=len(candidates))
-        mute = self.labels.unlabelled | (sizes == self.n_classes)
-        told = ~mute[rows]
+        told = ~(self.labels.unlabelled | (sizes == self.n_classes))[rows]
         return sparse.csr_array(
             (np.ones(told.sum()), (rows[told], columns[told])), candidates.shape
         )
@@ -267,83 +193,62 @@ class _Judge:
         column = self.table[name]
         if not (is_text(column.type) or is_plain(column.type)):
             return None
-        # labels repeat; a table may have very many columns of numbers that do not
-        most = min(4 * self.n_classes + 50, max(FEWEST, self.table.num_rows / 2))
-        first = pc.unique(column.slice(0, FIRST_ROWS))
-        if len(first) > most + 1:  # one may be null
-            if not (is_text(first.type) and self._lists_names(first.slice(0, FIRST_VALUES))):
+        first = pc.unique(column.slice(0, FIRST_ROWS)).drop_null()
+        if len(first) > self.n_classes + 1:  # one may be empty
+            if not is_text(column.type):
                 return None
-            most = self.table.num_rows
+            some = [value for value in first.slice(0, FIRST_VALUES).to_pylist() if value.strip()]
+            if sum(self._named(value) is None for value in some) > len(some) / 2:
+                return None
+        decimal = self.decimal if is_text(column.type) else "."
         texts = pc.utf8_trim_whitespace(column.cast(pa.large_string()).combine_chunks())
         encoded = blanked(texts, pc.equal(texts, "")).dictionary_encode()
-        if not 2 <= len(encoded.dictionary) <= most:
-            return None
-        decimal = self.decimal if is_text(column.type) else "."
         values = _canonical(tuple(encoded.dictionary.to_pylist()), decimal)
         codes = pc.fill_null(encoded.indices, -1).to_numpy()
         return self._class_names(name, codes, values) or self._determines(codes, len(values))
 
-    def _lists_names(self, values: pa.Array) -> bool:
-        """Whether most values are several class names: there may be many different lists."""
-        cells = [value for value in values.drop_null().to_pylist() if value.strip()]
-        others = 0
-        for cell in cells:  # not all of them: a table may have very many columns
-            others += all(-1 in self._parts(cell, sign) for sign in SEPARATORS)
-            if others > (1 - MOSTLY) * len(cells):
-                return False
-        return len(cells) > 0
-
-    def _parts(self, value: str, sign: str) -> list[int]:
-        """The classes that a value names, with a separator between them; -1 for other names, and
-        ``RULED_OUT`` for a vote against a class.
+    def _named(self, value: str) -> list[int] | None:
+        """The classes that a value names, alone or with separators between them, without those
+        that it rules out; None if it holds anything else.
         """
+        alone = _folded(value) in self.classes or re.match(NUMBER[","], value)
         found = []
-        for part in value.split(sign):
-            code = self.classes.get(_folded(part), -1)
-            if code < 0 and self.not_prefix and part.strip().startswith(self.not_prefix):
-                named = _folded(part.strip().removeprefix(self.not_prefix))
-                code = RULED_OUT if named in self.classes else -1
-            found.append(code)
+        for part in [value] if alone else self.separators.split(value):
+            name = _folded(part)
+            if name in self.classes:
+                found.append(self.classes[name])
+            elif not self.not_prefix or (
+                _folded(part.strip().removeprefix(self.not_prefix)) not in self.classes
+            ):
+                return None
         return found
 
-    def _named_classes(self, counts: np.ndarray, values: list[str]) -> list[list[int]] | None:
-        """The classes that each value names, with the first separator with which most of them are
-        class names; None if there is none.
-        """
-        for sign in self.separators:
-            if sign != self.separator and all(map(_is_number, values)):  # such as 1,5
-                return None
-            parts = [self._parts(value, sign) for value in values]
-            good = np.array([-1 not in part for part in parts])
-            named = {code for part, fits in zip(parts, good, strict=True) if fits for code in part}
-            if counts[good].sum() >= MOSTLY * counts.sum() and len(named) > 1:
-                return parts
-        return None
-
     def _class_names(self, name: str, codes: np.ndarray, values: list[str]) -> str | None:
-        """Whether the values are class names, alone or several with a separator."""
-        counts = np.bincount(codes[codes >= 0], minlength=len(values))
-        parts = self._named_classes(counts, values) if counts.sum() >= FEWEST else None
-        if parts is None:
+        """Whether the values are class names, and agree with the labels: fairly if either the class
+        names or the name of the column suggest it, or at all if both do. If neither does, the
+        agreement must be substantial; of two classes, such as 0 and 1, it says nothing.
+        """
+        named = [self._named(value) for value in values]
+        known = np.array([part is not None for part in named], bool)
+        different = {code for part in named for code in part or ()}
+        if len(different) < 2 or np.mean(known[codes[codes >= 0]]) < MOSTLY:
             return None
-        first = np.array([part[0] for part in parts])
+        first = np.array([part[0] if part else -1 for part in named])
         agreement = self._agreement(np.where(codes >= 0, first[codes], -1))
-        named = TELLING.search(name) or _stem(name) in self.stems
-        if self.common:
-            kappa, bits = KAPPA_TWO if self.n_classes == 2 else KAPPA_MANY, BITS
-            if named:
-                kappa, bits = KAPPA_NAMED, BITS_NAMED
-            if agreement.kappa < kappa or agreement.bits < bits:
-                return None
-        elif not named and agreement.at_most < KAPPA_NAMED:  # as where a train departs and arrives
+        if agreement is None:
+            return None
+        clues = (not self.common) + bool(OF_PEOPLE.search(name) or _stem(name) in self.stems)
+        if clues < 2 and agreement.kappa < (FAIR if clues else SUBSTANTIAL):
+            return None
+        if not clues and (self.n_classes == 2 or agreement.bits < BITS):
             return None
         return "the values are class names, as of an annotator or the truth"
 
-    def _agreement(self, labels: np.ndarray) -> _Agreement:
+    def _agreement(self, labels: np.ndarray) -> _Agreement | None:
         """How often labels, -1 for none, are among the candidates."""
         rows = np.flatnonzero((labels >= 0) & self.telling)
-        if len(rows) < FEWEST:
-            return _Agreement(0, 0.0, 0.0)
+        if not len(rows):
+            return None
         frequency = np.asarray(self.sets[rows].mean(axis=0)).ravel()
         return _Agreement(
             len(rows),
@@ -356,32 +261,16 @@ class _Judge:
         if not self.n_classes / 2 < n_values <= self.n_classes:
             return None
         rows = np.flatnonzero((codes >= 0) & self.telling)
-        # Of a share a, p is at least a² / n_values (Cauchy-Schwarz), and KL at most log2 (1/p).
+        # the best of at most n_classes**n_values ways to assign classes to the values
         needed = BITS + n_values * np.log2(self.n_classes)
+        # Of a share a, p is at least a² / n_values (Cauchy-Schwarz), and KL at most log2 (1/p).
         if len(rows) * np.log2(n_values / DETERMINED**2) < needed:
             return None
         one = sparse.csr_array(
             (np.ones(len(rows)), (codes[rows], np.arange(len(rows)))), (n_values, len(rows))
         )
-        together = (one @ self.sets[rows]).toarray()
-        _, label = linear_sum_assignment(together, maximize=True)
+        _, label = linear_sum_assignment((one @ self.sets[rows]).toarray(), maximize=True)
         agreement = self._agreement(np.where(codes >= 0, label[codes], -1))
-        # the best of at most n_classes**n_values ways to assign classes to the values
-        if agreement.share < DETERMINED or agreement.bits < needed:
+        if agreement is None or agreement.share < DETERMINED or agreement.bits < needed:
             return None
         return "each value belongs to one class, so the column is the label in other words"
-
-
-@lru_cache
-def _canonical(values: tuple[str, ...], decimal: str) -> list[str]:
-    """What texts mean; very many columns may hold the same ones."""
-    return canonical(pa.array(values, pa.large_string()), decimal).to_pylist()  # type: ignore[no-any-return]
-
-
-def _is_number(text: str) -> bool:
-    return any(re.match(form, text) for form in NUMBER.values())
-
-
-def _stem(name: str) -> str:
-    """A name without its number, because annotators are often numbered."""
-    return re.sub(r"\d+", "#", name)

@@ -12,7 +12,7 @@ from ..exceptions import first_few
 from ..text import printable
 
 if TYPE_CHECKING:
-    from .encoding import Feature
+    from .columns import Feature
 
 #: What is said of a table with one label in each row.
 ONE_LABEL = "every row has one label; if some of them may be wrong, noisy (--noisy) finds which"

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..data.arrow_tables import decimal_of
 from ..data.candidate_summary import CandidateSummary
 from ..data.candidates import CandidateSets
 from ..data.labelling import Labels
 from ..data.spelling import flags
 from ..exceptions import TableError, first_few
-from ._columns import Reader, how_written
-from ._kinds import TRIED
-from ._pictures import are_images
-from ._times import TimeColumn
-from ._vectors import HUGE
+from .columns import HUGE, ColumnReader, Feature
 from .duplicates import conflicts, equal_cells
-from .encoding import Feature
+from .images import readable_images
+from .times import TimeColumn
 
 #: A class is rare if it occurs in fewer rows than this; a column is mostly missing if fewer than
 #: this share of its cells have values.
@@ -51,7 +47,7 @@ class Problem:
 
     kind: str
     message: str
-    rows: np.ndarray
+    rows: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
 
 
 def row_problems(
@@ -187,11 +183,10 @@ def name_problems(labels: Labels) -> Iterator[Problem]:
 
 def column_problems(features: Sequence[Feature], table: pa.Table) -> Iterator[Problem]:
     """Columns with missing or equal values, or with cells that cannot be used."""
-    reader = Reader(table, decimal_of(table) or ".")
+    reader = ColumnReader(table)
     numbers = [feature.name for feature in features if feature.kind == "number"]
     for part in reader.column_slices(numbers):
         values, wrong = reader.parsed(numbers[part])
-        yield from _read_amounts(reader, numbers[part], values, wrong)
         absent = np.isnan(values) & ~wrong
         useless = wrong | (np.abs(values) > HUGE)
         some = np.take_along_axis(values, np.argmin(absent, axis=1)[:, None], axis=1)
@@ -222,7 +217,7 @@ def column_problems(features: Sequence[Feature], table: pa.Table) -> Iterator[Pr
                 except TableError as error:
                     yield Problem("no time", str(error), np.empty(0, np.int64))
             texts, _ = reader.texts(feature.name, feature.kind)
-            if feature.kind == "image" and not _any_image(texts, reader.source):
+            if feature.kind == "image" and not any(readable_images(texts, reader.source)):
                 yield Problem(
                     "no image",
                     f"column {feature.name!r}: the first images cannot be read; paths are relative "
@@ -231,28 +226,6 @@ def column_problems(features: Sequence[Feature], table: pa.Table) -> Iterator[Pr
                 )
             once = pc.count_distinct(texts).as_py() == 1
             yield from _problems_of(feature.name, flags(texts.is_null()), once)
-
-
-def _read_amounts(
-    reader: Reader, names: Sequence[str], values: np.ndarray, wrong: np.ndarray
-) -> Iterator[Problem]:
-    """Fill in the numbers of columns with units or another decimal separator, as models read
-    them; what they cannot read is a problem.
-    """
-    for i in np.flatnonzero(wrong.any(axis=1)).tolist():
-        try:
-            unit, mark = how_written(reader, names[i])
-        except TableError as error:
-            yield Problem("no number", str(error), np.empty(0, np.int64))
-            values[i], wrong[i] = np.arange(reader.n_rows), False  # nothing else is wrong with it
-        else:
-            values[i], wrong[i], _ = reader.amounts(names[i], unit, mark)
-
-
-def _any_image(paths: pa.Array, source: str) -> bool:
-    """Whether one of the first paths is that of an image."""
-    first = paths.drop_null().slice(0, TRIED).to_pylist()
-    return any(are_images([path], source) for path in first)
 
 
 def _problems_of(name: str, absent: np.ndarray, constant: bool) -> Iterator[Problem]:

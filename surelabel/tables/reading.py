@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from typing import Any, TypedDict, get_args
@@ -26,11 +26,10 @@ from ..exceptions import (
     first_few,
     shown,
 )
-from ._columns import Kind
-from ._kinds import column_kinds, is_hint
+from .columns import Kind, check_features, choose_features
 from .duplicates import equal_cells
 from .embedding import embed_columns
-from .encoding import TableEncoder, choose_features
+from .encoding import TableEncoder
 from .leaks import find_leaks
 from .tool_columns import answer_columns, check_accepted
 
@@ -106,8 +105,7 @@ class Columns(Reading, total=False):
         computes vectors from the cells; see
         :func:`surelabel.tables.embedding.embed_columns`.
     decimal : {".", ","}
-        The decimal separator of numbers that are written as text; by default a point. A column
-        that is to be a number may have the other one, if its cells tell.
+        The decimal separator of numbers that are written as text; by default a point.
     delimiter, encoding, sheet : str
         How the file is written, if the table is given by a path: what separates cells (by default
         detected), the encoding of its text (by default UTF-8), and the sheet of a workbook (by
@@ -317,10 +315,8 @@ class TableRead:
         The rows, with the vectors that were computed from some columns.
     features : list of Feature
         The columns that are learned from.
-    chosen : bool
-        Whether the features were given by name.
-    excluded : tuple of str
-        The columns that were excluded by name.
+    unused : dict of str to Guess
+        The columns that could be learned from, but are not informative.
     leaks : dict of str to str
         The columns that are left out because they hold the answer, and why we think so.
     """
@@ -334,55 +330,62 @@ class TableRead:
         table = as_table(self.frame, how["decimal"])
         self.source = source_of(table)
         kinds, functions, asked = kinds_given(given.pop("as_", None), table)
-        features, exclude = given.pop("features", None), given.pop("exclude", None)
+        features = given.pop("features", None)
         asked |= {*named_columns(features, table)}
-        self.chosen, self.excluded = features is not None, column_names(exclude, table)
+        excluded = column_names(given.pop("exclude", None), table)
+        for name in excluded:
+            find_column(table, name)
         self.labelling = make_labelling(table, **given)
+        self.leaks: dict[str, str] = {}
         if "answer" not in self.labelling.columns:
             check_accepted(table)
-        for name in self.excluded:
-            find_column(table, name)
-        answers: dict[str, str] = {}
         if self.labelling.long:  # the rows of an id may differ in columns that are left out
-            known = {*self.labelling.columns, *self.excluded, *asked}
-            answers = {
-                name: reason for name, reason in answer_columns(table).items() if name not in known
-            }
-            table = table.drop_columns([*self.excluded, *answers])
+            table, excluded = self._without_answers(table, excluded, asked), ()
         self.labels = read_labels(table, self.labelling)
         _check_learnable(self.labels, self.labelling, self.source)
-        if warn:
-            for hint in self.labels.hints:
-                warnings.warn(f"{self.source}: {hint.message}", stacklevel=4)
         self.table = self.labels.table
-        exclude = () if self.labelling.long else self.excluded
-        wanted = column_names(features, table) if self.chosen else self.table.column_names
-        known = {*self.labelling.columns, *exclude, *asked}
-        there = set(self.table.column_names) - known
+        wanted = self.table.column_names if features is None else column_names(features, table)
+        left = set(self.table.column_names) - {*self.labelling.columns, *excluded, *asked}
         leaks = find_leaks(
-            self.table,
-            self.labels,
-            self.labelling,
-            [name for name in wanted if name in there],
+            self.table, self.labels, self.labelling, [name for name in wanted if name in left]
         )
-        self.leaks = answers | leaks
-        if warn:
-            for sentence in leak_sentences(self.leaks):
-                warnings.warn(f"{self.source}: {sentence}", stacklevel=4)
+        self.leaks |= leaks
+        functions = {n: f for n, f in functions.items() if n not in self.labelling.columns}
         self.embedded, vectors = embed_columns(self.table, functions)
-        self.features = choose_features(
+        self.features, self.unused = choose_features(
             self.embedded,
             labelling=self.labelling,
-            features=(*wanted, *vectors.values()) if self.chosen else None,
-            exclude=(*exclude, *leaks, *vectors),
+            features=None if features is None else (*wanted, *vectors.values()),
+            exclude=(*excluded, *leaks, *vectors),
             kinds=kinds,
             asked=asked,
-            may_be_none=votes_suffice and self.labels.votes is not None,
-            refuse_words=warn,
         )
         if warn:
-            unknown = {*known, *self.leaks, *vectors, *(feature.name for feature in self.features)}
-            _warn_of_numbers(self.table, [name for name in wanted if name not in unknown])
+            self._warn()
+        if warn or not any(guess.severity == "error" for guess in self.unused.values()):
+            enough = votes_suffice and self.labels.votes is not None
+            check_features(self.features, self.unused, self.source, may_be_none=enough)
+
+    def _without_answers(
+        self, table: pa.Table, excluded: Collection[str], asked: Collection[str]
+    ) -> pa.Table:
+        """A long table without the columns that belong to single answers, and those excluded."""
+        known = {*self.labelling.columns, *excluded, *asked}
+        self.leaks = {
+            name: reason for name, reason in answer_columns(table).items() if name not in known
+        }
+        return table.drop_columns([*excluded, *self.leaks])
+
+    def _warn(self) -> None:
+        """Warn of doubtful labels, of columns that hold the answer, and of numbers in text."""
+        sentences = [hint.message for hint in self.labels.hints] + leak_sentences(self.leaks)
+        hints = [name for name, guess in self.unused.items() if guess.severity == "warning"]
+        for name in hints[:1]:
+            sentence = f"column {name!r} is not learned from: {self.unused[name].reason}"
+            also = f" (the same is true of {first_few(map(repr, hints[1:]))})"
+            sentences.append(sentence + also * (len(hints) > 1))
+        for sentence in sentences:
+            warnings.warn(f"{self.source}: {sentence}", stacklevel=5)
 
     def encoded(self) -> tuple[TableEncoder, np.ndarray]:
         """The fitted encoder, and the matrix that it makes of the table."""
@@ -407,19 +410,6 @@ class TableRead:
             yield
         except (CandidateError, InputError) as error:
             raise TableError(f"{self.source}: {error}") from None
-
-
-def _warn_of_numbers(table: pa.Table, names: Sequence[str]) -> None:
-    """Warn of columns of text that could be read as numbers."""
-    found = zip(names, column_kinds(table, names), strict=True)
-    hints = {name: reason for name, (_, reason) in found if is_hint(reason)}
-    for name, reason in list(hints.items())[:1]:
-        more = [repr(other) for other in hints if other != name]
-        also = f" (the same is true of {first_few(more)})" if more else ""
-        warnings.warn(
-            f"{source_of(table)}: column {name!r} is not learned from: {reason}{also}",
-            stacklevel=5,
-        )
 
 
 def as_frame(frame: Any, **how: str | None) -> Any:

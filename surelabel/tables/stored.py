@@ -7,9 +7,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..estimators.stored import Known
-from ._columns import ENCODERS, MOST_CATEGORIES, TEXT_DIMENSIONS
-from ._pictures import WIDTH
-from ._times import ORDERS
+from .encoding import ENCODERS, MOST_CATEGORIES, TEXT_DIMENSIONS
+from .images import WIDTH
+from .times import ORDERS
 
 TABLES = "surelabel.tables."
 
@@ -49,39 +49,38 @@ KNOWN = {
         "encoder",
     ),
     "Feature": Known(
-        TABLES + "encoding",
+        TABLES + "columns",
         "name text; kind number|category|text|vector|time|image",
         role="part",
     ),
     "NumberColumns": Known(
-        TABLES + "_columns",
-        "truth b[c]; units texts[c]; marks texts[c]; tells_missing b[c]; median f[c]; mean f[c]; "
-        "deviation f[c]",
+        TABLES + "encoding",
+        "tells_missing b[c]; median f[c]; mean f[c]; deviation f[c]",
         lambda column: (column.deviation > 0).all(),
         "column",
     ),
     "CategoryColumn": Known(
-        TABLES + "_columns",
+        TABLES + "encoding",
         "by_value flag; categories categories; others categories",
         lambda column: 0 < len(column.categories) <= MOST_CATEGORIES,
         "column",
     ),
     "TextColumn": Known(
-        TABLES + "_columns",
+        TABLES + "encoding",
         "by_letters flag; words texts[w]; idf f[w]; directions f[w,d]; mean f[d]",
         _text,
         "column",
     ),
-    "VectorColumn": Known(TABLES + "_columns", "mean f[d]", role="column"),
+    "VectorColumn": Known(TABLES + "encoding", "mean f[d]", role="column"),
     "TimeColumn": Known(
-        TABLES + "_times",
+        TABLES + "times",
         "order text; mean number; deviation number; tells_missing flag; "
         "parts days|season|weekday|hour*4",
         lambda column: column.order in ("", *ORDERS) and column.deviation > 0,
         "column",
     ),
     "ImageColumn": Known(
-        TABLES + "_pictures",
+        TABLES + "images",
         "mean f[d]",
         lambda column: len(column.mean) == WIDTH,
         "column",

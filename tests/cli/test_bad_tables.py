@@ -319,7 +319,7 @@ CASES = {
     ),
     "decimal commas": (
         f"{CLEAN} --features size",
-        "column 'size' cannot be learned from: it holds numbers with a decimal comma",
+        "column 'size' cannot be learned from: it holds numbers with a comma",
         csv_text(replaced("size", [f"{i},5" for i in range(M)])),
     ),
     "an empty column chosen": (

@@ -20,7 +20,8 @@ import surelabel
 from surelabel.cli import app
 from surelabel.data.table_files import read_table, write_table
 from surelabel.exceptions import TableError
-from surelabel.tables.encoding import Feature, TableEncoder
+from surelabel.tables.columns import Feature
+from surelabel.tables.encoding import TableEncoder
 
 CELLS = [
     *["NA", "NULL", "null", "nan", "NaN", "None", "N/A", "", " ", " x", "x ", "+1", "1.10", "1e5"],

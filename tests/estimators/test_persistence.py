@@ -36,7 +36,7 @@ from surelabel.estimators import (
 )
 from surelabel.estimators.persistence import _file
 from surelabel.exceptions import ModelFileError
-from surelabel.tables._columns import TextColumn, letters_of, parts_of_words
+from surelabel.tables.encoding import TextColumn, letters_of, parts_of_words
 
 X, codes = load_iris(return_X_y=True)
 NEW = X[::3] + 0.01

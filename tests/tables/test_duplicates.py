@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from surelabel import CandidateSets
 from surelabel.solvers.equal_rows import equal_rows
+from surelabel.tables.columns import Feature
 from surelabel.tables.duplicates import conflicts, equal_cells
-from surelabel.tables.encoding import Feature
 
 
 @given(

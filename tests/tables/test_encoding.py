@@ -12,12 +12,13 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from surelabel import PLKNNClassifier, load_model, save_model
+from surelabel.data.arrow_tables import source_of
 from surelabel.data.labelling import Labelling
 from surelabel.data.table_files import read_table
 from surelabel.exceptions import ParameterError, TableError
-from surelabel.tables import _columns, encoding
-from surelabel.tables._kinds import column_kinds
-from surelabel.tables.encoding import Feature, TableEncoder, TableModel, choose_features
+from surelabel.tables import encoding
+from surelabel.tables.columns import Feature, Guess, check_features, choose_features, guess_kinds
+from surelabel.tables.encoding import TableEncoder, TableModel
 
 M = 120
 WORDS = np.array(
@@ -78,8 +79,14 @@ USED = {
 # -------------------------------------------------------------------- which columns
 
 
+def features_of(table, **options):
+    features, unused = choose_features(table, **options)
+    check_features(features, unused, source_of(table), may_be_none=False)
+    return features
+
+
 def test_columns_that_can_tell_something_are_chosen(columns):
-    chosen = choose_features(pa.table(columns), labelling=Labelling(labels="labels", gold="gold"))
+    chosen = features_of(pa.table(columns), labelling=Labelling(labels="labels", gold="gold"))
     assert {feature.name: feature.kind for feature in chosen} == USED
 
 
@@ -95,21 +102,21 @@ def test_columns_that_can_tell_something_are_chosen(columns):
 )
 def test_others_are_not_and_the_reason_is_told(columns, name, reason):
     table = pa.table(columns)
-    assert column_kinds(table, [name]) == [(None, reason)]
+    assert guess_kinds(table, [name]) == [Guess(None, reason)]
     with pytest.raises(TableError, match=r"column '\w+' cannot be learned from: ") as caught:
-        choose_features(table, features=[name])
+        features_of(table, features=[name])
     assert reason in str(caught.value)
 
 
 def test_a_choice_can_be_made(columns):
     table = pa.table(columns)
-    assert choose_features(table, features=["whole", "number"]) == [
+    assert features_of(table, features=["whole", "number"]) == [
         Feature("number", "number"),
         Feature("whole", "number"),
     ]
-    without = choose_features(table, exclude=["text", "vector", "json", "labels", "gold"])
+    without = features_of(table, exclude=["text", "vector", "json", "labels", "gold"])
     assert [feature.name for feature in without] == ["number", "whole", "truth", "category", "day"]
-    kinds = choose_features(
+    kinds = features_of(
         table, features=["whole", "name"], kinds={"whole": "category", "name": "text"}
     )
     assert kinds == [Feature("whole", "category"), Feature("name", "text")]
@@ -130,9 +137,7 @@ def test_a_choice_can_be_made(columns):
 )
 def test_a_wrong_choice_is_refused(columns, options, message):
     with pytest.raises((TableError, ParameterError), match=message):
-        choose_features(
-            pa.table(columns), labelling=Labelling(labels="labels", gold="gold"), **options
-        )
+        features_of(pa.table(columns), labelling=Labelling(labels="labels", gold="gold"), **options)
 
 
 @pytest.mark.parametrize(
@@ -146,10 +151,17 @@ def test_a_wrong_choice_is_refused(columns, options, message):
         (["[1, 2.5]", "[-1e3, 0]", None], "vector"),
         (["yes", None, None, "yes"], "category"),
         (pa.array(["p", "q"] * 9).dictionary_encode(), "category"),
+        ([f"user{i % 80:03}" for i in range(120)], None),
+        ([f"{i % 80:08x}" for i in range(120)], None),
+        ([f"Town{chr(97 + i % 26)}{chr(97 + i % 3)}" for i in range(120)], "category"),
+        ([f"ford {chr(97 + i % 26)}{chr(97 + i % 3)}" for i in range(120)], "text"),
+        ([f"ford {chr(97 + i % 26)}{chr(97 + i % 3)}" for i in range(1200)], "category"),
+        (["red", "blue", "green"] * 40, "category"),
+        ([f"the price was too high by {i % 90}" for i in range(120)], "text"),
     ],
 )
 def test_texts_are_told_apart(values, kind):
-    assert column_kinds(pa.table({"a": values}), ["a"])[0][0] == kind
+    assert guess_kinds(pa.table({"a": values}), ["a"])[0][0] == kind
 
 
 def test_decimal_commas_are_not_guessed_at(tmp_path):
@@ -159,13 +171,21 @@ def test_decimal_commas_are_not_guessed_at(tmp_path):
         TableError,
         match=(
             r"a\.csv: no column is left to learn from.*; column 'a': it holds numbers with a "
-            r"decimal comma \('0,5'\); --as a=number reads them"
+            r"comma \('0,5'\); --settings decimal=, reads them, if the comma is the"
         ),
     ):
-        choose_features(read_table(path), labelling=Labelling(labels="labels", separator=","))
-    assert choose_features(read_table(path, decimal=","), exclude=["b", "labels"]) == [
+        features_of(read_table(path), labelling=Labelling(labels="labels", separator=","))
+    assert features_of(read_table(path, decimal=","), exclude=["b", "labels"]) == [
         Feature("a", "number")
     ]
+
+
+@pytest.mark.parametrize("form", ["{:,} €", "$ {:,}", "USD {}", "{} kg", "{}%", "{} m"])
+def test_numbers_with_units_or_separators_are_pointed_out(form):
+    texts = [form.format(1000 + 7 * i) for i in range(120)]
+    (guess,) = guess_kinds(pa.table({"a": texts}), ["a"])
+    assert (guess.kind, guess.severity) == (None, "warning")
+    assert f"({texts[0]!r}); write plain numbers" in guess.reason
 
 
 def test_a_word_among_numbers_is_not_passed_over(tmp_path):
@@ -175,20 +195,26 @@ def test_a_word_among_numbers_is_not_passed_over(tmp_path):
         TableError,
         match=r"a\.csv: row 5001, column 'a': 'unknown' in a column of numbers; empty the cell",
     ):
-        choose_features(read_table(path))
-    assert choose_features(read_table(path), kinds={"a": "category"})[0] == Feature("a", "category")
+        features_of(read_table(path))
+    assert features_of(read_table(path), kinds={"a": "category"})[0] == Feature("a", "category")
 
 
 def test_numbers_with_a_letter_behind_some_are_names():
     # as the families of GaltonFamilies, a table of R
     families = [str(i % 90 + 1) for i in range(400)] + ["136A"] * 4
-    assert choose_features(pa.table({"family": families})) == [Feature("family", "category")]
+    assert features_of(pa.table({"family": families})) == [Feature("family", "category")]
     rooms = [f"{i}{'A' if i % 4 == 0 else ''}" for i in range(100, 160)]
-    assert column_kinds(pa.table({"room": rooms}), ["room"]) == [
-        (None, "nearly all its values differ")
+    assert guess_kinds(pa.table({"room": rooms}), ["room"]) == [
+        Guess(None, "nearly all its values differ")
     ]
-    fuses = [f"{i}A" for i in range(100, 160)]  # all have it: a unit
-    assert "--as fuse=number reads them" in column_kinds(pa.table({"fuse": fuses}), ["fuse"])[0][1]
+
+
+def test_numbers_that_name_rows_are_not_learned_from():
+    numbers = np.random.default_rng(0).permutation(100) * 7
+    kinds = guess_kinds(pa.table({"user_id": numbers, "size": numbers}), ["user_id", "size"])
+    assert kinds[0][0] is None
+    assert "names the rows" in kinds[0][1]
+    assert kinds[1][0] == "number"
 
 
 # -------------------------------------------------------------------- what becomes of them
@@ -229,7 +255,7 @@ def test_categories_are_as_scikit_learn_has_them(columns):
 
 
 def test_rare_categories_share_a_column_and_strange_ones_are_in_none():
-    values = [f"c{i}" for i in range(_columns.MOST_CATEGORIES)] * 2 + ["rare1", "rare2"]
+    values = [f"c{i}" for i in range(encoding.MOST_CATEGORIES)] * 2 + ["rare1", "rare2"]
     encoder = TableEncoder([Feature("a", "category")]).fit(pa.table({"a": values}))
     X = encoder.transform(pa.table({"a": ["c3", "rare1", "rare2", "never seen", None]}))
     assert X.sum(axis=1).tolist() == [1, 1, 1, 0, 0]
@@ -252,7 +278,7 @@ def test_long_texts_are_reduced_and_similar_ones_stay_near():
     topics = [[f"{topic}word{i}" for i in range(300)] for topic in "pq"]
     texts = [" ".join(rng.choice(topics[i % 2], 30)) for i in range(200)]
     X = TableEncoder([Feature("t", "text")]).fit_transform(pa.table({"t": texts}))
-    assert X.shape == (200, _columns.TEXT_DIMENSIONS)
+    assert X.shape == (200, encoding.TEXT_DIMENSIONS)
     distances = cdist(X, X) + np.diag(np.full(200, np.inf))
     assert np.mean(distances.argmin(axis=1) % 2 == np.arange(200) % 2) > 0.95
 
@@ -501,18 +527,16 @@ def test_numbers_that_are_all_0_or_1_stay_as_they_are():
     assert np.allclose(TableEncoder(features).fit_transform(more)[:, 2].std(), 1)
 
 
-@pytest.mark.parametrize("write", [str, np.array, tuple, lambda row: [np.float64(x) for x in row]])
-def test_vectors_are_read_as_python_and_numpy_print_them(write):
+def test_vectors_are_read_as_json_has_them():
     rows = np.random.default_rng(0).normal(size=(30, 40)).round(3)
-    texts = [str(write(row.tolist())) for row in rows]
-    table = pa.table({"a": [*texts, None]})
-    assert column_kinds(table, ["a"]) == [("vector", "")]
+    table = pa.table({"a": [*map(str, rows.tolist()), None]})
+    assert guess_kinds(table, ["a"]) == [Guess("vector")]
     lists = pa.table({"a": [*rows.tolist(), None]})
     found, wanted = (TableEncoder().fit(kind).transform(kind) for kind in (table, lists))
     np.testing.assert_array_equal(found, wanted)
 
 
-@pytest.mark.parametrize("text", ["[1 2, 3]", "[1.0, 2.0)", "[np.float64(1.0, 2]"])
+@pytest.mark.parametrize("text", ["[1 2, 3]", "[1.0, 2.0)", "[1.0, 2", "(1.0, 2.0)", "[1e, 2]"])
 def test_what_only_looks_like_a_vector_is_none(text):
     table = pa.table({"a": ["[1.0, 2.0]", text]})
     with pytest.raises(TableError, match="row 2, column 'a'"):

@@ -1,13 +1,14 @@
 import time
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
 import surelabel
 from surelabel import CandidateSets
 from surelabel.exceptions import TableError
-from surelabel.tables.encoding import Feature
+from surelabel.tables.columns import Feature
 from surelabel.tables.inspection import inspect, inspect_labels
 
 
@@ -204,9 +205,33 @@ def test_words_among_numbers_are_listed(tmp_path):
         surelabel.clean(path, labels="labels")
 
 
-def test_the_hint_on_separators_quotes_one(tmp_path):
-    cells = ["507", "12", *(f'"{10**6 + 7919 * i:,}"' for i in range(100))]
-    rows = [f"{cell},{i % 9},{('cat', 'dog')[i % 2]}" for i, cell in enumerate(cells)]
+def test_numbers_with_separators_are_pointed_out(tmp_path):
+    rows = [f'"{10**6 + 7919 * i:,}",{i % 9},{("cat", "dog")[i % 2]}' for i in range(100)]
     (tmp_path / "a.csv").write_text("\n".join(["people,wind,labels", *rows]))
     found = problem(inspect(tmp_path / "a.csv", labels="labels"), "numbers in text").message
-    assert "('1,000,000'); --as people=number reads them" in found
+    assert "('1,000,000'); write plain numbers to learn from them" in found
+    with pytest.warns(UserWarning, match="column 'people' is not learned from: it holds numbers"):
+        surelabel.fit(tmp_path / "a.csv", labels="labels", method="PLKNN")
+
+
+@pytest.mark.parametrize("ending", ["frame", "parquet"])
+def test_texts_may_have_a_decimal_comma(tmp_path, ending):
+    table = pd.DataFrame({"x": [f"{i},5" for i in range(60)], "labels": ["cat", "dog"] * 30})
+    table = table.assign(kind=[1.5, 2.0, 3.0] * 20, y=np.random.default_rng(0).normal(size=60))
+    if ending == "parquet":
+        table.to_parquet(tmp_path / "a.parquet")
+        table = tmp_path / "a.parquet"
+    found = problem(inspect(table, labels="labels"), "numbers in text").message
+    assert "numbers with a comma ('0,5'); --settings decimal=, reads them" in found
+    how = {"labels": "labels", "decimal": ",", "as_": {"kind": "category"}}
+    found = inspect(table, **how)
+    assert {f.name: f.kind for f in found.features} == {
+        "x": "number",
+        "kind": "category",
+        "y": "number",
+    }
+    fitted = surelabel.fit(table, method="PLKNN", **how)
+    first, second = (surelabel.predict(fitted, table, **more) for more in ({}, {"decimal": ","}))
+    assert first.equals(second)
+    with pytest.raises(TableError, match="must be a point or a comma, not ';'"):
+        inspect(table, labels="labels", decimal=";")

@@ -20,7 +20,7 @@ from surelabel import make_partial
 from surelabel.cli import app
 from surelabel.data.table_files import read_table, write_table
 from surelabel.exceptions import ParameterError, TableError
-from surelabel.tables._pictures import WIDTH
+from surelabel.tables.images import WIDTH
 
 
 @pytest.fixture(scope="module")

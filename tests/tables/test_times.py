@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import surelabel
-from surelabel.data.spelling import parse_durations
 from surelabel.data.table_files import read_table, write_table
 from surelabel.exceptions import TableError
-from surelabel.tables._kinds import column_kinds
-from surelabel.tables._times import ORDERS, find_order, parse_times
-from surelabel.tables.encoding import Feature, TableEncoder
+from surelabel.tables.columns import Feature, guess_kinds
+from surelabel.tables.encoding import TableEncoder
+from surelabel.tables.times import ORDERS, find_order, parse_times
 
 WRITTEN = {
     "year-month-day": "%Y-%m-%d %H:%M:%S",
@@ -134,8 +133,8 @@ def test_kinds_of_times_and_durations():
             "yes": [i % 3 == 0 for i in range(20)],
         }
     )
-    kinds = dict(zip(table.column_names, column_kinds(table, table.column_names), strict=True))
-    assert {name: kind for name, (kind, _) in kinds.items()} == {
+    kinds = dict(zip(table.column_names, guess_kinds(table, table.column_names), strict=True))
+    assert {name: guess.kind for name, guess in kinds.items()} == {
         "day": "time",
         "same": None,
         "for": "number",
@@ -143,7 +142,7 @@ def test_kinds_of_times_and_durations():
         "unclear": None,
         "yes": "category",
     }
-    assert "could be swapped" in kinds["unclear"][1]
+    assert "could be swapped" in kinds["unclear"].reason
 
 
 def test_the_season_is_learned(tmp_path):
@@ -163,44 +162,8 @@ def test_the_season_is_learned(tmp_path):
     assert new["label"].to_pylist() == ["beach", "ski"]
 
 
-def durations(form):
-    minutes = np.random.default_rng(0).integers(1, 5000, 60)
-    return minutes * 60.0, [form(int(minute)) for minute in minutes]
-
-
-@pytest.mark.parametrize(
-    "form",
-    [
-        lambda minute: f"{minute // 60}:{minute % 60:02}:00",
-        lambda minute: f"{minute // 1440} days {minute // 60 % 24:02}:{minute % 60:02}:00",
-        lambda minute: str(dt.timedelta(minutes=minute)),
-        lambda minute: f"PT{minute // 60}H{minute % 60}M",
-        lambda minute: f"{minute // 60}h {minute % 60}m",
-    ],
-)
-def test_durations_in_text_are_seconds(form):
-    seconds, texts = durations(form)
-    table = pa.table({"a": [*texts, None]})
-    assert column_kinds(table, ["a"]) == [("number", "")]
-    encoder = TableEncoder().fit(table)
-    plain = TableEncoder().fit(pa.table({"a": [*seconds, None]}))
-    X = encoder.transform(table)
-    np.testing.assert_allclose(X, plain.transform(pa.table({"a": [*seconds, None]})))
-    np.testing.assert_array_equal(encoder.transform(table.slice(3, 1)), X[3:4])
-    with pytest.raises(TableError, match="row 2, column 'a': '17' where a number is needed"):
-        encoder.transform(pa.table({"a": [texts[0], "17"]}))
-    with pytest.raises(TableError, match="row 61, column 'a': 'long' where a number is needed"):
-        TableEncoder([Feature("a", "number")]).fit(pa.table({"a": [*texts, "long"]}))
-
-
-def test_times_of_day_are_no_durations():
-    assert column_kinds(pa.table({"a": ["23:10:05", "00:11:07"]}), ["a"]) == [("time", "")]
-    ((kind, reason),) = column_kinds(pa.table({"a": ["39:10", "00:11"]}), ["a"])
-    assert kind is None
-    assert "write durations as 39:24:00" in reason
-
-
-def test_negative_durations_are_read_as_pandas_writes_them():
-    seconds, wrong = parse_durations(pa.array(["-1 days +23:59:59", "P", "PT", "1:75:00"]))
-    assert seconds[0] == -1
-    assert wrong.tolist() == [False, True, True, True]
+def test_times_of_day_end_at_midnight():
+    assert guess_kinds(pa.table({"a": ["23:10:05", "00:11:07"]}), ["a"])[0].kind == "time"
+    (guess,) = guess_kinds(pa.table({"a": ["39:10:05", "00:11:07"]}), ["a"])
+    assert guess.kind is None
+    assert "different formats" in guess.reason

@@ -1,0 +1,531 @@
+"""The columns of a table: what their cells mean, which kind each is, and which are learned from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..data.arrow_tables import (
+    column_slices,
+    combined,
+    decimal_of,
+    find_column,
+    in_words,
+    is_list,
+    is_number,
+    is_text,
+    source_of,
+)
+from ..data.labelling import Labelling
+from ..data.spelling import NAME_LIKE, NUMBER, blanked, flags, missing, parse_numbers
+from ..exceptions import ParameterError, TableError, first_few
+from .images import ENDINGS, readable_images
+from .times import DATE, find_order, is_time
+
+Kind = Literal["number", "category", "text", "vector", "time", "image"]
+
+#: Larger numbers usually mean "missing" or "infinite", and their squares overflow.
+HUGE = 1e100
+#: A text column with at most this many different values holds categories.
+FEW = 50
+#: Of a column of texts, this share is nearly all, and this share is a few.
+NEARLY_ALL, FEW_OF_ALL = 0.9, 0.1
+#: Number of cells examined to see what a text column holds.
+LOOKED_AT = 1000
+#: Scripts without spaces between words.
+UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]{4}"
+#: Vectors in text, as JSON has them.
+VECTOR = r"^\[\s*[-+0-9.eE]+(?:\s*,\s*[-+0-9.eE]+)*\s*\]$"
+#: Identifiers: letters followed by a number, or long mixtures of both; and the usual names of
+#: columns that hold identifiers.
+CODE = (
+    r"^([\p{L}]{1,6}[-_#]?[0-9]{2,}|[0-9]+\p{L}"
+    r"|(?i:[0-9a-f]{8,}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]+))$"
+)
+ID_NAME = re.compile(r"(?i:(^|[_\W])(id|uuid|guid|key|index|nr|no))$|[a-z]I[Dd]$")
+#: Names such as house numbers: 136 and 136A.
+HOUSE = r"^[0-9]+\p{L}?$"
+#: Numbers with the other decimal separator than the table has.
+FOREIGN = {".": r"^[-+]?[0-9]+,[0-9]+$", ",": r"^[-+]?[0-9]+\.[0-9]+$"}
+#: Numbers with thousands separators, a currency before or a unit after them: $1,234.50 or 5 kg.
+AMOUNT = (
+    r"^(?:[A-Z]{0,2}\p{Sc}|[A-Z]{3}[\s\p{Zs}])?[\s\p{Zs}]*[-+−]?"
+    r"(?:[0-9]{1,3}(?:[.,'’\s\p{Zs}][0-9]{3})+|[0-9]+)(?:[.,][0-9]+)?"
+    r"[\s\p{Zs}]*(?:[\p{Sc}%‰°]|[\p{L}°µ²³/]{2,6}\.?|[\s\p{Zs}]\p{L})?$"
+)
+
+
+class ColumnReader:
+    """The columns of a table. A cell means the same whatever the other cells hold.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The table.
+    decimal : {".", ","}, default="."
+        The decimal separator of numbers that are written as text, if the table does not say.
+    """
+
+    def __init__(self, table: pa.Table, decimal: str = ".") -> None:
+        self.source, self.n_rows = source_of(table), table.num_rows
+        self.decimal = decimal_of(table) or decimal
+        self._columns = dict(zip(table.column_names, table.columns, strict=True))
+        self._vectors: dict[tuple[str, int | None], pa.ChunkedArray] = {}
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """A column as it is."""
+        return self._columns[name]
+
+    def holds(self, name: str) -> pa.DataType:
+        """The type of a column."""
+        return self._columns[name].type
+
+    def column_slices(self, names: Sequence[str]) -> Iterator[slice]:
+        """Columns to read together."""
+        return column_slices(len(names), self.n_rows)
+
+    def parsed(self, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers, NaN where missing, and where a cell is not one; one row for each column."""
+        values = np.full((len(names), self.n_rows), np.nan)
+        wrong = np.zeros(values.shape, bool)
+        written = [i for i, name in enumerate(names) if is_text(self.holds(name))]
+        for i in np.setdiff1d(np.arange(len(names)), written).tolist():
+            values[i] = self._typed_numbers(names[i])
+        if written:
+            texts = combined(*(self._columns[names[i]] for i in written))
+            found = parse_numbers(texts, self.decimal)
+            values[written], wrong[written] = (part.reshape(-1, self.n_rows) for part in found)
+        return values, wrong
+
+    def _typed_numbers(self, name: str) -> np.ndarray:
+        column = self._columns[name]
+        held = column.type
+        if not (is_plain(held) or pa.types.is_duration(held) or pa.types.is_null(held)):
+            raise TableError(
+                f"{self.source}: column {name!r} holds {in_words(held)}, not numbers; leave the "
+                "column out"
+            )
+        if pa.types.is_boolean(held) or pa.types.is_duration(held):
+            column = column.cast(pa.int64())
+        return np.asarray(pc.fill_null(column.cast(pa.float64(), safe=False), np.nan).to_numpy())
+
+    def numbers(self, names: Sequence[str]) -> np.ndarray:
+        """Numbers, one row for each column, NaN where missing; "true" is 1, "false" is 0."""
+        values, wrong = self.parsed(names)
+        for i in np.flatnonzero(wrong.any(axis=1)).tolist():
+            words = pc.utf8_lower(pc.utf8_trim_whitespace(combined(self._columns[names[i]])))
+            for word, value in (("true", 1), ("false", 0)):
+                said = flags(pc.fill_null(pc.equal(words, word), False))
+                values[i, said], wrong[i, said] = value, False
+        for bad, problem in (
+            (wrong, "where a number is needed; correct or empty the cell"),
+            (np.abs(values) > HUGE, "cannot be used; empty the cell, or correct the number"),
+        ):
+            if bad.any():
+                column = int(np.argmax(bad.any(axis=1)))
+                rows = np.flatnonzero(bad[column])
+                cell = self._columns[names[column]][int(rows[0])].as_py()
+                cell = cell[:40] if isinstance(cell, str) else cell
+                more = f" (and {len(rows) - 1} more such cells in the column)" * (len(rows) > 1)
+                raise TableError(
+                    f"{self.source}: row {rows[0] + 1}, column {names[column]!r}: "
+                    f"{cell!r} {problem}{more}"
+                )
+        return values
+
+    def texts(self, name: str, kind: Kind) -> tuple[pa.Array, bool]:
+        """Texts, null where missing; and whether the column holds values of another type."""
+        column = self._columns[name]
+        held = column.type
+        if is_text(held):
+            texts = combined(column)
+            absent = missing(texts)
+            return (blanked(texts, absent) if pc.any(absent).as_py() else texts), False
+        if pa.types.is_floating(held):
+            column = pc.if_else(pc.is_nan(column), None, column)
+        elif pa.types.is_interval(held) or not (
+            is_plain(held) or pa.types.is_null(held) or pa.types.is_temporal(held)
+        ):
+            raise TableError(
+                f"{self.source}: column {name!r} holds {in_words(held)}, which cannot be a "
+                f"{kind}; leave the column out"
+            )
+        return combined(column), True
+
+    def vectors(self, name: str, length: int | None = None) -> pa.ChunkedArray:
+        """Lists of ``length`` numbers each; by default, as many as the first has."""
+        if (name, length) not in self._vectors:
+            column = self._columns[name]
+            if is_text(column.type):
+                column = self._written_vectors(name)
+            elif pa.types.is_null(column.type):
+                column = column.cast(pa.list_(pa.float64()))
+            self._check_vectors(column, name, length)
+            self._vectors[name, length] = column
+        return self._vectors[name, length]
+
+    def _written_vectors(self, name: str) -> pa.ChunkedArray:
+        """Vectors that are written as JSON; any other cell is an error."""
+        start, parts = 0, []
+        for chunk in self._columns[name].cast(pa.large_string()).chunks:
+            absent = missing(chunk)
+            texts = blanked(pc.utf8_trim_whitespace(chunk), absent)
+            bad = ~flags(pc.fill_null(pc.match_substring_regex(texts, VECTOR), True))
+            cells = pc.split_pattern(pc.utf8_slice_codeunits(texts, 1, -1), ",")
+            values, wrong = parse_numbers(cells.flatten())
+            bad[pc.list_parent_indices(cells).to_numpy()[wrong]] = True
+            if bad.any():
+                raise TableError(
+                    f"{self.source}: row {start + np.argmax(bad) + 1}, column {name!r}: this is "
+                    "not a vector such as [0.5, 1.2]; correct it or empty the cell"
+                )
+            parts.append(pa.ListArray.from_arrays(cells.offsets, pa.array(values), mask=absent))
+            start += len(chunk)
+        return pa.chunked_array(parts, pa.list_(pa.float64()))
+
+    def _check_vectors(self, column: pa.ChunkedArray, name: str, length: int | None) -> None:
+        """Refuse vectors of different lengths, and numbers that are not finite."""
+        held, where = column.type, f"column {name!r}"
+        if not is_list(held) or not (
+            is_number(held.value_type) or column.null_count == len(column)
+        ):
+            raise TableError(
+                f"{self.source}: {where} holds {in_words(held)}, not vectors of numbers; leave the "
+                "column out"
+            )
+        lengths = pc.list_value_length(column)
+        first = pc.index(lengths.is_valid(), True).as_py()
+        length = length or (lengths[first].as_py() if first >= 0 else 0)
+        if (row := pc.index(pc.equal(lengths, length), False).as_py()) >= 0:
+            raise TableError(
+                f"{self.source}: row {row + 1}, {where}: a vector of {lengths[row].as_py()} "
+                f"numbers where {length} are expected; all vectors must have the same length"
+            )
+        if not length:
+            raise TableError(f"{self.source}: {where} holds no vector; leave the column out")
+        numbers = pc.list_flatten(column).cast(pa.float64(), safe=False)
+        good = pc.fill_null(pc.less(pc.abs(numbers), HUGE), False)
+        if (position := pc.index(good, False).as_py()) >= 0:
+            row = np.flatnonzero(column.is_valid())[position // length]
+            raise TableError(
+                f"{self.source}: row {row + 1}, {where}: a vector with a number missing or "
+                "infinite; correct it or empty the cell"
+            )
+
+
+def is_plain(kind: pa.DataType) -> bool:
+    """Whether a column holds numbers or truth values."""
+    return is_number(kind) or bool(pa.types.is_boolean(kind))
+
+
+# -------------------------------------------------------------------- which kind
+
+
+class Guess(NamedTuple):
+    """What a column looks like.
+
+    Attributes
+    ----------
+    kind : {"number", "category", "text", "vector", "time", "image"} or None
+        None if it is not to be learned from.
+    reason : str
+        Why not.
+    severity : {"", "warning", "error"}
+        Whether the user should know, or must change something.
+    """
+
+    kind: Kind | None
+    reason: str = ""
+    severity: Literal["", "warning", "error"] = ""
+
+
+EMPTY, CONSTANT = Guess(None, "it is empty"), Guess(None, "it has only one value")
+
+
+def guess_kinds(table: pa.Table, names: Sequence[str]) -> list[Guess]:
+    """The kind of each column.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The table.
+    names : sequence of str
+        The columns.
+
+    Returns
+    -------
+    list of Guess
+    """
+    reader = ColumnReader(table)
+    found: dict[str, Guess] = {}
+    plain = []
+    for name in names:
+        column, held = reader.column(name), reader.holds(name)
+        if is_text(held) or is_plain(held) or pa.types.is_duration(held):
+            plain.append(name)
+        elif column.null_count == len(column):
+            found[name] = EMPTY
+        elif is_list(held) and is_number(held.value_type):
+            found[name] = Guess("vector")
+        elif is_time(held):
+            found[name] = CONSTANT if len(pc.unique(column)) == 1 else Guess("time")
+        else:
+            found[name] = Guess(None, f"it holds {in_words(held)}")
+    for part in reader.column_slices(plain):
+        found |= _plain_kinds(reader, plain[part])
+    if any(guess.kind == "vector" for guess in found.values()):  # computed from the images
+        for name, guess in found.items():
+            if guess.kind == "image":
+                reason = f"it holds images beside vectors; --as {name}=image learns from them, too"
+                found[name] = Guess(None, reason)
+    return [found[name] for name in names]
+
+
+def _plain_kinds(reader: ColumnReader, names: Sequence[str]) -> dict[str, Guess]:
+    """Kinds of columns that hold numbers, truth values or text."""
+    values, wrong = reader.parsed(names)
+    known = ~np.isnan(values)
+    numbers = np.asarray(~wrong.any(axis=1))
+    empty = numbers & ~np.any(known, axis=1)
+    full = known.all(axis=1)
+    constant = full & (values == values[:, :1]).all(axis=1)
+    with np.errstate(invalid="ignore"):  # infinity minus infinity
+        whole = np.all((values == np.floor(values)) | ~known, axis=1)
+        counting = full & whole & np.all(np.diff(values, axis=1) == 1, axis=1)
+    found: dict[str, Guess] = {}
+    words = []
+    for i, name in enumerate(names):
+        if empty[i]:
+            found[name] = EMPTY
+        elif not numbers[i] or (whole[i] and _any_match(reader.column(name), NAME_LIKE)):
+            words.append(name)
+        elif constant[i]:
+            found[name] = CONSTANT
+        elif counting[i] and reader.n_rows > 2:
+            found[name] = Guess(None, "it counts the rows")
+        elif whole[i] and ID_NAME.search(name) and _all_differ(values[i][known[i]]):
+            found[name] = Guess(None, "it names the rows: its numbers all differ")
+        else:
+            # as for the same column of a text file, where True and False are words
+            truth = pa.types.is_boolean(reader.holds(name))
+            found[name] = Guess("category" if truth else "number")
+    return found | (_text_kinds(reader, words) if words else {})
+
+
+def _any_match(column: pa.ChunkedArray, pattern: str) -> bool:
+    """Whether a column holds a text that matches."""
+    if not is_text(column.type):
+        return False
+    return bool(pc.any(pc.match_substring_regex(column.cast(pa.large_string()), pattern)).as_py())
+
+
+def _all_differ(values: np.ndarray) -> bool:
+    return len(np.unique(values)) == len(values) > 2
+
+
+class _Sample(NamedTuple):
+    """Some texts of a column, evenly spread; how many cells hold one, and how many different."""
+
+    texts: pa.Array
+    n_known: int
+    n_different: int
+    n_words: float
+    shares: Mapping[str, float]
+
+
+def _text_kinds(reader: ColumnReader, names: Sequence[str]) -> dict[str, Guess]:
+    """Kinds of columns that hold words."""
+    texts = combined(*map(reader.column, names))
+    texts = blanked(texts, missing(texts))
+    codes = pc.fill_null(texts.dictionary_encode().indices, -1).to_numpy().reshape(len(names), -1)
+    known = codes >= 0
+    n_known = known.sum(axis=1)
+    n_different = np.sum(np.diff(np.sort(codes, axis=1), axis=1, prepend=-1) > 0, axis=1)
+    every = -(-n_known // LOOKED_AT)
+    chosen = known & (np.cumsum(known, axis=1) % every[:, None] == 0)
+    looked_at = pc.utf8_trim_whitespace(texts.filter(pa.array(chosen.ravel())))
+    owner, n_chosen = np.nonzero(chosen)[0], chosen.sum(axis=1)
+    first = np.cumsum(n_chosen) - n_chosen
+
+    def mean(cells: pa.Array) -> np.ndarray:
+        weights = cells.cast(pa.float64()).to_numpy()
+        return np.asarray(np.bincount(owner, weights, len(names)) / n_chosen)
+
+    patterns = [FOREIGN[reader.decimal], NUMBER[reader.decimal], AMOUNT, HOUSE]
+    patterns += [VECTOR, DATE, ENDINGS, UNSPACED, CODE]
+    shares = {p: mean(pc.match_substring_regex(looked_at, p)) for p in patterns}
+    n_words = mean(pc.count_substring_regex(looked_at, r"\S+"))
+    return {
+        name: _text_kind(
+            reader,
+            name,
+            _Sample(
+                looked_at.slice(first[i], n_chosen[i]),
+                n_known[i],
+                n_different[i],
+                n_words[i],
+                {pattern: share[i] for pattern, share in shares.items()},
+            ),
+        )
+        for i, name in enumerate(names)
+    }
+
+
+def _text_kind(reader: ColumnReader, name: str, sample: _Sample) -> Guess:
+    """The kind of a column that holds words."""
+    shares, n_known, n_different = sample.shares, sample.n_known, sample.n_different
+    if n_different == 1 and n_known == reader.n_rows:
+        return CONSTANT
+    if shares[FOREIGN[reader.decimal]] == 1:
+        other, called = (",", "comma") if reader.decimal == "." else (".", "point")
+        return Guess(
+            None,
+            f"it holds numbers with a {called} ({sample.texts[0].as_py()!r}); --settings "
+            f"decimal={other} reads them, if the {called} is the decimal separator",
+            "warning",
+        )
+    if shares[VECTOR] == 1:
+        return Guess("vector")
+    if shares[DATE] == 1:
+        reason = "it holds dates in different formats, or in which day and month could be swapped"
+        return Guess("time") if find_order(sample.texts) else Guess(None, reason)
+    if shares[ENDINGS] == 1 and all(readable_images(sample.texts, reader.source)):
+        return Guess("image")
+    if n_different <= min(FEW, n_known / 2):
+        return Guess("category")
+    of_numbers, houses = shares[NUMBER[reader.decimal]], shares[HOUSE] == 1
+    if shares[AMOUNT] == 1 and of_numbers <= NEARLY_ALL and not houses:
+        reason = f"it holds numbers with units or separators ({sample.texts[0].as_py()!r}); "
+        return Guess(None, f"{reason}write plain numbers to learn from them", "warning")
+    if of_numbers > NEARLY_ALL and not houses and (rows := _words_among_numbers(reader, name)):
+        return rows
+    # cells of two words are text if the words repeat more often than the cells do
+    repeat = FEW_OF_ALL < n_different / n_known <= NEARLY_ALL
+    if sample.n_words >= (2 if repeat else 3) or shares[UNSPACED] > 0.5:
+        return Guess("text")
+    if shares[CODE] > NEARLY_ALL:
+        return Guess(None, "its values look like identifiers")
+    if n_different > NEARLY_ALL * n_known:
+        return Guess(None, "nearly all its values differ")
+    return Guess("category")
+
+
+def _words_among_numbers(reader: ColumnReader, name: str) -> Guess | None:
+    """That a column of numbers with words among them is refused, and what helps; None if there are
+    no words.
+    """
+    rows = np.flatnonzero(reader.parsed([name])[1][0])
+    if not len(rows):
+        return None
+    cells = pc.unique(reader.column(name).take(pa.array(rows))).to_pylist()
+    return Guess(
+        None,
+        f"row {rows[0] + 1}, column {name!r}: {first_few(repr(cell[:40]) for cell in cells)} in a "
+        "column of numbers; empty the cell, exclude the column, or say that it is a category "
+        f"({len(rows)} such cell(s); --exclude {name}, --as {name}=category)",
+        "error",
+    )
+
+
+# -------------------------------------------------------------------- which are learned from
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A column that is learned from, and its kind.
+
+    Attributes
+    ----------
+    name : str
+        The column.
+    kind : {"number", "category", "text", "vector", "time", "image"}
+        How its cells are read.
+    """
+
+    name: str
+    kind: Kind
+
+
+def choose_features(
+    table: pa.Table,
+    *,
+    labelling: Labelling | None = None,
+    features: Sequence[str] | None = None,
+    exclude: Collection[str] = (),
+    kinds: Mapping[str, Kind] | None = None,
+    asked: Collection[str] | None = None,
+) -> tuple[list[Feature], dict[str, Guess]]:
+    """Choose what to learn from: by default, all columns that may be informative, except those that
+    hold labels.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The table.
+    labelling : Labelling, default=None
+        Its columns are never features.
+    features : sequence of str, default=None
+        Only these columns, whatever they are.
+    exclude : collection of str, default=()
+        Not these columns.
+    kinds : mapping of str to str, default=None
+        Columns to be used as another kind than they look like, or that would not be used by
+        default.
+    asked : collection of str, default=None
+        Those of ``features`` that must be used; others are used if possible. By default all.
+
+    Returns
+    -------
+    features : list of Feature
+        In the order of the table.
+    unused : dict of str to Guess
+        Columns that are not informative, and why.
+    """
+    source, kinds = source_of(table), dict(kinds or {})
+    for name in (*(features or ()), *exclude, *kinds):
+        find_column(table, name, source)
+    labels = set(labelling.columns) if labelling else set()
+    asked = set(features or ()) if asked is None else set(asked)
+    if clash := [name for name in table.column_names if name in labels & asked]:
+        raise ParameterError(
+            f"{source}: column {clash[0]!r} holds labels or names of rows: it cannot be learned "
+            "from"
+        )
+    wanted = set(table.column_names if features is None else features) - labels - set(exclude)
+    names = [name for name in table.column_names if name in wanted]
+    unsaid = [name for name in names if name not in kinds]
+    guesses = dict(zip(unsaid, guess_kinds(table, unsaid), strict=True))
+    guesses |= {name: Guess(kinds[name]) for name in names if name in kinds}
+    unused = {name: guesses[name] for name in names if guesses[name].kind is None}
+    if useless := [name for name in unused if name in asked and unused[name].severity != "error"]:
+        raise TableError(
+            f"{source}: column {useless[0]!r} cannot be learned from: {unused[useless[0]].reason}"
+        )
+    return [Feature(name, kind) for name in names if (kind := guesses[name].kind)], unused
+
+
+def check_features(
+    features: Collection[Feature], unused: Mapping[str, Guess], source: str, *, may_be_none: bool
+) -> None:
+    """Refuse columns of numbers with words among them, and tables without anything to learn
+    from.
+    """
+    for guess in unused.values():
+        if guess.severity == "error":
+            raise TableError(f"{source}: {guess.reason}")
+    if not features and not may_be_none:
+        hints = [
+            f"; column {name!r}: {guess.reason}"
+            for name, guess in unused.items()
+            if guess.severity == "warning"
+        ]
+        raise TableError(
+            f"{source}: no column is left to learn from; the others hold labels, names or only one "
+            f"value{hints[0] if hints else ''}"
+        )
