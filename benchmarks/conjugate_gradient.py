@@ -19,7 +19,7 @@ from surelabel.evaluation.protocol import make_folds
 from surelabel.solvers.confidence import SortedSets
 from surelabel.solvers.features import Landmarks
 from surelabel.solvers.kernels import kernel_matrix
-from surelabel.solvers.passes import ordered_map
+from surelabel.solvers.out_of_core import ordered_map
 
 STEP = 1000
 

@@ -22,17 +22,9 @@ from ..data.finite import check_finite
 from ..estimators.kernel import sort_candidates
 from ..solvers.confidence import SortedSets
 from ..solvers.features import FeatureMap
-from ..solvers.lowrank import (
-    LowRankModel,
-    Moments,
-    Targets,
-    block_change,
-    block_moments,
-    block_start,
-    block_step,
-)
 from ..solvers.memory import feature_rows
-from ..solvers.peer_passes import Equal, block_advance_peers
+from ..solvers.out_of_core import Equal, block_change, block_peer_step, block_start, block_step
+from ..solvers.ridge import GramRidge, Moments, Targets, moments_of
 from ._rows import DaskRows, explained, gather
 
 FAN_IN = 8  # number of sums that one task adds up
@@ -102,9 +94,7 @@ def _features(values: np.ndarray, features: Features) -> np.ndarray:
 
 
 def _moments(block: Block, features: Features) -> tuple[Moments]:
-    return _add(
-        [(block_moments(_features(piece.values, features), piece.weight),) for piece in block]
-    )
+    return _add([(moments_of(_features(piece.values, features), piece.weight),) for piece in block])
 
 
 def _start(block: Block, features: Features, init: str) -> Step:
@@ -125,7 +115,7 @@ def _step(
     )
 
 
-def _leverage(block: Block, features: Features, model: LowRankModel) -> list[np.ndarray]:
+def _leverage(block: Block, features: Features, model: GramRidge) -> list[np.ndarray]:
     return [model.leverage(_features(piece.values, features), piece.weight) for piece in block]
 
 
@@ -138,7 +128,7 @@ def _peer_step(
 ) -> Step:
     """A confidence step of PURE, which, unlike SURE's, needs the previous confidences."""
     parts = [
-        block_advance_peers(_features(piece.values, features), piece.sets, p, p, h, *model)
+        block_peer_step(_features(piece.values, features), piece.sets, p, p, h, model)
         for piece, p, h in zip(block, before.p, leverage, strict=True)
     ]
     return Step([p for p, _ in parts], [], _add([(targets,) for _, targets in parts]))
@@ -172,8 +162,7 @@ def _add(parts: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
 
 
 class DaskPasses:
-    """Passes over blocks on a cluster, implementing :class:`~surelabel.solvers.lowrank.Passes`; a
-    context manager.
+    """:class:`~surelabel.solvers.out_of_core.Passes` over blocks on a cluster; a context manager.
 
     Parameters
     ----------
@@ -252,7 +241,7 @@ class DaskPasses:
         self._steps = steps
         return targets
 
-    def keep_leverage(self, model: LowRankModel, equal: Equal | None = None) -> None:
+    def keep_leverage(self, model: GramRidge, equal: Equal | None = None) -> None:
         """Compute and keep the leverage of every row; equal rows are not looked for."""
         carried = _carry(self._client, model)
         self._leverages = self._map(_leverage, self._blocks, features=self._features, model=carried)

@@ -11,9 +11,9 @@ from ..data.finite import finite_blocks
 from ..data.rows import ArrayRows, Rows
 from ..exceptions import ParameterError
 from ..solvers.features import EPS, Landmarks, choose_landmarks
-from ..solvers.lowrank import LowRankModel, Moments, Targets, block_moments
 from ..solvers.memory import feature_rows
-from ..solvers.passes import ordered_map
+from ..solvers.out_of_core import ordered_map
+from ..solvers.ridge import GramRidge, Moments, Targets, moments_of
 from ._lowrank import SAMPLE, draw_rows, generator, kernel_of, positive_definite
 
 #: The attributes that a compressed model keeps; the others belong to the training rows.
@@ -65,7 +65,7 @@ def _least_squares(
 
     def sums(X: np.ndarray) -> tuple[Moments, Targets]:
         outputs, Z = model._outputs(X).astype(np.float64), landmarks(X.astype(np.float64))
-        return block_moments(Z, None), Targets(
+        return moments_of(Z, None), Targets(
             outputs.T @ Z, outputs.sum(axis=0), float(np.sum(outputs**2))
         )
 
@@ -74,7 +74,7 @@ def _least_squares(
     for more, others in parts:
         moments, targets = moments + more, targets + others
     ridge = (landmarks.size * EPS + eps) * float(np.trace(moments.gram))
-    W, b, _ = LowRankModel(moments, ridge).solve(targets)
+    W, b, _ = GramRidge(moments, ridge).solve(targets)
     return W, b
 
 

@@ -12,10 +12,10 @@ from scipy.special import logsumexp
 
 from ..data.candidates import CandidateSets
 from ..solvers.confidence import SortedSets
-from ..solvers.dual import DualModel
 from ..solvers.equal_rows import folds_of
 from ..solvers.kernels import SCALINGS, distances, exponentiate, gamma_of, learn_scaling, rescale
 from ..solvers.leave_one_out import LeftOut, alternate_peers
+from ..solvers.ridge import KernelRidge
 from .kernel import factorise, sort_candidates
 
 SAMPLE = 800  # number of rows used for the choice
@@ -166,8 +166,8 @@ class _Bank:
 
     def _fit(
         self, K: np.ndarray, beta: float, sets: SortedSets, equal: np.ndarray
-    ) -> tuple[DualModel, np.ndarray, LeftOut]:
-        model = factorise(DualModel, K.copy(), beta, sets)
+    ) -> tuple[KernelRidge, np.ndarray, LeftOut]:
+        model = factorise(KernelRidge, K.copy(), beta, sets)
         left_out = LeftOut(model.leverage(), equal)
         return model, alternate_peers(model, sets, left_out, **self._stop).p, left_out
 

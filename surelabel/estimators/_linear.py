@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import Interval
 from ..data.candidates import CandidateSets
 from ..data.finite import finite_blocks
 from ..data.rows import Rows, as_rows
-from ..solvers.row_blocks import RowBlocks
+from ..solvers.out_of_core import RowBlocks
 from ..solvers.sparse_rows import row_softmax
 from ..solvers.temperature import softmax_scale
 from ._base import (

@@ -13,6 +13,7 @@ from ..data.candidates import CandidateSets
 from ..data.finite import check_finite, finite_blocks
 from ..data.rows import Rows
 from ..exceptions import NumericalError, ParameterError
+from ..solvers.cholesky import NotPositiveDefiniteError
 from ..solvers.confidence import SortedSets
 from ..solvers.features import (
     Centred,
@@ -23,10 +24,8 @@ from ..solvers.features import (
     fourier_features,
 )
 from ..solvers.kernels import kernel_matrix
-from ..solvers.lowrank import LowRankFit
 from ..solvers.memory import feature_rows
-from ..solvers.passes import Keep, LocalPasses
-from ..solvers.triangular import NotPositiveDefiniteError
+from ..solvers.out_of_core import Keep, LocalPasses, LowRankFit
 from ._solver_choice import choose_keep
 
 BANDWIDTH_ROWS = 4_000  # rows used for the average distance

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,21 +13,11 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from ..exceptions import ParameterError
-from ..solvers.confidence import SortedSets
 from ..solvers.crowds import Trust, trust_features
-from ..solvers.dual import DualModel
 from ..solvers.equal_rows import equal_rows, folds_of
-from ..solvers.features import Landmarks
-from ..solvers.kernels import (
-    distances,
-    exponentiate,
-    gamma_of,
-    kernel_matrix,
-    learn_scaling,
-    rescale,
-)
-from ..solvers.leave_one_out import without_equal_rows
-from ..solvers.primal import PrimalModel
+from ..solvers.hat_matrix import HatMatrix, KernelHat, make_hat
+from ..solvers.kernels import distances, exponentiate, gamma_of, learn_scaling, rescale
+from ..solvers.leave_one_out import LeftOut
 
 #: Scalings and kernels. Texts need the first: words that occur once would count for most if every
 #: column had the same spread.
@@ -57,70 +46,6 @@ class PeerKernel:
     likelihood: float
 
 
-class KernelRidge:
-    """Kernel ridge regression on class probabilities, with leave-one-out outputs in closed form.
-
-    Parameters
-    ----------
-    X : ndarray of shape (m, n)
-        The rows, rescaled.
-    kernel : {"rbf", "laplacian"}
-        The kernel; its width is the mean distance.
-    beta : float
-        The regularisation β.
-    n_classes : int
-        Number of classes.
-    landmarks : ndarray of int, default=None
-        Rows that stand for all; by default the model is exact.
-    D : ndarray, default=None
-        ``distances(kernel, X)``, if already computed.
-    equal : ndarray of int of shape (m,)
-        Equal numbers for equal rows.
-    """
-
-    def __init__(
-        self,
-        X: np.ndarray,
-        kernel: str,
-        beta: float,
-        n_classes: int,
-        landmarks: np.ndarray | None = None,
-        D: np.ndarray | None = None,
-        *,
-        equal: np.ndarray,
-    ) -> None:
-        m = len(X)
-        self._sets = SortedSets(
-            np.arange(m + 1) * n_classes, np.tile(np.arange(n_classes), m), n_classes, None, X.dtype
-        )
-        self.points = X if landmarks is None else X[landmarks]
-        D = distances(kernel, self.points) if D is None else D
-        self.gamma = gamma_of(kernel, "mean_distance", 1.0, self.points, D, None)
-        self._map = None
-        if landmarks is None:
-            self._model: Any = DualModel(exponentiate(D.copy(), self.gamma), beta, self._sets)
-        else:
-            self._map = Landmarks(self.points, partial(kernel_matrix, kernel, gamma=self.gamma))
-            self._model = PrimalModel(self._map(X), beta, self._sets)
-        self._leverage = self._model.leverage()
-        self._numbers = equal
-
-    def __call__(self, posterior: np.ndarray) -> np.ndarray:
-        """Outputs of each row by the model fitted to the probabilities of the others."""
-        P = posterior.astype(self.points.dtype)
-        Q = self._model.outputs(self._entries(P))
-        return without_equal_rows(P, Q, self._leverage, self._numbers)
-
-    def coefficients(self, posterior: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Coefficients of the kernel values at ``points`` (points × l), and the intercept."""
-        entries = self._entries(posterior.astype(self.points.dtype))
-        (A,), (b,) = self._model.coefficients(entries[None])
-        return (A if self._map is None else self._map.dual(A)), b
-
-    def _entries(self, P: np.ndarray) -> np.ndarray:
-        return np.asarray(P[self._sets.rows, self._sets.columns])
-
-
 class KernelPeers:
     """The mean of several kernel models, as ``class_model`` of
     :func:`~surelabel.solvers.crowds.alternate_crowd`.
@@ -131,39 +56,51 @@ class KernelPeers:
         The rows.
     kernels : iterable of PeerKernel
         The models.
-    n_classes : int
-        Number of classes.
-    landmarks : ndarray of int, default=None
-        Rows that stand for all; by default the models are exact.
+    landmarks : ndarray of int or None
+        Rows that stand for all; None for exact models.
     equal : ndarray of int of shape (m,)
         Equal numbers for equal rows.
+
+    Attributes
+    ----------
+    scalings, points, gammas : list
+        For each kernel: what its scaling learned, the rows that new ones are compared with, and γ.
     """
 
     def __init__(
         self,
         X: np.ndarray,
         kernels: Iterable[PeerKernel],
-        n_classes: int,
-        landmarks: np.ndarray | None = None,
-        *,
+        landmarks: np.ndarray | None,
         equal: np.ndarray,
     ) -> None:
-        self.kernels = list(kernels)
+        self.kernels, self._equal = list(kernels), equal
         self.scalings = [learn_scaling(k.scaling, X) for k in self.kernels]
-        scaled = [
-            rescale(k.scaling, learned, X)
-            for k, learned in zip(self.kernels, self.scalings, strict=True)
-        ]
-        self.models = [
-            KernelRidge(Z, k.kernel, k.beta, n_classes, landmarks, equal=equal)
-            for k, Z in zip(self.kernels, scaled, strict=True)
-        ]
+        self.points, self.gammas = [], []
+        self._hats: list[HatMatrix] = []
+        for k, learned in zip(self.kernels, self.scalings, strict=True):
+            Z = rescale(k.scaling, learned, X)
+            points = Z if landmarks is None else Z[landmarks]
+            D = distances(k.kernel, points)
+            gamma = gamma_of(k.kernel, "mean_distance", 1.0, points, D, None)
+            self._hats.append(
+                KernelHat(exponentiate(D, gamma), k.beta)
+                if landmarks is None
+                else make_hat(k.kernel, Z, gamma, k.beta, points)
+            )
+            self.points.append(points)
+            self.gammas.append(gamma)
 
     def __call__(self, posterior: np.ndarray, evidence: np.ndarray) -> np.ndarray:
         """Log-probabilities of the classes."""
-        outputs = np.mean([model(posterior) for model in self.models], axis=0, dtype=float)
+        parts = [left_out(hat, posterior, self._equal) for hat in self._hats]
+        outputs = np.mean(parts, axis=0, dtype=float)
         self.trust: Trust = trust_features(outputs, evidence, posterior)
         return np.asarray(np.log(self.trust(outputs)))
+
+    def coefficients(self, posterior: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        """For each kernel: coefficients of its values at ``points``, and the intercept."""
+        return [hat.coefficients(posterior.astype(hat.leverage.dtype)) for hat in self._hats]
 
 
 class KernelBank:
@@ -173,30 +110,34 @@ class KernelBank:
     ----------
     X : ndarray of shape (m, n)
         The rows used for the choice.
-    n_classes : int
-        Number of classes.
     equal : ndarray of int of shape (m,)
         Equal numbers for equal rows.
     """
 
-    def __init__(self, X: np.ndarray, n_classes: int, equal: np.ndarray) -> None:
-        self._models = {}
+    def __init__(self, X: np.ndarray, equal: np.ndarray) -> None:
+        self._hats, self._equal = {}, equal
         for scaling, kernel in BANK:
             Z = rescale(scaling, learn_scaling(scaling, X), X)
             D = distances(kernel, Z)
+            K = exponentiate(D, gamma_of(kernel, "mean_distance", 1.0, Z, D, None))
             for beta in BETAS:
-                self._models[scaling, kernel, beta] = KernelRidge(
-                    Z, kernel, beta, n_classes, None, D, equal=equal
-                )
+                self._hats[scaling, kernel, beta] = KernelHat(K.copy(), beta)
 
     def choose(self, posterior: np.ndarray, evidence: np.ndarray) -> list[PeerKernel]:
         """The kernels, each with its best β, the best first."""
+        outputs = {name: left_out(hat, posterior, self._equal) for name, hat in self._hats.items()}
         found = [
-            PeerKernel(*name, trust_features(model(posterior), evidence, posterior).log_likelihood)
-            for name, model in self._models.items()
+            PeerKernel(*name, trust_features(Q, evidence, posterior).log_likelihood)
+            for name, Q in outputs.items()
         ]
         best = {(k.scaling, k.kernel): k for k in sorted(found, key=lambda k: k.likelihood)}
         return sorted(best.values(), key=lambda k: -k.likelihood)
+
+
+def left_out(hat: HatMatrix, posterior: np.ndarray, equal: np.ndarray) -> np.ndarray:
+    """Outputs of each row by the model fitted to the probabilities of the others."""
+    P = posterior.astype(hat.leverage.dtype)
+    return LeftOut(hat.leverage, equal).outputs(P, hat.apply(P))
 
 
 class CrossFitted:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..solvers.memory import available_memory
-from ..solvers.passes import Keep
+from ..solvers.out_of_core import Keep
 
 #: The kernel matrix of more rows takes minutes to factorise, so "auto" approximates it.
 EXACT_ROWS = 25_000

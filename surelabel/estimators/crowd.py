@@ -240,21 +240,21 @@ class CrowdClassifier(PartialLabelClassifier):
         """The models, with the β that make the votes most likely on a sample of rows: first those
         of the votes alone, then those of the first rounds with features.
         """
-        m, l = alone.posterior.shape
+        m = len(alone.posterior)
         rng = np.random.default_rng(self.random_state)
         drawn = np.sort(rng.permutation(m)[:SAMPLE])
         landmarks = None if m <= EXACT_ROWS else np.sort(rng.permutation(m)[:LANDMARKS])
         equal = equal_rows([X])
         if known := self.__dict__.pop("_chosen", None):
-            return KernelPeers(X, known, l, landmarks, equal=equal)
+            return KernelPeers(X, known, landmarks, equal)
         with blas_threads(len(drawn)):
-            bank = KernelBank(X[drawn], l, equal[drawn])
+            bank = KernelBank(X[drawn], equal[drawn])
 
         def peers(fit: CrowdFit) -> KernelPeers:
             with blas_threads(len(drawn)):
                 kernels = bank.choose(fit.posterior[drawn], fit.evidence[drawn])
             chosen = kernels if landmarks is None else kernels[:1]
-            return KernelPeers(X, chosen, l, landmarks, equal=equal)
+            return KernelPeers(X, chosen, landmarks, equal)
 
         first = peers(alone)
         return peers(alternate_crowd(tally, first, known=truth, max_iter=BY_OTHERS + 1))
@@ -269,19 +269,18 @@ class CrowdClassifier(PartialLabelClassifier):
         if isinstance(peers, CrossFitted):
             self.estimator_ = peers.fit(fit.posterior)
             return
-        self.scalings_ = peers.scalings
-        self.points_ = [model.points for model in peers.models]
-        fitted = [model.coefficients(fit.posterior) for model in peers.models]
+        self.scalings_, self.points_ = peers.scalings, peers.points
+        fitted = peers.coefficients(fit.posterior)
         self.dual_coefs_ = [A / len(fitted) for A, _ in fitted]
         self.intercept_ = np.mean([b for _, b in fitted], axis=0)
         self.kernels_ = [
             {
                 "scaling": kernel.scaling,
                 "kernel": kernel.kernel,
-                "gamma": model.gamma,
+                "gamma": gamma,
                 "beta": kernel.beta,
             }
-            for kernel, model in zip(peers.kernels, peers.models, strict=True)
+            for kernel, gamma in zip(peers.kernels, peers.gammas, strict=True)
         ]
 
     def _taken(self, candidates: CandidateSets) -> CandidateSets:

@@ -20,7 +20,6 @@ from ..data.rows import ArrayRows, Rows, as_rows
 from ..exceptions import ParameterError
 from ..solvers.alternate import Iteration, Trajectory
 from ..solvers.confidence import SortedSets
-from ..solvers.dual import DualModel
 from ..solvers.features import (
     LANDMARKS,
     Centred,
@@ -30,10 +29,9 @@ from ..solvers.features import (
     move_origin,
 )
 from ..solvers.kernels import KERNELS, distances, exponentiate, gamma_of, kernel_matrix
-from ..solvers.lowrank import LowRankFit
 from ..solvers.memory import block_rows
-from ..solvers.passes import ordered_map
-from ..solvers.primal import PrimalModel
+from ..solvers.out_of_core import LowRankFit, ordered_map
+from ..solvers.ridge import KernelRidge, LinearRidge
 from ..solvers.sparse_rows import row_normalise
 from ..solvers.threads import blas_threads
 from ._base import (
@@ -49,7 +47,7 @@ from ._lowrank import (
 )
 from ._solver_choice import choose_solver, exact_need
 
-M = TypeVar("M", PrimalModel, DualModel)
+M = TypeVar("M", LinearRidge, KernelRidge)
 
 #: Rounding errors of kernel values above this fraction of β cause a warning.
 ROUNDING = {np.float64: 1e-4, np.float32: 5e-2}
@@ -105,7 +103,7 @@ class KernelClassifier(WeightedPartialLabelClassifier):
     n_jobs: int | None
 
     @abstractmethod
-    def _alternate(self, model: PrimalModel | DualModel, sets: SortedSets) -> Trajectory: ...
+    def _alternate(self, model: LinearRidge | KernelRidge, sets: SortedSets) -> Trajectory: ...
 
     @abstractmethod
     def _alternate_passes(self, passes: Any) -> LowRankFit: ...
@@ -197,19 +195,22 @@ class KernelClassifier(WeightedPartialLabelClassifier):
             warn_of_offset(X)
         sets = sort_candidates(candidates, weight, X.dtype, self.prior)
         order = sets.row_order
-        X_ordered = X[np.ix_(order, order)] if self.kernel == "precomputed" else X[order]
         if self.kernel == "linear":
-            self.origin_ = move_origin(X_ordered, sets.weight)
-        model: PrimalModel | DualModel
+            X = X.copy()
+            self.origin_ = move_origin(
+                X, np.ones(X.shape[0], X.dtype) if weight is None else weight
+            )
+        model: LinearRidge | KernelRidge
         if self.solver_ == "primal":
             self.gamma_ = None
-            model = factorise(PrimalModel, X_ordered, self.beta, sets)
+            model = factorise(LinearRidge, X, self.beta, sets)
         else:
+            X_ordered = X[np.ix_(order, order)] if self.kernel == "precomputed" else X[order]
             K = self._train_kernel(X_ordered, sets.weight)
             warn_of_rounding(K, self.beta)
-            model = factorise(DualModel, K, self.beta, sets)
+            model = factorise(KernelRidge, K, self.beta, sets)
         path = self._alternate(model, sets)
-        self._set_coefficients(model, path, X, X_ordered, order)
+        self._set_coefficients(model, path, X, order)
         self._set_path(path)
         return sets.all_entries(path.p)
 
@@ -243,16 +244,16 @@ class KernelClassifier(WeightedPartialLabelClassifier):
                 "near 1, or scale the features"
             )
 
-    def _set_coefficients(
-        self, model: Any, path: Trajectory, X: Any, X_ordered: Any, order: np.ndarray
-    ) -> None:
+    def _set_coefficients(self, model: Any, path: Trajectory, X: Any, order: np.ndarray) -> None:
         (coefficients,), (self.intercept_,) = model.coefficients(path.fitted_p[None])
+        if isinstance(model, KernelRidge):
+            A = np.empty_like(coefficients)
+            A[order] = coefficients
         if self.kernel == "linear":
-            W = coefficients if isinstance(model, PrimalModel) else X_ordered.T @ coefficients
+            W = coefficients if isinstance(model, LinearRidge) else X.T @ A
             self._set_linear(W.T, self.origin_, self.intercept_)
         else:
-            self.dual_coef_ = np.empty_like(coefficients)
-            self.dual_coef_[order] = coefficients
+            self.dual_coef_ = A
             if self.kernel != "precomputed":
                 self.X_fit_ = X
 

@@ -21,15 +21,14 @@ from ..data.rows import ArrayRows, Rows
 from ..exceptions import InputError, ParameterError
 from ..solvers.alternate import Iteration
 from ..solvers.confidence import SortedSets
-from ..solvers.dual import DualModel
 from ..solvers.equal_rows import equal_rows
 from ..solvers.features import FeatureMap
 from ..solvers.groups import GroupPosterior
 from ..solvers.kernels import learn_scaling, rescale
 from ..solvers.leave_one_out import LeftOut, PeerTrajectory, alternate_peers
 from ..solvers.memory import block_rows
-from ..solvers.peer_passes import PeerFit, alternate_peer_passes
-from ..solvers.primal import PrimalModel
+from ..solvers.out_of_core import PeerFit, alternate_peer_passes
+from ..solvers.ridge import KernelRidge, LinearRidge
 from ..solvers.temperature import softmax_scale
 from ._base import N_JOBS, check_learnable
 from ._kernel_choice import SAMPLE, Choice, choose_kernels
@@ -426,7 +425,7 @@ class PUREClassifier(KernelClassifier):
     def _known_shift(self) -> float | None:
         return None if isinstance(self.prior_shift, str) else float(self.prior_shift)
 
-    def _alternate(self, model: PrimalModel | DualModel, sets: SortedSets) -> PeerTrajectory:
+    def _alternate(self, model: LinearRidge | KernelRidge, sets: SortedSets) -> PeerTrajectory:
         leverage, order = model.leverage(), sets.row_order
         left_out = LeftOut(leverage, None if self._equal is None else self._equal[order])
         path = alternate_peers(

@@ -16,9 +16,8 @@ from ..evaluation.protocol import grid_search
 from ..exceptions import ParameterError
 from ..solvers.alternate import Iteration, Trajectory, alternate
 from ..solvers.confidence import SortedSets
-from ..solvers.dual import DualModel
-from ..solvers.lowrank import LowRankFit, Passes, alternate_passes
-from ..solvers.primal import PrimalModel
+from ..solvers.out_of_core import LowRankFit, Passes, alternate_passes
+from ..solvers.ridge import KernelRidge, LinearRidge
 from ._base import N_JOBS
 from ._compress import compress
 from ._registry import Method
@@ -208,7 +207,7 @@ class SUREClassifier(KernelClassifier):
         super()._check_parameters()
         check_lam(self.lam)
 
-    def _alternate(self, model: PrimalModel | DualModel, sets: SortedSets) -> Trajectory:
+    def _alternate(self, model: LinearRidge | KernelRidge, sets: SortedSets) -> Trajectory:
         return alternate(
             model,
             sets,

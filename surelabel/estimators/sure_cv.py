@@ -20,11 +20,10 @@ from ..evaluation.protocol import SELECTIONS
 from ..exceptions import InputError, ParameterError, shown
 from ..progress import track
 from ..solvers.alternate import alternate
-from ..solvers.dual import DualModel
 from ..solvers.features import move_origin
 from ..solvers.memory import feature_rows
-from ..solvers.passes import ordered_map
-from ..solvers.primal import PrimalModel
+from ..solvers.out_of_core import ordered_map
+from ..solvers.ridge import KernelRidge, LinearRidge
 from ..solvers.threads import blas_threads
 from ._base import PartialLabelClassifier, check_learnable, check_weight
 from ._lowrank import make_features
@@ -243,14 +242,14 @@ class SURECV(PartialLabelClassifier):
         )
         rows = train[sets.row_order]
         left, right = (
-            (Z[rows], Z[test]) if K is None else (K[np.ix_(rows, rows)], K[np.ix_(test, rows)])
+            (Z[train], Z[test]) if K is None else (K[np.ix_(rows, rows)], K[np.ix_(test, rows)])
         )
 
         def outputs_of(beta: float) -> np.ndarray:
             model = (
-                factorise(PrimalModel, left, beta, sets)
+                factorise(LinearRidge, left, beta, sets)
                 if K is None
-                else factorise(DualModel, left.copy(), beta, sets)
+                else factorise(KernelRidge, left.copy(), beta, sets)
             )
             paths = alternate(
                 model,
@@ -412,7 +411,7 @@ def _instances(
     single.solver_ = single._solver_for(X)
     if single.kernel == "linear":
         X = X.copy()
-        move_origin(X, np.ones(X.shape[0], X.dtype) if weight is None else weight)
+        move_origin(X, weight)
     if single.solver_ == "dual":
         return None, single._train_kernel(X, weight)
     if single.solver_ == "primal":

@@ -29,10 +29,9 @@ from ..solvers.crowds import (
     merge_copies,
     trust_features,
 )
-from ..solvers.features import Landmarks
-from ..solvers.kernels import kernel_matrix, rescale
+from ..solvers.hat_matrix import HatMatrix, Outputs, SetsModel, make_hat
+from ..solvers.kernels import rescale
 from ..solvers.leave_one_out import LeftOut, alternate_peers
-from ..solvers.smoothers import FeatureSmoother, KernelSmoother, Outputs, SetsModel, Smoother
 from ..solvers.temperature import softmax_scale
 from ..solvers.threads import blas_threads
 from ..tables.judging import Judgement, judge_sets, judge_votes
@@ -72,38 +71,11 @@ def resized(shares: np.ndarray, n_classes: int) -> np.ndarray:
     return np.pad(shares, ((0, 0), (0, more))) if more > 0 else shares[:, :n_classes]
 
 
-def make_smoother(
-    X: np.ndarray, kernel: str, gamma: float | None, beta: float, points: np.ndarray | None
-) -> Smoother:
-    """The model of rows that are scaled for a kernel.
-
-    Parameters
-    ----------
-    X : ndarray of shape (m, n)
-        The rows.
-    kernel, gamma, beta : str, float or None, float
-        The kernel and β.
-    points : ndarray or None
-        Landmarks; None for an exact model.
-
-    Returns
-    -------
-    Smoother
-    """
-    kernel_of = partial(kernel_matrix, kernel, gamma=gamma)
-    if points is None:
-        return KernelSmoother(kernel_of(X), beta)
-    return FeatureSmoother(
-        Landmarks(points, lambda a, b: np.ascontiguousarray(kernel_of(a, b), dtype=a.dtype))(X),
-        beta,
-    )
-
-
 @dataclass(frozen=True)
 class _Member:
     """One kernel: its model, and the confidences that it was last fitted to."""
 
-    smoother: Smoother
+    hat: HatMatrix
     outputs: Outputs
     P: np.ndarray = field(default_factory=lambda: np.empty((0, 0), np.float32))
     shift: float = 1.0
@@ -131,17 +103,18 @@ class PeerFollower:
                 rescale(str(chosen["scaling"]), learned, X)
                 for chosen, learned in zip(model.kernels_, model.scalings_, strict=True)
             ]
-        smoothers = [
-            make_smoother(
-                Z,
+        hats = [
+            make_hat(
                 part.kernel,
+                Z,
                 part.gamma_,
                 part.beta,
                 part.X_fit_ if part.solver_ == "nystroem" else None,
+                np.float32,
             )
             for part, Z in zip(parts, scaled, strict=True)
         ]
-        self._members = [_Member(smoother, Outputs(smoother)) for smoother in smoothers]
+        self._members = [_Member(hat, Outputs(hat)) for hat in hats]
         self._groups = groups
         self._prior, self._tol = model.prior, model.tol
         self._max_iter = 0 if model.guarded_ else model.max_iter
@@ -157,7 +130,7 @@ class PeerFollower:
         """Fit from scratch, and return a new follower."""
         fresh = object.__new__(type(self))
         fresh.__dict__ |= self.__dict__
-        fresh._members = [_Member(old.smoother, Outputs(old.smoother)) for old in self._members]
+        fresh._members = [_Member(old.hat, Outputs(old.hat)) for old in self._members]
         fresh._refit(with_gold(labels), None, stop)
         fresh._scale = _scale(fresh._left_out(), with_gold(labels))
         return fresh
@@ -172,16 +145,17 @@ class PeerFollower:
             if changed is not None and len(member.P):
                 before = resized(member.P, known.shape[1])
                 start, shift = model.start(before, changed), member.shift
-            path = alternate_peers(
-                model,
-                sets,
-                LeftOut(member.smoother.leverage[sets.row_order], self._groups[sets.row_order]),
-                max_iter=self._max_iter,
-                tol=self._tol,
-                shift=shift,
-                start=start,
-                callback=_no_longer_nearer() if start is not None else partial(_interrupt, stop),
-            )
+            with blas_threads(sets.n_rows):
+                path = alternate_peers(
+                    model,
+                    sets,
+                    LeftOut(member.hat.leverage[sets.row_order], self._groups[sets.row_order]),
+                    max_iter=self._max_iter,
+                    tol=self._tol,
+                    shift=shift,
+                    start=start,
+                    callback=partial(_interrupt, stop) if start is None else _no_longer_nearer(),
+                )
             members.append(replace(member, P=model.dense(path.fitted_p), shift=path.shift))
         self._members, self._known = members, known
 
@@ -191,8 +165,8 @@ class PeerFollower:
         with blas_threads(len(self._members[0].P)):
             for member in self._members:
                 P = member.P if even is None else even
-                Q = member.outputs(P) if even is None else member.smoother.apply(P)
-                parts.append(LeftOut(member.smoother.leverage, self._groups).outputs(P, Q))
+                Q = member.outputs(P) if even is None else member.hat.apply(P)
+                parts.append(LeftOut(member.hat.leverage, self._groups).outputs(P, Q))
         return np.asarray(sum(parts[1:], parts[0]) / len(parts), np.float32)
 
     def proba(self) -> np.ndarray:
@@ -261,19 +235,20 @@ class CrowdFollower:
         self._votes = None
         if labels.votes is not None:
             self._votes = merge_copies(labels.votes, labels.candidates.shape[1])[0]
-        self._outputs: list[tuple[Smoother, Outputs]] = []
+        self._outputs: list[tuple[HatMatrix, Outputs]] = []
         if model.kernels_:
             for chosen, learned, points in zip(
                 model.kernels_, model.scalings_, model.points_, strict=True
             ):
-                smoother = make_smoother(
-                    rescale(chosen["scaling"], learned, X),
+                hat = make_hat(
                     chosen["kernel"],
+                    rescale(chosen["scaling"], learned, X),
                     chosen["gamma"],
                     chosen["beta"],
                     points if len(points) < len(X) else None,
+                    np.float32,
                 )
-                self._outputs.append((smoother, Outputs(smoother)))
+                self._outputs.append((hat, Outputs(hat)))
         self._groups = groups
         self._max_iter, self._tol = model.max_iter, model.tol
         self._fit: CrowdFit | None = None
@@ -288,7 +263,7 @@ class CrowdFollower:
         """Fit from scratch, starting from the votes, and return a new follower."""
         fresh = object.__new__(type(self))
         fresh.__dict__ |= self.__dict__
-        fresh._outputs = [(smoother, Outputs(smoother)) for smoother, _ in self._outputs]
+        fresh._outputs = [(hat, Outputs(hat)) for hat, _ in self._outputs]
         fresh._fit = fresh._alternate(labels, None, self._max_iter, stop)
         return fresh
 
@@ -314,8 +289,8 @@ class CrowdFollower:
             raise Interrupted
         P = posterior.astype(np.float32)
         parts = [
-            LeftOut(smoother.leverage, self._groups).outputs(P, outputs(P))
-            for smoother, outputs in self._outputs
+            LeftOut(hat.leverage, self._groups).outputs(P, outputs(P))
+            for hat, outputs in self._outputs
         ]
         mean = np.asarray(sum(parts[1:], parts[0]) / len(parts), np.float64)
         return np.asarray(np.log(trust_features(mean, evidence, posterior)(mean)))

@@ -9,11 +9,10 @@ from typing import Protocol
 import numpy as np
 
 from .confidence import SortedSets
-from .threads import blas_threads
 
 
 class Model(Protocol):
-    """A model that can be fitted to confidences: kernel (``dual``) or linear (``primal``)."""
+    """A model that can be fitted to confidences, such as those of :mod:`.ridge`."""
 
     def step(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Fit to the confidences ``p`` (problems × ambiguous entries).
@@ -42,9 +41,32 @@ class Iteration:
     objective: float
 
 
-@dataclass
-class Trajectory:
-    """The course of the iterations for one problem, and its solution.
+@dataclass(kw_only=True)
+class Course:
+    """The course of the iterations.
+
+    Attributes
+    ----------
+    delta_path, objective_path : list of float
+        One value per iteration; the objective is NaN where it was not wanted.
+    converged : bool
+        Whether the change fell to the tolerance.
+    """
+
+    delta_path: list[float] = field(default_factory=list)
+    objective_path: list[float] = field(default_factory=list)
+    converged: bool = False
+
+    def add(self, delta: float, objective: float) -> Iteration:
+        """One more iteration."""
+        self.delta_path.append(delta)
+        self.objective_path.append(objective)
+        return Iteration(len(self.delta_path), delta, objective)
+
+
+@dataclass(kw_only=True)
+class Trajectory(Course):
+    """The course of the iterations for one problem in memory, and its solution.
 
     Attributes
     ----------
@@ -52,17 +74,10 @@ class Trajectory:
         Confidences of the ambiguous entries at the end.
     fitted_p : ndarray of shape (n_entries,)
         The confidences that the last model step was fitted to.
-    delta_path, objective_path : list of float
-        One value per iteration; the objective is NaN where it was not wanted.
-    converged : bool
-        Whether the change fell to the tolerance.
     """
 
     p: np.ndarray
     fitted_p: np.ndarray
-    delta_path: list[float] = field(default_factory=list)
-    objective_path: list[float] = field(default_factory=list)
-    converged: bool = False
 
 
 def alternate(
@@ -103,22 +118,8 @@ def alternate(
     list of Trajectory
         One per λ. Problems end independently; those that have ended are no longer computed.
     """
-    with blas_threads(sets.n_rows):
-        return _alternate(model, sets, lam, init, max_iter, tol, callback, with_objective)
-
-
-def _alternate(
-    model: Model,
-    sets: SortedSets,
-    lam: np.ndarray,
-    init: str,
-    max_iter: int,
-    tol: float,
-    callback: Callable[[Iteration], bool | None] | None,
-    with_objective: bool,
-) -> list[Trajectory]:
     p = sets.initial(init, len(lam))
-    paths = [Trajectory(p[i], p[i]) for i in range(len(lam))]
+    paths = [Trajectory(p=one, fitted_p=one) for one in p]
     active = np.arange(len(lam))
     for number in range(1, max_iter + 1):
         if number == 1:  # all problems start at the same P
@@ -138,12 +139,9 @@ def _alternate(
         for i, problem in enumerate(active):
             path = paths[problem]
             path.fitted_p, path.p = p[i], new[i]
-            path.delta_path.append(float(delta[i]))
-            path.objective_path.append(float(objective[i]))
+            iteration = path.add(float(delta[i]), float(objective[i]))
             path.converged = bool(done[i])
-            if callback is not None and callback(
-                Iteration(number, float(delta[i]), float(objective[i]))
-            ):
+            if callback is not None and callback(iteration):
                 done[i] = True
         active, p = active[~done], new[~done]
         if not len(active):

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from .newton import ScoreHessian, diagonal, lower_triangle, newton
-from .row_blocks import row_blocks
+from .out_of_core import row_blocks
 from .smooth import Minimum, inverse_factor, minimise
 from .sparse_rows import row_sum
 

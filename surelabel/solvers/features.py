@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.cluster import kmeans_plusplus
 
-from .triangular import backward, cholesky, forward
+from .cholesky import backward, cholesky, forward
 
 #: Ways to choose landmarks.
 LANDMARKS = ("uniform", "kmeans++", "leverage")
@@ -85,7 +85,7 @@ class Centred:
         return len(self.origin)
 
 
-def move_origin(X: Any, weight: np.ndarray) -> np.ndarray:
+def move_origin(X: Any, weight: np.ndarray | None) -> np.ndarray:
     """Subtract the weighted mean from the rows of ``X``, in place, and return it.
 
     The linear model does not depend on the origin; far from it, products of rows lose the digits in
@@ -96,13 +96,14 @@ def move_origin(X: Any, weight: np.ndarray) -> np.ndarray:
     ----------
     X : ndarray or CSR matrix of shape (m, n)
         The instances; a sparse matrix in canonical format.
-    weight : ndarray of shape (m,)
+    weight : ndarray of shape (m,) or None
 
     Returns
     -------
     ndarray of shape (n,)
         The new origin; 0 in the columns that did not move.
     """
+    weight = np.ones(X.shape[0], X.dtype) if weight is None else weight
     origin = np.asarray(X.T @ (weight / weight.sum())).ravel().astype(X.dtype, copy=False)
     if sparse.issparse(X):
         origin[np.bincount(X.indices, minlength=X.shape[1]) < X.shape[0]] = 0

@@ -28,9 +28,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .alternate import Iteration, Model, Trajectory
+from .alternate import Course, Iteration, Model, Trajectory
 from .confidence import SortedSets
-from .threads import blas_threads
 
 FLOOR = 1e-3  # smaller outputs are raised to this
 SHIFTS = np.arange(11) / 10  # the values of g that are tried
@@ -147,15 +146,6 @@ class LeftOut:
         return without_row(own, Q, self.leverage[rows][:, None].astype(Q.dtype, copy=False))
 
 
-def without_equal_rows(
-    P: np.ndarray, Q: np.ndarray, leverage: np.ndarray, numbers: np.ndarray
-) -> np.ndarray:
-    """Outputs of the model without all rows of the same number, which must be equal; see
-    :class:`LeftOut`.
-    """
-    return LeftOut(leverage, numbers).outputs(P, Q)
-
-
 def shift_likelihood(sets: SortedSets, q: np.ndarray, mean: np.ndarray) -> np.ndarray:
     """Log-likelihood of the candidates of the ambiguous rows, for every ``g`` of ``SHIFTS``.
 
@@ -216,14 +206,6 @@ def next_shift(
     return choose_shift(likelihood) if number < SETTLED else used
 
 
-def gain_of(likelihood: np.ndarray, shift: float) -> tuple[float, float]:
-    """The log-likelihood of this ``g`` (of the nearest value tried), and its excess over that of
-    0.
-    """
-    chosen = likelihood[round(10 * shift)]
-    return float(chosen), float(chosen - likelihood[0])
-
-
 def peer_confidence(sets: SortedSets, q: np.ndarray, mean: np.ndarray, shift: float) -> np.ndarray:
     """``p_ij ∝ q_ij² / π_j^(g/2)`` over the candidates of each ambiguous row.
 
@@ -249,21 +231,64 @@ def peer_confidence(sets: SortedSets, q: np.ndarray, mean: np.ndarray, shift: fl
     return sets.normalise((lifted * scale[sets.columns])[None] ** 2)[0]
 
 
-@dataclass
-class PeerTrajectory(Trajectory):
+@dataclass(kw_only=True)
+class PeerCourse(Course):
     """The course of the iterations; ``objective_path`` is the negative log-likelihood of the
-    candidates, and the model is fitted to the final confidences (``fitted_p`` is ``p``).
+    candidates.
 
     Attributes
     ----------
     shift : float
         ``g`` of the last step.
-    gain : float
-        By how much the log-likelihood of that ``g`` exceeds that of 0.
     """
 
     shift: float = 0.0
-    gain: float = 0.0
+
+
+@dataclass(kw_only=True)
+class PeerTrajectory(Trajectory, PeerCourse):
+    """The course of the iterations in memory, and its solution; the model is fitted to the final
+    confidences (``fitted_p`` is ``p``).
+    """
+
+
+def iterate_peers(
+    step: Callable[[float], tuple[float, np.ndarray]],
+    course: PeerCourse,
+    *,
+    max_iter: int,
+    tol: float,
+    shift: float | None = None,
+    callback: Callable[[Iteration], bool | None] | None = None,
+) -> None:
+    """Repeat a step of PURE until the confidences no longer change.
+
+    ``g`` of a step is estimated from the outputs of the step before; in the first it is 1, since
+    ``P = Y / |S|`` treats all candidates equally. So one pass over the rows is one iteration even
+    if rows are read in blocks. It is fixed after 10 iterations, because otherwise confidences and
+    ``g`` could change each other forever.
+
+    Parameters
+    ----------
+    step : callable
+        Takes a step with the given ``g``; returns its change ``‖ΔP‖_F / √m`` and the result of
+        :func:`shift_likelihood`.
+    course : PeerCourse
+        Gets the course of the iterations.
+    max_iter, tol, shift, callback
+        As for :func:`alternate_peers`.
+    """
+    following = 1.0 if shift is None else shift
+    for number in range(1, max(max_iter, 1) + 1):
+        course.shift = following
+        delta, likelihood = step(course.shift)
+        following = next_shift(likelihood, course.shift, number, shift)
+        # The likelihood of the nearest g that is tried.
+        iteration = course.add(delta, -float(likelihood[round(10 * course.shift)]))
+        course.converged = (delta <= tol and following == course.shift) or not max_iter
+        stop = callback is not None and callback(iteration)
+        if course.converged or stop:
+            break
 
 
 def alternate_peers(
@@ -279,11 +304,6 @@ def alternate_peers(
     callback: Callable[[Iteration], bool | None] | None = None,
 ) -> PeerTrajectory:
     """Alternate the model step and the confidence step of PURE.
-
-    ``g`` of a step is estimated from the outputs of the step before; in the first it is 1, since
-    ``P = Y / |S|`` treats all candidates equally. So one pass over the rows is one iteration even
-    if rows are read in blocks. It is fixed after 10 iterations, because otherwise confidences and
-    ``g`` could change each other forever.
 
     Parameters
     ----------
@@ -314,36 +334,27 @@ def alternate_peers(
     """
     p = sets.initial("uniform", 1)[0] if start is None else start
     own = left_out.leverage[sets.n_clean + sets.rows].astype(p.dtype)
-    clean = np.arange(sets.n_clean)
     mean_of = left_out.means(
-        np.concatenate([clean, sets.n_clean + sets.rows]),
+        np.concatenate([np.arange(sets.n_clean), sets.n_clean + sets.rows]),
         np.concatenate([sets.clean_columns, sets.columns]),
         sets.n_classes,
     )
     known = np.ones(sets.n_clean, p.dtype)
     certain = np.bincount(sets.clean_columns, sets.weight[: sets.n_clean], sets.n_classes)
-    path = PeerTrajectory(p, p)
-    following = 1.0 if shift is None else shift
-    with blas_threads(sets.n_rows):
-        for number in range(1, max(max_iter, 1) + 1):
-            judged = mean_of(np.concatenate([known, path.p]))[sets.n_clean :]
-            q = without_row(judged, model.step(path.p[None])[0][0], own)
-            moving = np.bincount(sets.columns, path.p * sets.entry_weight, sets.n_classes)
-            mean = class_shares(certain + moving, sets.total_weight)
-            likelihood = shift_likelihood(sets, q, mean)
-            path.shift = following
-            following = next_shift(likelihood, path.shift, number, shift)
-            chosen, path.gain = gain_of(likelihood, path.shift)
-            p = peer_confidence(sets, q, mean, path.shift)
-            p = p if refine is None else refine(p)
-            change = p - path.p
-            delta = float(np.sqrt(sets.weighted_sum(change[None] ** 2)[0] / sets.total_weight))
-            path.p = p
-            path.fitted_p = p if max_iter else path.fitted_p
-            path.converged = (delta <= tol and following == path.shift) or not max_iter
-            path.delta_path.append(delta)
-            path.objective_path.append(-chosen)
-            stop = callback is not None and callback(Iteration(number, delta, -chosen))
-            if path.converged or stop:
-                break
+    path = PeerTrajectory(p=p, fitted_p=p)
+
+    def step(shift: float) -> tuple[float, np.ndarray]:
+        before = path.p
+        judged = mean_of(np.concatenate([known, before]))[sets.n_clean :]
+        q = without_row(judged, model.step(before[None])[0][0], own)
+        moving = np.bincount(sets.columns, before * sets.entry_weight, sets.n_classes)
+        mean = class_shares(certain + moving, sets.total_weight)
+        path.p = peer_confidence(sets, q, mean, shift)
+        if refine is not None:
+            path.p = refine(path.p)
+        path.fitted_p = path.p if max_iter else before
+        squares = sets.weighted_sum((path.p - before)[None] ** 2)[0]
+        return float(np.sqrt(squares / sets.total_weight)), shift_likelihood(sets, q, mean)
+
+    iterate_peers(step, path, max_iter=max_iter, tol=tol, shift=shift, callback=callback)
     return path

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from .newton import ScoreHessian
 from .order import canonical_order
-from .row_blocks import RowBlocks
+from .out_of_core import RowBlocks
 from .smooth import inverse_factor, minimise
 
 ROUNDING = 1e-10  # smaller gaps are rounding, for an objective that starts at 1

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .row_blocks import row_blocks
+from .out_of_core import row_blocks
 
 TINY = np.finfo(float).tiny
 

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import linalg
 from scipy.linalg import lapack
 
-from .row_blocks import weighted_gram
+from .out_of_core import weighted_gram
 
 WIDEST = (
     2000  # features up to which factorising an n × n matrix is cheap beside the products with X

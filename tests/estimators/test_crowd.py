@@ -10,7 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from surelabel import CandidateSets, CrowdClassifier, load_model, save_model
-from surelabel.estimators._peer_models import KernelRidge
+from surelabel.estimators._peer_models import KernelPeers, PeerKernel, left_out
 from surelabel.exceptions import CandidateError, InputError, ParameterError
 from surelabel.solvers.dawid_skene import majority
 from surelabel.solvers.kernels import kernel_matrix
@@ -217,12 +217,13 @@ def test_many_rows_by_landmarks():
 def test_outputs_are_those_of_a_refit_without_the_row(landmarks):
     rng = np.random.default_rng(0)
     X, P = rng.normal(size=(30, 3)), rng.dirichlet(np.ones(4), 30)
-    model = KernelRidge(X, "rbf", 0.1, 4, landmarks, equal=np.arange(30))
-    K = kernel_matrix("rbf", X, gamma=model.gamma)
-    np.testing.assert_allclose(model(P), refitted_without(K, P, 0.1, np.ones(30)), atol=1e-6)
-    A, b = model.coefficients(P)
+    model = KernelPeers(X, [PeerKernel("none", "rbf", 0.1, 0.0)], landmarks, np.arange(30))
+    K = kernel_matrix("rbf", X, gamma=model.gammas[0])
+    without = left_out(model._hats[0], P, np.arange(30))
+    np.testing.assert_allclose(without, refitted_without(K, P, 0.1, np.ones(30)), atol=1e-6)
+    ((A, b),) = model.coefficients(P)
     inside = K @ A + b
-    leverage = (inside - model(P)) / (P - model(P))
+    leverage = (inside - without) / (P - without)
     np.testing.assert_allclose(leverage, leverage[:, :1] * np.ones(4), atol=1e-4)
 
 

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from surelabel import CLPLClassifier, PLSVMClassifier
 from surelabel.exceptions import InputError
 from surelabel.solvers import memory
-from surelabel.solvers.row_blocks import RowBlocks, row_blocks, weighted_gram
+from surelabel.solvers.out_of_core import RowBlocks, row_blocks, weighted_gram
 from tests.estimators.test_sure_scale import SOURCES, memory_map
 from tests.solvers.test_clpl import problem
 

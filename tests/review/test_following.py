@@ -175,7 +175,7 @@ def test_votes_follow(crowd):
     ]
     tally = Tally(labels.votes, 3)
     scratch = alternate_crowd(
-        tally, KernelPeers(X, kernels, 3, equal=equal_rows([X])), known=labels.gold
+        tally, KernelPeers(X, kernels, None, equal_rows([X])), known=labels.gold
     )
     gap = np.linalg.norm(scratch.posterior - settled.shares()) / np.sqrt(len(y))
     assert gap < 2e-3  # the tolerance of the fit

@@ -9,13 +9,11 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from surelabel.solvers.confidence import SortedSets
-from surelabel.solvers.dual import DualModel
 from surelabel.solvers.equal_rows import equal_rows
 from surelabel.solvers.features import Landmarks, fourier_features
 from surelabel.solvers.kernels import kernel_matrix
 from surelabel.solvers.leave_one_out import LeftOut, alternate_peers, without_row
-from surelabel.solvers.lowrank import LowRankModel, Targets, block_moments
-from surelabel.solvers.primal import PrimalModel
+from surelabel.solvers.ridge import GramRidge, KernelRidge, LinearRidge, Targets, moments_of
 from surelabel.solvers.sparse_rows import row_normalise
 from tests.reference.pure import literal_pure, refitted_without
 
@@ -76,8 +74,8 @@ def left_out(model_type, matrix, Y, weight, beta, P, dtype=np.float64):
     """The fast outputs of all rows and classes that left the row out, in the order of the rows."""
     sets, _ = sort_candidates(Y, weight, dtype)
     order = sets.row_order
-    dual = model_type is DualModel
-    ordered = matrix[np.ix_(order, order)].astype(dtype) if dual else matrix[order].astype(dtype)
+    dual = model_type is KernelRidge
+    ordered = matrix[np.ix_(order, order)].astype(dtype) if dual else matrix.astype(dtype)
     model = model_type(ordered.copy(), beta, sets)
     p = sets.ambiguous_entries(P[np.nonzero(Y)]).astype(dtype)
     Q, leverage = np.empty(P.shape), np.empty(len(P))
@@ -104,7 +102,7 @@ def test_kernel_model(problem):
     w = np.ones(len(X)) if weight is None else weight
     K = kernel_matrix("rbf", X, gamma=0.5)
     P = Y / Y.sum(axis=1, keepdims=True)
-    assert_near(left_out(DualModel, K, Y, weight, beta, P), refitted_without(K, P, beta, w), 1e-8)
+    assert_near(left_out(KernelRidge, K, Y, weight, beta, P), refitted_without(K, P, beta, w), 1e-8)
 
 
 @given(problems())
@@ -115,8 +113,8 @@ def test_linear_model(problem):
     X[0] = np.clip(X[0], -50, 50)
     P = Y / Y.sum(axis=1, keepdims=True)
     reference = refitted_without(X @ X.T, P, beta, w)
-    assert_near(left_out(PrimalModel, X, Y, weight, beta, P), reference, 1e-8)
-    assert_near(left_out(PrimalModel, sparse.csr_array(X), Y, weight, beta, P), reference, 1e-8)
+    assert_near(left_out(LinearRidge, X, Y, weight, beta, P), reference, 1e-8)
+    assert_near(left_out(LinearRidge, sparse.csr_array(X), Y, weight, beta, P), reference, 1e-8)
 
 
 @given(problems(), st.booleans(), st.booleans())
@@ -134,7 +132,7 @@ def test_features(problem, fourier, zeros):
         points = X[rng.permutation(len(X))[:3]]
         features = Landmarks(points, partial(kernel_matrix, "rbf", gamma=0.5))
     Z, P = features(X), Y / Y.sum(axis=1, keepdims=True)
-    model = LowRankModel(block_moments(Z, w), beta)
+    model = GramRidge(moments_of(Z, w), beta)
     W, b, _ = model.solve(Targets((P * w[:, None]).T @ Z, w @ P, float(w @ (P**2).sum(axis=1))))
     leverage = model.leverage(Z, w)
     outputs = without_row(P, Z @ W + b, leverage[:, None])
@@ -151,7 +149,7 @@ def test_single_precision(problem):
     K = kernel_matrix("rbf", X, gamma=0.5)
     P = Y / Y.sum(axis=1, keepdims=True)
     reference = refitted_without(K, P, beta, w)
-    assert_near(left_out(DualModel, K, Y, weight, beta, P, np.float32), reference, 1e-3)
+    assert_near(left_out(KernelRidge, K, Y, weight, beta, P, np.float32), reference, 1e-3)
 
 
 def test_weight_zero_is_the_row_left_out():
@@ -160,7 +158,7 @@ def test_weight_zero_is_the_row_left_out():
     K, P = kernel_matrix("rbf", X, gamma=0.5), Y / Y.sum(axis=1, keepdims=True)
     weight = np.ones(12)
     weight[3] = 1e-12
-    fast = left_out(DualModel, K, Y, weight, 0.1, P)
+    fast = left_out(KernelRidge, K, Y, weight, 0.1, P)
     assert fast[1][3] < 1e-9
     np.testing.assert_allclose(fast[0][3], refitted_without(K, P, 0.1, np.ones(12))[3], atol=1e-8)
 
@@ -168,7 +166,7 @@ def test_weight_zero_is_the_row_left_out():
 def run(model_type, matrix, Y, weight, beta, votes, kappa, n_iter, numbers=None):
     sets, entries = sort_candidates(Y, weight, votes=votes, kappa=kappa)
     order = sets.row_order
-    ordered = matrix[order] if model_type is PrimalModel else matrix[np.ix_(order, order)].copy()
+    ordered = matrix if model_type is LinearRidge else matrix[np.ix_(order, order)].copy()
     model = model_type(ordered, beta, sets)
     left_out = LeftOut(model.leverage(), None if numbers is None else numbers[order])
     path = alternate_peers(model, sets, left_out, max_iter=n_iter, tol=-1)
@@ -186,11 +184,11 @@ def test_iterations(problem, kappa):
     K = kernel_matrix("rbf", X, gamma=0.5)
     votes = np.random.default_rng(0).integers(0, 4, Y.shape) * Y if kappa else None
     literal, shift, _ = literal_pure(K, Y, beta, 4, weight, votes, kappa)
-    P, path, _ = run(DualModel, K, Y, weight, beta, votes, kappa, 4)
+    P, path, _ = run(KernelRidge, K, Y, weight, beta, votes, kappa, 4)
     assert path.shift == shift
     np.testing.assert_allclose(P, literal, atol=1e-7)
     linear, shift, _ = literal_pure(X @ X.T, Y, beta, 3, weight, votes, kappa)
-    P, path, _ = run(PrimalModel, X, Y, weight, beta, votes, kappa, 3)
+    P, path, _ = run(LinearRidge, X, Y, weight, beta, votes, kappa, 3)
     assert path.shift == shift
     np.testing.assert_allclose(P, linear, atol=1e-6)
 
@@ -218,11 +216,11 @@ def test_equal_rows_are_left_out_together(problem, kappa):
     numbers = equal_rows([X])
     votes = np.random.default_rng(0).integers(0, 4, Y.shape) * Y if kappa else None
     for model_type, K, n_iter in (
-        (DualModel, kernel_matrix("rbf", X, gamma=0.5), 4),
-        (PrimalModel, X @ X.T, 3),
+        (KernelRidge, kernel_matrix("rbf", X, gamma=0.5), 4),
+        (LinearRidge, X @ X.T, 3),
     ):
         literal = literal_pure(K, Y, beta, n_iter, weight, votes, kappa, numbers)
-        matrix = K if model_type is DualModel else X
+        matrix = K if model_type is KernelRidge else X
         P, path, judged = run(model_type, matrix, Y, weight, beta, votes, kappa, n_iter, numbers)
         assert path.shift == literal[1]
         np.testing.assert_allclose(P, literal[0], atol=1e-6)
@@ -234,7 +232,7 @@ def test_equal_rows_are_left_out_together(problem, kappa):
 def test_outputs_of_some_rows(problem):
     X, Y, weight, beta = problem
     sets, _ = sort_candidates(Y, weight)
-    model = PrimalModel(X[sets.row_order], beta, sets)
+    model = LinearRidge(X, beta, sets)
     left_out = LeftOut(model.leverage(), equal_rows([X])[sets.row_order])
     p = sets.initial("uniform", 1)[0]
     P, Q = sets.dense(p), model.outputs(p)
@@ -247,7 +245,7 @@ def test_rows_without_equals_keep_every_bit():
     """A row that differs from all others is judged as if none were equal."""
     X, Y, _ = make_problem(3, 30, 4, 3, 0.3, 2, False, "plain")
     sets, _ = sort_candidates(Y, None)
-    model = PrimalModel(X[sets.row_order], 0.1, sets)
+    model = LinearRidge(X, 0.1, sets)
     leverage, p = model.leverage(), sets.initial("uniform", 1)[0]
     P, Q = sets.dense(p), model.outputs(p)
     numbers = np.r_[np.arange(28), 0, 5]
@@ -265,10 +263,10 @@ def test_frequent_labels_do_not_take_over():
     Y = np.zeros((600, 5), int)
     for rows in np.arange(600).reshape(-1, 3):
         Y[np.ix_(rows, y[rows])] = 1
-    _, images, _ = run(PrimalModel, X, Y, None, 0.1, None, 0.0, 10)
+    _, images, _ = run(LinearRidge, X, Y, None, 0.1, None, 0.0, 10)
     drawn = np.eye(5, dtype=int)[y]
     drawn[np.arange(600), (y + rng.integers(1, 5, 600)) % 5] = 1
-    _, random, _ = run(PrimalModel, X, drawn, None, 0.1, None, 0.0, 10)
+    _, random, _ = run(LinearRidge, X, drawn, None, 0.1, None, 0.0, 10)
     assert images.shift >= 0.8
     assert random.shift <= 0.2
 
@@ -279,7 +277,7 @@ def test_leverage_serves_the_products(ambiguous):
     X, Y, _ = make_problem(1, 60, 4, 3, 1 - ambiguous, 2, False, "plain")
     sets, _ = sort_candidates(Y, None)
     K = kernel_matrix("rbf", X[sets.row_order], gamma=0.5)
-    plain, asked = DualModel(K.copy(), 0.1, sets), DualModel(K.copy(), 0.1, sets)
+    plain, asked = KernelRidge(K.copy(), 0.1, sets), KernelRidge(K.copy(), 0.1, sets)
     asked.leverage()
     p = sets.initial("uniform", 1)
     for _ in range(40):

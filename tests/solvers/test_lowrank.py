@@ -8,17 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
-import surelabel.solvers.lowrank as lowrank
-import surelabel.solvers.passes as passes_module
+from surelabel.solvers import out_of_core, ridge
 from surelabel.solvers.confidence import SortedSets
-from surelabel.solvers.lowrank import (
-    LowRankModel,
+from surelabel.solvers.out_of_core import (
+    LocalPasses,
     alternate_passes,
-    block_advance,
-    block_moments,
+    block_change,
     block_start,
+    block_step,
 )
-from surelabel.solvers.passes import LocalPasses
+from surelabel.solvers.ridge import GramRidge, moments_of
 from surelabel.solvers.sparse_rows import row_normalise
 from tests.reference.sure import literal_sure
 from tests.solvers.test_sure import assert_same, problems
@@ -51,7 +50,7 @@ def local_passes(
         return (Z[start : start + step] for start in range(0, len(Z), step))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(passes_module, "feature_rows", lambda _: step)
+        patch.setattr(out_of_core, "feature_rows", lambda _: step)
         return LocalPasses(
             read,
             Z.shape,
@@ -93,7 +92,7 @@ def test_equals_the_literal_algorithm(dense, given_problem, step):
     )
     weights = None if weight is None else weight.astype(float)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lowrank, "DENSE", dense)
+        patch.setattr(ridge, "DENSE", dense)
         ours = fit(Z, Y, lam, beta, weight=weights, prior=prior, step=step, options={"init": init})
     literal = literal_sure(
         None, Y, lam, beta, 6, linear_X=Z, init=init, weight=weight, votes=votes, kappa=kappa
@@ -172,15 +171,16 @@ def test_five_hundred_labels_by_class():
     Z, Y = rng.standard_normal((m, 6)), np.zeros((m, l), int)
     Y[np.arange(m), rng.integers(0, 400, m)] = 1
     Y[np.arange(0, m, 2), rng.integers(0, 400, m // 2)] = 1
-    rows, columns = np.nonzero(Y)
-    W = rng.standard_normal((6, l))
-    assert l * m > lowrank.DENSE * len(rows)
+    W, b = rng.standard_normal((6, l)), rng.standard_normal(l)
+    sets = SortedSets(*compressed(Y), l, None, np.float64)
+    assert l * m > ridge.DENSE * len(sets.rows)
+    rows = sets.row_order[sets.n_clean + sets.rows]
     np.testing.assert_allclose(
-        lowrank._outputs(Z, rows, columns, W), (Z @ W)[rows, columns], atol=1e-12
+        ridge.outputs_at(Z, sets, W, b), (Z @ W + b)[rows, sets.columns], atol=1e-12
     )
     P, W, b, _, _ = fit(Z, Y, step=50)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lowrank, "DENSE", 10**9)
+        patch.setattr(ridge, "DENSE", 10**9)
         other = fit(Z, Y, step=50)
     np.testing.assert_allclose(P, other[0], atol=1e-10)
     np.testing.assert_allclose(W, other[1], atol=1e-10)
@@ -222,9 +222,9 @@ def test_the_model_is_the_one_that_the_last_step_was_made_with():
     )  # fitted to P = Y, the start
     sets = SortedSets(*compressed(Y), 4, None, np.float64)
     p = sets.ambiguous_entries(P[np.nonzero(Y)])
-    again, targets = block_advance(Z, sets, p, W, b, 0.0)
+    again, q, _ = block_step(Z, sets, W, b, 0.0)
     np.testing.assert_allclose(again, p, atol=1e-12)
-    assert targets.change == pytest.approx(0, abs=1e-20)
+    assert block_change(sets, p, again, q)[0] == pytest.approx(0, abs=1e-20)
 
 
 def test_sums_over_blocks_are_the_sums():
@@ -232,8 +232,8 @@ def test_sums_over_blocks_are_the_sums():
     weight = np.random.default_rng(2).random(60)
     parts = [slice(0, 11), slice(11, 50), slice(50, 60)]
     total = sum(
-        (block_moments(Z[part], weight[part]) for part in parts[1:]),
-        start=block_moments(Z[:11], weight[:11]),
+        (moments_of(Z[part], weight[part]) for part in parts[1:]),
+        start=moments_of(Z[:11], weight[:11]),
     )
     np.testing.assert_allclose(total.gram, Z.T @ (weight[:, None] * Z), atol=1e-12)
     np.testing.assert_allclose(total.total, weight @ Z)
@@ -252,7 +252,7 @@ def test_single_precision_sums_are_kept_in_double():
     single = fit(Z.astype(np.float32), Y)
     double = fit(Z, Y)
     assert single[0].dtype == np.float32
-    assert block_moments(Z.astype(np.float32), None).gram.dtype == np.float64
+    assert moments_of(Z.astype(np.float32), None).gram.dtype == np.float64
     np.testing.assert_allclose(single[0], double[0], atol=1e-4)
     np.testing.assert_allclose(single[1], double[1], atol=1e-5)
 
@@ -261,9 +261,9 @@ def test_model_solves_for_any_targets():
     Z, Y = problem(70)
     sets = SortedSets(*compressed(Y), 4, None, np.float64)
     _, certain, moving = block_start(Z, sets, "uniform")
-    W, b, loss = LowRankModel(block_moments(Z, None), 0.3).solve(certain + moving)
+    W, b, loss = GramRidge(moments_of(Z, None), 0.3).solve(certain + moving)
     P = Y / Y.sum(axis=1, keepdims=True)
-    ridge = Ridge(0.3).fit(Z, P)
-    np.testing.assert_allclose(W.T, ridge.coef_, atol=1e-10)
-    np.testing.assert_allclose(b, ridge.intercept_, atol=1e-10)
-    assert loss == pytest.approx(np.sum((ridge.predict(Z) - P) ** 2) + 0.3 * np.sum(ridge.coef_**2))
+    known = Ridge(0.3).fit(Z, P)
+    np.testing.assert_allclose(W.T, known.coef_, atol=1e-10)
+    np.testing.assert_allclose(b, known.intercept_, atol=1e-10)
+    assert loss == pytest.approx(np.sum((known.predict(Z) - P) ** 2) + 0.3 * np.sum(known.coef_**2))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from surelabel.solvers.memory import BLOCK, block_rows, feature_rows
-from surelabel.solvers.passes import ordered_map
+from surelabel.solvers.out_of_core import ordered_map
 from surelabel.solvers.threads import _libraries
 from tests.solvers.test_lowrank import fit, local_passes, problem
 

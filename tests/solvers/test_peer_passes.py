@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from surelabel import PUREClassifier, make_partial
-from surelabel.solvers import passes as passes_module
+from surelabel.solvers import out_of_core
 from surelabel.solvers.confidence import SortedSets
 from surelabel.solvers.equal_rows import equal_rows
 from surelabel.solvers.kernels import rescale
-from surelabel.solvers.passes import LocalPasses
-from surelabel.solvers.peer_passes import alternate_peer_passes
+from surelabel.solvers.out_of_core import LocalPasses, alternate_peer_passes
 from tests.reference.pure import literal_pure
 
 
@@ -26,7 +25,7 @@ def problem(m=90, seed=0):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("keep", ["memory", "disk", "recompute"])
 def test_passes_are_the_literal_method(monkeypatch, keep, weighted, copies):
-    monkeypatch.setattr(passes_module, "feature_rows", lambda _: 32)
+    monkeypatch.setattr(out_of_core, "feature_rows", lambda _: 32)
     X, _, candidates = problem()
     numbers = None
     if copies:  # in the same block and in others

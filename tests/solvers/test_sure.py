@@ -5,11 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import surelabel.solvers.dual as dual
 from surelabel.solvers.alternate import alternate
 from surelabel.solvers.confidence import SortedSets
 from surelabel.solvers.kernels import kernel_matrix
-from surelabel.solvers.primal import PrimalModel
+from surelabel.solvers.ridge import KernelRidge, LinearRidge, _PartialInverse
 from surelabel.solvers.sparse_rows import row_normalise
 from tests.reference.sure import literal_sure
 
@@ -49,13 +48,13 @@ def solve(model_type, matrix, Y, weight, lam, beta, init, votes, kappa, n_iter=6
         prior,
     )
     order = sets.row_order
-    ordered = matrix[order] if model_type is PrimalModel else matrix[np.ix_(order, order)].copy()
+    ordered = matrix if model_type is LinearRidge else matrix[np.ix_(order, order)].copy()
     model = model_type(ordered, beta, sets)
     path = alternate(model, sets, np.array([lam]), init=init, max_iter=n_iter, tol=-1)[0]
     (coefficients,), (intercept,) = model.coefficients(path.fitted_p[None])
     P = np.zeros(Y.shape)
     P[rows, indices] = sets.all_entries(path.p)
-    if model_type is dual.DualModel:
+    if model_type is KernelRidge:
         unordered = np.empty_like(coefficients)
         unordered[order] = coefficients
         coefficients = unordered
@@ -81,8 +80,8 @@ def test_kernel_model(blocks, problem):
     K = kernel_matrix("rbf", X, gamma=0.3)
     with pytest.MonkeyPatch.context() as patch:
         if blocks:
-            patch.setattr(dual.PartialInverse, "_worth_building", lambda *_: True)
-        fast = solve(dual.DualModel, K, Y, weight, lam, beta, init, votes, kappa)
+            patch.setattr(_PartialInverse, "_worth_building", lambda *_: True)
+        fast = solve(KernelRidge, K, Y, weight, lam, beta, init, votes, kappa)
     assert_same(
         fast,
         literal_sure(K, Y, lam, beta, 6, init=init, weight=weight, votes=votes, kappa=kappa),
@@ -94,7 +93,7 @@ def test_kernel_model(blocks, problem):
 @settings(max_examples=120)
 def test_linear_model(problem):
     X, Y, weight, lam, beta, init, votes, kappa = problem
-    fast = solve(PrimalModel, X, Y, weight, lam, beta, init, votes, kappa)
+    fast = solve(LinearRidge, X, Y, weight, lam, beta, init, votes, kappa)
     literal = literal_sure(
         None, Y, lam, beta, 6, linear_X=X, init=init, weight=weight, votes=votes, kappa=kappa
     )
@@ -113,10 +112,10 @@ def test_all_lams_at_once_equal_one_at_a_time():
     lams = np.array([0.0, 0.01, 0.1, 0.5, 1.0])
     options = {"init": "candidates", "max_iter": 100, "tol": 1e-4}
     together = alternate(
-        dual.DualModel(K[np.ix_(order, order)].copy(), 0.05, sets), sets, lams, **options
+        KernelRidge(K[np.ix_(order, order)].copy(), 0.05, sets), sets, lams, **options
     )
     for lam, path in zip(lams, together, strict=True):
-        model = dual.DualModel(K[np.ix_(order, order)].copy(), 0.05, sets)
+        model = KernelRidge(K[np.ix_(order, order)].copy(), 0.05, sets)
         alone = alternate(model, sets, np.array([lam]), **options)[0]
         assert len(path.delta_path) == len(alone.delta_path)
         np.testing.assert_allclose(path.p, alone.p, atol=1e-10)
@@ -135,7 +134,7 @@ def test_the_rule_buys_blocks_when_solves_have_cost_as_much():
         np.stack([first, (first + rng.integers(1, l, m)) % l], axis=1), axis=1
     ).ravel()
     sets = SortedSets(np.arange(0, 2 * m + 1, 2), indices, l, None, np.float64)
-    model = dual.DualModel(kernel_matrix("rbf", X, gamma=0.1), 0.1, sets)
+    model = KernelRidge(kernel_matrix("rbf", X, gamma=0.1), 0.1, sets)
     p = rng.random((1, 2 * m))
     by_solves = model.step(p)
     assert model._inverse._blocks is None

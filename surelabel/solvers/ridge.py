@@ -1,33 +1,52 @@
-"""The kernel model of SURE (eq. 5 and 6), factorised once per fit.
+"""Ridge regression on confidences, with the leverage of every row: the model of SURE and PURE.
 
-With ``H = I - 11ᵀ/m`` the model step solves ``(HKH + βI) A = HP``, a symmetric positive definite
-system, and its outputs come free: ``Q = KA + 1bᵀ = P - βA``. Weights ``w = s²`` turn it into the
-same system for ``K̃ = diag(s) K diag(s)``, ``P̃ = diag(s) P``, ``H = I - ssᵀ/sᵀs``, solved by ``B``
-with ``A = diag(s) B`` and ``Q̃ = P̃ - βB``.
+*Kernel* (eq. 5 and 6, :class:`KernelRidge`). With ``H = I - 11ᵀ/m`` the model step solves ``(HKH +
+βI) A = HP``, a symmetric positive definite system, and its outputs come free: ``Q = KA + 1bᵀ = P -
+βA``. Weights ``w = s²`` turn it into the same system for ``K̃ = diag(s) K diag(s)``, ``P̃ = diag(s)
+P``, ``H = I - ssᵀ/sᵀs``, solved by ``B`` with ``A = diag(s) B`` and ``Q̃ = P̃ - βB``.
 
 Let ``M = (HK̃H + βI)⁻¹``. Since ``Ms = s/β``, ``βB = βMP̃ - s p̄ᵀ`` with ``p̄ = P̃ᵀs / sᵀs``. Rows
 with one candidate never change, so they come first: then ``M`` restricted to the ambiguous rows is
 the inverse of the trailing block of the Cholesky factor alone, and the certain rows contribute one
 solve, once.
 
-The diagonal of ``M`` is the leverage of the rows: ``∂q_i/∂p_i = 1 - βM_ii + w_i/Σw`` (see
-:mod:`.leave_one_out`).
+*Features* (eq. 3 and 4, :class:`LinearRidge`). The linear model on ``D`` features ``Z`` of every
+row, ``f(x) = Wᵀz + b`` with ``W = (ZᵀHZ + βI)⁻¹ ZᵀHP`` and ``b = p̄ - Wᵀz̄``; features are the
+instances themselves, or a map whose inner products approximate a kernel (see :mod:`.features`). All
+it needs of the rows are the sums ``ZᵀZ`` and ``ZᵀP``, over blocks of rows if there are many (see
+:mod:`.out_of_core`).
+
+The factors depend on the instances and β only: every iteration and every λ shares them. The
+leverage ``h_i = ∂q_i/∂p_i`` is ``1 - βM_ii + w_i/Σw``, or ``w_i (1/Σw + ‖L⁻¹(z_i - z̄)‖²)`` with
+``LLᵀ = ZᵀHZ + βI`` (see :mod:`.leave_one_out`).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
-from scipy.linalg import blas
+from scipy import sparse
+from scipy.linalg import blas, get_blas_funcs
+from sklearn.utils import gen_batches
 
+from .cholesky import cholesky, column_norms, invert, solve, square, symmetric
 from .confidence import SortedSets
-from .triangular import COLUMNS, cholesky, invert, solve, square, symmetric
+from .memory import block_rows
 
 SMALL = 2**23  # numbers that fit into any memory: 64 MiB of float64
 
+# With at most this many classes per candidate of a row, it is faster to compute all outputs of a
+# block by one matrix product than those of the candidates class by class.
+DENSE = 60
 
-class DualModel:
+# ---------------------------------------------------------------- a kernel matrix
+
+
+class KernelRidge:
     """The factorised model step for one kernel matrix and one β; any number of λ may share it.
 
     Parameters
@@ -55,7 +74,7 @@ class DualModel:
         self._from_clean = solved[sets.columns, sets.n_clean + sets.rows]
         self._clean_loss = float(clean @ solved[sets.clean_columns, np.arange(sets.n_clean)])
         self._clean_mass = np.bincount(sets.clean_columns, clean**2, sets.n_classes).astype(K.dtype)
-        self._inverse = PartialInverse(self._factor, sets)
+        self._inverse = _PartialInverse(self._factor, sets)
 
     def step(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Outputs at the ambiguous entries and the loss of the model, as
@@ -102,18 +121,14 @@ class DualModel:
         return A
 
     def leverage(self) -> np.ndarray:
-        """``h_i = ∂q_i/∂p_i`` of every row.
+        """``h_i`` of every row.
 
         It takes the column norms of ``L⁻¹``, ``m³/3`` flops. The inverse is then also used for the
         products of :meth:`step`.
         """
         sets = self.sets
         inverse = invert(self._factor.copy(order="F"))
-        diagonal = np.empty(sets.n_rows, inverse.dtype)
-        for start in range(0, sets.n_rows, COLUMNS):
-            # The upper triangle was never written.
-            stripe = np.tril(inverse[start:, start : start + COLUMNS])
-            diagonal[start : start + COLUMNS] = np.einsum("ij,ij->j", stripe, stripe)
+        diagonal = column_norms(inverse)
         self._inverse.take(inverse)
         return 1 - self.beta * diagonal + sets.weight / sets.total_weight
 
@@ -124,7 +139,7 @@ class DualModel:
         return np.asarray(mass, p.dtype).reshape(len(p), sets.n_classes) + self._clean_mass
 
 
-class PartialInverse:
+class _PartialInverse:
     """Products with ``M_aa``, the inverse restricted to the ambiguous rows, at candidate entries
     only.
 
@@ -239,3 +254,211 @@ def centre(K: np.ndarray, s: np.ndarray) -> np.ndarray:
     (syr2,) = blas.get_blas_funcs(("syr2",), (K,))
     syr2(-1.0, s, mean - (s @ mean / (2 * total)) * s, a=K.T, lower=1, overwrite_a=1)
     return mean
+
+
+# ---------------------------------------------------------------- features
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums over rows that the features alone determine: ``ZᵀΩZ``, ``Zᵀw`` and ``Σw``."""
+
+    gram: np.ndarray
+    total: np.ndarray
+    weight: float
+
+    def __add__(self, other: Moments) -> Moments:
+        return Moments(self.gram + other.gram, self.total + other.total, self.weight + other.weight)
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Sums over rows that the confidences determine.
+
+    Attributes
+    ----------
+    right : ndarray of shape (l, D)
+        ``PᵀΩZ``.
+    mass : ndarray of shape (l,)
+        ``Pᵀw``.
+    squares : float
+        ``Σ w ‖p‖²``.
+    change, fall : float
+        For the last step: ``Σ w ‖Δp‖²``, and by how much it changed ``Σ w ‖p - q‖²``.
+    peak, agreement : float
+        What the step also maximises, over all rows: ``Σ w ‖p‖_∞``, and the agreement with votes.
+    likelihood : ndarray or float
+        For PURE: the result of :func:`~surelabel.solvers.leave_one_out.shift_likelihood`.
+    """
+
+    right: np.ndarray
+    mass: np.ndarray
+    squares: float
+    change: float = 0.0
+    fall: float = 0.0
+    peak: float = 0.0
+    agreement: float = 0.0
+    likelihood: np.ndarray | float = 0.0
+
+    def __add__(self, other: Targets) -> Targets:
+        return Targets(
+            *(getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__)
+        )
+
+
+def moments_of(Z: Any, weight: np.ndarray | None) -> Moments:
+    """Sums over the features of these rows; ``weight`` None means ones."""
+    if sparse.issparse(Z):
+        weight = np.ones(Z.shape[0], Z.dtype) if weight is None else weight
+        gram = (Z.T @ Z.multiply(weight[:, None]).tocsr()).toarray()
+    else:
+        root = Z if weight is None else Z * np.sqrt(weight)[:, None]
+        gram = root.T @ root
+    total = Z.sum(axis=0, dtype=np.float64) if weight is None else weight.astype(np.float64) @ Z
+    count = float(Z.shape[0] if weight is None else weight.sum())
+    return Moments(gram.astype(np.float64), total, count)
+
+
+def targets_of(Z: Any, sets: SortedSets, p: np.ndarray) -> Targets:
+    """Sums over the ambiguous rows; their features are in the original order of the rows."""
+    used = np.flatnonzero(p)  # most confidences become 0 or 1
+    rows, columns = sets.row_order[sets.n_clean + sets.rows[used]], sets.columns[used]
+    weighted = p[used] * sets.entry_weight[used]
+    right = _right(Z, rows, columns, weighted, sets.n_classes)
+    return Targets(right, np.bincount(columns, weighted, sets.n_classes), float(weighted @ p[used]))
+
+
+def certain_targets(Z: Any, sets: SortedSets) -> Targets:
+    """Sums over the rows with one candidate, which never change."""
+    clean, weight = sets.row_order[: sets.n_clean], sets.weight[: sets.n_clean]
+    return Targets(
+        _right(Z, clean, sets.clean_columns, weight, sets.n_classes),
+        np.bincount(sets.clean_columns, weight, sets.n_classes),
+        float(weight.sum()),
+    )
+
+
+def outputs_at(Z: Any, sets: SortedSets, W: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Outputs of the model ``W``, ``b`` at the ambiguous entries."""
+    rows, columns = sets.row_order[sets.n_clean + sets.rows], sets.columns
+    if W.shape[1] * Z.shape[0] <= DENSE * len(rows):
+        return np.asarray((Z @ W)[rows, columns] + b[columns])
+    order = np.argsort(columns, kind="stable")
+    bounds = np.searchsorted(columns[order], np.arange(W.shape[1] + 1))
+    outputs = np.empty(len(rows), np.result_type(Z.dtype, W))
+    for j in np.flatnonzero(np.diff(bounds)):
+        entries = order[bounds[j] : bounds[j + 1]]
+        outputs[entries] = Z[rows[entries]] @ W[:, j]
+    return outputs + b[columns]
+
+
+def _right(
+    Z: Any, rows: np.ndarray, columns: np.ndarray, values: np.ndarray, n_classes: int
+) -> np.ndarray:
+    """``PᵀZ`` for the entries of ``P`` given by row, column and value."""
+    transposed = sparse.csr_array(
+        (values.astype(Z.dtype, copy=False), (columns, rows)), shape=(n_classes, Z.shape[0])
+    )
+    return _dense(transposed @ Z).astype(np.float64)
+
+
+def _dense(matrix: Any) -> np.ndarray:
+    return matrix.toarray() if sparse.issparse(matrix) else matrix
+
+
+class GramRidge:
+    """The factorised model step, from sums over the rows.
+
+    Parameters
+    ----------
+    moments : Moments
+        The sums over all rows.
+    beta : float
+        The regularisation β.
+    """
+
+    def __init__(self, moments: Moments, beta: float) -> None:
+        self._mean, self._weight = moments.total / moments.weight, moments.weight
+        gram = moments.gram - moments.weight * np.outer(self._mean, self._mean)
+        gram.flat[:: len(gram) + 1] += beta
+        self._factor = cholesky(gram)
+
+    def solve(self, targets: Targets) -> tuple[np.ndarray, np.ndarray, float]:
+        """``W`` (D × l), ``b`` and the minimum of eq. 3 for the confidences behind these sums."""
+        mean = targets.mass / self._weight
+        right = targets.right - np.outer(targets.mass, self._mean)
+        W = solve(self._factor, right.copy())
+        # min = Σ w ‖p - p̄‖² - ⟨ZᵀHP, W⟩.
+        loss = targets.squares - self._weight * float(mean @ mean) - float(np.vdot(right, W))
+        return W.T, mean - W @ self._mean, loss
+
+    def leverage(self, Z: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        """``h_i`` of these rows."""
+        centred = Z - self._mean.astype(Z.dtype)
+        # L⁻¹ times the rows as columns, in place; half the operations of a product with a full
+        # matrix. Arrays in C's order are the transposes of Fortran's.
+        product = get_blas_funcs("trmm", dtype=Z.dtype)
+        inverse = self._inverse.astype(Z.dtype, order="C", copy=False)
+        found = product(1.0, inverse.T, centred.T, trans_a=1, overwrite_b=1)
+        h = Z.dtype.type(1 / self._weight) + np.einsum("ij,ij->j", found, found)
+        return h if weight is None else weight * h
+
+    @cached_property
+    def _inverse(self) -> np.ndarray:
+        """``L⁻¹``: products with it are several times as fast as solving for every row."""
+        return np.tril(invert(self._factor.copy(order="F")))
+
+
+class LinearRidge:
+    """The factorised model step for features in memory; any number of λ may share it.
+
+    Parameters
+    ----------
+    Z : array or CSR matrix of shape (m, D)
+        The features, in the original order of the rows. A sparse ``Z`` is never made dense.
+    beta : float
+        The regularisation β.
+    sets : SortedSets
+        The candidates.
+    """
+
+    def __init__(self, Z: Any, beta: float, sets: SortedSets) -> None:
+        self._Z, self.sets = Z, sets
+        self._weight = np.empty_like(sets.weight)
+        self._weight[sets.row_order] = sets.weight
+        self._model = GramRidge(moments_of(Z, self._weight), float(beta))
+        self._certain = certain_targets(Z, sets)
+
+    def step(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Outputs at the ambiguous entries and the loss of the model, as
+        :class:`~surelabel.solvers.alternate.Model`.
+        """
+        fits = [self._fit(one) for one in p]
+        q = [outputs_at(self._Z, self.sets, W, b) for W, b, _ in fits]
+        return np.array(q).reshape(p.shape), np.array([loss for *_, loss in fits])
+
+    def coefficients(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """``W`` (problems × D × l) and ``b`` (problems × l) of eq. 4 for the confidences ``p``
+        (problems × entries).
+        """
+        fits = [self._fit(one) for one in p]
+        return np.array([W for W, *_ in fits]), np.array([b for _, b, _ in fits])
+
+    def outputs(self, p: np.ndarray) -> np.ndarray:
+        """``Q`` (m × l, in the order of ``sets``) for the confidences ``p`` of one problem."""
+        W, b, _ = self._fit(p)
+        return np.asarray(self._Z @ W + b)[self.sets.row_order]
+
+    def leverage(self) -> np.ndarray:
+        """``h_i`` of every row, in the order of ``sets``."""
+        m, width = self._Z.shape
+        found = [
+            self._model.leverage(_dense(self._Z[rows]), self._weight[rows])
+            for rows in gen_batches(m, block_rows(width))
+        ]
+        return np.concatenate(found)[self.sets.row_order]
+
+    def _fit(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        """``W``, ``b`` and the loss for the confidences of one problem."""
+        W, b, loss = self._model.solve(self._certain + targets_of(self._Z, self.sets, p))
+        return W.astype(self._Z.dtype), b.astype(self._Z.dtype), loss

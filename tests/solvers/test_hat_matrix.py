@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from surelabel.solvers.confidence import SortedSets
-from surelabel.solvers.dual import DualModel
+from surelabel.solvers.hat_matrix import FeatureHat, KernelHat, Outputs, SetsModel
 from surelabel.solvers.kernels import kernel_matrix
 from surelabel.solvers.leave_one_out import LeftOut, alternate_peers
-from surelabel.solvers.smoothers import FeatureSmoother, KernelSmoother, Outputs, SetsModel
+from surelabel.solvers.ridge import KernelRidge
 
 BETA = 0.05
 
@@ -31,17 +31,24 @@ def literal(K, P):
 
 def test_outputs_are_those_of_the_literal_model(problem):
     _, K, P = problem
-    smoother = KernelSmoother(K.copy(), BETA)
-    np.testing.assert_allclose(smoother.apply(P.astype(np.float32)), literal(K, P), atol=2e-5)
+    hat = KernelHat(K.copy(), BETA, np.float32)
+    np.testing.assert_allclose(hat.apply(P.astype(np.float32)), literal(K, P), atol=2e-5)
+    A, b = KernelHat(K.copy(), BETA).coefficients(P)
+    np.testing.assert_allclose(K @ A + b, literal(K, P), atol=1e-9)
     S = literal(K, np.eye(len(K)))
-    np.testing.assert_allclose(smoother.leverage, S.diagonal(), atol=1e-6)
-    np.testing.assert_allclose(smoother.columns(np.array([3, 700])), S[:, [3, 700]], atol=1e-6)
+    np.testing.assert_allclose(hat.leverage, S.diagonal(), atol=1e-6)
+    np.testing.assert_allclose(hat.columns(np.array([3, 700])), S[:, [3, 700]], atol=1e-6)
 
 
 def test_features_with_the_same_kernel_give_the_same_model(problem):
     X, _, P = problem
     Z = np.column_stack([X, X**2])
-    by_features, by_kernel = FeatureSmoother(Z.copy(), BETA), KernelSmoother(Z @ Z.T, BETA)
+    by_features, by_kernel = (
+        FeatureHat(Z.copy(), BETA, np.float32),
+        KernelHat(Z @ Z.T, BETA, np.float32),
+    )
+    W, b = FeatureHat(Z.copy(), BETA).coefficients(P)
+    np.testing.assert_allclose(Z @ W + b, literal(Z @ Z.T, P), atol=1e-9)
     P = P.astype(np.float32)
     np.testing.assert_allclose(by_features.apply(P), by_kernel.apply(P), atol=1e-4)
     np.testing.assert_allclose(by_features.leverage, by_kernel.leverage, atol=1e-5)
@@ -51,24 +58,24 @@ def test_features_with_the_same_kernel_give_the_same_model(problem):
 
 def test_what_is_remembered_changes_nothing(problem):
     _, K, P = problem
-    smoother = KernelSmoother(K.copy(), BETA)
-    outputs, P = Outputs(smoother), P.astype(np.float32)
+    hat = KernelHat(K.copy(), BETA, np.float32)
+    outputs, P = Outputs(hat), P.astype(np.float32)
     rng = np.random.default_rng(1)
     for n_changed in (0, 1, 3, 200, 1, 0, 1):
         P = P.copy()
         P[rng.choice(len(P), n_changed, replace=False)] = [1, 0, 0, 0]
-        np.testing.assert_allclose(outputs(P), smoother.apply(P), atol=1e-5)
+        np.testing.assert_allclose(outputs(P), hat.apply(P), atol=1e-5)
 
 
 def test_many_small_changes_do_not_add_up(problem):
     _, K, P = problem
-    smoother = KernelSmoother(K[:50, :50].copy(), BETA)
-    outputs, P, rng = Outputs(smoother), P[:50].astype(np.float32), np.random.default_rng(2)
+    hat = KernelHat(K[:50, :50].copy(), BETA, np.float32)
+    outputs, P, rng = Outputs(hat), P[:50].astype(np.float32), np.random.default_rng(2)
     for _ in range(450):
         P = P.copy()
         P[rng.integers(50)] = rng.dirichlet(np.ones(4))
         outputs(P)
-    np.testing.assert_allclose(outputs(P), smoother.apply(P), atol=2e-5)
+    np.testing.assert_allclose(outputs(P), hat.apply(P), atol=2e-5)
 
 
 def test_the_alternation_needs_no_order(problem):
@@ -80,12 +87,12 @@ def test_the_alternation_needs_no_order(problem):
     indptr = np.concatenate([[0], np.cumsum(sizes)])
     indices = np.concatenate([np.sort(rng.choice(l, size, replace=False)) for size in sizes])
     sets = SortedSets(indptr, indices, l, None, np.float64)
-    dual = DualModel(np.ascontiguousarray(K[np.ix_(sets.row_order, sets.row_order)]), BETA, sets)
+    dual = KernelRidge(np.ascontiguousarray(K[np.ix_(sets.row_order, sets.row_order)]), BETA, sets)
     exact = alternate_peers(dual, sets, LeftOut(dual.leverage()), max_iter=30, tol=1e-6)
     single = SortedSets(indptr, indices, l, None, np.float32)
-    smoother = KernelSmoother(K.copy(), BETA)
-    model = SetsModel(Outputs(smoother), single)
-    leverage = smoother.leverage[single.row_order]
+    hat = KernelHat(K.copy(), BETA, np.float32)
+    model = SetsModel(Outputs(hat), single)
+    leverage = hat.leverage[single.row_order]
     path = alternate_peers(model, single, LeftOut(leverage), max_iter=30, tol=1e-6)
     np.testing.assert_allclose(path.p, exact.p, atol=1e-4)
     P = model.dense(path.p)
