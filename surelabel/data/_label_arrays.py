@@ -36,7 +36,7 @@ def as_array(values: Any, what: str, dtype: Any = None) -> np.ndarray:
         raise CandidateError(f"{what} cannot be read as an array: {error}") from None
 
 
-def as_table(values: Any, *, ndim: int) -> np.ndarray:
+def label_array(values: Any, *, ndim: int) -> np.ndarray:
     """A new array with ``ndim`` dimensions, of its own dtype if it has one, otherwise of
     objects.
     """
@@ -78,16 +78,6 @@ def as_texts(cells: np.ndarray) -> np.ndarray:
             f"{first_few(wrong)}"
         )
     return cells.astype(str)
-
-
-def positions(name: str, values: Any) -> np.ndarray:
-    """A one-dimensional array of whole numbers."""
-    values = as_array(values, name)
-    if values.ndim != 1 or (values.size and values.dtype.kind not in "iu"):
-        raise CandidateError(
-            f"{name} must be an array of whole numbers, not {values.dtype} of shape {values.shape}"
-        )
-    return np.asarray(values)
 
 
 def is_missing(array: np.ndarray) -> np.ndarray:
@@ -178,7 +168,7 @@ def _exact_numbers(labels: list[Any], owners: np.ndarray) -> np.ndarray:
 
 def check_classes(classes: Any) -> np.ndarray:
     """The label space as a copy: not empty, and without duplicates."""
-    classes = homogeneous(as_table(classes, ndim=1))
+    classes = homogeneous(label_array(classes, ndim=1))
     if not len(classes):
         raise CandidateError("there are no classes: no row has a candidate label")
     labels, counts = np.unique(classes, return_counts=True)
@@ -222,6 +212,47 @@ def find(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 
 # -------------------------------------------------------------------- matrices and entries
+
+
+def check_entries(indptr: Any, indices: Any, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Row pointers and positions as copies, in the smallest index type."""
+    indptr, indices = as_array(indptr, "indptr"), as_array(indices, "indices")
+    for name, values in (("indptr", indptr), ("indices", indices)):
+        if values.ndim != 1 or (values.size and values.dtype.kind not in "iu"):
+            raise CandidateError(
+                f"{name} must be an array of whole numbers, not {values.dtype} of shape "
+                f"{values.shape}"
+            )
+    if (
+        len(indptr) < 1
+        or indptr[0] != 0
+        or indptr[-1] != len(indices)
+        or np.any(indptr[1:] < indptr[:-1])
+    ):
+        raise CandidateError(f"indptr must rise from 0 to the number of entries ({len(indices)})")
+    outside = (indices < 0) | (indices >= n_classes)
+    if outside.any():
+        rows = np.unique(np.searchsorted(indptr, np.flatnonzero(outside), side="right") - 1)
+        raise CandidateError(
+            f"candidate positions must be within 0..{n_classes - 1} ({n_classes} classes); "
+            f"see row {first_few(rows)}"
+        )
+    index_type = np.int32 if len(indices) < 2**31 else np.int64
+    return np.array(indptr, index_type), np.array(indices, index_type)
+
+
+def fill_rows(
+    indptr: np.ndarray, indices: np.ndarray, values: np.ndarray, n_classes: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Entries in which rows without any have every class, with the value 0."""
+    sizes = np.diff(indptr)
+    empty = sizes == 0
+    sizes[empty] = n_classes
+    given = np.repeat(~empty, sizes)
+    every, filled = np.empty(len(given), indices.dtype), np.zeros(len(given), values.dtype)
+    every[given], every[~given] = indices, np.tile(np.arange(n_classes), np.count_nonzero(empty))
+    filled[given] = values
+    return np.concatenate([indptr[:1], np.cumsum(sizes, dtype=indptr.dtype)]), every, filled
 
 
 def row_pointers(owners: np.ndarray, n_rows: int) -> np.ndarray:

@@ -95,11 +95,12 @@ def label_cells(table: pa.Table, name: str, separator: str | None, source: str) 
     parts: list[list[int]] = []
     for content in contents:
         try:
-            labels = [label for part in read(content) if (label := _label(part)) is not None]
+            labels = [label for part in read(content) if (label := _as_label(part)) is not None]
         except (ValueError, SyntaxError, RecursionError) as error:  # of labels, lists, JSON
             row = rows[np.argmax(codes == len(parts))] + 1
             raise TableError(
-                f"{source}: row {row}, column {name!r}: {str(content)[:40]!r} {_problem(error)}"
+                f"{source}: row {row}, column {name!r}: {str(content)[:40]!r} "
+                f"{_what_is_wrong(error)}"
             ) from None
         parts.append([values.setdefault(label, len(values)) for label in labels])
     # Every row repeats the labels of its cell.
@@ -163,7 +164,7 @@ def _parse_list(text: str) -> list[Any]:
         return list(ast.literal_eval(text.strip()))
 
 
-def _label(value: Any) -> Label | None:
+def _as_label(value: Any) -> Label | None:
     """A label as text without surrounding spaces, or as a whole number (as text if it has more than
     64 bits); None if there is none.
     """
@@ -184,13 +185,13 @@ def _label(value: Any) -> Label | None:
                 raise ValueError("fraction")
             if isinstance(value, Decimal) and value != value.to_integral_value():
                 raise ValueError("fraction")
-            return _label(int(value))
+            return _as_label(int(value))
         case date() | time():
             return value.isoformat()
     raise ValueError("kind")
 
 
-def _problem(error: Exception) -> str:
+def _what_is_wrong(error: Exception) -> str:
     match str(error):
         case "fraction":
             return "is not a label: labels are text or whole numbers"

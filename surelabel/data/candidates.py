@@ -19,20 +19,21 @@ from ._label_arrays import (
     as_array,
     as_list,
     as_numbers,
-    as_table,
     as_texts,
     check_classes,
     check_counts,
+    check_entries,
     check_votes,
     check_zero_one,
     column_classes,
     encode,
+    fill_rows,
     find,
     homogeneous,
     is_missing,
+    label_array,
     looks_like_matrix,
     net_votes,
-    positions,
     read_matrix,
     row_pointers,
     without_prefix,
@@ -101,27 +102,8 @@ class CandidateSets:
     ) -> None:
         check_unlabelled(unlabelled)
         self._classes = check_classes(classes)
-        indptr, indices = positions("indptr", indptr), positions("indices", indices)
+        indptr, indices = check_entries(indptr, indices, len(self._classes))
         shape = (len(indptr) - 1, len(self._classes))
-        if (
-            len(indptr) < 1
-            or indptr[0] != 0
-            or indptr[-1] != len(indices)
-            or np.any(indptr[1:] < indptr[:-1])
-        ):
-            raise CandidateError(
-                f"indptr must rise from 0 to the number of entries ({len(indices)})"
-            )
-        outside = (indices < 0) | (indices >= shape[1])
-        if outside.any():
-            rows = np.unique(np.searchsorted(indptr, np.flatnonzero(outside), side="right") - 1)
-            raise CandidateError(
-                f"candidate positions must be within 0..{shape[1] - 1} ({shape[1]} classes); "
-                f"see row {first_few(rows)}"
-            )
-        # Copies, in the smallest index type: they are made read-only below.
-        index_type = np.int32 if len(indices) < 2**31 else np.int64
-        indptr, indices = np.array(indptr, index_type), np.array(indices, index_type)
         values = np.ones(len(indices), np.int8) if counts is None else check_counts(counts, indptr)
         empty = np.flatnonzero(np.diff(indptr) == 0)
         if len(empty) and unlabelled == "error":
@@ -129,13 +111,8 @@ class CandidateSets:
                 f"{len(empty)} row(s) have no candidate label: row {first_few(empty)}; drop them, "
                 "or pass unlabelled='all' if every label is possible for them"
             )
-        if len(empty):  # these get every label, and nobody's vote
-            sizes = np.diff(indptr)
-            sizes[empty] = shape[1]
-            given = np.repeat(np.diff(indptr) > 0, sizes)
-            every = np.tile(np.arange(shape[1], dtype=index_type), len(empty))
-            indices, values = _spread(indices, given, every), _spread(values, given, 0)
-            indptr = np.concatenate([indptr[:1], np.cumsum(sizes, dtype=index_type)])
+        if len(empty):
+            indptr, indices, values = fill_rows(indptr, indices, values, shape[1])
         self._matrix = sparse.csr_array((values, indices, indptr), shape=shape)
         if not self._matrix.has_canonical_format:  # sorted within rows, each label once
             self._matrix.sum_duplicates()
@@ -162,7 +139,7 @@ class CandidateSets:
         """One label per instance; missing ones (``None``, NaN, ``""``) are rows without
         candidates.
         """
-        labels = as_table(labels, ndim=1)
+        labels = label_array(labels, ndim=1)
         rows = np.flatnonzero(~is_missing(labels))
         codes, classes = encode(labels[rows], rows, classes)
         return cls(row_pointers(rows, len(labels)), codes, classes, unlabelled=unlabelled)
@@ -219,7 +196,7 @@ class CandidateSets:
                 "the rows look like a 0/1 matrix written as nested lists; pass np.asarray(rows), "
                 "or from_indicator"
             )
-        labels = as_table(flat, ndim=1)
+        labels = label_array(flat, ndim=1)
         named = ~is_missing(labels)
         codes, classes = encode(labels[named], owners[named], classes)
         return cls._of_named(codes, owners[named], len(rows), classes, unlabelled)
@@ -238,18 +215,10 @@ class CandidateSets:
         """
         if not isinstance(separator, str) or not separator:
             raise CandidateError(f"separator must be a non-empty string; got {shown(separator)}")
-        cells = as_texts(as_table(strings, ndim=1))
-        if len(separator) == 1:  # join all cells, and split them at once
-            parts = separator.join(cells.tolist()).split(separator) if len(cells) else []
-            counts = np.strings.count(cells, separator) + 1
-        else:  # joined cells could form a separator where they meet
-            split = [cell.split(separator) for cell in cells.tolist()]
-            parts, counts = (
-                list(chain.from_iterable(split)),
-                np.array([len(part) for part in split], int),
-            )
-        flat = np.strings.strip(np.array(parts, dtype=str))
-        owners = np.repeat(np.arange(len(cells)), counts)
+        cells = as_texts(label_array(strings, ndim=1))
+        split = [cell.split(separator) for cell in cells.tolist()]
+        flat = np.strings.strip(np.array(list(chain.from_iterable(split)), dtype=str))
+        owners = np.repeat(np.arange(len(cells)), list(map(len, split)))
         named = flat != ""
         codes, classes = encode(flat[named], owners[named], classes)
         return cls._of_named(codes, owners[named], len(cells), classes, unlabelled)
@@ -292,7 +261,7 @@ class CandidateSets:
         """
         if annotators is None and hasattr(votes, "columns"):
             annotators = list(votes.columns)
-        cells = as_table(votes, ndim=2)
+        cells = label_array(votes, ndim=2)
         cells, against = without_prefix(cells, not_prefix)
         given = np.nonzero(~is_missing(cells))
         codes, classes = encode(cells[given], given[0], classes)
@@ -436,7 +405,7 @@ class CandidateSets:
 
     def contains(self, labels: Any) -> np.ndarray:
         """Whether each row's label is among its candidates; ``labels`` has one label per row."""
-        labels = as_table(labels, ndim=1)
+        labels = label_array(labels, ndim=1)
         if len(labels) != len(self):
             raise CandidateError(f"there are {len(labels)} labels for {len(self)} rows")
         absent = np.flatnonzero(is_missing(labels))
@@ -642,13 +611,6 @@ def check_unlabelled(unlabelled: str) -> None:
     """Refuse any value other than 'error' and 'all'."""
     if not isinstance(unlabelled, str) or unlabelled not in ("error", "all"):
         raise CandidateError(f"unlabelled must be 'error' or 'all', not {shown(unlabelled)}")
-
-
-def _spread(values: np.ndarray, given: np.ndarray, others: Any) -> np.ndarray:
-    """The values where they are given, and others elsewhere."""
-    spread = np.empty(len(given), values.dtype)
-    spread[given], spread[~given] = values, others
-    return spread
 
 
 def _is_collection(row: Any) -> bool:

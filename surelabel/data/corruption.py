@@ -131,7 +131,7 @@ def make_partial_flipping(
     """
     truth = CandidateSets.from_labels(y, classes=classes)
     q = _probabilities("q", q, [(), (truth.shape[1],)])
-    return _draw(truth, np.broadcast_to(q, truth.shape), random_state)
+    return _add_candidates(truth, np.broadcast_to(q, truth.shape), random_state)
 
 
 def make_partial_confusion(
@@ -160,7 +160,7 @@ def make_partial_confusion(
     """
     truth = CandidateSets.from_labels(y, classes=classes)
     confusion = _probabilities("confusion", confusion, [(truth.shape[1], truth.shape[1])])
-    return _draw(truth, confusion[truth.indices], random_state)
+    return _add_candidates(truth, confusion[truth.indices], random_state)
 
 
 def make_partial_instance(
@@ -230,7 +230,7 @@ def make_partial_instance(
     # A model that is certain of the true label says nothing about the others: all are equally
     # likely.
     share = np.divide(weight, total, out=np.full((m, l), 1 / max(l - 1, 1)), where=total > 0)
-    return _draw(truth, np.minimum(1, rate * (l - 1) * share), random_state)
+    return _add_candidates(truth, np.minimum(1, rate * (l - 1) * share), random_state)
 
 
 def drop_truth(
@@ -286,7 +286,9 @@ def drop_truth(
     return CandidateSets.from_indicator(inside, classes=candidates.classes)
 
 
-def _draw(truth: CandidateSets, probability: np.ndarray, random_state: Any) -> CandidateSets:
+def _add_candidates(
+    truth: CandidateSets, probability: np.ndarray, random_state: Any
+) -> CandidateSets:
     """Candidates drawn independently with the given probabilities (m × l), and the true label."""
     inside = _generator(random_state).random_sample(truth.shape) < probability
     inside[np.arange(len(truth)), truth.indices] = True

@@ -62,7 +62,9 @@ def text_advice(X: Any) -> str:
     if values.ndim != 2:
         return ""
     names = getattr(X, "columns", range(values.shape[1]))
-    texts = [repr(name) for name, column in zip(names, values.T, strict=True) if _is_text(column)]
+    texts = [
+        repr(name) for name, column in zip(names, values.T, strict=True) if _holds_text(column)
+    ]
     return (
         f" in column {first_few(texts)}; encode text first, for instance with "
         "sklearn.preprocessing.OneHotEncoder in a ColumnTransformer, or give the table to "
@@ -72,7 +74,7 @@ def text_advice(X: Any) -> str:
     )
 
 
-def _is_text(column: np.ndarray) -> bool:
+def _holds_text(column: np.ndarray) -> bool:
     """Whether a column has a text in it that is no number."""
     try:
         column.astype(float)

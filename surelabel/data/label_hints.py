@@ -74,7 +74,7 @@ def placeholders(columns: Sequence[Cells]) -> list[Hint]:
         for value in cells.values
         if isinstance(value, str) and value.casefold() in PLACEHOLDERS
     )
-    rows = _rows(columns, names)
+    rows = _rows_with(columns, names)
     if not len(rows):
         return []
     where = [repr(cells.column) for cells in columns if not names.keys().isdisjoint(cells.values)]
@@ -98,7 +98,7 @@ def different_spellings(columns: Sequence[Cells]) -> list[Hint]:
     groups = [names for names in _spellings(texts, spelling_key).values() if len(names) > 1]
     if not groups:
         return []
-    rows = _rows(columns, [name for names in groups for name in names[1:]])
+    rows = _rows_with(columns, [name for names in groups for name in names[1:]])
     usual, other = groups[0][:2]
     listed = first_few((" and ".join(map(repr, names[:3])) for names in groups), 3)
     return [
@@ -128,7 +128,7 @@ def several_labels(columns: Sequence[Cells], listed: str | None) -> list[Hint]:
                 and all(spelling_key(part) in known for part in value.split(sign))
             ]
             if names:
-                rows = _rows([cells], names)
+                rows = _rows_with([cells], names)
                 advice = (
                     f"say what separates them (--separator {sign!r})"
                     if cells.column == listed
@@ -144,7 +144,7 @@ def several_labels(columns: Sequence[Cells], listed: str | None) -> list[Hint]:
     return []
 
 
-def _rows(columns: Sequence[Cells], names: Collection[Label]) -> np.ndarray:
+def _rows_with(columns: Sequence[Cells], names: Collection[Label]) -> np.ndarray:
     """The rows that have one of some labels in any column."""
     return np.unique(np.concatenate([cells.rows_of(names) for cells in columns]))
 

@@ -153,13 +153,13 @@ def read_labels(
     """
     source = source or source_of(table)
     _check_roles(table, labelling, source)
-    instance, first = _instances(table, labelling, source)
+    instance, first = _rows_by_id(table, labelling, source)
     given, class_names, hints = _with_names(_read_cells(table, labelling, source), labelling)
     _check_gold(given, labelling, source)
     classes = class_names or None if classes is None else classes
     classes = _label_space(given.every, classes, table, source)
     entries, gold = (_encode(cells, classes, source) for cells in given)
-    annotators, voter = _annotators(table, labelling, entries, source)
+    annotators, voter = _who_gave(table, labelling, entries, source)
     entries = entries._replace(rows=instance[entries.rows])
     known = np.full(table.num_rows, -1)
     known[gold.rows] = gold.codes
@@ -175,7 +175,7 @@ def read_labels(
         votes = _vote_matrix(entries, voter, annotators, first, source)
         candidates = CandidateSets.from_ballots(votes, classes, annotators=annotators)
     else:
-        candidates = _candidates(entries, len(first), classes, labelling)
+        candidates = _counted_sets(entries, len(first), classes, labelling)
     if labelling.long:
         table = _one_row_each(table, labelling, instance, first, source)
     return Labels(
@@ -273,7 +273,9 @@ def _check_gold(given: _Given, labelling: Labelling, source: str) -> None:
 # -------------------------------------------------------------------- instances
 
 
-def _instances(table: pa.Table, labelling: Labelling, source: str) -> tuple[np.ndarray, np.ndarray]:
+def _rows_by_id(
+    table: pa.Table, labelling: Labelling, source: str
+) -> tuple[np.ndarray, np.ndarray]:
     """The instance of every row, and the first row of every instance."""
     rows = np.arange(table.num_rows)
     if labelling.id is None:
@@ -455,7 +457,7 @@ def _encode(columns: Sequence[Cells], classes: np.ndarray, source: str) -> _Entr
     return _Entries(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-def _candidates(
+def _counted_sets(
     entries: _Entries, n_rows: int, classes: np.ndarray, labelling: Labelling
 ) -> CandidateSets:
     """Candidates of unknown annotators: with counts if they are given, or if a label occurs several
@@ -491,7 +493,7 @@ def _whole(label: Label) -> Label:
 # -------------------------------------------------------------------- votes
 
 
-def _annotators(
+def _who_gave(
     table: pa.Table, labelling: Labelling, entries: _Entries, source: str
 ) -> tuple[tuple[str, ...], np.ndarray]:
     """Names of the annotators, and which of them gave every label."""
