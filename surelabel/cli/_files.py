@@ -61,7 +61,7 @@ def check_outputs(inputs: Iterable[Path | None], *outputs: Path | None) -> None:
     """Check, before anything is computed, that every output can be written and replaces no
     input.
     """
-    from ..data.table_files import files_of
+    from ..data.file_formats import files_of
 
     taken = {
         os.path.realpath(file): f"{file} is read"
@@ -90,7 +90,7 @@ def check_table_output(path: Path | None, *, json: bool = False) -> None:
     """Check, before anything is computed, that the extension of a file names a format for tables,
     and that a report as JSON does not go where the table goes.
     """
-    from ..data.table_files import form_of
+    from ..data.file_formats import form_of
 
     if is_file(path):
         form_of(path)
@@ -115,8 +115,9 @@ def write_output(
     """Write a table to a file, or to standard output as CSV. In text formats, which a spreadsheet
     may open, escape formulas or warn of them, by the ``name`` that the file will have.
     """
+    from ..data.file_formats import TEXT_FORMS, form_of
     from ..data.formulas import escape_formulas, find_formula
-    from ..data.table_files import TEXT_FORMS, dialect_for, form_of, write_delimited, write_table
+    from ..data.table_files import write_table, write_text
 
     if not is_file(path) or form_of(path)[0] in TEXT_FORMS:
         if settings.escape_formulas:
@@ -131,7 +132,7 @@ def write_output(
                 err=True,
             )
     if not is_file(path):
-        write_delimited(table, sys.stdout.buffer, dialect_for(table, ".csv"))
+        write_text(table, sys.stdout.buffer)
         sys.stdout.buffer.flush()
     else:
         write_table(table, path)

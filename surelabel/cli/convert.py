@@ -130,7 +130,7 @@ def _check_answers(target: Path, tool: str | None) -> None:
 
 
 def _check_json(target: Path) -> None:
-    from ..data.table_files import JSON_FORMS, form_of
+    from ..data.file_formats import JSON_FORMS, form_of
 
     if not is_file(target) or form_of(target)[0] not in JSON_FORMS:
         raise ParameterError(

@@ -176,7 +176,7 @@ def _check_numbers(checks: float, port: int, seed: int) -> None:
 
 def _parts(table: Path) -> tuple[str, str]:
     """The name of a table without its extensions, and the extensions."""
-    from ..data.table_files import form_of
+    from ..data.file_formats import form_of
 
     if str(table) == "-":
         raise ParameterError(

@@ -6,9 +6,8 @@ import codecs
 import csv
 import io
 import json
-import mmap
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -17,72 +16,34 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from ..exceptions import TableError
-
-Content = bytes | mmap.mmap
+from .arrow_tables import DIALECT, HEADER, column_slices, combined, decimal_of, is_cell
+from .file_formats import Content, signature
 
 DELIMITERS = ",;\t|"
-#: Maximum length of a row in bytes. Smaller blocks are read by several threads at a time.
-BYTES_AT_A_TIME = 8 << 20
-#: Tables of so many columns are read in larger blocks: each block makes a piece of each column.
-WIDE, MOST_AT_A_TIME = 10_000, 256 << 20
+#: Maximum length of a row in bytes, and the part of a file that one thread reads at a time.
+BLOCK = 8 << 20
+#: Bytes in which the delimiter is sought.
 SAMPLE = 1 << 16
-#: Larger files (in bytes) are read by several threads. For smaller ones, threads are not worth
-#: starting, and a process that ends while Arrow starts them would be aborted.
-THREADS_FROM = BYTES_AT_A_TIME
 #: Maximum number of rows written together.
 ROWS = 1 << 15
-#: Maximum number of cells in columns that are processed together.
-CELLS_AT_A_TIME = 1 << 18
-#: Metadata keys: of a table for its dialect, and of a column for its name as written. A column with
-#: the latter holds the cells of a text file.
-DIALECT, HEADER = b"surelabel.dialect", b"surelabel.header"
-#: Metadata key of a column: the number of columns without name and content before and after it.
-EMPTY = b"surelabel.empty"
+BOMS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+#: Special encodings of Python, for names and source code.
+NOT_OF_FILES = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
 
 
 class Dialect(NamedTuple):
-    """How a text file is written.
-
-    Attributes
-    ----------
-    delimiter : str
-        What separates cells.
-    newline : str
-        What ends a row.
-    bom : bool
-        Whether the text begins with a byte order mark.
-    decimal : str or None
-        The decimal separator; None if it was not given.
+    """How a text file is written: what separates cells, what ends a row, and whether the text
+    begins with a byte order mark.
     """
 
     delimiter: str = ","
     newline: str = "\n"
     bom: bool = False
-    decimal: str | None = None
-
-
-def column_slices(n_columns: int, n_rows: int) -> Iterator[slice]:
-    """Columns to process together: many short ones, or one long one."""
-    step = max(1, CELLS_AT_A_TIME // max(1, n_rows))
-    return (slice(start, start + step) for start in range(0, n_columns, step))
-
-
-def combined(*columns: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Columns of text as one array, column after column, however long they are."""
-    if all(column.type == pa.string() for column in columns):
-        try:  # one cast for many short columns
-            return pa.concat_arrays(_chunks(columns)).cast(pa.large_string())
-        except pa.ArrowInvalid:  # too long for one array
-            pass
-    return pa.concat_arrays(_chunks(column.cast(pa.large_string()) for column in columns))
-
-
-def _chunks(columns: Iterable[pa.Array | pa.ChunkedArray]) -> list[pa.Array]:
-    return [
-        chunk
-        for column in columns
-        for chunk in (column.chunks if isinstance(column, pa.ChunkedArray) else [column])
-    ]
 
 
 def dialect_of(table: pa.Table) -> Dialect | None:
@@ -91,22 +52,92 @@ def dialect_of(table: pa.Table) -> Dialect | None:
     return Dialect(*json.loads(kept)) if kept else None
 
 
-def is_cell(field: pa.Field) -> bool:
-    """Whether a column holds the cells of a text file, as written there."""
-    return HEADER in (field.metadata or {})
+# -------------------------------------------------------------------- encoding
 
 
-def read_delimited(
-    content: Content, source: str, *, delimiter: str | None, decimal: str | None
-) -> pa.Table:
+def as_utf8(content: Content, source: str, encoding: str | None) -> Content:
+    """The bytes of a text file in UTF-8; what is no text is refused."""
+    if not len(content):
+        raise TableError(f"{source}: the file is empty; a table has a header line and rows")
+    if form := signature(content):
+        raise TableError(f"{source}: this is a {form} file, not text; give it that ending")
+    encoding = encoding or next(
+        (name for bom, name in BOMS.items() if content[: len(bom)] == bom), "utf-8"
+    )
+    name = _encoding_name(encoding, source)
+    if name not in ("utf-8", "utf-8-sig"):
+        content = _decoded(content, source, name)
+    if (nul := content.find(b"\0")) >= 0:
+        raise TableError(
+            f"{source}: line {_line(content, nul)} holds a NUL byte, so this is not text (if it "
+            "is, name its encoding: utf-16-le?)"
+        )
+    _check_utf8(content, source)
+    return content
+
+
+def _encoding_name(encoding: str, source: str) -> str:
+    """Python's name of an encoding for text files."""
+    try:
+        codec = codecs.lookup(encoding)
+    except (LookupError, ValueError):
+        codec = None
+    # Python also has codecs that do not produce text (base64, zlib), and some for parts of a text.
+    if codec is None or not codec._is_text_encoding or codec.name in NOT_OF_FILES:
+        raise TableError(
+            f"{source}: there is no text encoding {encoding!r}; common ones are utf-8, latin-1, "
+            "cp1252, utf-16"
+        )
+    return codec.name
+
+
+def _decoded(content: Content, source: str, encoding: str) -> bytes:
+    """The content as UTF-8."""
+    try:
+        text = content[:].decode(encoding)
+    except UnicodeDecodeError as error:
+        line, reason = _line(content, error.start), error.reason
+    else:
+        try:
+            return text.encode()
+        except UnicodeEncodeError as error:  # utf-7 can write half a character
+            line, reason = text[: error.start].count("\n") + 1, "half a character"
+    raise TableError(f"{source}: line {line} is not {encoding} ({reason}); name another encoding")
+
+
+def _check_utf8(content: Content, source: str) -> None:
+    offsets = pa.py_buffer(np.array([0, len(content)], np.int64))
+    try:  # Arrow checks a gigabyte in a fraction of a second, but does not say where the error is
+        pa.Array.from_buffers(
+            pa.large_string(), 1, [None, offsets, pa.py_buffer(content)]
+        ).validate(full=True)
+    except pa.ArrowInvalid:
+        try:
+            content[:].decode()
+        except UnicodeDecodeError as error:
+            raise TableError(
+                f"{source}: line {_line(content, error.start)} holds the byte "
+                f"0x{content[error.start]:02x}, which is not UTF-8; name the file's encoding, "
+                "often latin-1 (--settings encoding=latin-1), or save it as UTF-8"
+            ) from None
+
+
+def _line(content: Content, place: int) -> int:
+    return content[:place].count(b"\n") + 1
+
+
+# -------------------------------------------------------------------- reading
+
+
+def read_delimited(content: Content, source: str, delimiter: str | None) -> pa.Table:
     """Read UTF-8 text whose first row names the columns. All cells are text; only those without
     text and without quotation marks are missing.
     """
-    options = _Options(content, delimiter or find_delimiter(content))
+    text = _Text(content, delimiter or find_delimiter(content))
     try:
-        rows = options.read()
+        rows = text.read()
     except pa.ArrowInvalid as error:
-        raise TableError(f"{source}: {_explain(options, str(error))}") from None
+        raise TableError(f"{source}: {_explain(text, str(error))}") from None
     header = [column[0].as_py() or "" for column in rows.columns]
     table = _short(rows.slice(1))
     # Delimiters at the end of every line produce columns without name and content.
@@ -115,25 +146,16 @@ def read_delimited(
         for i, (name, column) in enumerate(zip(header, table.columns, strict=True))
         if name.strip() or column.null_count < len(column)
     ]
-    names = [header[i].strip() for i in kept]
-    check_header(names, source)
-    before = np.diff([-1, *kept]) - 1
-    after = np.zeros_like(before)
-    after[:-1], before[1:], after[-1] = before[1:], 0, len(header) - 1 - kept[-1]
+    check_header([header[i].strip() for i in kept], source)
     if not table.num_rows:
         raise TableError(f"{source}: there is a header line, but no row below it")
-    if options.quoted:
-        _check_quotes(table, options, source)
+    if text.quoted:
+        _check_quotes(table, text, source)
     fields = [
-        pa.field(
-            name,
-            pa.string(),
-            metadata={HEADER: header[i].encode()}
-            | ({EMPTY: json.dumps(empty).encode()} if any(empty) else {}),
-        )
-        for i, name, *empty in zip(kept, names, before.tolist(), after.tolist(), strict=True)
+        pa.field(header[i].strip(), pa.string(), metadata={HEADER: header[i].encode()})
+        for i in kept
     ]
-    dialect = Dialect(options.delimiter, _newline(content), options.bom, decimal)
+    dialect = Dialect(text.delimiter, _newline(content), content[:3] == codecs.BOM_UTF8)
     schema = pa.schema(fields, {DIALECT: json.dumps(dialect).encode()})
     return pa.table([table.column(i) for i in kept], schema=schema)
 
@@ -154,13 +176,10 @@ def find_delimiter(content: Content) -> str:
 
     def fitness(delimiter: str) -> tuple[bool, int]:
         try:
-            rows = [
-                row
-                for row in csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter)
-                if row
-            ]
+            rows = list(csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter))
         except csv.Error:
             return False, 0
+        rows = [row for row in rows if row]
         # The last row of the sample may be cut within a quoted cell.
         widths = {len(row) for row in (rows[:-1] if end and len(rows) > 1 else rows)}
         width = len(rows[0]) if rows else 0
@@ -169,13 +188,12 @@ def find_delimiter(content: Content) -> str:
     return max(DELIMITERS, key=fitness)
 
 
-class _Options:
-    """How pyarrow reads one text."""
+class _Text:
+    """A text with its delimiter, as Arrow and as Python read it."""
 
     def __init__(self, content: Content, delimiter: str) -> None:
         self.content, self.delimiter = content, delimiter
         self.quoted = content.find(b'"') >= 0
-        self.bom = content[:3] == codecs.BOM_UTF8
 
     def rows(self, **options: Any) -> Iterator[list[str]]:
         """The rows as Python's csv reader sees them, lazily. Empty lines are skipped, except in a
@@ -201,8 +219,9 @@ class _Options:
         return pa_csv.read_csv(
             pa.BufferReader(pa.py_buffer(self.content)),
             read_options=pa_csv.ReadOptions(
-                block_size=BYTES_AT_A_TIME if width < WIDE else MOST_AT_A_TIME,
-                use_threads=on_bad_row is None and len(self.content) >= THREADS_FROM,
+                block_size=BLOCK,
+                # A process that ends while Arrow starts threads would be aborted.
+                use_threads=on_bad_row is None and len(self.content) >= BLOCK,
                 autogenerate_column_names=True,
             ),
             parse_options=pa_csv.ParseOptions(
@@ -220,7 +239,10 @@ class _Options:
         )
 
 
-def _explain(options: _Options, message: str) -> str:
+# -------------------------------------------------------------------- what is wrong with a text
+
+
+def _explain(text: _Text, message: str) -> str:
     """What is wrong, and in which row; only a single-threaded reader knows the row."""
     bad: list[Any] = []
 
@@ -231,36 +253,53 @@ def _explain(options: _Options, message: str) -> str:
     if "Empty CSV" in message:
         return "the file is empty; a table has a header line and rows"
     try:
-        options.read(on_bad_row=remember)
+        text.read(on_bad_row=remember)
     except pa.ArrowInvalid as error:
         message = str(error)
     if bad:
         row = bad[0]
-        advice = f"quote cells that contain {options.delimiter!r}"
+        advice = f"quote cells that contain {text.delimiter!r}"
         if '"' in row.text:
             advice = "is a quotation mark left open, or not doubled within a cell?"
         return (
             f"row {row.number - 1}: {row.actual_columns} columns, but the header has "
-            f"{row.expected_columns}; {advice} "
-            f"(the delimiter is {options.delimiter!r})"
+            f"{row.expected_columns}; {advice} (the delimiter is {text.delimiter!r})"
         )
     if "straddl" in message:
-        row = _broken_row(options)
-        if row is not None:
-            return f"row {row}: a quotation mark is left open, or not doubled within a cell"
-        return f"a row has more than {BYTES_AT_A_TIME >> 20} MB; use Parquet for rows this long"
+        return (
+            _misplaced_quotes(text)
+            or f"a row has more than {BLOCK >> 20} MB; use Parquet for rows this long"
+        )
     return f"the text cannot be read as a table ({message.splitlines()[0]})"
 
 
-def _broken_row(options: _Options) -> int | None:
-    """Number of the first row with misplaced quotation marks, which Arrow accepts."""
+def _misplaced_quotes(text: _Text) -> str:
+    """Where the first misplaced quotation marks are, which Arrow accepts; "" if nowhere."""
     number = 0
     try:
-        for _ in options.rows(strict=True):
+        for _ in text.rows(strict=True):
             number += 1
     except csv.Error:
-        return number
-    return None
+        return f"row {number}: a quotation mark is left open, or not doubled within a cell"
+    return ""
+
+
+def _check_quotes(table: pa.Table, text: _Text, source: str) -> None:
+    """Refuse cells that extend over several lines because a quotation mark was never closed."""
+    letters = np.frombuffer(text.content, np.uint8)
+    ends = sum(
+        np.count_nonzero(letters[start : start + BLOCK] == ord("\n"))
+        for start in range(0, len(letters), BLOCK)
+    )
+    if ends <= table.num_rows:  # no cell contains a line break
+        return
+    last = table.column(table.num_columns - 1)[-1].as_py()
+    suspicious = "\n" in (last or "") or any(
+        pc.any(pc.match_substring_regex(column, '(?s)(\n.*"|".*\n)')).as_py()
+        for column in table.columns
+    )
+    if suspicious and (problem := _misplaced_quotes(text)):
+        raise TableError(f"{source}: {problem}")
 
 
 def check_header(names: list[str], source: str) -> None:
@@ -293,27 +332,6 @@ def _is_number(text: str) -> bool:
         return False
 
 
-def _check_quotes(table: pa.Table, options: _Options, source: str) -> None:
-    """Refuse cells that extend over several lines because a quotation mark was never closed."""
-    letters = np.frombuffer(options.content, np.uint8)
-    ends = sum(
-        np.count_nonzero(letters[start : start + BYTES_AT_A_TIME] == ord("\n"))
-        for start in range(0, len(letters), BYTES_AT_A_TIME)
-    )
-    if ends <= table.num_rows:  # no cell contains a line break
-        return
-    last = table.column(table.num_columns - 1)[-1].as_py()
-    if "\n" in (last or "") or any(
-        pc.any(pc.match_substring_regex(text, '(?s)(\n.*"|".*\n)')).as_py()
-        for text in table.columns
-    ):
-        row = _broken_row(options)
-        if row is not None:
-            raise TableError(
-                f"{source}: row {row}: a quotation mark is left open, or not doubled within a cell"
-            )
-
-
 # -------------------------------------------------------------------- writing
 
 
@@ -328,10 +346,9 @@ def write_delimited(table: pa.Table, file: BinaryIO, dialect: Dialect) -> None:
     ]
     quoted = _quote(pa.array(names), dialect.delimiter).to_pylist()
     header = [text if name else "" for name, text in zip(names, quoted, strict=True)]
-    header = _with_empty(header, table.schema, "")
     file.write(f"{dialect.delimiter.join(header)}{dialect.newline}".encode())
     for batch in _short(table).to_batches(max_chunksize=ROWS):
-        file.write(_lines(batch, dialect))
+        file.write(_lines(batch, dialect, decimal_of(table) or "."))
 
 
 def _short(table: pa.Table) -> pa.Table:
@@ -339,15 +356,14 @@ def _short(table: pa.Table) -> pa.Table:
     return table.combine_chunks() if table.num_rows <= ROWS else table
 
 
-def _lines(batch: pa.RecordBatch, dialect: Dialect) -> memoryview:
+def _lines(batch: pa.RecordBatch, dialect: Dialect, decimal: str) -> memoryview:
     """The bytes of all rows, with their cells joined."""
     m, columns, cells = batch.num_rows, batch.columns, []
     for part in column_slices(len(columns), m):
-        texts = [as_text(column, dialect.decimal or ".") for column in columns[part]]
+        texts = [as_text(column, decimal) for column in columns[part]]
         quoted = _quote(combined(*texts), dialect.delimiter)
         cells += [quoted.slice(i * m, m) for i in range(len(texts))]
-    cells = _with_empty(cells, batch.schema, pa.nulls(m, pa.large_string()))
-    ends = pa.repeat(pa.scalar(dialect.newline, pa.large_string()), len(cells[0]))
+    ends = pa.repeat(pa.scalar(dialect.newline, pa.large_string()), m)
     joined = pc.binary_join_element_wise(
         *cells,
         pa.scalar(dialect.delimiter, pa.large_string()),
@@ -356,17 +372,6 @@ def _lines(batch: pa.RecordBatch, dialect: Dialect) -> memoryview:
     )
     lines = pc.binary_join_element_wise(joined, ends, pa.scalar("", pa.large_string()))
     return memoryview(lines.buffers()[2])[: pc.sum(pc.binary_length(lines)).as_py()]
-
-
-def _with_empty(cells: list[Any], schema: pa.Schema, empty: Any) -> list[Any]:
-    """Cells, with the empty columns that were dropped when they were read."""
-    if all(EMPTY not in (field.metadata or {}) for field in schema):
-        return cells
-    found = []
-    for field, cell in zip(schema, cells, strict=True):
-        before, after = json.loads((field.metadata or {}).get(EMPTY, b"[0, 0]"))
-        found += [empty] * before + [cell] + [empty] * after
-    return found
 
 
 def _quote(texts: pa.Array, delimiter: str) -> pa.Array:

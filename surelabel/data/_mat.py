@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from ..exceptions import DataFileError
-from .sizes import PIECE, limit, too_large
+from .unpacking import PIECE, limit, too_large
 
 #: Types of elements.
 NUMBERS = {

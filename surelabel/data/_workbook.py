@@ -12,7 +12,7 @@ import json
 import re
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, BinaryIO
@@ -23,10 +23,10 @@ import pyarrow as pa
 from ..exceptions import SurelabelError, TableError, first_few
 from ..extras import extra
 from ..text import suggest
-from ._delimited import Content, check_header
-from ._json_lines import FREE_CELLS, SPARSEST
+from ._delimited import check_header
 from .arrow_tables import is_text
-from .sizes import limit, too_large, unpacked
+from .file_formats import Content, damaged
+from .unpacking import limit, too_large, too_sparse, unpacked
 
 ROWS, COLUMNS, LETTERS = 1_048_576, 16_384, 32_767
 #: Larger whole numbers are not exact in a workbook, which has only floats.
@@ -36,16 +36,13 @@ _PLACE = re.compile(rb"""\sr\s*=\s*["']([A-Z]{0,3})([0-9]{1,9})["']""")
 _SHARED = re.compile(rb"""\st\s*=\s*["']s["'][^>]*>\s*<(?:\w+:)?v>\s*([0-9]{1,9})""")
 #: Text, a number, a truth value, a date, a time, both, or a duration.
 Cell = Any
-#: Metadata key of a column of text: the type of each text that was a cell of another type; empty if
-#: it cannot be told from the text.
-MIXED = b"surelabel.mixed"
-#: How texts become cells again.
-_CELLS: dict[str, Callable[[str], Cell]] = {
-    "bool": "True".__eq__,
-    "float": float,
-    "date": date.fromisoformat,
-    "datetime": datetime.fromisoformat,
-    "time": time.fromisoformat,
+TYPES = {
+    str: pa.string(),
+    bool: pa.bool_(),
+    date: pa.date32(),
+    datetime: pa.timestamp("us"),
+    time: pa.time64("us"),
+    timedelta: pa.duration("us"),
 }
 
 
@@ -54,8 +51,7 @@ _CELLS: dict[str, Callable[[str], Cell]] = {
 
 def read_workbook(content: Content, source: str, sheet: str | None) -> pa.Table:
     """Read a sheet. Numbers, truth values, dates, times and durations keep their type if all cells
-    of a column have the same; otherwise the column is text, and remembers the types for
-    :func:`write_workbook`. Empty rows are skipped.
+    of a column have the same; otherwise the column is text, with a warning. Empty rows are skipped.
     """
     with extra("cli", "reading .xlsx"):
         import python_calamine
@@ -72,12 +68,12 @@ def read_workbook(content: Content, source: str, sheet: str | None) -> pa.Table:
             f"{source}: the workbook is protected by a password; save it without one"
         ) from None
     except Exception as error:
-        raise _damaged(source, error) from None
+        raise damaged(source, error) from None
     except BaseException as error:
         # the reader, written in Rust, may panic with something that is not an Exception
         if type(error).__name__ != "PanicException":
             raise
-        raise _damaged(source, error) from None
+        raise damaged(source, error) from None
     width = max(map(len, rows), default=0)
     rows = [[*row, *[""] * (width - len(row))] for row in rows if any(cell != "" for cell in row)]
     if not rows:
@@ -93,17 +89,14 @@ def read_workbook(content: Content, source: str, sheet: str | None) -> pa.Table:
     check_header([header[i] for i in kept], source)
     if len(rows) == 1:
         raise TableError(f"{source}: there is a header line, but no row below it")
-    found = [_column(columns[i]) for i in kept]
-    fields = [
-        pa.field(header[i], column.type, metadata=_types(columns[i], column.type))
-        for i, column in zip(kept, found, strict=True)
-    ]
-    return pa.table(found, schema=pa.schema(fields))
-
-
-def _damaged(source: str, error: BaseException) -> TableError:
-    why = next(iter(str(error).splitlines()), type(error).__name__)
-    return TableError(f"{source}: the file is damaged, or not a workbook ({why})")
+    mixed = [repr(header[i]) for i in kept if len(_kinds(columns[i])) > 1]
+    if mixed:
+        warnings.warn(
+            f"{source}: column {first_few(mixed)} holds numbers or other values beside texts; all "
+            "are read as text",
+            stacklevel=7,
+        )
+    return pa.table({header[i]: _column(columns[i]) for i in kept})
 
 
 def _rows(book: Any, sheet: str | None, source: str) -> list[list[Cell]]:
@@ -148,7 +141,7 @@ def _check_size(data: bytes, source: str) -> None:
     except (SurelabelError, MemoryError):
         raise
     except Exception as error:  # zipfile raises many kinds of errors for damaged files
-        raise _damaged(source, error) from None
+        raise damaged(source, error) from None
     used = np.concatenate([np.zeros(0, np.int64), *cells])
     if lengths[used[used < len(lengths)]].sum() > limit():
         raise too_large(source, TableError)
@@ -163,7 +156,7 @@ def _check_rectangle(part: bytes, source: str) -> None:
         for letter in letters:
             column = 26 * column + letter - 64
         width, height, count = max(width, column), max(height, int(row)), count + 1
-    if width * height > FREE_CELLS + SPARSEST * count:
+    if too_sparse(height, width, count):
         raise TableError(
             f"{source}: a sheet has {count:,} cells in {height:,} rows and {width:,} columns; "
             "remove those that are far from the table"
@@ -175,38 +168,24 @@ def _column(cells: tuple[Cell, ...]) -> pa.Array:
     missing.
     """
     given = [None if cell == "" else cell for cell in cells]
-    kinds = {type(cell) for cell in given} - {type(None)}
-    if kinds <= {int, float}:
+    kinds = _kinds(cells)
+    if len(kinds) > 1:
+        return pa.array([None if cell is None else _as_text(cell) for cell in given], pa.string())
+    kind = next(iter(kinds), float)
+    if kind is float:
         whole = all(cell is None or (cell % 1 == 0 and abs(cell) < EXACT) for cell in given)
         return pa.array(given, pa.int64() if whole and kinds else pa.float64(), from_pandas=True)
-    if len(kinds) == 1 or kinds == {date, datetime}:
-        times = {date: pa.date32(), datetime: pa.timestamp("us"), time: pa.time64("us")}
-        types = times | {timedelta: pa.duration("us"), bool: pa.bool_(), str: pa.string()}
-        kind = datetime if len(kinds) > 1 else kinds.pop()
-        if kind is datetime:
-            given = [_with_time(cell) if isinstance(cell, date) else cell for cell in given]
-        return pa.array(given, types[kind])
-    return pa.array([None if cell is None else _as_text(cell) for cell in given], pa.string())
+    if kind is datetime:
+        given = [_with_time(cell) if isinstance(cell, date) else cell for cell in given]
+    return pa.array(given, TYPES[kind])
 
 
-def _types(cells: tuple[Cell, ...], kind: pa.DataType) -> dict[bytes, bytes] | None:
-    """The types of the cells of a text column, as metadata; None if all are texts."""
-    kinds: dict[str, set[str]] = {}
-    if pa.types.is_string(kind):
-        for cell in cells:
-            name = type(cell).__name__
-            kinds.setdefault(_as_text(cell), set()).add("float" if name == "int" else name)
-    if all(names == {"str"} for names in kinds.values()):
-        return None
-    clear = all(len(names) == 1 and names <= {"str", *_CELLS} for names in kinds.values())
-    types = {text: name for text, (name,) in kinds.items() if name != "str"} if clear else {}
-    return {MIXED: json.dumps(types).encode()}
-
-
-def cell_types(field: pa.Field) -> dict[str, str]:
-    """The types that texts of a column had as cells of a workbook."""
-    types: dict[str, str] = json.loads((field.metadata or {}).get(MIXED, b"{}"))
-    return types
+def _kinds(cells: tuple[Cell, ...]) -> set[type]:
+    """The kinds of the cells that are not empty: whole numbers are floats, and dates beside times
+    have a time.
+    """
+    kinds = {float if type(cell) is int else type(cell) for cell in cells if cell != ""}
+    return kinds - {date} if datetime in kinds else kinds
 
 
 def _with_time(day: date) -> datetime:
@@ -250,8 +229,8 @@ def write_workbook(table: pa.Table, file: BinaryIO) -> None:
     sheet.freeze_panes(1, 0)
     changed: set[str] = set()
     for column, cells in enumerate(table.columns):
-        name, types = table.column_names[column], cell_types(table.schema.field(column))
-        for row, cell in enumerate(_cells(cells, types), start=1):
+        name = table.column_names[column]
+        for row, cell in enumerate(_cells(cells), start=1):
             if cell is None:
                 continue
             if isinstance(cell, str):
@@ -281,11 +260,9 @@ def _check_text(text: str, row: int, name: str) -> None:
         )
 
 
-def _cells(column: pa.ChunkedArray, types: dict[str, str]) -> Iterator[Cell | None]:
+def _cells(column: pa.ChunkedArray) -> Iterator[Cell | None]:
     """The values of a column that a sheet can hold."""
     for cell in column.to_pylist():
-        if isinstance(cell, str) and cell in types:
-            cell = _CELLS[types[cell]](cell)
         match cell:
             case None | "":
                 yield None

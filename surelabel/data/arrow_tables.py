@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..exceptions import TableError, first_few
 from ..text import suggest
-from ._delimited import DIALECT, dialect_of
-from ._delimited import column_slices as column_slices  # these two for the layers above, too
-from ._delimited import combined as combined
 
+#: Metadata keys of a table: the name and format of its file, how a text file is written, and the
+#: decimal separator of numbers that are text.
 SOURCE, FORM = b"surelabel.source", b"surelabel.form"
-#: The decimal separator of text in tables that were not read from delimited text.
-DECIMAL = b"surelabel.decimal"
-#: Metadata key of a column: the type that it was given in, if it is read as a more common one.
-TYPE = b"surelabel.type"
+DIALECT, DECIMAL = b"surelabel.dialect", b"surelabel.decimal"
+#: Metadata key of a column that holds the cells of a text file: its name as written.
+HEADER = b"surelabel.header"
+#: Maximum number of cells in columns that are processed together: a few MB of text.
+CELLS_AT_A_TIME = 1 << 18
 
 
-# -------------------------------------------------------------------- names of things, for messages
+# -------------------------------------------------------------------- metadata
 
 
 def source_of(table: pa.Table) -> str:
@@ -26,11 +28,15 @@ def source_of(table: pa.Table) -> str:
     return str((table.schema.metadata or {}).get(SOURCE, b"table").decode("utf-8", "surrogatepass"))
 
 
+def form_read(table: pa.Table) -> str:
+    """The format of the file that a table was read from; "" for a data frame."""
+    return str((table.schema.metadata or {}).get(FORM, b"").decode())
+
+
 def decimal_of(table: pa.Table) -> str | None:
     """The decimal separator of numbers that are written as text; None if it was not given."""
-    said = (table.schema.metadata or {}).get(DECIMAL)
-    dialect = dialect_of(table)
-    return said.decode() if said else dialect.decimal if dialect else None
+    given = (table.schema.metadata or {}).get(DECIMAL)
+    return given.decode() if given else None
 
 
 def with_decimal(table: pa.Table, decimal: str | None) -> pa.Table:
@@ -50,6 +56,14 @@ def check_decimal(decimal: str | None, source: str) -> None:
         )
 
 
+def is_cell(field: pa.Field) -> bool:
+    """Whether a column holds the cells of a text file, as written there."""
+    return HEADER in (field.metadata or {})
+
+
+# -------------------------------------------------------------------- columns
+
+
 def find_column(table: pa.Table, name: str, source: str | None = None) -> pa.ChunkedArray:
     """The column of that name; if there is none, the error suggests an existing one."""
     if (position := table.schema.get_field_index(name)) >= 0:
@@ -60,6 +74,30 @@ def find_column(table: pa.Table, name: str, source: str | None = None) -> pa.Chu
     )
 
 
+def column_slices(n_columns: int, n_rows: int) -> Iterator[slice]:
+    """Columns to process together: many short ones, or one long one."""
+    step = max(1, CELLS_AT_A_TIME // max(1, n_rows))
+    return (slice(start, start + step) for start in range(0, n_columns, step))
+
+
+def combined(*columns: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Columns of text as one array, column after column, however long they are."""
+    if all(column.type == pa.string() for column in columns):
+        try:  # one cast for many short columns
+            return pa.concat_arrays(_chunks(columns)).cast(pa.large_string())
+        except pa.ArrowInvalid:  # too long for one array
+            pass
+    return pa.concat_arrays(_chunks(column.cast(pa.large_string()) for column in columns))
+
+
+def _chunks(columns: Iterable[pa.Array | pa.ChunkedArray]) -> list[pa.Array]:
+    return [
+        chunk
+        for column in columns
+        for chunk in (column.chunks if isinstance(column, pa.ChunkedArray) else [column])
+    ]
+
+
 # -------------------------------------------------------------------- checks
 
 
@@ -68,12 +106,8 @@ def checked(table: pa.Table, source: str, form: str = "") -> pa.Table:
     same name, are refused.
     """
     names = table.column_names
-    twice = (
-        [name for name in dict.fromkeys(names) if names.count(name) > 1]
-        if len(set(names)) < len(names)
-        else []
-    )
-    if twice:
+    if len(set(names)) < len(names):
+        twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
         raise TableError(
             f"{source}: more than one column is named {first_few(map(repr, twice))}; rename the "
             "others"
@@ -85,9 +119,7 @@ def checked(table: pa.Table, source: str, form: str = "") -> pa.Table:
         _check_zones(field.type, f"{source}: column {field.name!r}")
         plain = _plain_type(field.type)
         if plain != field.type:
-            kept = {TYPE: pa.schema([("", field.type)]).serialize().to_pybytes()}
-            known = field.with_type(plain).with_metadata((field.metadata or {}) | kept)
-            table = table.set_column(i, known, _as_plain(table.column(i), plain))
+            table = table.set_column(i, field.with_type(plain), _as_plain(table.column(i), plain))
     known = table.schema.metadata or {}
     return table.replace_schema_metadata(
         {SOURCE: source.encode("utf-8", "surrogatepass"), FORM: form.encode()}
@@ -128,31 +160,6 @@ def _as_plain(column: pa.ChunkedArray, plain: pa.DataType) -> pa.ChunkedArray:
         chunks = [pc.run_end_decode(chunk) for chunk in column.chunks]
         column = pa.chunked_array(chunks, column.type.value_type)
     return column.cast(plain)
-
-
-def given_type(field: pa.Field) -> pa.DataType:
-    """The type that a column was given in."""
-    kept = (field.metadata or {}).get(TYPE)
-    return pa.ipc.read_schema(pa.py_buffer(kept)).field(0).type if kept else field.type
-
-
-def with_given_types(table: pa.Table) -> pa.Table:
-    """The table with the types that its columns were given in; dictionaries of numbers, whose order
-    is lost, stay as they were read.
-    """
-    for i, field in enumerate(table.schema):
-        kind, column = given_type(field), table.column(i)
-        if kind == field.type or pa.types.is_dictionary(kind):
-            continue
-        if pa.types.is_run_end_encoded(kind):
-            values = column.cast(kind.value_type).chunks
-            encoded = [pc.run_end_encode(part, run_end_type=kind.run_end_type) for part in values]
-            column = pa.chunked_array(encoded, kind)
-        rest = {key: value for key, value in field.metadata.items() if key != TYPE}
-        table = table.set_column(
-            i, field.with_type(kind).with_metadata(rest or None), column.cast(kind)
-        )
-    return table
 
 
 # -------------------------------------------------------------------- types

@@ -7,8 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..exceptions import TableError
-from ._delimited import HEADER, column_slices, combined, is_cell
-from .arrow_tables import is_text
+from .arrow_tables import HEADER, column_slices, combined, is_cell, is_text
 
 #: How formulas begin; plain numbers may begin like this, too.
 FORMULA = r"^[\t\r\n ]*[=+\-@]"

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ..exceptions import SurelabelError, TableError
 from ..extras import extra
-from .arrow_tables import checked, source_of, with_given_types
+from .arrow_tables import checked, source_of
 
 
 def from_frame(frame: Any) -> pa.Table:
@@ -67,8 +67,8 @@ def to_frame(table: pa.Table, like: Any) -> Any:
     if isinstance(like, pa.Table) and source_of(like) != "table":
         return table
     backend = nw.from_native(like, eager_only=True).implementation
-    given = with_given_types(table).replace_schema_metadata(None)
-    native = nw.from_arrow(given, backend=backend).to_native()
+    plain = table.replace_schema_metadata(None)
+    native = nw.from_arrow(plain, backend=backend).to_native()
     if backend.is_pandas_like() and len(like) == len(native):
         native.index = like.index
     return native

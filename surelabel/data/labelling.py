@@ -14,8 +14,6 @@ import pyarrow.compute as pc
 from ..exceptions import CandidateError, ParameterError, TableError, first_few
 from ..solvers.crowds import AGAINST
 from ..text import suggest
-from ._delimited import is_cell
-from ._json_lines import FREE_CELLS, SPARSEST
 from ._label_arrays import after_prefix, check_classes, check_prefix, net_votes
 from ._label_cells import (
     Cells,
@@ -26,10 +24,11 @@ from ._label_cells import (
     indicator_cells,
     label_cells,
 )
-from .arrow_tables import find_column, is_list, is_text, source_of
+from .arrow_tables import find_column, is_cell, is_list, is_text, source_of
 from .candidates import CandidateSets, Unlabelled
 from .label_hints import Hint, NewNames, different_spellings, placeholders, several_labels
 from .spelling import NUMBER, blanked
+from .unpacking import too_sparse
 
 #: Texts that are whole numbers, unlike names such as 007.
 WHOLE = r"^(0|-?[1-9][0-9]{0,17})(\.0*)?$"
@@ -539,7 +538,7 @@ def _vote_matrix(
     """
     instance = entries.rows
     codes = np.where(entries.amounts < 0, AGAINST - entries.codes, entries.codes)
-    if len(first) * len(annotators) > FREE_CELLS + SPARSEST * len(voter):
+    if too_sparse(len(first), len(annotators), len(voter)):
         raise TableError(
             f"{source}: {len(annotators):,} annotators gave {len(voter):,} labels to "
             f"{len(first):,} rows, too few each to learn anything about them; do not name the "

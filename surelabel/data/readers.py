@@ -15,7 +15,7 @@ from scipy import sparse
 from ..exceptions import CandidateError, DataFileError, SurelabelError, first_few
 from ._mat import Unreadable, load_mat
 from .candidates import CandidateSets
-from .sizes import limit, no_memory, too_large
+from .unpacking import limit, no_memory, too_large
 
 
 class PartialLabelData(NamedTuple):

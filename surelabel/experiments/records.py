@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypedDict
 
-from ..data.sizes import no_memory, unpacked
+from ..data.unpacking import no_memory, unpacked
 from ..exceptions import first_few
 from ..files import naming, replacing, sync_folder
 from .study import Study, StudyError, check_published, load_toml

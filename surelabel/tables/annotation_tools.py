@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 
 from ..data.arrow_tables import find_column, is_text
+from ..data.json_lines import rows_to_table
 from ..data.labelling import Labelling
-from ..data.table_files import rows_to_table
 from ..exceptions import ParameterError, TableError, first_few
 from ..text import suggest
 from .new_columns import NEW_COLUMNS

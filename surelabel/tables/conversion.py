@@ -10,9 +10,10 @@ from typing import Any, Literal, Unpack
 import pyarrow as pa
 
 from ..data.arrow_tables import find_column
+from ..data.file_formats import file_name
 from ..data.frames import to_frame
 from ..data.readers import read_mat
-from ..data.table_files import file_name, read_records
+from ..data.table_files import read_records
 from ..exceptions import ParameterError
 from ..text import suggest
 from .annotation_tools import TOOLS, read_tool, to_tasks

@@ -36,9 +36,7 @@ PREDICT = "predict pets.model bad.csv -o out.csv"
 def csv_text(table=None):
     """The table as text."""
     file = io.BytesIO()
-    table_files.write_delimited(
-        make_table() if table is None else table, file, table_files.Dialect()
-    )
+    table_files.write_text(make_table() if table is None else table, file)
     return file.getvalue().decode()
 
 
@@ -360,15 +358,15 @@ CASES = {
     ),
     "binary": (CLEAN, "line 1 holds a NUL byte", bytes(range(256)) * 9),
     "PNG called CSV": (CLEAN, "bad.csv: ", png()),
-    "workbook called CSV": (CLEAN, "this is an Excel workbook", workbook()),
+    "workbook called CSV": (CLEAN, "this is a .xlsx or .zip file, not text", workbook()),
     "Parquet called CSV": (
         CLEAN,
-        "this is a Parquet file; name it .parquet",
+        "this is a .parquet file, not text; give it that ending",
         parquet(make_table()),
     ),
     "workbook": (
         "clean bad.xlsx -o out.csv --labels a",
-        "bad.xlsx: the file is damaged, or not a workbook",
+        "bad.xlsx: the file is damaged, or not what its name says",
         workbook(),
     ),
     "not UTF-8": (
@@ -414,22 +412,22 @@ CASES = {
     "two rows": (CLEAN, "2 row(s) are too few", csv_text(make_table().slice(0, 2))),
     "damaged Parquet": (
         "clean bad.parquet -o out.csv --labels candidates",
-        "the file is damaged, or not a .parquet file",
+        "the file is damaged, or not what its name says",
         parquet(make_table())[:-30] + b"PAR1",
     ),
     "half a Parquet file": (
         "clean bad.parquet -o out.csv --labels candidates",
-        "the file is damaged, or not a .parquet file",
+        "the file is damaged, or not what its name says",
         parquet(make_table())[:500],
     ),
     "half a compressed file": (
         "clean bad.csv.gz -o out.csv --labels candidates",
-        "the file is damaged, or not compressed as its name says",
+        "the file is damaged, or not what its name says",
         gzip.compress(csv_text().encode(), mtime=0)[:300],
     ),
     "not compressed": (
         "clean bad.csv.gz -o out.csv --labels candidates",
-        "not compressed as its name says",
+        "the file is damaged, or not what its name says",
         csv_text(),
     ),
     "broken JSON lines": (

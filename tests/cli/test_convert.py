@@ -74,7 +74,7 @@ def test_how_the_text_is_written_can_be_said(call, tmp_path):
     [
         ("none.csv a.csv", "none.csv: the file cannot be read (No such file or directory)"),
         ("none.mat a.csv", "none.mat: No such file or directory"),
-        ("pets.csv a.xls", "a.xls: .xls files are not written; use .xlsx"),
+        ("pets.csv a.xls", "a.xls: .xls files are neither read nor written; use .xlsx"),
         ("pets.csv none/a.csv", "none/a.csv: there is no folder "),
         (
             "pets.csv pets.csv",

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surelabel.data import _json_lines
-from surelabel.data._json_lines import read_json
+from surelabel.data import json_lines, unpacking
+from surelabel.data.json_lines import json_rows, rows_to_table
 from surelabel.data.labelling import Labelling, read_labels
 from surelabel.data.table_files import read_table, write_table
 from surelabel.exceptions import TableError
@@ -21,7 +21,7 @@ def lines(*rows):
 
 
 def read(*rows):
-    return read_json(lines(*rows), "a")
+    return rows_to_table(json_rows(lines(*rows), "a"), "a")
 
 
 def refusal(*rows):
@@ -49,22 +49,17 @@ def test_null_and_keys_that_are_not_there_are_missing():
     ("values", "kind"),
     [
         ([1, -(2**63), 2**63 - 1], pa.int64()),
-        ([1, 2**63], pa.decimal128(38, 0)),
-        ([-(2**63) - 1, None], pa.decimal128(38, 0)),
-        ([10**38 - 1, -(10**38) + 1], pa.decimal128(38, 0)),
-        ([5, 10**76 - 1], pa.decimal256(76, 0)),
         ([1, 0.5, None], pa.float64()),
         ([True, None], pa.bool_()),
         ([[1], [], None], pa.list_(pa.int64())),
         ([[], []], pa.list_(pa.null())),
-        ([[2**70], [1]], pa.list_(pa.decimal128(38, 0))),
         ([{"x": 1}, {"x": None, "y": ["t"]}], None),
         ([None, None], pa.null()),
     ],
 )
 @pytest.mark.parametrize("piece", [1, 1 << 20])
 def test_values_of_all_kinds_are_kept_and_written_back(tmp_path, monkeypatch, values, kind, piece):
-    monkeypatch.setattr(_json_lines, "PIECE", piece)
+    monkeypatch.setattr(json_lines, "PIECE", piece)
     table = read(*({"a": value} for value in values))
     if kind is not None:
         assert table["a"].type == kind
@@ -78,7 +73,7 @@ def test_values_of_all_kinds_are_kept_and_written_back(tmp_path, monkeypatch, va
 json_values = st.recursive(
     st.none()
     | st.booleans()
-    | st.integers(-(10**70), 10**70)
+    | st.integers(-(2**64), 2**64)
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(st.characters(exclude_categories=("Cs",)), max_size=5),
     lambda inner: (
@@ -120,27 +115,24 @@ def test_any_objects_are_kept_or_refused(rows):
             "line 1 is not a JSON object on a line of its own (the key 'a' appe",
         ),
         (['{"a": NaN}'], "line 1 is not a JSON object on a line of its own (JSON has no NaN; "),
-        (['{"a": "\\ud800"}'], "line 1 is not a JSON object on a line of its own ('\\ud800' is ha"),
+        (['{"a": "\\ud800"}'], "row 1, column 'a': half a character"),
         (["{}", '{"a": ' + "[" * 10**5], "line 2 is not a JSON object on a line of its own (it is"),
-        (['{"a": ' + "9" * 5000 + "}"], "line 1 is not a JSON object on a line of its own (a whol"),
-        (["{}", '{"a": ' + "9" * 80 + "}"], "row 2, column 'a': a whole number has more than 76"),
-        (["{}", '{"a": [0, -1e999]}'], "row 2, column 'a': a number is larger than 1.8e308"),
-        ([{"a": json.loads("[" * 70 + "]" * 70)}], "row 1, column 'a': lists or objects are nest"),
-        ([{"a": 1}, {"a": True}], "row 2, column 'a': true or false, but other values are a nu"),
-        ([{"a": {"b": 1}}, {"a": [1]}], "row 2, column 'a': a list, but other values are an obj"),
-        ([{"a": 0.5}, {"a": 2**53 + 1}], "row 2, column 'a': 9007199254740993 would lose digits"),
-        ([{"a": 2**70}, {"a": 0.5}], "row 1, column 'a': 1180591620717411303424 would lose digits"),
+        (['{"a": ' + "9" * 5000 + "}"], "line 1 is not a JSON object on a line of its own (Exceed"),
+        (["{}", '{"a": ' + "9" * 20 + "}"], "row 2, column 'a': a whole number has more than 64"),
+        ([{"a": json.loads("[" * 70 + "]" * 70)}], "line 1 is not a JSON object on a line of its "),
+        ([{"a": 1}, {"a": True}], "row 2, column 'a': 'True' is not of the same type as the val"),
+        ([{"a": {"b": 1}}, {"a": [1]}], "row 2, column 'a': '[1]' is not of the same type as the"),
     ],
 )
 @pytest.mark.parametrize("piece", [1, 1 << 20])
 def test_what_cannot_be_kept_is_refused_with_its_place(monkeypatch, rows, message, piece):
-    monkeypatch.setattr(_json_lines, "PIECE", piece)
+    monkeypatch.setattr(json_lines, "PIECE", piece)
     assert refusal(*rows).startswith(message)
 
 
 def test_rows_of_different_keys_are_no_table(monkeypatch):
-    monkeypatch.setattr(_json_lines, "FREE_CELLS", 1000)
-    monkeypatch.setattr(_json_lines, "SPARSEST", 10)
+    monkeypatch.setattr(unpacking, "FREE_CELLS", 1000)
+    monkeypatch.setattr(unpacking, "SPARSEST", 10)
     assert refusal(*({f"k{i}": i} for i in range(200))).startswith("the rows have 200 different ke")
     assert read(*({"a": i, f"k{i % 3}": i} for i in range(200))).num_columns == 4
 
@@ -157,5 +149,3 @@ def test_labels_of_json_lines_are_what_is_written():
     labels = read_labels(read(*({"l": row} for row in rows)), Labelling(labels="l"))
     assert labels.candidates.classes.tolist() == ["2024-06-01", "NA"]
     assert labels.unlabelled.tolist() == [False, False, True, True]
-    big = read_labels(read({"l": 2**63}, {"l": 2**63 + 1}, {"l": 5}), Labelling(labels="l"))
-    assert big.candidates.classes.tolist() == ["5", str(2**63), str(2**63 + 1)]

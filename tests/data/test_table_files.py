@@ -2,12 +2,11 @@
 where.
 """
 
-import bz2
 import errno
 import gzip
-import lzma
 import os
 import random
+import re
 import tracemalloc
 
 import numpy as np
@@ -161,7 +160,7 @@ def as_types(tmp_path, content, **options):
 
 
 def test_cells_are_text_and_types_are_found_over_the_whole_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(_delimited, "BYTES_AT_A_TIME", 1 << 16)
+    monkeypatch.setattr(_delimited, "BLOCK", 1 << 16)
     rows = 50_000
     for last, expected in (("7.5", pa.float64()), ("oops", pa.string()), ("", pa.int64())):
         text = "a,b\n" + "5,1\n" * rows + f"{last},1\n"
@@ -271,10 +270,10 @@ def test_header_names_lose_blanks_and_empty_columns_without_name_are_none(tmp_pa
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "line 3 holds a NUL byte, so this is not text"),
         (
             b"PK\x03\x04rest",
-            "this is an Excel workbook or a zip archive; name it .xlsx or .zip",
+            "this is a .xlsx or .zip file, not text; give it that ending",
         ),
-        (b"PAR1rest", "this is a Parquet file; name it .parquet"),
-        (gzip.compress(b"a\n1\n", mtime=0), "this is compressed by gzip; name it .csv.gz"),
+        (b"PAR1rest", "this is a .parquet file, not text; give it that ending"),
+        (gzip.compress(b"a\n1\n", mtime=0), "this is a .gz file, not text; give it that ending"),
     ],
 )
 def test_what_is_no_table_is_refused_with_its_row(tmp_path, content, message):
@@ -292,7 +291,7 @@ def test_quotation_marks_and_line_ends_within_cells_are_fine_if_the_marks_are_do
 
 
 def test_an_endless_row_is_told_from_a_long_one(tmp_path, monkeypatch):
-    monkeypatch.setattr(_delimited, "BYTES_AT_A_TIME", 1 << 16)
+    monkeypatch.setattr(_delimited, "BLOCK", 1 << 16)
     long = "word " * 5000
     assert content_of(tmp_path, f'a,b\n1,"{long}"\n2,"x"\n')["b"][0].as_py() == long
     left_open = 'a,b\n1,"x"\n2,"y\n' + "3,z\n" * 60_000
@@ -336,9 +335,7 @@ def test_any_text_goes_to_csv_and_back(tmp_path_factory, rows):
 # -------------------------------------------------------------------- files
 
 
-@pytest.mark.parametrize(
-    "name", ["a.csv", "a.tsv", "a.csv.gz", "a.csv.bz2", "a.csv.xz", "a.tsv.zst", "A.CSV"]
-)
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz", "a.tsv.zip", "A.CSV"])
 def test_text_files_round_trip(tmp_path, name):
     table = pa.table(ROWS)
     write_table(table, tmp_path / name)
@@ -358,39 +355,23 @@ def test_typed_files_keep_lists_and_empty_texts(tmp_path, name):
 
 
 def test_compression_is_real_and_damage_is_seen(tmp_path):
-    write_table(pa.table({"a": range(50_000)}), tmp_path / "a.csv.xz")
-    assert lzma.decompress((tmp_path / "a.csv.xz").read_bytes()).startswith(b"a\n0\n1\n")
     text = b"a\n" + b"".join(b"%d\n" % i for i in range(50_000))
-    for name, content in (
-        ("a.csv.gz", gzip.compress(text, mtime=0)),
-        ("a.csv.bz2", bz2.compress(text)),
-        ("a.csv.xz", lzma.compress(text)),
-    ):
-        assert content_of(tmp_path, content, name).num_rows == 50_000
-        for broken in (content[: len(content) // 2], b"plain text"):
-            assert refusal(tmp_path, broken, name).startswith(
-                "the file is damaged, or not compressed as its name says"
-            )
-    content = pa.compress(text, "zstd", asbytes=True)
-    assert content_of(tmp_path, content, "a.csv.zst").num_rows == 50_000
+    write_table(pa.table({"a": range(50_000)}), tmp_path / "a.csv.gz")
+    content = (tmp_path / "a.csv.gz").read_bytes()
+    assert gzip.decompress(content) == text
+    write_table(pa.table({"a": range(50_000)}), tmp_path / "a.csv.gz")
+    assert (tmp_path / "a.csv.gz").read_bytes() == content, "no time is in it"
+    assert read_table(tmp_path / "a.csv.gz").num_rows == 50_000
     for broken in (content[: len(content) // 2], b"plain text"):
-        assert refusal(tmp_path, broken, "a.csv.zst").startswith(
-            "the file is damaged, or not compressed"
+        assert refusal(tmp_path, broken, "a.csv.gz").startswith(
+            "the file is damaged, or not what its name says"
         )
 
 
-@pytest.mark.parametrize(
-    ("name", "pack"),
-    [
-        ("a.csv.gz", gzip.compress),
-        ("a.csv.bz2", bz2.compress),
-        ("a.csv.xz", lzma.compress),
-        ("a.jsonl.zst", lambda text: pa.compress(text, "zstd", asbytes=True)),
-    ],
-)
-def test_unpacking_stops_at_the_limit(tmp_path, monkeypatch, name, pack):
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.jsonl.gz"])
+def test_unpacking_stops_at_the_limit(tmp_path, monkeypatch, name):
     path = tmp_path / name
-    path.write_bytes(pack(b"a\n" + b" " * 50_000_000))
+    path.write_bytes(gzip.compress(b"a\n" + b" " * 50_000_000))
     monkeypatch.setenv("SURELABEL_MAX_UNPACKED", "0.01")
     tracemalloc.start()
     with pytest.raises(
@@ -413,7 +394,7 @@ def test_memory_that_runs_out_is_not_called_something_else(tmp_path, monkeypatch
     def full(*_):
         raise error("malloc of size 1000 failed")
 
-    for place in ("read_bytes", "as_utf8", "_read_binary", "checked"):
+    for place in ("contents", "as_utf8", "_read_binary", "checked"):
         monkeypatch.setattr(table_files, place, full)
     with pytest.raises(MemoryNeedError) as caught:
         read_table(tmp_path / name)
@@ -431,7 +412,7 @@ def test_damaged_cells_are_seen_before_they_are_used(tmp_path):
     with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as writer:
         writer.write_table(table)
     for name in ("a.parquet", "a.arrow"):
-        with pytest.raises(TableError, match=r"the file is damaged, or not a .* UTF8"):
+        with pytest.raises(TableError, match=r"the file is damaged, or not what .* UTF8"):
             read_table(tmp_path / name)
     with pytest.raises(TableError, match=r"the data frame cannot be converted to a table .*UTF8"):
         from_frame(table)
@@ -487,11 +468,11 @@ def test_rare_types_become_common_ones(tmp_path):
     [
         (
             '{"a": 1}\n{"a": 2}\n{"a": "x"}\n',
-            "row 3, column 'a': a text, but other values are a number; use one type",
+            "row 3, column 'a': 'x' is not of the same type as the values above it",
         ),
         (
             '{"a": [1]}\n{"a": ["x"]}\n',
-            "row 2, column 'a': a text, but other values are a number; use one type",
+            "row 2, column 'a': \"['x']\" is not of the same type as the values above it",
         ),
         ('{"a": 1}\n{"a": \n', "line 2 is not a JSON object on a line of its own"),
         ("[1, 2]\n", "entry 1 of the list is not a JSON object (it is a number)"),
@@ -505,7 +486,8 @@ def test_bad_json_lines_are_refused_with_their_row(tmp_path, content, message):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("a.xls", ".xls files are not read; save the workbook as .xlsx"),
+        ("a.xls", ".xls files are neither read nor written; use .xlsx"),
+        ("a.csv.xz", ".xz files are neither read nor written; use .gz"),
         ("a.yaml", "the extension of a table must be one of .csv, .tsv, .tab, .txt, .json, .jsonl"),
         ("a", "the extension of a table must be one of"),
         ("a.parquet.gz", "the extension of a table must be one of"),
@@ -513,13 +495,8 @@ def test_bad_json_lines_are_refused_with_their_row(tmp_path, content, message):
 )
 def test_other_endings_are_refused_for_reading_and_writing(tmp_path, name, message):
     assert refusal(tmp_path, "a\n1\n", name).startswith(message)
-    with pytest.raises(TableError, match="a"):
+    with pytest.raises(TableError, match=re.escape(message)):
         write_table(pa.table({"a": [1]}), tmp_path / name)
-
-
-def test_old_workbooks_are_not_written(tmp_path):
-    with pytest.raises(TableError, match=r"\.xls files are not written; use \.xlsx"):
-        write_table(pa.table({"a": [1]}), tmp_path / "a.xls")
 
 
 @pytest.mark.parametrize(
@@ -578,12 +555,10 @@ def test_csv_passes_through_byte_by_byte(tmp_path):
         "a\nx\n\ny\n",  # in a file of one column an empty line is an empty cell
         "a\r\nx\r\n\r\ny\r\n",
         'a\nx\n\n""\n\n',
-        "a,b,\n1,2,\n3,4,\n",
-        ",,a,,b,,\n,,1,,2,,\n",
         ",a,b\n0,1,2\n",
     ],
 )
-def test_empty_cells_and_columns_stay_where_they_were(tmp_path, text):
+def test_empty_cells_stay_where_they_were(tmp_path, text):
     table = content_of(tmp_path, text)
     write_table(table, tmp_path / "b.csv")
     assert (tmp_path / "b.csv").read_bytes() == text.encode()
@@ -628,9 +603,7 @@ class FullDisk:
         return getattr(self.file, name)
 
 
-@pytest.mark.parametrize(
-    "name", ["a.csv", "a.csv.gz", "a.csv.zst", "a.parquet", "a.feather", "a.jsonl"]
-)
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.parquet", "a.feather", "a.jsonl"])
 def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch, name):
     path = tmp_path / name
     write_table(pa.table({"a": [1]}), path)

@@ -1,5 +1,5 @@
-"""Files that do not fit into memory: compressed content is read only up to a limit, because a small
-file can unpack to more than any memory.
+"""Files that do not fit into memory: compressed content is read only up to a limit, and tables of
+few cells far apart not at all, because a small file can unpack to more than any memory.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ from ..exceptions import MemoryNeedError, ParameterError, SurelabelError
 
 #: Maximum unpacked size of a file in GB, unless the environment variable says otherwise.
 LIMIT, VARIABLE = 4, "SURELABEL_MAX_UNPACKED"
+#: Bytes unpacked at a time.
 PIECE = 1 << 20
+#: A table of more than ``FREE_CELLS`` cells (80 MB) needs a value in one of ``SPARSEST`` or more.
+FREE_CELLS, SPARSEST = 10_000_000, 1000
 
 
 def limit() -> int:
@@ -46,6 +49,11 @@ def too_large(source: str | os.PathLike[str], error: type[SurelabelError]) -> Su
         f"it is meant to be this large, set the environment variable {VARIABLE} to a larger number "
         "of GB"
     )
+
+
+def too_sparse(n_rows: int, n_columns: int, n_values: int) -> bool:
+    """Whether a table has far more cells than values."""
+    return n_rows * n_columns > FREE_CELLS + SPARSEST * n_values
 
 
 def no_memory(source: str | os.PathLike[str]) -> MemoryNeedError:

@@ -1,0 +1,290 @@
+"""JSON ↔ :class:`pyarrow.Table` without loss: a text stays a text, whatever it looks like, and a
+whole number keeps all its digits.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from itertools import chain, islice
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..exceptions import TableError
+from .arrow_tables import is_list
+from .file_formats import Content
+from .unpacking import too_sparse
+
+#: Bytes of text whose rows become Python objects at the same time.
+PIECE = 4 << 20
+#: Maximum depth of nested objects and lists; Arrow's own functions call themselves at each level.
+DEEPEST = 64
+BLANKS = re.compile(r"[ \t\r\n]*")
+KINDS = {type(None): "null", bool: "true or false", str: "a text", list: "a list"}
+
+
+# -------------------------------------------------------------------- text → objects
+
+
+def json_rows(content: Content, source: str) -> Iterator[list[dict[str, Any]]]:
+    """The objects of UTF-8 text, each on its line or all in a list, in batches."""
+    decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_refuse_constant)
+    read = _listed if re.match(rb"(\xef\xbb\xbf)?\s*\[", content) else _lines
+    return read(content, source, decoder)
+
+
+def _lines(
+    content: Content, source: str, decoder: json.JSONDecoder
+) -> Iterator[list[dict[str, Any]]]:
+    """Objects, each on a line of its own."""
+    start = number = 0
+    while start < len(content):
+        end = content.find(b"\n", start + PIECE) + 1 or len(content)
+        text = content[start:end].decode("utf-8" if start else "utf-8-sig")
+        start, rows = end, []
+        for line in text.removesuffix("\n").split("\n"):
+            number += 1
+            if not line or line.isspace():
+                continue
+            try:
+                rows.append(_checked(decoder.decode(line)))
+            except (ValueError, RecursionError) as error:
+                raise TableError(
+                    f"{source}: line {number} is not a JSON object on a line of its own "
+                    f"({_reason(error)}); a JSON file holds one object per row, each on its line "
+                    "or all in a list"
+                ) from None
+        if rows:
+            yield rows
+
+
+def _listed(
+    content: Content, source: str, decoder: json.JSONDecoder
+) -> Iterator[list[dict[str, Any]]]:
+    """Objects in a list."""
+    text = content[:].decode("utf-8-sig")
+
+    def after_blanks(place: int) -> int:
+        return BLANKS.match(text, place).end()  # type: ignore[union-attr]
+
+    place, number, start = after_blanks(after_blanks(0) + 1), 0, 0
+    rows: list[dict[str, Any]] = []
+    while number or text[place : place + 1] != "]":
+        number += 1
+        try:
+            row, end = decoder.raw_decode(text, place)
+            rows.append(_checked(row))
+        except (ValueError, RecursionError) as error:
+            raise TableError(
+                f"{source}: entry {number} of the list is not a JSON object ({_reason(error)})"
+            ) from None
+        place = after_blanks(end)
+        if text[place : place + 1] == "]":
+            break
+        if text[place : place + 1] != ",":
+            raise TableError(
+                f"{source}: neither a comma nor the end of the list follows entry {number}; is the "
+                "file complete?"
+            )
+        place = after_blanks(place + 1)
+        if place - start > PIECE:
+            yield rows
+            rows, start = [], place
+    if text[place + 1 :].strip():
+        raise TableError(f"{source}: something follows the list of objects; remove it")
+    if rows:
+        yield rows
+
+
+def _checked(row: Any) -> dict[str, Any]:
+    if type(row) is not dict:
+        raise ValueError(f"it is {KINDS.get(type(row), 'a number')}")
+    _check_depth(row, DEEPEST)
+    return row
+
+
+def _check_depth(value: Any, left: int) -> None:
+    if left < 0:
+        raise RecursionError
+    if isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            if isinstance(part, dict | list):
+                _check_depth(part, left - 1)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {twice[:40]!r} appears twice")
+    return found
+
+
+def _refuse_constant(text: str) -> None:
+    raise ValueError(f"JSON has no {text}; write null for missing values")
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} at character {error.colno}"
+    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+
+
+# -------------------------------------------------------------------- objects → columns
+
+
+def rows_to_table(pieces: Iterable[list[dict[str, Any]]], source: str) -> pa.Table:
+    """A table of JSON objects, which come in batches; their keys are the columns.
+
+    Null and absent keys are missing values. Whole numbers beside fractions become floats; every
+    other mixture of types in a column is refused.
+    """
+    pieces = iter(pieces)
+    start = list(islice(pieces, 2))  # a second batch shows that there are more rows
+    if len(start) == 1 and len(start[0]) == 1 and all(map(_is_nested, start[0][0].values() or [0])):
+        raise TableError(
+            f"{source}: it holds one object of objects or lists, like a table written by columns; "
+            "write the rows one by one (in pandas, orient='records')"
+        )
+    tables: list[pa.Table] = []
+    schema = pa.schema([])
+    n_rows = n_values = 0
+    for rows in chain(start, pieces):
+        keys = dict.fromkeys(chain.from_iterable(rows))
+        n_values += sum(map(len, rows))
+        n_columns = len(keys.keys() | set(schema.names))
+        if too_sparse(n_rows + len(rows), n_columns, n_values):
+            raise TableError(
+                f"{source}: the rows have {n_columns} different keys, and few share any; use the "
+                "same keys in every row"
+            )
+        columns = {
+            key: _column(key, [row.get(key) for row in rows], n_rows, source) for key in keys
+        }
+        table = pa.table(columns)
+        schema = _joined(schema, table, n_rows, source)
+        tables.append(table)
+        n_rows += len(rows)
+    try:
+        return pa.concat_tables([schema.empty_table(), *tables], promote_options="permissive")
+    except pa.ArrowInvalid as error:
+        raise TableError(
+            f"{source}: whole numbers beside fractions would lose digits as floats ({error}); put "
+            "the numbers of the column in quotes"
+        ) from None
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and len(value) > 1)
+
+
+def _column(name: str, values: list[Any], n_before: int, source: str) -> pa.Array:
+    """The values of a key, in the type that Arrow finds for them."""
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+        wrong = _first_wrong(values)
+        raise _refusal(source, n_before + wrong + 1, name, values[wrong], error) from None
+
+
+def _first_wrong(values: list[Any]) -> int:
+    """The position of the first value that does not fit the ones before it."""
+    low, high = 0, len(values)  # the first `low` values are an array, the first `high` are not
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            pa.array(values[:middle])
+            low = middle
+        except (pa.ArrowException, ValueError, TypeError, OverflowError):
+            high = middle
+    return low
+
+
+def _joined(schema: pa.Schema, table: pa.Table, n_before: int, source: str) -> pa.Schema:
+    """The types of all columns so far."""
+    try:
+        return pa.unify_schemas([schema, table.schema], promote_options="permissive")
+    except pa.ArrowException:
+        for field in table.schema:
+            both = [pa.schema([field]), pa.schema([f for f in schema if f.name == field.name])]
+            try:
+                pa.unify_schemas(both, promote_options="permissive")
+            except pa.ArrowException as error:
+                row = pc.index(pc.is_valid(table[field.name]), True).as_py()
+                value = table[field.name][row].as_py()
+                raise _refusal(source, n_before + row + 1, field.name, value, error) from None
+        raise
+
+
+def _refusal(source: str, row: int, name: str, value: Any, error: Exception) -> TableError:
+    match error:
+        case OverflowError():
+            problem = (
+                "a whole number has more than 64 bits; put the numbers of the column in quotes"
+            )
+        case UnicodeEncodeError():
+            problem = "half a character"
+        case _:
+            problem = f"{str(value)[:40]!r} is not of the same type as the values above it"
+    if name == "annotations":
+        problem += "; convert --from label-studio makes a table of an export of Label Studio"
+    return TableError(f"{source}: row {row}, column {name!r}: {problem}")
+
+
+# -------------------------------------------------------------------- writing
+
+
+def write_json(table: pa.Table, file: BinaryIO, *, listed: bool) -> None:
+    """Write a table as one object per row: in a list, or one per line."""
+    before, between, after = ("[\n", ",\n", "\n]\n") if listed else ("", "\n", "\n")
+    for batch in table.to_batches(max_chunksize=1 << 14):
+        lines = (
+            json.dumps(_without_nan(row), ensure_ascii=False, default=_as_json)
+            for row in batch.to_pylist()
+        )
+        if batch.num_rows:
+            file.write((before + between.join(lines)).encode())
+            before = between
+    file.write(after.encode())
+    if lost := sum(_infinities(column) for column in table.columns):
+        warnings.warn(
+            f"{lost} infinite number(s) became null, because JSON has no notation for them; use "
+            ".parquet",
+            stacklevel=5,
+        )
+
+
+def _infinities(column: pa.ChunkedArray) -> int:
+    while is_list(column.type):
+        column = pc.list_flatten(column)
+    return pc.sum(pc.is_inf(column)).as_py() or 0 if pa.types.is_floating(column.type) else 0
+
+
+def _as_json(value: Any) -> Any:
+    """Values that JSON cannot express, as text; a decimal number stays a number if it is exact."""
+    if isinstance(value, Decimal):
+        if value.as_tuple().exponent == 0:  # a whole number of more than 64 bits
+            return int(value)
+        return float(value) if Decimal(repr(float(value))) == value else str(value)
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            raise pa.ArrowInvalid("it holds bytes that are not text") from None
+    return str(value)
+
+
+def _without_nan(value: Any) -> Any:
+    """The value with null in place of NaN and infinity, which JSON lacks."""
+    if isinstance(value, dict):
+        return {key: _without_nan(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(part) for part in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
