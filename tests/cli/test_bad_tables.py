@@ -437,7 +437,7 @@ CASES = {
     ),
     "JSON of two types": (
         "clean bad.jsonl -o out.csv --labels a",
-        "row 3, column 'a': a text, but other values are a number",
+        "row 3, column 'a': 'x' is not of the type of the values above it; use one type",
         '{"a": 1}\n{"a": 2}\n{"a": "x"}\n',
     ),
     "not there": (
@@ -466,7 +466,7 @@ CASES = {
     "report is the output": (f"{CLEAN} --report out.csv", "out.csv is written by the same command"),
     "output of unknown ending": (
         CLEAN.replace("out.csv", "out.xls"),
-        ".xls files are not written; use .xlsx",
+        ".xls files are neither read nor written; use .xlsx",
     ),
     "output without ending": (
         CLEAN.replace("out.csv", "out"),

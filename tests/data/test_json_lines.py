@@ -120,8 +120,8 @@ def test_any_objects_are_kept_or_refused(rows):
         (['{"a": ' + "9" * 5000 + "}"], "line 1 is not a JSON object on a line of its own (Exceed"),
         (["{}", '{"a": ' + "9" * 20 + "}"], "row 2, column 'a': a whole number has more than 64"),
         ([{"a": json.loads("[" * 70 + "]" * 70)}], "line 1 is not a JSON object on a line of its "),
-        ([{"a": 1}, {"a": True}], "row 2, column 'a': 'True' is not of the same type as the val"),
-        ([{"a": {"b": 1}}, {"a": [1]}], "row 2, column 'a': '[1]' is not of the same type as the"),
+        ([{"a": 1}, {"a": True}], "row 2, column 'a': 'True' is not of the type of the values ab"),
+        ([{"a": {"b": 1}}, {"a": [1]}], "row 2, column 'a': '[1]' is not of the type of the value"),
     ],
 )
 @pytest.mark.parametrize("piece", [1, 1 << 20])

@@ -468,11 +468,11 @@ def test_rare_types_become_common_ones(tmp_path):
     [
         (
             '{"a": 1}\n{"a": 2}\n{"a": "x"}\n',
-            "row 3, column 'a': 'x' is not of the same type as the values above it",
+            "row 3, column 'a': 'x' is not of the type of the values above it",
         ),
         (
             '{"a": [1]}\n{"a": ["x"]}\n',
-            "row 2, column 'a': \"['x']\" is not of the same type as the values above it",
+            "row 2, column 'a': \"['x']\" is not of the type of the values above it",
         ),
         ('{"a": 1}\n{"a": \n', "line 2 is not a JSON object on a line of its own"),
         ("[1, 2]\n", "entry 1 of the list is not a JSON object (it is a number)"),
