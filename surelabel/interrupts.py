@@ -8,7 +8,10 @@ import atexit
 import os
 import signal
 import sys
-from contextlib import suppress
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType
 
 SIGNALS = [
@@ -20,21 +23,25 @@ RESUMED = ("run", "reproduce", "review")
 """Commands that continue where they left off when they are run again."""
 
 
+unfinished: set[Path] = set()
+"""Temporary files and folders in use; they are removed before the command ends."""
+outputs_in_place = False
+"""Whether an output is in place, and none is being written."""
+stopped: int | None = None
+"""The first signal received, or None."""
+_code: int | None = None
+"""The exit code, once the command has ended."""
+_held: int | None = None
+"""A signal that is held back, or None."""
+_said = _swallowed = False
+
+
 class Stopped(KeyboardInterrupt):
     """The process was asked to end; ``number`` is the signal."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
         self.number = number
-
-
-stopped: int | None = None
-"""The first signal received, or None."""
-_code: int | None = None
-"""The exit code, once the command has ended."""
-_said = _swallowed = False
-_held: int | None = None
-"""A signal that is held back, or None."""
 
 
 def install() -> None:
@@ -64,12 +71,48 @@ def install() -> None:
     sys.excepthook = lambda *error: shown(*error) if stopped is None else None
 
 
-def hurry(number: int) -> None:
-    """End the command by force if a block that holds this signal back takes too long."""
-    global _held
-    if hasattr(signal, "setitimer") and signal.getsignal(signal.SIGALRM) is _insist:
-        _held = number
-        _alarm(GRACE)
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Hold signals back until the block ends, so that all of it happens or none. A command that
+    takes too long over it is ended by force.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals arrive in the main thread only
+        return
+    caught: list[int] = []
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
+    before = {number: old for number, old in handlers.items() if old not in (None, signal.SIG_IGN)}
+
+    def hold(number: int, _: object) -> None:
+        global _held
+        caught.append(number)
+        if hasattr(signal, "setitimer") and signal.getsignal(signal.SIGALRM) is _insist:
+            _held = number
+            _alarm(GRACE)
+
+    try:
+        for number in before:
+            signal.signal(number, hold)
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if caught:  # even if the block failed, perhaps because others had the signal too
+            signal.raise_signal(caught[0])
+
+
+def remove_unfinished(paths: Iterable[Path]) -> None:
+    """Remove temporary files and folders."""
+    for path in list(paths):
+        try:
+            path.unlink()
+        except FileNotFoundError:
+            pass
+        except OSError:
+            import shutil  # a folder; only now, because this module imports little
+
+            shutil.rmtree(path, ignore_errors=True)
+        unfinished.discard(path)
 
 
 def finish(code: int) -> int:
@@ -81,8 +124,7 @@ def finish(code: int) -> int:
     for number in SIGNALS:
         if signal.getsignal(number) is _stop:
             signal.signal(number, signal.SIG_IGN if quiet else _end)
-    if files := sys.modules.get("surelabel.files"):
-        files.remove_unfinished()
+    remove_unfinished(unfinished)
     if stopped is None or _done():
         _alarm(0)
         _code = code
@@ -144,8 +186,7 @@ def _insist(*_: object) -> None:
         _swallowed = False
         _alarm(GRACE)
         raise Stopped(stopped or signal.SIGTERM)
-    if files := sys.modules.get("surelabel.files"):
-        files.remove_unfinished()
+    remove_unfinished(unfinished)
     _say()
     os._exit(128 + (stopped or _held or signal.SIGTERM))
 
@@ -164,8 +205,7 @@ def _leave() -> None:
 
 def _done() -> bool:
     """Whether the outputs are in place, and only a few lines remain to be printed."""
-    files = sys.modules.get("surelabel.files")
-    return files is not None and files.finished and _verb() not in RESUMED
+    return outputs_in_place and _verb() not in RESUMED
 
 
 def _verb() -> str:

@@ -18,23 +18,17 @@ from .. import interrupts
 from ..exceptions import ParameterError, SurelabelError
 from ..extras import extra
 from ..text import printable
-from ._failures import UNEXPECTED, check_address_space, sentence
+from ._failures import UNEXPECTED, sentence
 
 with extra("cli", "the command line"):
     import typer
-    from typer.core import TyperCommand, TyperGroup
+    from typer.core import TyperGroup
 
 #: Raised for unknown options and values of the wrong type; typer does not export this class.
 UsageError: Any = typer.BadParameter.__base__
 #: Exit code when the reader closes our output early, as if SIGPIPE had ended the command.
 PIPE = 141
 TABLE_VERBS = ("inspect", "clean", "review", "audit", "fit", "predict", "compare", "convert")
-
-
-class _Verb(TyperCommand):
-    def invoke(self, ctx: Any) -> Any:
-        check_address_space()  # only now, so that --help always works
-        return super().invoke(ctx)
 
 
 class _Verbs(TyperGroup):
@@ -145,4 +139,4 @@ _modules = [module.name for module in iter_modules(__path__) if not module.name.
 for _name in (*TABLE_VERBS, *sorted(set(_modules) - set(TABLE_VERBS))):
     _panel = "Your tables" if _name in TABLE_VERBS else "Experiments"
     _function = getattr(import_module(f"{__name__}.{_name}"), _name)
-    app.command(_name, cls=_Verb, rich_help_panel=_panel)(_function)
+    app.command(_name, rich_help_panel=_panel)(_function)

@@ -3,32 +3,11 @@
 import errno
 import os
 
-from ..exceptions import MemoryNeedError
 from ..files import FULL
 from ..interrupts import RESUMED
 
 UNEXPECTED = 70
 """Exit code of an unexpected error; EX_SOFTWARE of sysexits.h."""
-
-
-LEAST = 1 << 30
-"""Bytes of address space that the libraries need; with less, some of them hang or crash."""
-
-
-def check_address_space() -> None:
-    """Refuse to run if the memory limit (``ulimit -v``) is too low for the libraries. If it is just
-    high enough, give BLAS one thread: BLAS ends the process when it cannot start more.
-    """
-    limit = _limit()
-    if limit is None:
-        return
-    if limit < LEAST:
-        raise MemoryNeedError(
-            f"the libraries alone need {LEAST / 2**20:,.0f} MB of address space, and ulimit -v "
-            f"allows {limit / 2**20:,.0f} MB; raise the limit; nothing was written"
-        )
-    if limit < 4 * LEAST:
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def sentence(error: Exception, verb: str | None) -> tuple[str, int]:
@@ -70,31 +49,8 @@ def _memory(error: Exception, text: str) -> str:
         )
     needed = f" ({text})" if text and isinstance(error, MemoryError | OSError) else ""
     return (
-        f"memory ran out{needed}{_held()}; use fewer rows or columns, or a machine or limit with "
-        "more memory"
+        f"memory ran out{needed}; use fewer rows or columns, or a machine or limit with more memory"
     )
-
-
-def _held() -> str:
-    """How much address space the process uses, and its limit."""
-    if (limit := _limit()) is None:
-        return ""
-    try:
-        with open("/proc/self/statm", encoding="ascii") as file:
-            held = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return ""
-    return f"; {held / 2**20:,.0f} of the {limit / 2**20:,.0f} MB that ulimit -v allows are in use"
-
-
-def _limit() -> int | None:
-    """The limit of the process's address space in bytes; None if there is none."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
-    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    return None if limit == resource.RLIM_INFINITY else limit
 
 
 def _free(path: str | None) -> str:

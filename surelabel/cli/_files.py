@@ -109,11 +109,9 @@ def check_model_output(settings: Settings, option: str, path: Path | None) -> No
         )
 
 
-def write_output(
-    table: pa.Table, path: Path | None, settings: Settings, *, name: Path | None = None
-) -> None:
+def write_output(table: pa.Table, path: Path | None, settings: Settings) -> None:
     """Write a table to a file, or to standard output as CSV. In text formats, which a spreadsheet
-    may open, escape formulas or warn of them, by the ``name`` that the file will have.
+    may open, escape formulas or warn of them.
     """
     from ..data.file_formats import TEXT_FORMS, form_of
     from ..data.formulas import escape_formulas, find_formula
@@ -124,7 +122,7 @@ def write_output(
             table = escape_formulas(table)
         elif found := find_formula(table):
             where = f"row {found[0]}" if found[0] else "the header"
-            place = name or (path if is_file(path) else "the output")
+            place = path if is_file(path) else "the output"
             typer.echo(
                 f"warning: {place}: {where}, column {found[1]!r}: this looks like a formula, and a "
                 "spreadsheet would run it; --settings escape_formulas=true writes such cells as "
@@ -151,21 +149,18 @@ def write_cleaned(
         Time by stage.
     """
     from ..estimators import save_model
-    from ..files import replacing_all
+    from ..files import all_or_none
     from ..progress import stage
 
     if model is not None and found.model is None:
         raise ParameterError("the votes alone decide, so there is no model to write")
     seconds: dict[str, float] = {}
-    paths = [path for path in (output, report, model) if is_file(path)]
-    with replacing_all(paths) as places:
-        beside = dict(zip(paths, places, strict=True))
+    with all_or_none():
         if report is not None:
             with stage("report", seconds, verbose=True):
-                found.report(beside[report], text=settings.text, image=settings.image)
+                found.report(report, text=settings.text, image=settings.image)
         if model is not None:
-            save_model(found.model, beside[model])
+            save_model(found.model, model)
         with stage("write", seconds, verbose=True):
-            name = output if is_file(output) else None
-            write_output(found.frame, beside.get(output), settings, name=name)
-    return paths, seconds
+            write_output(found.frame, output, settings)
+    return [path for path in (output, report, model) if is_file(path)], seconds

@@ -25,7 +25,8 @@ from joblib.externals.loky.backend import resource_tracker
 
 from ..exceptions import SurelabelError
 from ..extras import extra
-from ..files import temporary_folder, uninterrupted
+from ..files import temporary_folder
+from ..interrupts import uninterrupted
 
 T = TypeVar("T")
 

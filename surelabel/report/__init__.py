@@ -8,7 +8,7 @@ from typing import Any
 
 from ..experiments.records import Run, read_all
 from ..extras import extra
-from ..files import checked_path, making_folders, naming, replacing_all
+from ..files import all_or_none, checked_path, making_folders, replacing
 
 __all__ = ["write_report"]
 
@@ -61,9 +61,8 @@ def _files(runs: list[Run]) -> dict[str, str]:
 def write_files(files: dict[str, str], output: Path) -> list[Path]:
     """Write all files into a folder, or none, so that a reader never sees half of a report."""
     paths = [output / name for name in files]
-    with making_folders(paths), replacing_all(paths) as places:
-        for place, content in zip(places, files.values(), strict=True):
-            with naming(place):
-                # file names need not be UTF-8
-                place.write_bytes(content.encode(errors="replace"))
+    with making_folders(paths), all_or_none():
+        for path, content in zip(paths, files.values(), strict=True):
+            with replacing(path) as file:
+                file.write(content.encode(errors="replace"))  # file names need not be UTF-8
     return paths

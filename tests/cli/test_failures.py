@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from surelabel.cli import _failures
 from surelabel.data import table_files
 
 
@@ -86,15 +85,6 @@ def limited(words, code="from surelabel.__main__ import main; main()", **limits)
     )
 
 
-def test_too_little_address_space_is_refused_at_once(cli):
-    for size in (100 << 20, 400 << 20, _failures.LEAST - 1):
-        result = limited("convert pets.csv out.csv", RLIMIT_AS=size)
-        assert result.returncode == 2
-        assert result.stderr.startswith("error: the libraries alone need 1,024 MB of address space")
-        assert result.stderr.count("\n") == 1
-        assert not os.path.exists("out.csv")
-
-
 def test_memory_that_runs_out_in_the_middle(cli):
     code = """
 import numpy as np
@@ -105,10 +95,9 @@ main()
 """
     words = "clean pets.csv -o out.csv --labels candidates --model out.model"
     before = sorted(os.listdir())
-    result = limited(words, code, RLIMIT_AS=2 * _failures.LEAST)
+    result = limited(words, code, RLIMIT_AS=2 << 30)
     assert result.returncode == 2
     assert result.stderr.startswith("error: memory ran out (Unable to allocate 32.0 GiB for an ")
-    assert "of the 2,048 MB that ulimit -v allows are in use; use fewer rows" in result.stderr
     assert result.stderr.count("\n") == 1
     assert sorted(os.listdir()) == before
 
@@ -142,7 +131,6 @@ def test_a_full_disk(cli, tmp_path, verb):
     assert result.returncode == 2, result.stderr
     assert result.stderr.count("\n") == 1
     assert "File too large" in result.stderr
-    assert result.stderr.count("it needs") <= 1
     named = {"run": "results/tiny/", "reproduce": "results/", "report": "page/"}.get(verb, "out.")
     assert named in result.stderr
     assert (tmp_path / "out.csv").read_text() == "old"

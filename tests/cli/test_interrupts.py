@@ -185,10 +185,10 @@ def test_a_signal_is_not_held_back_for_ever(number):
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from surelabel import interrupts
-from surelabel.files import temporary_folder, uninterrupted
+from surelabel.files import temporary_folder
 interrupts.install()
 interrupts.GRACE = 0.5
-with temporary_folder() as folder, uninterrupted():
+with temporary_folder() as folder, interrupts.uninterrupted():
     print(folder, flush=True)
     time.sleep(60)
 """
@@ -243,14 +243,14 @@ def test_a_signal_at_the_very_end(wrote, expected):
     """While Python shuts down: the command has ended well only if its outputs are in place."""
     code = f"""
 import atexit, signal, sys
-from surelabel import files
+from surelabel import interrupts
 from surelabel.__main__ import main
 import surelabel.cli
 
 def app(prog_name):
     print("all there is")
     atexit.register(signal.raise_signal, signal.SIGTERM)
-    files.finished = {wrote}
+    interrupts.outputs_in_place = {wrote}
 
 class Late:
     def __del__(self):
