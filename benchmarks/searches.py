@@ -2,7 +2,7 @@
 chooses the same parameters.
 
 Both searches run one after another on the same inner folds of trials of the paper's tables (IPAL:
-66 points, PLSVM: 7, SURE: 49; five folds each), in one thread. Times are CPU times, so that other
+66 points, SURE: 49; five folds each), in one thread. Times are CPU times, so that other
 work on the machine matters little. ``python benchmarks/searches.py [METHOD …]``
 
 ``python benchmarks/searches.py --settings [METHOD …]`` compares them on the first fold of all 84
@@ -179,7 +179,7 @@ def print_row(method, dataset, rows, seconds, found, scores) -> None:
 def main() -> None:
     warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("methods", nargs="*", default=["IPAL", "PLSVM", "SURE"])
+    parser.add_argument("methods", nargs="*", default=["IPAL", "SURE"])
     parser.add_argument("--settings", action="store_true", help="all settings of Table 2")
     parser.add_argument("--than", type=Path, help="a checkout of another version")
     options = parser.parse_args()

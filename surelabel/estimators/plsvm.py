@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import softmax
 from sklearn.utils._param_validation import Interval
 
 from ..data.candidates import CandidateSets
-from ..evaluation.protocol import grid_search
-from ..solvers.max_margin import make_problem
-from ..solvers.plsvm import equal_ties, fit_path, fit_plsvm
-from ..solvers.temperature import softmax_scale
-from ._base import check_learnable
-from ._linear import LinearPartialLabelClassifier, in_row_space
+from ..solvers.plsvm import fit_plsvm
+from ._linear import LinearPartialLabelClassifier
 from ._registry import Method
-from ._search import SharedSearch
 
 
 class PLSVMClassifier(LinearPartialLabelClassifier):
@@ -81,10 +73,8 @@ class PLSVMClassifier(LinearPartialLabelClassifier):
     candidate of every row and solves the convex problem that is left, until nothing is gained.
     There is no randomness: the first round weights the candidates by their probabilities under
     :class:`CLPLClassifier` with the same penalty. Like any descent it ends in a local minimum,
-    which may lie above or below the one that another start leads to. Up to 150 weights (features ×
-    labels) and some thousands of rows (500,000 divided by the number of features, or of pairs of
-    labels), rounds are solved exactly; with more, as precisely as the next round needs, and another
-    solver might end at another minimum.
+    which may lie above or below the one that another start leads to. Each round is
+    solved as precisely as the next one needs, so another solver might end at another minimum.
 
     The scale is fitted to training rows: if a model can fit all their candidates (few rows, many
     features and labels), its probabilities are overconfident.
@@ -130,55 +120,19 @@ class PLSVMClassifier(LinearPartialLabelClassifier):
     _score_matrices = 11
 
     def _weights(self, X: Any, candidates: CandidateSets, weight: np.ndarray) -> np.ndarray:
-        problem = make_problem(
-            X, candidates.indptr, candidates.indices, candidates.shape[1], weight
+        found = fit_plsvm(
+            X,
+            candidates.indptr,
+            candidates.indices,
+            candidates.shape[1],
+            weight,
+            self.lam,
+            self.tol,
+            self.max_iter,
         )
-        found = fit_plsvm(problem, self.lam, self.tol, self.max_iter)
         self.converged_, self.objective_ = found.converged, np.array(found.objective)
         self.n_iter_ = len(found.objective) - 1
         return np.asarray(found.weights)
-
-    def _outputs(self, X: Any) -> np.ndarray:
-        return equal_ties(super()._outputs(X))
-
-
-def _grid_outputs(
-    estimator: PLSVMClassifier,
-    points: Sequence[dict[str, Any]],
-    X: Any,
-    candidates: CandidateSets,
-    queries: Any,
-    proba: bool,
-) -> Iterator[np.ndarray]:
-    """The scores of the queries for each penalty; all penalties share what does not depend on
-    them.
-    """
-    check_learnable(candidates)
-    X, Q = in_row_space(estimator._with_constant(X))
-    queries = estimator._with_constant(queries)
-    queries = queries if Q is None else queries @ Q
-    indptr, indices, n_classes = candidates.indptr, candidates.indices, candidates.shape[1]
-    weight = np.ones(X.shape[0])
-    problem = make_problem(X, indptr, indices, n_classes, weight)
-    possible = np.bincount(indices, minlength=n_classes) > 0
-    penalties = [float(point["lam"]) for point in points]
-    weights = fit_path(problem, penalties, estimator.tol, estimator.max_iter)
-    for W in weights:
-        scores = queries @ W
-        scores[:, ~possible] = -np.inf
-        if proba:
-            scale = softmax_scale(X @ W, indptr, indices, weight)
-            scores[:, possible] = softmax(scale * scores[:, possible], axis=1)
-            scores[:, ~possible] = 0
-        yield equal_ties(scores)
-
-
-def _search(
-    estimator: PLSVMClassifier, grid: Mapping[str, Sequence[Any]] | None, selection: str
-) -> Any:
-    grid = METHOD.grid if grid is None else grid
-    make = partial(SharedSearch, _grid_outputs) if set(grid) == {"lam"} else grid_search
-    return make(estimator, grid, selection)
 
 
 METHOD = Method(
@@ -188,5 +142,4 @@ METHOD = Method(
     reference="N. Nguyen and R. Caruana. Classification with partial labels. KDD 2008.",
     idea="margin between the best candidate and the best other label; non-convex",
     cost="a few convex problems in turn",
-    search=_search,
 )

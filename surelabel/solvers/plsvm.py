@@ -2,61 +2,53 @@
 problems.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
+from scipy.special import softmax
 from threadpoolctl import threadpool_limits
 
 from .clpl import fit_clpl
-from .interior import exact_margin
-from .max_margin import MarginProblem, MaxMargin, Start, max_margin
-from .sparse_rows import row_max, row_softmax, row_sum
+from .lbfgs import inverse_factor, minimise
+from .order import canonical_order
+from .out_of_core import RowBlocks
 from .temperature import softmax_scale
 
-NOTHING = 1e-12  # of the objective: smaller gains are rounding errors
-TIE = 1e-7  # of the scores
-SMALLEST, LARGEST = 1e-30, 1e6  # penalties of CLPL, for features of size 1: others change nothing
-SMOOTHING = 0.3  # to begin with, where rounds are not solved exactly
-FAR, NEAR = 0.3, 0.01  # centre of an exact round: the first starts at CLPL's weights, others nearer
+TIE = 1e-7  # of the scores: candidates that differ by less are equally good
+SMOOTHING = 0.3  # to begin with: a third of the margin
+PROXIMAL_STEPS = 200  # maximum for one round; usually fewer than ten
+ROUNDING = 1e-10  # smaller gaps are rounding errors, for an objective that starts at 1
 
 
 class Solution(NamedTuple):
-    """Weights (n, l), objective before the first and after each round, whether the requested
-    accuracy was reached, and the dual variables (l + 1, m) of each round that was solved exactly.
+    """Weights (n, l), objective before the first and after each round, and whether the requested
+    accuracy was reached.
     """
 
     weights: np.ndarray
     objective: list[float]
     converged: bool
-    duals: list[np.ndarray]
 
 
-@threadpool_limits.wrap(limits=1, user_api="blas")
-def first_weights(problem: MarginProblem, lam: float, near: np.ndarray | None = None) -> np.ndarray:
-    """The weights of CLPL with the penalty λ, which :func:`fit_plsvm` starts from.
+class State(NamedTuple):
+    """Where a round starts or ends: weights (n, l), dual variables (l, m), and smoothing."""
 
-    Its problem is convex. Newton's method, for few weights, solves it exactly: a start at ``near``,
-    the weights for another penalty, changes no more than rounding errors.
-    """
-    given = problem.X, problem.indptr, problem.indices, problem.shape[1]
-    lam, cost, hessian = problem.penalty(lam), problem.cost, problem.hessian
-    if hessian.cheap:
-        cost = cost / min(max(lam, SMALLEST), LARGEST)
-        found = fit_clpl(*given, cost, tol=1e-12, max_iter=100, hessian=hessian, start=near)
-    else:
-        found = fit_clpl(*given, cost / lam, tol=1e-4, max_iter=1000)
-    return found.weights
+    weights: np.ndarray
+    alpha: np.ndarray
+    smoothing: float
 
 
 @threadpool_limits.wrap(limits=1, user_api="blas")
 def fit_plsvm(
-    problem: MarginProblem,
+    X: Any,
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    n_classes: int,
+    weight: np.ndarray,
     lam: float,
     tol: float,
     max_iter: int,
-    first: np.ndarray | None = None,
-    similar: Sequence[np.ndarray] = (),
 ) -> Solution:
     """Minimise ``λ/2 ‖W‖² + Σ_i cost_i max(0, 1 - (max_{j∈S_i} f_j - max_{k∉S_i} f_k))`` with ``f =
     xᵢᵀW``, costs of sum 1.
@@ -72,125 +64,181 @@ def fit_plsvm(
 
     Parameters
     ----------
-    problem : MarginProblem
-        From :func:`make_problem`.
+    X : ndarray, CSR matrix or RowBlocks of shape (m, n)
+        The instances. With RowBlocks, the last digits depend on the order of rows.
+    indptr, indices : ndarray
+        The candidates of each instance, as compressed rows.
+    n_classes : int
+        The number l of labels.
+    weight : ndarray of shape (m,)
+        Weights of the instances.
     lam : float
         The penalty λ.
     tol : float
         Stop when a round gains less than this fraction of all that was gained since W = 0.
     max_iter : int
         Largest number of rounds.
-    first : ndarray, default=None
-        What :func:`first_weights` returns for this penalty, if it is known already.
-    similar : sequence of ndarray
-        The dual variables of another penalty, of which those of this one may be similar. Like
-        ``first``, they save time and change nothing but rounding errors.
 
     Returns
     -------
     Solution
     """
-    m, n_classes = problem.shape
-    W = first_weights(problem, lam) if first is None else first
-    asked = problem.penalty(lam)
-    lam = min(asked, largest_penalty(problem))
-    convex, near = MaxMargin(problem, lam, first_shares(problem, W)), FAR
-    best = np.zeros_like(W)
-    state = Start(best, np.zeros((n_classes, m)), SMOOTHING)
-    duals: list[np.ndarray] = []
-    objective, exact, converged = [convex.objective(state.weights)], problem.hessian.cheap, False
+    candidates = sparse.csr_array(
+        (np.ones(len(indices)), indices, indptr), shape=(len(weight), n_classes)
+    )
+    classes = np.arange(n_classes)
+    if not isinstance(X, RowBlocks):
+        # A rounding error can decide which of two candidates is better, and so change all later
+        # rounds: all sums are computed in one order, by one thread.
+        rows, classes = canonical_order(X, candidates, weight)
+        X, weight = X[rows], weight[rows]
+        candidates = candidates[rows][:, classes].sorted_indices()
+    inside = candidates.toarray().T > 0  # labels are rows: sums over them take a tenth of the time
+    sets = candidates.indptr, candidates.indices
+    cost = weight / weight.sum()
+
+    clpl = fit_clpl(X, *sets, n_classes, cost / lam, tol=1e-4, max_iter=1000)
+    scores = X @ clpl.weights
+    scale = softmax_scale(scores, *sets, weight)
+    share = softmax(np.where(inside, scale * scores.T, -np.inf), axis=0)
+    state = State(np.zeros_like(clpl.weights), np.zeros(inside.shape), SMOOTHING)
+    convex = Round(X, inside, cost, lam, share)
+    objective, converged = [convex.objective(state.weights)], False
     for _ in range(max_iter):
-        if not exact:
-            state, solved = max_margin(convex, state, tol)
-            W, exact = state.weights, problem.hessian.possible and not solved
-        if exact:
-            guesses = [*similar[len(duals) : len(duals) + 1], *duals[-1:]]
-            W, alpha, solved = exact_margin(convex, W, near, guesses)
-            duals.append(alpha)
-        # Of a smaller gain, the weights would be rounding errors, and decide all later rounds.
-        if convex.objective(W) > convex.objective(best) * (1 - NOTHING):
-            W = best
-        best = W
-        convex, near = MaxMargin(problem, lam, best_candidates(problem, W)), NEAR
-        objective.append(convex.objective(W))
+        state, solved = solve_round(convex, state, tol)
+        share = best_candidates((X @ state.weights).T, inside)
+        convex = Round(X, inside, cost, lam, share)
+        objective.append(convex.objective(state.weights))
         last = objective[-2] - objective[-1] <= tol * (objective[0] - objective[-1])
         converged = solved and last
-        if last or not (solved or exact):
+        if last or not solved:
             break
-    weights = problem.given(W)
-    if asked > lam:
-        weights *= lam / asked
-        objective = [objective[0] - (objective[0] - value) * (lam / asked) for value in objective]
-    return Solution(weights, objective, converged, duals)
+    return Solution(state.weights[:, np.argsort(classes)], objective, converged)
 
 
-def largest_penalty(problem: MarginProblem) -> float:
-    """A penalty with which all rows are within the margin: with ``R`` the length of the longest
-    row, no two scores differ by more than ``2R²/λ``. Larger ones have the same solution, but for
-    its size, and are not solved: of what they gain, rounding errors would be too large a part.
+def best_candidates(scores: np.ndarray, inside: np.ndarray) -> np.ndarray:
+    """1 for the best candidate of each column (equal parts of 1 if several are), 0 for all other
+    labels.
     """
-    if not problem.hessian.possible:
-        return np.inf
-    longest = float(problem.hessian.squares[problem.has_loss].max(initial=0))
-    return 2 * longest if longest > 0 else np.inf
+    tie = TIE * np.abs(scores[inside]).max()
+    scores = np.where(inside, scores, -np.inf)
+    best = scores >= scores.max(axis=0) - tie
+    return np.asarray(best / best.sum(axis=0))
 
 
-def fit_path(
-    problem: MarginProblem, lams: Sequence[float], tol: float, max_iter: int
-) -> list[np.ndarray]:
-    """The weights for several penalties, as :func:`fit_plsvm` finds them one by one, but for
-    rounding errors, in less time: CLPL is solved along the penalties, and if all rows violate the
-    margin, a smaller penalty is likely to have the same dual variables.
+class Round:
+    """The convex problem of a round, in which ``share`` says how much each candidate counts.
 
-    Parameters
-    ----------
-    problem, tol, max_iter
-        As in :func:`fit_plsvm`.
-    lams : sequence of float
-        The penalties.
+    With ``violation_ki = 1 - (Σ_{j∈S_i} share_ji f_ji - f_ki)``, the loss of a row is the maximum
+    of ``⟨α, violation⟩`` over ``α ≥ 0, Σ α ≤ 1``, where candidates have no α. Labels are the rows
+    of all arrays (l, m).
+    """
+
+    def __init__(
+        self, X: Any, inside: np.ndarray, cost: np.ndarray, lam: float, share: np.ndarray
+    ) -> None:
+        self.X, self.cost, self.lam, self.share = X, cost, lam, share
+        self.closed = np.where(inside, -np.inf, 0)  # added where α must be 0
+
+    def violations(self, W: np.ndarray) -> np.ndarray:
+        """The violations for every label and row, including candidates."""
+        dense = isinstance(self.X, np.ndarray)
+        scores = W.T @ self.X.T if dense else np.ascontiguousarray((self.X @ W).T)
+        scores += 1 - (scores * self.share).sum(axis=0)
+        return np.asarray(scores)
+
+    def objective(self, W: np.ndarray) -> float:
+        """``λ/2 ‖W‖² + Σ_i cost_i max(0, max_{k∉S_i} violation_ki)``."""
+        loss = np.maximum(0, (self.violations(W) + self.closed).max(axis=0))
+        return float(0.5 * self.lam * np.vdot(W, W) + self.cost @ loss)
+
+    def slope(self, weighted: np.ndarray) -> np.ndarray:
+        """Gradient of the loss with respect to W if the maximum is at α, given ``cost · α``."""
+        change = weighted - self.share * weighted.sum(axis=0)
+        dense = isinstance(self.X, np.ndarray)
+        return np.asarray((change @ self.X).T if dense else self.X.T @ change.T)
+
+    def dual(self, alpha: np.ndarray) -> tuple[float, np.ndarray]:
+        """A lower bound of the minimum, and the weights at which ``λ/2 ‖W‖² + ⟨cost α, violation⟩``
+        takes it.
+        """
+        weighted = alpha * self.cost
+        W = self.slope(weighted) / -self.lam
+        return float(weighted.sum() - 0.5 * self.lam * np.vdot(W, W)), W
+
+
+class SmoothedRound:
+    """A round with ``smoothing/2 ‖α - α°‖²`` taken off the maximum over α, which makes it smooth
+    in W: value and gradient.
+    """
+
+    def __init__(self, convex: Round, center: np.ndarray, smoothing: float) -> None:
+        self.convex, self.center, self.smoothing = convex, center, smoothing
+
+    def maximiser(self, violation: np.ndarray) -> np.ndarray:
+        """The α at which the maximum is taken."""
+        return project(violation / self.smoothing + self.center + self.convex.closed)
+
+    def __call__(self, W: np.ndarray) -> tuple[float, np.ndarray]:
+        """Value and gradient."""
+        convex, violation = self.convex, self.convex.violations(W)
+        alpha = self.maximiser(violation)
+        weighted = alpha * convex.cost
+        value = 0.5 * convex.lam * np.vdot(W, W) + np.vdot(weighted, violation)
+        value -= 0.5 * self.smoothing * (convex.cost @ ((alpha - self.center) ** 2).sum(axis=0))
+        return float(value), convex.lam * W + convex.slope(weighted)
+
+
+def solve_round(convex: Round, start: State, tol: float) -> tuple[State, bool]:
+    """Minimise over W in a round.
+
+    The maximiser ``α`` of the smoothed problem becomes the next ``α°``: proximal steps in the dual
+    variables (the method of multipliers, Rockafellar 1976), exact in the end whatever the
+    smoothing. Any ``α`` bounds the minimum from below, so the duality gap tells when to stop: below
+    a tenth of what was gained since the start, or a fraction ``tol`` of what was gained since W =
+    0.
 
     Returns
     -------
-    list of ndarray
+    state : State
+        The best weights found (never worse than those given) and the last dual variables.
+    solved : bool
+        Whether the gap closed.
     """
-    near: np.ndarray | None = None
-    duals: list[np.ndarray] = []
-    found: dict[float, np.ndarray] = {}
-    for lam in sorted(lams, reverse=True):
-        if problem.hessian.cheap:
-            near = first_weights(problem, lam, near)
-        solution = fit_plsvm(problem, lam, tol, max_iter, near, duals)
-        found[lam], duals = solution.weights, solution.duals
-        if any(np.any(alpha[-1, problem.has_loss] > 0) for alpha in duals):
-            duals = []
-    return [found[lam] for lam in lams]
+    W, alpha, smoothing = start
+    zero = convex.objective(np.zeros_like(W))
+    first = best = convex.objective(W)
+    best_W, bound, gap = W, -np.inf, np.inf
+    inverse = None
+    for _ in range(PROXIMAL_STEPS):
+        smoothed = SmoothedRound(convex, alpha, smoothing)
+        if inverse is None:
+            inverse = inverse_factor(convex.X, 0.2 / smoothing * convex.cost, ridge=convex.lam)
+        # A step with little smoothing is worth nothing unless it is precise.
+        precision = float(np.clip(smoothing, 1e-3, 0.1))
+        found = minimise(smoothed, W, inverse, precision, max_iter=100)
+        W = found.weights
+        alpha = smoothed.maximiser(convex.violations(W))
+        below, dual_W = convex.dual(alpha)
+        bound = max(bound, below)
+        for weights in (W, dual_W):
+            value = convex.objective(weights)
+            if value < best:
+                best, best_W = value, weights
+        last, gap = gap, best - bound
+        if gap <= max(0.1 * (first - best), tol * (zero - best), ROUNDING):
+            return State(best_W, alpha, smoothing), True
+        # Less smoothing makes fewer steps, each of them harder.
+        if not found.converged or gap > 0.5 * last:
+            smoothing = max(0.3 * smoothing, ROUNDING) if found.converged else 4 * smoothing
+            inverse = None
+    return State(best_W, alpha, smoothing), False
 
 
-def first_shares(problem: MarginProblem, W: np.ndarray) -> np.ndarray:
-    """The probability of each candidate under these weights, given that one of them is right."""
-    scores = problem.X @ W
-    scale = softmax_scale(scores, problem.indptr, problem.indices, problem.weight)
-    return row_softmax(scale * np.take(scores, problem.entries), problem.indptr)
-
-
-def best_candidates(problem: MarginProblem, W: np.ndarray) -> np.ndarray:
-    """At each candidate entry: 1 if its score is the best of its row (equal parts of 1 if several
-    are), else 0.
+def project(points: np.ndarray) -> np.ndarray:
+    """Nearest point of each column in ``{α ≥ 0, Σ α ≤ 1}``: ``max(0, p - θ)``, where θ is the
+    largest of 0 and ``(Σ of the k largest - 1) / k`` (from Duchi et al. 2008, figure 1).
     """
-    scores = np.take(problem.X @ W, problem.entries)
-    sizes = np.diff(problem.indptr)
-    tie = TIE * np.abs(scores).max()
-    best = (scores >= np.repeat(row_max(scores, problem.indptr) - tie, sizes)).astype(float)
-    return best / np.repeat(row_sum(best, problem.indptr), sizes)
-
-
-def equal_ties(scores: np.ndarray) -> np.ndarray:
-    """Scores of which all that differ from the best of their row by rounding errors are equal to
-    it, so that the first is predicted.
-
-    Ties are common: two labels violate the margin of a training row equally, and a new row is equal
-    to it.
-    """
-    best = scores.max(axis=1, keepdims=True)
-    size = np.abs(np.where(np.isfinite(scores), scores, 0)).max(axis=1, keepdims=True)
-    return np.where(scores >= best - TIE * size, best, scores)
+    largest = np.sort(points, axis=0)[::-1]
+    means = (np.cumsum(largest, axis=0) - 1) / np.arange(1.0, len(points) + 1)[:, None]
+    return np.maximum(points - np.maximum(means.max(axis=0), 0), 0)

@@ -1,16 +1,12 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import KFold
 from sklearn.svm import LinearSVC
 
 from surelabel import CandidateSets
-from surelabel.estimators._search import SharedSearch
 from surelabel.estimators.checks import CHECKS
 from surelabel.estimators.plsvm import METHOD, PLSVMClassifier
-from surelabel.evaluation.protocol import grid_search
 from surelabel.exceptions import CandidateError, ParameterError
 from tests.reference.plsvm import plsvm_objective
 from tests.solvers.test_clpl import problem
@@ -81,29 +77,6 @@ def test_bad_input_is_refused():
         PLSVMClassifier(-1.0).fit(X, Y)
     with pytest.raises(CandidateError, match="nothing to learn"):
         PLSVMClassifier().fit(X, np.ones_like(Y))
-
-
-@pytest.mark.parametrize("selection", ["covering_rate", "approximated_accuracy", "oracle"])
-def test_the_shared_search_equals_one_fit_after_the_other(selection):
-    X, Y, _ = problem(7, 90, 4, 5)
-    Y[:, 4] = 0  # a class that is nobody's candidate
-    Y[Y.sum(axis=1) == 0, 0] = 1
-    truth, candidates = Y.argmax(axis=1), CandidateSets.from_indicator(Y)
-    fit = {"y_true": truth} if selection == "oracle" else {}
-    grid = {"lam": [0.01, 0.1, 1.0]}
-    shared, single = (
-        make.set_params(cv=KFold(3))
-        for make in (
-            METHOD.make_search(selection, grid=grid, estimator=PLSVMClassifier(fit_intercept=True)),
-            grid_search(PLSVMClassifier(fit_intercept=True), grid, selection),
-        )
-    )
-    with config_context(enable_metadata_routing=selection == "oracle"):
-        shared.fit(X, candidates, **fit), single.fit(X, candidates, **fit)
-    assert isinstance(shared, SharedSearch)
-    for name in ("mean_test_score", "std_test_score"):
-        np.testing.assert_allclose(shared.cv_results_[name], single.cv_results_[name], rtol=1e-12)
-    assert shared.best_params_ == single.best_params_
 
 
 def test_a_search_refuses_bad_values():

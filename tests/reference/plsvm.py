@@ -68,6 +68,16 @@ def convex_round(X, Y, lam, weight, share, soft=1e-9):
     return found[: n * l].reshape(n, l)
 
 
+def round_objective(W, X, Y, lam, weight, share):
+    """λ/2 ‖W‖² + (1/Σw) Σ_i w_i max(0, 1 - (Σ_j share_ij f_j - max_{k∉S} f_k))."""
+    total = 0.0
+    for x, candidates, part, w in zip(X, Y, share, weight, strict=True):
+        f = x @ W
+        if np.any(candidates == 0):
+            total += w * max(0, 1 - (part @ f - f[candidates == 0].max()))
+    return lam / 2 * np.sum(W**2) + total / np.sum(weight)
+
+
 def exact_plsvm(X, Y, lam, weight, share, tol):
     """Rounds that fix the best candidate of each row (or the mean of all that are equally good),
     the first with given shares, until a round gains at most a fraction ``tol`` of all that was

@@ -7,7 +7,6 @@ from sklearn.svm import LinearSVC
 
 from surelabel import CandidateSets
 from surelabel.solvers.clpl import fit_clpl
-from surelabel.solvers.newton import ScoreHessian
 from tests.reference.clpl import binary_problem, clpl_objective
 
 
@@ -85,15 +84,3 @@ def test_too_few_iterations_are_told():
     )
     assert nothing.converged
     assert not nothing.weights.any()
-
-
-@settings(max_examples=60)
-@given(sizes, st.sampled_from([1e-3, 1.0, 1e3]))
-def test_newtons_method_finds_the_same_weights(size, scale):
-    X, Y, weight = problem(*size)
-    sets = CandidateSets.from_indicator(Y)
-    given_ = X, sets.indptr, sets.indices, Y.shape[1], scale * weight
-    expected = fit_clpl(*given_, tol=1e-10, max_iter=5000).weights
-    found = fit_clpl(*given_, tol=1e-8, max_iter=100, hessian=ScoreHessian(X, Y.shape[1]))
-    assert found.converged
-    np.testing.assert_allclose(found.weights, expected, atol=2e-5 * np.abs(expected).max())

@@ -9,23 +9,24 @@ from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 from surelabel import CandidateSets
-from surelabel.solvers import newton
-from surelabel.solvers.max_margin import NEVER, make_problem, project
-from surelabel.solvers.plsvm import equal_ties, first_weights, fit_path, fit_plsvm
+from surelabel.solvers.plsvm import best_candidates, fit_plsvm, project
 from surelabel.solvers.temperature import softmax_scale
-from tests.reference.plsvm import exact_plsvm, plsvm_objective, project_row, subgradient_plsvm
+from tests.reference.plsvm import (
+    convex_round,
+    exact_plsvm,
+    plsvm_objective,
+    project_row,
+    round_objective,
+    subgradient_plsvm,
+)
 from tests.solvers.test_clpl import problem
 from tests.solvers.test_clpl import solve as solve_clpl
 
 
-def margin_problem(X, Y, weight=None):
+def solve(X, Y, lam, weight=None, tol=1e-6, max_iter=100):
     sets = CandidateSets.from_indicator(Y)
     weight = np.ones(len(Y)) if weight is None else weight
-    return make_problem(X, sets.indptr, sets.indices, Y.shape[1], weight)
-
-
-def solve(X, Y, lam, weight=None, tol=1e-6, max_iter=100):
-    return fit_plsvm(margin_problem(X, Y, weight), lam, tol, max_iter)
+    return fit_plsvm(X, sets.indptr, sets.indices, Y.shape[1], weight, lam, tol, max_iter)
 
 
 sizes = st.tuples(st.integers(0, 10**6), st.integers(2, 30), st.integers(1, 6), st.integers(2, 5))
@@ -77,23 +78,34 @@ def test_no_round_raises_the_objective(size, lam, tol):
     )
 
 
-@settings(max_examples=100)
-@given(sizes, penalties)
-def test_all_rounds_are_those_of_quadratic_programs(size, lam):
-    """From the start at CLPL's probabilities to the last round: another solver changes nothing."""
+@settings(max_examples=60)
+@given(sizes, penalties, st.sampled_from([1e-3, 1e-5]))
+def test_quadratic_programs_gain_no_more_than_asked_for(size, lam, tol):
+    """In the first round, no more than a ninth of what was gained; after the last, no more than
+    ``tol`` of all.
+    """
     X, Y, weight = problem(*size)
     if np.all(Y):
         return  # nothing to learn
-    scores = X @ solve_clpl(X, Y, weight / (weight.sum() * lam)).weights
     sets = CandidateSets.from_indicator(Y)
+    scores = X @ solve_clpl(X, Y, weight / (weight.sum() * lam), tol=1e-4).weights
     scale = softmax_scale(scores, sets.indptr, sets.indices, weight)
     share = softmax(np.where(Y == 1, scale * scores, -np.inf), axis=1)
-    expected, objective = exact_plsvm(X, Y, lam, weight, share, tol=1e-3)
-    found = solve(X, Y, lam, weight, tol=1e-3)
-    if objective[1] > objective[0] - 1e-6:
-        return  # W = 0 is the first solution; the other library continues with rounding errors
-    assert_allclose(found.objective, objective, atol=1e-6)
-    assert_allclose(found.weights, expected, atol=2e-4 * max(1, np.abs(expected).max()), rtol=0)
+    one = solve(X, Y, lam, weight, tol, max_iter=1)
+    zero = np.zeros_like(one.weights)
+    start, found, least = (
+        round_objective(W, X, Y, lam, weight, share)
+        for W in (zero, one.weights, convex_round(X, Y, lam, weight, share))
+    )
+    assert found - least <= max(0.1, tol) * (start - found) + 1e-6
+
+    last = solve(X, Y, lam, weight, tol)
+    share = best_candidates((X @ last.weights).T, Y.T == 1).T
+    further = convex_round(X, Y, lam, weight, share)
+    gained = last.objective[0] - last.objective[-1]
+
+    left = last.objective[-1] - round_objective(further, X, Y, lam, weight, share)
+    assert left <= 2 * tol * gained + 1e-6
 
 
 def test_local_minima_are_on_average_as_low_as_those_of_subgradient_descent():
@@ -149,7 +161,7 @@ def test_too_few_rounds_are_told():
 def test_projection_equals_bisection(seed, width, size):
     rng = np.random.default_rng(seed)
     points = size * rng.normal(size=(6, width))
-    points[rng.random(points.shape) < 0.2] = NEVER
+    points[rng.random(points.shape) < 0.2] = -np.inf
     np.testing.assert_allclose(
         project(points.T).T, [project_row(point) for point in points], atol=1e-9 * size
     )
@@ -178,94 +190,12 @@ def test_number_of_threads_leaves_no_trace():
     np.testing.assert_array_equal(*weights)
 
 
-@pytest.mark.parametrize("few", [newton.FEW, 0])
-def test_badly_scaled_features_are_solved_exactly(monkeypatch, few):
-    """From the start, or as soon as L-BFGS fails; where that is off, the objective is the same."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(120, 6)) * 10.0 ** np.arange(-3, 3) + 70
-    Y = np.maximum(*(np.eye(4)[rng.integers(4, size=120)] for _ in range(2)))
-    monkeypatch.setattr(newton, "FEW", few)
-    exactly = solve(X, Y, 0.001)
-    monkeypatch.setattr(newton, "FEW", 0)
-    monkeypatch.setattr(newton, "MOST", 0)
-    by_lbfgs = solve(X, Y, 0.001)
-    assert exactly.converged
-    assert not np.array_equal(exactly.weights, by_lbfgs.weights)
-    # L-BFGS ends the first round when a tenth of what it gained is left at most.
-    gained = exactly.objective[0] - exactly.objective[1]
-    assert exactly.objective[1] == pytest.approx(by_lbfgs.objective[1], abs=0.1 * gained)
-    assert exactly.objective[-1] == pytest.approx(by_lbfgs.objective[-1], rel=1e-3)
-
-
-@settings(max_examples=60)
-@given(sizes, penalties, st.sampled_from([0.01, 10.0, 1e4]))
-def test_a_start_near_another_penalty_ends_at_the_same_weights(size, lam, factor):
-    X, Y, weight = problem(*size)
-    data = margin_problem(X, Y, weight)
-    expected = first_weights(data, lam)
-    near = first_weights(data, factor * lam)
-    assert_allclose(
-        first_weights(data, lam, near), expected, atol=1e-6 * np.abs(expected).max(), rtol=0
-    )
-
-
-@settings(max_examples=40)
-@given(sizes, st.sampled_from([3.0, 1e3]))
-def test_penalties_beyond_the_margin_have_one_solution(size, t):
-    """What is gained since W = 0 is then a t-th; with single labels, nobody gains more."""
-    X, Y, weight = problem(*size)
-    Y = np.eye(Y.shape[1], dtype=int)[Y.argmax(axis=1)]
-    found = solve(X, Y, 1e3, weight, tol=1e-8)
-    gained = found.objective[0] - found.objective[-1]
-    scaled = plsvm_objective(found.weights / t, X, Y, t * 1e3, weight)
-    assert found.objective[0] - scaled == pytest.approx(gained / t, rel=1e-6, abs=1e-12)
-    other = solve(X, Y, t * 1e3, weight, tol=1e-8)
-    assert scaled == pytest.approx(other.objective[-1], abs=1e-9)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_rows_on_the_margin_are_solved(seed):
-    """With more features than rows, every row reaches the margin, up to rather large penalties."""
-    rng = np.random.default_rng(seed)
-    X, Y = rng.normal(size=(9, 28)), np.eye(4, dtype=int)[rng.integers(4, size=9)]
-    lams = [1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0]
-    data = margin_problem(X, Y)
-    for lam, W in zip(lams, fit_path(data, lams, 1e-3, 100), strict=True):
-        single = fit_plsvm(data, lam, 1e-3, 100).objective
-        found = plsvm_objective(W, X, Y, lam, np.ones(9))
-        assert found == pytest.approx(single[-1], abs=5e-3 * (single[0] - single[-1]))
-
-
-@pytest.mark.parametrize("lam", [1e4, 1e8, 1e17])
-def test_the_largest_penalties_have_the_same_solution(lam):
-    X, Y, weight = problem(3, 60, 4, 4)
-    expected, found = solve(X, Y, 1e4, weight), solve(X, Y, lam, weight)
-    assert found.converged
-    assert_allclose(found.weights * lam, expected.weights * 1e4)
-    gained = expected.objective[0] - expected.objective[-1]
-    assert found.objective[0] - found.objective[-1] == pytest.approx(gained * 1e4 / lam, abs=1e-15)
-    path = fit_path(margin_problem(X, Y, weight), [lam], 1e-6, 100)[0]
-    assert_allclose(path, found.weights)
-
-
 @pytest.mark.parametrize("scale", [100.0, 1000.0])
 def test_a_solution_that_is_exact_from_the_start_is_recognised(scale):
     X, Y = np.full((37, 1), scale), np.eye(2, dtype=int)[np.arange(37) // 19]
     found = solve(X, Y, 1e-3, tol=1e-3)
     assert found.converged
     assert found.objective[-1] == pytest.approx(36 / 37, abs=1e-3)
-
-
-@settings(max_examples=60)
-@given(sizes)
-def test_a_path_has_the_solutions_of_single_fits(size):
-    X, Y, weight = problem(*size)
-    data = margin_problem(X, Y, weight)
-    lams = [1.0, 1e-3, 1e5, 0.1, 10.0, 1e4]
-    path = fit_path(data, lams, 1e-3, 100)
-    for lam, weights in zip(lams, path, strict=True):
-        single = fit_plsvm(data, lam, 1e-3, 100)
-        assert_allclose(weights, single.weights, atol=1e-6 * np.abs(single.weights).max(), rtol=0)
 
 
 @pytest.mark.parametrize("l", [3, 6, 8])
@@ -319,14 +249,21 @@ def hard_problem(seed):
     return X, Y, 10.0 ** rng.uniform(-9, 7), rng.choice([0.3, 1.0, 2.0], size=m)
 
 
-def test_hard_problems_are_solved():
-    solved = []
-    for seed in range(200):
+def test_no_round_of_a_hard_problem_raises_the_objective():
+    for seed in range(15):
         found = solve(*hard_problem(seed), tol=1e-3)
         assert np.isfinite(found.weights).all()
         assert np.all(np.diff(found.objective) <= 0)
-        solved.append(found.converged)
-    assert sum(solved) >= 198  # rounding errors are larger than what is left to gain
+
+
+@pytest.mark.parametrize("size", [1e-2, 1.0, 1e2])
+def test_features_far_from_0_and_of_other_sizes_converge(size):
+    """As ecoli, glass and dermatology are published, for the penalties of the paper."""
+    rng = np.random.default_rng(0)
+    Y = np.maximum(*(np.eye(4)[rng.integers(4, size=120)] for _ in range(2)))
+    X = size * (rng.normal(size=(120, 6)) + Y @ rng.normal(size=(4, 6)) + [1, 70, 0, 0, 10, 0.1])
+    X *= [1, 1, 0.1, 10, 1, 0.01]
+    assert all(solve(X, Y, lam, tol=1e-3).converged for lam in (1e-3, 0.1, 10.0, 1e3))
 
 
 @pytest.mark.parametrize("lam", [1e-10, 1e-3, 1.0])
@@ -344,17 +281,3 @@ def test_any_scale_of_features_can_be_fitted(kind, lam):
     found = solve(X, Y, lam, tol=1e-3)
     assert np.isfinite(found.weights).all()
     assert found.objective[-1] <= found.objective[0]
-
-
-def test_scores_that_differ_by_rounding_are_ties():
-    scores = np.array([[-np.inf, 1.0, 1 + 1e-12, 0.5], [2e-9, 1e-9, -1.0, 0.0], [0, 0, 0, -np.inf]])
-    assert equal_ties(scores).argmax(axis=1).tolist() == [1, 0, 0]
-    assert equal_ties(scores)[0].tolist() == [-np.inf, 1 + 1e-12, 1 + 1e-12, 0.5]
-
-
-def test_a_copy_of_a_row_between_two_labels_gets_the_first():
-    """The rounding errors of either order of the classes would decide."""
-    X, Y = np.array([[1.0], [-1.0], [1.0]]), np.array([[1, 0, 0], [0, 1, 1], [1, 0, 0]])
-    for columns in ([0, 1, 2], [0, 2, 1], [2, 1, 0]):
-        W = solve(X, Y[:, columns], 0.1).weights
-        assert equal_ties(X @ W).argmax(axis=1)[1] == min(columns.index(1), columns.index(2))
