@@ -7,8 +7,7 @@ from collections import defaultdict
 from typing import Any
 
 from ..experiments.records import Record
-from .cases import unique
-from .results import mean_and_std
+from .results import mean_and_std, unique
 
 
 def accuracy_curves(rows: list[dict[str, Any]], methods: list[str]) -> list[dict[str, Any]]:
@@ -49,11 +48,11 @@ def _series(x: list[Any], cells: list[dict[str, Any]]) -> dict[str, list[Any]]:
     }
 
 
-def sensitivity_panels(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def sensitivity_panels(settings: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Accuracy along each parameter, with the others at the best setting (Figure 5 a, b)."""
     panels = []
-    for case in cases:
-        for method, records in case["records"].items():
+    for setting in settings:
+        for method, records in setting["records"].items():
             points: dict[str, list[Record]] = defaultdict(list)
             for record in records:
                 points[json.dumps(record["parameters"], sort_keys=True)].append(record)
@@ -62,7 +61,7 @@ def sensitivity_panels(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
             ]
             best, _ = max(cells, key=lambda point: point[1]["mean"])
             panels += [
-                {"dataset": case["dataset"], "method": method, **panel}
+                {"dataset": setting["dataset"], "method": method, **panel}
                 for panel in _slices(cells, best)
             ]
     return panels
@@ -94,15 +93,15 @@ def _slices(
     return panels
 
 
-def convergence_paths(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def convergence_paths(settings: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """‖P⁽ᵗ⁺¹⁾ − P⁽ᵗ⁾‖ of every fold (Figure 5 c, d)."""
     return [
         {
-            "dataset": case["dataset"],
+            "dataset": setting["dataset"],
             "method": method,
             "folds": [record["curves"]["delta"] for record in records],
         }
-        for case in cases
-        for method, records in case["records"].items()
+        for setting in settings
+        for method, records in setting["records"].items()
         if all(record["curves"].get("delta") for record in records)
     ]

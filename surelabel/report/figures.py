@@ -1,5 +1,5 @@
-"""Summary → figures as SVG: accuracy curves, sensitivity, convergence, critical
-difference, times.
+"""The figures of the report as SVG: accuracy curves, critical difference, sensitivity,
+convergence.
 """
 
 from __future__ import annotations
@@ -13,37 +13,28 @@ import numpy as np
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.legend import Legend
-from matplotlib.ticker import LogLocator, NullFormatter
 
-from .drawing import (
-    COLOURS,
-    INK,
-    PLAIN,
-    STYLE,
-    Gallery,
-    line_style,
-    over_iterations,
-    picture_of,
-    short,
-)
+from .drawing import COLOURS, INK, STYLE, Gallery, line_style, over_iterations, picture_of, short
 from .summary import chosen_by, file_name
 
-NAMES = {"eps": "ε", "lam": "λ", "beta": "β", "p": "p"}
-"""Symbols of the parameters in the paper."""
+#: Symbols of the parameters in the paper.
+NAMES = {"eps": "ε", "lam": "λ", "beta": "β"}
 
 
 def figures_of(section: dict[str, Any]) -> list[Gallery]:
     """All figures of a section of the summary, without empty galleries."""
-    look = {method: line_style(place) for place, method in enumerate(section["methods"])}
     with rc_context(STYLE):
         galleries = [
-            *_curves(section, look),
-            _critical_difference(section),
+            *_curves(section),
+            *_critical_difference(section),
             _sensitivity(section),
             _convergence(section),
-            _times(section, look),
         ]
     return [gallery for gallery in galleries if gallery.pictures]
+
+
+def _symbol(parameter: str) -> str:
+    return NAMES.get(parameter, parameter)
 
 
 def _title(axes: Axes, text: str, section: dict[str, Any]) -> None:
@@ -54,13 +45,13 @@ def _title(axes: Axes, text: str, section: dict[str, Any]) -> None:
 # ---------------------------------------------------------------- Figures 1 to 4
 
 
-def _curves(section: dict[str, Any], look: dict[str, Any]) -> Iterator[Gallery]:
+def _curves(section: dict[str, Any]) -> Iterator[Gallery]:
     for family in dict.fromkeys(panel["family"] for panel in section["curves"]):
         panels = [panel for panel in section["curves"] if panel["family"] == family]
-        running = NAMES[panels[0]["running"]]
+        running = _symbol(panels[0]["running"])
         pictures = [
             picture_of(
-                partial(_draw_curves, panel=panel, look=look, section=section),
+                partial(_draw_curves, panel=panel, section=section),
                 (4.4, 3.7),
                 file_name(
                     section["name"],
@@ -85,20 +76,18 @@ def _curves(section: dict[str, Any], look: dict[str, Any]) -> Iterator[Gallery]:
         )
 
 
-def _draw_curves(
-    axes: Axes, panel: dict[str, Any], look: dict[str, Any], section: dict[str, Any]
-) -> None:
-    # the first method, the reference, is drawn on top
+def _draw_curves(axes: Axes, panel: dict[str, Any], section: dict[str, Any]) -> None:
+    # The first method, the reference, is drawn on top.
     for order, (method, line) in enumerate(panel["series"].items()):
         mean, std = np.array(line["mean"]), np.array(line["std"])
-        style = look[method]
+        style = line_style(section["methods"].index(method))
         band = axes.fill_between(
             line["x"], mean - std, mean + std, color=style["color"], alpha=0.1, linewidth=0
         )
         (curve,) = axes.plot(line["x"], mean, label=short(method), zorder=3 - order / 100, **style)
         band.set_gid(series_id(section, method, "band"))
         curve.set_gid(series_id(section, method, "line"))
-    axes.set(xlabel=NAMES[panel["running"]], ylabel="accuracy")
+    axes.set(xlabel=_symbol(panel["running"]), ylabel="accuracy")
     _title(axes, short(panel["dataset"]), section)
     legend = axes.legend(
         loc="upper center",
@@ -127,23 +116,22 @@ def _name_legend(legend: Legend, section: dict[str, Any], methods: Iterable[str]
 # ---------------------------------------------------------------- critical difference
 
 
-def _critical_difference(section: dict[str, Any]) -> Gallery:
+def _critical_difference(section: dict[str, Any]) -> Iterator[Gallery]:
     ranks = section["ranks"]
     if not ranks:
-        return Gallery("ranks", "", "", [])
+        return
     picture = picture_of(
         partial(_draw_critical_difference, ranks=ranks, section=section),
         (6.6, 1.5 + 0.2 * len(ranks["average"])),
         file_name(section["name"], "critical-difference"),
         "Average ranks with the critical difference",
-        None,
     )
     caption = (
         f"Average ranks over {ranks['n']} results, the best on the left; methods joined by a bar "
-        "do not differ significantly "
-        f"(Nemenyi at {section['alpha']}; Friedman p = {ranks['p']:.2g})."
+        f"do not differ significantly (Nemenyi at {section['alpha']}; Friedman p = "
+        f"{ranks['p']:.2g})."
     )
-    return Gallery("ranks", "Critical difference", f"{caption} {chosen_by(section)}", [picture])
+    yield Gallery("ranks", "Critical difference", f"{caption} {chosen_by(section)}", [picture])
 
 
 def _draw_critical_difference(axes: Axes, ranks: dict[str, Any], section: dict[str, Any]) -> None:
@@ -233,14 +221,9 @@ def _sensitivity(section: dict[str, Any]) -> Gallery:
         )
     caption = (
         "Accuracy as one parameter varies, the others held at the setting of highest test accuracy "
-        "(ORACLE); the band is one "
-        f"standard deviation over {section['folds']} folds."
+        f"(ORACLE); the band is one standard deviation over {section['folds']} folds."
     )
     return Gallery("sensitivity", "Sensitivity to the parameters", caption, pictures)
-
-
-def _symbol(parameter: str) -> str:
-    return NAMES.get(parameter, parameter)
 
 
 def _draw_sensitivity(axes: Axes, panel: dict[str, Any], parameter: str, fixed: str) -> None:
@@ -279,47 +262,3 @@ def _draw_convergence(axes: Axes, panel: dict[str, Any], section: dict[str, Any]
         first = place == 0
         over_iterations(axes, path, "ΔP", linewidth=2.0 if first else 0.6, zorder=3 if first else 2)
     _title(axes, short(panel["dataset"]), section)
-
-
-# ---------------------------------------------------------------- times
-
-
-def _times(section: dict[str, Any], look: dict[str, Any]) -> Gallery:
-    if section["kind"] != "accuracy":
-        return Gallery("times", "", "", [])
-    picture = picture_of(
-        partial(_draw_times, section=section, look=look),
-        (6.6, 1.8 + 0.5 * len(section["datasets"])),
-        file_name(section["name"], "times"),
-        "Seconds per fold",
-        None,
-    )
-    caption = f"Mean seconds per fold, choosing parameters included. {chosen_by(section)}"
-    return Gallery("times", "Times at a glance", caption, [picture])
-
-
-def _draw_times(axes: Axes, section: dict[str, Any], look: dict[str, Any]) -> None:
-    datasets, methods = section["datasets"], section["methods"]
-    for place, method in enumerate(methods):
-        lines = [line for line in section["times"] if line["method"] == method]
-        # each method has its own height within the band of a data set, so that no point hides
-        # another
-        height = [
-            datasets.index(line["dataset"]) + 0.6 * ((place + 0.5) / len(methods) - 0.5)
-            for line in lines
-        ]
-        seconds = [line["select"] + line["fit"] + line["predict"] for line in lines]
-        (points,) = axes.plot(
-            seconds,
-            height,
-            label=short(method),
-            **(look[method] | {"linestyle": "none", "markersize": 6}),
-        )
-        points.set_gid(series_id(section, method, "line"))
-    axes.set(xscale="log", xlabel="seconds", ylim=(len(datasets) - 0.5, -0.5))
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.xaxis.set_major_formatter(PLAIN)
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.set_yticks(range(len(datasets)), [short(dataset) for dataset in datasets])
-    _title(axes, "choosing parameters, fitting and predicting, one fold", section)
-    _name_legend(axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5)), section, methods)

@@ -20,11 +20,19 @@ from typing import Any
 
 from ..experiments.records import Record, Run
 from . import run_details
-from .cases import group_cases, ordered
 from .claims import check_claims
-from .comparisons import average_ranks, readings_of, win_tie_loss
 from .curves import accuracy_curves, convergence_paths, sensitivity_panels
-from .results import ALPHA, agreement, published_methods, result_rows
+from .results import (
+    ALPHA,
+    agreement,
+    average_ranks,
+    group_by_setting,
+    ordered,
+    published_methods,
+    readings_of,
+    result_rows,
+    win_tie_loss,
+)
 
 Runs = Sequence[Run]
 
@@ -164,7 +172,7 @@ def _section(study: Mapping[str, Any], records: list[Record], selection: str) ->
     """One study under one selection criterion."""
     methods = ordered((record["method"] for record in records), study.get("methods", ()))
     datasets = ordered((record["dataset"] for record in records), study.get("datasets", ()))
-    cases = group_cases(records, datasets)
+    settings = group_by_setting(records, datasets)
     kind = study.get("kind", "accuracy")
     section: dict[str, Any] = {
         "study": study["name"],
@@ -186,8 +194,8 @@ def _section(study: Mapping[str, Any], records: list[Record], selection: str) ->
         "win_tie_loss": [],
         "ranks": None,
         "curves": [],
-        "sensitivity": sensitivity_panels(cases) if kind == "sensitivity" else [],
-        "convergence": convergence_paths(cases) if kind == "convergence" else [],
+        "sensitivity": sensitivity_panels(settings) if kind == "sensitivity" else [],
+        "convergence": convergence_paths(settings) if kind == "convergence" else [],
         "times": run_details.times(records, datasets, methods),
         "parameters": run_details.parameters(records, datasets, methods),
         "capped": run_details.capped(records, datasets),
@@ -199,7 +207,7 @@ def _section(study: Mapping[str, Any], records: list[Record], selection: str) ->
     if kind == "accuracy":
         published = study.get("published", {})
         section["published_methods"] = published_methods(published, datasets, methods)
-        section["results"] = result_rows(cases, methods, section["published_methods"], published)
+        section["results"] = result_rows(settings, methods, section["published_methods"], published)
         section["agreement"] = agreement(section["results"])
         section["win_tie_loss"] = win_tie_loss(section["results"], methods, published)
         section["ranks"] = average_ranks(section["results"], methods)

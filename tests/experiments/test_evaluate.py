@@ -24,7 +24,7 @@ from surelabel.experiments import evaluate as module
 from surelabel.experiments.evaluate import _corrupt, evaluate
 from surelabel.experiments.study import read_study
 from surelabel.experiments.trials import trials_of
-from surelabel.report.cases import configuration_label
+from surelabel.report.results import configuration_label
 
 KEYS = (
     "cell study dataset configuration method fold n_folds selection parameters defaults scaling "

@@ -6,7 +6,7 @@ from scipy import stats
 
 from surelabel.evaluation.significance import corrected_paired_t
 from surelabel.experiments.records import Run
-from surelabel.report.cases import configuration_label
+from surelabel.report.results import configuration_label
 from surelabel.report.summary import summarize
 
 
