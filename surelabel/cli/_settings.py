@@ -62,7 +62,7 @@ class Settings:
     normalise: A[bool, About("Games, GAMES and ' games.' are one label.", LABELS)] = False
     map: A[
         dict[str, str] | list[str] | None,
-        About('New names of labels, {"GAMES" = "games"}, or a table of two columns.', LABELS),
+        About('New names of labels: {"GAMES" = "games"}', LABELS),
     ] = None
     not_prefix: A[str | None, About('With "!", !cat is a vote against cat.', LABELS)] = None
     features: A[Names, About("Only these: a,b,c or 'x*'.", FEATURES, "COLUMNS")] = None

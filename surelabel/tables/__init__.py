@@ -10,8 +10,7 @@ with extra("cli", "surelabel.tables"):
     from .conversion import convert
     from .encoding import TableEncoder, TableModel
     from .fitting import Fitted, fit, predict
-    from .inspection import Inspection, inspect
-    from .problems import Problem
+    from .inspection import Inspection, Problem, inspect
     from .reading import Columns
 
 __all__ = [

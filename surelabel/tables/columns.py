@@ -90,8 +90,10 @@ class ColumnReader:
         """Columns to read together."""
         return column_slices(len(names), self.n_rows)
 
-    def parsed(self, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers, NaN where missing, and where a cell is not one; one row for each column."""
+    def parsed(self, names: Sequence[str], *, truth: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers, NaN where missing, and where a cell is not one; one row for each column. With
+        ``truth``, "true" is 1 and "false" is 0.
+        """
         values = np.full((len(names), self.n_rows), np.nan)
         wrong = np.zeros(values.shape, bool)
         written = [i for i, name in enumerate(names) if is_text(self.holds(name))]
@@ -101,6 +103,11 @@ class ColumnReader:
             texts = combined(*(self._columns[names[i]] for i in written))
             found = parse_numbers(texts, self.decimal)
             values[written], wrong[written] = (part.reshape(-1, self.n_rows) for part in found)
+        for i in np.flatnonzero(truth & wrong.any(axis=1)).tolist():
+            words = pc.utf8_lower(pc.utf8_trim_whitespace(combined(self._columns[names[i]])))
+            for word, value in (("true", 1), ("false", 0)):
+                said = flags(pc.fill_null(pc.equal(words, word), False))
+                values[i, said], wrong[i, said] = value, False
         return values, wrong
 
     def _typed_numbers(self, name: str) -> np.ndarray:
@@ -116,13 +123,8 @@ class ColumnReader:
         return np.asarray(pc.fill_null(column.cast(pa.float64(), safe=False), np.nan).to_numpy())
 
     def numbers(self, names: Sequence[str]) -> np.ndarray:
-        """Numbers, one row for each column, NaN where missing; "true" is 1, "false" is 0."""
-        values, wrong = self.parsed(names)
-        for i in np.flatnonzero(wrong.any(axis=1)).tolist():
-            words = pc.utf8_lower(pc.utf8_trim_whitespace(combined(self._columns[names[i]])))
-            for word, value in (("true", 1), ("false", 0)):
-                said = flags(pc.fill_null(pc.equal(words, word), False))
-                values[i, said], wrong[i, said] = value, False
+        """Numbers, one row for each column, NaN where missing; what is none is an error."""
+        values, wrong = self.parsed(names, truth=True)
         for bad, problem in (
             (wrong, "where a number is needed; correct or empty the cell"),
             (np.abs(values) > HUGE, "cannot be used; empty the cell, or correct the number"),

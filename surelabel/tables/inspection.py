@@ -1,9 +1,11 @@
-"""``inspect``: look at a table of candidate labels before learning from it."""
+"""``inspect``: look at a table of candidate labels before learning from it: how ambiguous it is,
+and possible problems of its rows, classes, annotators, labels and columns.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -11,25 +13,49 @@ import pyarrow as pa
 
 from ..data.candidate_summary import CandidateSummary
 from ..data.labelling import Labels
+from ..data.spelling import flags
+from ..exceptions import TableError, first_few
 from ..solvers.crowds import AGAINST
 from ..text import count, percent
 from .annotators import krippendorff_alpha
-from .columns import Feature
+from .columns import HUGE, ColumnReader, Feature
+from .duplicates import conflicts, equal_cells
 from .embedding import EMBEDDED
+from .images import readable_images
 from .overview import LISTED, ONE_LABEL, Listing, Overview, Result, kinds, known, named
-from .problems import (
-    Problem,
-    annotator_problems,
-    class_problems,
-    column_problems,
-    name_problems,
-    row_problems,
-)
 from .reading import Columns, TableRead, leak_sentences
 from .soft_labels import SoftSummary, describe_soft
+from .times import TimeColumn
 
 #: Maximum number of pairs of classes listed.
 PAIRS = 20
+#: A class is rare if it occurs in fewer rows than this.
+RARE = 10
+#: An annotator with so many votes may be said to give always the same.
+MANY_VOTES = 20
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something about the table that a person should know before trusting what is learned from it.
+
+    Attributes
+    ----------
+    kind : str
+        A short name that scripts can rely on: "unlabelled", "gold outside", "duplicates", "unused
+        class", "rare class", "never apart", "always the same", "leak", "numbers in text", "missing
+        values", "no number", "no vector", "no time", "no image", or that of a hint on
+        the names of labels.
+    message : str
+        One sentence: what was found, where, and what it means.
+    rows : ndarray of int
+        The rows concerned, counted from 0; empty if the problem concerns a column, a class or an
+        annotator.
+    """
+
+    kind: str
+    message: str
+    rows: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
 
 
 @dataclass(frozen=True)
@@ -290,7 +316,7 @@ def inspect_labels(labels: Labels, features: Sequence[Feature], table: pa.Table)
     summary = candidates.describe()
     gold = np.flatnonzero(labels.gold >= 0)
     inside = _gold_inside(labels, gold)
-    votes_per_row, unanimous = _votes(labels)
+    votes_per_row, unanimous = _vote_rates(labels)
     return Inspection(
         summary=summary,
         certain=int(np.sum(candidates.sizes == 1)),
@@ -309,11 +335,11 @@ def inspect_labels(labels: Labels, features: Sequence[Feature], table: pa.Table)
         features=list(features),
         confused=_confused(summary),
         problems=[
-            *row_problems(labels, gold[~inside], features, table),
-            *class_problems(candidates, summary, labels.soft),
-            *annotator_problems(labels),
-            *name_problems(labels),
-            *column_problems(features, table),
+            *_row_problems(labels, gold[~inside], features, table),
+            *_class_problems(summary, labels.soft),
+            *_annotator_problems(labels),
+            *(Problem(hint.kind, hint.message, hint.rows) for hint in labels.hints),
+            *_column_problems(features, table),
         ],
         unused={},
     )
@@ -327,7 +353,7 @@ def _gold_inside(labels: Labels, gold: np.ndarray) -> np.ndarray:
     return np.asarray(inside[gold])
 
 
-def _votes(labels: Labels) -> tuple[float | None, float | None]:
+def _vote_rates(labels: Labels) -> tuple[float | None, float | None]:
     """The average number of votes per row, and the share of rows with two or more votes whose votes
     all agree.
     """
@@ -351,3 +377,129 @@ def _confused(summary: CandidateSummary) -> list[ConfusedPair]:
         ConfusedPair(int(first[k]), int(second[k]), int(rows[k]), float(rows[k] / rarer[k]))
         for k in order
     ]
+
+
+# -------------------------------------------------------------------- problems
+
+
+def _row_problems(
+    labels: Labels, lacking: np.ndarray, features: Sequence[Feature], table: pa.Table
+) -> Iterator[Problem]:
+    """Rows without labels, rows whose set lacks the known label, and duplicates that disagree."""
+    unlabelled = np.flatnonzero(labels.unlabelled)
+    if len(unlabelled):
+        yield Problem(
+            "unlabelled",
+            f"{len(unlabelled)} row(s) have no label (row {first_few(unlabelled + 1)}): every "
+            "label is possible for them",
+            unlabelled,
+        )
+    if len(lacking):
+        yield Problem(
+            "gold outside",
+            f"the known label of {len(lacking)} row(s) is not among their candidates (row "
+            f"{first_few(lacking + 1)}): other sets may lack the true label, too",
+            lacking,
+        )
+    if not features:
+        return
+    group = conflicts(equal_cells(features, table), labels.candidates)
+    rows = np.flatnonzero(group >= 0)
+    if len(rows):
+        yield Problem(
+            "duplicates",
+            f"{len(rows)} rows in {group.max() + 1} group(s) have equal features but different "
+            f"candidates (row {first_few(rows + 1)})",
+            rows,
+        )
+
+
+def _class_problems(summary: CandidateSummary, soft: bool) -> Iterator[Problem]:
+    """Classes that are unused, rare, or never without another."""
+    frequency, names = summary.class_frequency, summary.classes
+    unused, rare = names[frequency == 0], names[(frequency > 0) & (frequency < RARE)]
+    if len(unused):
+        yield Problem(
+            "unused class", f"no row has the class(es) {first_few(unused.tolist())} as a candidate"
+        )
+    if len(rare):
+        yield Problem(
+            "rare class",
+            f"fewer than {RARE} rows have the class(es) {first_few(rare.tolist())}: too few to "
+            "learn",
+        )
+    if soft:  # classes that have all rows in common differ in their shares
+        return
+    bound = (summary.co_occurrence == frequency[:, None]) & (frequency > 0)[:, None]
+    np.fill_diagonal(bound, False)
+    pairs = [f"{names[k]} with {names[j]}" for k, j in zip(*np.nonzero(bound), strict=True)]
+    if pairs:
+        yield Problem(
+            "never apart",
+            f"one class never occurs without another: {first_few(pairs)}; candidates cannot tell "
+            "these apart, only known-true labels can",
+        )
+
+
+def _annotator_problems(labels: Labels) -> Iterator[Problem]:
+    """Annotators who always give the same label."""
+    if labels.votes is None:
+        return
+    for name, votes in zip(labels.annotators, labels.votes.T, strict=True):
+        given = votes[votes >= 0]
+        if len(given) >= MANY_VOTES and np.all(given == given[0]):
+            only = labels.candidates.classes[given[0]]
+            message = f"annotator {name!r} gave the label {only} to every row"
+            yield Problem("always the same", message)
+
+
+def _column_problems(features: Sequence[Feature], table: pa.Table) -> Iterator[Problem]:
+    """Columns with cells that are missing or cannot be used."""
+    reader = ColumnReader(table)
+    numbers = [feature.name for feature in features if feature.kind == "number"]
+    for part in reader.column_slices(numbers):
+        values, wrong = reader.parsed(numbers[part], truth=True)
+        for name, column, no_number in zip(numbers[part], values, wrong, strict=True):
+            yield from _missing_values(name, np.isnan(column) & ~no_number)
+            rows = np.flatnonzero(no_number | (np.abs(column) > HUGE))
+            if len(rows):
+                yield Problem(
+                    "no number",
+                    f"column {name!r} holds {len(rows)} infinite or huge number(s), or what is "
+                    f"none (row {first_few(rows + 1)}): nothing can be learned until these cells "
+                    "are corrected or emptied",
+                    rows,
+                )
+    for feature in features:
+        if feature.kind == "number":
+            continue
+        try:
+            cells = _cells_of(reader, feature)
+        except TableError as error:
+            yield Problem(f"no {feature.kind}", str(error))
+        else:
+            yield from _missing_values(feature.name, flags(cells.is_null()))
+
+
+def _cells_of(reader: ColumnReader, feature: Feature) -> pa.Array | pa.ChunkedArray:
+    """The cells of a column that are not numbers, if they can be read."""
+    if feature.kind == "vector":
+        return reader.vectors(feature.name)
+    if feature.kind == "time":
+        TimeColumn().fit(reader, [feature.name])
+    texts, _ = reader.texts(feature.name, feature.kind)
+    if feature.kind == "image" and not any(readable_images(texts, reader.source)):
+        raise TableError(
+            f"column {feature.name!r}: the first images cannot be read; paths are relative to the "
+            "folder of the table"
+        )
+    return texts
+
+
+def _missing_values(name: str, absent: np.ndarray) -> Iterator[Problem]:
+    if absent.mean() > 0.5:
+        yield Problem(
+            "missing values",
+            f"column {name!r} has no value in {100 * absent.mean():.0f} % of the rows",
+            np.flatnonzero(absent),
+        )

@@ -86,9 +86,9 @@ class Columns(Reading, total=False):
     normalise : bool, default=False
         Treat labels that differ only in case, in spaces and hyphens, or in surrounding punctuation
         as one, in the most frequent spelling: ``Games``, ``GAMES`` and ``" games."``.
-    map : mapping, list of str, or path
-        New names for labels: ``{"GAMES": "games"}``, ``["GAMES=games"]``, or a table of two
-        columns, the old and the new name. An empty new name removes the label.
+    map : mapping or list of str
+        New names for labels: ``{"GAMES": "games"}`` or ``["GAMES=games"]``. An empty new name
+        removes the label.
     not_prefix : str
         What stands before a label that somebody rules out: with "!", ``!cat`` is a vote against
         cat.
@@ -126,7 +126,7 @@ class Columns(Reading, total=False):
     unlabelled: Unlabelled
     missing: Names
     normalise: bool
-    map: Mapping[str, str] | Sequence[str] | str | os.PathLike[str] | None
+    map: Mapping[str, str] | Sequence[str] | None
     not_prefix: str | None
     features: Names
     exclude: Names
@@ -143,19 +143,19 @@ def separate_names(given: Names) -> list[str]:
     >>> separate_names("a, b"), separate_names(["a", "b,c"])
     (['a', 'b'], ['a', 'b', 'c'])
     """
-    return [part.strip() for text in _texts(given) for part in text.split(",")]
+    return [part.strip() for text in _as_list(given) for part in text.split(",")]
 
 
-def _texts(given: Any) -> list[str]:
+def _as_list(given: Any) -> list[str]:
     """One text or several, as a list."""
     texts = [] if given is None else given
     texts = [texts] if isinstance(texts, str) or not isinstance(texts, Iterable) else list(texts)
     for text in texts:
-        _check_text("a name", text)
+        _refuse_other_types("a name", text)
     return texts
 
 
-def _check_text(what: str, text: Any) -> None:
+def _refuse_other_types(what: str, text: Any) -> None:
     if not isinstance(text, str):
         raise ParameterError(f"{what} must be a string, not {shown(text)}")
 
@@ -166,7 +166,7 @@ def column_names(given: Names, table: pa.Table) -> tuple[str, ...]:
     """
     there = set(table.column_names)
     names: list[str] = []
-    for text in _texts(given):
+    for text in _as_list(given):
         for part in [text] if text in there else separate_names(text):
             matching = (
                 []
@@ -182,7 +182,7 @@ def named_columns(given: Names, table: pa.Table) -> tuple[str, ...]:
     there = set(table.column_names)
     return tuple(
         part
-        for text in _texts(given)
+        for text in _as_list(given)
         for part in ([text] if text in there else separate_names(text))
         if part in there or column_names(part, table) == (part,)
     )
@@ -208,7 +208,7 @@ def kinds_given(given: Any, table: pa.Table) -> tuple[dict[str, Kind], dict[str,
         The columns that were given by name, not by a pattern.
     """
     if not isinstance(given, Mapping):
-        pairs = [text.rpartition("=") for text in _texts(given)]
+        pairs = [text.rpartition("=") for text in _as_list(given)]
         if wrong := ["".join(pair) for pair in pairs if not pair[1]]:
             raise ParameterError(f"as must be COLUMN=KIND, not {wrong[0]!r}")
         given = {column: kind for column, _, kind in pairs}
@@ -248,7 +248,7 @@ def make_labelling(table: pa.Table, **columns: Any) -> Labelling:
     """Which columns of a table hold labels, with names and patterns resolved."""
     for name in ("labels", "separator", "gold", "id", "annotator"):
         if columns.get(name) is not None:
-            _check_text(name, columns[name])
+            _refuse_other_types(name, columns[name])
     for name in ("votes", "indicator", "counts"):
         columns[name] = column_names(columns.get(name), table)
     if columns.get("missing") is not None:
@@ -260,40 +260,21 @@ def make_labelling(table: pa.Table, **columns: Any) -> Labelling:
 
 
 def _label_map(given: Any) -> tuple[tuple[str, str], ...]:
-    """Labels and their new names, given as a mapping, as ``"old=new"``, or as a table."""
-    if given is None:
-        return ()
+    """Labels and their new names, given as a mapping or as ``"old=new"``."""
     if isinstance(given, Mapping):
         pairs = list(given.items())
     else:
-        several = not isinstance(given, str | os.PathLike) and isinstance(given, Iterable)
-        pairs = [pair for part in (given if several else [given]) for pair in _pairs(part)]
-    for pair in pairs:
-        for name in pair:
-            _check_text("the name of a label", name)
-    again = [old for old, _ in pairs]
-    for old, new in dict(pairs).items():
-        if again.count(old) > 1 and {n for o, n in pairs if o == old} != {new}:
+        texts = _as_list(given)
+        if wrong := [text for text in texts if "=" not in text]:
+            raise ParameterError(f"map must be OLD=NEW, not {wrong[0]!r}")
+        pairs = [(text.partition("=")[0], text.partition("=")[2]) for text in texts]
+    new_names: dict[str, str] = {}
+    for old, new in pairs:
+        for name in (old, new):
+            _refuse_other_types("the name of a label", name)
+        if new_names.setdefault(old, new) != new:
             raise ParameterError(f"the label {old!r} is mapped to two names; choose one of them")
-    return tuple(pairs)
-
-
-def _pairs(given: Any) -> list[tuple[str, str]]:
-    if isinstance(given, str) and "=" in given and not os.path.isfile(given):
-        old, _, new = given.partition("=")
-        return [(old, new)]
-    if not isinstance(given, str | os.PathLike):
-        raise ParameterError(f"expected old=new or the name of a file, not {shown(given)}")
-    if isinstance(given, str) and not os.path.isfile(given):
-        raise ParameterError(f"{given!r} is neither old=new nor a file of two columns")
-    table = read_table(given)
-    if table.num_columns != 2:
-        raise TableError(
-            f"{source_of(table)}: it has {table.num_columns} columns, but a map of labels needs "
-            "two: the old and the new name"
-        )
-    old, new = (column.cast(pa.string()).to_pylist() for column in table.columns)
-    return [(a, b or "") for a, b in zip(old, new, strict=True) if a is not None]
+    return tuple(new_names.items())
 
 
 class TableRead:
