@@ -104,18 +104,10 @@ def label_cells(table: pa.Table, name: str, separator: str | None, source: str) 
             ) from None
         parts.append([values.setdefault(label, len(values)) for label in labels])
     # Every row repeats the labels of its cell.
-    lengths = np.array([len(part) for part in parts], int)
-    starts = np.cumsum(lengths) - lengths
-    repeats = lengths[codes]
-    within = np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
-    flat = np.array([position for part in parts for position in part], int)
-    return Cells(
-        name,
-        np.repeat(rows, repeats),
-        flat[np.repeat(starts[codes], repeats) + within],
-        list(values),
-        np.ones(len(within), np.int64),
-    )
+    repeated = pa.array(parts, pa.large_list(pa.int64())).take(pa.array(codes))
+    which = repeated.flatten().to_numpy()
+    rows = np.repeat(rows, repeated.value_lengths().to_numpy())
+    return Cells(name, rows, which, list(values), np.ones(len(which), np.int64))
 
 
 def check_names(table: pa.Table, name: str, source: str) -> None:

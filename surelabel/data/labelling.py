@@ -385,7 +385,7 @@ def _with_names(
     if labelling.normalise or labelling.map:
         names = NewNames(given.every, normalise=labelling.normalise, mapped=labelling.map)
         hints += names.hints()
-        given = given.changed(lambda cells: names.rename(cells))
+        given = given.changed(names.rename)
         class_names = [name for name in dict.fromkeys(names.of(class_names)) if name != ""]
     named = [cells for cells in given.every if cells.column not in labelling.of_classes]
     if not labelling.normalise:
