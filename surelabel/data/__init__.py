@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from .corruption import (
         drop_truth,
         make_partial,
-        make_partial_confusion,
         make_partial_flipping,
         make_partial_instance,
     )
@@ -21,7 +20,6 @@ __all__ = [
     "as_candidates",
     "drop_truth",
     "make_partial",
-    "make_partial_confusion",
     "make_partial_flipping",
     "make_partial_instance",
 ]

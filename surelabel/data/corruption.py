@@ -107,14 +107,15 @@ def make_partial_flipping(
     """Make every false label a candidate with a given probability, independently of all else.
 
     Guarantees: the true label is always inside; no set is empty. The number of false candidates is
-    random, with mean ``Σ_{j ≠ y} q_j``.
+    random, with mean ``Σ_{j ≠ y} q_j``, or ``Σ_{j ≠ y} q_yj``.
 
     Parameters
     ----------
     y : array-like of shape (m,)
         True labels.
-    q : float or array-like of shape (l,), default=0.1
-        Flipping probability: one for all labels, or one per label.
+    q : float or array-like of shape (l,) or (l, l), default=0.1
+        Flipping probability: one for all labels, one per label, or one per true class (row) and
+        label (column), in the order of the classes; the diagonal is ignored.
     classes : array-like of shape (l,), default=None
         The label space; by default the labels that occur, sorted.
     random_state : int, RandomState or None, default=None
@@ -130,37 +131,9 @@ def make_partial_flipping(
     partial-label learning. ICML 2020.
     """
     truth = CandidateSets.from_labels(y, classes=classes)
-    q = _probabilities("q", q, [(), (truth.shape[1],)])
-    return _add_candidates(truth, np.broadcast_to(q, truth.shape), random_state)
-
-
-def make_partial_confusion(
-    y: Any, confusion: Any, *, classes: Any = None, random_state: Any = None
-) -> CandidateSets:
-    """Make false labels candidates with probabilities that depend on the true class.
-
-    Guarantees: the true label is always inside; no set is empty; label ``j`` joins an instance of
-    class ``c`` with probability ``confusion[c, j]``, independently of all else.
-
-    Parameters
-    ----------
-    y : array-like of shape (m,)
-        True labels.
-    confusion : array-like of shape (l, l)
-        Probabilities: rows are true classes, columns are labels, in the order of the classes. The
-        diagonal is ignored.
-    classes : array-like of shape (l,), default=None
-        The label space; by default the labels that occur, sorted.
-    random_state : int, RandomState or None, default=None
-        Seed.
-
-    Returns
-    -------
-    CandidateSets
-    """
-    truth = CandidateSets.from_labels(y, classes=classes)
-    confusion = _probabilities("confusion", confusion, [(truth.shape[1], truth.shape[1])])
-    return _add_candidates(truth, confusion[truth.indices], random_state)
+    l = truth.shape[1]
+    q = _probabilities("q", q, [(), (l,), (l, l)])
+    return _add_candidates(truth, np.broadcast_to(q, (l, l))[truth.indices], random_state)
 
 
 def make_partial_instance(

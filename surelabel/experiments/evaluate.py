@@ -141,10 +141,6 @@ def _corrupt(data: catalog.Dataset, trial: Trial) -> CandidateSets:
             candidates = corruption.make_partial(data.y, **settings)
         case "flipping":
             candidates = corruption.make_partial_flipping(data.y, **settings)
-        case "confusion":
-            candidates = corruption.make_partial_confusion(
-                data.y, settings.pop("matrix"), **settings
-            )
         case _:
             candidates = corruption.make_partial_instance(data.X, data.y, **settings)
     return (

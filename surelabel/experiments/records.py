@@ -34,7 +34,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_configuration(value: Any) -> bool:
-    """A kind and settings; all settings are numbers, except a name and a matrix."""
+    """A kind and settings; all settings are numbers, except a name."""
     return (
         isinstance(value, dict)
         and _is_text(value.get("kind"))
@@ -42,7 +42,7 @@ def _is_configuration(value: Any) -> bool:
         and all(
             part is None or _is_number(part)
             for key, part in value.items()
-            if key not in ("kind", "name", "matrix")
+            if key not in ("kind", "name")
         )
     )
 

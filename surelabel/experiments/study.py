@@ -33,7 +33,6 @@ SOURCES = {
     "real": ("p", "r", "eps"),
     "controlled": ("p", "r", "eps"),
     "flipping": ("q",),
-    "confusion": ("matrix",),
     "instance": ("rate",),
 }
 #: How features may be scaled, and what is said of it.
@@ -59,13 +58,12 @@ class Configuration:
 
     Attributes
     ----------
-    kind : {"real", "controlled", "flipping", "confusion", "instance"}
+    kind : {"real", "controlled", "flipping", "instance"}
         The data's own candidates, or false ones by :func:`~surelabel.make_partial` (``p``, ``r``,
-        ``eps``), ``make_partial_flipping`` (``q``), ``make_partial_confusion`` (``matrix``) or
-        ``make_partial_instance`` (``rate``).
+        ``eps``), ``make_partial_flipping`` (``q``) or ``make_partial_instance`` (``rate``).
     name : str
         Its name in the paper: "I", "II", …
-    p, r, eps, q, matrix, rate : float, int, float, float, tuple of tuples, float; or None
+    p, r, eps, q, rate : float, int, float, float, float; or None
         Settings of the function that belongs to the kind.
     missing : float or None
         Share of rows whose true label is removed afterwards
@@ -78,7 +76,6 @@ class Configuration:
     r: int | None = None
     eps: float | None = None
     q: float | None = None
-    matrix: tuple[Any, ...] | None = None
     rate: float | None = None
     missing: float | None = None
 
@@ -98,11 +95,7 @@ class Configuration:
         )
 
     def __str__(self) -> str:
-        settings = [
-            f"{key}={value}"
-            for key, value in self.corruption.items()
-            if value is not None and key != "matrix"
-        ]
+        settings = [f"{key}={value}" for key, value in self.corruption.items() if value is not None]
         return " ".join([self.name or self.kind, *settings])
 
 
@@ -390,14 +383,11 @@ def _configurations(table: _Table) -> tuple[Configuration, ...]:
     for i, entry in enumerate(entries):
         part = _Table(entry, table.source, f"configurations[{i}].")
         kind = part.choice("kind", SOURCES)
-        name = part.text("name", "confusion" if kind == "confusion" else "")
+        name = part.text("name", "")
         ranges: dict[str, list[Any]] = {}
         if kind == "controlled":
             ranges = {"p": part.numbers("p", 0, 1), "r": part.numbers("r", 0, whole=True)}
             ranges["eps"] = part.numbers("eps", 0, 1, default=[None])
-        elif kind == "confusion":
-            rows = part.take("matrix")
-            ranges = {"matrix": [_matrix(part, rows)]}
         elif kind != "real":
             ranges = {key: part.numbers(key, 0, 1) for key in SOURCES[kind]}
         if kind != "real":
@@ -417,23 +407,6 @@ def _configurations(table: _Table) -> tuple[Configuration, ...]:
     if twice:
         raise table.error("configurations", f"have the same setting more than once: {twice[0]}")
     return tuple(found)
-
-
-def _matrix(part: _Table, rows: Any) -> tuple[tuple[float, ...], ...]:
-    """Confusion probabilities, a list for each class."""
-    numeric = isinstance(rows, list) and all(
-        isinstance(row, list)
-        and len(row) == len(rows)
-        and all(type(v) in (int, float) and 0 <= v <= 1 for v in row)
-        for row in rows
-    )
-    if not numeric or not rows:
-        raise part.error(
-            "matrix",
-            "must be lists of probabilities, one list for each class, each as long as there are "
-            "classes",
-        )
-    return tuple(tuple(map(float, row)) for row in rows)
 
 
 def _plans(table: _Table, kind: str) -> tuple[Plan, ...]:

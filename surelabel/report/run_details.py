@@ -145,7 +145,7 @@ def _n_configurations(study: Mapping[str, Any], real: bool) -> int:
     own.
     """
     return sum(
-        prod(len(entry[key]) for key in entry if key != "matrix" and isinstance(entry[key], list))
+        prod(len(entry[key]) for key in entry if isinstance(entry[key], list))
         for entry in study.get("configurations", ())
         if (entry["kind"] == "real") == real
     )

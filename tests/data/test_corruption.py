@@ -12,7 +12,6 @@ from surelabel.data.candidates import CandidateSets
 from surelabel.data.corruption import (
     drop_truth,
     make_partial,
-    make_partial_confusion,
     make_partial_flipping,
     make_partial_instance,
 )
@@ -142,14 +141,14 @@ def test_confusion_keeps_the_truth_and_certain_entries(problem, data):
     certain = np.array(data.draw(st.lists(st.booleans(), min_size=l * l, max_size=l * l))).reshape(
         l, l
     )
-    sets = make_partial_confusion(y, certain.astype(float), classes=classes, random_state=0)
+    sets = make_partial_flipping(y, certain.astype(float), classes=classes, random_state=0)
     np.testing.assert_array_equal(sets.to_indicator(), np.maximum(np.eye(l), certain)[y])
 
 
 def test_confusion_rates_depend_on_the_true_class():
     y = np.repeat(np.arange(3), 10000)
     confusion = np.array([[0.0, 0.5, 0.1], [0.2, 0.0, 0.0], [0.9, 0.3, 0.0]])
-    sets = make_partial_confusion(y, confusion, random_state=0).to_indicator()
+    sets = make_partial_flipping(y, confusion, random_state=0).to_indicator()
     rates = np.array([sets[y == c].mean(axis=0) for c in range(3)])
     np.testing.assert_allclose(rates, np.maximum(confusion, np.eye(3)), atol=0.02)
 
@@ -238,15 +237,10 @@ def test_the_label_put_in_place_of_the_truth_is_any_that_was_outside():
         (
             lambda: make_partial_flipping([0, 1], [0.1, 0.2, 0.3]),
             ParameterError,
-            r"q must have shape \(\) or \(2,\)",
+            r"q must have shape \(\) or \(2,\) or \(2, 2\)",
         ),
         (
-            lambda: make_partial_confusion([0, 1], [0.1, 0.2]),
-            ParameterError,
-            r"confusion must have shape \(2, 2\)",
-        ),
-        (
-            lambda: make_partial_confusion([0, 1], [[0, np.nan], [0, 0]]),
+            lambda: make_partial_flipping([0, 1], [[0, np.nan], [0, 0]]),
             ParameterError,
             "must hold probabilities",
         ),
@@ -277,7 +271,6 @@ def test_hostile_values_end_in_one_sentence(value):
     for function, options in (
         (make_partial, {"y": y, "p": 0.5, "r": 1, "eps": None, "classes": None}),
         (make_partial_flipping, {"y": y, "q": 0.1, "classes": None}),
-        (make_partial_confusion, {"y": y, "confusion": np.full((3, 3), 0.1), "classes": None}),
         (make_partial_instance, {"y": y, "X": X, "rate": 0.1, "estimator": None}),
         (drop_truth, {"candidates": made, "y": y, "rate": 0.1}),
         (catalog.load, {"name": "glass", "data_home": None}),

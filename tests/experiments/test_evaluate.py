@@ -60,7 +60,6 @@ def test_the_record(study_file):
 
 
 CONTROLLED = 'kind = "controlled"\nname = "II"\np = [0.1, 0.4, 0.7]\nr = 1'
-CONFUSION = str([[0.2] * 6] * 6)
 
 
 @pytest.mark.parametrize(
@@ -69,10 +68,6 @@ CONFUSION = str([[0.2] * 6] * 6)
         (
             'kind = "flipping"\nq = [0.1, 0.3]',
             lambda X, y, seed: make_partial_flipping(y, 0.1, random_state=seed),
-        ),
-        (
-            f'kind = "confusion"\nmatrix = {CONFUSION}',
-            lambda X, y, seed: make_partial_flipping(y, 0.2, random_state=seed),
         ),
         (
             'kind = "instance"\nrate = 0.2',

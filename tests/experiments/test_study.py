@@ -122,11 +122,6 @@ def test_a_fixed_parameter_is_not_searched(study_file):
             r"configurations\[0\]\.esp is not a key .* \(did you mean 'eps'\?\)",
         ),
         (
-            'kind = "controlled"\nname = "II"\np = [0.1, 0.4, 0.7]\nr = 1',
-            'kind = "confusion"\nmatrix = [[0, 2], [1, 0]]',
-            r"configurations\[0\]\.matrix must be lists of probabilities, one list for each class",
-        ),
-        (
             'kind = "controlled"',
             'kind = "made"',
             r"configurations\[0\]\.kind must be one of real, controlled",
