@@ -1,34 +1,50 @@
-"""Files of annotation tools ↔ tables: who gave which label, and tasks with suggested labels."""
+"""Files of annotation tools ↔ tables: who gave which label, and tasks with suggested labels.
+
+Label Studio, Argilla, doccano and Prodigy each have a function that reads the answers of an export
+and one that makes a task; all else is common.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from ..data.arrow_tables import find_column, is_text
+from ..data.arrow_tables import find_column, is_text, source_of
 from ..data.json_lines import rows_to_table
 from ..data.labelling import Labelling
+from ..data.unpacking import too_sparse
 from ..exceptions import ParameterError, TableError, first_few
-from ..text import suggest
+from ..text import count, plain, suggest
 from .new_columns import NEW_COLUMNS
-from .tool_columns import OF_ANNOTATION, OF_ANSWER, is_mark, parsed_json
 
-TOOLS = ("label-studio", "argilla", "doccano", "prodigy")
+#: The tools, and the fields in their files that belong to an answer or to the suggestion that was
+#: shown with it, not to the task.
+ANSWER_FIELDS = {
+    "label-studio": r"annotation_id|annotator|created_at|updated_at|lead_time|agreement|history",
+    "argilla": r"status|_server_id|inserted_at|updated_at|.+\.(responses|suggestion)(\.\w+)?",
+    "doccano": r"labels?|Comments|username|meta|annotation_approver",
+    "prodigy": r"_.*|label|options|accept|answer|meta|config|tokens|score|priority|spans",
+}
+TOOLS = tuple(ANSWER_FIELDS)
+#: A table with columns of all these names was exported by a tool.
+SIGNS = {
+    "label-studio": ("annotation_id", "annotator", "lead_time"),
+    "argilla": (r".+\.responses\.users",),
+    "prodigy": ("_input_hash", "_task_hash", "answer"),
+}
 #: The prefix of vote columns, and the names of the other columns.
 VOTE, CANDIDATES, GOLD = "vote_", "candidates", "gold"
 #: What stands before a label that somebody voted against.
 AGAINST = "!"
-#: A table of votes with more cells than ``FREE_CELLS`` needs a vote in one of ``SPARSEST`` or more:
-#: otherwise it takes too long to make and to read, and nothing can be learned about people who
-#: have answered so little.
-FREE_CELLS, SPARSEST = 10_000_000, 100
 
 
 @dataclass
@@ -117,7 +133,7 @@ def _as_table(answers: list[_Answer], source: str) -> tuple[pa.Table, Labelling]
     votes, why = _votes(tasks), "somebody gave or rejected several labels of one task"
     if against is not None and any(label.startswith(against) for label in classes):
         votes, why = None, f"some labels begin with {AGAINST!r}, the sign of rejected ones"
-    elif votes is not None and len(votes) * len(tasks) > FREE_CELLS + SPARSEST * len(answers):
+    elif votes is not None and too_sparse(len(tasks), len(votes), len(answers)):
         why = f"a table of {len(tasks):,} tasks and {len(votes):,} annotators would be too large"
         votes = None
     if votes is None and len({answer.who for answer in answers if answer.labels} - {""}) > 1:
@@ -190,8 +206,6 @@ def _texts(value: Any) -> list[str]:
     """One label or several, as texts."""
     if isinstance(value, dict) and "choices" in value:
         value = value["choices"]
-    if (parsed := parsed_json(value)) is not value:
-        return _texts(parsed)
     values = value if isinstance(value, list) else [] if value in (None, "") else [value]
     if any(isinstance(one, dict | list) for one in values):
         raise _UnexpectedError(
@@ -199,6 +213,11 @@ def _texts(value: Any) -> list[str]:
             "expected; export the answers to a question with choices"
         )
     return [str(one) for one in values]
+
+
+def _without_answers(record: dict[str, Any], tool: str) -> dict[str, Any]:
+    """The fields of a record that belong to the task."""
+    return {k: v for k, v in record.items() if not re.fullmatch(ANSWER_FIELDS[tool], k)}
 
 
 def _one_question(found: dict[str, None], question: str | None) -> str:
@@ -219,17 +238,9 @@ def _one_question(found: dict[str, None], question: str | None) -> str:
 
 
 def _label_studio(records: list[dict[str, Any]], _: str, question: str | None) -> Iterator[_Answer]:
-    """JSON (tasks with annotations), JSON-MIN, CSV and TSV (one entry per annotation)."""
-    if all("data" in record for record in records):
-        return _studio_tasks(records, question)
-    if all("annotation_id" in record for record in records):
-        return _studio_entries(records, question)
-    raise _UnexpectedError(
-        "the entries have neither 'data' nor 'annotation_id', unlike those of label-studio"
-    )
-
-
-def _studio_tasks(records: list[dict[str, Any]], question: str | None) -> Iterator[_Answer]:
+    """JSON: tasks with annotations, of which those that were cancelled do not count."""
+    if not all("data" in record for record in records):
+        raise _UnexpectedError("the entries have no 'data'; export JSON, not JSON-MIN, CSV or TSV")
     wanted = _one_question(
         {
             result["from_name"]: None
@@ -259,113 +270,36 @@ def _studio_tasks(records: list[dict[str, Any]], question: str | None) -> Iterat
                 )
 
 
-def _studio_entries(records: list[dict[str, Any]], question: str | None) -> Iterator[_Answer]:
-    """Each entry is the content of a task, and beside it what one person answered."""
-    others = dict.fromkeys(
-        name for record in records for name in record if name not in (*OF_ANNOTATION, "id")
-    )
-    answers = _answers_among(others, records)
-    if question is None and not answers and len(others) > 1:
-        raise _UnexpectedError(
-            f"it cannot be seen which of the columns {first_few(others, 12)} holds the answers; "
-            "say which one (--question NAME), or export JSON"
-        )
-    question = _one_question(others if question is not None else answers or others, question)
-    if left_out := [name for name in answers if name != question]:
-        warnings.warn(
-            f"{first_few(map(repr, left_out), 12)}: left out, because this looks like answers to "
-            "other questions; the export as JSON says for certain what is one",
-            stacklevel=2,
-        )
-    for record in records:
-        data = {n: record.get(n) for n in others if n != question and n not in answers}
-        labels = _texts(record.get(question))
-        yield _Answer(record["id"], {"id": record["id"]} | data, str(record["annotator"]), labels)
-
-
-def _answers_among(names: Iterable[str], records: list[dict[str, Any]]) -> dict[str, None]:
-    """The fields that differ between the annotations of a task, hold marks, or stand where JSON-MIN
-    has the answers; content of a task that nobody has answered is none.
-    """
-    content = {
-        name
-        for record in records
-        if record["annotation_id"] in (None, "")
-        for name, value in record.items()
-        if value not in (None, "")
-    }
-    placed = {n for record in records for n in _between(record) if isinstance(record[n], str)}
-    first: dict[Any, dict[str, Any]] = {}
-    return {
-        name: None
-        for name in names
-        if name not in content
-        and any(
-            name in placed
-            or first.setdefault(record["id"], record).get(name) != record.get(name)
-            or is_mark(record.get(name))
-            for record in records
-        )
-    }
-
-
-def _between(record: dict[str, Any]) -> list[str]:
-    """The fields between ``id`` and ``annotator``: in JSON-MIN the answers, unless the content has
-    an ``id`` of its own, which usually comes first.
-    """
-    names = list(record)
-    start = names.index("id")
-    return names[start + 1 : names.index("annotator")] if start else []
-
-
 def _argilla(records: list[dict[str, Any]], _: str, question: str | None) -> Iterator[_Answer]:
     """Records, nested or flat; drafts and discarded responses do not count."""
-    end = ".responses"
-    flat = not all("fields" in record for record in records)
-    if flat:
-        found = {key.removesuffix(end): None for row in records for key in row if key.endswith(end)}
-        asked = {*found, *(k.removesuffix(".suggestion") for row in records for k in row)}
-    else:
-        found = {name: None for record in records for name in _by_question(record)}
+    if not all("fields" in record for record in records):
+        records = [_nested(record) for record in records]
+    found = {name: None for record in records for name in record.get("responses") or {}}
     wanted = _one_question(found, question)
     for record in records:
-        if flat:
-            data = {
-                key: value
-                for key, value in record.items()
-                if key not in ("status", "_server_id", "inserted_at", "updated_at")
-                and not (
-                    (key.partition(".responses")[0] in asked and key.partition(".responses")[1])
-                    or key.partition(".suggestion")[1]
-                )
-            }
-            values = record.get(wanted + end) or []
-            users = record.get(f"{wanted}{end}.users") or [""] * len(values)
-            states = record.get(f"{wanted}{end}.status") or [None] * len(values)
-            given = list(zip(values, users, states, strict=True))
-        else:
-            data = {"id": record.get("id")} | record["fields"] | (record.get("metadata") or {})
-            given = _by_question(record).get(wanted, [])
+        data = {"id": record.get("id")} | record["fields"] | (record.get("metadata") or {})
         key = record.get("id") or data
         yield _Answer(key, data)
-        for value, user, status in given:
-            if status in (None, "submitted"):
-                yield _Answer(key, data, str(user or ""), _texts(value))
+        for one in (record.get("responses") or {}).get(wanted, []):
+            if one.get("status") in (None, "submitted"):
+                yield _Answer(key, data, str(one.get("user_id") or ""), _texts(one["value"]))
 
 
-def _by_question(record: dict[str, Any]) -> dict[str, list[tuple[Any, Any, Any]]]:
-    """The responses of a record of Argilla 2 (by question) or 1 (by user)."""
-    found: dict[str, list[tuple[Any, Any, Any]]] = {}
-    responses = record.get("responses") or {}
-    if isinstance(responses, dict):
-        for name, given in responses.items():
-            found[name] = [(one["value"], one.get("user_id"), one.get("status")) for one in given]
-        return found
-    for response in responses:
-        for name, value in (response.get("values") or {}).items():
-            one = (value["value"], response.get("user_id"), response.get("status"))
-            found.setdefault(name, []).append(one)
-    return found
+def _nested(record: dict[str, Any]) -> dict[str, Any]:
+    """A flat record of Argilla, ``label.responses`` beside ``label.responses.users``, as a nested
+    one.
+    """
+    end, responses = ".responses", {}
+    for question in (name.removesuffix(end) for name in record if name.endswith(end)):
+        values = record[question + end] or []
+        users = record.get(f"{question}{end}.users") or [None] * len(values)
+        states = record.get(f"{question}{end}.status") or [None] * len(values)
+        responses[question] = [
+            {"value": value, "user_id": user, "status": status}
+            for value, user, status in zip(values, users, states, strict=True)
+        ]
+    fields = _without_answers(record, "argilla")
+    return {"id": record.get("id"), "fields": fields, "responses": responses}
 
 
 def _doccano(records: list[dict[str, Any]], file: str, _: str | None) -> Iterator[_Answer]:
@@ -373,9 +307,9 @@ def _doccano(records: list[dict[str, Any]], file: str, _: str | None) -> Iterato
     their own file, or is named in the line.
     """
     for record in records:
-        name = next((name for name in ("label", "labels", "annotations") if name in record), None)
         if "_task_hash" in record:
             raise _UnexpectedError("the entries are those of prodigy (--from prodigy)")
+        name = next((name for name in ("label", "labels") if name in record), None)
         if name is None:
             raise _UnexpectedError(
                 "an entry has neither 'label' nor 'labels', unlike those of doccano for the "
@@ -384,15 +318,9 @@ def _doccano(records: list[dict[str, Any]], file: str, _: str | None) -> Iterato
         given = record[name] or []
         if isinstance(given, str) and all(given.split("#")):
             given = given.split("#")
-        not_data = (name, "Comments", "username", "meta", "annotation_approver")
-        data = {key: value for key, value in record.items() if key not in not_data}
+        data = _without_answers(record, "doccano")
         key = next((record[key] for key in ("id", "doc_id", "text") if key in record), data)
-        yield _Answer(key, data)
-        if name == "annotations":
-            for one in given:
-                yield _Answer(key, data, str(one.get("user", "")), _texts(one["label"]))
-        else:
-            yield _Answer(key, data, str(record.get("username") or file), _texts(given))
+        yield _Answer(key, data, str(record.get("username") or file), _texts(given))
 
 
 def _prodigy(records: list[dict[str, Any]], file: str, _: str | None) -> Iterator[_Answer]:
@@ -400,11 +328,7 @@ def _prodigy(records: list[dict[str, Any]], file: str, _: str | None) -> Iterato
     for record in records:
         if "answer" not in record:
             raise _UnexpectedError("an entry has no 'answer', unlike those of prodigy")
-        data = {
-            key: value
-            for key, value in record.items()
-            if key not in OF_ANSWER and not key.startswith("_")
-        }
+        data = _without_answers(record, "prodigy")
         key = record.get("_input_hash", data)
         who = str(record.get("_annotator_id") or record.get("_session_id") or file)
         yield _Answer(key, data)
@@ -420,7 +344,111 @@ def _prodigy(records: list[dict[str, Any]], file: str, _: str | None) -> Iterato
             )
 
 
-# -------------------------------------------------------------------- writing
+# ------------------------------------------------------------- exports that were not converted
+
+
+def answer_columns(table: pa.Table, others: Collection[str] = ()) -> dict[str, str]:
+    """The columns that belong to answers, if a table looks like the export of a tool, and the
+    reason not to learn from them; ``others`` are columns that the table had before.
+
+    >>> names = ["id", "annotation_id", "annotator", "lead_time", "text"]
+    >>> list(answer_columns(pa.table([["1"]] * 5, names=names)))
+    ['annotation_id', 'annotator', 'lead_time']
+    """
+    names = list(dict.fromkeys((*table.column_names, *others)))
+    return {
+        name: f"part of an answer in an export of {tool} (convert --from {tool} reads it, with "
+        "who gave it)"
+        for tool, signs in SIGNS.items()
+        if all(any(re.fullmatch(sign, name) for name in names) for sign in signs)
+        for name in names
+        if re.fullmatch(ANSWER_FIELDS[tool], name)
+    }
+
+
+def check_accepted(table: pa.Table) -> None:
+    """Refuse an export of Prodigy in which a label may have been rejected or ignored."""
+    if "answer" not in answer_columns(table) or not is_text(table["answer"].type):
+        return
+    others = table.num_rows - int(pc.sum(pc.equal(table["answer"], "accept")).as_py() or 0)
+    if others:
+        raise TableError(
+            f"{source_of(table)}: {count(others)} of this export of prodigy have labels that were "
+            "rejected or ignored; convert --from prodigy makes a table of votes of it"
+        )
+
+
+# -------------------------------------------------------------------- answers and tasks
+
+
+def to_answers(table: pa.Table, labelling: Labelling, id: str | None, source: str) -> pa.Table:
+    """One answer per task, for ``clean --answers``.
+
+    A task has an answer if everyone who answered it gave the same label, or if one answer is marked
+    as the truth. A warning names the other tasks.
+
+    Parameters
+    ----------
+    table, labelling : pyarrow.Table, Labelling
+        Of :func:`read_tool`.
+    id : str or None
+        The column that names the rows in the table that the tasks were made from.
+    source : str
+        The name in messages.
+
+    Returns
+    -------
+    pyarrow.Table
+        With the columns ``row``, ``label`` and ``who``.
+    """
+    if id is None:
+        raise ParameterError(
+            "answers are matched to rows by name: say which column holds the names (--id)"
+        )
+    find_column(table, id)
+    found, differing = [], []
+    for row in table.to_pylist():
+        name = row[id]
+        if labelling.votes:
+            given = {vote: row[vote] for vote in labelling.votes if row[vote] is not None}
+        else:
+            labels = row[str(labelling.labels)] or []
+            given = {f"{VOTE}{place}": label for place, label in enumerate(labels)}
+        ruled_out = set()
+        if labelling.not_prefix is not None:
+            ruled_out = {
+                label.removeprefix(labelling.not_prefix)
+                for label in given.values()
+                if label.startswith(labelling.not_prefix)
+            }
+            given = {
+                vote: label
+                for vote, label in given.items()
+                if not label.startswith(labelling.not_prefix)
+            }
+        if labelling.gold is not None and row[labelling.gold] is not None:
+            given, ruled_out = {VOTE: row[labelling.gold]}, set()
+        if not given:
+            continue
+        if name is None:
+            raise TableError(f"{source}: an answered task has no {id!r}; give it one")
+        if len(set(given.values())) > 1 or ruled_out & set(given.values()):
+            differing.append(str(plain(name)))
+            continue
+        who = ", ".join(vote.removeprefix(VOTE) for vote in given if labelling.votes)
+        found.append(
+            {"row": str(plain(name)), "label": str(next(iter(given.values()))), "who": who}
+        )
+    if differing:
+        warnings.warn(
+            f"{source}: {count(len(differing), 'task has', 'tasks have')} several labels, "
+            f"or one that somebody rejected ({first_few(differing)}), so no answer; decide on one, "
+            "or clean the votes",
+            stacklevel=2,
+        )
+    if not found:
+        raise TableError(f"{source}: there is no task on whose label everyone who answered agrees")
+    return pa.Table.from_pylist(found, pa.schema([(key, pa.string()) for key in found[0]]))
 
 
 def to_tasks(

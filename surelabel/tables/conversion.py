@@ -16,9 +16,8 @@ from ..data.readers import read_mat
 from ..data.table_files import read_records
 from ..exceptions import ParameterError
 from ..text import suggest
-from .annotation_tools import TOOLS, read_tool, to_tasks
+from .annotation_tools import TOOLS, read_tool, to_answers, to_tasks
 from .reading import Names, Reading, as_frame, as_table, column_names
-from .tool_answers import to_answers
 
 Tool = Literal["label-studio", "argilla", "doccano", "prodigy"]
 Form = Literal["answers", "label-studio", "argilla", "doccano", "prodigy"]
@@ -49,9 +48,8 @@ def convert(
         :func:`predict` as the suggestion, and the rows to look at first. None: the table itself;
         with ``tool``, votes if each annotator gave at most one label, otherwise lists.
     tool : {"label-studio", "argilla", "doccano", "prodigy"}, default=None
-        ``frame`` is the path of an export of this tool (JSON or JSON lines; for Label Studio also
-        JSON-MIN, CSV and TSV, for doccano CSV; a pattern or an archive if each annotator has a
-        file).
+        ``frame`` is the path of an export of this tool (JSON or JSON lines, for doccano also CSV; a
+        pattern or an archive if each annotator has a file).
     question : str, default=None
         The tool's question; needed if an export has several. In tasks, by default "label".
     shown : str, default=None

@@ -24,9 +24,9 @@ from ..data.label_hints import PLACEHOLDERS, SEPARATORS
 from ..data.labelling import Labelling, Labels
 from ..data.spelling import NUMBER, blanked, canonical
 from ..solvers.sparse_rows import row_max
+from .annotation_tools import answer_columns
 from .columns import is_plain
 from .new_columns import ADDED, NEW_COLUMNS, STATUSES
-from .tool_columns import answer_columns
 
 #: A column of labels has at least this share of class names.
 MOSTLY = 0.9

@@ -26,12 +26,12 @@ from ..exceptions import (
     first_few,
     shown,
 )
+from .annotation_tools import answer_columns, check_accepted
 from .columns import Kind, check_features, choose_features
 from .duplicates import equal_cells
 from .embedding import embed_columns
 from .encoding import TableEncoder
 from .leaks import find_leaks
-from .tool_columns import answer_columns, check_accepted
 
 #: One name, several as ``"a,b"`` or as a list, or a pattern such as ``"rater_*"``.
 Names = str | Sequence[str] | None

@@ -4,7 +4,6 @@ import json
 import time
 import zipfile
 
-import pandas as pd
 import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
@@ -46,22 +45,6 @@ def studio_task(i, answers, **more):
 
 ANSWERS = [[(1, ["pos"]), (2, ["pos"])], [(1, ["neg"])], []]
 STUDIO = [studio_task(i, answers) for i, answers in enumerate(ANSWERS)]
-MIN = [
-    {
-        "id": i,
-        "text": TEXTS[i],
-        "size": i,
-        "sentiment": labels[0],
-        "annotator": who,
-        "annotation_id": 10 * i + who,
-        "created_at": f"2020-01-0{who}",
-        "updated_at": "2020-01-01",
-        "lead_time": who / 7,
-    }
-    for i, answers in enumerate(ANSWERS)
-    for who, labels in answers
-]
-MIN[1]["sentiment"] = "neg"
 FLAT = [
     {
         "id": f"r{i}",
@@ -97,21 +80,6 @@ NESTED = [
         },
     }
     for row in FLAT
-]
-OLD = [
-    row
-    | {
-        "responses": [
-            {
-                "user_id": one["user_id"],
-                "status": one["status"],
-                "values": {"label": {"value": one["value"]}},
-            }
-            for one in row["responses"]["label"]
-        ],
-        "suggestions": [],
-    }
-    for row in NESTED
 ]
 
 
@@ -156,22 +124,7 @@ def test_label_studio_marks_the_truth_and_skipped_tasks(tmp_path):
     assert set(table.column_names) == {"text", "size", "gold", "vote_1", "vote_2", "vote_a@b.c"}
 
 
-def test_label_studio_with_one_entry_per_annotation(tmp_path):
-    expected = {
-        "id": [0, 1],
-        "text": TEXTS[:2],
-        "size": [0, 1],
-        "vote_1": ["pos", "neg"],
-        "vote_2": ["neg", None],
-    }
-    path = written(tmp_path / "min.json", MIN)
-    assert surelabel.convert(path, tool="label-studio").to_pydict() == expected
-    pd.DataFrame(MIN).to_csv(tmp_path / "long.csv", index=False)
-    table = surelabel.convert(tmp_path / "long.csv", tool="label-studio", question="sentiment")
-    assert table.to_pandas().astype(str).equals(pa.table(expected).to_pandas().astype(str))
-
-
-@pytest.mark.parametrize("records", [FLAT, NESTED, OLD], ids=["flat", "nested", "old"])
+@pytest.mark.parametrize("records", [FLAT, NESTED], ids=["flat", "nested"])
 def test_argilla(tmp_path, records):
     table = surelabel.convert(written(tmp_path / "a.json", records), tool="argilla")
     assert table.to_pydict() == {
@@ -352,7 +305,7 @@ def test_a_prodigy_file_that_was_not_converted_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("tool", "records", "message"),
     [
-        ("label-studio", [{"a": 1}], "neither 'data' nor 'annotation_id'"),
+        ("label-studio", [{"a": 1}], "no 'data'; export JSON, not JSON-MIN"),
         ("label-studio", [{"data": 1, "annotations": 3}], "not an export of label-studio"),
         ("label-studio", [studio_task(0, [])], "there is no question with choices"),
         (

@@ -9,38 +9,6 @@ import pytest
 import surelabel
 from surelabel.exceptions import TableError
 
-#: Two choices, a comment and a rating; the last task has no answer.
-MIN = """[
-{"text": "quick and cheap", "price": 5.5, "shop": "east", "code": "002", "id": 45,
- "sentiment": "negative", "topics": "food", "why": "bob thinks negative",
- "sure": [{"rating": 1}], "annotator": 3, "annotation_id": 82,
- "created_at": "2026-11-17T04:38:26.898099Z", "updated_at": "2026-11-17T04:38:26.898143Z",
- "lead_time": 1.5},
-{"text": "quick and cheap", "price": 5.5, "shop": "east", "code": "002", "id": 45,
- "sentiment": "positive", "topics": "food", "why": "ann thinks positive",
- "sure": [{"rating": 5}], "annotator": 2, "annotation_id": 81,
- "created_at": "2026-11-17T04:38:26.055448Z", "updated_at": "2026-11-17T04:38:26.055485Z",
- "lead_time": 1.5},
-{"text": "[not a list]", "price": 6.25, "shop": "east", "code": "005", "id": 48,
- "sentiment": "negative", "topics": {"choices": ["food", "staff"]}, "why": "ann thinks negative",
- "sure": [{"rating": 3}], "annotator": 2, "annotation_id": 84,
- "created_at": "2026-11-17T04:38:28.594091Z", "updated_at": "2026-11-17T04:38:28.594133Z",
- "lead_time": 1.5},
-{"text": "fine and bad", "price": 6.5, "shop": "north", "code": "006", "id": 49, "annotator": null,
- "annotation_id": null, "created_at": null, "updated_at": null, "lead_time": null}
-]"""
-CSV = """"annotation_id","annotator","code","created_at","id","lead_time","price","sentiment",\
-"shop","sure","text","topics","updated_at","why"
-82,"3","002","2026-11-17T04:38:26.898099Z",45,1.5,5.5,"negative","east","[{""rating"":1}]",\
-"quick and cheap","food","2026-11-17T04:38:26.898143Z","bob thinks negative"
-81,"2","002","2026-11-17T04:38:26.055448Z",45,1.5,5.5,"positive","east","[{""rating"":5}]",\
-"quick and cheap","food","2026-11-17T04:38:26.055485Z","ann thinks positive"
-84,"2","005","2026-11-17T04:38:28.594091Z",48,1.5,6.25,"negative","east","[{""rating"":3}]",\
-"[not a list]","{""choices"":[""food"",""staff""]}","2026-11-17T04:38:28.594133Z",\
-"ann thinks negative"
-"","","006","",49,"",6.5,"","north","","fine and bad","","",""
-"""
-
 
 def choice(label):
     return [
@@ -80,23 +48,6 @@ def task(number, *annotations, **more):
     } | more
 
 
-@pytest.fixture(params=["export.json", "export.csv", "export.tsv"])
-def entries(tmp_path, request):
-    """An export with one entry for each annotation."""
-    path = tmp_path / request.param
-    path.write_text({".json": MIN, ".csv": CSV, ".tsv": tabbed(CSV)}[path.suffix])
-    return path
-
-
-def tabbed(text):
-    """The text with tabs between its cells."""
-    within, out = False, ""
-    for sign in text:
-        within ^= sign == '"'
-        out += "\t" if sign == "," and not within else sign
-    return out
-
-
 def test_label_studio_json(tmp_path):
     """The truth is no vote; skipped ones, drafts and predictions are nothing."""
     draft = {"id": 1, "user": "cyd@example.org", "result": choice("negative"), "annotation": None}
@@ -119,56 +70,12 @@ def test_label_studio_json(tmp_path):
     }
 
 
-@pytest.mark.filterwarnings("ignore:.*who gave which label is left out")
-def test_answers_to_other_questions_are_no_content(entries):
-    with pytest.warns(UserWarning, match="'why'.*left out.*JSON says for certain"):
-        table = surelabel.convert(entries, tool="label-studio", question="sentiment")
-    names = ["id", "text", "price", "shop", "code", "vote_2", "vote_3"]
-    assert sorted(table.column_names) == sorted(names)
-    assert table["code"].to_pylist() == ["002", "005", "006"]
-    assert table["text"].to_pylist() == ["quick and cheap", "[not a list]", "fine and bad"]
-    assert table["vote_2"].to_pylist() == ["positive", "negative", None]
-    assert table["vote_3"].to_pylist() == ["negative", None, None]
-    with pytest.warns(UserWarning, match="'sentiment'.*left out"):
-        table = surelabel.convert(entries, tool="label-studio", question="topics")
-    assert table["candidates"].to_pylist() == [["food", "food"], ["food", "staff"], None]
-    with pytest.raises(TableError, match=r"the questions .*; say which one \(--question NAME\)"):
-        surelabel.convert(entries, tool="label-studio")
-
-
-def test_one_annotation_for_each_task(tmp_path):
-    """Nothing differs within a task: JSON-MIN says by its order what is an answer, CSV does not."""
-    kept = ("text", "price", "id", "sentiment", "annotator", "annotation_id")
-    rows = [{key: row[key] for key in kept} for row in json.loads(MIN)[1:3]]
-    path = tmp_path / "min.json"
-    path.write_text(json.dumps(rows))
-    table = surelabel.convert(path, tool="label-studio")
-    assert table["vote_2"].to_pylist() == ["positive", "negative"]
+def test_other_exports_of_label_studio_are_refused(tmp_path):
+    """They do not say which of their columns are answers."""
     path = tmp_path / "long.csv"
-    lines = ["annotation_id,annotator,id,price,sentiment,text", "1,2,3,4,good,a", "2,2,4,5,bad,b"]
-    path.write_text("\n".join(lines))
-    with pytest.raises(TableError, match="which of the columns price, sentiment, text holds the"):
+    path.write_text("annotation_id,annotator,id,label,text\n1,2,3,x,a\n2,4,3,y,a\n")
+    with pytest.raises(TableError, match="export JSON, not JSON-MIN, CSV or TSV"):
         surelabel.convert(path, tool="label-studio")
-    table = surelabel.convert(path, tool="label-studio", question="sentiment")
-    assert table.column_names == ["id", "price", "text", "vote_2"]
-
-
-def test_agreement_and_history_belong_to_annotations(tmp_path):
-    rows = [row | {"agreement": 50.0, "history": "[]"} for row in json.loads(MIN)]
-    for row in rows:
-        for name in ("topics", "why", "sure"):
-            row.pop(name, None)
-    path = tmp_path / "min.json"
-    path.write_text(json.dumps(rows))
-    table = surelabel.convert(path, tool="label-studio")
-    assert table.column_names == ["id", "text", "price", "shop", "code", "vote_2", "vote_3"]
-
-
-def test_a_label_may_begin_with_a_bracket(tmp_path):
-    path = tmp_path / "long.csv"
-    path.write_text("annotation_id,annotator,id,label,text\n1,2,3,[other],a\n2,4,3,{x,a\n")
-    table = surelabel.convert(path, tool="label-studio")
-    assert (table["vote_2"].to_pylist(), table["vote_4"].to_pylist()) == (["[other]"], ["{x"])
 
 
 # -------------------------------------------------------------------- doccano
