@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from ..exceptions import CandidateError, DataFileError, SurelabelError, first_few
-from ._mat import Unreadable, load_mat
+from ._mat import load_mat
 from .candidates import CandidateSets
 from .unpacking import limit, no_memory, too_large
 
@@ -214,9 +214,8 @@ def _reason(error: BaseException) -> str:
 def _matrix(content: dict[str, Any], name: str, path: Path) -> Any:
     """A variable as a matrix of numbers, dense or sparse."""
     matrix = content[name]
-    if not isinstance(matrix, np.ndarray) and not sparse.issparse(matrix):
-        held = matrix.kind if isinstance(matrix, Unreadable) else "texts"
-        raise DataFileError(f"{path}: {name!r} should be a matrix of numbers; it holds {held}")
+    if isinstance(matrix, str):
+        raise DataFileError(f"{path}: {name!r} should be a matrix of numbers; it holds {matrix}")
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise DataFileError(
             f"{path}: {name!r} should be a matrix of numbers; it is of shape {matrix.shape}"
