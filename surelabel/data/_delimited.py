@@ -139,7 +139,7 @@ def read_delimited(content: Content, source: str, delimiter: str | None) -> pa.T
     except pa.ArrowInvalid as error:
         raise TableError(f"{source}: {_explain(text, str(error))}") from None
     header = [column[0].as_py() or "" for column in rows.columns]
-    table = _short(rows.slice(1))
+    table = _in_few_chunks(rows.slice(1))
     # Delimiters at the end of every line produce columns without name and content.
     kept = [
         i
@@ -316,7 +316,7 @@ def check_header(names: list[str], source: str) -> None:
                 "one of them"
             )
         seen[name] = position
-    if all(map(_is_number, names)) and names != [
+    if all(map(_is_finite, names)) and names != [
         str(i) for i in range(int(float(names[0])), int(float(names[0])) + len(names))
     ]:
         raise TableError(
@@ -325,7 +325,7 @@ def check_header(names: list[str], source: str) -> None:
         )
 
 
-def _is_number(text: str) -> bool:
+def _is_finite(text: str) -> bool:
     try:
         return bool(np.isfinite(float(text)))
     except ValueError:
@@ -347,16 +347,16 @@ def write_delimited(table: pa.Table, file: BinaryIO, dialect: Dialect) -> None:
     quoted = _quote(pa.array(names), dialect.delimiter).to_pylist()
     header = [text if name else "" for name, text in zip(names, quoted, strict=True)]
     file.write(f"{dialect.delimiter.join(header)}{dialect.newline}".encode())
-    for batch in _short(table).to_batches(max_chunksize=ROWS):
-        file.write(_lines(batch, dialect, decimal_of(table) or "."))
+    for batch in _in_few_chunks(table).to_batches(max_chunksize=ROWS):
+        file.write(_joined_rows(batch, dialect, decimal_of(table) or "."))
 
 
-def _short(table: pa.Table) -> pa.Table:
+def _in_few_chunks(table: pa.Table) -> pa.Table:
     """The table, with short columns in one chunk each, because there may be very many of them."""
     return table.combine_chunks() if table.num_rows <= ROWS else table
 
 
-def _lines(batch: pa.RecordBatch, dialect: Dialect, decimal: str) -> memoryview:
+def _joined_rows(batch: pa.RecordBatch, dialect: Dialect, decimal: str) -> memoryview:
     """The bytes of all rows, with their cells joined."""
     m, columns, cells = batch.num_rows, batch.columns, []
     for part in column_slices(len(columns), m):

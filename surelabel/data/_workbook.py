@@ -53,32 +53,14 @@ def read_workbook(content: Content, source: str, sheet: str | None) -> pa.Table:
     """Read a sheet. Numbers, truth values, dates, times and durations keep their type if all cells
     of a column have the same; otherwise the column is text, with a warning. Empty rows are skipped.
     """
-    with extra("cli", "reading .xlsx"):
-        import python_calamine
-
     data = bytes(content)
     _check_size(data, source)
-    try:
-        with python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(data)) as book:
-            rows = _rows(book, sheet, source)
-    except (SurelabelError, MemoryError):
-        raise
-    except python_calamine.PasswordError:
-        raise TableError(
-            f"{source}: the workbook is protected by a password; save it without one"
-        ) from None
-    except Exception as error:
-        raise damaged(source, error) from None
-    except BaseException as error:
-        # the reader, written in Rust, may panic with something that is not an Exception
-        if type(error).__name__ != "PanicException":
-            raise
-        raise damaged(source, error) from None
+    rows = _sheet_rows(data, sheet, source)
     width = max(map(len, rows), default=0)
     rows = [[*row, *[""] * (width - len(row))] for row in rows if any(cell != "" for cell in row)]
     if not rows:
         raise TableError(f"{source}: the sheet is empty; a table has a header line and rows")
-    header = [_as_text(cell).strip() for cell in rows[0]]
+    header = [_displayed(cell).strip() for cell in rows[0]]
     columns = list(zip(*rows[1:], strict=True)) or [()] * width
     kept = [i for i in range(width) if header[i] or any(cell != "" for cell in columns[i])]
     if sum(not header[i] for i in kept) > 1:
@@ -96,23 +78,50 @@ def read_workbook(content: Content, source: str, sheet: str | None) -> pa.Table:
             "are read as text",
             stacklevel=7,
         )
-    return pa.table({header[i]: _column(columns[i]) for i in kept})
+    return pa.table({header[i]: _typed_column(columns[i]) for i in kept})
 
 
-def _rows(book: Any, sheet: str | None, source: str) -> list[list[Cell]]:
+def _sheet_rows(data: bytes, sheet: str | None, source: str) -> list[list[Cell]]:
+    """The cells of a sheet, read by calamine."""
+    with extra("cli", "reading .xlsx"):
+        import python_calamine
+    try:
+        with python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(data)) as book:
+            return _chosen_sheet(book, sheet, source)
+    except (SurelabelError, MemoryError):
+        raise
+    except python_calamine.PasswordError:
+        raise TableError(
+            f"{source}: the workbook is protected by a password; save it without one"
+        ) from None
+    except Exception as error:
+        raise damaged(source, error) from None
+    except BaseException as error:
+        # The reader, written in Rust, may panic with something that is not an Exception.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise damaged(source, error) from None
+
+
+def _chosen_sheet(book: Any, sheet: str | None, source: str) -> list[list[Cell]]:
+    """The cells of the sheet of that name; by default, of the only one that is not empty. Hidden
+    ones, which hold lists for choosing and the like, count only if no other has cells.
+    """
     from python_calamine import SheetTypeEnum, SheetVisibleEnum
 
-    names = [part.name for part in book.sheets_metadata if part.typ == SheetTypeEnum.WorkSheet]
+    shown = {
+        part.name: part.visible == SheetVisibleEnum.Visible
+        for part in book.sheets_metadata
+        if part.typ == SheetTypeEnum.WorkSheet
+    }
     if sheet is not None:
-        if sheet not in names:
+        if sheet not in shown:
             raise TableError(
-                f"{source}: there is no sheet {sheet!r}; {suggest(sheet, names, 'sheets')}"
+                f"{source}: there is no sheet {sheet!r}; {suggest(sheet, shown, 'sheets')}"
             )
         return list(book.get_sheet_by_name(sheet).to_python())
-    full = {name: rows for name in names if (rows := book.get_sheet_by_name(name).to_python())}
-    shown = {part.name for part in book.sheets_metadata if part.visible == SheetVisibleEnum.Visible}
-    if len(shown & set(full)) == 1:  # hidden sheets hold lists for choosing, and the like
-        full = {name: rows for name, rows in full.items() if name in shown}
+    full = {name: rows for name in shown if (rows := book.get_sheet_by_name(name).to_python())}
+    full = {name: rows for name, rows in full.items() if shown[name]} or full
     if len(full) > 1:
         raise TableError(
             f"{source}: the workbook has the sheets {first_few(full, 12)}; say which one "
@@ -163,14 +172,14 @@ def _check_rectangle(part: bytes, source: str) -> None:
         )
 
 
-def _column(cells: tuple[Cell, ...]) -> pa.Array:
+def _typed_column(cells: tuple[Cell, ...]) -> pa.Array:
     """Cells as a column of one type if they all have it, otherwise as text; empty ones are
     missing.
     """
     given = [None if cell == "" else cell for cell in cells]
     kinds = _kinds(cells)
     if len(kinds) > 1:
-        return pa.array([None if cell is None else _as_text(cell) for cell in given], pa.string())
+        return pa.array([None if cell is None else _displayed(cell) for cell in given], pa.string())
     kind = next(iter(kinds), float)
     if kind is float:
         whole = all(cell is None or (cell % 1 == 0 and abs(cell) < EXACT) for cell in given)
@@ -192,7 +201,7 @@ def _with_time(day: date) -> datetime:
     return day if isinstance(day, datetime) else datetime(day.year, day.month, day.day)
 
 
-def _as_text(cell: Cell) -> str:
+def _displayed(cell: Cell) -> str:
     """A cell as it is displayed: 2, not 2.0."""
     return str(int(cell)) if isinstance(cell, float) and cell % 1 == 0 else str(cell)
 
@@ -224,17 +233,17 @@ def write_workbook(table: pa.Table, file: BinaryIO) -> None:
         }.items()
     }
     for column, name in enumerate(table.column_names):
-        _check_text(name, 0, name)
+        _check_length(name, 0, name)
         sheet.write_string(0, column, name)
     sheet.freeze_panes(1, 0)
     changed: set[str] = set()
     for column, cells in enumerate(table.columns):
         name = table.column_names[column]
-        for row, cell in enumerate(_cells(cells), start=1):
+        for row, cell in enumerate(_sheet_cells(cells), start=1):
             if cell is None:
                 continue
             if isinstance(cell, str):
-                _check_text(cell, row, name)
+                _check_length(cell, row, name)
                 sheet.write_string(row, column, cell)
                 changed |= set() if is_text(cells.type) else {name}
             elif isinstance(cell, bool):
@@ -253,14 +262,14 @@ def write_workbook(table: pa.Table, file: BinaryIO) -> None:
         )
 
 
-def _check_text(text: str, row: int, name: str) -> None:
+def _check_length(text: str, row: int, name: str) -> None:
     if len(text) > LETTERS:
         raise pa.ArrowInvalid(
             f"row {row}, column {name[:40]!r}: a cell can hold at most {LETTERS:,} characters"
         )
 
 
-def _cells(column: pa.ChunkedArray) -> Iterator[Cell | None]:
+def _sheet_cells(column: pa.ChunkedArray) -> Iterator[Cell | None]:
     """The values of a column that a sheet can hold."""
     for cell in column.to_pylist():
         match cell:

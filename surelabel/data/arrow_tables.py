@@ -101,7 +101,7 @@ def _chunks(columns: Iterable[pa.Array | pa.ChunkedArray]) -> list[pa.Array]:
 # -------------------------------------------------------------------- checks
 
 
-def checked(table: pa.Table, source: str, form: str = "") -> pa.Table:
+def checked_table(table: pa.Table, source: str, form: str = "") -> pa.Table:
     """The table with its name, in common types. Tables without rows, or with two columns of the
     same name, are refused.
     """

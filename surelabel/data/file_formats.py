@@ -45,7 +45,7 @@ STANDARD_INPUT = "standard input"
 # -------------------------------------------------------------------- names
 
 
-def file_name(path: str | os.PathLike[str]) -> str:
+def path_text(path: str | os.PathLike[str]) -> str:
     """A path as text."""
     try:
         return os.fsdecode(path)
@@ -55,7 +55,7 @@ def file_name(path: str | os.PathLike[str]) -> str:
 
 def files_of(path: str | os.PathLike[str]) -> list[str]:
     """The files of a path: the path itself, or, for a pattern, the files that match, sorted."""
-    source = file_name(path)
+    source = path_text(path)
     if not any(sign in source for sign in "*?[") or os.path.exists(source):
         return [source]
     if "\0" in source or not (found := sorted(filter(os.path.isfile, glob.glob(source)))):
@@ -67,7 +67,7 @@ def form_of(path: str | os.PathLike[str], *, reading: bool = False) -> tuple[str
     """The format of a file and its compression, by its extensions. For reading, the name of a zip
     archive need not say what is in it: the format is "".
     """
-    endings = [ending.lower() for ending in Path(file_name(path)).suffixes]
+    endings = [ending.lower() for ending in Path(path_text(path)).suffixes]
     compression = endings.pop() if endings and endings[-1] in (GZIP, ZIP) else ""
     form = endings[-1] if endings else ""
     if compression == ZIP and reading:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ..exceptions import SurelabelError, TableError
 from ..extras import extra
-from .arrow_tables import checked, source_of
+from .arrow_tables import checked_table, source_of
 
 
 def from_frame(frame: Any) -> pa.Table:
@@ -30,7 +30,7 @@ def from_frame(frame: Any) -> pa.Table:
     known = None
     try:
         known = nw.from_native(frame, eager_only=True)
-        return checked(nw.maybe_reset_index(known).to_arrow(), "table")
+        return checked_table(nw.maybe_reset_index(known).to_arrow(), "table")
     except (SurelabelError, MemoryError):
         raise
     except Exception as error:  # every library raises errors of its own

@@ -35,11 +35,11 @@ KINDS = {type(None): "null", bool: "true or false", str: "a text", list: "a list
 def json_rows(content: Content, source: str) -> Iterator[list[dict[str, Any]]]:
     """The objects of UTF-8 text, each on its line or all in a list, in batches."""
     decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_refuse_constant)
-    read = _listed if re.match(rb"(\xef\xbb\xbf)?\s*\[", content) else _lines
+    read = _list_objects if re.match(rb"(\xef\xbb\xbf)?\s*\[", content) else _line_objects
     return read(content, source, decoder)
 
 
-def _lines(
+def _line_objects(
     content: Content, source: str, decoder: json.JSONDecoder
 ) -> Iterator[list[dict[str, Any]]]:
     """Objects, each on a line of its own."""
@@ -53,18 +53,18 @@ def _lines(
             if not line or line.isspace():
                 continue
             try:
-                rows.append(_checked(decoder.decode(line)))
+                rows.append(_as_object(decoder.decode(line)))
             except (ValueError, RecursionError) as error:
                 raise TableError(
                     f"{source}: line {number} is not a JSON object on a line of its own "
-                    f"({_reason(error)}); a JSON file holds one object per row, each on its line "
-                    "or all in a list"
+                    f"({_json_error(error)}); a JSON file holds one object per row, each on its "
+                    "line or all in a list"
                 ) from None
         if rows:
             yield rows
 
 
-def _listed(
+def _list_objects(
     content: Content, source: str, decoder: json.JSONDecoder
 ) -> Iterator[list[dict[str, Any]]]:
     """Objects in a list."""
@@ -79,10 +79,10 @@ def _listed(
         number += 1
         try:
             row, end = decoder.raw_decode(text, place)
-            rows.append(_checked(row))
+            rows.append(_as_object(row))
         except (ValueError, RecursionError) as error:
             raise TableError(
-                f"{source}: entry {number} of the list is not a JSON object ({_reason(error)})"
+                f"{source}: entry {number} of the list is not a JSON object ({_json_error(error)})"
             ) from None
         place = after_blanks(end)
         if text[place : place + 1] == "]":
@@ -102,7 +102,7 @@ def _listed(
         yield rows
 
 
-def _checked(row: Any) -> dict[str, Any]:
+def _as_object(row: Any) -> dict[str, Any]:
     if type(row) is not dict:
         raise ValueError(f"it is {KINDS.get(type(row), 'a number')}")
     _check_depth(row, DEEPEST)
@@ -131,7 +131,7 @@ def _refuse_constant(text: str) -> None:
     raise ValueError(f"JSON has no {text}; write null for missing values")
 
 
-def _reason(error: Exception) -> str:
+def _json_error(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg} at character {error.colno}"
     return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
@@ -166,10 +166,10 @@ def rows_to_table(pieces: Iterable[list[dict[str, Any]]], source: str) -> pa.Tab
                 "same keys in every row"
             )
         columns = {
-            key: _column(key, [row.get(key) for row in rows], n_rows, source) for key in keys
+            key: _key_column(key, [row.get(key) for row in rows], n_rows, source) for key in keys
         }
         table = pa.table(columns)
-        schema = _joined(schema, table, n_rows, source)
+        schema = _common_schema(schema, table, n_rows, source)
         tables.append(table)
         n_rows += len(rows)
     try:
@@ -185,7 +185,7 @@ def _is_nested(value: Any) -> bool:
     return isinstance(value, dict) or (isinstance(value, list) and len(value) > 1)
 
 
-def _column(name: str, values: list[Any], n_before: int, source: str) -> pa.Array:
+def _key_column(name: str, values: list[Any], n_before: int, source: str) -> pa.Array:
     """The values of a key, in the type that Arrow finds for them."""
     try:
         return pa.array(values)
@@ -207,7 +207,7 @@ def _first_wrong(values: list[Any]) -> int:
     return low
 
 
-def _joined(schema: pa.Schema, table: pa.Table, n_before: int, source: str) -> pa.Schema:
+def _common_schema(schema: pa.Schema, table: pa.Table, n_before: int, source: str) -> pa.Schema:
     """The types of all columns so far."""
     try:
         return pa.unify_schemas([schema, table.schema], promote_options="permissive")

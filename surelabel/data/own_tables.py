@@ -47,7 +47,7 @@ def read_own_table(path: Path, truth: str, candidates: str = "") -> OwnTable:
     features = [name for name in table.column_names if name not in (truth, candidates)]
     if not features:
         raise TableError(f"{source}: there are only labels, and no column to learn from")
-    X = np.column_stack([_numbers(table, name) for name in features])
+    X = np.column_stack([_feature_numbers(table, name) for name in features])
     labels = read_labels(
         table, Labelling(labels=candidates or truth, gold=truth if candidates else None)
     )
@@ -63,7 +63,7 @@ def read_own_table(path: Path, truth: str, candidates: str = "") -> OwnTable:
     return OwnTable(X, sets, sets.classes[labels.gold])
 
 
-def _numbers(table: pa.Table, name: str) -> np.ndarray:
+def _feature_numbers(table: pa.Table, name: str) -> np.ndarray:
     """A column of finite numbers; anything else is refused."""
     column = table[name].combine_chunks()
     advice = "a study learns from numbers only: encode the column first, or remove it"

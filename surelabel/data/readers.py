@@ -84,7 +84,7 @@ def _partial_label_data(content: dict[str, Any], path: Path) -> PartialLabelData
             f"{first_few(content) or 'nothing'}"
         )
     X, partial, target = (
-        _matrix(content, name, path) for name in ("data", "partial_target", "target")
+        _number_matrix(content, name, path) for name in ("data", "partial_target", "target")
     )
     try:
         X = (X.toarray() if sparse.issparse(X) else X).astype(np.float64)
@@ -178,7 +178,7 @@ def read_crowd(path: Path) -> PartialLabelData:
     except MemoryError:
         raise no_memory(path) from None
     except (ValueError, TypeError, IndexError) as error:
-        raise DataFileError(f"{path}: these are not votes: {_reason(error)}") from None
+        raise DataFileError(f"{path}: these are not votes: {_error_text(error)}") from None
 
 
 def _arrays(path: Path, truth: str, *names: str) -> list[np.ndarray]:
@@ -197,7 +197,7 @@ def _arrays(path: Path, truth: str, *names: str) -> list[np.ndarray]:
         raise no_memory(path) if isinstance(error, MemoryError) else error from None
     except Exception as error:  # zipfile, zlib and numpy raise errors of many kinds
         raise DataFileError(
-            f"{path} is damaged, or not an .npz archive of numbers: {_reason(error)}"
+            f"{path} is damaged, or not an .npz archive of numbers: {_error_text(error)}"
         ) from None
     if X.ndim != 2 or y.shape != X.shape[:1]:
         raise DataFileError(
@@ -206,12 +206,12 @@ def _arrays(path: Path, truth: str, *names: str) -> list[np.ndarray]:
     return [X, y, *others]
 
 
-def _reason(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     """The message of an error, on one line."""
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def _matrix(content: dict[str, Any], name: str, path: Path) -> Any:
+def _number_matrix(content: dict[str, Any], name: str, path: Path) -> Any:
     """A variable as a matrix of numbers, dense or sparse."""
     matrix = content[name]
     if isinstance(matrix, str):

@@ -18,7 +18,7 @@ from ._delimited import BLOCK, Dialect, as_utf8, dialect_of, read_delimited, wri
 from ._workbook import read_workbook, write_workbook
 from .arrow_tables import (
     check_decimal,
-    checked,
+    checked_table,
     combined,
     decimal_of,
     form_read,
@@ -34,10 +34,10 @@ from .file_formats import (
     Content,
     contents,
     damaged,
-    file_name,
     files_of,
     form_of,
     packing,
+    path_text,
 )
 from .json_lines import json_rows, rows_to_table, write_json
 from .spelling import typed
@@ -83,7 +83,7 @@ def read_table(
         It has at least one row, and columns with different names. In messages, row 1 is the first
         one below the header.
     """
-    source = file_name(path)
+    source = path_text(path)
     delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
     if delimiter is not None and (
         len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0'
@@ -139,7 +139,7 @@ def _parsed(
         table = rows_to_table(json_rows(as_utf8(content, source, encoding), source), source)
     else:
         table = read_delimited(as_utf8(content, source, encoding), source, delimiter)
-    return checked(table, source, form)
+    return checked_table(table, source, form)
 
 
 def _read_binary(content: Content, source: str, form: str, sheet: str | None) -> pa.Table:
@@ -170,7 +170,7 @@ def _stacked(tables: list[pa.Table], files: list[str], pattern: str) -> pa.Table
         joined = pa.concat_tables(tables, promote_options="permissive")
     except pa.ArrowException as error:
         raise TableError(f"{pattern}: the files differ in a type ({error}); use one type") from None
-    return checked(joined, pattern, form_read(tables[0]))
+    return checked_table(joined, pattern, form_read(tables[0]))
 
 
 def read_records(path: str | os.PathLike[str]) -> dict[str, list[dict[str, Any]]]:
@@ -229,7 +229,7 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
     """
     form, compression = form_of(path)
     try:
-        with replacing(path) as file, packing(file, Path(file_name(path)), compression) as stream:
+        with replacing(path) as file, packing(file, Path(path_text(path)), compression) as stream:
             _write(table, stream, form)
     except MemoryError:  # Arrow's is also an ArrowException, and is not about the table
         raise

@@ -10,7 +10,7 @@ from typing import Any, Literal, Unpack
 import pyarrow as pa
 
 from ..data.arrow_tables import find_column
-from ..data.file_formats import file_name
+from ..data.file_formats import path_text
 from ..data.frames import to_frame
 from ..data.readers import read_mat
 from ..data.table_files import read_records
@@ -83,7 +83,7 @@ def convert(
         )
     source, labelling = "", None
     if tool is not None:
-        source = file_name(frame)
+        source = path_text(frame)
         table, labelling = read_tool(read_records(source), tool, question, source)
         frame = source
     elif isinstance(frame, str | os.PathLike) and Path(frame).suffix == ".mat":

@@ -394,7 +394,7 @@ def test_memory_that_runs_out_is_not_called_something_else(tmp_path, monkeypatch
     def full(*_):
         raise error("malloc of size 1000 failed")
 
-    for place in ("contents", "as_utf8", "_read_binary", "checked"):
+    for place in ("contents", "as_utf8", "_read_binary", "checked_table"):
         monkeypatch.setattr(table_files, place, full)
     with pytest.raises(MemoryNeedError) as caught:
         read_table(tmp_path / name)
