@@ -4,7 +4,7 @@ classifier.
 Names are imported when they are first used, so ``import surelabel`` alone takes almost no time.
 """
 
-from importlib import import_module
+from .lazy import lazily
 
 TYPE_CHECKING = False  # type checkers know the name; importing typing would take longer than this
 if TYPE_CHECKING:
@@ -60,9 +60,9 @@ _HOMES = {
     "evaluation.metrics": ("approximated_accuracy", "covering_rate"),
     "tables": ("clean", "compare", "convert", "fit", "inspect", "predict"),
 }
-#: Subpackages and modules that are available as attributes.
-_PARTS = ("data", "estimators", "evaluation", "exceptions", "solvers", "tables")
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_find = lazily(
+    __name__, _HOMES, ("data", "estimators", "evaluation", "exceptions", "solvers", "tables")
+)
 
 __all__ = [
     "SURECV",
@@ -100,15 +100,8 @@ def __getattr__(name: str) -> "Any":
     if name == "__version__":
         from importlib.metadata import version
 
-        value: Any = version("surelabel")
-    elif name in _HOME_OF:
-        value = getattr(import_module(f".{_HOME_OF[name]}", __name__), name)
-    elif name in _PARTS:
-        value = import_module(f".{name}", __name__)
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
+        return version("surelabel")
+    return _find(name)
 
 
 def __dir__() -> list[str]:

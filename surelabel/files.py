@@ -56,7 +56,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
     interrupts.unfinished.add(temporary)
     try:
-        with open(temporary, "wb", opener=lambda *_: _create(temporary, like=path)) as file:
+        with open(_create(temporary, like=path), "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

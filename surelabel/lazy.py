@@ -1,11 +1,19 @@
 """Import the names of a package when they are first used."""
 
-from collections.abc import Callable, Mapping, Sequence
+from __future__ import annotations
+
+import sys
 from importlib import import_module
-from typing import Any
+
+TYPE_CHECKING = False  # type checkers know the name; importing typing would take longer than this
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from typing import Any
 
 
-def lazily(folder: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
+def lazily(
+    folder: str, names: Mapping[str, Sequence[str]], parts: Collection[str] = ()
+) -> Callable[[str], Any]:
     """The ``__getattr__`` of a package: a module is imported only when one of its names is used.
 
     Parameters
@@ -14,6 +22,8 @@ def lazily(folder: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], A
         Its ``__name__``.
     names : mapping of str to sequence of str
         Each module with its public names.
+    parts : collection of str, default=()
+        Modules and folders that are attributes themselves.
 
     Returns
     -------
@@ -23,8 +33,13 @@ def lazily(folder: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], A
     home = {name: module for module, given in names.items() for name in given}
 
     def find(name: str) -> Any:
-        if name not in home:
+        if name in home:
+            value = getattr(import_module(f"{folder}.{home[name]}"), name)
+        elif name in parts:
+            value = import_module(f"{folder}.{name}")
+        else:
             raise AttributeError(f"module {folder!r} has no attribute {name!r}")
-        return getattr(import_module(f"{folder}.{home[name]}"), name)
+        setattr(sys.modules[folder], name, value)  # found at once the next time
+        return value
 
     return find

@@ -58,7 +58,8 @@ def test_names_are_imported_when_they_are_used():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert output.stdout == "[]\n"
-    assert set(surelabel._HOME_OF) == set(surelabel.__all__) - {"__version__"}
+    known = {name for names in surelabel._HOMES.values() for name in names}
+    assert known == set(surelabel.__all__) - {"__version__"}
     assert all(getattr(surelabel, name) is not None for name in surelabel.__all__)
     assert surelabel.__version__ == version("surelabel")
     with pytest.raises(AttributeError, match="module 'surelabel' has no attribute 'desk'"):

@@ -115,7 +115,7 @@ def write_output(table: pa.Table, path: Path | None, settings: Settings) -> None
     """
     from ..data.file_formats import TEXT_FORMS, form_of
     from ..data.formulas import escape_formulas, find_formula
-    from ..data.table_files import write_table, write_text
+    from ..data.table_files import write_as_text, write_table
 
     if not is_file(path) or form_of(path)[0] in TEXT_FORMS:
         if settings.escape_formulas:
@@ -130,7 +130,7 @@ def write_output(table: pa.Table, path: Path | None, settings: Settings) -> None
                 err=True,
             )
     if not is_file(path):
-        write_text(table, sys.stdout.buffer)
+        write_as_text(table, sys.stdout.buffer)
         sys.stdout.buffer.flush()
     else:
         write_table(table, path)

@@ -245,7 +245,7 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
         ) from None
 
 
-def write_text(table: pa.Table, file: BinaryIO, form: str = ".csv") -> None:
+def write_as_text(table: pa.Table, file: BinaryIO, form: str = ".csv") -> None:
     """Write a table as text to an open file: as it was, if it was read from text in this format."""
     dialect = dialect_of(table) if form_read(table) == form else None
     write_delimited(table, file, dialect or Dialect(TEXT_FORMS[form]))
@@ -253,7 +253,7 @@ def write_text(table: pa.Table, file: BinaryIO, form: str = ".csv") -> None:
 
 def _write(table: pa.Table, file: BinaryIO, form: str) -> None:
     if form in TEXT_FORMS:
-        write_text(table, file, form)
+        write_as_text(table, file, form)
         return
     table = _with_types(table, dates=form in BINARY_FORMS)
     if form in JSON_FORMS:

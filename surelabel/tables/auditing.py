@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..data.arrow_tables import find_column, source_of
-from ..data.table_files import write_text
+from ..data.table_files import write_as_text
 from ..evaluation.audits import RISK, checks_needed, out_of_reach, share_still_wrong
 from ..exceptions import ParameterError, TableError
 from ..text import count, did_you_mean, percent
@@ -334,5 +334,5 @@ def _code(found: ChosenLabels, table: pa.Table, random_state: int) -> str:
     content = table.take(pa.array(rows)).append_column(" label", labels)
     digest = hashlib.sha256(rows.astype("<i8").tobytes())
     file = cast("BinaryIO", SimpleNamespace(write=digest.update))
-    write_text(content, file)
+    write_as_text(content, file)
     return f"{random_state}-{digest.hexdigest()[:16]}"

@@ -36,7 +36,7 @@ PREDICT = "predict pets.model bad.csv -o out.csv"
 def csv_text(table=None):
     """The table as text."""
     file = io.BytesIO()
-    table_files.write_text(make_table() if table is None else table, file)
+    table_files.write_as_text(make_table() if table is None else table, file)
     return file.getvalue().decode()
 
 
