@@ -20,7 +20,7 @@ def track(items: Iterable[T], description: str, total: int, *, verbose: bool) ->
         return items
     from rich.progress import track as rich_track
 
-    return rich_track(items, description, total, console=console)
+    return rich_track(items, description, total, console=console, transient=True)
 
 
 @contextmanager

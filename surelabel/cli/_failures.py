@@ -1,16 +1,80 @@
-"""Errors that are not about the input (memory, disk, bugs): one sentence and an exit code."""
+"""What a command does about an error: one line on standard error, and an exit code."""
 
 import errno
 import os
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
+import typer
+
+from .. import interrupts
+from ..exceptions import ParameterError, SurelabelError
 from ..files import FULL
 from ..interrupts import RESUMED
+from ..text import printable
 
 UNEXPECTED = 70
 """Exit code of an unexpected error; EX_SOFTWARE of sysexits.h."""
+PIPE = 141
+"""Exit code when the reader closes our output early, as if SIGPIPE had ended the command."""
+#: Raised for unknown options and values of the wrong type; typer does not export this class.
+UsageError: Any = typer.BadParameter.__base__
 
 
-def sentence(error: Exception, verb: str | None) -> tuple[str, int]:
+@contextmanager
+def one_line(ctx: Any) -> Iterator[None]:
+    """Turn whatever is raised into a line on standard error and an exit code."""
+    try:
+        yield
+    except (typer.Exit, typer.Abort):
+        raise
+    except (KeyboardInterrupt, SystemExit, Exception) as error:
+        if interrupts.stopped is not None:  # the error is a consequence of stopping
+            raise typer.Exit(128 + interrupts.stopped) from None
+        if isinstance(error, KeyboardInterrupt):
+            typer.echo(interrupts.message(ctx and ctx.invoked_subcommand), err=True, nl=False)
+            raise typer.Exit(130) from None
+        if isinstance(error, SystemExit):
+            # raised by rich when the reader has closed our output, or by a module of the user
+            if isinstance(error.__context__, BrokenPipeError):
+                raise typer.Exit(PIPE) from None
+            if ctx is None:  # --show-completion
+                raise
+            error = ParameterError(
+                "a module that the command was given tried to end it; remove the sys.exit() there"
+            )
+        if type(error).__name__ == "NoArgsIsHelpError":
+            raise
+        raise _failed(error, ctx and ctx.invoked_subcommand) from None
+
+
+def _failed(error: Exception, verb: str | None) -> typer.Exit:
+    code = 2
+    if os.environ.get("SURELABEL_TRACEBACK"):
+        traceback.print_exception(error)
+    if isinstance(error, SurelabelError):
+        message = str(error)
+    elif isinstance(error, UsageError):
+        command = " ".join(filter(None, ("surelabel", verb)))
+        message = f"{error.format_message().rstrip('.')}; see {command} --help"
+    elif isinstance(error, BrokenPipeError):  # the reader has closed our output
+        _forget_output()
+        return typer.Exit(PIPE)
+    else:
+        if isinstance(error, OSError) and error.filename is None:
+            _forget_output()  # its disk is full: do not try again at exit
+        message, code = _sentence(error, verb)
+    typer.echo(f"error: {printable(message)}", err=True)
+    return typer.Exit(code)
+
+
+def _forget_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def _sentence(error: Exception, verb: str | None) -> tuple[str, int]:
     """One sentence (what happened and what to do) and the exit code."""
     kept = "what is finished is kept" if verb in RESUMED else "nothing was written"
     text = " ".join(str(error).split())
