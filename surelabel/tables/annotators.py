@@ -76,7 +76,7 @@ def annotator_agreement(
     """
     n_classes = int(max(label.max(), votes.max(), AGAINST - votes.min())) + 1
     found = [
-        _agreement(vote, name, label, gold, n_classes, (remarks or {}).get(name, ""))
+        _compare_votes(vote, name, label, gold, n_classes, (remarks or {}).get(name, ""))
         for vote, name in zip(votes.T, names, strict=True)
     ]
     return sorted(found, key=lambda person: (person.n_votes == 0, person.agreement))
@@ -115,7 +115,7 @@ def krippendorff_alpha(votes: np.ndarray, n_classes: int) -> float | None:
     return float(1 - observed / expected) if expected else None
 
 
-def _agreement(
+def _compare_votes(
     vote: np.ndarray,
     name: str,
     label: np.ndarray,

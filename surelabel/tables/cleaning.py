@@ -23,9 +23,18 @@ from .columns import Feature
 from .encoding import TableModel
 from .methods import VOTES_ONLY, find_method, joint
 from .new_columns import NEW_COLUMNS, add_columns, check_new_columns, label_column, rounded
-from .overview import ONE_LABEL, Overview, Result, kinds, known, named, parameters, times
+from .overview import (
+    ONE_LABEL,
+    Overview,
+    Result,
+    kinds,
+    known,
+    named,
+    stage_times,
+    written_parameters,
+)
 from .placed_answers import use_answers
-from .reading import Columns, TableRead, as_frame, as_table
+from .reading import Columns, TableRead, open_table
 from .status import CERTIFIED, LOOK, PROBABLE
 
 #: Number of answers whose worth is said.
@@ -204,7 +213,7 @@ class Cleaned(ChosenLabels, Result):
         }
         width = max(len(f"{n:,}") for n in self.status_counts.values())
         solver = getattr(self.classifier, "solver_", None)
-        details = [parameters(self.parameters)] if self.parameters else []
+        details = [written_parameters(self.parameters)] if self.parameters else []
         details += [f"solver {solver}"] if solver else []
         agreement = (
             f"{person.name} {percent(person.agreement)}"
@@ -244,7 +253,7 @@ class Cleaned(ChosenLabels, Result):
                     ),
                     ("left out", named(self.left_out) or None),
                     ("method", self.method + (f" ({', '.join(details)})" if details else "")),
-                    ("time", times(self.seconds)),
+                    ("time", stage_times(self.seconds)),
                 ]
             ),
             problems=self._problems(),
@@ -387,7 +396,7 @@ def clean(
             found = choose(labels, like=found)
     audited = None
     if audit is not None:
-        sheet = as_table(as_frame(audit))
+        _, sheet = open_table(audit)
         found, audited = with_answers(found, read.labels.table, sheet, prefix=prefix)
     elif placed is not None:
         found, audited = checked(found, labels, placed)

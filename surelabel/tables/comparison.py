@@ -42,7 +42,7 @@ from .methods import (
     search,
     with_truth,
 )
-from .overview import Listing, Overview, Result, named, parameters
+from .overview import Listing, Overview, Result, named, written_parameters
 from .reading import Columns, TableRead, separate_names
 from .soft_labels import LIKELY, likely_sets
 
@@ -208,7 +208,7 @@ class Comparison(Result):
             result.method,
             *(f"{percent(mean)} ± {100 * spread:.1f}" for mean, spread in means),
             f"{result.seconds:.1f}",
-            parameters(result.parameters),
+            written_parameters(result.parameters),
         )
 
     def _notes(self) -> list[str]:
@@ -304,7 +304,9 @@ def compare(
             random_state=random_state,
             verbose=verbose,
         )
-    rows = [asdict(result) | {"parameters": parameters(result.parameters)} for result in found]
+    rows = [
+        asdict(result) | {"parameters": written_parameters(result.parameters)} for result in found
+    ]
     for row in rows:
         del row["fold_rates"]
     n_labelled = int(_labelled(labels).sum())

@@ -17,7 +17,7 @@ from ..data.table_files import read_records
 from ..exceptions import ParameterError
 from ..text import suggest
 from .annotation_tools import TOOLS, read_tool, to_answers, to_tasks
-from .reading import Names, Reading, as_frame, as_table, column_names
+from .reading import Names, Reading, column_names, open_table
 
 Tool = Literal["label-studio", "argilla", "doccano", "prodigy"]
 Form = Literal["answers", "label-studio", "argilla", "doccano", "prodigy"]
@@ -89,7 +89,7 @@ def convert(
     elif isinstance(frame, str | os.PathLike) and Path(frame).suffix == ".mat":
         table = _read_mat(Path(frame))
     else:
-        table = as_table(as_frame(frame, **reading), reading.get("decimal"))
+        _, table = open_table(frame, **reading)
     for name in column_names(exclude, table):
         find_column(table, name)
         table = table.drop_columns(name)

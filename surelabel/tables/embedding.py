@@ -18,9 +18,8 @@ from .images import folder_of
 
 #: The suffix of the names of vector columns.
 EMBEDDED = " embedded"
-#: A sparse matrix with more columns, or with more cells, zeros included, is refused: it would take
-#: gigabytes.
-WIDEST, MOST_CELLS = 20_000, 10**8
+#: A sparse matrix with more columns is refused: with its zeros it would take gigabytes.
+WIDEST = 20_000
 #: How code of the user may fail; ``sys.exit()`` in it does not end ours.
 FAILURES = (Exception, SystemExit)
 
@@ -53,7 +52,7 @@ def embed_columns(table: pa.Table, functions: Mapping[str, Any]) -> tuple[pa.Tab
             "" if cell is None else _absolute(str(cell), folder)
             for cell in table[column].to_pylist()
         ]
-        vectors = _vectors(_found(function), cells, f"{source}: column {column!r}")
+        vectors = _computed(_found(function), cells, f"{source}: column {column!r}")
         new = column + EMBEDDED
         if new in table.column_names:
             raise TableError(f"{source}: the table already has a column {new!r}; rename it")
@@ -110,7 +109,7 @@ def _why(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
-def _vectors(function: Callable[[list[str]], Any], cells: list[str], where: str) -> np.ndarray:
+def _computed(function: Callable[[list[str]], Any], cells: list[str], where: str) -> np.ndarray:
     try:
         found = function(cells)
     except MemoryError:
@@ -123,7 +122,12 @@ def _vectors(function: Callable[[list[str]], Any], cells: list[str], where: str)
     except FAILURES as error:
         raise TableError(f"{where}: the function that embeds it failed ({_why(error)})") from error
     if hasattr(found, "toarray"):
-        _check_width(found.shape, where)
+        if found.shape[-1] > WIDEST:
+            raise TableError(
+                f"{where}: the vectors that embed it have {found.shape[-1]:,} numbers each, more "
+                f"than {WIDEST:,}; compute fewer (n_features or max_features of a vectorizer), or "
+                "reduce them (TruncatedSVD)"
+            )
         found = found.toarray()
     try:
         vectors = np.asarray(found, np.float64)
@@ -137,16 +141,6 @@ def _vectors(function: Callable[[list[str]], Any], cells: list[str], where: str)
     if not np.isfinite(vectors).all():
         raise TableError(f"{where}: the function that embeds it gives NaN or infinite numbers")
     return vectors
-
-
-def _check_width(shape: tuple[int, ...], where: str) -> None:
-    """Refuse a sparse matrix that is too large to be stored with its zeros."""
-    if shape[-1] > WIDEST or np.prod(shape, dtype=float) > MOST_CELLS:
-        raise TableError(
-            f"{where}: the vectors that embed it have {shape[-1]:,} numbers each, which is too "
-            f"many for {shape[0]:,} rows; compute fewer (n_features or max_features of a "
-            "vectorizer), or reduce them (TruncatedSVD)"
-        )
 
 
 def _as_lists(vectors: np.ndarray) -> pa.Array:

@@ -65,7 +65,7 @@ class NumberColumns:
             values = reader.numbers(names[part])
             flags_or_missing = (values == 0) | (values == 1) | np.isnan(values)
             only_flags = only_flags and bool(flags_or_missing.all())
-            learned.append(_moments(values))
+            learned.append(_spread(values))
         self.tells_missing, self.median, self.mean, self.deviation = map(
             np.concatenate, zip(*learned, strict=True)
         )
@@ -97,7 +97,7 @@ class NumberColumns:
             X[:, first[part][tells] + 1] = absent[tells].T
 
 
-def _moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _spread(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Whether some are missing, and the median, mean and standard deviation, of each row."""
     absent = np.isnan(values)
     nothing = absent.all(axis=1)
@@ -277,7 +277,7 @@ class VectorColumn:
         """Learn the length and the mean."""
         column = reader.vectors(names[0])
         sums = [
-            _vectors(chunk).sum(axis=0, dtype=np.float64)
+            _as_matrix(chunk).sum(axis=0, dtype=np.float64)
             for chunk in column.chunks
             if chunk.null_count < len(chunk)
         ]
@@ -304,11 +304,11 @@ class VectorColumn:
             known = chunk.is_valid().to_numpy(zero_copy_only=False)
             part[~known] = 0
             if known.any():
-                part[known] = _vectors(chunk) - self.mean.astype(out.dtype)
+                part[known] = _as_matrix(chunk) - self.mean.astype(out.dtype)
             start += len(chunk)
 
 
-def _vectors(chunk: pa.Array) -> np.ndarray:
+def _as_matrix(chunk: pa.Array) -> np.ndarray:
     """The vectors that are not missing, one per row."""
     chunk = chunk.drop_null()
     return np.asarray(chunk.flatten().to_numpy(zero_copy_only=False).reshape(len(chunk), -1))

@@ -26,9 +26,9 @@ from .embedding import embed_columns
 from .encoding import TableModel
 from .methods import VOTES_ONLY, find_method, fit_method
 from .new_columns import add_columns, check_new_columns, label_column, rounded
-from .overview import Overview, Result, kinds, named, parameters, times
+from .overview import Overview, Result, kinds, named, stage_times, written_parameters
 from .placed_answers import use_answers
-from .reading import Columns, TableRead, as_frame, as_table, kinds_given
+from .reading import Columns, TableRead, kinds_given, open_table
 
 #: Maximum number of columns with unknown categories that get a warning each.
 WARNED = 5
@@ -88,9 +88,9 @@ class Fitted(Result):
             facts=[
                 ("classes", named(self.classes.tolist())),
                 ("learned from", kinds(self.features)),
-                ("method", f"{self.method} ({parameters(self.parameters)})"),
+                ("method", f"{self.method} ({written_parameters(self.parameters)})"),
                 *([] if np.isnan(self.cv_score) else [("left-out rows", covering)]),
-                ("time", times(self.seconds)),
+                ("time", stage_times(self.seconds)),
             ],
         )
 
@@ -220,8 +220,8 @@ def predict(
             "the model did not learn from a table, so it cannot read one; make it with surelabel "
             "fit"
         )
-    frame = as_frame(frame, delimiter=delimiter, encoding=encoding, decimal=decimal, sheet=sheet)
-    table = as_table(frame, decimal)
+    how = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal, "sheet": sheet}
+    frame, table = open_table(frame, **how)
     check_new_columns(table, ("label", "confidence", "second"), prefix)
     embedded, _ = embed_columns(table, kinds_given(as_, table)[1])
     with _usable():

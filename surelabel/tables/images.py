@@ -141,10 +141,10 @@ def _reduce(path: Path, edge: int) -> str | None:
 def readable_images(paths: pa.Array, source: str) -> list[bool]:
     """Whether the first paths are those of images."""
     first, folder = paths.drop_null().slice(0, TRIED).to_pylist(), folder_of(source)
-    return [_describe(folder, path) is not None for path in first]
+    return [_picture_features(folder, path) is not None for path in first]
 
 
-def _describe(folder: Path, name: str) -> np.ndarray | None:
+def _picture_features(folder: Path, name: str) -> np.ndarray | None:
     """Brightness, edges and colours of an image, each of length 1; None if it cannot be read."""
     path = find_inside(folder, name)
     picture = open_image(path, 256) if path else None
@@ -193,7 +193,7 @@ class ImageColumn:
         unread = 0
         for row, path in enumerate(paths):
             if path:
-                features = _describe(folder, path)
+                features = _picture_features(folder, path)
                 unread += features is None
                 found[row] = np.nan if features is None else features
         if unread:

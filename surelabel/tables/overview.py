@@ -146,12 +146,12 @@ def kinds(features: Iterable[Feature]) -> str:
     return "; ".join(f"{kind}: {named(names)}" for kind, names in by_kind.items())
 
 
-def parameters(chosen: Mapping[str, Any]) -> str:
+def written_parameters(chosen: Mapping[str, Any]) -> str:
     """Parameters as they are written in Python."""
     return ", ".join(f"{name}={value!r}" for name, value in chosen.items()) or "–"
 
 
-def times(seconds: Mapping[str, float]) -> str:
+def stage_times(seconds: Mapping[str, float]) -> str:
     """Stages with their times."""
     shown = (f"{name} {value:.1f} s" for name, value in seconds.items() if value >= 0.05)
     return ", ".join(shown) or "under 0.1 s"

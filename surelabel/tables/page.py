@@ -17,7 +17,7 @@ from ..report.tables import Cell, Column, Row, Table, number_cell, text_cell, te
 from ..text import short_percent
 from .annotators import AnnotatorAgreement
 from .choosing import rows_to_look_at
-from .overview import kinds, times
+from .overview import kinds, stage_times
 from .status import CERTIFIED, LOOK, PROBABLE
 
 if TYPE_CHECKING:
@@ -255,7 +255,7 @@ def _how_it_was_done(cleaned: Cleaned) -> list[tuple[str, str]]:
             else "none",
         ),
         *_trust(cleaned),
-        ("Time", times(cleaned.seconds)),
+        ("Time", stage_times(cleaned.seconds)),
         ("Version", f"surelabel {version('surelabel')}"),
     ]
 

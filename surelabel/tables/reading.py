@@ -307,8 +307,7 @@ class TableRead:
     ) -> None:
         given: dict[str, Any] = dict(columns)
         how = {name: given.pop(name, None) for name in READING}
-        self.frame = as_frame(frame, **how)
-        table = as_table(self.frame, how["decimal"])
+        self.frame, table = open_table(frame, **how)
         self.source = source_of(table)
         kinds, functions, asked = kinds_given(given.pop("as_", None), table)
         features = given.pop("features", None)
@@ -393,26 +392,21 @@ class TableRead:
             raise TableError(f"{self.source}: {error}") from None
 
 
-def as_frame(frame: Any, **how: str | None) -> Any:
-    """The data frame as given, or the table read from a path, with the options ``how``."""
-    if isinstance(frame, str | os.PathLike):
-        return read_table(frame, **how)
-    check_decimal(how.get("decimal"), "table")
-    for name, value in how.items():
-        if value is not None and name != "decimal":
-            raise ParameterError(
-                f"{name} says how a file is written, but the table is in memory; leave it out"
-            )
-    return frame
-
-
-def as_table(frame: Any, decimal: str | None = None) -> pa.Table:
-    """A pyarrow table: as given, read from a path, or converted from a data frame; with the decimal
-    separator of its texts, if it is given.
+def open_table(frame: Any, **how: str | None) -> tuple[Any, pa.Table]:
+    """The data frame as given, or read from a path with the options ``how``; and the same as a
+    pyarrow table that knows the decimal separator of its texts.
     """
-    frame = as_frame(frame)
+    if isinstance(frame, str | os.PathLike):
+        frame = read_table(frame, **how)
+    else:
+        check_decimal(how.get("decimal"), "table")
+        for name, value in how.items():
+            if value is not None and name != "decimal":
+                raise ParameterError(
+                    f"{name} says how a file is written, but the table is in memory; leave it out"
+                )
     named = isinstance(frame, pa.Table) and source_of(frame) != "table"
-    return with_decimal(frame if named else from_frame(frame), decimal)
+    return frame, with_decimal(frame if named else from_frame(frame), how.get("decimal"))
 
 
 def _check_learnable(labels: Labels, labelling: Labelling, source: str) -> None:

@@ -14,7 +14,7 @@ from .times import ORDERS
 TABLES = "surelabel.tables."
 
 
-def _encoder(encoder: Any) -> bool:
+def _has_matching_columns(encoder: Any) -> bool:
     """Whether features differ, and each group of them has its column encoder."""
     groups, names = encoder._groups(), {feature.name for feature in encoder.features_}
     each = 0 < len(names) == len(encoder.features_) == len(encoder.scales_)
@@ -29,7 +29,7 @@ def _encoder(encoder: Any) -> bool:
     )
 
 
-def _text(column: Any) -> bool:
+def _has_distinct_words(column: Any) -> bool:
     distinct = len(set(column.words)) == len(column.words)
     return distinct and len(column.mean) <= TEXT_DIMENSIONS
 
@@ -45,7 +45,7 @@ KNOWN = {
         TABLES + "encoding",
         "features_ Feature*1000000; encoders_ column*1000000; scales_ f[*]; decimal_ .|,; "
         "dtype_ float32|float64",
-        _encoder,
+        _has_matching_columns,
         "encoder",
     ),
     "Feature": Known(
@@ -68,7 +68,7 @@ KNOWN = {
     "TextColumn": Known(
         TABLES + "encoding",
         "by_letters flag; words texts[w]; idf f[w]; directions f[w,d]; mean f[d]",
-        _text,
+        _has_distinct_words,
         "column",
     ),
     "VectorColumn": Known(TABLES + "encoding", "mean f[d]", role="column"),

@@ -135,7 +135,7 @@ def test_a_module_beside_the_table_embeds_on_the_command_line(words, tmp_path, m
         (
             ["word=sklearn.feature_extraction.text:HashingVectorizer"],
             TableError,
-            r"have 1,048,576 numbers each, which is too many for 80 rows; .*n_features",
+            r"have 1,048,576 numbers each, more than 20,000; .*n_features",
         ),
     ],
 )
