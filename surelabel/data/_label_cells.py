@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from ..exceptions import TableError
 from .arrow_tables import decimal_of, in_words, is_list, is_text
-from .spelling import parse_numbers
+from .text_values import parse_numbers
 
 Label = str | int
 #: A flat list of texts and numbers, as Python prints it: no nesting, no names, no expressions.

@@ -16,7 +16,7 @@ import numpy as np
 from ..exceptions import first_few
 from ..text import did_you_mean
 from ._label_cells import Cells, Label
-from .spelling import MISSING
+from .text_values import MISSING
 
 #: Labels that often mean "there is no label"; only the user knows whether they do.
 PLACEHOLDERS = frozenset(word.casefold() for word in MISSING if word) | {

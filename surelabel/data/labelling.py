@@ -27,7 +27,7 @@ from ._label_cells import (
 from .arrow_tables import find_column, is_cell, is_list, is_text, source_of
 from .candidates import CandidateSets, Unlabelled
 from .label_hints import Hint, NewNames, different_spellings, placeholders, several_labels
-from .spelling import NUMBER, blanked
+from .text_values import NUMBER, blanked
 from .unpacking import too_sparse
 
 #: Texts that are whole numbers, unlike names such as 007.

@@ -12,8 +12,8 @@ from ..exceptions import TableError, first_few
 from .arrow_tables import decimal_of, find_column, in_words, is_number, is_text, source_of
 from .candidates import CandidateSets
 from .labelling import Labelling, read_labels
-from .spelling import parse_numbers
 from .table_files import read_table
+from .text_values import parse_numbers
 
 
 class OwnTable(NamedTuple):

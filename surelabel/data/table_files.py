@@ -40,7 +40,7 @@ from .file_formats import (
     path_text,
 )
 from .json_lines import json_rows, rows_to_table, write_json
-from .spelling import typed
+from .text_values import typed
 from .unpacking import no_memory
 
 # -------------------------------------------------------------------- reading

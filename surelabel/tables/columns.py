@@ -23,7 +23,7 @@ from ..data.arrow_tables import (
     source_of,
 )
 from ..data.labelling import Labelling
-from ..data.spelling import NAME_LIKE, NUMBER, blanked, flags, missing, parse_numbers
+from ..data.text_values import NAME_LIKE, NUMBER, blanked, flags, missing, parse_numbers
 from ..exceptions import ParameterError, TableError, first_few
 from .images import ENDINGS, readable_images
 from .times import DATE, find_order, is_time

@@ -27,7 +27,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
 from ..data.arrow_tables import decimal_of, source_of
-from ..data.spelling import canonical, flags
+from ..data.text_values import canonical, flags
 from ..exceptions import TableError
 from ..text import suggest
 from .columns import UNSPACED, ColumnReader, Feature, Kind, check_features, choose_features

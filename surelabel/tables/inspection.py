@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ..data.candidate_summary import CandidateSummary
 from ..data.labelling import Labels
-from ..data.spelling import flags
+from ..data.text_values import flags
 from ..exceptions import TableError, first_few
 from ..solvers.crowds import AGAINST
 from ..text import count, percent

@@ -22,7 +22,7 @@ from ..data.arrow_tables import decimal_of, is_text
 from ..data.ballots import weighed_votes
 from ..data.label_hints import PLACEHOLDERS, SEPARATORS
 from ..data.labelling import Labelling, Labels
-from ..data.spelling import NUMBER, blanked, canonical
+from ..data.text_values import NUMBER, blanked, canonical
 from ..solvers.sparse_rows import row_max
 from .annotation_tools import answer_columns
 from .columns import is_plain

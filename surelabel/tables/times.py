@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..data.arrow_tables import in_words, is_text
-from ..data.spelling import blanked, flags, missing
+from ..data.text_values import blanked, flags, missing
 from ..exceptions import TableError
 
 _CLOCK = (

@@ -1,5 +1,5 @@
-"""What the text of a cell means: a number, a missing value, or just the text. The rules apply to
-one cell at a time, whatever the rest of its column holds.
+"""What the text of a cell stands for: a number, a missing value, or just the text. The rules apply
+to one cell at a time, whatever the rest of its column holds.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ _NUMBER = r"^[-+]?(([0-9]+{0}?[0-9]*|{0}[0-9]+)([eE][-+]?[0-9]+)?|(?i:inf(inity)
 NUMBER = {".": _NUMBER.format(r"\."), ",": _NUMBER.format(",")}
 #: Numbers that can be stored as such without loss: no plus sign, no leading zeros.
 _PLAIN = r"^-?(0|[1-9][0-9]*)?(\.[0-9]*)?([eE][-+]?[0-9]+)?$"
-#: A 64-bit float keeps every decimal number of 15 digits.
-_FEW_DIGITS = r"^-?[0.]{0,50}([0-9]\.?){0,15}$"
 
 
 def missing(texts: pa.Array) -> pa.Array:
@@ -175,13 +173,8 @@ def typed(texts: pa.Array, decimal: str = ".", *, dates: bool) -> pa.Array:
     if not _all(pc.match_substring_regex(plain, _PLAIN)):
         return texts
     numbers = pa.array(values, mask=absent)
-    longer = pc.invert(pc.match_substring_regex(plain, _FEW_DIGITS))
-    written, held = plain.filter(longer), numbers.filter(longer)
-    differ = pc.not_equal(held.cast(plain.type), written)
-    pairs = zip(held.filter(differ).to_pylist(), written.filter(differ).to_pylist(), strict=True)
-    exact = all(
-        np.isfinite(value) and Decimal(repr(value)) == Decimal(text) for value, text in pairs
-    )
+    differ = plain.filter(pc.not_equal(numbers.cast(plain.type), plain)).unique()
+    exact = all(Decimal(repr(float(text))) == Decimal(text) for text in differ.to_pylist())
     return numbers if exact else texts
 
 

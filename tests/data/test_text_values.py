@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surelabel.data.spelling import MISSING, canonical, missing, parse_numbers, typed
+from surelabel.data.text_values import MISSING, canonical, missing, parse_numbers, typed
 
 NUMBERISH = st.text(st.sampled_from("0123456789.,+-eEinfINFatyNA \t"), max_size=8)
 WORDS = st.sampled_from(
