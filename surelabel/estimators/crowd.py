@@ -29,8 +29,8 @@ from ..solvers.kernels import kernel_matrix, rescale
 from ..solvers.threads import blas_threads
 from ._annotators import Annotator, describe_annotators
 from ._base import PartialLabelClassifier, check_inner
-from ._kernel_choice import SAMPLE
-from ._peer_models import LANDMARKS, CrossFitted, KernelBank, KernelPeers, PeerKernel, class_outputs
+from ._feature_models import LANDMARKS, CrossFitted, KernelPeers, class_outputs
+from ._kernel_bank import SAMPLE, ChosenKernel, VoteBank
 
 EXACT_ROWS = 3000  # with more rows, only the best kernel is used, with landmarks
 
@@ -206,7 +206,7 @@ class CrowdClassifier(PartialLabelClassifier):
         other: Self = clone(self)
         if self.kernels_:
             other._chosen = [
-                PeerKernel(kernel["scaling"], kernel["kernel"], kernel["beta"], np.nan)
+                ChosenKernel(kernel["scaling"], kernel["kernel"], kernel["beta"])
                 for kernel in self.kernels_
             ]
         return other.fit(X, y, known)
@@ -248,7 +248,7 @@ class CrowdClassifier(PartialLabelClassifier):
         if known := self.__dict__.pop("_chosen", None):
             return KernelPeers(X, known, landmarks, equal)
         with blas_threads(len(drawn)):
-            bank = KernelBank(X[drawn], equal[drawn])
+            bank = VoteBank(X[drawn], equal[drawn])
 
         def peers(fit: CrowdFit) -> KernelPeers:
             with blas_threads(len(drawn)):

@@ -78,7 +78,8 @@ KERNEL_CONSTRAINTS: dict[str, list[Any]] = {
 
 class KernelClassifier(WeightedPartialLabelClassifier):
     """Base class of the methods that alternate ridge regression on confidences with a confidence
-    step: a method implements ``_alternate(model, sets)`` and, for rows in blocks,
+    step: a method implements ``_alternate(model, sets)``, which returns the course of the
+    iterations and the model's coefficients and intercept, and, for rows in blocks,
     ``_alternate_passes(passes)``.
 
     Parameters ``beta``, ``kernel``, ``gamma``, …, ``n_jobs`` are those of
@@ -103,7 +104,9 @@ class KernelClassifier(WeightedPartialLabelClassifier):
     n_jobs: int | None
 
     @abstractmethod
-    def _alternate(self, model: LinearRidge | KernelRidge, sets: SortedSets) -> Trajectory: ...
+    def _alternate(
+        self, model: LinearRidge | KernelRidge, sets: SortedSets
+    ) -> tuple[Trajectory, np.ndarray, np.ndarray]: ...
 
     @abstractmethod
     def _alternate_passes(self, passes: Any) -> LowRankFit: ...
@@ -209,8 +212,8 @@ class KernelClassifier(WeightedPartialLabelClassifier):
             K = self._train_kernel(X_ordered, sets.weight)
             warn_of_rounding(K, self.beta)
             model = factorise(KernelRidge, K, self.beta, sets)
-        path = self._alternate(model, sets)
-        self._set_coefficients(model, path, X, order)
+        path, coefficients, intercept = self._alternate(model, sets)
+        self._set_coefficients(coefficients, intercept, X, order)
         self._set_path(path)
         return sets.all_entries(path.p)
 
@@ -244,16 +247,19 @@ class KernelClassifier(WeightedPartialLabelClassifier):
                 "near 1, or scale the features"
             )
 
-    def _set_coefficients(self, model: Any, path: Trajectory, X: Any, order: np.ndarray) -> None:
-        (coefficients,), (self.intercept_,) = model.coefficients(path.fitted_p[None])
-        if isinstance(model, KernelRidge):
+    def _set_coefficients(
+        self, coefficients: np.ndarray, intercept: np.ndarray, X: Any, order: np.ndarray
+    ) -> None:
+        """The model of an exact fit to the rows ``X[order]``."""
+        self.intercept_ = intercept
+        if self.solver_ == "dual":
             A = np.empty_like(coefficients)
             A[order] = coefficients
+            coefficients = X.T @ A if self.kernel == "linear" else A
         if self.kernel == "linear":
-            W = coefficients if isinstance(model, LinearRidge) else X.T @ A
-            self._set_linear(W.T, self.origin_, self.intercept_)
+            self._set_linear(coefficients.T, self.origin_, intercept)
         else:
-            self.dual_coef_ = A
+            self.dual_coef_ = coefficients
             if self.kernel != "precomputed":
                 self.X_fit_ = X
 

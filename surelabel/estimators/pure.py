@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -25,13 +25,13 @@ from ..solvers.equal_rows import equal_rows
 from ..solvers.features import FeatureMap
 from ..solvers.groups import GroupPosterior
 from ..solvers.kernels import learn_scaling, rescale
-from ..solvers.leave_one_out import LeftOut, PeerTrajectory, alternate_peers
+from ..solvers.leave_one_out import LeftOut, PeerTrajectory, solve_peers
 from ..solvers.memory import block_rows
 from ..solvers.out_of_core import PeerFit, alternate_peer_passes
 from ..solvers.ridge import KernelRidge, LinearRidge
 from ..solvers.temperature import softmax_scale
 from ._base import N_JOBS, check_learnable
-from ._kernel_choice import SAMPLE, Choice, choose_kernels
+from ._kernel_bank import SAMPLE, ChosenKernel, choose_kernels
 from ._lowrank import draw, draw_rows, generator
 from ._registry import Method
 from .kernel import KERNEL_CONSTRAINTS, KernelClassifier
@@ -245,7 +245,7 @@ class PUREClassifier(KernelClassifier):
         check_is_fitted(self)
         other: Self = clone(self)
         if self.kernel == "auto":
-            other._chosen = ([Choice(**kernel) for kernel in self.kernels_], self.guarded_)
+            other._chosen = ([ChosenKernel(**kernel) for kernel in self.kernels_], self.guarded_)
         return other.fit(X, y, sample_weight, groups)
 
     def _learn_peers(
@@ -425,36 +425,30 @@ class PUREClassifier(KernelClassifier):
     def _known_shift(self) -> float | None:
         return None if isinstance(self.prior_shift, str) else float(self.prior_shift)
 
-    def _alternate(self, model: LinearRidge | KernelRidge, sets: SortedSets) -> PeerTrajectory:
-        leverage, order = model.leverage(), sets.row_order
-        left_out = LeftOut(leverage, None if self._equal is None else self._equal[order])
-        path = alternate_peers(
+    def _alternate(
+        self, model: LinearRidge | KernelRidge, sets: SortedSets
+    ) -> tuple[PeerTrajectory, np.ndarray, np.ndarray]:
+        order = sets.row_order
+        found = solve_peers(
             model,
             sets,
-            left_out,
+            None if self._equal is None else self._equal[order],
             max_iter=self.max_iter,
             tol=self.tol,
             shift=self._known_shift(),
             refine=None if self._groups is None else GroupPosterior(sets, self._groups),
             callback=self._report,
         )
-        self.prior_shift_ = path.shift
-        self.leverage_ = np.empty(sets.n_rows, sets.weight.dtype)
-        self.leverage_[order] = leverage
-        even = sets.initial("uniform", 1)[0]
-        self.loo_decision_, self._even_outputs = (
-            np.empty((sets.n_rows, sets.n_classes), p.dtype) for p in (path.fitted_p, even)
-        )
-        for p, found in ((path.fitted_p, self.loo_decision_), (even, self._even_outputs)):
-            found[order] = left_out.outputs(sets.dense(p), model.outputs(p))
-        self._even = replace(path, fitted_p=even)
-        return path
+        place = np.argsort(order)
+        self.prior_shift_, self.leverage_ = found.path.shift, found.leverage[place]
+        self.loo_decision_, self._even_outputs = found.outputs[:, place]
+        (A, self._even_A), (b, self._even_b) = found.coefficients, found.intercepts
+        return found.path, A, b
 
-    def _set_coefficients(self, model: Any, path: Any, *rows: Any) -> None:
-        super()._set_coefficients(model, self._even, *rows)
+    def _set_coefficients(self, coefficients: np.ndarray, intercept: np.ndarray, *at: Any) -> None:
+        super()._set_coefficients(self.__dict__.pop("_even_A"), self.__dict__.pop("_even_b"), *at)
         self._keep_first()
-        super()._set_coefficients(model, path, *rows)
-        del self._even
+        super()._set_coefficients(coefficients, intercept, *at)
 
     def _keep_first(self) -> None:
         """Keep the weights at even shares, which are set now, for :meth:`at_even_shares`."""

@@ -207,8 +207,10 @@ class SUREClassifier(KernelClassifier):
         super()._check_parameters()
         check_lam(self.lam)
 
-    def _alternate(self, model: LinearRidge | KernelRidge, sets: SortedSets) -> Trajectory:
-        return alternate(
+    def _alternate(
+        self, model: LinearRidge | KernelRidge, sets: SortedSets
+    ) -> tuple[Trajectory, np.ndarray, np.ndarray]:
+        (path,) = alternate(
             model,
             sets,
             np.array([self.lam], sets.weight.dtype),
@@ -216,7 +218,9 @@ class SUREClassifier(KernelClassifier):
             max_iter=self.max_iter,
             tol=self.tol,
             callback=self._report,
-        )[0]
+        )
+        (coefficients,), (intercept,) = model.coefficients(path.fitted_p[None])
+        return path, coefficients, intercept
 
     def _alternate_passes(self, passes: Passes) -> LowRankFit:
         return alternate_passes(

@@ -5,9 +5,11 @@ A C-ordered matrix is the transpose of a Fortran-ordered one, so LAPACK can over
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any
+
 import numpy as np
 from scipy.linalg import get_blas_funcs, get_lapack_funcs
-from sklearn.utils import gen_batches
 
 SAFE = 8192  # up to this many rows, LAPACK's own Cholesky factor has never failed
 STEP = 256  # columns of a factor that are worked on together
@@ -18,20 +20,20 @@ class NotPositiveDefiniteError(ArithmeticError):
 
 
 def cholesky(K: np.ndarray) -> np.ndarray:
-    """Lower Cholesky factor of a C-ordered symmetric matrix, in place (the upper triangle is not
-    cleared).
+    """Lower Cholesky factor of a C-ordered symmetric matrix, in place.
 
     Large matrices are factorised by block columns: LAPACK's own ``potrf`` is a third faster, but
     uses the BLAS routine ``syrk``, which crashes at some sizes above ten thousand in some versions
     of OpenBLAS (0.3.31 at 19,690).
     """
     factor, n = K.T, len(K)
-    (potrf,) = get_lapack_funcs(("potrf",), (factor,))
-    for part in gen_batches(n, STEP if n > SAFE else max(n, 1)):
+    potrf = _lapack("potrf", K.dtype)
+    for part in _parts(n, STEP if n > SAFE else n):
         before, after = slice(part.start), slice(part.stop, None)
         if part.start:
             factor[part.start :, part] -= factor[part.start :, before] @ factor[part, before].T
-        corner, info = potrf(factor[part, part], lower=1, clean=0, overwrite_a=1)
+            factor[before, part] = 0
+        corner, info = potrf(factor[part, part], lower=1, overwrite_a=1)
         if info:
             raise NotPositiveDefiniteError(
                 f"leading minor {part.start + info} of {n} is not positive"
@@ -55,8 +57,8 @@ def forward(factor: np.ndarray, rows: np.ndarray) -> np.ndarray:
     Almost all of it is products of matrices, so other threads can work at the same time: SciPy's
     ``trsm`` holds the interpreter lock.
     """
-    (trsm,) = get_blas_funcs(("trsm",), (factor,))
-    for part in gen_batches(len(factor), STEP):
+    trsm = _blas("trsm", factor.dtype)
+    for part in _parts(len(factor)):
         if part.start:
             rows[:, part] -= rows[:, : part.start] @ factor[part, : part.start].T
         rows[:, part] = trsm(1.0, factor[part, part], rows[:, part].T, lower=1).T
@@ -65,8 +67,8 @@ def forward(factor: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 def backward(factor: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Solve ``Lᵀ x = r`` for every row ``r``, in place."""
-    (trsm,) = get_blas_funcs(("trsm",), (factor,))
-    for part in reversed(list(gen_batches(len(factor), STEP))):
+    trsm = _blas("trsm", factor.dtype)
+    for part in reversed(_parts(len(factor))):
         if part.stop < len(factor):
             rows[:, part] -= rows[:, part.stop :] @ factor[part.stop :, part]
         rows[:, part] = trsm(1.0, factor[part, part], rows[:, part].T, lower=1, trans_a=1).T
@@ -74,30 +76,40 @@ def backward(factor: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def invert(factor: np.ndarray) -> np.ndarray:
-    """``L⁻¹``; a Fortran-ordered ``L`` is overwritten. Only the lower triangle is meaningful."""
-    (trtri,) = get_lapack_funcs(("trtri",), (factor,))
-    return np.asarray(trtri(factor, lower=1, overwrite_c=1)[0])
+    """``L⁻¹``; a Fortran-ordered ``L`` is overwritten."""
+    return np.asarray(_lapack("trtri", factor.dtype)(factor, lower=1, overwrite_c=1)[0])
+
+
+def solve_by_inverse(inverse: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """``L⁻ᵀ L⁻¹ r`` for every row ``r``, in place: :func:`solve` where ``L⁻¹`` is known."""
+    inner = np.empty_like(rows)
+    for part in _parts(len(inverse)):
+        inner[:, part] = rows[:, : part.stop] @ inverse[part, : part.stop].T
+    for part in _parts(len(inverse)):
+        rows[:, part] = inner[:, part.start :] @ inverse[part.start :, part]
+    return rows
 
 
 def square(factor: np.ndarray) -> np.ndarray:
-    """``LᵀL``; a Fortran-ordered ``L`` is overwritten. Only the lower triangle is meaningful."""
-    (lauum,) = get_lapack_funcs(("lauum",), (factor,))
-    return np.asarray(lauum(factor, lower=1, overwrite_c=1)[0])
-
-
-def symmetric(matrix: np.ndarray) -> np.ndarray:
-    """The matrix whose lower triangle is given, completed in place."""
-    for part in gen_batches(len(matrix), STEP):
-        corner = matrix[part, part]
+    """``LᵀL``; a Fortran-ordered ``L`` is overwritten."""
+    matrix = np.asarray(_lapack("lauum", factor.dtype)(factor, lower=1, overwrite_c=1)[0])
+    for part in _parts(len(matrix)):
+        corner = matrix[part, part]  # LAPACK makes the lower triangle only
         corner[:] = np.tril(corner) + np.tril(corner, -1).T
         matrix[part, part.stop :] = matrix[part.stop :, part].T
     return matrix
 
 
-def column_norms(factor: np.ndarray) -> np.ndarray:
-    """Squared norms of the columns of a lower triangle."""
-    norms = np.empty(len(factor), factor.dtype)
-    for part in gen_batches(len(factor), STEP):
-        below = np.tril(factor[part.start :, part])
-        norms[part] = np.einsum("ij,ij->j", below, below)
-    return norms
+def _parts(n: int, step: int | None = None) -> list[slice]:
+    step = max(step or STEP, 1)
+    return [slice(start, min(start + step, n)) for start in range(0, n, step)]
+
+
+@cache
+def _blas(name: str, dtype: np.dtype) -> Any:
+    return get_blas_funcs(name, dtype=dtype)
+
+
+@cache
+def _lapack(name: str, dtype: np.dtype) -> Any:
+    return get_lapack_funcs(name, dtype=dtype)

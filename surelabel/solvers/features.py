@@ -45,7 +45,7 @@ class Landmarks:
         K.flat[:: len(K) + 1] += (len(K) * EPS + 8 * np.finfo(points.dtype).eps) * np.abs(
             K.diagonal()
         ).max()
-        self._factor = np.tril(cholesky(K)).astype(points.dtype, order="F")
+        self._factor = cholesky(K).astype(points.dtype, order="F")
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """Features of the rows of ``X``."""

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .cholesky import backward, cholesky, forward, invert, square, symmetric
+from .cholesky import backward, cholesky, forward, invert, square
 from .confidence import SortedSets
 from .features import Landmarks
 from .kernels import kernel_matrix
@@ -67,7 +67,7 @@ class KernelHat:
         rest = square(invert(cholesky(K)))  # M, then I - S
         rest *= beta
         rest -= 1 / m
-        self._rest = symmetric(rest).astype(dtype or K.dtype, copy=False)
+        self._rest = rest.astype(dtype or K.dtype, copy=False)
         self.leverage = 1 - self._rest.diagonal()
 
     def apply(self, P: np.ndarray) -> np.ndarray:
@@ -104,7 +104,7 @@ class FeatureHat:
         Z -= self._mean
         gram = (Z.T @ Z).astype(np.float64)
         gram.flat[:: len(gram) + 1] += beta
-        self._factor = np.tril(cholesky(np.ascontiguousarray(gram))).astype(Z.dtype, order="F")
+        self._factor = cholesky(np.ascontiguousarray(gram)).astype(Z.dtype, order="F")
         V = forward(self._factor, Z)
         self._features = V.astype(dtype or Z.dtype, copy=False)
         self.leverage = 1 / len(Z) + np.einsum("ij,ij->i", self._features, self._features)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.spatial.distance import cdist, squareform
+from scipy.spatial.distance import cdist, pdist, squareform
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import safe_sparse_dot
@@ -70,7 +70,8 @@ def distances(kernel: str, X: np.ndarray, Z: np.ndarray | None = None) -> np.nda
     the laplacian kernel.
     """
     if kernel == "laplacian":
-        return cdist(X, X if Z is None else Z, "cityblock").astype(X.dtype, copy=False)
+        D = squareform(pdist(X, "cityblock")) if Z is None else cdist(X, Z, "cityblock")
+        return D.astype(X.dtype, copy=False)
     # Moving the origin to the mean does not change distances, and saves digits.
     origin = X.mean(axis=0) if Z is None else Z.mean(axis=0)
     X = X - origin

@@ -167,12 +167,9 @@ def shift_likelihood(sets: SortedSets, q: np.ndarray, mean: np.ndarray) -> np.nd
     informative = sets.row_sums(np.ones((1, len(q))))[0] < sets.n_classes
     weight = sets.weight[sets.n_clean :].astype(np.float64) * informative
     ratio = np.maximum(q, FLOOR) / mean[sets.columns]
-    likelihood = np.empty(len(SHIFTS))
-    for k, shift in enumerate(SHIFTS):
-        theta = (mean ** (1 - shift))[sets.columns]
-        above, below = sets.row_sums(np.stack([theta * ratio, theta]))
-        likelihood[k] = (weight * np.log(above / below)).sum()
-    return likelihood
+    theta = np.take(mean ** (1 - SHIFTS[:, None]), sets.columns, axis=1)
+    above, below = sets.row_sums(theta * ratio), sets.row_sums(theta)
+    return np.asarray(np.log(above / below) @ weight)
 
 
 def choose_shift(likelihood: np.ndarray) -> float:
@@ -358,3 +355,57 @@ def alternate_peers(
 
     iterate_peers(step, path, max_iter=max_iter, tol=tol, shift=shift, callback=callback)
     return path
+
+
+@dataclass(frozen=True)
+class PeerSolution:
+    """A model that :func:`alternate_peers` found, and that of even shares, ``P = Y / |S|``, where
+    it began. Rows are sorted by set size.
+
+    Attributes
+    ----------
+    path : PeerTrajectory
+        The course of the iterations.
+    leverage : ndarray of shape (m,)
+        ``h_i`` of every row.
+    coefficients : ndarray of shape (2, k, l)
+        Those of the model, and of the model at even shares.
+    intercepts : ndarray of shape (2, l)
+        Likewise.
+    outputs : ndarray of shape (2, m, l)
+        Outputs of every row by the model without the row and its equals, likewise.
+    """
+
+    path: PeerTrajectory
+    leverage: np.ndarray
+    coefficients: np.ndarray
+    intercepts: np.ndarray
+    outputs: np.ndarray
+
+
+def solve_peers(
+    model: Any, sets: SortedSets, equal: np.ndarray | None, **options: Any
+) -> PeerSolution:
+    """PURE with one model in memory.
+
+    Parameters
+    ----------
+    model : KernelRidge or LinearRidge
+        The model.
+    sets : SortedSets
+        The candidates.
+    equal : ndarray of int of shape (m,) or None
+        Equal numbers for equal rows, sorted by set size; None if all rows differ.
+    options
+        Further arguments of :func:`alternate_peers`.
+    """
+    leverage = model.leverage()
+    left_out = LeftOut(leverage, equal)
+    path = alternate_peers(model, sets, left_out, **options)
+    p = np.stack([path.fitted_p, sets.initial("uniform", 1)[0]])
+    coefficients, intercepts = model.coefficients(p)
+    outputs = [
+        left_out.outputs(sets.dense(one), model.outputs(one, A, b))
+        for one, A, b in zip(p, coefficients, intercepts, strict=True)
+    ]
+    return PeerSolution(path, leverage, coefficients, intercepts, np.array(outputs))

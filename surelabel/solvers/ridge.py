@@ -33,7 +33,7 @@ from scipy import sparse
 from scipy.linalg import blas, get_blas_funcs
 from sklearn.utils import gen_batches
 
-from .cholesky import cholesky, column_norms, invert, solve, square, symmetric
+from .cholesky import cholesky, invert, solve, solve_by_inverse, square
 from .confidence import SortedSets
 from .memory import block_rows
 
@@ -74,7 +74,8 @@ class KernelRidge:
         self._from_clean = solved[sets.columns, sets.n_clean + sets.rows]
         self._clean_loss = float(clean @ solved[sets.clean_columns, np.arange(sets.n_clean)])
         self._clean_mass = np.bincount(sets.clean_columns, clean**2, sets.n_classes).astype(K.dtype)
-        self._inverse = _PartialInverse(self._factor, sets)
+        self._inverted = False
+        self._partial = _PartialInverse(self._factor, sets)
 
     def step(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Outputs at the ambiguous entries and the loss of the model, as
@@ -82,7 +83,7 @@ class KernelRidge:
         """
         mass = self._mass(p)
         weighted = p * self._entry_root
-        from_ambiguous = self._inverse.apply(weighted)
+        from_ambiguous = self._partial.apply(weighted)
         from_ambiguous *= self.beta
         # min of eq. 5 = β tr(P̃ᵀHMHP̃) = β tr(P̃ᵀMP̃) - ‖P̃ᵀs‖² / sᵀs, with P̃ split into certain
         # and ambiguous rows.
@@ -107,30 +108,28 @@ class KernelRidge:
         mean = self._mass(p) / sets.total_weight
         P -= mean[:, :, None]
         P *= self._root
-        B = solve(self._factor, P.reshape(-1, sets.n_rows)).reshape(P.shape)
+        solved = solve_by_inverse if self._inverted else solve
+        B = solved(self._factor, P.reshape(-1, sets.n_rows)).reshape(P.shape)
         # sᵀB = 0 in exact arithmetic. M is largest along s, so rounding errors show there first,
         # and no intercept could correct them.
         B -= (B @ self._root)[:, :, None] * (self._root / sets.total_weight).astype(B.dtype)
         return (B * self._root).transpose(0, 2, 1), mean - B @ self._mean
 
-    def outputs(self, p: np.ndarray) -> np.ndarray:
-        """``Q`` (m × l) of the model for the confidences ``p`` of one problem: ``P - βA/w``."""
-        A = self.coefficients(p[None])[0][0]
-        A *= (-self.beta / self.sets.weight)[:, None]
-        A += self.sets.dense(p)
-        return A
+    def outputs(self, p: np.ndarray, A: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """``Q`` (m × l) for the confidences ``p`` of one problem and its coefficients: ``P -
+        βA/w``.
+        """
+        return self.sets.dense(p) - A * (self.beta / self.sets.weight)[:, None]
 
     def leverage(self) -> np.ndarray:
-        """``h_i`` of every row.
-
-        It takes the column norms of ``L⁻¹``, ``m³/3`` flops. The inverse is then also used for the
-        products of :meth:`step`.
+        """``h_i`` of every row, by the column norms of ``L⁻¹``, ``m³/3`` flops. The inverse takes
+        the place of the factor.
         """
-        sets = self.sets
-        inverse = invert(self._factor.copy(order="F"))
-        diagonal = column_norms(inverse)
-        self._inverse.take(inverse)
-        return 1 - self.beta * diagonal + sets.weight / sets.total_weight
+        inverse = self._factor = invert(self._factor)
+        self._inverted = True
+        self._partial.take(inverse)
+        diagonal = np.einsum("ij,ij->j", inverse, inverse)
+        return 1 - self.beta * diagonal + self.sets.weight / self.sets.total_weight
 
     def _mass(self, p: np.ndarray) -> np.ndarray:
         """``P̃ᵀs``: weighted column sums of ``P``, for every problem."""
@@ -154,9 +153,9 @@ class _PartialInverse:
     speed (all measured). The number of iterations is not known in advance, so it uses solves until
     they have cost as much as the blocks would, and then builds the blocks. That is never worse than
     twice the better choice. Several problems at once take about 30 products, until the slowest of
-    them ends, so blocks are built as soon as that number of products would pay for them. Blocks are
-    never built if they and the inverse would need more than 1.4 times the memory of the kernel
-    matrix, unless that is little anyway.
+    them ends, and PURE, which has the inverse anyway, about 10; so blocks are built as soon as that
+    number of products would pay for them. Blocks are never built if they and the inverse would need
+    more than 1.4 times the memory of the kernel matrix, unless that is little anyway.
     """
 
     def __init__(self, factor: np.ndarray, sets: SortedSets) -> None:
@@ -173,8 +172,8 @@ class _PartialInverse:
         self._slices = [slice(start, stop) for start, stop in pairwise(bounds) if stop > start]
         self._rows = sets.rows[self._by_class]
         self._blocks: list[np.ndarray] | None = None
-        self._triangle: np.ndarray | None = None  # L⁻¹ of the trailing block
-        self._spent = 0.0
+        self._inverted = False  # whether the trailing block is that of L⁻¹
+        self._spent, self._expected = 0.0, 0
         self._entries = float(sum((part.stop - part.start) ** 2 for part in self._slices))
         self._room = max(1.4 * len(factor) ** 2, SMALL)
         fits = n**2 + self._entries <= self._room
@@ -182,13 +181,13 @@ class _PartialInverse:
 
     def take(self, inverse: np.ndarray) -> None:
         """Use ``L⁻¹`` of the whole factor, which was computed for other reasons: then blocks cost
-        less, and take no further memory.
+        less.
         """
-        if self._blocks is not None or inverse.size + self._entries > self._room:
-            return
         n = self._n
-        self._triangle = inverse[len(inverse) - n :, len(inverse) - n :]
-        self._set_up = 2.5 * min(n**3 / 3, n * self._entries)
+        self._trailing = inverse[len(inverse) - n :, len(inverse) - n :]
+        self._inverted, self._expected = True, 10
+        if np.isfinite(self._set_up):
+            self._set_up = min(n**3 / 3, n * self._entries)
 
     def apply(self, values: np.ndarray) -> np.ndarray:
         """Candidate entries of ``M_aa V`` for the entries ``values`` of ``V``, problems ×
@@ -205,24 +204,23 @@ class _PartialInverse:
         by_solves = 2 * self._n**2 * (self._n_classes * count + 15)
         by_blocks = self._entries * (25 + 2 * count)
         saved = by_solves - by_blocks
-        worth = saved > 0 and self._spent + (30 * saved if count > 1 else 0) >= self._set_up
+        expected = 30 if count > 1 else self._expected
+        worth = saved > 0 and self._spent + expected * saved >= self._set_up
         self._spent += saved
         return worth
 
     def _apply_solves(self, values: np.ndarray) -> np.ndarray:
         dense = np.zeros((len(values), self._n_classes * self._n), values.dtype)
         dense[:, self._position] = values
-        solved = solve(self._trailing, dense.reshape(-1, self._n))
-        return solved.reshape(len(values), -1)[:, self._position]
+        solved = solve_by_inverse if self._inverted else solve
+        found = solved(self._trailing, dense.reshape(-1, self._n))
+        return found.reshape(len(values), -1)[:, self._position]
 
     def _build_blocks(self) -> None:
-        inverse = (
-            invert(self._trailing.copy(order="F")) if self._triangle is None else self._triangle
-        )
-        self._triangle = None
+        inverse = self._trailing if self._inverted else invert(self._trailing.copy(order="F"))
         whole = self._n**2 / 3 < self._entries
         if whole:
-            inverse = symmetric(square(inverse))
+            inverse = square(inverse.copy(order="F"))
         self._blocks = []
         for part in self._slices:
             rows = self._rows[part]
@@ -230,7 +228,6 @@ class _PartialInverse:
                 block = inverse[np.ix_(rows, rows)]
             else:
                 columns = inverse[:, rows]
-                columns[np.arange(self._n)[:, None] < rows] = 0
                 block = columns.T @ columns
             self._blocks.append(block)
 
@@ -406,7 +403,7 @@ class GramRidge:
     @cached_property
     def _inverse(self) -> np.ndarray:
         """``L⁻¹``: products with it are several times as fast as solving for every row."""
-        return np.tril(invert(self._factor.copy(order="F")))
+        return invert(self._factor.copy(order="F"))
 
 
 class LinearRidge:
@@ -444,9 +441,8 @@ class LinearRidge:
         fits = [self._fit(one) for one in p]
         return np.array([W for W, *_ in fits]), np.array([b for _, b, _ in fits])
 
-    def outputs(self, p: np.ndarray) -> np.ndarray:
-        """``Q`` (m × l, in the order of ``sets``) for the confidences ``p`` of one problem."""
-        W, b, _ = self._fit(p)
+    def outputs(self, p: np.ndarray, W: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """``Q`` (m × l, in the order of ``sets``) for the coefficients of one problem."""
         return np.asarray(self._Z @ W + b)[self.sets.row_order]
 
     def leverage(self) -> np.ndarray:

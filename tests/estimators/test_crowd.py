@@ -10,7 +10,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from surelabel import CandidateSets, CrowdClassifier, load_model, save_model
-from surelabel.estimators._peer_models import KernelPeers, PeerKernel, left_out
+from surelabel.estimators._feature_models import KernelPeers
+from surelabel.estimators._kernel_bank import ChosenKernel, left_out
 from surelabel.exceptions import CandidateError, InputError, ParameterError
 from surelabel.solvers.dawid_skene import majority
 from surelabel.solvers.kernels import kernel_matrix
@@ -84,7 +85,7 @@ def test_a_refit_keeps_the_kernels(monkeypatch, digits, fitted):
     """The same votes give the same model, known labels are learned from without another choice."""
     X, y, sets = digits
     alone = CrowdClassifier().fit(None, sets)
-    monkeypatch.setattr("surelabel.estimators.crowd.KernelBank", None)
+    monkeypatch.setattr("surelabel.estimators.crowd.VoteBank", None)
     for model, rows in ((fitted, X), (alone, None)):
         again, told = model.refit(rows, sets), model.refit(rows, sets, known=y)
         np.testing.assert_array_equal(again.blind_proba_, model.blind_proba_)
@@ -217,7 +218,7 @@ def test_many_rows_by_landmarks():
 def test_outputs_are_those_of_a_refit_without_the_row(landmarks):
     rng = np.random.default_rng(0)
     X, P = rng.normal(size=(30, 3)), rng.dirichlet(np.ones(4), 30)
-    model = KernelPeers(X, [PeerKernel("none", "rbf", 0.1, 0.0)], landmarks, np.arange(30))
+    model = KernelPeers(X, [ChosenKernel("none", "rbf", 0.1, 0.0)], landmarks, np.arange(30))
     K = kernel_matrix("rbf", X, gamma=model.gammas[0])
     without = left_out(model._hats[0], P, np.arange(30))
     np.testing.assert_allclose(without, refitted_without(K, P, 0.1, np.ones(30)), atol=1e-6)

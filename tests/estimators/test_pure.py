@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from surelabel import CandidateSets, PUREClassifier, SUREClassifier, make_partial
-from surelabel.estimators import _kernel_choice
+from surelabel.estimators import _kernel_bank
 from surelabel.exceptions import CandidateError, InputError, ParameterError
 from tests.reference.pure import literal_pure
 
@@ -192,7 +192,7 @@ def test_bank(digits):
 def test_a_refit_keeps_the_kernels(monkeypatch, digits, guarded):
     """The same candidates give the same model, others are learned from without another choice."""
     X, y, candidates = digits
-    monkeypatch.setattr(_kernel_choice, "EXCESS", -1.0 if guarded else 1.0)
+    monkeypatch.setattr(_kernel_bank, "EXCESS", -1.0 if guarded else 1.0)
     model = PUREClassifier().fit(X, candidates)
     monkeypatch.setattr("surelabel.estimators.pure.choose_kernels", None)
     again, sure = model.refit(X, candidates), model.refit(X, CandidateSets.from_labels(y))
@@ -206,11 +206,11 @@ def test_a_refit_keeps_the_kernels(monkeypatch, digits, guarded):
 def test_usual_kernel(monkeypatch, iris):
     """The usual kernel stays unless others are better by so many standard errors."""
     X, _, candidates = iris
-    monkeypatch.setattr(_kernel_choice, "ERRORS", 1e9)
-    choices, guarded = _kernel_choice.choose_kernels(
+    monkeypatch.setattr(_kernel_bank, "ERRORS", 1e9)
+    choices, guarded = _kernel_bank.choose_kernels(
         X, candidates, None, prior=1.0, max_iter=30, tol=2e-3
     )
-    assert [(c.scaling, c.kernel, c.beta) for c in choices] == [_kernel_choice.USUAL]
+    assert [(c.scaling, c.kernel, c.beta) for c in choices] == [_kernel_bank.USUAL]
     assert not guarded
 
 
@@ -229,7 +229,7 @@ def test_scalings_that_do_not_differ_count_once():
 def test_guard(monkeypatch, iris, fires):
     """Where it fires, the model is the usual kernel on all candidates alike."""
     X, y, candidates = iris
-    monkeypatch.setattr(_kernel_choice, "EXCESS", -1.0 if fires else 1.0)
+    monkeypatch.setattr(_kernel_bank, "EXCESS", -1.0 if fires else 1.0)
     model = PUREClassifier().fit(X, candidates)
     assert model.guarded_ == fires
     if fires:
@@ -250,7 +250,7 @@ def test_guard_on_runs():
     model = PUREClassifier().fit(X, CandidateSets.from_lists(sets, classes=range(40)))
     if model.guarded_:
         (kernel,) = model.kernels_
-        assert (kernel["scaling"], kernel["kernel"], kernel["beta"]) == _kernel_choice.USUAL
+        assert (kernel["scaling"], kernel["kernel"], kernel["beta"]) == _kernel_bank.USUAL
         assert model.members_[0].max_iter == 0
     uniform = PUREClassifier(kernel="rbf", max_iter=0).fit(X, sets)
     assert len(np.unique(uniform.transduction_)) > 10

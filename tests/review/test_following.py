@@ -12,7 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from surelabel import PUREClassifier, make_partial
 from surelabel.data.candidates import CandidateSets
 from surelabel.data.labelling import Labels
-from surelabel.estimators._peer_models import KernelPeers, PeerKernel
+from surelabel.estimators._feature_models import KernelPeers
+from surelabel.estimators._kernel_bank import ChosenKernel
 from surelabel.review.following import CrowdFollower, Interrupted, PeerFollower
 from surelabel.solvers.crowds import Tally, alternate_crowd
 from surelabel.solvers.equal_rows import equal_rows
@@ -170,7 +171,7 @@ def test_votes_follow(crowd):
     settled = follower.settle(labels, lambda: False)
     # A fit from scratch with these answers and the same kernels.
     kernels = [
-        PeerKernel(chosen["scaling"], chosen["kernel"], chosen["beta"], 0.0)
+        ChosenKernel(chosen["scaling"], chosen["kernel"], chosen["beta"], 0.0)
         for chosen in base.classifier.kernels_
     ]
     tally = Tally(labels.votes, 3)

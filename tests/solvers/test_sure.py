@@ -137,11 +137,11 @@ def test_the_rule_buys_blocks_when_solves_have_cost_as_much():
     model = KernelRidge(kernel_matrix("rbf", X, gamma=0.1), 0.1, sets)
     p = rng.random((1, 2 * m))
     by_solves = model.step(p)
-    assert model._inverse._blocks is None
+    assert model._partial._blocks is None
     built = []
     for _ in range(20):
         again = model.step(p)
-        built.append(model._inverse._blocks is not None)
+        built.append(model._partial._blocks is not None)
         np.testing.assert_allclose(again[0], by_solves[0], atol=1e-10)
         np.testing.assert_allclose(again[1], by_solves[1], rtol=1e-10)
     assert built[-1]

@@ -5,7 +5,6 @@ all rows equal to it, because copies of a row would confirm its votes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,33 +16,11 @@ from ..solvers.crowds import Trust, trust_features
 from ..solvers.equal_rows import equal_rows, folds_of
 from ..solvers.hat_matrix import HatMatrix, KernelHat, make_hat
 from ..solvers.kernels import distances, exponentiate, gamma_of, learn_scaling, rescale
-from ..solvers.leave_one_out import LeftOut
+from ._kernel_bank import ChosenKernel, left_out
 
-#: Scalings and kernels. Texts need the first: words that occur once would count for most if every
-#: column had the same spread.
-BANK = (("none", "rbf"), ("standard", "rbf"), ("standard", "laplacian"), ("rank", "laplacian"))
-BETAS = (0.01, 0.1, 1.0)
 LANDMARKS = 500  # for models of many rows
 FOLDS = 5
 FLOOR = 1e-3  # smaller probabilities are raised to this
-
-
-@dataclass(frozen=True)
-class PeerKernel:
-    """One kernel model.
-
-    Attributes
-    ----------
-    scaling, kernel, beta : str, str, float
-        The model.
-    likelihood : float
-        Log-likelihood of the votes, given its outputs.
-    """
-
-    scaling: str
-    kernel: str
-    beta: float
-    likelihood: float
 
 
 class KernelPeers:
@@ -54,7 +31,7 @@ class KernelPeers:
     ----------
     X : ndarray of shape (m, n)
         The rows.
-    kernels : iterable of PeerKernel
+    kernels : iterable of ChosenKernel
         The models.
     landmarks : ndarray of int or None
         Rows that stand for all; None for exact models.
@@ -70,7 +47,7 @@ class KernelPeers:
     def __init__(
         self,
         X: np.ndarray,
-        kernels: Iterable[PeerKernel],
+        kernels: Iterable[ChosenKernel],
         landmarks: np.ndarray | None,
         equal: np.ndarray,
     ) -> None:
@@ -101,43 +78,6 @@ class KernelPeers:
     def coefficients(self, posterior: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """For each kernel: coefficients of its values at ``points``, and the intercept."""
         return [hat.coefficients(posterior.astype(hat.leverage.dtype)) for hat in self._hats]
-
-
-class KernelBank:
-    """All kernels with all β, to choose the β that make the votes most likely.
-
-    Parameters
-    ----------
-    X : ndarray of shape (m, n)
-        The rows used for the choice.
-    equal : ndarray of int of shape (m,)
-        Equal numbers for equal rows.
-    """
-
-    def __init__(self, X: np.ndarray, equal: np.ndarray) -> None:
-        self._hats, self._equal = {}, equal
-        for scaling, kernel in BANK:
-            Z = rescale(scaling, learn_scaling(scaling, X), X)
-            D = distances(kernel, Z)
-            K = exponentiate(D, gamma_of(kernel, "mean_distance", 1.0, Z, D, None))
-            for beta in BETAS:
-                self._hats[scaling, kernel, beta] = KernelHat(K.copy(), beta)
-
-    def choose(self, posterior: np.ndarray, evidence: np.ndarray) -> list[PeerKernel]:
-        """The kernels, each with its best β, the best first."""
-        outputs = {name: left_out(hat, posterior, self._equal) for name, hat in self._hats.items()}
-        found = [
-            PeerKernel(*name, trust_features(Q, evidence, posterior).log_likelihood)
-            for name, Q in outputs.items()
-        ]
-        best = {(k.scaling, k.kernel): k for k in sorted(found, key=lambda k: k.likelihood)}
-        return sorted(best.values(), key=lambda k: -k.likelihood)
-
-
-def left_out(hat: HatMatrix, posterior: np.ndarray, equal: np.ndarray) -> np.ndarray:
-    """Outputs of each row by the model fitted to the probabilities of the others."""
-    P = posterior.astype(hat.leverage.dtype)
-    return LeftOut(hat.leverage, equal).outputs(P, hat.apply(P))
 
 
 class CrossFitted:

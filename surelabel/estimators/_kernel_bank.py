@@ -1,0 +1,242 @@
+"""The kernels that PURE and crowds choose from, each with a scaling of the features: they are
+compared on a sample of rows, by outputs that left the row out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from ..data.candidates import CandidateSets
+from ..solvers.crowds import trust_features
+from ..solvers.equal_rows import folds_of
+from ..solvers.hat_matrix import HatMatrix, KernelHat
+from ..solvers.kernels import (
+    SCALINGS,
+    distances,
+    exponentiate,
+    gamma_of,
+    learn_scaling,
+    rescale,
+)
+from ..solvers.leave_one_out import LeftOut, solve_peers
+from ..solvers.ridge import KernelRidge
+from .kernel import factorise, sort_candidates
+
+SAMPLE = 800  # number of rows used for the choice
+
+#: PURE tries all scalings with these kernels and β, and keeps the usual one unless others are
+#: better by two standard errors: of those at most three, whose criteria differ.
+KERNELS, BETAS = ("rbf", "laplacian"), (0.01, 0.1)
+USUAL = ("standard", "rbf", 0.1)
+ERRORS, KEPT, SAME = 2.0, 3, 1e-3
+TEMPERATURE = 0.1
+EXCESS = 0.2  # the limit of the guard
+
+#: Crowds average these, each with its best β. Texts need the first: words that occur once would
+#: count for most if every column had the same spread.
+BESIDE_VOTES = (
+    ("none", "rbf"),
+    ("standard", "rbf"),
+    ("standard", "laplacian"),
+    ("rank", "laplacian"),
+)
+BETAS_BESIDE_VOTES = (0.01, 0.1, 1.0)
+
+
+@dataclass(frozen=True)
+class ChosenKernel:
+    """One model of the bank.
+
+    Attributes
+    ----------
+    scaling, kernel, beta : str, str, float
+        The model.
+    criterion : float
+        How well it explains the rows without having learned from them: for PURE, the mean log of
+        the share that its outputs give to the row's candidates; for crowds, the log-likelihood of
+        the votes.
+    """
+
+    scaling: str
+    kernel: str
+    beta: float
+    criterion: float = np.nan
+
+
+def kernel_matrices(
+    X: np.ndarray, names: Any, weight: np.ndarray | None = None
+) -> Iterator[tuple[tuple[str, str], np.ndarray]]:
+    """The kernel matrix of the rows for each scaling and kernel, with the mean distance as width.
+
+    Parameters
+    ----------
+    X : ndarray of shape (m, n)
+        The rows.
+    names : iterable of (str, str)
+        Scalings and kernels.
+    weight : ndarray of shape (m,) or None, default=None
+        Their weights.
+    """
+    scaled: dict[str, np.ndarray] = {}
+    for scaling, kernel in names:
+        if scaling not in scaled:
+            scaled[scaling] = rescale(scaling, learn_scaling(scaling, X, weight), X)
+        Z = scaled[scaling]
+        D = distances(kernel, Z)
+        gamma = gamma_of(kernel, "mean_distance", 1.0, Z, D, weight)
+        yield (scaling, kernel), exponentiate(D, gamma)
+
+
+# ---------------------------------------------------------------- candidate sets
+
+
+def candidate_share(outputs: np.ndarray, inside: np.ndarray) -> np.ndarray:
+    """Log of the share of each row's softmax (temperature 0.1) that its candidates have."""
+    scaled = outputs.astype(np.float64) / TEMPERATURE
+    return np.asarray(
+        logsumexp(np.where(inside, scaled, -np.inf), axis=1) - logsumexp(scaled, axis=1)
+    )
+
+
+def choose_kernels(
+    X: np.ndarray,
+    candidates: CandidateSets,
+    weight: np.ndarray | None,
+    *,
+    prior: float,
+    equal: np.ndarray | None = None,
+    **stop: Any,
+) -> tuple[list[ChosenKernel], bool]:
+    """The usual kernel, or up to three that are better by two standard errors, each with its best
+    β.
+
+    Parameters
+    ----------
+    X, candidates, weight
+        The sample of rows.
+    prior : float
+        The weight κ of the votes.
+    equal : ndarray of int, default=None
+        Equal numbers for equal rows; None if all rows differ.
+    stop
+        ``max_iter``, ``tol`` and ``shift`` of
+        :func:`~surelabel.solvers.leave_one_out.alternate_peers`.
+
+    Returns
+    -------
+    choices : list of ChosenKernel
+        Best first.
+    guarded : bool
+        Whether the guard fired, so that only the usual kernel was chosen: the leave-one-out
+        covering rate of the best exceeds that of held-out rows by 0.2.
+    """
+    equal = np.arange(len(X)) if equal is None else equal
+    inside = candidates.to_indicator().astype(bool)
+    sets = sort_candidates(candidates, weight, X.dtype, prior)
+    order, place = sets.row_order, np.argsort(sets.row_order)
+    matrices = dict(kernel_matrices(X, product(SCALINGS, KERNELS), weight))
+    outputs, scores = {}, {}
+    for (scaling, kernel), K in matrices.items():
+        for beta in BETAS:
+            model = factorise(KernelRidge, K[np.ix_(order, order)], beta, sets)
+            found = solve_peers(model, sets, equal[order], **stop).outputs[0][place]
+            outputs[scaling, kernel, beta] = found
+            scores[scaling, kernel, beta] = candidate_share(found, inside)
+    copies = np.ones(len(X)) if weight is None else weight
+    share = copies / copies.sum()
+    usual = scores[USUAL]
+
+    def better(values: np.ndarray) -> bool:
+        gain = values - usual
+        error = np.sqrt(share @ (gain - share @ gain) ** 2 / copies.sum())
+        return bool(share @ gain > ERRORS * error)
+
+    ranked = sorted(scores, key=lambda name: -float(share @ scores[name]))
+    # Only the best β of each kernel: an average of three different kernels is better. Scalings of
+    # 0/1 features are all the same.
+    chosen: list[tuple[str, str, float]] = []
+    for name in filter(lambda name: better(scores[name]), ranked):
+        seen = (
+            other[:2] == name[:2] or share @ np.abs(scores[other] - scores[name]) < SAME
+            for other in chosen
+        )
+        if len(chosen) < KEPT and not any(seen):
+            chosen.append(name)
+    best = chosen[0] if chosen else USUAL
+    covered = inside[np.arange(len(X)), outputs[best].argmax(axis=1)]
+    held_out = _held_out(matrices[best[:2]], best[2], candidates, weight, prior, equal, stop)
+    excess = 0.0 if held_out is None else float(np.average(covered - held_out, weights=weight))
+    guarded = excess > EXCESS
+    chosen = chosen if chosen and not guarded else [USUAL]
+    return [ChosenKernel(*name, float(share @ scores[name])) for name in chosen], guarded
+
+
+def _held_out(
+    K: np.ndarray,
+    beta: float,
+    candidates: CandidateSets,
+    weight: np.ndarray | None,
+    prior: float,
+    equal: np.ndarray,
+    stop: dict[str, Any],
+) -> np.ndarray | None:
+    """Where the prediction of a model of other folds is among the candidates: 0 or 1 for every row;
+    equal rows are in the same fold. None if there are not enough different rows.
+    """
+    if len(np.unique(equal)) < 5:
+        return None
+    inside, covered = candidates.to_indicator(), np.zeros(len(K))
+    for train, test in folds_of(equal, 5, 0):
+        own = None if weight is None else weight[train]
+        sets = sort_candidates(candidates[train], own, K.dtype, prior)
+        rows = train[sets.row_order]
+        model = factorise(KernelRidge, K[np.ix_(rows, rows)], beta, sets)
+        found = solve_peers(model, sets, equal[rows], **stop)
+        outputs = K[np.ix_(test, rows)] @ found.coefficients[0] + found.intercepts[0]
+        covered[test] = inside[test, outputs.argmax(axis=1)]
+    return covered
+
+
+# ---------------------------------------------------------------- votes
+
+
+class VoteBank:
+    """All kernels with all β, to choose the β that make the votes most likely.
+
+    Parameters
+    ----------
+    X : ndarray of shape (m, n)
+        The sample of rows.
+    equal : ndarray of int of shape (m,)
+        Equal numbers for equal rows.
+    """
+
+    def __init__(self, X: np.ndarray, equal: np.ndarray) -> None:
+        self._equal = equal
+        self._hats = {
+            (*name, beta): KernelHat(K.copy(), beta)
+            for name, K in kernel_matrices(X, BESIDE_VOTES)
+            for beta in BETAS_BESIDE_VOTES
+        }
+
+    def choose(self, posterior: np.ndarray, evidence: np.ndarray) -> list[ChosenKernel]:
+        """The kernels, each with its best β, the best first."""
+        found = []
+        for name, hat in self._hats.items():
+            outputs = left_out(hat, posterior, self._equal)
+            likelihood = trust_features(outputs, evidence, posterior).log_likelihood
+            found.append(ChosenKernel(*name, likelihood))
+        best = {(k.scaling, k.kernel): k for k in sorted(found, key=lambda k: k.criterion)}
+        return sorted(best.values(), key=lambda k: -k.criterion)
+
+
+def left_out(hat: HatMatrix, posterior: np.ndarray, equal: np.ndarray) -> np.ndarray:
+    """Outputs of each row by the model fitted to the probabilities of the others."""
+    P = posterior.astype(hat.leverage.dtype)
+    return LeftOut(hat.leverage, equal).outputs(P, hat.apply(P))
