@@ -19,7 +19,8 @@ from crowds import load
 
 from surelabel import CandidateSets, make_partial
 from surelabel.data.labelling import Labels
-from surelabel.tables.choosing import LOOK, choose_labels
+from surelabel.tables.choosing import choose_labels
+from surelabel.tables.status import LOOK
 
 SETS = ("digits", "dermatology", "wine", "iris", "ecoli", "glass")
 SHARES = (0.0, 0.01, 0.03, 0.1)

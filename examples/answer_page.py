@@ -12,6 +12,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
@@ -40,7 +41,10 @@ def main() -> None:
         while shown["row"] and given < int(how_many):
             row = shown["row"]
             answer = {"verdict": "label", "label": truth[row["name"]]}
-            shown = ask("answer", ticket=row["ticket"], **answer)
+            ask("answer", ticket=row["ticket"], **answer)
+            while not ask("progress")["progress"]["learned"]:
+                time.sleep(0.1)  # a person reads meanwhile
+            shown = ask("next")
             given += 1
         written = ask("finish")["written"]
         progress = ask("progress")["progress"]

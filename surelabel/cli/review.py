@@ -86,8 +86,7 @@ def review(
         ),
     ] = None,
 ) -> None:
-    """Answer row by row on a page in your browser; the model learns from each answer before the
-    next row appears.
+    """Answer row by row on a page in your browser; the model learns from every answer.
 
     The page is served on this machine only. Each answer is saved before the next row is shown; to
     continue later, start again with the same answers file. clean and fit read it, too (--answers).

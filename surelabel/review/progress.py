@@ -8,15 +8,15 @@ import numpy as np
 
 from ..tables.answers import Answer, AnswerLog, Draw
 from ..tables.auditing import Audit
-from ..tables.status import LOOK, PROBABLE
+from ..tables.status import LOOK, PROBABLE, Decision
 from ..text import count, percent
-from .queues import Standing, gains
+from .queues import gains
 
 #: Maximum number of points of the curve.
 POINTS = 150
 
 
-def curve(log: AnswerLog, standing: Standing, audit: Audit | None) -> list[list[float | None]]:
+def curve(log: AnswerLog, found: Decision, audit: Audit | None) -> list[list[float | None]]:
     """Number of answers, share of rows settled, and bound on the share still wrong, over time."""
     points: list[list[float | None]] = [
         [number, _share(answer, "settled"), _share(answer, "still_wrong")]
@@ -26,19 +26,19 @@ def curve(log: AnswerLog, standing: Standing, audit: Audit | None) -> list[list[
     step = len(points) // POINTS + 1
     now = [
         len(log.answers),
-        standing.n_kept / len(standing.label),
+        found.n_kept / len(found.label),
         audit.still_wrong if audit else None,
     ]
     return [*points[::step], now]
 
 
-def worth_of_checks(standing: Standing, draw: Draw | None, audit: Audit | None) -> str:
+def worth_of_checks(found: Decision, draw: Draw | None, audit: Audit | None) -> str:
     """What further checks would certify."""
-    n_rows = len(draw.rows) if draw else int(np.sum(standing.status == PROBABLE))
+    n_rows = len(draw.rows) if draw else int(np.sum(found.status == PROBABLE))
     if not n_rows:
         return "No label is sure enough to be kept yet, so there is nothing to check."
     audit = audit or Audit(n_rows, 0, 0)
-    share = percent((n_rows - audit.n_changed) / len(standing.label))
+    share = percent((n_rows - audit.n_changed) / len(found.label))
     for level, more in audit.more_checks.items():
         if more is not None:
             return (
@@ -54,16 +54,16 @@ def worth_of_checks(standing: Standing, draw: Draw | None, audit: Audit | None) 
     return f"{share} of the rows are certified at {100 * audit.level:g} %"
 
 
-def worth_of_help(standing: Standing, closed: Sequence[int], n_open: int) -> str:
+def worth_of_help(found: Decision, closed: Sequence[int], n_open: int) -> str:
     """How many labels the next answers would correct; rows in ``closed`` are not asked."""
-    score = gains(standing)
+    score = gains(found)
     score[closed] = 0
-    score[standing.status != LOOK] = 0
+    score[found.status != LOOK] = 0
     best = np.argsort(-score)[:10]
     best = best[score[best] > 0]
     if not n_open or not len(best):
         return "No row is left in doubt."
-    right = float(np.sum(1 - standing.confidence[best]))
+    right = float(np.sum(1 - found.confidence[best]))
     return (
         f"The next {count(len(best), 'answer', 'answers')} correct about {right:.1f} labels, of "
         f"{count(n_open)} in doubt"

@@ -1,7 +1,6 @@
 """A review: which row is shown to whom, what was answered, and the progress.
 
-One lock guards the state. A background thread settles the model and judges all rows again whenever
-there is time; nobody waits for it.
+One lock guards the state. The model learns from the answers in the background.
 """
 
 from __future__ import annotations
@@ -12,35 +11,44 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..data.labelling import Labels
-from ..estimators import CrowdClassifier
 from ..exceptions import SurelabelError, TableError
 from ..progress import stage
-from ..solvers.equal_rows import equal_rows
-from ..tables.answered_labels import checked, known_labels, labels_with, with_classes
-from ..tables.answers import LABEL, NONE, SKIP, UNDO, UNKNOWN, has_half_characters
+from ..tables.answers import (
+    LABEL,
+    NONE,
+    SKIP,
+    UNDO,
+    UNKNOWN,
+    PlacedAnswers,
+    has_half_characters,
+    keys_for,
+    labels_with,
+    place_answers,
+    remarks,
+    with_answers,
+    with_classes,
+)
 from ..tables.auditing import Audit
 from ..tables.choosing import choose_labels
-from ..tables.placed_answers import PlacedAnswers, keys_for, place_answers, remarks
 from ..tables.reading import TableRead
-from ..tables.status import PROBABLE, decide
+from ..tables.status import CERTIFIED, PROBABLE, Decision
 from ..text import did_you_mean
-from .following import CrowdFollower, Follower, Interrupted, PeerFollower, resized
 from .progress import curve, worth_of_checks, worth_of_help
-from .queues import CHECK, HELP, Standing, Variety, moved, next_help, standing_of
-from .showing import RowView, choices, reasons
+from .queues import CHECK, HELP, Variety, next_help
+from .refitting import RefittedModel
+from .row_view import RowView, choices, reasons
 from .store import AnswersFile
 
-#: The model is settled after this many seconds without an answer, or after this many seconds in any
-#: case.
-IDLE, OVERDUE = 0.2, 6.0
-#: If a refit takes longer than this many seconds, the next row is shown without it.
-SLOW = 0.7
+#: After an answer, the next row waits for the model to learn from it, but not longer than this many
+#: seconds: so a key press is answered at once on any table.
+PATIENCE = 0.3
 #: A row shown to one person is not shown to others for this many seconds.
 RESERVED = 900.0
 #: Maximum length of a label, a note and a name.
@@ -84,7 +92,7 @@ class Review:
     folder : Path, default=None
         The folder of the images.
     random_state : int, default=0
-        Seed.
+        Seed of the random order of the checks.
     verbose : bool, default=False
         Show progress on a terminal.
     """
@@ -105,9 +113,7 @@ class Review:
     ) -> None:
         self.who, self.new_labels = who, new_labels
         self.check_share = float(np.clip(check_share, 0, 1))
-        self._max_error, self._seed = max_error, random_state
-        self._given = read.labels
-        seconds: dict[str, float] = {}
+        self._seed, self._given = random_state, read.labels
         labelling = read.labelling
         self.file = AnswersFile(
             path, {"id": labelling.id, "columns": list(read.labels.table.column_names)}
@@ -115,25 +121,17 @@ class Review:
         self._server = secrets.token_hex(4)
         self.file.log.shows.clear()  # most likely by servers that have ended: go on where they were
         self._keys = keys_for(self.file.log, read.labels, labelling.id, read.source)
+        self._place()
         with read.named():
-            with stage("encode", seconds, verbose=verbose):
+            with stage("encode", {}, verbose=verbose):
                 X = read.encoded()[1]
-            self._place()
-            found = choose_labels(
-                X, self._labels, max_error=max_error, random_state=random_state, verbose=verbose
-            )
-        with stage("prepare", seconds, verbose=verbose):
-            groups = equal_rows([X]) if X.shape[1] else np.arange(len(X))
-            follower: Follower = (
-                CrowdFollower(X, found.classifier, groups, self._labels)
-                if isinstance(found.classifier, CrowdClassifier)
-                else PeerFollower(X, found.classifier, groups)
-            )
-            self._follower = follower.settle(self._labels, lambda: False)
-            self._standing = standing_of(found, self._follower.shares())
-            self._variety = Variety(X) if X.shape[1] else None
-            hidden = set(labelling.columns)
-            self._view = RowView(read.labels, hidden, read.features, X, image, folder)
+            choose = partial(choose_labels, X, max_error=max_error, groups=read.equal_texts())
+            first = choose(read.labels, verbose=verbose)
+            choose = partial(choose, like=first)
+            found = choose(self._labels, verbose=verbose) if self._placed.rows else first
+        self.model = RefittedModel(choose, found)
+        self._variety = Variety(X) if X.shape[1] else None
+        self._view = RowView(read.labels, set(labelling.columns), read.features, X, image, folder)
         self._shown: dict[str, Shown] = {}
         self._open: dict[str, str] = {}
         self._history: dict[str, list[str]] = {}
@@ -142,108 +140,43 @@ class Review:
         self._recent: list[int] = []
         self._asked: Counter[str] = Counter()
         self._times: list[float] = []
-        self._follow_seconds = 0.0
-        self.trouble = ""
         self.lock = threading.RLock()
-        self._serial, self._busy, self._closing = 0, False, False
-        self._published = time.monotonic()
-        self._wake = threading.Event()
-        self._settled = threading.Event()
-        self._settled.set()
-        self._worker = threading.Thread(target=self._work, name="settle", daemon=True)
-        self._worker.start()
 
     # ---------------------------------------------------------------- what is known
 
     def _place(self) -> None:
         self._placed: PlacedAnswers = place_answers(self.file.log, self._keys)
-        self._labels = labels_with(self._given, self._placed)
-        self._known = known_labels(self._labels, self._placed)
+        self._labels: Labels = labels_with(self._given, self._placed)
 
-    def _judge(self, follower: Follower, labels: Labels) -> Standing:
-        found = decide(follower.judge(labels), labels, self._max_error)
-        return standing_of(found, follower.shares())
+    def found(self) -> tuple[Decision, Audit | None]:
+        """What the model found, with all answers put in, and the bound that the checks give."""
+        found = self.model.found.with_classes(self._labels.candidates.classes)
+        return with_answers(found, self._labels, self._placed)
 
-    def _moved(self, standing: Standing, shares: np.ndarray) -> Standing:
-        classes = self._labels.candidates.classes
-        return moved(standing, resized(shares, len(classes)), self._known, classes, self._max_error)
-
-    def _take_in(self, changed: np.ndarray) -> None:
-        """Refit the model to the answers in the file."""
-        self._busy = True  # the background thread yields
-        try:
-            self._place()
-            shares, start = self._standing.shares, time.perf_counter()
-            if self._follow_seconds < SLOW:
-                self._follower.follow(self._labels, changed)
-                self._follow_seconds = time.perf_counter() - start
-                shares = self._follower.shares()
-            self._standing = self._moved(self._standing, shares)
-            self._serial += 1
-        finally:
-            self._busy = False
-        self._settled.clear()
-        self._wake.set()
+    def _drawable(self) -> np.ndarray:
+        """Whether a row may be drawn to be checked: it is kept by the model's estimate alone."""
+        open_ = self.model.found.status == PROBABLE
+        open_[list(self._placed.rows)] = False
+        return np.asarray(open_)
 
     def refresh(self) -> None:
         """Read what others have answered in the meantime."""
         n_before = len(self.file.log.answers)
         if self.file.refresh() and len(self.file.log.answers) > n_before:
-            self._follow_from(n_before)
+            self._learn()
 
-    def _follow_from(self, n_before: int) -> None:
-        rows = (self._keys.row_of.get(a.row, -1) for a in self.file.log.answers[n_before:])
-        self._take_in(np.unique([row for row in rows if row >= 0]).astype(np.int64))
-
-    def _work(self) -> None:
-        """Settle the model and judge the rows when there is time."""
-        while True:
-            self._wake.wait()
-            if self._closing:
-                return
-            self._wake.clear()
-            overdue = time.monotonic() - self._published > OVERDUE
-            if self._wake.wait(0 if overdue else IDLE) and not overdue:
-                continue  # another answer has arrived
-            with self.lock:
-                labels, serial, follower = self._labels, self._serial, self._follower
-
-            def stop(serial: int = serial, overdue: bool = overdue) -> bool:
-                return self._closing or ((self._busy or self._serial != serial) and not overdue)
-
-            try:
-                start = time.perf_counter()
-                settled = follower.settle(labels, stop)
-                if stop():
-                    raise Interrupted
-                standing = self._judge(settled, labels)
-                seconds = time.perf_counter() - start
-            except Interrupted:
-                self._wake.set()
-                continue
-            except Exception as error:  # such as labels from which nothing can be learned
-                self.trouble = f"the model could not be refitted: {error}"
-                self._settled.set()
-                continue
-            with self.lock:
-                self.trouble, self._published = "", time.monotonic()
-                if self._serial == serial:
-                    self._follower, self._standing = settled, standing
-                    self._follow_seconds = min(self._follow_seconds, seconds)
-                    self._settled.set()
-                else:
-                    self._standing = self._moved(standing, self._standing.shares)
-                    self._wake.set()
+    def _learn(self) -> None:
+        """Learn from the answers in the file."""
+        self._place()
+        self.model.learn(self._labels)
 
     def wait(self, seconds: float = 60.0) -> bool:
-        """Wait until the model is settled; return whether it is."""
-        return self._settled.wait(seconds)
+        """Wait until the model has learned from all answers; return whether it has."""
+        return self.model.wait(seconds)
 
     def close(self) -> None:
         """End the background thread."""
-        self._closing = True
-        self._wake.set()
-        self._worker.join(10)
+        self.model.close()
 
     # ---------------------------------------------------------------- the next row
 
@@ -308,7 +241,7 @@ class Review:
             lambda: key not in self._shown_elsewhere(),
         )
         if len(self.file.log.answers) > n_before:
-            self._follow_from(n_before)
+            self._learn()
             free = free and row not in self._placed.rows
         return free
 
@@ -331,8 +264,9 @@ class Review:
     def _next_help(self, client: str) -> int | None:
         closed = {*self._placed.rows, *self._taken(client), *self._drawn()}
         variety = self._variety(self._recent) if self._variety else np.ones(len(self._keys.keys))
-        found = next_help(self._standing, variety, closed | self._skipped)
-        return next_help(self._standing, variety, closed) if found is None else found
+        found, _ = self.found()
+        row = next_help(found, variety, closed | self._skipped)
+        return next_help(found, variety, closed) if row is None else row
 
     def _drawn(self) -> set[int]:
         """Rows of the draw: these are checked in their order only."""
@@ -341,18 +275,16 @@ class Review:
     def draw(self) -> None:
         """Fix the rows that would be kept now, and the order in which they are checked."""
         with self.lock:
-            standing = self._standing
-            open_ = standing.status == PROBABLE
-            open_[list(self._placed.rows)] = False
             number = len(self.file.log.draws)
             rng = np.random.default_rng([self._seed, number])
-            rows = rng.permutation(np.flatnonzero(open_)).tolist()
+            rows = rng.permutation(np.flatnonzero(self._drawable())).tolist()
+            found = self.model.found
             if not rows:
                 return
             self.file.draw(
                 {
                     "draw_rows": [self._keys.keys[row] for row in rows],
-                    "draw_labels": [str(standing.classes[standing.label[row]]) for row in rows],
+                    "draw_labels": [str(found.classes[found.label[row]]) for row in rows],
                     "draw_contents": [self._keys.contents[row] for row in rows]
                     if self._keys.columns and self._given.ids is not None
                     else [],
@@ -367,23 +299,23 @@ class Review:
         draw = len(self.file.log.draws) - 1 if queue == CHECK else None
         self._shown[ticket] = Shown(row, queue, draw, client, time.monotonic())
         self._open[client] = ticket
-        standing = self._standing
+        found, _ = self.found()
         # The candidates of the table, whatever was answered before.
         names = map(str, self._labels.candidates.classes.tolist())
         labels = with_classes(self._given, names)
-        options, another = choices(row, labels, standing)
+        options, another = choices(row, labels, found)
         if queue == CHECK:  # the order must not suggest an answer
             options.sort(key=lambda choice: str(choice["label"]))
         return {
             "ticket": ticket,
             "queue": queue,
             "name": self._view.name(row),
-            "why": reasons(row, queue, labels, standing),
+            "why": reasons(row, queue, labels, found),
             "cells": self._view.cells(row),
             "choices": options,
             "another": another,
-            "votes": self._view.votes(row, standing),
-            "neighbours": self._view.neighbours(row, standing),
+            "votes": self._view.votes(row, found),
+            "neighbours": self._view.neighbours(row, found),
         }
 
     # ---------------------------------------------------------------- answers
@@ -444,6 +376,8 @@ class Review:
                     self._skipped.add(shown.row)
                 elif shown.queue == HELP:
                     self._recent.append(shown.row)
+        self.wait(PATIENCE)
+        with self.lock:
             self._open.pop(client, None)
             return self._next(client)
 
@@ -467,8 +401,8 @@ class Review:
         return label
 
     def _append(self, shown: Shown, verdict: str, label: str, note: str, who: str) -> None:
-        row, (standing, audit) = shown.row, self._audit()
-        options, _ = choices(row, self._labels, self._standing)
+        row, (found, audit) = shown.row, self.found()
+        options, _ = choices(row, self._labels, found)
         record: dict[str, Any] = {"row": self._keys.keys[row]}
         record |= {"label": label} if verdict == LABEL else {"verdict": verdict}
         record |= {
@@ -480,15 +414,14 @@ class Review:
             "content": self._keys.contents[row] if self._keys.columns else None,
             "shown": {choice["label"]: choice["probability"] for choice in options[:20]},
             "progress": {
-                "settled": round(standing.n_kept / len(standing.label), 4),
+                "settled": round(found.n_kept / len(found.label), 4),
                 "still_wrong": round(audit.still_wrong, 4) if audit else None,
             },
         }
-        n_before = len(self.file.log.answers)
         self.file.append({name: value for name, value in record.items() if value not in (None, "")})
-        self._follow_from(n_before)
+        self._learn()
 
-    def undo(self, client: str, who: str = "") -> dict[str, Any]:
+    def undo(self, client: str) -> dict[str, Any]:
         """Undo the last answer of this tab, and show its row again."""
         with self.lock:
             history = self._history.get(client)
@@ -497,14 +430,15 @@ class Review:
             shown = self._shown[history.pop()]
             key = self._keys.keys[shown.row]
             if shown.row in self._placed.rows:
-                n_before = len(self.file.log.answers)
                 own = self._placed.rows[shown.row].who
                 self.file.append({"row": key, "verdict": UNDO, "who": own, "when": _now()})
-                self._follow_from(n_before)
+                self._learn()
             self._skipped.discard(shown.row)
             self._asked[shown.queue] -= 1
             if self._recent[-1:] == [shown.row]:
                 self._recent.pop()
+        self.wait(PATIENCE)
+        with self.lock:
             self._claim(client, shown.row)
             return {
                 "row": self._show(client, shown.row, shown.queue),
@@ -513,16 +447,11 @@ class Review:
 
     # ---------------------------------------------------------------- how far it is
 
-    def _audit(self) -> tuple[Standing, Audit | None]:
-        return checked(self._standing, self._labels, self._placed)
-
     def progress(self) -> dict[str, Any]:
         """The progress of the review, and what the next answers are worth."""
         with self.lock:
-            standing, audit = self._audit()
-            m = len(standing.label)
-            given = self._placed.rows
-            certified = int(np.sum(standing.status == "certified"))
+            (found, audit), given = self.found(), self._placed.rows
+            m, n_open = len(found.label), len(found.label) - found.n_kept
             minute = [moment for moment in self._times if self._times[-1] - moment < 300]
             rate = None
             if len(minute) > 1 and minute[-1] > minute[0]:
@@ -531,23 +460,24 @@ class Review:
                 "rows": m,
                 "answers": len(given),
                 "mistakes": audit.n_wrong if audit else 0,
-                "settled": standing.n_kept,
-                "certified": certified,
-                "look": m - standing.n_kept,
+                "settled": found.n_kept,
+                "certified": int(np.sum(found.status == CERTIFIED)),
+                "look": n_open,
                 "audit": audit.sentence() if audit else None,
                 "still_wrong": audit.still_wrong if audit else None,
                 "level": audit.level if audit else None,
                 "rate": rate,
                 "share": self.check_share,
-                "curve": curve(self.file.log, standing, audit),
+                "curve": curve(self.file.log, found, audit),
                 "worth": [
-                    worth_of_checks(self._standing, self._placed.draw, audit),
-                    worth_of_help(self._standing, [*given, *self._drawn()], m - standing.n_kept),
+                    worth_of_checks(found, self._placed.draw, audit),
+                    worth_of_help(found, [*given, *self._drawn()], n_open),
                 ],
-                "labels": list(map(str, standing.classes.tolist())),
-                "remarks": remarks(self._placed) + ([self.trouble] if self.trouble else []),
+                "labels": list(map(str, found.classes.tolist())),
+                "learned": self.wait(0),
+                "remarks": [*remarks(self._placed), *filter(None, [self.model.trouble])],
                 "draw": len(self._placed.draw.rows) if self._placed.draw else 0,
-                "could_draw": int(np.sum(self._standing.status == PROBABLE)),
+                "could_draw": int(np.sum(self._drawable())),
             }
 
 

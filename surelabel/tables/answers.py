@@ -1,4 +1,5 @@
-"""The answers file of the review page: which row each answer belongs to, and what it says.
+"""Answers of people: the file that the review page writes, which row each answer belongs to, and
+what the answers make of the labels.
 
 The file holds one JSON object per line. The first line says how rows are identified: by a column of
 names (``id``), or by their content (``columns``). An answer has ``row`` and ``label``, or the
@@ -11,18 +12,38 @@ show different ones.
 
 from __future__ import annotations
 
+import hashlib
 import json
-from dataclasses import dataclass, field
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from ..exceptions import TableError
+import numpy as np
+import pyarrow as pa
+
+from ..data.arrow_tables import is_list
+from ..data.candidates import CandidateSets
+from ..data.labelling import Labels
+from ..exceptions import TableError, first_few
 from ..files import checked_path
+from ..text import count
+from .auditing import Audit
+from .methods import with_sets
+from .status import CERTIFIED, LOOK, PROBABLE, Decision
 
 #: The version of the format, which the first line names.
 FORMAT = "answers 1"
 LABEL, NONE, UNKNOWN, SKIP, UNDO = "label", "none", "unknown", "skip", "undo"
 VERDICTS = (LABEL, NONE, UNKNOWN, SKIP, UNDO)
+#: Length of a hash in characters: 64 bits.
+DIGITS = 16
+
+Found = TypeVar("Found", bound=Decision)
+
+
+# -------------------------------------------------------------------- the file
 
 
 @dataclass(frozen=True)
@@ -215,3 +236,312 @@ def _answer(said: dict[str, Any], where: str) -> Answer:
         progress=progress if isinstance(progress, dict) else {},
         **texts,
     )
+
+
+# -------------------------------------------------------------------- which row
+
+
+def row_contents(table: pa.Table, columns: Sequence[str]) -> list[str]:
+    """A hash of the cells of every row.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The rows.
+    columns : sequence of str
+        The columns that make up the content.
+
+    Returns
+    -------
+    list of str
+    """
+    digests = [hashlib.sha256() for _ in range(table.num_rows)]
+    for name in columns:
+        for digest, cell in zip(digests, _cells(table.column(name)), strict=True):
+            digest.update(len(cell).to_bytes(8, "little"))
+            digest.update(cell)
+    return [digest.hexdigest()[:DIGITS] for digest in digests]
+
+
+def _cells(column: pa.ChunkedArray) -> Iterable[bytes]:
+    """The cells of a column as bytes; a missing cell differs from an empty one."""
+    if is_list(column.type) or pa.types.is_nested(column.type):
+        return (repr(cell).encode() for cell in column.to_pylist())
+    texts = column.cast(pa.large_string()).to_pylist()
+    return (b"\0" if cell is None else cell.encode("utf-8", "surrogatepass") for cell in texts)
+
+
+class RowKeys:
+    """How the rows of a table are identified.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The rows.
+    ids : ndarray or None
+        Their names; without names, equal rows are numbered to tell them apart.
+    columns : sequence of str
+        The columns that make up the content.
+
+    Attributes
+    ----------
+    keys : list of str
+        The key of each row.
+    contents : list of str
+        Hash of the content of each row.
+    row_of : dict of str to int
+        The row of each key.
+    """
+
+    def __init__(self, table: pa.Table, ids: np.ndarray | None, columns: Sequence[str]) -> None:
+        self.columns, self.contents = list(columns), row_contents(table, columns)
+        if ids is not None:
+            self.keys = list(map(str, ids.tolist()))
+        else:
+            seen: dict[str, int] = {}
+            self.keys = []
+            for content in self.contents:
+                seen[content] = times = seen.get(content, 0) + 1
+                self.keys.append(content if times == 1 else f"{content}-{times}")
+        self.row_of = {key: row for row, key in enumerate(self.keys)}
+
+
+def keys_for(log: AnswerLog, labels: Labels, id_column: str | None, source: str) -> RowKeys:
+    """The keys of a table's rows, made in the same way as those of the answers file."""
+    table = labels.table
+    if log.columns is None:
+        return RowKeys(table, labels.ids, table.column_names)
+    if log.id != id_column:
+        there = "content" if log.id is None else f"the column {log.id!r}"
+        here = "content" if id_column is None else f"the column {id_column!r}"
+        raise TableError(
+            f"{source}: its answers identify rows by {there}, not by {here}; give the same --id"
+        )
+    gone = [name for name in log.columns if name not in table.column_names]
+    if gone and log.id is None:
+        raise TableError(
+            f"{source}: its answers identify rows by content, and the column "
+            f"{first_few(map(repr, gone), 3)} is gone; bring it back, or name the rows with --id"
+        )
+    return RowKeys(table, labels.ids, [] if gone else log.columns)
+
+
+@dataclass(frozen=True)
+class PlacedAnswers:
+    """The answers that count, with the rows they belong to.
+
+    Attributes
+    ----------
+    rows : dict of int to Answer
+        The answer of each row that has one.
+    changed : list of int
+        Rows whose content has changed since they were answered: the answer does not count.
+    lost : int
+        Number of answers whose row is not in the table.
+    draw : Draw or None
+        The last draw.
+    checks : list of Answer or None
+        For each of its rows, up to the last one answered, the answer or None.
+    drawn : ndarray of int
+        The table row of each row of the draw, -1 where it is gone or has changed.
+    """
+
+    rows: dict[int, Answer]
+    changed: list[int]
+    lost: int
+    draw: Draw | None
+    checks: list[Answer | None]
+    drawn: np.ndarray
+
+
+def place_answers(log: AnswerLog, keys: RowKeys) -> PlacedAnswers:
+    """Find the rows of the answers.
+
+    Parameters
+    ----------
+    log : AnswerLog
+        The answers.
+    keys : RowKeys
+        What the rows are known by.
+
+    Returns
+    -------
+    PlacedAnswers
+    """
+    rows: dict[int, Answer] = {}
+    changed, lost, last = [], 0, log.last()
+    for key, answer in last.items():
+        row = keys.row_of.get(key)
+        if row is None:
+            lost += 1
+        elif answer.content and keys.columns and answer.content != keys.contents[row]:
+            changed.append(row)
+        else:
+            rows[row] = answer
+    draw = log.draws[-1] if log.draws else None
+    checks: list[Answer | None] = []
+    drawn = np.empty(0, np.int64)
+    if draw is not None:
+        number = len(log.draws) - 1
+        given = [last.get(key) for key in draw.rows]
+        checks = [answer if answer and answer.draw == number else None for answer in given]
+        while checks and checks[-1] is None:
+            checks.pop()
+        drawn = np.array([keys.row_of.get(key, -1) for key in draw.rows], np.int64)
+        if draw.contents and keys.columns:
+            there = [
+                row < 0 or keys.contents[row] == content
+                for row, content in zip(drawn.tolist(), draw.contents, strict=True)
+            ]
+            drawn[~np.array(there, bool)] = -1
+    return PlacedAnswers(rows, sorted(changed), lost, draw, checks, drawn)
+
+
+def use_answers(path: Any, labels: Labels, id_column: str | None, source: str) -> PlacedAnswers:
+    """Read the answers to a table, and warn of those that cannot be used."""
+    log = read_answers(path)
+    placed = place_answers(log, keys_for(log, labels, id_column, source))
+    for sentence in remarks(placed):
+        warnings.warn(f"{path}: {sentence}", stacklevel=3)
+    return placed
+
+
+def remarks(placed: PlacedAnswers) -> list[str]:
+    """What is odd about the answers, in sentences."""
+    found = []
+    if placed.changed:
+        found.append(
+            f"{count(len(placed.changed))} changed since the answer (row "
+            f"{first_few(row + 1 for row in placed.changed)}): the answer does not count"
+        )
+    if placed.lost:
+        found.append(
+            f"{count(placed.lost, 'answer belongs to a row', 'answers belong to rows')} that the "
+            "table does not have (changed or removed)"
+        )
+    return found
+
+
+# -------------------------------------------------------------------- the labels
+
+
+def labels_with(labels: Labels, placed: PlacedAnswers) -> Labels:
+    """The labels of a table, updated by the answers.
+
+    An answer is gold: it is learned from, and it shows how far confidences can be trusted. Where
+    none of the candidates is right, all other labels become candidates. A new label becomes a
+    class.
+
+    Parameters
+    ----------
+    labels : Labels
+        As the table has them.
+    placed : PlacedAnswers
+        The answers.
+
+    Returns
+    -------
+    Labels
+    """
+    labels = with_classes(labels, [a.label for a in placed.rows.values() if a.label is not None])
+    known, gold = known_labels(labels, placed), labels.gold.copy()
+    candidates, every = labels.candidates, np.arange(labels.candidates.shape[1])
+    rows, codes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for row, answer in placed.rows.items():
+        if answer.verdict == LABEL:
+            gold[row] = known[row]
+        elif answer.verdict == NONE:
+            start, stop = candidates.indptr[row : row + 2]
+            codes.append(np.setdiff1d(every, candidates.indices[start:stop]))
+            rows.append(np.full(len(codes[-1]), row))
+    if labels.votes is None:
+        candidates = with_sets(candidates, np.concatenate(rows), np.concatenate(codes))
+    return replace(
+        labels, candidates=candidates, gold=gold, unlabelled=labels.unlabelled & (known < 0)
+    )
+
+
+def known_labels(labels: Labels, placed: PlacedAnswers) -> np.ndarray:
+    """Position of the label that is gold or was answered, -1 where there is neither."""
+    code_of = {str(label): code for code, label in enumerate(labels.candidates.classes.tolist())}
+    known = labels.gold.copy()
+    for row, answer in placed.rows.items():
+        known[row] = code_of[str(answer.label)] if answer.verdict == LABEL else -1
+    return known
+
+
+def with_classes(labels: Labels, names: Iterable[str]) -> Labels:
+    """Labels with these classes added at the end; they are possible in rows without labels."""
+    given = labels.candidates
+    known = set(map(str, given.classes.tolist()))
+    new = [name for name in dict.fromkeys(names) if name not in known]
+    if not new:
+        return labels
+    numbers = given.classes.dtype.kind in "iu"
+    if numbers and not all(_is_whole(name) for name in new):
+        raise TableError(
+            f"the answer {first_few(map(repr, new), 1)} is not a number, but the labels of the "
+            "table are whole numbers; correct the answer"
+        )
+    classes = np.array([*given.classes.tolist(), *map(int if numbers else str, new)])
+    empty = labels.unlabelled[given.rows]  # these get every class
+    sizes = np.where(labels.unlabelled, 0, given.sizes)
+    candidates = CandidateSets(
+        np.concatenate([[0], np.cumsum(sizes)]),
+        given.indices[~empty],
+        classes,
+        None if given.counts is None else given.counts[~empty],
+        unlabelled="all",
+        votes=given.votes,
+        annotators=given.annotators if given.votes is not None else None,
+    )
+    return replace(labels, candidates=candidates)
+
+
+def _is_whole(text: str) -> bool:
+    return text.removeprefix("-").isdecimal() and len(text) < 18
+
+
+def with_answers(found: Found, labels: Labels, placed: PlacedAnswers) -> tuple[Found, Audit | None]:
+    """Put the answers into the labels chosen, and compute the bound that the checks give.
+
+    A row that was drawn keeps its status only with the label it was drawn with, because the bound
+    is about that label. Where the label has changed since, a person should look. A check that was
+    passed over counts as a mistake until it is answered.
+
+    Parameters
+    ----------
+    found : Decision
+        The labels chosen by a model that learned from the answers.
+    labels : Labels
+        The labels that it learned from.
+    placed : PlacedAnswers
+        The answers.
+
+    Returns
+    -------
+    found : Decision
+    audit : Audit or None
+        None before the first check.
+    """
+    rows = np.array([r for r, a in placed.rows.items() if a.verdict == LABEL], np.int64)
+    found = found.with_known(rows, known_labels(labels, placed)[rows])
+    status, audit = found.status.copy(), None
+    answered = np.array(list(placed.rows), np.int64)
+    status[np.setdiff1d(answered, rows)] = LOOK
+    if placed.draw is not None and placed.checks:
+        drawn, n_checked = placed.drawn, len(placed.checks)
+        code_of = {str(name): code for code, name in enumerate(found.classes.tolist())}
+        label = np.array([code_of.get(name, -1) for name in placed.draw.labels])
+        wrong = sum(
+            answer is None or answer.label != name
+            for answer, name in zip(placed.checks, placed.draw.labels, strict=False)
+        )
+        asked = np.isin(drawn, answered)
+        passed_over = np.arange(len(drawn)) < n_checked
+        unchanged = (found.label[drawn] == label) & ~asked & ~passed_over
+        kept = (drawn >= 0) & (np.isin(drawn, rows) | unchanged)
+        audit = Audit(len(drawn), n_checked, wrong, n_changed=int(np.sum(~kept)))
+        status[drawn[kept & ~asked]] = PROBABLE if audit.level is None else CERTIFIED
+        status[drawn[~kept & (drawn >= 0)]] = LOOK
+    return replace(found, status=status), audit

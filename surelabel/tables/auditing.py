@@ -20,11 +20,10 @@ from ..data.table_files import write_as_text
 from ..evaluation.audits import RISK, checks_needed, out_of_reach, share_still_wrong
 from ..exceptions import ParameterError, TableError
 from ..text import count, did_you_mean, percent
-from .calibration import fit_calibration
+from .calibration import fit_calibration, with_confidence
 from .choosing import ChosenLabels
-from .judging import with_confidence
 from .new_columns import add_columns, check_new_columns, label_column
-from .status import CERTIFIED, LOOK, PROBABLE, error_of_kept, status_of
+from .status import CERTIFIED, LOOK, PROBABLE, status_of
 
 Found = TypeVar("Found", bound=ChosenLabels)
 
@@ -182,7 +181,7 @@ def draw_sheet(
     return add_columns(taken, added, prefix)
 
 
-def with_answers(
+def apply_sheet(
     found: Found, table: pa.Table, sheet: pa.Table, *, prefix: str
 ) -> tuple[Found, Audit]:
     """Correct the labels that were wrong, and compute the bound for the rest.
@@ -205,44 +204,31 @@ def with_answers(
     audit : Audit
     """
     order, answers = _read(found, table, sheet, prefix)
-    rows = order[: len(answers)]
-    known = {str(label): i for i, label in enumerate(found.classes.tolist())}
-    codes = np.array([known.get(answer, -1) for answer in answers], np.int64)
-    answered = codes >= 0
-    right = codes == found.label[rows]
-    audit = Audit(len(order), len(rows), int(np.sum(~right)), int(np.sum(~answered)))
+    rows, gold = order[: len(answers)], found.status == CERTIFIED
+    code_of = {str(label): code for code, label in enumerate(found.classes.tolist())}
+    codes = np.array([code_of.get(answer, -1) for answer in answers], np.int64)
+    answered, right = codes >= 0, codes == found.label[rows]
     estimate = fit_calibration(
-        np.concatenate([found.score[rows], found.gold_score]),
+        found.score[np.concatenate([rows, np.flatnonzero(gold)])],
         np.concatenate([right, found.gold_right]),
         found.prior,
     )(found.score)
     estimate = np.maximum(estimate, 1 / len(found.classes))  # the best of l labels
-    confidence = np.where(found.status == CERTIFIED, 1.0, estimate)
-    shares = with_confidence(found.shares, found.label, confidence)
-    label, certain = found.label.copy(), rows[answered]
-    label[certain], confidence[certain] = codes[answered], 1.0
-    shares[certain] = np.eye(len(found.classes))[codes[answered]]
-    status = status_of(confidence, found.status == CERTIFIED, found.max_error)
+    confidence = np.where(gold, 1.0, estimate)
+    found = replace(
+        found,
+        confidence=confidence,
+        shares=with_confidence(found.shares, found.label, confidence),
+        status=status_of(confidence, gold, found.max_error),
+    ).with_known(rows[answered], codes[answered])
+    audit = Audit(len(order), len(rows), int(np.sum(~right)), int(np.sum(~answered)))
+    status = found.status.copy()
     if audit.level is not None:  # the checks bound the error of all of them, whatever the estimate
         status[order] = CERTIFIED
-    status[rows] = np.where(answered, CERTIFIED, LOOK)
+    status[rows[~answered]] = LOOK
     fallen = int(np.sum(status[order[len(rows) :]] == LOOK))
     audit = replace(audit, n_changed=audit.n_changed + fallen, n_fallen=fallen)
-    second = found.second.copy()
-    second[certain] = -1
-    changed: dict[str, Any] = {
-        "label": label,
-        "best": np.where(np.isin(np.arange(len(label)), certain), label, found.best),
-        "second": second,
-        "confidence": confidence,
-        "shares": shares,
-        "margin": np.maximum(
-            confidence - np.where(second < 0, 0, shares[np.arange(len(label)), second]), 0
-        ),
-        "expected_error": error_of_kept(confidence, status),
-        "n_kept": int(np.sum(status != LOOK)),
-    }
-    return replace(found, **changed, status=status), audit
+    return replace(found, status=status), audit
 
 
 def _read(

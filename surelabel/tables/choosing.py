@@ -20,9 +20,8 @@ from ..solvers.crowds import Tally, alternate_crowd, merge_copies, trust_feature
 from ..solvers.equal_rows import equal_rows
 from ..text import percent
 from .annotators import AnnotatorAgreement, annotator_agreement
-from .calibration import Prior
+from .calibration import Judgement, Prior, judge_sets, judge_votes
 from .duplicates import conflicts
-from .judging import Judgement, judge_sets, judge_votes
 from .methods import (
     CROWD,
     DEFAULT,
@@ -36,7 +35,7 @@ from .methods import (
     make_folds,
     with_gold,
 )
-from .status import LOOK, Decision, decide
+from .status import Decision, decide
 
 
 @dataclass(frozen=True)
@@ -96,9 +95,8 @@ class ChosenLabels(Decision):
         Expected calibration error of the confidence on the gold rows, also without knowing gold.
     n_gold : int
         Number of gold rows.
-    gold_confidence, gold_right, gold_score : ndarray of shape (n_gold,)
-        For the gold rows, in their order: the confidence of the choice, whether it was right, and
-        what the confidence is made of.
+    gold_confidence, gold_right : ndarray of shape (n_gold,)
+        For the gold rows, in their order: the confidence of the choice, and whether it was right.
     annotators : list of AnnotatorAgreement
         Empty where the labels are not votes.
     score, prior : ndarray of float, Prior
@@ -127,7 +125,6 @@ class ChosenLabels(Decision):
     n_gold: int
     gold_confidence: np.ndarray
     gold_right: np.ndarray
-    gold_score: np.ndarray
     annotators: list[AnnotatorAgreement]
     score: np.ndarray
     prior: Prior
@@ -155,7 +152,7 @@ def choose_labels(
 ) -> ChosenLabels:
     """Choose a label for every row, and say how sure it is.
 
-    Every row is judged by a model that did not learn from it (:mod:`surelabel.tables.judging`);
+    Every row is judged by a model that did not learn from it (:mod:`surelabel.tables.calibration`);
     rows with equal features are always left out together. PURE has such models in closed form. For
     other methods, parameters are chosen by cross-validation on candidates, and folds are left out.
     The final model learns from all rows.
@@ -219,7 +216,6 @@ def choose_labels(
         n_gold=int(gold.sum()),
         gold_confidence=found.gold_confidence,
         gold_right=found.gold_right,
-        gold_score=found.score[gold],
         annotators=_agreement(fit.model, labels, decision.label, random_state),
         score=found.score,
         prior=found.prior,
@@ -316,14 +312,6 @@ def _features_role(model: Any) -> FeaturesRole | None:
         return None
     changed = model.transduction_ != model.classes_[model.votes_alone_]
     return FeaturesRole(model.scale_, model.failure_, int(changed.sum()), float(changed.mean()))
-
-
-def rows_to_look_at(cleaned: ChosenLabels) -> np.ndarray:
-    """The rows of status "look", starting where an answer helps most; ties keep the order of the
-    table.
-    """
-    rows = np.flatnonzero(cleaned.status == LOOK)
-    return rows[np.argsort(-cleaned.gain[rows], kind="stable")]
 
 
 def _check(X: Any, labels: Labels, max_error: float) -> np.ndarray:

@@ -16,9 +16,9 @@ from ..evaluation.audits import share_still_wrong
 from ..exceptions import ParameterError
 from ..progress import stage
 from ..text import count, percent
-from .answered_labels import checked, labels_with
-from .auditing import Audit, draw_sheet, with_answers
-from .choosing import ChosenLabels, choose_labels, rows_to_look_at
+from .answers import labels_with, use_answers, with_answers
+from .auditing import Audit, apply_sheet, draw_sheet
+from .choosing import ChosenLabels, choose_labels
 from .columns import Feature
 from .encoding import TableModel
 from .methods import VOTES_ONLY, find_method, joint
@@ -33,9 +33,8 @@ from .overview import (
     stage_times,
     written_parameters,
 )
-from .placed_answers import use_answers
 from .reading import Columns, TableRead, open_table
-from .status import CERTIFIED, LOOK, PROBABLE
+from .status import CERTIFIED, LOOK, PROBABLE, STATUSES
 
 #: Number of answers whose worth is said.
 ANSWERS = 30
@@ -93,9 +92,7 @@ class Cleaned(ChosenLabels, Result):
     @property
     def status_counts(self) -> dict[str, int]:
         """Number of rows by status."""
-        return {
-            status: int(np.sum(self.status == status)) for status in (CERTIFIED, PROBABLE, LOOK)
-        }
+        return {status: int(np.sum(self.status == status)) for status in STATUSES}
 
     def audit_sheet(self, n_checks: int = 300, *, random_state: int = 0) -> Any:
         """Draw rows at random from those to be kept, for a person to check.
@@ -397,9 +394,9 @@ def clean(
     audited = None
     if audit is not None:
         _, sheet = open_table(audit)
-        found, audited = with_answers(found, read.labels.table, sheet, prefix=prefix)
+        found, audited = apply_sheet(found, read.labels.table, sheet, prefix=prefix)
     elif placed is not None:
-        found, audited = checked(found, labels, placed)
+        found, audited = with_answers(found, labels, placed)
     table = read.table
     if read.labelling.long:  # rows that became one keep their candidates as a list
         table = table.append_column(str(read.labelling.labels), read.labels.lists())
@@ -436,7 +433,7 @@ def _contradicted(n_rows: int, n_annotators: int) -> list[tuple[str, str]]:
 
 def _new_columns(found: ChosenLabels) -> dict[str, pa.Array]:
     rank = np.zeros(len(found.label), np.int64)
-    rows = rows_to_look_at(found)
+    rows = found.rows_to_look_at()
     rank[rows] = np.arange(1, len(rows) + 1)
     columns = (
         label_column(found.classes, found.label),

@@ -19,7 +19,7 @@ from ..progress import stage
 from ..solvers.equal_rows import equal_rows
 from ..solvers.memory import block_rows
 from ..text import count, percent
-from .answered_labels import labels_with
+from .answers import labels_with, use_answers
 from .calibration import sure_of_new
 from .columns import Feature
 from .embedding import embed_columns
@@ -27,7 +27,6 @@ from .encoding import TableModel
 from .methods import VOTES_ONLY, find_method, fit_method
 from .new_columns import add_columns, check_new_columns, label_column, rounded
 from .overview import Overview, Result, kinds, named, stage_times, written_parameters
-from .placed_answers import use_answers
 from .reading import Columns, TableRead, kinds_given, open_table
 
 #: Maximum number of columns with unknown categories that get a warning each.

@@ -26,7 +26,8 @@ from ..data.text_values import NUMBER, blanked, canonical
 from ..solvers.sparse_rows import row_max
 from .annotation_tools import answer_columns
 from .columns import is_plain
-from .new_columns import ADDED, NEW_COLUMNS, STATUSES
+from .new_columns import ADDED, NEW_COLUMNS
+from .status import STATUSES
 
 #: A column of labels has at least this share of class names.
 MOSTLY = 0.9

@@ -25,8 +25,6 @@ NEW_COLUMNS = (
     "duplicate",
     "look",
 )
-#: The values of ``status``.
-STATUSES = ("certified", "probable", "look")
 #: Marks a column that we added, in files with typed columns, so that it is not learned from later.
 ADDED = b"surelabel.added"
 

@@ -16,7 +16,6 @@ from ..report import write_files
 from ..report.tables import Cell, Column, Row, Table, number_cell, text_cell, text_columns
 from ..text import short_percent
 from .annotators import AnnotatorAgreement
-from .choosing import rows_to_look_at
 from .overview import kinds, stage_times
 from .status import CERTIFIED, LOOK, PROBABLE
 
@@ -52,7 +51,7 @@ def write_page(
     image = image or _first(cleaned, "image")
     if folder is None and os.path.isfile(cleaned.source):
         folder = Path(cleaned.source).resolve().parent
-    found = rows_to_look_at(cleaned)
+    found = cleaned.rows_to_look_at()
     shown = found[:SHOWN]
     reader = page_rows.Reader(cleaned, text, image, folder)
     rows = page_rows.describe_rows(shown, cleaned, reader)

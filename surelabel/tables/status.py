@@ -1,17 +1,19 @@
 """Which labels are kept, and which rows a person should look at: decided here, for ``clean``,
-``audit`` and ``review`` alike.
+``audit``, answers and ``review`` alike.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
 from ..data.labelling import Labels
-from .judging import Judgement
+from .calibration import Judgement
 
 CERTIFIED, PROBABLE, LOOK = "certified", "probable", "look"
+STATUSES = (CERTIFIED, PROBABLE, LOOK)
 
 
 def status_of(confidence: np.ndarray, known: np.ndarray, max_error: float) -> np.ndarray:
@@ -33,12 +35,6 @@ def status_of(confidence: np.ndarray, known: np.ndarray, max_error: float) -> np
     """
     kept = np.where(confidence >= 1 - max_error, PROBABLE, LOOK)
     return np.where(known, CERTIFIED, kept).astype("U9")
-
-
-def error_of_kept(confidence: np.ndarray, status: np.ndarray) -> float:
-    """The error that the labels kept are expected to have; NaN if none is kept."""
-    kept = status != LOOK
-    return float(np.mean(1 - confidence[kept])) if kept.any() else float("nan")
 
 
 def gain_of_answers(
@@ -67,8 +63,6 @@ class Decision:
         where gold is known.
     second : ndarray of int
         The second choice, -1 where there is none.
-    margin : ndarray of float
-        Confidence minus that of the second choice.
     status : ndarray of str
         "probable": to be kept, by the estimate of its error; "certified": to be kept, and checks
         of such rows bound their error, or it was itself checked; "look": a person should look.
@@ -79,63 +73,117 @@ class Decision:
         The most probable label of all: ``label``, or where ``outside`` one that was not given.
     outside_probability : ndarray of float
         How likely the true label is none of those given; NaN without known labels.
-    gain : ndarray of float
-        How much an answer by a person would help, 0 for gold rows; the rows to look at are sorted
-        by it, descending.
     shares : ndarray of shape (m, l)
         Probabilities of all labels: the confidence of the label chosen, and what it leaves for the
         others.
     max_error : float
         The largest error that the rows kept may have.
-    expected_error : float
-        The error that they are expected to have (NaN if none is kept).
-    n_kept : int
-        Number of rows kept: those of status "probable" or "certified".
     """
 
     classes: np.ndarray
     label: np.ndarray
     confidence: np.ndarray
     second: np.ndarray
-    margin: np.ndarray
     status: np.ndarray
     outside: np.ndarray
     best: np.ndarray
     outside_probability: np.ndarray
-    gain: np.ndarray
     shares: np.ndarray
     max_error: float
-    expected_error: float
-    n_kept: int
+
+    @property
+    def margin(self) -> np.ndarray:
+        """Confidence minus that of the second choice."""
+        second = self.shares[np.arange(len(self.label)), self.second]
+        return np.asarray(np.maximum(self.confidence - np.where(self.second < 0, 0, second), 0))
+
+    @property
+    def gain(self) -> np.ndarray:
+        """How much an answer by a person would help, 0 for known rows; the rows to look at are
+        sorted by it, descending.
+        """
+        rival = np.where(self.outside > 0, self.best, self.second)
+        return gain_of_answers(self.label, rival, 1 - self.confidence, len(self.classes))
+
+    @property
+    def kept(self) -> np.ndarray:
+        """Whether each row is kept: its status is "probable" or "certified"."""
+        return np.asarray(self.status != LOOK)
+
+    @property
+    def n_kept(self) -> int:
+        """Number of rows kept."""
+        return int(np.sum(self.kept))
+
+    @property
+    def expected_error(self) -> float:
+        """The error that the rows kept are expected to have; NaN if there are none."""
+        return float(np.mean(1 - self.confidence[self.kept])) if self.n_kept else float("nan")
+
+    def rows_to_look_at(self) -> np.ndarray:
+        """The rows of status "look", starting where an answer helps most; ties keep the order of
+        the table.
+        """
+        rows = np.flatnonzero(~self.kept)
+        return rows[np.argsort(-self.gain[rows], kind="stable")]
+
+    def with_known(self, rows: np.ndarray, codes: np.ndarray) -> Self:
+        """The decision after the true labels of some rows became known."""
+        known: dict[str, object] = {
+            "label": codes,
+            "best": codes,
+            "second": -1,
+            "confidence": 1.0,
+            "outside": 0,
+            "outside_probability": 0.0,
+            "status": CERTIFIED,
+            "shares": np.eye(len(self.classes), dtype=self.shares.dtype)[codes],
+        }
+        changed = {name: getattr(self, name).copy() for name in known}
+        for name, values in known.items():
+            changed[name][rows] = values
+        return replace(self, **changed)
+
+    def with_classes(self, classes: np.ndarray) -> Self:
+        """The decision in terms of other classes, some of which are new or gone; nothing is known
+        of rows whose label is gone.
+        """
+        if np.array_equal(self.classes, classes):
+            return self
+        place = {name: code for code, name in enumerate(classes.tolist())}
+        codes = np.array([*(place.get(name, -1) for name in self.classes.tolist()), -1])
+        there = np.flatnonzero(codes >= 0)
+        shares = np.zeros((len(self.label), len(classes)), self.shares.dtype)
+        shares[:, codes[there]] = self.shares[:, there]
+        label, best = codes[self.label], codes[self.best]
+        gone = label < 0
+        shares[gone] = 1 / len(classes)
+        return replace(
+            self,
+            classes=classes,
+            label=np.where(gone, 0, label),
+            best=np.where(gone, 0, np.where(best < 0, label, best)),
+            second=codes[self.second],
+            confidence=np.where(gone, 1 / len(classes), self.confidence),
+            status=np.where(gone, LOOK, self.status),
+            shares=shares,
+        )
 
 
 def decide(found: Judgement, labels: Labels, max_error: float) -> Decision:
     """Combine the judgement with what is known: gold rows are certified, and of the others those
     that are sure enough are probable.
     """
-    gold, rows = labels.gold >= 0, np.arange(len(labels.gold))
-    classes = labels.candidates.classes
-    label = np.where(gold, labels.gold, found.label)
-    second = np.where(gold, -1, found.second)
-    confidence = np.where(gold, 1.0, found.confidence)
-    certain = np.eye(len(classes), dtype=np.float32)[labels.gold]
-    shares = np.where(gold[:, None], certain, found.shares)
-    status = status_of(confidence, gold, max_error)
-    outside = np.where(gold, 0, found.outside)
-    rival = np.where(outside > 0, found.best, found.second)
+    gold = labels.gold >= 0
     return Decision(
-        classes=classes,
-        label=label,
-        confidence=confidence,
-        second=second,
-        margin=np.maximum(confidence - np.where(second < 0, 0, shares[rows, second]), 0),
-        status=status,
-        outside=outside,
-        best=np.where(gold, labels.gold, found.best),
-        outside_probability=np.where(gold, 0.0, found.outside_probability),
-        gain=gain_of_answers(label, rival, 1 - confidence, len(classes)),
-        shares=shares,
+        classes=labels.candidates.classes,
+        label=found.label,
+        confidence=found.confidence,
+        second=found.second,
+        status=status_of(found.confidence, gold, max_error),
+        outside=found.outside,
+        best=found.best,
+        outside_probability=found.outside_probability,
+        shares=found.shares,
         max_error=max_error,
-        expected_error=error_of_kept(confidence, status),
-        n_kept=int(np.sum(status != LOOK)),
-    )
+    ).with_known(np.flatnonzero(gold), labels.gold[gold])

@@ -49,8 +49,8 @@ def test_two_hundred_rows_by_keys_alone(serve, open_page):
     """Answer rows of known truth; what clean makes of the answers is nearer to it."""
     server = serve(300, max_error=0.05)
     right = sum(
-        server.review._standing.classes[label] == server.truth[f"p{row}"]
-        for row, label in enumerate(server.review._standing.label)
+        server.review.model.found.classes[label] == server.truth[f"p{row}"]
+        for row, label in enumerate(server.review.model.found.label)
     )
     page, milliseconds, n = open_page(server), [], 0
     look = "[shown?.ticket, shown?.name, shown?.choices.map((choice) => choice.label)]"
@@ -65,10 +65,9 @@ def test_two_hundred_rows_by_keys_alone(serve, open_page):
     assert len(given.answers) == n
     assert all(answer.label == server.truth[row] for row, answer in given.last().items())
     assert server.review.wait()
-    standing = server.review._standing
+    found = server.review.model.found
     now = sum(
-        standing.classes[label] == server.truth[f"p{row}"]
-        for row, label in enumerate(standing.label)
+        found.classes[label] == server.truth[f"p{row}"] for row, label in enumerate(found.label)
     )
     assert now > right
     assert sorted(milliseconds)[n // 2] < 1000  # on a machine that does other things, too
@@ -159,8 +158,9 @@ def test_percentages_add_up_and_a_label_that_is_named_is_shown(serve, open_page)
     review = server.review
     for row in range(0, 64, 4):  # as if the features spoke for a label that was not given
         given = review._given.candidates.to_indicator()[row]
-        review._standing.outside[row] = 1
-        review._standing.best[row] = np.flatnonzero(given == 0)[0]
+        review.model.found.outside[row] = 1
+        review.model.found.best[row] = np.flatnonzero(given == 0)[0]
+    review.model.learn = lambda labels: None  # and stays so
     page, n_outside, n_another = open_page(server), 0, 0
     for _ in range(25):
         assert sum(percentages(page)) == 100

@@ -15,7 +15,7 @@ TOKEN = "a-token-for-tests"  # as in conftest
 
 @pytest.fixture(scope="module")
 def served(serve):
-    return serve(60, finish=lambda: ["cleaned.csv"])
+    return serve(60, finish=lambda: ["cleaned.csv"], max_error=0.3)
 
 
 def test_the_page_and_its_headers(served):

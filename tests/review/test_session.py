@@ -1,6 +1,7 @@
 """A review: rows, answers, queues and progress, without a server."""
 
 import json
+import threading
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from surelabel.data.table_files import read_table
 from surelabel.review.queues import Variety, next_help
 from surelabel.review.session import Review, ReviewError
 from surelabel.tables.answers import read_answers
-from surelabel.tables.status import LOOK
+from surelabel.tables.reading import TableRead
+from surelabel.tables.status import LOOK, Decision
 from tests.review.conftest import write_rows
 
 
@@ -118,7 +120,7 @@ def test_the_cleaned_table_has_the_answers(start, pets, table):
     given = read_answers(review.file.path).last()
     assert len(given) == 30
     assert all(label[row] == answer.label for row, answer in given.items())
-    assert found.audit.n_checked == 15
+    assert found.audit.n_checked == sum(a.draw is not None for a in given.values()) >= 15
     # The page says of the checks what the command says.
     assert review.wait()
     assert review.progress()["mistakes"] == found.audit.n_wrong
@@ -202,10 +204,10 @@ def test_a_row_is_not_reserved_for_ever(start, monkeypatch):
 
 def test_the_model_follows(start, pets):
     review = start(check_share=0.0)
-    before = review._standing
+    before = review.model.found
     answer_all(review, pets[1], 30)
     assert review.wait()
-    after = review._standing
+    after = review.model.found
     truth = [pets[1][f"p{i}"] for i in range(160)]
     wrong_before, wrong_after = (s.classes[s.label] != truth for s in (before, after))
     assert wrong_after.sum() < wrong_before.sum()
@@ -215,49 +217,80 @@ def test_the_model_follows(start, pets):
     assert kept.sum() > np.sum(before.status != LOOK)
 
 
-def test_votes_are_reviewed_too(start, pets, tmp_path, read_pets):
+NAMES = ("cat", "cow", "dog", "emu")
+SAME = ("label", "second", "confidence", "status", "outside", "best", "shares", "n_kept")
+
+
+def as_sets(row, truth, rng):
+    return {"candidates": row["candidates"]}
+
+
+def as_votes(row, truth, rng):
+    return {f"v{k}": truth if rng.random() < 0.7 else rng.choice(NAMES) for k in range(3)}
+
+
+def as_counts(row, truth, rng):
+    return {name: 3 * (name == truth) + int(rng.integers(2)) for name in NAMES}
+
+
+@pytest.mark.parametrize(
+    ("columns", "options"),
+    [
+        (as_sets, {"labels": "candidates"}),
+        (as_sets, {"labels": "candidates", "complete": True}),
+        (as_votes, {"votes": "v*"}),
+        (as_counts, {"counts": "cat,cow,dog,emu"}),
+    ],
+)
+def test_it_finds_what_clean_finds(pets, tmp_path, columns, options):
+    """The same labels, confidences and statuses, before any answer and after 30 of them."""
     rng = np.random.default_rng(0)
     rows = [
-        {"pet": row["pet"], "x": row["x"], "y": row["y"],
-         **{f"v{k}": pets[1][row["pet"]] if rng.random() < 0.7
-            else rng.choice(["cat", "cow", "dog", "emu"]) for k in range(3)}}
-        for row in pets[0][:100]
-    ]  # fmt: skip
-    from csv import DictWriter
-
-    with open(tmp_path / "votes.csv", "w", newline="") as file:
-        writer = DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    read = read_pets(tmp_path / "votes.csv", labels=None, votes="v*", exclude=None)
-    review = Review(read, tmp_path / "votes.jsonl")
+        {name: row[name] for name in ("pet", "x", "y")} | columns(row, pets[1][row["pet"]], rng)
+        for row in pets[0]
+    ]
+    table = read_table(write_rows(tmp_path / "table.csv", rows))
+    options = {"id": "pet"} | options
+    review = Review(TableRead(table, options), tmp_path / "a.jsonl", random_state=3)
     try:
-        row = review.next("tab")["row"]
-        assert {vote["who"] for vote in row["votes"]} == {"v0", "v1", "v2"}
-        answer_all(review, pets[1], 6, row=row)
+        row, cleaned = review.next("tab")["row"], surelabel.clean(table, **options)
+        for name in SAME:
+            np.testing.assert_array_equal(getattr(review.found()[0], name), getattr(cleaned, name))
+        assert {vote["who"] for vote in row["votes"]} == set(cleaned.labels.annotators)
+        answer_all(review, pets[1], 30, row=row)
         assert review.wait()
-        assert review.progress()["answers"] == 6
+        cleaned = surelabel.clean(table, answers=review.file.path, **options)
+        for name in SAME:
+            np.testing.assert_array_equal(getattr(review.found()[0], name), getattr(cleaned, name))
+        assert review.found()[1] == cleaned.audit
     finally:
         review.close()
 
 
-def test_soft_labels_are_reviewed_too(pets, tmp_path, read_pets):
-    rng = np.random.default_rng(0)
-    names = ["cat", "cow", "dog", "emu"]
-    lines = ["pet,x,y," + ",".join(f"p_{name}" for name in names)]
-    for row in pets[0][:100]:
-        counts = 3 * np.eye(4)[names.index(pets[1][row["pet"]])] + rng.integers(0, 2, 4)
-        lines.append(",".join(map(str, (row["pet"], row["x"], row["y"], *counts))))
-    (tmp_path / "soft.csv").write_text("\n".join(lines))
-    read = read_pets(tmp_path / "soft.csv", labels=None, counts="p_*", exclude=None)
-    review = Review(read, tmp_path / "soft.jsonl")
-    try:
-        truth = {pet: f"p_{name}" for pet, name in pets[1].items()}
-        answer_all(review, truth, 6, row=review.next("tab")["row"])
-        assert review.wait()
-        assert review.progress()["answers"] == 6
-    finally:
-        review.close()
+def test_a_refit_that_fails_or_takes_long_is_not_waited_for(start, pets, monkeypatch):
+    review = start(check_share=0.0)
+    go, choose = threading.Event(), review.model._choose
+
+    def slow(labels):
+        assert go.wait(20)
+        return choose(labels)
+
+    monkeypatch.setattr(review.model, "_choose", slow)
+    before = review.model.found
+    answer_all(review, pets[1], 3)
+    assert review.model.found is before
+    assert review.progress()["answers"] == 3
+    asked = read_answers(review.file.path).last()
+    for row, answer in asked.items():  # answers count at once
+        found, _ = review.found()
+        assert found.classes[found.label[int(row[1:])]] == answer.label
+    go.set()
+    assert review.wait()
+    assert np.sum(review.model.found.status == "certified") == 3
+    monkeypatch.setattr(review.model, "_choose", None)
+    answer_all(review, pets[1], 1)
+    assert review.wait()
+    assert "the model could not be refitted" in review.progress()["remarks"][-1]
 
 
 def test_help_has_variety():
@@ -267,18 +300,24 @@ def test_help_has_variety():
     assert factor[:20].max() < 1e-3
     assert factor[40:].min() > 0.5
 
-    class Standing:
-        label, second = np.zeros(100, int), np.ones(100, int)
-        confidence = np.where(np.arange(100) < 20, 0.5, 0.7)
-        status, outside = np.full(100, "look"), np.zeros(100, bool)
-        best, shares = label, np.ones((100, 2))
-
+    found = Decision(
+        classes=np.array(["a", "b"]),
+        label=np.zeros(100, int),
+        second=np.ones(100, int),
+        confidence=np.where(np.arange(100) < 20, 0.5, 0.7),
+        status=np.full(100, LOOK),
+        outside=np.zeros(100, int),
+        best=np.zeros(100, int),
+        outside_probability=np.full(100, np.nan),
+        shares=np.ones((100, 2)),
+        max_error=0.1,
+    )
     asked = []
     for _ in range(6):
-        asked.append(next_help(Standing, variety(asked), asked))
+        asked.append(next_help(found, variety(asked), asked))
     assert asked[0] < 20
     assert len({row // 20 for row in asked[:5]}) >= 4
-    assert next_help(Standing, np.ones(100), range(100)) is None
+    assert next_help(found, np.ones(100), range(100)) is None
 
 
 def test_help_passes_from_near_duplicates_to_others(pets, tmp_path, read_pets):
@@ -319,13 +358,3 @@ def test_what_is_shown_of_a_row(start, pets):
     assert row["neighbours"]
     assert row["why"]
     assert json.dumps(row)
-
-
-@pytest.mark.parametrize("complete", [False, True])
-def test_it_starts_from_what_clean_finds(start, table, complete):
-    review = start(columns={"complete": complete})
-    found = surelabel.clean(
-        read_table(table), labels="candidates", id="pet", exclude="note", complete=complete
-    )
-    for name in ("label", "second", "confidence", "status", "outside", "best", "n_kept"):
-        np.testing.assert_array_equal(getattr(review._standing, name), getattr(found, name))

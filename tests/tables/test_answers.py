@@ -8,10 +8,16 @@ import pytest
 
 import surelabel
 from surelabel.exceptions import TableError
-from surelabel.tables.answered_labels import checked, labels_with
-from surelabel.tables.answers import AnswerLog, read_answers
+from surelabel.tables.answers import (
+    AnswerLog,
+    RowKeys,
+    labels_with,
+    place_answers,
+    read_answers,
+    row_contents,
+    with_answers,
+)
 from surelabel.tables.choosing import choose_labels
-from surelabel.tables.placed_answers import RowKeys, place_answers, row_contents
 from surelabel.tables.reading import TableRead
 
 SIZES = [1.0, 1.1, 1.2, 1.3, 8.0, 8.1, 8.2, 8.3]
@@ -78,7 +84,7 @@ def test_none_of_these_leaves_the_others(tmp_path):
     labels = labels_with(read.labels, placed)
     assert labels.candidates[2].tolist() == ["emu"]
     assert labels.candidates[3].tolist() == ["cat"]
-    found, audit = checked(choose_labels(np.array(SIZES)[:, None], labels), labels, placed)
+    found, audit = with_answers(choose_labels(np.array(SIZES)[:, None], labels), labels, placed)
     assert found.status[2] == found.status[3] == "look"
     assert audit is None
 

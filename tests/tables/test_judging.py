@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris
 
 import surelabel
 from surelabel import CandidateSets, make_partial
-from surelabel.tables.judging import judge_sets, judge_votes, with_confidence
+from surelabel.tables.calibration import judge_sets, judge_votes, with_confidence
 from surelabel.tables.status import decide, status_of
 from tests.tables.conftest import as_labels
 

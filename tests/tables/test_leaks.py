@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 import surelabel
 from surelabel.cli import app
 from surelabel.data.table_files import read_table, write_table
-from surelabel.tables.new_columns import NEW_COLUMNS, STATUSES
-from surelabel.tables.status import CERTIFIED, LOOK, PROBABLE
+from surelabel.tables.new_columns import NEW_COLUMNS
+from surelabel.tables.status import CERTIFIED, LOOK, PROBABLE, STATUSES
 from tests.cli.pets import make_table
 
 COLUMNS = {"labels": "candidates"}

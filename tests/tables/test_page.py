@@ -18,7 +18,6 @@ from scipy.spatial.distance import cdist
 
 from surelabel.exceptions import TableError
 from surelabel.tables import page_figures, page_map, page_rows
-from surelabel.tables.choosing import rows_to_look_at
 from surelabel.tables.images import Images
 from surelabel.tables.page import SHOWN
 from surelabel.tables.page_style import class_names
@@ -92,7 +91,7 @@ def test_rows_come_in_the_order_of_their_gain(write, cleaned_table):
 def test_a_row_shows_what_speaks_for_it(cleaned_table):
     cleaned = cleaned_table()
     labels, reader = cleaned.labels, page_rows.Reader(cleaned, "text", None, None)
-    rows = rows_to_look_at(cleaned)
+    rows = cleaned.rows_to_look_at()
     for item in page_rows.describe_rows(rows, cleaned, reader):
         row = item.row
         assert item.content.text == f"text of row {row}"
@@ -126,7 +125,7 @@ def test_neighbours_are_the_nearest_certain_rows(cleaned_table, monkeypatch):
     monkeypatch.setattr(page_rows, "ROWS_AT_A_TIME", 50)
     cleaned = cleaned_table()
     X = cleaned.X
-    kept, rows = np.flatnonzero(cleaned.status != "look"), rows_to_look_at(cleaned)
+    kept, rows = np.flatnonzero(cleaned.status != "look"), cleaned.rows_to_look_at()
     expected = kept[np.argsort(cdist(X[rows], X[kept]), axis=1)[:, :3]]
     np.testing.assert_array_equal(page_rows.nearest_kept(X, kept, rows), expected)
 
@@ -153,7 +152,7 @@ def test_confusion_counts_the_other_candidates_of_the_label_chosen(cleaned_table
 def test_the_map_is_a_stratified_sample_that_holds_the_rows_shown(cleaned_table, monkeypatch):
     monkeypatch.setattr(page_map, "DRAWN", 200)
     cleaned = cleaned_table(m=2000)
-    shown = rows_to_look_at(cleaned)[:7]
+    shown = cleaned.rows_to_look_at()[:7]
     rows = page_map.drawn_rows(cleaned, shown)
     assert set(shown) <= set(rows)
     assert len(np.unique(rows)) == len(rows) <= 207
@@ -213,8 +212,7 @@ def bare(cleaned, **changes):
 def test_a_table_of_one_status_without_annotators_gold_and_paths(cleaned_table, tmp_path, status):
     cleaned = cleaned_table(m=40)
     none = status == "look"
-    changes = {"n_kept": 0, "expected_error": float("nan")} if none else {"n_kept": 40}
-    cleaned = bare(cleaned, status=np.full(40, status), X=np.zeros_like(cleaned.X), **changes)
+    cleaned = bare(cleaned, status=np.full(40, status), X=np.zeros_like(cleaned.X))
     path = cleaned.report(tmp_path / "page.html")
     words = text_of(path)
     assert ("No label is sure enough to keep" in words) == none
@@ -309,7 +307,10 @@ def with_images(cleaned_table, tmp_path, monkeypatch):
         cleaned = replace(
             cleaned,
             status=np.where(np.arange(60) < len(names), "look", "probable"),
-            gain=-np.arange(60.0),
+            label=np.zeros(60, int),
+            second=np.full(60, -1),
+            outside=np.zeros(60, int),
+            confidence=np.linspace(0.1, 0.9, 60),
             labels=replace(cleaned.labels, table=table),
         )
         return cleaned.report(

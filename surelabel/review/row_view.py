@@ -13,9 +13,9 @@ from ..solvers.crowds import AGAINST
 from ..tables.columns import Feature
 from ..tables.images import Images
 from ..tables.page_rows import nearest_kept
-from ..tables.status import LOOK
+from ..tables.status import LOOK, Decision
 from ..text import plain
-from .queues import CHECK, Standing
+from .queues import CHECK
 
 #: Maximum length of a text, and of a neighbour's text.
 TEXT, BRIEF = 20_000, 160
@@ -92,9 +92,9 @@ class RowView:
             found.append(cell)
         return found
 
-    def neighbours(self, row: int, standing: Standing) -> list[dict[str, Any]]:
+    def neighbours(self, row: int, decision: Decision) -> list[dict[str, Any]]:
         """The nearest rows that are settled."""
-        kept = np.flatnonzero(standing.status != LOOK)
+        kept = np.flatnonzero(decision.status != LOOK)
         kept = kept[kept != row]
         if not len(kept) or not self._X.shape[1]:
             return []
@@ -102,7 +102,7 @@ class RowView:
         return [
             {
                 "name": self.name(other),
-                "label": str(standing.classes[standing.label[other]]),
+                "label": str(decision.classes[decision.label[other]]),
                 "text": " · ".join(filter(None, (self._text(name, other) for name in texts)))[
                     :BRIEF
                 ],
@@ -113,16 +113,16 @@ class RowView:
             for other in nearest_kept(self._X, kept, np.array([row]))[0].tolist()
         ]
 
-    def votes(self, row: int, standing: Standing) -> list[dict[str, str]]:
+    def votes(self, row: int, decision: Decision) -> list[dict[str, str]]:
         """Who voted for what, or against it."""
         if self._votes is None:
             return []
         return [
             {
                 "who": who,
-                "label": str(standing.classes[vote])
+                "label": str(decision.classes[vote])
                 if vote >= 0
-                else f"not {standing.classes[AGAINST - vote]}",
+                else f"not {decision.classes[AGAINST - vote]}",
             }
             for who, vote in zip(self._annotators, self._votes[row].tolist(), strict=True)
             if vote != -1
@@ -136,7 +136,7 @@ class RowView:
 
 
 def choices(
-    row: int, labels: Labels, standing: Standing
+    row: int, labels: Labels, decision: Decision
 ) -> tuple[list[dict[str, Any]], int | None]:
     """The labels to choose from: the candidates, the likeliest first, and labels that are named as
     a reason to ask. Their percentages add up to 100 with that of all other labels, which is
@@ -144,9 +144,9 @@ def choices(
     """
     candidates = labels.candidates
     given = candidates.indices[candidates.indptr[row] : candidates.indptr[row + 1]]
-    probability = standing.shares[row].astype(float)
+    probability = decision.shares[row].astype(float)
     order = given[np.argsort(-probability[given], kind="stable")].tolist()
-    named = [standing.best[row], *standing.second[[row]][standing.status[[row]] == LOOK]]
+    named = [decision.best[row], *decision.second[[row]][decision.status[[row]] == LOOK]]
     order += [code for code in map(int, dict.fromkeys(named)) if code >= 0 and code not in order]
     shown = probability[order]
     if all_shown := len(order) == len(probability):
@@ -156,7 +156,7 @@ def choices(
     inside = set(given.tolist())
     found = [
         {
-            "label": str(standing.classes[code]),
+            "label": str(decision.classes[code]),
             "probability": round(float(probability[code]), 4),
             "percent": percents[place],
             "candidate": code in inside,
@@ -180,7 +180,7 @@ def _whole_percents(shares: np.ndarray) -> list[int]:
     return [int(n) for n in whole]
 
 
-def reasons(row: int, queue: str, labels: Labels, standing: Standing) -> list[str]:
+def reasons(row: int, queue: str, labels: Labels, decision: Decision) -> list[str]:
     """Why the row is asked, in sentences."""
     if queue == CHECK:
         return [
@@ -188,19 +188,19 @@ def reasons(row: int, queue: str, labels: Labels, standing: Standing) -> list[st
             "of them all can be wrong."
         ]
     found = []
-    first, second = int(standing.label[row]), int(standing.second[row])
-    name = [str(label) for label in standing.classes.tolist()]
+    first, second = int(decision.label[row]), int(decision.second[row])
+    name = [str(label) for label in decision.classes.tolist()]
     if labels.unlabelled[row]:
         found.append("It has no label.")
-    if standing.outside[row]:
+    if decision.outside[row]:
         found.append(
-            f"Its features speak for {name[int(standing.best[row])]}, which is not among the "
+            f"Its features speak for {name[int(decision.best[row])]}, which is not among the "
             "labels given."
         )
     elif second >= 0:
-        alike = (standing.label == second) & (standing.second == first)
-        alike |= (standing.label == first) & (standing.second == second)
-        n_alike = int(np.sum(alike & (standing.status == LOOK))) - 1
+        alike = (decision.label == second) & (decision.second == first)
+        alike |= (decision.label == first) & (decision.second == second)
+        n_alike = int(np.sum(alike & (decision.status == LOOK))) - 1
         found.append(f"The model wavers between {name[first]} and {name[second]}.")
         if n_alike > 0:
             found.append(

@@ -1,0 +1,69 @@
+"""The model of a review: it learns from the answers in the background, as ``clean`` does."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from ..data.labelling import Labels
+from ..tables.choosing import ChosenLabels
+
+
+class RefittedModel:
+    """Chooses the labels again whenever answers have changed what is known; nobody waits for it.
+
+    Parameters
+    ----------
+    choose : callable
+        Chooses the labels of all rows, given what is known.
+    found : ChosenLabels
+        The labels at the start.
+
+    Attributes
+    ----------
+    found : ChosenLabels
+        The labels as they were last chosen.
+    trouble : str
+        Why they could not be chosen again; empty if they could.
+    """
+
+    def __init__(self, choose: Callable[[Labels], ChosenLabels], found: ChosenLabels) -> None:
+        self._choose, self.found, self.trouble = choose, found, ""
+        self._labels: Labels | None = None  # to be learned from, or just being learned from
+        self._changed, self._closing = threading.Condition(), False
+        self._thread = threading.Thread(target=self._work, name="refit", daemon=True)
+        self._thread.start()
+
+    def learn(self, labels: Labels) -> None:
+        """Learn from these labels as soon as the refit under way, if there is one, has ended."""
+        with self._changed:
+            self._labels = labels
+            self._changed.notify_all()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until the model has learned from the last labels; return whether it has."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._labels is None, seconds)
+
+    def close(self) -> None:
+        """End the background thread; a refit under way is not waited for."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        self._thread.join(1)
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._closing or self._labels is not None)
+                labels = self._labels
+            if self._closing or labels is None:
+                return
+            try:
+                self.found, self.trouble = self._choose(labels), ""
+            except Exception as error:  # such as labels from which nothing can be learned
+                self.trouble = f"the model could not be refitted: {error}"
+            with self._changed:
+                if self._labels is labels:
+                    self._labels = None
+                    self._changed.notify_all()
