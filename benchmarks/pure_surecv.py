@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from surelabel import SURECV, PUREClassifier
-from surelabel.experiments import evaluate
+from surelabel.experiments import trials
 from surelabel.experiments.records import read
 from surelabel.experiments.study import paper_study
 from surelabel.experiments.trials import trials_of
@@ -54,10 +54,10 @@ def run(path, trials, make, scaling):
         key = (trial.dataset, trial.configuration.name, trial.configuration.level, trial.fold)
         if key in done:
             continue
-        data = evaluate._load(trial.dataset, None)
-        candidates = evaluate._corrupt(data, trial)
-        fold = evaluate._fold(trial, len(data.X))
-        X = evaluate._scale(data.X, fold, scaling)
+        data = trials._load(trial.dataset, None)
+        candidates = trials._corrupt(data, trial)
+        fold = trials._fold(trial, len(data.X))
+        X = trials._scale(data.X, fold, scaling)
         model = make().fit(X[fold.train], candidates[fold.train])
         accuracy = model.score(X[fold.test], data.y[fold.test])
         with path.open("a") as file:

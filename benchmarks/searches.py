@@ -31,7 +31,7 @@ import numpy as np
 
 from surelabel.estimators import all_methods
 from surelabel.evaluation.protocol import grid_search, select_parameters
-from surelabel.experiments import evaluate
+from surelabel.experiments import trials
 from surelabel.experiments.study import paper_study
 from surelabel.experiments.trials import trials_of
 
@@ -72,12 +72,12 @@ def trial_of(dataset, method):
 
 def problem_of(trial):
     """Its scaled features, candidates, true labels and fold."""
-    data = evaluate._load(trial.dataset, os.environ.get("SURELABEL_DATA"))
+    data = trials._load(trial.dataset, os.environ.get("SURELABEL_DATA"))
     candidates = data.candidates
     if candidates is None:
-        candidates = evaluate._corrupt(data, trial)
-    fold = evaluate._fold(trial, len(data.X))
-    return evaluate._scale(data.X, fold, trial.scaling), candidates, data.y, fold
+        candidates = trials._corrupt(data, trial)
+    fold = trials._fold(trial, len(data.X))
+    return trials._scale(data.X, fold, trial.scaling), candidates, data.y, fold
 
 
 def both_searches(method, trial):

@@ -13,6 +13,7 @@ os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 import sys
 import warnings
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from table4_tried import Pegasos
 
 from surelabel.estimators import all_methods
 from surelabel.evaluation.significance import two_sample_t
-from surelabel.experiments import evaluate
+from surelabel.experiments import trials
 from surelabel.experiments.records import read_all
 from surelabel.experiments.study import paper_study
 from surelabel.experiments.trials import trials_of
@@ -37,9 +38,9 @@ def setting(dataset, configuration):
 
 def accuracies(trial):
     """For every λ, on the test rows of a trial."""
-    data = evaluate._load(trial.dataset, os.environ.get("SURELABEL_DATA"))
-    candidates, fold = evaluate._corrupt(data, trial), evaluate._fold(trial, len(data.X))
-    X = evaluate._scale(data.X, fold, trial.scaling)
+    data = trials._load(trial.dataset, os.environ.get("SURELABEL_DATA"))
+    candidates, fold = trials._corrupt(data, trial), trials._fold(trial, len(data.X))
+    X = trials._scale(data.X, fold, trial.scaling)
     return [
         np.mean(
             Pegasos(lam).fit(X[fold.train], candidates[fold.train]).predict(X[fold.test])
@@ -60,7 +61,7 @@ def main() -> None:
     found: dict[tuple[str, str], list[list[float]]] = {}
     for trial in trials_of(paper_study(name), methods=["PLSVM"]):
         if trial.dataset != "usps" and trial.fold < 10:
-            case = setting(trial.dataset, evaluate._written(trial.configuration))
+            case = setting(trial.dataset, asdict(trial.configuration))
             found.setdefault(case, []).append(accuracies(trial))
     ours = {case: np.array([scores[fold] for fold in range(10)]) for case, scores in sure.items()}
     theirs = {case: np.array(scores) for case, scores in found.items()}

@@ -31,9 +31,8 @@ from surelabel import (
 from surelabel.data import catalog
 from surelabel.estimators.paloc import _Machines
 from surelabel.evaluation.protocol import fold_scores, grid_search, make_folds
-from surelabel.experiments.evaluate import SCALERS
 from surelabel.experiments.study import paper_study
-from surelabel.experiments.trials import trials_of
+from surelabel.experiments.trials import SCALERS, trials_of
 
 STUDY = paper_study("table4")
 SETS = ("lost", "msrcv2", "fg-net")

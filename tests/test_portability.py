@@ -50,10 +50,10 @@ for module in walk_packages(surelabel.__path__, "surelabel."):
     if not module.name.endswith("__main__"):
         import_module(module.name)
 
-from surelabel.experiments import evaluate, records, study
+from surelabel.experiments import records, study, trials
 from surelabel.solvers import memory
 assert memory.available_memory() is None and memory.installed_memory() is None
-assert evaluate._machine()["memory_gib"] is None
+assert trials._machine()["memory_gib"] is None
 import surelabel.cli._screen
 assert surelabel.cli._screen.peak_memory() is None
 made = study.read_study(sys.argv[1])

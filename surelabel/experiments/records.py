@@ -9,13 +9,14 @@ import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self, TypedDict
+from typing import Any, NamedTuple, Self
 
 from ..data.unpacking import no_memory, unpacked
 from ..exceptions import first_few
 from ..files import naming, replacing, sync_folder
+from .methods import defaults_of, is_method
 from .study import Study, StudyError, check_published, load_toml
-from .trials import defaults_of, is_method, trials_of
+from .trials import Record, trials_of
 
 STUDY = "study.toml"
 RECORDS = "records.jsonl"
@@ -53,54 +54,6 @@ def _table(of: Callable[[Any], bool] = lambda value: True) -> Callable[[Any], bo
 
 def _list(of: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, list) and all(map(of, value))
-
-
-class _Optional(TypedDict, total=False):
-    """Fields that records of version 0.1 may lack."""
-
-    study: str
-    defaults: dict[str, Any]
-    converged: bool | None
-
-
-class Record(_Optional):
-    """The record of a finished trial, one JSON line in the file.
-
-    Attributes
-    ----------
-    cell : str
-        The id of the trial (its name is that of version 0.1).
-    configuration : dict
-        Its kind and its settings.
-    parameters, defaults : dict
-        Parameters that were chosen or given, and all others; records of version 0.1 have no
-        defaults.
-    seconds : dict
-        Seconds of "select", "fit" and "predict".
-    n_train, n_test, n_select : int
-        Number of rows; ``n_select`` is 0 if nothing was chosen.
-    curves : dict
-        For studies of convergence.
-    """
-
-    cell: str
-    dataset: str
-    configuration: dict[str, Any]
-    method: str
-    fold: int
-    n_folds: int
-    selection: str
-    parameters: dict[str, Any]
-    scaling: str
-    scores: dict[str, float]
-    seconds: dict[str, float]
-    n_train: int
-    n_test: int
-    n_select: int
-    curves: dict[str, list[float]]
-    versions: dict[str, str]
-    machine: dict[str, Any]
-    finished: str
 
 
 #: Checks of the fields of a record and of a study, if present.

@@ -10,10 +10,9 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from itertools import product
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +21,11 @@ from ..evaluation.protocol import SELECTIONS
 from ..exceptions import ParameterError, SurelabelError
 from ..files import checked_path
 from ..text import did_you_mean
-from .references import known_methods
+from .methods import known_methods
 
 #: accuracy: choose parameters, fit, score. sensitivity: score every point of the grid. convergence:
 #: record the iterations of the fit.
 KINDS = ("accuracy", "sensitivity", "convergence")
-#: Where candidates come from, and the settings of each kind; "real" ones have none (those of
-#: "controlled" are part of its identity).
-SOURCES = {
-    "real": ("p", "r", "eps"),
-    "controlled": ("p", "r", "eps"),
-    "flipping": ("q",),
-    "instance": ("rate",),
-}
 #: How features may be scaled, and what is said of it.
 SCALINGS = {
     "none": "used as they are",
@@ -42,7 +33,6 @@ SCALINGS = {
     "minmax": "scaled to [0, 1]",
     "unit": "scaled to rows of length 1",
 }
-MOST_CONFIGURATIONS = 10_000
 PAPERS = Path(__file__).parent / "papers"
 
 _REQUIRED: Any = object()
@@ -58,16 +48,12 @@ class Configuration:
 
     Attributes
     ----------
-    kind : {"real", "controlled", "flipping", "instance"}
-        The data's own candidates, or false ones by :func:`~surelabel.make_partial` (``p``, ``r``,
-        ``eps``), ``make_partial_flipping`` (``q``) or ``make_partial_instance`` (``rate``).
+    kind : {"real", "controlled"}
+        The data's own candidates, or false ones by :func:`~surelabel.make_partial`.
     name : str
         Its name in the paper: "I", "II", …
-    p, r, eps, q, rate : float, int, float, float, float; or None
-        Settings of the function that belongs to the kind.
-    missing : float or None
-        Share of rows whose true label is removed afterwards
-        (:func:`~surelabel.data.corruption.drop_truth`).
+    p, r, eps : float, int, float; or None
+        Settings of ``make_partial``.
     """
 
     kind: str
@@ -75,27 +61,21 @@ class Configuration:
     p: float | None = None
     r: int | None = None
     eps: float | None = None
-    q: float | None = None
-    rate: float | None = None
-    missing: float | None = None
 
     @property
     def corruption(self) -> dict[str, Any]:
-        """Its settings, without its name."""
-        settings = {key: getattr(self, key) for key in SOURCES[self.kind]}
-        return settings if self.missing is None else settings | {"missing": self.missing}
+        """The settings of ``make_partial``."""
+        return {"p": self.p, "r": self.r, "eps": self.eps}
 
     @property
     def level(self) -> float | None:
         """The parameter that varies along a figure: ε in the paper's configuration (I), p in the
-        others; None if there is none.
+        others.
         """
-        return next(
-            (value for value in (self.eps, self.p, self.q, self.rate) if value is not None), None
-        )
+        return self.p if self.eps is None else self.eps
 
     def __str__(self) -> str:
-        settings = [f"{key}={value}" for key, value in self.corruption.items() if value is not None]
+        settings = (f"{key}={value}" for key, value in self.corruption.items() if value is not None)
         return " ".join([self.name or self.kind, *settings])
 
 
@@ -108,7 +88,7 @@ class Plan:
     name : str
         Its name in tables.
     estimator : str
-        A name in :func:`~surelabel.experiments.references.known_methods`.
+        A name in :func:`~surelabel.experiments.methods.known_methods`.
     parameters : dict
         Fixed parameters.
     grid : dict of str to list
@@ -295,7 +275,7 @@ def read_study(path: str | Path) -> Study:
             raise table.error(
                 "configurations",
                 f"has none for {dataset}: data with candidates of its own needs kind 'real', other "
-                "data one of the other kinds",
+                "data kind 'controlled'",
             )
     return study
 
@@ -382,30 +362,24 @@ def _configurations(table: _Table) -> tuple[Configuration, ...]:
         raise table.error("configurations", "must be tables, each headed [[configurations]]")
     for i, entry in enumerate(entries):
         part = _Table(entry, table.source, f"configurations[{i}].")
-        kind = part.choice("kind", SOURCES)
+        kind = part.choice("kind", ("real", "controlled"))
         name = part.text("name", "")
-        ranges: dict[str, list[Any]] = {}
-        if kind == "controlled":
-            ranges = {"p": part.numbers("p", 0, 1), "r": part.numbers("r", 0, whole=True)}
-            ranges["eps"] = part.numbers("eps", 0, 1, default=[None])
-        elif kind != "real":
-            ranges = {key: part.numbers(key, 0, 1) for key in SOURCES[kind]}
-        if kind != "real":
-            ranges["missing"] = part.numbers("missing", 0, 1, default=[None])
-        if len(found) + prod(map(len, ranges.values())) > MOST_CONFIGURATIONS:
-            raise table.error(
-                "configurations",
-                f"have more than {MOST_CONFIGURATIONS} settings; make several studies",
+        if kind == "real":
+            found.append(Configuration(kind, name))
+        else:
+            ranges = (
+                part.numbers("p", 0, 1),
+                part.numbers("r", 0, whole=True),
+                part.numbers("eps", 0, 1, default=[None]),
             )
-        found += [
-            Configuration(kind, name, **dict(zip(ranges, values, strict=True)))
-            for values in product(*ranges.values())
-        ]
+            found += [Configuration(kind, name, *values) for values in product(*ranges)]
         part.finish()
-    settings = Counter(f"{c.kind} {c.corruption}" for c in found)
-    twice = [str(c) for c in found if settings[f"{c.kind} {c.corruption}"] > 1]
-    if twice:
-        raise table.error("configurations", f"have the same setting more than once: {twice[0]}")
+    settings = Counter(replace(configuration, name="") for configuration in found)
+    for configuration in found:
+        if settings[replace(configuration, name="")] > 1:
+            raise table.error(
+                "configurations", f"have the same setting more than once: {configuration}"
+            )
     return tuple(found)
 
 

@@ -1,24 +1,41 @@
-"""The trials of a study: one for each data set, configuration, method and fold, with an identity
-and seeds derived from it.
+"""The trials of a study: one for each data set, configuration, method and fold. A trial has an
+identity, seeds derived from it, and, when it has run, a record.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import platform
+import warnings
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from functools import cache, cached_property, lru_cache
 from hashlib import sha256
+from importlib.metadata import version
 from itertools import product
-from typing import Any
+from pathlib import Path
+from time import perf_counter
+from typing import Any, TypedDict
 
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
+from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
+from threadpoolctl import threadpool_limits
 
-from .references import known_methods
-from .study import Configuration, Plan, Study
+from ..data import catalog
+from ..data.candidates import CandidateSets
+from ..data.corruption import make_partial
+from ..evaluation.protocol import Fold, fold_scores, make_folds, select_parameters
+from ..solvers.memory import installed_memory
+from ..text import plain
+from .methods import defaults_of, known_methods, labels_for
+from .study import Configuration, Plan, Study, load_own
 
-#: Parameters that do not affect results, and the seed, which a trial sets itself.
-WITHOUT_EFFECT = frozenset({"callback", "n_jobs", "random_state", "verbose"})
+SCALERS = {"standard": StandardScaler, "minmax": MinMaxScaler, "unit": Normalizer}
 
 
 @dataclass(frozen=True)
@@ -187,40 +204,229 @@ def _points(plan: Plan, kind: str) -> list[Plan]:
     ]
 
 
-def defaults_of(estimator: str, given: Collection[str] = ()) -> dict[str, Any]:
-    """The defaults of a method's parameters, without those given and those that do not affect
-    results.
+def _digest(identity: Any) -> Any:
+    return sha256(json.dumps(identity, sort_keys=True, separators=(",", ":")).encode())
 
-    >>> defaults_of("PLKNN", given=["n_neighbors"])
-    {'search': 'exact', 'weights': 'distance'}
+
+# ---------------------------------------------------------------- running one
+
+
+class _Optional(TypedDict, total=False):
+    """Fields that records of version 0.1 may lack."""
+
+    study: str
+    defaults: dict[str, Any]
+    converged: bool | None
+
+
+class Record(_Optional):
+    """The record of a finished trial, one JSON line in the file.
+
+    Attributes
+    ----------
+    cell : str
+        The id of the trial (its name is that of version 0.1).
+    configuration : dict
+        Its kind and its settings.
+    parameters, defaults : dict
+        Parameters that were chosen or given, and all others; records of version 0.1 have no
+        defaults.
+    seconds : dict
+        Seconds of "select", "fit" and "predict".
+    n_train, n_test, n_select : int
+        Number of rows; ``n_select`` is 0 if nothing was chosen.
+    curves : dict
+        For studies of convergence.
+    """
+
+    cell: str
+    dataset: str
+    configuration: dict[str, Any]
+    method: str
+    fold: int
+    n_folds: int
+    selection: str
+    parameters: dict[str, Any]
+    scaling: str
+    scores: dict[str, float]
+    seconds: dict[str, float]
+    n_train: int
+    n_test: int
+    n_select: int
+    curves: dict[str, list[float]]
+    versions: dict[str, str]
+    machine: dict[str, Any]
+    finished: str
+
+
+def evaluate(trial: Trial, chosen: dict[str, Any] | None = None) -> Record:
+    """Choose parameters, fit, predict and score one trial.
+
+    It uses one thread: trials run side by side, and sums by another number of threads would differ
+    in the last digits.
+
+    Parameters
+    ----------
+    trial : Trial
+    chosen : dict, default=None
+        The parameters, where they are known: those that the same fold of the first repetition
+        chose. By default they are chosen, in the first repetition's fold.
+
+    Returns
+    -------
+    Record
+    """
+    with threadpool_limits(limits=1), warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", ConvergenceWarning
+        )  # the record says whether the fit converged
+        return _evaluate(trial, chosen)
+
+
+def _evaluate(trial: Trial, chosen: dict[str, Any] | None) -> Record:
+    study, grid = trial.study, trial.method.grid
+    own = study.data.get(trial.dataset)
+    data = load_own(own) if own else _load(trial.dataset, os.environ.get("SURELABEL_DATA"))
+    candidates = data.candidates if data.candidates is not None else _corrupt(data, trial)
+    labels = labels_for(trial.method.estimator, candidates, data.y)
+    fold = _fold(trial, len(data.X))
+    X = _scale(data.X, fold, trial.scaling)
+    estimator = _estimator(trial)
+    seconds = {"select": 0.0}
+    chosen = chosen or {}
+    if grid and not chosen:
+        choosing = _fold(trial.first, len(data.X))
+        search = known_methods()[trial.method.estimator].make_search(
+            trial.selection, estimator=estimator, grid=grid
+        )
+        selected = select_parameters(
+            search,
+            _scale(data.X, choosing, trial.scaling),
+            labels,
+            data.y,
+            choosing,
+            selection=trial.selection,
+        )
+        chosen = {name: selected.parameters[name] for name in grid}
+        seconds["select"] = selected.seconds
+    estimator.set_params(**chosen)
+    with _timed(seconds, "fit"):
+        estimator.fit(X[fold.train], labels[fold.train])
+    with _timed(seconds, "predict"):
+        predicted = estimator.predict(X[fold.test])
+    return {
+        "cell": trial.id,
+        "study": study.name,
+        "dataset": trial.dataset,
+        "configuration": asdict(trial.configuration)
+        if data.candidates is None
+        else {"kind": "real"},
+        "method": trial.method.name,
+        "fold": trial.fold,
+        "n_folds": study.folds,
+        "selection": trial.selection,
+        "parameters": trial.method.parameters | chosen,
+        "defaults": trial.defaults,
+        "scaling": trial.scaling,
+        "scores": fold_scores(
+            candidates, data.y, fold, predicted, estimator.transduction_, ordered=data.ordered
+        ),
+        "seconds": {step: round(value, 6) for step, value in seconds.items()},
+        "n_train": len(fold.train),
+        "n_test": len(fold.test),
+        "n_select": len(fold.select) if grid else 0,
+        "converged": plain(getattr(estimator, "converged_", None)),
+        "curves": _curves(estimator, len(fold.train)) if study.kind == "convergence" else {},
+        "versions": _versions(),
+        "machine": _machine(),
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+# ---------------------------------------------------------------- the problem
+
+
+@lru_cache(maxsize=1)
+def _load(name: str, home: str | None) -> catalog.Dataset:
+    """The data set, kept for the next trial, because trials of one data set follow each other."""
+    return catalog.load(name, home)
+
+
+def _corrupt(data: catalog.Dataset, trial: Trial) -> CandidateSets:
+    """Candidates for the whole data set, before it is split, so that they are the same in every
+    fold.
+    """
+    settings = trial.configuration.corruption
+    seed = trial.seed("candidates")
+    return make_partial(data.y, **settings, classes=data.classes, random_state=seed)
+
+
+def _fold(trial: Trial, n_rows: int) -> Fold:
+    study = trial.study
+    repetition, fold = divmod(trial.fold, study.folds)
+    return make_folds(
+        n_rows,
+        n_folds=study.folds,
+        inner_folds=study.inner_folds,
+        max_select=study.max_select,
+        seed=trial.seed("folds", *[repetition] if repetition else []),
+    )[fold]
+
+
+def _scale(X: np.ndarray, fold: Fold, scaling: str) -> np.ndarray:
+    """All rows, with a scaling learned from the training rows."""
+    return X if scaling == "none" else SCALERS[scaling]().fit(X[fold.train]).transform(X)
+
+
+def _estimator(trial: Trial) -> Any:
+    estimator = known_methods()[trial.method.estimator].estimator(**trial.method.parameters)
+    if "random_state" in estimator.get_params() and "random_state" not in trial.method.parameters:
+        estimator.set_params(random_state=trial.seed("method", trial.fold))
+    return estimator
+
+
+# ---------------------------------------------------------------- the record
+
+
+def _curves(estimator: Any, n_train: int) -> dict[str, list[float]]:
+    """ΔP = ‖P⁽ᵗ⁺¹⁾ - P⁽ᵗ⁾‖_F as the paper plots it (the estimator divides by √m), and the
+    objective.
     """
     return {
-        name: value
-        for name, value in _all_defaults(estimator).items()
-        if name not in given and name not in WITHOUT_EFFECT
+        "delta": (estimator.delta_path_ * np.sqrt(n_train)).tolist(),
+        "objective": estimator.objective_path_.tolist(),
+    }
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], step: str) -> Iterator[None]:
+    start = perf_counter()
+    yield
+    seconds[step] = perf_counter() - start
+
+
+@cache
+def _versions() -> dict[str, str]:
+    packages = ("surelabel", "numpy", "scipy", "scikit-learn")
+    return {package: version(package) for package in packages} | {
+        "python": platform.python_version()
     }
 
 
 @cache
-def is_method(name: str) -> bool:
-    """Whether there is a method of this name; scanning the package for every record takes long."""
-    return name in known_methods()
+def _machine() -> dict[str, Any]:
+    memory = installed_memory()
+    return {
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "memory_gib": None if memory is None else round(memory / 2**30, 1),
+    }
 
 
-@cache
-def _all_defaults(estimator: str) -> dict[str, Any]:
-    found = known_methods()[estimator].estimator().get_params(deep=False)
-    return dict(json.loads(json.dumps(found, default=_written)))  # as a record has them
-
-
-def _written(value: Any) -> Any:
-    """A value that JSON cannot write, as text; for an estimator, all parameters, because its repr
-    omits defaults.
-    """
-    if hasattr(value, "get_params") and not isinstance(value, type):
-        return {type(value).__name__: value.get_params(deep=False)}
-    return repr(value)
-
-
-def _digest(identity: Any) -> Any:
-    return sha256(json.dumps(identity, sort_keys=True, separators=(",", ":")).encode())
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.processor() or platform.machine()

@@ -19,7 +19,7 @@ from ..evaluation.significance import (
     friedman,
     two_sample_t,
 )
-from ..experiments.records import Record
+from ..experiments.trials import Record
 
 #: Significance level of every test, as in the paper.
 ALPHA = 0.05

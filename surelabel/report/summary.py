@@ -18,7 +18,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from ..experiments.records import Record, Run
+from ..experiments.records import Run
+from ..experiments.trials import Record
 from . import run_details
 from .claims import check_claims
 from .curves import accuracy_curves, convergence_paths, sensitivity_panels

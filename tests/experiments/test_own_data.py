@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from surelabel.cli import app
 from surelabel.data import catalog
 from surelabel.exceptions import TableError
-from surelabel.experiments import evaluate
+from surelabel.experiments import trials
 from surelabel.experiments.records import read
 from surelabel.experiments.runner import run_study
 from surelabel.experiments.study import read_study
@@ -154,7 +154,7 @@ def test_another_content_makes_other_trials(folder, call):
         ("[data.pets]", "[data.glass]", r"data\.glass is the name of a published data set"),
         ('["pets",', '["pet",', r"datasets has 'pet', which is not one of pets.*did you mean"),
         ("folds = 3", "folds = 61", r"folds is 61, but pets has 60 rows"),
-        ('kind = "real"', 'kind = "flipping"\nq = 0.1', r"configurations has none for votes"),
+        ('kind = "real"', 'kind = "controlled"\np = 0.1\nr = 1', r"has none for votes"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told_in_one_sentence(folder, call, old, new, message):
@@ -186,7 +186,7 @@ def test_a_data_set_is_parsed_once(folder, monkeypatch, tmp_path):
         )
     study = read_study(folder / "study.toml")
     assert parsed == ["faces.mat"]
-    evaluate._load.cache_clear()
+    trials._load.cache_clear()
     for name in ("faces", "glass"):
         run_study(study, tmp_path / name, trials_of(study, datasets=[name]), workers=1)
     assert parsed == ["faces.mat", "glass.csv"]

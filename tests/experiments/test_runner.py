@@ -8,13 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from surelabel.experiments import evaluate as evaluate_module
 from surelabel.experiments import runner
-from surelabel.experiments.evaluate import evaluate
+from surelabel.experiments import trials as trials_module
 from surelabel.experiments.records import read
 from surelabel.experiments.runner import run_study
 from surelabel.experiments.study import read_study
-from surelabel.experiments.trials import trials_of
+from surelabel.experiments.trials import evaluate, trials_of
 
 
 def records_by_cell(folder):
@@ -141,9 +140,9 @@ def test_later_repetitions_take_the_parameters_of_the_first(study, tmp_path, mon
     twice = replace(study, repetitions=2)
     trials = [trial for trial in trials_of(twice, methods=["SURE"]) if trial.fold % twice.folds < 2]
     searches = []
-    search = evaluate_module.select_parameters
+    search = trials_module.select_parameters
     monkeypatch.setattr(
-        evaluate_module, "select_parameters", lambda *a, **k: searches.append(1) or search(*a, **k)
+        trials_module, "select_parameters", lambda *a, **k: searches.append(1) or search(*a, **k)
     )
     run_study(twice, tmp_path, trials, workers=1)
     records = {record["cell"]: record for record in read(tmp_path).records}

@@ -9,11 +9,10 @@ from sklearn.base import clone
 from surelabel.data import catalog
 from surelabel.data.candidates import CandidateSets
 from surelabel.estimators import all_methods
-from surelabel.experiments import evaluate as module
-from surelabel.experiments.evaluate import evaluate
-from surelabel.experiments.references import known_methods, labels_for
+from surelabel.experiments import trials as module
+from surelabel.experiments.methods import known_methods, labels_for
 from surelabel.experiments.study import paper_study
-from surelabel.experiments.trials import trials_of
+from surelabel.experiments.trials import evaluate, trials_of
 
 VOTES = CandidateSets.from_votes([["a", "a", "b"], ["b", "c", None], ["c", "c", "c"]])
 TRUTH = np.array(["a", "a", "c"])

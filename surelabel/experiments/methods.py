@@ -1,7 +1,12 @@
-"""What a study sets beside the methods: the votes themselves, and the true labels."""
+"""The methods that a study may name: those of the package, and two references that are given the
+votes themselves or the true labels.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Collection
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -9,6 +14,9 @@ from sklearn.svm import SVC
 
 from ..data.candidates import CandidateSets
 from ..estimators import CrowdClassifier, Method, WeightedCandidatesClassifier, all_methods
+
+#: Parameters that do not affect results, and the seed, which a trial sets itself.
+WITHOUT_EFFECT = frozenset({"callback", "n_jobs", "random_state", "verbose"})
 
 
 class TrueLabelsSVM(WeightedCandidatesClassifier):
@@ -70,3 +78,38 @@ def labels_for(method: str, candidates: CandidateSets, y: np.ndarray) -> Candida
     if reference is CrowdClassifier or candidates.votes is None:
         return candidates
     return CandidateSets(candidates.indptr, candidates.indices, candidates.classes)
+
+
+def defaults_of(estimator: str, given: Collection[str] = ()) -> dict[str, Any]:
+    """The defaults of a method's parameters, without those given and those that do not affect
+    results.
+
+    >>> defaults_of("PLKNN", given=["n_neighbors"])
+    {'search': 'exact', 'weights': 'distance'}
+    """
+    return {
+        name: value
+        for name, value in _all_defaults(estimator).items()
+        if name not in given and name not in WITHOUT_EFFECT
+    }
+
+
+@cache
+def is_method(name: str) -> bool:
+    """Whether there is a method of this name; scanning the package for every record takes long."""
+    return name in known_methods()
+
+
+@cache
+def _all_defaults(estimator: str) -> dict[str, Any]:
+    found = known_methods()[estimator].estimator().get_params(deep=False)
+    return dict(json.loads(json.dumps(found, default=_written)))  # as a record has them
+
+
+def _written(value: Any) -> Any:
+    """A value that JSON cannot write, as text; for an estimator, all parameters, because its repr
+    omits defaults.
+    """
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        return {type(value).__name__: value.get_params(deep=False)}
+    return repr(value)
