@@ -93,7 +93,7 @@ def both_searches(method, trial):
         start = process_time()
         chosen = select_parameters(search, X, candidates, y, fold, selection="covering_rate")
         seconds = process_time() - start
-        found.append((seconds, chosen.parameters, search.cv_results_["mean_test_score"]))
+        found.append((seconds, chosen, search.cv_results_["mean_test_score"]))
     return *zip(*found, strict=True), len(fold.select)
 
 

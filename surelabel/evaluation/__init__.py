@@ -10,14 +10,13 @@ from .metrics import (
     expected_calibration_error,
     transductive_accuracy,
 )
-from .protocol import Fold, Selected, fold_scores, grid_search, make_folds, select_parameters
+from .protocol import Fold, fold_scores, grid_search, make_folds, select_parameters
 from .significance import corrected_paired_t, critical_difference
 
 __all__ = [
     "SCORERS",
     "CandidateScorer",
     "Fold",
-    "Selected",
     "accuracy_within",
     "approximated_accuracy",
     "best_candidate",

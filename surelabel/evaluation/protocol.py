@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -104,31 +103,6 @@ def _seed(*identity: int) -> int:
     return int(np.random.SeedSequence(identity).generate_state(1)[0])
 
 
-@dataclass(frozen=True)
-class Selected:
-    """Parameters chosen on the inner folds.
-
-    Attributes
-    ----------
-    parameters : dict
-        The best point of the grid.
-    score : float
-        Its mean score over the inner folds.
-    selection : str
-        The criterion.
-    n_select : int
-        Number of rows used for the choice.
-    seconds : float
-        Time taken.
-    """
-
-    parameters: dict[str, Any]
-    score: float
-    selection: str
-    n_select: int
-    seconds: float
-
-
 def grid_search(estimator: Any, grid: Mapping[str, Sequence[Any]], selection: str) -> GridSearchCV:
     """A search over the grid of any partial-label classifier, for :func:`select_parameters`.
 
@@ -154,7 +128,7 @@ def grid_search(estimator: Any, grid: Mapping[str, Sequence[Any]], selection: st
 
 def select_parameters(
     search: Any, X: Any, candidates: CandidateSets, y: Any, fold: Fold, *, selection: str
-) -> Selected:
+) -> dict[str, Any]:
     """Choose parameters on the inner folds of a fold.
 
     Parameters
@@ -171,12 +145,12 @@ def select_parameters(
 
     Returns
     -------
-    Selected
+    dict
+        The best point of the grid.
     """
     check_selection(selection)
     rows = fold.select
     search.set_params(cv=fold.inner)
-    start = perf_counter()
     # With routing, scikit-learn's search passes the true labels of the left-out rows to the scorer.
     with config_context(enable_metadata_routing=selection == "oracle"):
         search.fit(
@@ -184,10 +158,7 @@ def select_parameters(
             candidates[rows],
             **({"y_true": np.asarray(y)[rows]} if selection == "oracle" else {}),
         )
-    seconds = perf_counter() - start
-    return Selected(
-        chosen_parameters(search), float(search.best_score_), selection, len(rows), seconds
-    )
+    return chosen_parameters(search)
 
 
 def chosen_parameters(search: Any) -> dict[str, Any]:

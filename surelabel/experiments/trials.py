@@ -299,16 +299,12 @@ def _evaluate(trial: Trial, chosen: dict[str, Any] | None) -> Record:
         search = known_methods()[trial.method.estimator].make_search(
             trial.selection, estimator=estimator, grid=grid
         )
-        selected = select_parameters(
-            search,
-            _scale(data.X, choosing, trial.scaling),
-            labels,
-            data.y,
-            choosing,
-            selection=trial.selection,
-        )
-        chosen = {name: selected.parameters[name] for name in grid}
-        seconds["select"] = selected.seconds
+        scaled = _scale(data.X, choosing, trial.scaling)
+        with _timed(seconds, "select"):
+            selected = select_parameters(
+                search, scaled, labels, data.y, choosing, selection=trial.selection
+            )
+        chosen = {name: selected[name] for name in grid}
     estimator.set_params(**chosen)
     with _timed(seconds, "fit"):
         estimator.fit(X[fold.train], labels[fold.train])
