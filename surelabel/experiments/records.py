@@ -16,7 +16,7 @@ from ..exceptions import first_few
 from ..files import naming, replacing, sync_folder
 from .methods import defaults_of, is_method
 from .study import Study, StudyError, check_published, load_toml
-from .trials import Record, trials_of
+from .trials import trials_of
 
 STUDY = "study.toml"
 RECORDS = "records.jsonl"
@@ -56,7 +56,10 @@ def _list(of: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, list) and all(map(of, value))
 
 
-#: Checks of the fields of a record and of a study, if present.
+Record = dict[str, Any]
+#: The fields of a record, each with a check of its value. ``cell`` is the id of the trial,
+#: ``parameters`` were chosen or given, ``defaults`` are all others, ``n_select`` is 0 if nothing
+#: was chosen, and ``curves`` are those of studies of convergence.
 RECORD: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(
         ("cell", "study", "dataset", "method", "selection", "scaling", "finished"), _is_text
@@ -68,8 +71,12 @@ RECORD: dict[str, Callable[[Any], bool]] = {
         _table(_is_number)(value) and value.keys() >= {"select", "fit", "predict"}
     ),
     "curves": _table(_list(_is_number)),
-    **dict.fromkeys(("parameters", "versions", "machine"), _table()),
+    **dict.fromkeys(("parameters", "defaults", "versions", "machine"), _table()),
+    "converged": lambda value: value in (True, False, None),
 }
+#: Fields that records of version 0.1 may lack.
+LATER = {"study", "defaults", "converged"}
+#: The same checks for a study, as far as it has these fields.
 STUDIES: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("name", "title", "kind"), _is_text),
     "datasets": _list(_is_text),
@@ -158,7 +165,7 @@ def read_all(path: str | Path) -> list[Run]:
     Returns
     -------
     list of Run
-        Every record has all fields of :class:`Record`.
+        Every record has all fields of ``RECORD``, except perhaps those of version 0.1.
     """
     path = Path(path)
     studies = [path / STUDY] if (path / STUDY).is_file() else sorted(path.glob(f"*/{STUDY}"))
@@ -172,7 +179,7 @@ def read_all(path: str | Path) -> list[Run]:
         )
     for folder, run in runs.items():
         for record in run.records:
-            if missing := Record.__required_keys__ - record.keys():
+            if missing := RECORD.keys() - LATER - record.keys():
                 raise StudyError(
                     f"{folder}: the record of trial {record['cell']} has no "
                     f"{first_few(sorted(missing))}; remove its line from {RECORDS} and run the "

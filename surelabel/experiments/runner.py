@@ -21,9 +21,9 @@ from ..files import checked_path, naming
 from ..progress import track
 from ..text import count
 from .backends import run_with_dask, run_with_joblib
-from .records import RecordWriter
+from .records import Record, RecordWriter
 from .study import Study
-from .trials import Record, Trial, evaluate, trials_of
+from .trials import Trial, evaluate, trials_of
 
 FAILURES = "failures.log"
 

@@ -18,7 +18,7 @@ from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 from time import perf_counter
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -211,55 +211,7 @@ def _digest(identity: Any) -> Any:
 # ---------------------------------------------------------------- running one
 
 
-class _Optional(TypedDict, total=False):
-    """Fields that records of version 0.1 may lack."""
-
-    study: str
-    defaults: dict[str, Any]
-    converged: bool | None
-
-
-class Record(_Optional):
-    """The record of a finished trial, one JSON line in the file.
-
-    Attributes
-    ----------
-    cell : str
-        The id of the trial (its name is that of version 0.1).
-    configuration : dict
-        Its kind and its settings.
-    parameters, defaults : dict
-        Parameters that were chosen or given, and all others; records of version 0.1 have no
-        defaults.
-    seconds : dict
-        Seconds of "select", "fit" and "predict".
-    n_train, n_test, n_select : int
-        Number of rows; ``n_select`` is 0 if nothing was chosen.
-    curves : dict
-        For studies of convergence.
-    """
-
-    cell: str
-    dataset: str
-    configuration: dict[str, Any]
-    method: str
-    fold: int
-    n_folds: int
-    selection: str
-    parameters: dict[str, Any]
-    scaling: str
-    scores: dict[str, float]
-    seconds: dict[str, float]
-    n_train: int
-    n_test: int
-    n_select: int
-    curves: dict[str, list[float]]
-    versions: dict[str, str]
-    machine: dict[str, Any]
-    finished: str
-
-
-def evaluate(trial: Trial, chosen: dict[str, Any] | None = None) -> Record:
+def evaluate(trial: Trial, chosen: dict[str, Any] | None = None) -> dict[str, Any]:
     """Choose parameters, fit, predict and score one trial.
 
     It uses one thread: trials run side by side, and sums by another number of threads would differ
@@ -274,7 +226,8 @@ def evaluate(trial: Trial, chosen: dict[str, Any] | None = None) -> Record:
 
     Returns
     -------
-    Record
+    dict
+        The record: see :mod:`surelabel.experiments.records`.
     """
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter(
@@ -283,7 +236,7 @@ def evaluate(trial: Trial, chosen: dict[str, Any] | None = None) -> Record:
         return _evaluate(trial, chosen)
 
 
-def _evaluate(trial: Trial, chosen: dict[str, Any] | None) -> Record:
+def _evaluate(trial: Trial, chosen: dict[str, Any] | None) -> dict[str, Any]:
     study, grid = trial.study, trial.method.grid
     own = study.data.get(trial.dataset)
     data = load_own(own) if own else _load(trial.dataset, os.environ.get("SURELABEL_DATA"))

@@ -6,7 +6,7 @@ import json
 from collections import defaultdict
 from typing import Any
 
-from ..experiments.trials import Record
+from ..experiments.records import Record
 from .results import mean_and_std, unique
 
 

@@ -19,7 +19,7 @@ from ..evaluation.significance import (
     friedman,
     two_sample_t,
 )
-from ..experiments.trials import Record
+from ..experiments.records import Record
 
 #: Significance level of every test, as in the paper.
 ALPHA = 0.05

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..experiments.trials import Record
+from ..experiments.records import Record
 
 
 def _by_dataset_and_method(

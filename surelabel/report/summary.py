@@ -18,8 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from ..experiments.records import Run
-from ..experiments.trials import Record
+from ..experiments.records import Record, Run
 from . import run_details
 from .claims import check_claims
 from .curves import accuracy_curves, convergence_paths, sensitivity_panels
@@ -76,20 +75,14 @@ def summarize(runs: Runs) -> dict[str, Any]:
     for study, found, outdated in sorted(runs, key=_place_in_paper):
         # independent of the order in which they finished
         records = sorted(found, key=lambda record: record["cell"])
-        chosen = sorted({record["selection"] for record in records} - {"none"}) or ["none"]
-        for selection in chosen:
-            # a method without parameters is the same with every criterion
-            mine: list[Record] = [
-                record for record in records if record["selection"] in (selection, "none")
-            ]
-            mine += _of_twins(study, mine, runs)
-            name = study["name"] if len(chosen) == 1 else f"{study['name']}-{selection}"
-            sections.append(_section(study, mine, selection))
-            readings += readings_of(study, mine, selection)
-            sections[-1]["outdated"] = run_details.outdated(outdated)
-            sections[-1]["name"] = _new_name(
-                file_name(name), [section["name"] for section in sections[:-1]]
-            )
+        criteria = {record["selection"] for record in records} - {"none"}
+        selection = min(criteria, default="none")
+        records += _of_twins(study, records, runs)
+        section = _section(study, records, selection)
+        section["outdated"] = run_details.outdated(outdated)
+        section["name"] = _new_name(file_name(study["name"]), sections)
+        sections.append(section)
+        readings += readings_of(study, records, selection)
     _tell_titles_apart(sections)
     everything = [record for run in runs for record in run.records]
     return {
@@ -158,8 +151,9 @@ def file_name(*parts: str) -> str:
     return "-".join(safe)
 
 
-def _new_name(name: str, taken: Sequence[str]) -> str:
-    """The name, with a number if two runs share it."""
+def _new_name(name: str, sections: Sequence[Mapping[str, Any]]) -> str:
+    """The name, with a number if a section has it already."""
+    taken = {section["name"] for section in sections}
     numbered = (name if i == 1 else f"{name}-{i}" for i in count(1))
     return next(candidate for candidate in numbered if candidate not in taken)
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from surelabel.experiments import records
-from surelabel.experiments.records import RECORD, Record, RecordWriter, read, read_all
+from surelabel.experiments.records import RecordWriter, read, read_all
 from surelabel.experiments.study import StudyError, read_study
 from surelabel.experiments.trials import trials_of
 
@@ -184,10 +184,6 @@ def test_folders_with_records(tmp_path, study, ids):
     for name in ("none", "empty"):
         with pytest.raises(StudyError, match="no finished trials here"):
             read_all(tmp_path / name)
-
-
-def test_every_checked_part_is_one_of_a_record():
-    assert RECORD.keys() <= Record.__required_keys__ | Record.__optional_keys__
 
 
 def test_what_is_no_results_folder(tmp_path):

@@ -21,6 +21,7 @@ from surelabel.evaluation.metrics import SCORERS
 from surelabel.evaluation.protocol import make_folds
 from surelabel.experiments import trials as module
 from surelabel.experiments.methods import _all_defaults
+from surelabel.experiments.records import RECORD
 from surelabel.experiments.study import paper_study, read_study
 from surelabel.experiments.trials import evaluate, trials_of
 
@@ -194,12 +195,6 @@ def test_committed_records_are_of_the_studies(folder):
 
 # ---------------------------------------------------------------- the record
 
-KEYS = (
-    "cell study dataset configuration method fold n_folds selection parameters defaults scaling "
-    "scores seconds "
-    "n_train n_test n_select converged curves versions machine finished"
-)
-
 
 def first(study, method="SURE"):
     return next(trials_of(study, methods=[method]))
@@ -208,7 +203,8 @@ def first(study, method="SURE"):
 def test_the_record(study_file):
     trial = first(read_study(study_file()))
     record = evaluate(trial)
-    assert list(record) == KEYS.split()
+    assert set(record) == set(RECORD)
+    assert all(fits(record[key]) for key, fits in RECORD.items())
     assert json.loads(json.dumps(record, allow_nan=False)) == record
     assert record["cell"] == trial.id
     assert record["configuration"] == {
