@@ -20,8 +20,9 @@ from .arrow_tables import DIALECT, HEADER, column_slices, combined, decimal_of, 
 from .file_formats import Content, signature
 
 DELIMITERS = ",;\t|"
-#: Maximum length of a row in bytes, and the part of a file that one thread reads at a time.
-BLOCK = 8 << 20
+#: Maximum length of a row in bytes, and the part of a file that one thread reads at a time; larger
+#: in tables of very many columns.
+BLOCK, LARGEST_BLOCK = 8 << 20, 256 << 20
 #: Bytes in which the delimiter is sought.
 SAMPLE = 1 << 16
 #: Maximum number of rows written together.
@@ -219,7 +220,8 @@ class _Text:
         return pa_csv.read_csv(
             pa.BufferReader(pa.py_buffer(self.content)),
             read_options=pa_csv.ReadOptions(
-                block_size=BLOCK,
+                # Each block makes a piece of each column, which should have many cells.
+                block_size=min(max(BLOCK, width << 14), LARGEST_BLOCK),
                 # A process that ends while Arrow starts threads would be aborted.
                 use_threads=on_bad_row is None and len(self.content) >= BLOCK,
                 autogenerate_column_names=True,

@@ -26,6 +26,8 @@ PIECE = 4 << 20
 #: Maximum depth of nested objects and lists; Arrow's own functions call themselves at each level.
 DEEPEST = 64
 BLANKS = re.compile(r"[ \t\r\n]*")
+#: What Arrow raises for values that do not fit together; its errors derive from Python's.
+REFUSED = (ValueError, TypeError, OverflowError)
 KINDS = {type(None): "null", bool: "true or false", str: "a text", list: "a list"}
 
 
@@ -189,7 +191,7 @@ def _key_column(name: str, values: list[Any], n_before: int, source: str) -> pa.
     """The values of a key, in the type that Arrow finds for them."""
     try:
         return pa.array(values)
-    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+    except REFUSED as error:
         wrong = _first_wrong(values)
         raise _refusal(source, n_before + wrong + 1, name, values[wrong], error) from None
 
@@ -202,7 +204,7 @@ def _first_wrong(values: list[Any]) -> int:
         try:
             pa.array(values[:middle])
             low = middle
-        except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        except REFUSED:
             high = middle
     return low
 

@@ -443,46 +443,6 @@ def test_parquet_is_read_alone_whatever_the_folder_is_called(tmp_path):
     assert read_table(tmp_path / "year=2020" / "a.parquet").column_names == ["a"]
 
 
-def test_rare_types_become_common_ones(tmp_path):
-    tensor = pa.FixedShapeTensorArray.from_numpy_ndarray(np.ones((2, 3), np.float32))
-    table = pa.table(
-        {
-            "category": pa.array(["x", "y"]).dictionary_encode(),
-            "numbers": pa.array([5, 6]).dictionary_encode(),
-            "view": pa.array(["x", "y"], pa.string_view()),
-            "tensor": tensor,
-        }
-    )
-    path = tmp_path / "a.arrow"  # pyarrow 20 does not yet write views as Parquet
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-        writer.write_table(table)
-    types = dict(zip(table.column_names, read_table(path).schema.types, strict=True))
-    assert pa.types.is_dictionary(types["category"])
-    assert types["numbers"] == pa.int64()
-    assert types["view"] in (pa.string(), pa.large_string())
-    assert pa.types.is_fixed_size_list(types["tensor"])
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (
-            '{"a": 1}\n{"a": 2}\n{"a": "x"}\n',
-            "row 3, column 'a': 'x' is not of the type of the values above it",
-        ),
-        (
-            '{"a": [1]}\n{"a": ["x"]}\n',
-            "row 2, column 'a': \"['x']\" is not of the type of the values above it",
-        ),
-        ('{"a": 1}\n{"a": \n', "line 2 is not a JSON object on a line of its own"),
-        ("[1, 2]\n", "entry 1 of the list is not a JSON object (it is a number)"),
-        ("", "the file is empty"),
-    ],
-)
-def test_bad_json_lines_are_refused_with_their_row(tmp_path, content, message):
-    assert refusal(tmp_path, content, "a.jsonl").startswith(message)
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -631,33 +591,11 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch, name):
     assert os.listdir(tmp_path) == [name]
 
 
-def test_an_interrupt_leaves_the_old_file(tmp_path, monkeypatch):
-    path = tmp_path / "a.csv"
-    path.write_text("old")
-
-    def interrupted(*args):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(table_files, "write_delimited", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        write_table(pa.table({"a": [1]}), path)
-    assert path.read_text() == "old"
-    assert os.listdir(tmp_path) == ["a.csv"]
-
-
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
     with pytest.raises(
         TableError, match=r"none/a\.csv: the file cannot be written \(No such file or directory\)"
     ):
         write_table(pa.table({"a": [1]}), tmp_path / "none" / "a.csv")
-
-
-def test_a_link_stays_a_link(tmp_path):
-    (tmp_path / "real.csv").write_text("old")
-    (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
-    write_table(pa.table({"a": [1]}), tmp_path / "link.csv")
-    assert (tmp_path / "link.csv").is_symlink()
-    assert (tmp_path / "real.csv").read_text() == "a\n1\n"
 
 
 def test_a_formula_is_only_text(tmp_path):
