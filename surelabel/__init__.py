@@ -100,7 +100,8 @@ def __getattr__(name: str) -> "Any":
     if name == "__version__":
         from importlib.metadata import version
 
-        return version("surelabel")
+        globals()[name] = version("surelabel")
+        return globals()[name]
     return _find(name)
 
 
