@@ -260,22 +260,24 @@ def row_pointers(owners: np.ndarray, n_rows: int) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=n_rows))])
 
 
-def read_matrix(matrix: Any, what: str) -> tuple[Any, np.ndarray]:
-    """A matrix as an array or a CSR array without duplicate entries, and its stored values."""
-    if sparse.issparse(matrix):
-        if matrix.ndim == 2:
-            matrix = sparse.csr_array(matrix)
-            if not matrix.has_canonical_format:
-                matrix = matrix.copy()
-                matrix.sum_duplicates()
-            return matrix, matrix.data
-    else:
+def read_matrix(matrix: Any, what: str) -> sparse.csr_array:
+    """A matrix of numbers as a CSR array, without duplicate entries and stored zeros."""
+    if not sparse.issparse(matrix):
         matrix = as_numbers(as_array(matrix, what))
     if matrix.ndim != 2:
         raise CandidateError(
             f"{what} must have two dimensions (instances × classes), not {matrix.ndim}"
         )
-    return matrix, matrix
+    if matrix.dtype.kind not in "biuf":
+        raise CandidateError(f"{what} must hold numbers, not {matrix.dtype}")
+    if matrix.dtype == np.float16:  # scipy has no sparse arrays of it
+        matrix = matrix.astype(np.float32)
+    given, matrix = matrix, sparse.csr_array(matrix)
+    if not matrix.has_canonical_format or not matrix.data.all():
+        matrix = matrix.copy() if sparse.issparse(given) else matrix
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+    return matrix
 
 
 def column_classes(classes: Any, n_columns: int) -> np.ndarray:
@@ -290,11 +292,9 @@ def column_classes(classes: Any, n_columns: int) -> np.ndarray:
     return np.asarray(classes)
 
 
-def check_zero_one(matrix: Any, values: np.ndarray) -> None:
+def check_zero_one(matrix: sparse.csr_array) -> None:
     """Refuse a candidate matrix that does not hold 0 and 1."""
-    if values.dtype.kind not in "biuf":
-        raise CandidateError(f"a candidate matrix must hold 0 and 1, not {values.dtype}")
-    wrong = (values != 0) & (values != 1)
+    wrong = matrix.data != 1
     if np.any(wrong):
         raise CandidateError(
             f"a candidate matrix must hold only 0 and 1; {np.count_nonzero(wrong)} other value(s) "

@@ -153,20 +153,10 @@ class CandidateSets:
         """
         if classes is None and hasattr(matrix, "columns"):
             classes = list(matrix.columns)
-        matrix, values = read_matrix(matrix, "a candidate matrix")
-        shape = matrix.shape
-        if values.dtype != bool:
-            check_zero_one(matrix, values)
-        if sparse.issparse(matrix):
-            if not np.all(values):
-                matrix = matrix.copy()
-                matrix.eliminate_zeros()
-            indptr, indices = matrix.indptr, matrix.indices
-        else:
-            rows, indices = np.nonzero(matrix)
-            indptr = row_pointers(rows, shape[0])
-        classes = column_classes(classes, shape[1])
-        return cls(indptr, indices, classes, unlabelled=unlabelled)
+        matrix = read_matrix(matrix, "a candidate matrix")
+        check_zero_one(matrix)
+        classes = column_classes(classes, matrix.shape[1])
+        return cls(matrix.indptr, matrix.indices, classes, unlabelled=unlabelled)
 
     @classmethod
     def from_lists(
@@ -198,8 +188,11 @@ class CandidateSets:
             )
         labels = label_array(flat, ndim=1)
         named = ~is_missing(labels)
-        codes, classes = encode(labels[named], owners[named], classes)
-        return cls._of_named(codes, owners[named], len(rows), classes, unlabelled)
+        owners = owners[named]
+        codes, classes = encode(labels[named], owners, classes)
+        entries = owners * len(classes) + codes
+        votes = np.ones(len(codes), np.int64) if len(np.unique(entries)) < len(entries) else None
+        return cls(row_pointers(owners, len(rows)), codes, classes, votes, unlabelled=unlabelled)
 
     @classmethod
     def from_strings(
@@ -215,27 +208,9 @@ class CandidateSets:
         """
         if not isinstance(separator, str) or not separator:
             raise CandidateError(f"separator must be a non-empty string; got {shown(separator)}")
-        cells = as_texts(label_array(strings, ndim=1))
-        split = [cell.split(separator) for cell in cells.tolist()]
-        flat = np.strings.strip(np.array(list(chain.from_iterable(split)), dtype=str))
-        owners = np.repeat(np.arange(len(cells)), list(map(len, split)))
-        named = flat != ""
-        codes, classes = encode(flat[named], owners[named], classes)
-        return cls._of_named(codes, owners[named], len(cells), classes, unlabelled)
-
-    @classmethod
-    def _of_named(
-        cls,
-        codes: np.ndarray,
-        owners: np.ndarray,
-        n_rows: int,
-        classes: np.ndarray,
-        unlabelled: Unlabelled,
-    ) -> CandidateSets:
-        """Sets of the labels that rows name, with counts if any row names one more than once."""
-        entries = owners * len(classes) + codes
-        votes = np.ones(len(codes), np.int64) if len(np.unique(entries)) < len(entries) else None
-        return cls(row_pointers(owners, n_rows), codes, classes, votes, unlabelled=unlabelled)
+        cells = as_texts(label_array(strings, ndim=1)).tolist()
+        rows = [[part.strip() for part in cell.split(separator)] for cell in cells]
+        return cls.from_lists(rows, classes=classes, unlabelled=unlabelled)
 
     @classmethod
     def from_votes(
@@ -313,13 +288,11 @@ class CandidateSets:
         """
         if classes is None and hasattr(counts, "columns"):
             classes = list(counts.columns)
-        counts, values = read_matrix(counts, "a matrix of vote counts")
-        if values.dtype.kind not in "biuf" or not np.all(np.isfinite(values) & (values >= 0)):
+        matrix = read_matrix(counts, "a matrix of vote counts")
+        if not np.all(np.isfinite(matrix.data) & (matrix.data >= 0)):
             raise CandidateError("vote counts must be finite numbers, at least 0")
-        sets = cls.from_indicator(counts > 0, classes=classes, unlabelled=unlabelled)
-        return cls(
-            sets.indptr, sets.indices, sets.classes, np.asarray(counts[sets.rows, sets.indices])
-        )
+        classes = column_classes(classes, matrix.shape[1])
+        return cls(matrix.indptr, matrix.indices, classes, matrix.data, unlabelled=unlabelled)
 
     # ---------------------------------------------------------------- reading
 

@@ -69,6 +69,7 @@ def test_every_form_gives_the_same_sets(form):
 def test_matrices(convert, dtype):
     sets = as_candidates(convert(MATRIX.astype(dtype)))
     assert sets == CandidateSets([0, 2, 3, 5], [0, 2, 2, 0, 1], [0, 1, 2])
+    assert as_candidates(MATRIX.astype(np.float16)) == sets
     assert as_candidates(convert(MATRIX.astype(dtype)), classes=CLASSES).to_lists() == [
         sorted(row) for row in LISTS
     ]
