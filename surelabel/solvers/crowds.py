@@ -227,7 +227,6 @@ def alternate_crowd(
     tally: Tally,
     class_model: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
     *,
-    start: np.ndarray | None = None,
     known: np.ndarray | None = None,
     max_iter: int = 100,
     tol: float = 1e-3,
@@ -241,8 +240,6 @@ def alternate_crowd(
     class_model : callable, default=None
         Called with posterior and evidence; returns ``log f``, for each row without having learned
         from it. By default the mean of the posterior.
-    start : ndarray of shape (m, l), default=None
-        Probabilities to start from; by default the shares of the votes.
     known : ndarray of shape (m,), default=None
         Position of the true class where it is known, else -1.
     max_iter : int, default=100
@@ -254,7 +251,7 @@ def alternate_crowd(
     -------
     CrowdFit
     """
-    posterior = with_known(tally.shares() if start is None else start, known)
+    posterior = with_known(tally.shares(), known)
     counts = tally.counts(posterior)
     rounds = max_iter if class_model is None else min(max_iter, ROUNDS)
     for number in range(1, rounds + 1):

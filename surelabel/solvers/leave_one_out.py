@@ -296,7 +296,6 @@ def alternate_peers(
     max_iter: int,
     tol: float,
     shift: float | None = None,
-    start: np.ndarray | None = None,
     refine: Callable[[np.ndarray], np.ndarray] | None = None,
     callback: Callable[[Iteration], bool | None] | None = None,
 ) -> PeerTrajectory:
@@ -317,8 +316,6 @@ def alternate_peers(
         It ends when ``‖ΔP‖_F / √m`` falls to this (rows counted by weight).
     shift : float, default=None
         A known ``g``.
-    start : ndarray of shape (n_entries,), default=None
-        Confidences of the ambiguous entries to start from.
     refine : callable, default=None
         Changes the confidences of the ambiguous entries after each step.
     callback : callable, default=None
@@ -329,7 +326,7 @@ def alternate_peers(
     -------
     PeerTrajectory
     """
-    p = sets.initial("uniform", 1)[0] if start is None else start
+    p = sets.initial("uniform", 1)[0]
     own = left_out.leverage[sets.n_clean + sets.rows].astype(p.dtype)
     mean_of = left_out.means(
         np.concatenate([np.arange(sets.n_clean), sets.n_clean + sets.rows]),
