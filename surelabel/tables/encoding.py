@@ -9,9 +9,6 @@ very many number columns, so these are encoded together; the other kinds one by 
 
 from __future__ import annotations
 
-import re
-from array import array
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -42,8 +39,6 @@ TEXT_DIMENSIONS, MOST_WORDS = 100, 20_000
 #: Rows of text that are Python strings at the same time, and rows that the n-grams are learned
 #: from.
 BATCH, LEARNED_ROWS = 10_000, 50_000
-#: What separates words: two spaces are one.
-SPACES = re.compile(r"\s\s+")
 #: For more rows than this, X is float32.
 LARGE = 100_000
 #: Number of rows used to balance the kinds against each other.
@@ -167,30 +162,6 @@ class CategoryColumn:
         X[rows, first[0] + np.minimum(codes[rows], len(self.categories))] = 1
 
 
-def letters_of(text: str) -> list[str]:
-    """The letters of a text and the pairs of them.
-
-    >>> letters_of("Ab c")
-    ['a', 'b', ' ', 'c', 'ab', 'b ', ' c']
-    """
-    text = SPACES.sub(" ", text.lower())
-    return [*text, *(text[i : i + 2] for i in range(len(text) - 1))]
-
-
-def parts_of_words(text: str) -> list[str]:
-    """The sequences of two to four letters in the words of a text, with the spaces around them.
-
-    >>> parts_of_words("Ab")
-    [' a', 'ab', 'b ', ' ab', 'ab ', ' ab ']
-    """
-    found = []
-    for word in text.lower().split():
-        word = f" {word} "
-        for n in range(2, min(4, len(word)) + 1):
-            found += [word[i : i + n] for i in range(len(word) - n + 1)]
-    return found
-
-
 class TextColumn:
     """TF-IDF of sequences of two to four letters within words (one or two in scripts without
     spaces).
@@ -206,13 +177,8 @@ class TextColumn:
         texts = column.take(pa.array(np.arange(0, len(column), every)))
         unspaced = pc.mean(pc.match_substring_regex(texts, UNSPACED)).as_py() or 0
         self.by_letters = unspaced > 0.5
-        vectorizer = TfidfVectorizer(
-            analyzer=letters_of if self.by_letters else parts_of_words,
-            min_df=2 if len(texts) >= 100 else 1,
-            max_features=MOST_WORDS,
-            sublinear_tf=True,
-            dtype=np.float32,
-        )
+        rare = 2 if len(texts) >= 100 else 1
+        vectorizer = self._vectorizer(min_df=rare, max_features=MOST_WORDS)
         try:
             weights = vectorizer.fit_transform(pc.fill_null(texts, "").to_pylist())
             self.words, self.idf = vectorizer.get_feature_names_out().tolist(), vectorizer.idf_
@@ -227,26 +193,14 @@ class TextColumn:
         self.mean = normalize(weights @ self.directions, copy=False).mean(axis=0)
         return self
 
-    def _weights(self, texts: list[str], places: dict[str, int]) -> sparse.csr_array:
-        """TF-IDF: ``1 + log(count)`` times the weight of the n-gram, each row of length 1."""
-        known: dict[str, list[int]] = {}  # words occur often
-        indptr, indices, counts = [0], array("i"), array("f")
-        for text in texts:
-            found: list[int] = []
-            for word in [text] if self.by_letters else text.lower().split():
-                if word not in known:
-                    parts = letters_of(word) if self.by_letters else parts_of_words(word)
-                    known[word] = [places[part] for part in parts if part in places]
-                found += known.pop(word) if self.by_letters else known[word]
-            counted = Counter(found)
-            indices.extend(counted.keys())
-            counts.extend(counted.values())
-            indptr.append(len(indices))
-        shape, columns = (len(texts), len(self.words)), np.array(indices, np.int32)
-        data = (1 + np.log(np.array(counts, np.float32))) * self.idf[columns]
-        weights = sparse.csr_array((data, columns, indptr), shape=shape)
-        weights.sort_indices()
-        return normalize(weights, copy=False)
+    def _vectorizer(self, **options: Any) -> TfidfVectorizer:
+        return TfidfVectorizer(
+            analyzer="char" if self.by_letters else "char_wb",
+            ngram_range=(1, 2) if self.by_letters else (2, 4),
+            sublinear_tf=True,
+            dtype=np.float32,
+            **options,
+        )
 
     @property
     def widths(self) -> list[int]:
@@ -263,10 +217,11 @@ class TextColumn:
         """Write the columns of X."""
         column, _ = reader.texts(names[0], "text")
         out = X[:, first[0] : first[0] + self.widths[0]]
-        places = {word: i for i, word in enumerate(self.words)}
+        vectorizer = self._vectorizer(vocabulary=self.words)
+        vectorizer.idf_ = self.idf
         for start in range(0, len(column), BATCH):
             texts = pc.fill_null(column.slice(start, BATCH), "").to_pylist()
-            found = normalize(self._weights(texts, places) @ self.directions, copy=False)
+            found = normalize(vectorizer.transform(texts) @ self.directions, copy=False)
             out[start : start + BATCH] = found - self.mean
 
 

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
@@ -36,7 +35,6 @@ from surelabel.estimators import (
 )
 from surelabel.estimators.persistence import _file
 from surelabel.exceptions import ModelFileError
-from surelabel.tables.encoding import TextColumn, letters_of, parts_of_words
 
 X, codes = load_iris(return_X_y=True)
 NEW = X[::3] + 0.01
@@ -176,25 +174,6 @@ def test_the_model_of_a_table(tmp_path):
 
 
 # -------------------------------------------------------------------- our code, as the library's
-
-
-@pytest.mark.parametrize("by_letters", [False, True])
-def test_the_weights_of_texts_are_those_of_scikit_learn(by_letters):
-    texts = ["A cat,  a CAT", "", "naïve Über ß İ", "東京に住む\tx\n y", "a", "é" * 5, " - ", "cat"]
-    column = TextColumn()
-    column.by_letters = by_letters
-    analyzer, n_grams = ("char", (1, 2)) if by_letters else ("char_wb", (2, 4))
-    theirs = TfidfVectorizer(
-        analyzer=analyzer, ngram_range=n_grams, sublinear_tf=True, dtype=np.float32
-    ).fit(texts[:6])
-    column.words, column.idf = theirs.get_feature_names_out().tolist(), theirs.idf_
-    places = {word: i for i, word in enumerate(column.words)}
-    np.testing.assert_allclose(
-        column._weights(texts, places).toarray(), theirs.transform(texts).toarray(), atol=1e-7
-    )
-    ours = letters_of if by_letters else parts_of_words
-    for text in texts:
-        assert ours(text) == theirs.build_analyzer()(text)
 
 
 def test_the_outputs_are_those_of_scikit_learn():
