@@ -22,7 +22,6 @@ GRACE = 5.0
 RESUMED = ("run", "reproduce", "review")
 """Commands that continue where they left off when they are run again."""
 
-
 unfinished: set[Path] = set()
 """Temporary files and folders in use; they are removed before the command ends."""
 outputs_in_place = False
@@ -37,11 +36,7 @@ _said = _swallowed = False
 
 
 class Stopped(KeyboardInterrupt):
-    """The process was asked to end; ``number`` is the signal."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
+    """The process was asked to end, by the signal of this number."""
 
 
 def install() -> None:

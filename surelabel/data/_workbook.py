@@ -28,6 +28,7 @@ from .arrow_tables import is_text
 from .file_formats import Content, damaged
 from .unpacking import limit, too_large, too_sparse, unpacked
 
+#: What a sheet can hold: rows, columns, and characters in a cell.
 ROWS, COLUMNS, LETTERS = 1_048_576, 16_384, 32_767
 #: Larger whole numbers are not exact in a workbook, which has only floats.
 EXACT = 2**53

@@ -370,7 +370,7 @@ def _load(spec: Spec, path: Path) -> Dataset:
     if spec.expected.average_candidates is not None:
         X, candidates, y = (read_mat if path.suffix == ".mat" else read_crowd)(path)
     else:
-        X, y, _ = (read_csv if path.suffix == ".csv" else read_npz)(path)
+        X, y = (read_csv if path.suffix == ".csv" else read_npz)(path)
     classes = np.unique(y) if candidates is None else candidates.classes
     columns = slice(*spec.columns or (None,))
     return Dataset(spec.name, X[:, columns], candidates, y, classes, spec.ordered)

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from ..exceptions import TableError, first_few
-from .arrow_tables import decimal_of, find_column, in_words, is_number, is_text, source_of
+from .arrow_tables import find_column, in_words, is_number, is_text, source_of
 from .candidates import CandidateSets
 from .labelling import Labelling, read_labels
 from .table_files import read_table
 from .text_values import parse_numbers
 
 
-class OwnTable(NamedTuple):
-    """Instances, their candidate labels (None if there are none) and their true labels."""
-
-    X: np.ndarray
-    candidates: CandidateSets | None
-    y: np.ndarray
-
-
-def read_own_table(path: Path, truth: str, candidates: str = "") -> OwnTable:
+def read_own_table(
+    path: Path, truth: str, candidates: str = ""
+) -> tuple[np.ndarray, CandidateSets | None, np.ndarray]:
     """Read a table of numbers with a column of true labels.
 
     Parameters
@@ -38,7 +31,12 @@ def read_own_table(path: Path, truth: str, candidates: str = "") -> OwnTable:
 
     Returns
     -------
-    OwnTable
+    X : ndarray of shape (m, n)
+        The features.
+    candidates : CandidateSets or None
+        The candidate labels; None if the table has none.
+    y : ndarray of shape (m,)
+        The true labels.
     """
     table = read_table(path)
     source = source_of(table)
@@ -59,24 +57,22 @@ def read_own_table(path: Path, truth: str, candidates: str = "") -> OwnTable:
             f"{first_few(np.flatnonzero(~known) + 1)}; every row needs its true label"
         )
     if not candidates:
-        return OwnTable(X, None, sets.classes[sets.indices])
-    return OwnTable(X, sets, sets.classes[labels.gold])
+        return X, None, sets.classes[sets.indices]
+    return X, sets, sets.classes[labels.gold]
 
 
 def _feature_numbers(table: pa.Table, name: str) -> np.ndarray:
     """A column of finite numbers; anything else is refused."""
     column = table[name].combine_chunks()
     advice = "a study learns from numbers only: encode the column first, or remove it"
-    if pa.types.is_boolean(column.type):
-        column = column.cast(pa.int8())
-    if not is_number(column.type) and not is_text(column.type):
+    if is_text(column.type):
+        values, _ = parse_numbers(column.cast(pa.large_string()))
+    elif is_number(column.type) or pa.types.is_boolean(column.type):
+        values = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    else:
         raise TableError(
             f"{source_of(table)}: column {name!r} holds {in_words(column.type)}; {advice}"
         )
-    if is_text(column.type):
-        values, _ = parse_numbers(column.cast(pa.large_string()), decimal_of(table) or ".")
-    else:
-        values = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
     wrong = np.flatnonzero(~np.isfinite(values))
     if len(wrong):
         cell = column[int(wrong[0])].as_py()

@@ -36,24 +36,6 @@ class PartialLabelData(NamedTuple):
     y: np.ndarray
 
 
-class LabelledData(NamedTuple):
-    """Instances and their true labels.
-
-    Attributes
-    ----------
-    X : ndarray of shape (m, n)
-        The instances.
-    y : ndarray of shape (m,)
-        The true labels.
-    columns : list of str
-        Names of the features, where the file has them.
-    """
-
-    X: np.ndarray
-    y: np.ndarray
-    columns: list[str]
-
-
 def read_mat(path: Path) -> PartialLabelData:
     """Read a partial-label data set in M.-L. Zhang's format (MATLAB v5 or v7).
 
@@ -112,7 +94,7 @@ def _partial_label_data(content: dict[str, Any], path: Path) -> PartialLabelData
     return PartialLabelData(X, candidates, truth.classes[truth.indices])
 
 
-def read_csv(path: Path) -> LabelledData:
+def read_csv(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Read a table with a header line, numbers in all columns but the last, and the label in the
     last.
 
@@ -123,18 +105,20 @@ def read_csv(path: Path) -> LabelledData:
 
     Returns
     -------
-    LabelledData
-        Labels are integers if all are whole numbers, otherwise strings.
+    X : ndarray of shape (m, n)
+        The instances.
+    y : ndarray of shape (m,)
+        The labels: integers if all are whole numbers, otherwise strings.
     """
     with path.open(newline="", encoding="utf-8") as file:
-        header, *rows = csv.reader(file)
+        _, *rows = csv.reader(file)
     y = np.array([row[-1] for row in rows])
     if all(label.isdecimal() for label in y.tolist()):
         y = y.astype(np.int64)
-    return LabelledData(np.array([row[:-1] for row in rows], dtype=np.float64), y, header[:-1])
+    return np.array([row[:-1] for row in rows], dtype=np.float64), y
 
 
-def read_npz(path: Path) -> LabelledData:
+def read_npz(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Read an archive with the arrays ``X`` (instances × features) and ``y`` (labels).
 
     Parameters
@@ -144,10 +128,13 @@ def read_npz(path: Path) -> LabelledData:
 
     Returns
     -------
-    LabelledData
+    X : ndarray of shape (m, n)
+        The instances.
+    y : ndarray of shape (m,)
+        The labels.
     """
     X, y = _arrays(path, "y")
-    return LabelledData(X, y, [])
+    return X, y
 
 
 def read_crowd(path: Path) -> PartialLabelData:
@@ -193,8 +180,10 @@ def _arrays(path: Path, truth: str, *names: str) -> list[np.ndarray]:
                 others = [arrays[name] for name in names]
     except KeyError as error:
         raise DataFileError(f"{path} lacks an array: {error.args[0]}") from None
-    except (SurelabelError, MemoryError) as error:
-        raise no_memory(path) if isinstance(error, MemoryError) else error from None
+    except SurelabelError:
+        raise
+    except MemoryError:
+        raise no_memory(path) from None
     except Exception as error:  # zipfile, zlib and numpy raise errors of many kinds
         raise DataFileError(
             f"{path} is damaged, or not an .npz archive of numbers: {_error_text(error)}"
