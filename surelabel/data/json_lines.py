@@ -175,7 +175,7 @@ def rows_to_table(pieces: Iterable[list[dict[str, Any]]], source: str) -> pa.Tab
         tables.append(table)
         n_rows += len(rows)
     try:
-        return pa.concat_tables([schema.empty_table(), *tables], promote_options="permissive")
+        return pa.concat_tables([schema.empty_table(), *(_in_types(t, schema) for t in tables)])
     except pa.ArrowInvalid as error:
         raise TableError(
             f"{source}: whole numbers beside fractions would lose digits as floats ({error}); put "
@@ -223,6 +223,18 @@ def _common_schema(schema: pa.Schema, table: pa.Table, n_before: int, source: st
                 value = table[field.name][row].as_py()
                 raise _refusal(source, n_before + row + 1, field.name, value, error) from None
         raise
+
+
+def _in_types(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The table with all columns, in the types that were found when all rows were read."""
+    columns = []
+    for field in schema:
+        place = table.schema.get_field_index(field.name)
+        column = table.column(place) if place >= 0 else pa.nulls(table.num_rows, field.type)
+        if column.type != field.type:  # Arrow cannot cast objects to others with more keys
+            column = pa.array(column.to_pylist(), field.type)
+        columns.append(column)
+    return pa.table(columns, schema=schema)
 
 
 def _refusal(source: str, row: int, name: str, value: Any, error: Exception) -> TableError:
