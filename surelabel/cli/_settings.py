@@ -5,7 +5,6 @@ file, or as ``--settings NAME=VALUE``.
 from __future__ import annotations
 
 import inspect
-import json
 import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
@@ -19,7 +18,7 @@ from typing import Annotated as A
 import typer
 
 from ..exceptions import ParameterError, shown
-from ..text import did_you_mean
+from ..text import did_you_mean, toml
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -302,10 +301,10 @@ def settings_text(settings: Settings, kinds: Mapping[str, str]) -> str:
         if one.name == "as_":
             continue
         if value != one.default:
-            given.append(f"{one.name} = {_toml(value)}")
+            given.append(f"{one.name} = {toml(value)}")
         else:
             example = "" if value is None else value
-            others.append(f"# {one.name} = {_toml(example)}  # {ABOUT[one.name].help}")
+            others.append(f"# {one.name} = {toml(example)}  # {ABOUT[one.name].help}")
     chosen = dict(text.rpartition("=")[::2] for text in settings.as_ or [])
     return "\n".join(
         [
@@ -315,25 +314,12 @@ def settings_text(settings: Settings, kinds: Mapping[str, str]) -> str:
             *others,
             "",
             f"[as]  # {ABOUT['as_'].help}",
-            *(f"{_toml(name)} = {_toml(kind)}" for name, kind in chosen.items()),
+            *(f"{toml(name)} = {toml(kind)}" for name, kind in chosen.items()),
             *(
-                f"# {_toml(name)} = {_toml(kind)}"
+                f"# {toml(name)} = {toml(kind)}"
                 for name, kind in kinds.items()
                 if name not in chosen
             ),
             "",
         ]
     )
-
-
-def _toml(value: Any) -> str:
-    r"""A value in TOML, whose strings are those of JSON, with one more character escaped.
-
-    >>> print(_toml({'say "hi"': ["a", "b"]}))
-    {"say \"hi\"" = ["a", "b"]}
-    """
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{_toml(key)} = {_toml(one)}' for key, one in value.items())}}}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_toml, value))}]"
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -19,8 +19,6 @@ from ._settings import Settings, takes_settings
 if TYPE_CHECKING:
     from ..review.session import Review
 
-FINISH = "What Finish writes"
-
 
 @takes_settings("max_error", "image")
 def review(
@@ -29,62 +27,28 @@ def review(
     answers: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE",
-            readable=False,
-            help="The file for the answers (.jsonl); by default beside the table.",
+            metavar="FILE", readable=False, help="Where answers go (.jsonl); default: beside TABLE"
         ),
     ] = None,
-    checks: Annotated[
-        float,
-        typer.Option(
-            metavar="SHARE",
-            help="Share of the rows shown that are random checks of labels to be kept; the others "
-            "help the model. Can be changed on the page.",
-        ),
-    ] = 0.5,
-    new_labels: Annotated[
-        bool, typer.Option("--new-labels", help="Allow answers that are not labels of the table.")
-    ] = False,
-    who: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Who answers; by default your user name.")
-    ] = None,
-    port: Annotated[
-        int, typer.Option(metavar="NUMBER", help="The port to listen on; by default a free one.")
-    ] = 0,
-    no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Print the address, and do not open it.")
-    ] = False,
-    seed: Annotated[
-        int, typer.Option(metavar="NUMBER", help="Seed of the random order of the checks.")
-    ] = 0,
     output: Annotated[
         Path | None,
         typer.Option(
             "--output",
             "-o",
             metavar="FILE",
-            help="The cleaned table; by default beside TABLE, with .cleaned in its name.",
-            rich_help_panel=FINISH,
+            help="The cleaned table that Finish writes, with a page and a model of the same name; "
+            "default: beside TABLE",
         ),
     ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PAGE",
-            readable=False,
-            help="The report page (.html).",
-            rich_help_panel=FINISH,
-        ),
-    ] = None,
-    model: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="MODEL",
-            readable=False,
-            help="The model (.model).",
-            rich_help_panel=FINISH,
-        ),
-    ] = None,
+    new_labels: Annotated[
+        bool, typer.Option("--new-labels", help="Allow answers that are no label of the table.")
+    ] = False,
+    port: Annotated[
+        int, typer.Option(metavar="NUMBER", min=0, max=2**16 - 1, help="Default: a free one")
+    ] = 0,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Print the address, and do not open it.")
+    ] = False,
 ) -> None:
     """Answer row by row on a page in your browser; the model learns from every answer.
 
@@ -94,7 +58,7 @@ def review(
 
     surelabel review pets.csv --labels candidates
 
-    surelabel review votes.csv --votes 'annotator_*' --answers votes.answers.jsonl --checks 0.3
+    surelabel review votes.csv --votes 'rater_*' --answers votes.answers.jsonl
 
     surelabel review faces.csv --labels names --id face --image file --no-browser
     """
@@ -107,23 +71,19 @@ def review(
     stem, ending = _parts(table)
     answers = answers or table.with_name(f"{stem}.answers.jsonl")
     output = output or table.with_name(f"{stem}.cleaned{ending}")
-    report = report or output.with_name(f"{stem}.cleaned.html")
-    model = model or output.with_name(f"{stem}.model")
-    _check_numbers(checks, port, seed)
     check_table_output(output)
-    check_outputs([table], answers, output, report, model)
+    page, model = (output.with_name(f"{_parts(output)[0]}{kind}") for kind in (".html", ".model"))
+    check_outputs([table], answers, output, page, model)
     with stage("read", {}, verbose=True):
         rows = settings.read(table)
     under_review = Review(
         TableRead(rows, settings.columns(), votes_suffice=True),
         answers,
-        who=who if who is not None else _user(),
+        who=_user(),
         max_error=settings.max_error,
-        check_share=checks,
         new_labels=new_labels,
         image=settings.image,
         folder=table.resolve().parent,
-        random_state=seed,
         verbose=True,
     )
 
@@ -138,7 +98,7 @@ def review(
                 **settings.columns(),
             )
         kept = model if found.model is not None else None
-        return list(map(str, write_cleaned(found, settings, output, report, kept)[0]))
+        return list(map(str, write_cleaned(found, settings, output, page, kept)[0]))
 
     sys.setswitchinterval(1e-3)  # keeps the page responsive while the model is fitted
     token = secrets.token_urlsafe(24)
@@ -162,15 +122,6 @@ def _announce(address: str, under_review: Review, no_browser: bool) -> None:
     typer.echo(f"{address}\nanswers go to {answers}; Ctrl-C ends the review")
     if not no_browser:
         webbrowser.open(address)
-
-
-def _check_numbers(checks: float, port: int, seed: int) -> None:
-    if not 0 <= checks <= 1:
-        raise ParameterError(f"--checks must be a share from 0 to 1; got {checks:g}")
-    if not 0 <= port < 2**16:
-        raise ParameterError(f"--port must be a number from 0 to 65535; got {port}")
-    if seed < 0:
-        raise ParameterError(f"--seed must be a whole number, at least 0; got {seed}")
 
 
 def _parts(table: Path) -> tuple[str, str]:

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from ..lazy import lazily
 
 if TYPE_CHECKING:
-    from .candidate_summary import CandidateSummary
     from .candidates import CandidateSets, as_candidates
     from .corruption import (
         drop_truth,
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CandidateSets",
-    "CandidateSummary",
     "as_candidates",
     "drop_truth",
     "make_partial",
@@ -28,7 +26,6 @@ if not TYPE_CHECKING:
     __getattr__ = lazily(
         __name__,
         {
-            "candidate_summary": ("CandidateSummary",),
             "candidates": ("CandidateSets", "as_candidates"),
             "corruption": [name for name in __all__ if name.startswith(("drop_", "make_"))],
         },

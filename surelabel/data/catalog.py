@@ -27,18 +27,7 @@ from ..text import suggest
 from .candidates import CandidateSets
 from .readers import read_crowd, read_csv, read_mat, read_npz
 
-__all__ = [
-    "Characteristics",
-    "Dataset",
-    "Spec",
-    "Status",
-    "data_home",
-    "describe",
-    "fetch",
-    "load",
-    "names",
-    "status",
-]
+__all__ = ["Dataset", "data_home", "fetch", "load", "names"]
 
 #: Where the real-world files are downloaded from: one commit, so that the content cannot change.
 BASE_URL = "https://raw.githubusercontent.com/pruirui/partial_label_realworld_dataset/a43c823f1cf2575e7fc74bcdfc307463e0bd44bd/"

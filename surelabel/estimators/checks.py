@@ -29,20 +29,7 @@ from ..data.corruption import make_partial
 from ..exceptions import CandidateError, ModelFileError
 from .persistence import load_model, save_model
 
-__all__ = [
-    "check_candidates_respected",
-    "check_class_order",
-    "check_class_without_rows",
-    "check_empty_set_is_refused",
-    "check_input_forms",
-    "check_partial_label_classifier",
-    "check_persistence",
-    "check_probabilities",
-    "check_row_order",
-    "check_singletons_are_supervised",
-    "check_unlabelled_rows",
-    "check_zero_weight",
-]
+__all__ = ["check_partial_label_classifier"]
 
 Check = Callable[[Any], None]
 

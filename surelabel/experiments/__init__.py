@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING
 from ..lazy import lazily
 
 if TYPE_CHECKING:
-    from .runner import Outcome, run_study
+    from .runner import run_study
     from .study import Study, StudyError, paper_study, read_study
 
-__all__ = ["Outcome", "Study", "StudyError", "paper_study", "read_study", "run_study"]
+__all__ = ["Study", "StudyError", "paper_study", "read_study", "run_study"]
 
 if not TYPE_CHECKING:
     __getattr__ = lazily(
         __name__,
         {
-            "runner": ("Outcome", "run_study"),
+            "runner": ("run_study",),
             "study": ("Study", "StudyError", "paper_study", "read_study"),
         },
     )

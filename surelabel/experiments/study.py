@@ -5,7 +5,6 @@ completely before anything runs.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import tomllib
 from collections import Counter
@@ -20,7 +19,7 @@ from ..data import catalog
 from ..evaluation.protocol import SELECTIONS
 from ..exceptions import ParameterError, SurelabelError
 from ..files import checked_path
-from ..text import did_you_mean
+from ..text import did_you_mean, toml
 from .methods import known_methods
 
 #: accuracy: choose parameters, fit, score. sensitivity: score every point of the grid. convergence:
@@ -218,7 +217,7 @@ class Study:
         }
         if not tables["data"]:
             del tables["data"]
-        return "".join(f"{key} = {_toml(value)}\n" for key, value in tables.items())
+        return "".join(f"{key} = {toml(value)}\n" for key, value in tables.items())
 
 
 def paper_study(name: str) -> Study:
@@ -546,21 +545,3 @@ def _is_plain(value: Any) -> bool:
 def _meant(value: Any, options: Any) -> str:
     question = did_you_mean(value, options).strip()
     return f" ({question})" if question else ""
-
-
-def _toml(value: Any) -> str:
-    """A value in TOML, which is as in JSON except for tables."""
-    if isinstance(value, dict):
-        return (
-            "{"
-            + ", ".join(
-                f"{json.dumps(key, ensure_ascii=False)} = {_toml(entry)}"
-                for key, entry in value.items()
-            )
-            + "}"
-        )
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    if isinstance(value, float):  # may be inf or nan
-        return repr(value)
-    return json.dumps(value, ensure_ascii=False)

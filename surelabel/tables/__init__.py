@@ -6,11 +6,11 @@ with extra("cli", "surelabel.tables"):
     from .auditing import Audit
     from .cleaning import Cleaned, clean
     from .columns import Feature
-    from .comparison import Comparison, MethodResult, compare
+    from .comparison import Comparison, compare
     from .conversion import convert
     from .encoding import TableEncoder, TableModel
     from .fitting import Fitted, fit, predict
-    from .inspection import Inspection, Problem, inspect
+    from .inspection import Inspection, inspect
     from .reading import Columns
 
 __all__ = [
@@ -21,8 +21,6 @@ __all__ = [
     "Feature",
     "Fitted",
     "Inspection",
-    "MethodResult",
-    "Problem",
     "TableEncoder",
     "TableModel",
     "clean",

@@ -71,7 +71,7 @@ def test_start_answer_kill_go_on_finish_and_end(table):
     assert found["row"]["name"] not in given
     written = ask(other, "finish")["written"]
     assert [path.rpartition("/")[2] for path in written] == [
-        "pets.cleaned.csv", "pets.cleaned.html", "pets.model",
+        "pets.cleaned.csv", "pets.cleaned.html", "pets.cleaned.model",
     ]  # fmt: skip
     assert all(os.path.getsize(path) > 100 for path in written)
     assert "certified" in table.with_name("pets.cleaned.csv").read_text()
@@ -87,9 +87,7 @@ def test_start_answer_kill_go_on_finish_and_end(table):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["--checks", "2"], "--checks must be a share from 0 to 1; got 2"),
-        (["--port", "99999"], "--port must be a number from 0 to 65535; got 99999"),
-        (["--seed", "-1"], "--seed must be a whole number, at least 0"),
+        (["--port", "99999"], "Invalid value for '--port'"),
         (["--image", "picture"], "there is no column 'picture'"),
         (["--answers", "pets.csv"], "pets.csv is read by the same command"),
         (["-o", "no/cleaned.csv"], "there is no folder"),
