@@ -16,8 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from surelabel.data import _delimited, table_files
 from surelabel.data.arrow_tables import find_column, source_of
@@ -305,31 +303,6 @@ def test_an_endless_row_is_told_from_a_long_one(tmp_path, monkeypatch):
 
 def test_numbered_columns_are_a_header(tmp_path):
     assert content_of(tmp_path, "0,1,2\n5,6,7\n").column_names == ["0", "1", "2"]
-
-
-@settings(max_examples=60)
-@given(
-    st.lists(
-        st.tuples(
-            st.text(
-                st.characters(exclude_categories=("Cs",), exclude_characters="\0\r"), max_size=8
-            ),
-            st.integers(-5, 10**17),
-        ),
-        min_size=1,
-        max_size=6,
-    )
-)
-def test_any_text_goes_to_csv_and_back(tmp_path_factory, rows):
-    path = tmp_path_factory.mktemp("any") / "a.csv"
-    texts = [text for text, _ in rows]
-    table = pa.table(
-        {"n": [number for _, number in rows], "word": ["anchor"] * len(rows), "text": texts}
-    )
-    write_table(table, path)
-    back = read_table(path)
-    assert back["n"].to_pylist() == [str(number) for _, number in rows]
-    assert back["text"].to_pylist() == texts
 
 
 # -------------------------------------------------------------------- files
