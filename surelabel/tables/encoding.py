@@ -9,6 +9,8 @@ very many number columns, so these are encoded together; the other kinds one by 
 
 from __future__ import annotations
 
+import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -23,14 +25,14 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
-from ..data.arrow_tables import decimal_of, source_of
+from ..data.arrow_tables import decimal_of, is_text, source_of
 from ..data.text_values import canonical, flags
 from ..exceptions import TableError
 from ..text import suggest
 from .columns import UNSPACED, ColumnReader, Feature, Kind, check_features, choose_features
 from .embedding import EMBEDDED
-from .images import ImageColumn
-from .times import TimeColumn
+from .images import describe_images, folder_of
+from .times import DAY, MONDAY, WEEK, YEAR, find_order, read_times
 
 #: At most this many categories; the rest become one, "another".
 MOST_CATEGORIES = 50
@@ -105,16 +107,48 @@ def _spread(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
     return absent.any(axis=1) & ~nothing, median, mean, deviation
 
 
-class CategoryColumn:
+class OneColumn(ABC):
+    """An encoder of one column: it learns from it, names the columns of X, and writes them."""
+
+    @abstractmethod
+    def learn(self, reader: ColumnReader, name: str) -> None:
+        """Learn from a column."""
+
+    @abstractmethod
+    def names(self, name: str, _: int = 0) -> list[str]:
+        """Names of the columns of X."""
+
+    @abstractmethod
+    def write(self, reader: ColumnReader, name: str, out: np.ndarray) -> None:
+        """Write these columns of X."""
+
+    def fit(self, reader: ColumnReader, names: Sequence[str]) -> Self:
+        """Learn from a column."""
+        self.learn(reader, names[0])
+        return self
+
+    @property
+    def widths(self) -> list[int]:
+        """Number of columns of X."""
+        return [len(self.names(""))]
+
+    def fill(
+        self, reader: ColumnReader, names: Sequence[str], X: np.ndarray, first: np.ndarray
+    ) -> None:
+        """Write the columns of X."""
+        self.write(reader, names[0], X[:, first[0] : first[0] + self.widths[0]])
+
+
+class CategoryColumn(OneColumn):
     """A 0/1 column for each category; rare categories share one, and unseen ones have none.
 
     Texts are the same category if they are spelled the same. A number or a truth value, in files
     that have types, is the same as a text that spells it: 2, 2.0 and "2.0".
     """
 
-    def fit(self, reader: ColumnReader, names: Sequence[str]) -> Self:
+    def learn(self, reader: ColumnReader, name: str) -> None:
         """Learn which categories there are; missing is one of them."""
-        texts, self.by_value = reader.texts(names[0], "category")
+        texts, self.by_value = reader.texts(name, "category")
         texts = canonical(texts) if self.by_value else texts
         counts = [(pair["values"], pair["counts"]) for pair in pc.value_counts(texts).to_pylist()]
         ranked = [
@@ -124,20 +158,11 @@ class CategoryColumn:
             )
         ]
         self.categories, self.others = ranked[:MOST_CATEGORIES], ranked[MOST_CATEGORIES:]
-        return self
 
-    @property
-    def widths(self) -> list[int]:
-        """Number of columns of X."""
-        return [len(self.categories) + bool(self.others)]
-
-    def names(self, name: str, _: int) -> list[str]:
+    def names(self, name: str, _: int = 0) -> list[str]:
         """Names of the columns of X."""
-        named = [
-            f"{name} is {'missing' if category is None else category}"
-            for category in self.categories
-        ]
-        return [*named, f"{name} is another"][: self.widths[0]]
+        known = ["missing" if category is None else category for category in self.categories]
+        return [f"{name} is {category}" for category in known + ["another"] * bool(self.others)]
 
     def codes(self, reader: ColumnReader, name: str) -> tuple[np.ndarray, np.ndarray]:
         """Position of every cell among the categories, -1 for one never seen; and where cells are
@@ -152,17 +177,15 @@ class CategoryColumn:
         found = pc.fill_null(pc.index_in(texts, known), -1).to_numpy()
         return found, flags(texts.is_null())
 
-    def fill(
-        self, reader: ColumnReader, names: Sequence[str], X: np.ndarray, first: np.ndarray
-    ) -> None:
-        """Write the columns of X."""
-        codes, _ = self.codes(reader, names[0])
+    def write(self, reader: ColumnReader, name: str, out: np.ndarray) -> None:
+        """Write a 1 for the category of each row."""
+        codes, _ = self.codes(reader, name)
         rows = np.flatnonzero(codes >= 0)
-        X[:, first[0] : first[0] + self.widths[0]] = 0
-        X[rows, first[0] + np.minimum(codes[rows], len(self.categories))] = 1
+        out[:] = 0
+        out[rows, np.minimum(codes[rows], len(self.categories))] = 1
 
 
-class TextColumn:
+class TextColumn(OneColumn):
     """TF-IDF of sequences of two to four letters within words (one or two in scripts without
     spaces).
 
@@ -170,9 +193,9 @@ class TextColumn:
     of rare words would lie near the centre, and so near all others.
     """
 
-    def fit(self, reader: ColumnReader, names: Sequence[str]) -> Self:
+    def learn(self, reader: ColumnReader, name: str) -> None:
         """Learn the n-grams, their weights and the directions."""
-        column, _ = reader.texts(names[0], "text")
+        column, _ = reader.texts(name, "text")
         every = -(-len(column) // LEARNED_ROWS)
         texts = column.take(pa.array(np.arange(0, len(column), every)))
         unspaced = pc.mean(pc.match_substring_regex(texts, UNSPACED)).as_py() or 0
@@ -191,7 +214,6 @@ class TextColumn:
         else:
             self.directions = np.eye(size, dtype=np.float32)
         self.mean = normalize(weights @ self.directions, copy=False).mean(axis=0)
-        return self
 
     def _vectorizer(self, **options: Any) -> TfidfVectorizer:
         return TfidfVectorizer(
@@ -202,21 +224,13 @@ class TextColumn:
             **options,
         )
 
-    @property
-    def widths(self) -> list[int]:
-        """Number of columns of X."""
-        return [self.directions.shape[1]]
-
-    def names(self, name: str, _: int) -> list[str]:
+    def names(self, name: str, _: int = 0) -> list[str]:
         """Names of the columns of X."""
-        return [f"{name} direction {i}" for i in range(1, self.widths[0] + 1)]
+        return [f"{name} direction {i}" for i in range(1, self.directions.shape[1] + 1)]
 
-    def fill(
-        self, reader: ColumnReader, names: Sequence[str], X: np.ndarray, first: np.ndarray
-    ) -> None:
-        """Write the columns of X."""
-        column, _ = reader.texts(names[0], "text")
-        out = X[:, first[0] : first[0] + self.widths[0]]
+    def write(self, reader: ColumnReader, name: str, out: np.ndarray) -> None:
+        """Write the position of each text along the directions."""
+        column, _ = reader.texts(name, "text")
         vectorizer = self._vectorizer(vocabulary=self.words)
         vectorizer.idf_ = self.idf
         for start in range(0, len(column), BATCH):
@@ -225,38 +239,29 @@ class TextColumn:
             out[start : start + BATCH] = found - self.mean
 
 
-class VectorColumn:
+class VectorColumn(OneColumn):
     """Vectors as given, minus their mean; a missing one is replaced by the mean."""
 
-    def fit(self, reader: ColumnReader, names: Sequence[str]) -> Self:
+    def learn(self, reader: ColumnReader, name: str) -> None:
         """Learn the length and the mean."""
-        column = reader.vectors(names[0])
+        column = reader.vectors(name)
         sums = [
             _as_matrix(chunk).sum(axis=0, dtype=np.float64)
             for chunk in column.chunks
             if chunk.null_count < len(chunk)
         ]
         self.mean = np.sum(sums, axis=0) / (len(column) - column.null_count)
-        return self
 
-    @property
-    def widths(self) -> list[int]:
-        """Number of columns of X."""
-        return [len(self.mean)]
-
-    def names(self, name: str, _: int) -> list[str]:
+    def names(self, name: str, _: int = 0) -> list[str]:
         """Names of the columns of X."""
         return [f"{name} {i}" for i in range(1, len(self.mean) + 1)]
 
-    def fill(
-        self, reader: ColumnReader, names: Sequence[str], X: np.ndarray, first: np.ndarray
-    ) -> None:
-        """Write the columns of X."""
-        column = reader.vectors(names[0], len(self.mean))
-        out, start = X[:, first[0] : first[0] + len(self.mean)], 0
-        for chunk in column.chunks:
+    def write(self, reader: ColumnReader, name: str, out: np.ndarray) -> None:
+        """Write the vectors minus the mean."""
+        start = 0
+        for chunk in reader.vectors(name, len(self.mean)).chunks:
             part = out[start : start + len(chunk)]
-            known = chunk.is_valid().to_numpy(zero_copy_only=False)
+            known = flags(chunk.is_valid())
             part[~known] = 0
             if known.any():
                 part[known] = _as_matrix(chunk) - self.mean.astype(out.dtype)
@@ -267,6 +272,101 @@ def _as_matrix(chunk: pa.Array) -> np.ndarray:
     """The vectors that are not missing, one per row."""
     chunk = chunk.drop_null()
     return np.asarray(chunk.flatten().to_numpy(zero_copy_only=False).reshape(len(chunk), -1))
+
+
+class TimeColumn(OneColumn):
+    """A date becomes the days that have passed (standardised) and its position in the year and the
+    week; a time becomes its position in the day. A position is two numbers, those of a point on a
+    circle, so that 23:59 is near 00:01. What is the same in all rows is left out.
+    """
+
+    def learn(self, reader: ColumnReader, name: str) -> None:
+        """Learn the format of the column, which of its parts vary, its mean and standard
+        deviation.
+        """
+        column = reader.column(name)
+        self.order = ""
+        if is_text(column.type):
+            texts = pc.unique(column.cast(pa.large_string()))
+            self.order = find_order(texts, all_of_them=False) or ""
+        days, seconds = read_times(column, self.order or None, name, reader.source)
+        known = ~np.isnan(days)
+        dated = known.any() and self.order != "clock" and not pa.types.is_time(column.type)
+        self.mean, self.deviation = 0.0, 1.0
+        self.parts = []
+        if dated and np.ptp(days[known]) > 0:
+            self.mean, self.deviation = float(days[known].mean()), float(days[known].std())
+            self.parts += ["days", "season", "weekday"]
+        if known.any() and np.ptp(seconds[known]) > 0:
+            self.parts.append("hour")
+        self.parts = self.parts or ["days"]  # which is zero in all rows
+        self.tells_missing = not known.all() and bool(known.any())
+
+    def names(self, name: str, _: int = 0) -> list[str]:
+        """Names of the columns of X."""
+        found = []
+        for part in self.parts:
+            found += [name] if part == "days" else [f"{name} {part} sine", f"{name} {part} cosine"]
+        return found + [f"{name} is missing"] * self.tells_missing
+
+    def write(self, reader: ColumnReader, name: str, out: np.ndarray) -> None:
+        """Write the days, and the points on circles."""
+        order = self.order or "year-month-day"
+        days, seconds = read_times(reader.column(name), order, name, reader.source)
+        absent = np.isnan(days)
+        turns = {
+            "season": (days + seconds / DAY) / YEAR,
+            "weekday": (np.floor(days) - MONDAY) / WEEK,
+            "hour": seconds / DAY,
+        }
+        columns = []
+        for part in self.parts:
+            if part == "days":
+                columns.append((days - self.mean) / self.deviation)
+            else:
+                angle = 2 * np.pi * turns[part]
+                columns += [np.sin(angle), np.cos(angle)]
+        for i, values in enumerate(columns):
+            out[:, i] = np.where(absent, 0, values)
+        if self.tells_missing:
+            out[:, -1] = absent
+
+
+class ImageColumn(OneColumn):
+    """Images as a small grey copy, edges and colours, minus the mean; an image that is missing or
+    cannot be read is replaced by the mean.
+    """
+
+    def learn(self, reader: ColumnReader, name: str) -> None:
+        """Learn the mean."""
+        found = self._features(reader, name)
+        known = ~np.isnan(found[:, 0])
+        if not known.any():
+            raise TableError(
+                f"{reader.source}: column {name!r}: no image can be read; paths are relative to "
+                f"{folder_of(reader.source)}"
+            )
+        self.mean = found[known].mean(axis=0)
+
+    def _features(self, reader: ColumnReader, name: str) -> np.ndarray:
+        paths = reader.column(name).cast(pa.large_string()).to_pylist()
+        found = describe_images(paths, folder_of(reader.source))
+        unread = sum(map(bool, paths)) - int(np.sum(~np.isnan(found[:, 0])))
+        if unread:
+            warnings.warn(
+                f"{reader.source}: column {name!r}: {unread} image(s) cannot be read, and are "
+                "replaced by the mean of the others",
+                stacklevel=6,
+            )
+        return found
+
+    def names(self, name: str, _: int = 0) -> list[str]:
+        """Names of the columns of X."""
+        return [f"{name} {i}" for i in range(1, len(self.mean) + 1)]
+
+    def write(self, reader: ColumnReader, name: str, out: np.ndarray) -> None:
+        """Write the images minus the mean."""
+        out[:] = np.nan_to_num(self._features(reader, name) - self.mean, nan=0.0)
 
 
 ENCODERS: dict[Kind, Any] = {

@@ -11,12 +11,10 @@ import warnings
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-
-from ..exceptions import TableError
 
 if TYPE_CHECKING:  # Pillow is imported where an image is opened
     from PIL import Image
@@ -140,8 +138,20 @@ def _reduce(path: Path, edge: int) -> str | None:
 
 def readable_images(paths: pa.Array, source: str) -> list[bool]:
     """Whether the first paths are those of images."""
-    first, folder = paths.drop_null().slice(0, TRIED).to_pylist(), folder_of(source)
-    return [_picture_features(folder, path) is not None for path in first]
+    first = paths.drop_null().slice(0, TRIED).to_pylist()
+    return [bool(row) for row in ~np.isnan(describe_images(first, folder_of(source))[:, 0])]
+
+
+def describe_images(paths: Sequence[str | None], folder: Path) -> np.ndarray:
+    """Brightness, edges and colours, one image per row; NaN where it is missing or cannot be
+    read.
+    """
+    found = np.full((len(paths), WIDTH), np.nan, np.float32)
+    for row, path in enumerate(paths):
+        features = _picture_features(folder, path) if path else None
+        if features is not None:
+            found[row] = features
+    return found
 
 
 def _picture_features(folder: Path, name: str) -> np.ndarray | None:
@@ -167,53 +177,3 @@ def _picture_features(folder: Path, name: str) -> np.ndarray | None:
     colours = np.bincount(mixed.ravel(), minlength=LEVELS**3).astype(float)
     parts = (small.ravel() - small.mean(), np.sqrt(edges), np.sqrt(colours))
     return np.concatenate([part / max(np.linalg.norm(part), 1e-9) for part in parts])
-
-
-class ImageColumn:
-    """Images as a small grey copy, edges and colours, minus the mean; an image that is missing or
-    cannot be read is replaced by the mean.
-    """
-
-    def fit(self, reader: Any, names: Sequence[str]) -> Self:
-        """Learn the mean."""
-        found = self._read(reader, names[0])
-        known = ~np.isnan(found[:, 0])
-        if not known.any():
-            raise TableError(
-                f"{reader.source}: column {names[0]!r}: no image can be read; paths are relative "
-                f"to {folder_of(reader.source)}"
-            )
-        self.mean = found[known].mean(axis=0)
-        return self
-
-    def _read(self, reader: Any, name: str) -> np.ndarray:
-        folder = folder_of(reader.source)
-        paths = reader.column(name).cast(pa.large_string()).to_pylist()
-        found = np.full((len(paths), WIDTH), np.nan, np.float32)
-        unread = 0
-        for row, path in enumerate(paths):
-            if path:
-                features = _picture_features(folder, path)
-                unread += features is None
-                found[row] = np.nan if features is None else features
-        if unread:
-            warnings.warn(
-                f"{reader.source}: column {name!r}: {unread} image(s) cannot be read, and are "
-                "replaced by the mean of the others",
-                stacklevel=5,
-            )
-        return found
-
-    @property
-    def widths(self) -> list[int]:
-        """Number of columns of X."""
-        return [len(self.mean)]
-
-    def names(self, name: str, _: int) -> list[str]:
-        """Names of the columns of X."""
-        return [f"{name} {i}" for i in range(1, len(self.mean) + 1)]
-
-    def fill(self, reader: Any, names: Sequence[str], X: np.ndarray, first: np.ndarray) -> None:
-        """Write the columns of X."""
-        found = self._read(reader, names[0]) - self.mean
-        X[:, first[0] : first[0] + len(self.mean)] = np.nan_to_num(found, nan=0.0)

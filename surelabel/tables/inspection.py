@@ -21,11 +21,11 @@ from .annotators import krippendorff_alpha
 from .columns import HUGE, ColumnReader, Feature
 from .duplicates import conflicts, equal_cells
 from .embedding import EMBEDDED
+from .encoding import TimeColumn
 from .images import readable_images
 from .overview import LISTED, ONE_LABEL, Listing, Overview, Result, kinds, known, named
 from .reading import Columns, TableRead, leak_sentences
 from .soft_labels import SoftSummary, describe_soft
-from .times import TimeColumn
 
 #: Maximum number of pairs of classes listed.
 PAIRS = 20

@@ -73,14 +73,14 @@ KNOWN = {
     ),
     "VectorColumn": Known(TABLES + "encoding", "mean f[d]", role="column"),
     "TimeColumn": Known(
-        TABLES + "times",
+        TABLES + "encoding",
         "order text; mean number; deviation number; tells_missing flag; "
         "parts days|season|weekday|hour*4",
         lambda column: column.order in ("", *ORDERS) and column.deviation > 0,
         "column",
     ),
     "ImageColumn": Known(
-        TABLES + "images",
+        TABLES + "encoding",
         "mean f[d]",
         lambda column: len(column.mean) == WIDTH,
         "column",

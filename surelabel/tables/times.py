@@ -1,12 +1,8 @@
-"""Dates and times → columns of X: the days that have passed, and the position in the year, the week
-and the day.
-"""
+"""Dates and times that are written as text, or have a type of their own → days and seconds."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -159,67 +155,3 @@ def read_times(
     total = np.asarray(pc.fill_null(values, np.nan).to_numpy()) / scale
     days = np.floor(total / DAY)
     return days, total - days * DAY
-
-
-class TimeColumn:
-    """A date becomes the days that have passed (standardised) and its position in the year and the
-    week; a time becomes its position in the day. A position is two numbers, those of a point on a
-    circle, so that 23:59 is near 00:01. What is the same in all rows is left out.
-    """
-
-    def fit(self, reader: Any, names: Sequence[str]) -> Self:
-        """Learn the format of the column, which of its parts vary, its mean and standard
-        deviation.
-        """
-        column = reader.column(names[0])
-        self.order = ""
-        if is_text(column.type):
-            texts = pc.unique(column.cast(pa.large_string()))
-            self.order = find_order(texts, all_of_them=False) or ""
-        days, seconds = read_times(column, self.order or None, names[0], reader.source)
-        known = ~np.isnan(days)
-        dated = known.any() and self.order != "clock" and not pa.types.is_time(column.type)
-        self.mean, self.deviation = 0.0, 1.0
-        self.parts = []
-        if dated and np.ptp(days[known]) > 0:
-            self.mean, self.deviation = float(days[known].mean()), float(days[known].std())
-            self.parts += ["days", "season", "weekday"]
-        if known.any() and np.ptp(seconds[known]) > 0:
-            self.parts.append("hour")
-        self.parts = self.parts or ["days"]  # which is zero in all rows
-        self.tells_missing = not known.all() and bool(known.any())
-        return self
-
-    @property
-    def widths(self) -> list[int]:
-        """Number of columns of X."""
-        return [sum(1 if part == "days" else 2 for part in self.parts) + self.tells_missing]
-
-    def names(self, name: str, _: int) -> list[str]:
-        """Names of the columns of X."""
-        found = []
-        for part in self.parts:
-            found += [name] if part == "days" else [f"{name} {part} sine", f"{name} {part} cosine"]
-        return found + [f"{name} is missing"] * self.tells_missing
-
-    def fill(self, reader: Any, names: Sequence[str], X: np.ndarray, first: np.ndarray) -> None:
-        """Write the columns of X."""
-        order = self.order or "year-month-day"
-        days, seconds = read_times(reader.column(names[0]), order, names[0], reader.source)
-        absent = np.isnan(days)
-        turns = {
-            "season": (days + seconds / DAY) / YEAR,
-            "weekday": (np.floor(days) - MONDAY) / WEEK,
-            "hour": seconds / DAY,
-        }
-        columns = []
-        for part in self.parts:
-            if part == "days":
-                columns.append((days - self.mean) / self.deviation)
-            else:
-                angle = 2 * np.pi * turns[part]
-                columns += [np.sin(angle), np.cos(angle)]
-        for i, values in enumerate(columns):
-            X[:, first[0] + i] = np.where(absent, 0, values)
-        if self.tells_missing:
-            X[:, first[0] + len(columns)] = absent
