@@ -103,8 +103,6 @@ class ChosenLabels(Decision):
         What the confidence is made of; see :mod:`surelabel.tables.calibration`.
     features_role : FeaturesRole or None
         What the features did beside votes; None without votes or without features.
-    objective_path, delta_path : ndarray
-        Convergence of the final model; empty for methods that have none.
     seconds : dict of str to float
         Time by stage.
     classifier : estimator
@@ -129,8 +127,6 @@ class ChosenLabels(Decision):
     score: np.ndarray
     prior: Prior
     features_role: FeaturesRole | None
-    objective_path: np.ndarray
-    delta_path: np.ndarray
     seconds: dict[str, float]
     classifier: Any
     method: str
@@ -220,8 +216,6 @@ def choose_labels(
         score=found.score,
         prior=found.prior,
         features_role=_features_role(fit.model),
-        objective_path=getattr(fit.model, "objective_path_", np.empty(0)),
-        delta_path=getattr(fit.model, "delta_path_", np.empty(0)),
         seconds=seconds,
         classifier=fit.model,
         method=fit.method,

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 SHOWN = 200
 """Maximum number of rows to look at on the page."""
-PAIRS = 15
-"""Maximum number of pairs of confused classes on the page."""
 LACKING = 30
 """Maximum number of rows listed that may lack their label; further ones are seldom right."""
 
@@ -68,14 +66,7 @@ def write_page(
         words_shown=sorted({reason.word for row in rows for reason in row.reasons}),
         images_left_out=reader.images.left_out if reader.images else 0,
         galleries=page_figures.build(cleaned, shown),
-        tables={
-            "ambiguity": _pairs(
-                cleaned,
-                page_figures.confusion(cleaned),
-                page_figures.confusion(cleaned, only_kept=True),
-            ),
-            "annotators": _annotators(cleaned),
-        },
+        tables={"annotators": _annotators(cleaned)},
         worth=cleaned.worth_of_answers(),
         lacking=_lacking(cleaned, reader),
         how=_how_it_was_done(cleaned),
@@ -159,29 +150,6 @@ def _lacking(cleaned: Cleaned, reader: Reader) -> Table:
             *text_columns(*titles),
             *([Column("Probability")] if known else []),
         ],
-        rows,
-    )
-
-
-def _pairs(cleaned: Cleaned, counts: Any, kept: Any) -> Table:
-    """The pairs of classes with most rows in doubt between them."""
-    both = (counts + counts.T).tocoo()
-    upper = both.row < both.col
-    order = np.argsort(-both.data[upper], kind="stable")[:PAIRS]
-    rows = []
-    for i, j in zip(both.row[upper][order].tolist(), both.col[upper][order].tolist(), strict=True):
-        first, second = counts[i, j], counts[j, i]
-        sure = (kept[i, j] + kept[j, i]) / (first + second)
-        numbers = [number_cell(int(n), "{:,}") for n in (first + second, first, second)]
-        names = [text_cell(str(cleaned.classes[place])) for place in (i, j)]
-        rows.append(Row([*names, *numbers, _share(float(sure))]))
-    titles = ("Rows in doubt", "First chosen", "Second chosen", "Kept")
-    return Table(
-        "pairs",
-        "Pairs of classes confused",
-        "Rows that had both as candidates and got one of them, and the share of these whose label "
-        "is kept.",
-        [*text_columns("First", "Second"), *map(Column, titles)],
         rows,
     )
 

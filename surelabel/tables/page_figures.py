@@ -14,24 +14,32 @@ from matplotlib.colors import to_rgba
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from scipy import sparse
 from scipy.stats import binomtest
+from sklearn.decomposition import PCA
 
 from ..report.drawing import (
     COLOURS,
     INK,
+    MARKERS,
     RULE,
     STYLE,
     Gallery,
-    Picture,
-    over_iterations,
+    class_names,
+    legend_above,
+    line_style,
     picture_of,
 )
-from .page_map import map_of
-from .page_style import CLASSES, STATUSES, class_names, legend_above
-from .status import CERTIFIED, LOOK
+from ..text import short_percent
+from .status import CERTIFIED, LOOK, PROBABLE
 
 if TYPE_CHECKING:
     from .cleaning import Cleaned
 
+STATUSES = {CERTIFIED: "#0072b2", PROBABLE: "#56b4e9", LOOK: "#d55e00"}
+"""The colour of each status, the same throughout the page."""
+DRAWN = 5000
+"""Maximum number of rows on the map."""
+CLASSES = 14
+"""Maximum number of classes named in a figure; the rest are drawn together."""
 PEOPLE = 100
 """Maximum number of annotators drawn."""
 PERCENT = FuncFormatter(lambda share, _: f"{100 * share:g} %")
@@ -53,11 +61,10 @@ def build(cleaned: Cleaned, shown: np.ndarray) -> dict[str, Gallery]:
     """
     with rc_context(STYLE):
         galleries = [
-            map_of(cleaned, shown),
+            _map(cleaned, shown),
             _sureness(cleaned),
             _ambiguity(cleaned),
             _annotators(cleaned),
-            _convergence(cleaned),
         ]
     return {gallery.topic: gallery for gallery in galleries if gallery.pictures}
 
@@ -78,6 +85,139 @@ def _by_status(
     (axes.xaxis if horizontal else axes.yaxis).set_major_locator(MaxNLocator(5, integer=True))
     (axes.xaxis if horizontal else axes.yaxis).set_major_formatter("{x:,.0f}")
     axes.grid(visible=False, axis="y" if horizontal else "x")
+
+
+# ---------------------------------------------------------------- map of the rows
+
+
+def drawn_rows(cleaned: Cleaned, shown: np.ndarray) -> np.ndarray:
+    """The rows on the map: all of them, or a stratified sample by label and status, plus those
+    shown on the page.
+    """
+    m = len(cleaned.label)
+    if m <= DRAWN:
+        return np.arange(m)
+    order = np.lexsort((cleaned.status, cleaned.label))  # even spacing in this order stratifies
+    return np.union1d(order[np.linspace(0, m - 1, DRAWN).round().astype(int)], shown)
+
+
+def _map(cleaned: Cleaned, shown: np.ndarray) -> Gallery:
+    """The rows by doubt and by label."""
+    rows = drawn_rows(cleaned, shown)
+    points, kept = _plane(np.asarray(cleaned.X[rows], float))
+    caption = "Every point is a row; nearby rows have similar features"
+    if len(rows) < len(cleaned.X):
+        caption = (
+            f"A stratified sample of {len(rows):,} of the {len(cleaned.X):,} rows, every label and "
+            "status in proportion; nearby points have similar features"
+        )
+    caption += (
+        " (the two principal components of the features, "
+        f"{short_percent(kept)} of their variance). "
+        "Rings mark the rows listed above: click one to go to its row."
+    )
+    pictures = [
+        picture_of(
+            partial(
+                draw,
+                cleaned=cleaned,
+                rows=rows,
+                points=points,
+                shown=np.flatnonzero(np.isin(rows, shown)),
+            ),
+            (5.2, 4.3),
+            f"map-{name}",
+            f"The rows by {name}",
+        )
+        for name, draw in (("doubt", _draw_doubt), ("label", _draw_labels))
+    ]
+    return Gallery("map", "Map of the rows", caption, pictures)
+
+
+def _plane(X: np.ndarray) -> tuple[np.ndarray, float]:
+    """The rows in the plane of their two principal components, and the share of variance kept."""
+    points = np.zeros((len(X), 2))
+    total = X.var(axis=0).sum()
+    if not total > 0:
+        return points, 1.0
+    found = PCA(min(2, *X.shape), random_state=0).fit_transform(X)
+    points[:, : found.shape[1]] = found
+    return points, float(points.var(axis=0).sum() / total)
+
+
+def _scatter(axes: Axes, points: np.ndarray, **more: Any) -> None:
+    axes.scatter(points[:, 0], points[:, 1], **({"linewidths": 0} | more))
+
+
+def _rings(axes: Axes, points: np.ndarray, rows: np.ndarray) -> None:
+    """Rings around the rows to look at, each a link to the row in the page."""
+    rings = axes.scatter(
+        points[:, 0],
+        points[:, 1],
+        s=42,
+        facecolors=(0, 0, 0, 0),
+        edgecolors=INK,
+        linewidths=0.9,
+        zorder=4,
+    )
+    rings.set_urls([f"#row{row}" for row in rows])
+    axes.set(xticks=[], yticks=[], xlabel="first component", ylabel="second component")
+    axes.grid(visible=False)
+    for spine in axes.spines.values():
+        spine.set(visible=True, color=RULE)
+
+
+def _draw_doubt(
+    axes: Axes, cleaned: Cleaned, rows: np.ndarray, points: np.ndarray, shown: np.ndarray
+) -> None:
+    status = cleaned.status[rows]
+    for name, colour in STATUSES.items():
+        size, alpha = (22, 0.95) if name == LOOK else (14, 0.75)
+        _scatter(
+            axes,
+            points[status == name],
+            s=size,
+            color=colour,
+            alpha=alpha,
+            label=name,
+            marker="o^s"[list(STATUSES).index(name)],
+        )
+    _rings(axes, points[shown], rows[shown])
+    legend_above(axes, markerscale=1.4)
+
+
+def _draw_labels(
+    axes: Axes, cleaned: Cleaned, rows: np.ndarray, points: np.ndarray, shown: np.ndarray
+) -> None:
+    label = cleaned.label[rows]
+    names = class_names(cleaned.classes)
+    often = np.argsort(-np.bincount(cleaned.label, minlength=len(names)), kind="stable")
+    named = often[: len(MARKERS)]
+    rest = ~np.isin(label, named)
+    if rest.any():
+        _scatter(
+            axes,
+            points[rest],
+            s=12,
+            color="#9aa0ac",
+            alpha=0.4,
+            label=f"other ({len(names) - len(named)} classes)",
+        )
+    for place, position in enumerate(named):
+        look = line_style(place)
+        mine = label == position
+        if mine.any():
+            _scatter(
+                axes,
+                points[mine],
+                s=14,
+                color=look["color"],
+                alpha=0.65,
+                marker=look["marker"],
+                label=names[position],
+            )
+    _rings(axes, points[shown], rows[shown])
+    legend_above(axes, markerscale=1.4)
 
 
 # ---------------------------------------------------------------- how sure
@@ -260,13 +400,12 @@ def _draw_classes(axes: Axes, cleaned: Cleaned) -> None:
     legend_above(axes)
 
 
-def confusion(cleaned: Cleaned, *, only_kept: bool = False) -> sparse.csr_array:
+def confusion(cleaned: Cleaned) -> sparse.csr_array:
     """Number of rows by label chosen and other candidate, an array of shape (l, l); rows without
     labels do not count.
     """
     labels = cleaned.labels
-    shown = (cleaned.status != LOOK) if only_kept else True
-    rows = np.flatnonzero(~labels.unlabelled & shown)
+    rows = np.flatnonzero(~labels.unlabelled)
     candidates = labels.candidates.to_sparse()[rows].astype(np.int64)
     places = (cleaned.label[rows], np.arange(len(rows)))
     chosen = sparse.csr_array(
@@ -313,7 +452,7 @@ def _draw_confusion(axes: Axes, cleaned: Cleaned, counts: sparse.csr_array) -> N
     axes.tick_params(length=0)
 
 
-# ---------------------------------------------------------------- annotators and convergence
+# ---------------------------------------------------------------- annotators
 
 
 def _annotators(cleaned: Cleaned) -> Gallery:
@@ -372,26 +511,3 @@ def _draw_annotators(axes: Axes, people: list[Any]) -> None:
     axes.xaxis.set_major_formatter(PERCENT)
     axes.grid(visible=False, axis="y")
     legend_above(axes)
-
-
-def _convergence(cleaned: Cleaned) -> Gallery:
-    pictures: list[Picture] = []
-    if len(cleaned.objective_path):
-        draw = partial(_draw_objective, path=cleaned.objective_path)
-        pictures.append(
-            picture_of(draw, (4.4, 2.8), "objective", "The objective, which never rises")
-        )
-    if len(cleaned.delta_path):
-        draw = partial(over_iterations, path=cleaned.delta_path, ylabel="ΔP", marker="o")
-        pictures.append(
-            picture_of(draw, (4.4, 2.8), "delta", "Change of the confidences, ΔP = ‖P⁽ᵗ⁺¹⁾ − P⁽ᵗ⁾‖")
-        )
-    return Gallery(
-        "convergence", "Convergence", "Of the final model, fitted to all rows.", pictures
-    )
-
-
-def _draw_objective(axes: Axes, path: np.ndarray) -> None:
-    axes.plot(np.arange(1, len(path) + 1), path, color=COLOURS[2], marker="o")
-    axes.set(xlabel="iteration t", ylabel="objective")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..exceptions import first_few
+from ..solvers.memory import block_rows
 from ..solvers.neighbours import nearest
 from ..text import short_percent
 from .images import Images
@@ -25,14 +26,14 @@ CANDIDATES = 6
 """Maximum number of candidates named for a row."""
 COLUMNS = 8
 """Number of columns shown for a row that has neither a text nor an image."""
-TEXT, NEIGHBOUR_TEXT, VALUE = 500, 90, 60
-"""Longer texts are cut to this many characters."""
+TEXT, BRIEF = 500, 90
+"""Longer texts are cut to this many characters; those of columns and of neighbours to the second
+number.
+"""
 EDGE, NEIGHBOUR_EDGE = 160, 56
 """Pixels of an image."""
 ROOM = 2_500_000
 """Maximum size of all images on the page, in characters."""
-ROWS_AT_A_TIME = 2**16
-"""Number of rows searched for neighbours at a time."""
 
 
 @dataclass(frozen=True)
@@ -155,11 +156,11 @@ class Reader:
         return [
             Content(
                 self.name(row),
-                None if texts[i] is None else cut(texts[i], NEIGHBOUR_TEXT if brief else TEXT),
+                None if texts[i] is None else cut(texts[i], BRIEF if brief else TEXT),
                 self._embed(paths[i], NEIGHBOUR_EDGE if brief else EDGE),
                 *(
                     [
-                        (name, "–" if values[i] is None else cut(values[i], VALUE))
+                        (name, "–" if values[i] is None else cut(values[i], BRIEF))
                         for name, values in part.items()
                     ]
                     for part in (columns, numbers)
@@ -231,8 +232,9 @@ def nearest_kept(X: np.ndarray, kept: np.ndarray, rows: np.ndarray) -> np.ndarra
     """
     queries = np.asarray(X[rows], float)
     distances, found = np.empty((len(rows), 0)), np.empty((len(rows), 0), int)
-    for start in range(0, len(kept) if len(rows) else 0, ROWS_AT_A_TIME):
-        block = kept[start : start + ROWS_AT_A_TIME]
+    step = block_rows(max(len(rows), X.shape[1]))
+    for start in range(0, len(kept) if len(rows) else 0, step):
+        block = kept[start : start + step]
         distance, place = nearest(np.asarray(X[block], float), min(NEIGHBOURS, len(block)), queries)
         distances, found = np.hstack([distances, distance]), np.hstack([found, block[place]])
         best = np.argsort(distances, axis=1, kind="stable")[:, :NEIGHBOURS]

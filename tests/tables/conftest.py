@@ -173,8 +173,6 @@ def make_cleaned(rng, labels, X, truth, counts, features):
         gold_confidence=best[known],
         gold_right=choice[known] == labels.gold[known],
         annotators=[make_agreement(labels, label, a) for a in range(len(labels.annotators))],
-        objective_path=10 + 5 * 0.5 ** np.arange(12),
-        delta_path=8 * 0.5 ** np.arange(12),
         seconds={"choose": 1.25, "folds": 3.5, "fit": 0.5},
         classifier=None,
         model=None,

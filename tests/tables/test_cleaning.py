@@ -93,8 +93,6 @@ def test_other_methods_are_judged_by_folds(iris, make_labels):
     X, y, sets = iris
     result = choose_labels(X, make_labels(sets), method="SURE", max_error=0.05)
     assert set(result.seconds) == {"choose parameters", "judge rows", "calibrate", "fit"}
-    assert np.all(np.diff(result.objective_path[1:]) <= 1e-8)
-    assert len(result.delta_path) == len(result.objective_path)
     assert set(result.parameters) == {"lam", "beta", "kernel"}
     assert np.mean(result.label == y) > 0.95
     kept = result.status == PROBABLE
@@ -257,7 +255,6 @@ def test_another_method(iris, make_labels):
     assert result.method == "PLKNN"
     assert list(result.parameters) == ["n_neighbors"]
     assert np.mean(result.label == y) > 0.9
-    assert len(result.objective_path) == 0
 
 
 def test_equal_rows_are_left_out_together():
