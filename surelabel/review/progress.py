@@ -19,9 +19,9 @@ POINTS = 150
 def curve(log: AnswerLog, found: Decision, audit: Audit | None) -> list[list[float | None]]:
     """Number of answers, share of rows settled, and bound on the share still wrong, over time."""
     points: list[list[float | None]] = [
-        [number, _share(answer, "settled"), _share(answer, "still_wrong")]
+        [number, _noted_share(answer, "settled"), _noted_share(answer, "still_wrong")]
         for number, answer in enumerate(log.answers)
-        if _share(answer, "settled") is not None
+        if _noted_share(answer, "settled") is not None
     ]
     step = len(points) // POINTS + 1
     now = [
@@ -70,6 +70,6 @@ def worth_of_help(found: Decision, closed: Sequence[int], n_open: int) -> str:
     )
 
 
-def _share(answer: Answer, name: str) -> float | None:
+def _noted_share(answer: Answer, name: str) -> float | None:
     value = answer.progress.get(name)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

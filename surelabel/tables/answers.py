@@ -140,7 +140,11 @@ class AnswerLog:
                 f"reads {FORMAT!r}; use the version that wrote it"
             )
         columns, name = said.get("columns"), said.get("id")
-        if not isinstance(columns, list) or not _texts(columns) or not isinstance(name, str | None):
+        if (
+            not isinstance(columns, list)
+            or not _all_texts(columns)
+            or not isinstance(name, str | None)
+        ):
             raise TableError(
                 f"{where}: columns must be a list of names, and id a name; correct the line"
             )
@@ -182,7 +186,7 @@ def _is_json(line: bytes) -> bool:
     return True
 
 
-def _texts(given: Any) -> bool:
+def _all_texts(given: Any) -> bool:
     return isinstance(given, list) and all(isinstance(part, str) for part in given)
 
 
@@ -195,7 +199,7 @@ def _draw(said: dict[str, Any], where: str) -> Draw:
     rows, labels, contents = (
         said.get(f"draw_{name}", []) for name in ("rows", "labels", "contents")
     )
-    if not all(map(_texts, (rows, labels, contents))) or not (
+    if not all(map(_all_texts, (rows, labels, contents))) or not (
         len(rows) == len(labels) and len(contents) in (0, len(rows))
     ):
         raise TableError(
@@ -397,13 +401,15 @@ def place_answers(log: AnswerLog, keys: RowKeys) -> PlacedAnswers:
     return PlacedAnswers(rows, sorted(changed), lost, draw, checks, drawn)
 
 
-def use_answers(path: Any, labels: Labels, id_column: str | None, source: str) -> PlacedAnswers:
-    """Read the answers to a table, and warn of those that cannot be used."""
+def use_answers(
+    path: Any, labels: Labels, id_column: str | None, source: str
+) -> tuple[Labels, PlacedAnswers]:
+    """The labels of a table with the answers of a file; warns of those that cannot be used."""
     log = read_answers(path)
     placed = place_answers(log, keys_for(log, labels, id_column, source))
     for sentence in remarks(placed):
         warnings.warn(f"{path}: {sentence}", stacklevel=3)
-    return placed
+    return labels_with(labels, placed), placed
 
 
 def remarks(placed: PlacedAnswers) -> list[str]:

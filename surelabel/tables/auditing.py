@@ -203,7 +203,7 @@ def apply_sheet(
         With the answers, and the status "certified" where it is earned.
     audit : Audit
     """
-    order, answers = _read(found, table, sheet, prefix)
+    order, answers = _read_sheet(found, table, sheet, prefix)
     rows, gold = order[: len(answers)], found.status == CERTIFIED
     code_of = {str(label): code for code, label in enumerate(found.classes.tolist())}
     codes = np.array([code_of.get(answer, -1) for answer in answers], np.int64)
@@ -231,7 +231,7 @@ def apply_sheet(
     return replace(found, status=status), audit
 
 
-def _read(
+def _read_sheet(
     found: ChosenLabels, table: pa.Table, sheet: pa.Table, prefix: str
 ) -> tuple[np.ndarray, list[str]]:
     """All rows to be kept in the order drawn, and the answers to the first of them."""
@@ -239,11 +239,11 @@ def _read(
     cells = {
         name: [
             "" if text is None else text.strip()
-            for text in _texts(find_column(sheet, f"{prefix}{name}", source))
+            for text in _cell_texts(find_column(sheet, f"{prefix}{name}", source))
         ]
         for name in ("check", "row", "label", "answer", "audit")
     }
-    codes = set(cells["audit"])
+    codes = set(cells.pop("audit"))
     if len(codes) != 1:
         raise TableError(
             f"{source}: column {prefix + 'audit'!r} holds {len(codes)} different texts, but it "
@@ -258,11 +258,8 @@ def _read(
             "an option or the version of surelabel has changed since; draw a new one (surelabel "
             "audit)"
         )
-    order = _order(found, int(seed))
-    answers: dict[int, str] = {}
-    for line, (check, row, label, answer) in enumerate(
-        zip(*(cells[name] for name in ("check", "row", "label", "answer")), strict=True), start=1
-    ):
+    order, answers = _order(found, int(seed)), {}
+    for line, (check, row, label, answer) in enumerate(zip(*cells.values(), strict=True), start=1):
         number = int(check) if check.isdecimal() and len(check) < 10 else 0
         if not 0 < number <= len(order) or row != str(order[number - 1] + 1) or number in answers:
             raise TableError(
@@ -276,30 +273,34 @@ def _read(
                 f"{prefix + 'answer'!r}"
             )
         answers[number] = answer
+    return order, _in_order(answers, [*map(str, found.classes.tolist()), NOBODY_KNOWS], source)
+
+
+def _in_order(answers: dict[int, str], known: list[str], source: str) -> list[str]:
+    """The answers to the checks 1, 2, …, up to the last one answered."""
     given = [answers.get(number, "") for number in range(1, max(answers, default=0) + 1)]
     while given and not given[-1]:
         given.pop()
-    if "" in given:
-        raise TableError(
-            f"{source}: check {given.index('') + 1} has no answer, but later ones have; answer in "
-            f"the order of the checks ({NOBODY_KNOWS} where nobody can tell): skipping rows would "
-            "make the bound too optimistic"
-        )
-    known = [*map(str, found.classes.tolist()), NOBODY_KNOWS]
     for number, answer in enumerate(given, start=1):
+        if not answer:
+            raise TableError(
+                f"{source}: check {number} has no answer, but later ones have; answer in the order "
+                f"of the checks ({NOBODY_KNOWS} where nobody can tell): skipping rows would make "
+                "the bound too optimistic"
+            )
         if answer not in known:
             raise TableError(
                 f"{source}: check {number}: {answer!r} is not one of the labels; "
                 f"{did_you_mean(answer, known)}Write {NOBODY_KNOWS} if none of them is right"
             )
-    return order, given
+    return given
 
 
 def _short(share: float) -> str:
     return f"{100 * share:g} %"
 
 
-def _texts(column: pa.ChunkedArray) -> list[str | None]:
+def _cell_texts(column: pa.ChunkedArray) -> list[str | None]:
     if pa.types.is_floating(column.type):  # spreadsheets and pandas turn whole numbers into these
         whole = pc.cast(column, pa.int64(), safe=False)
         if pc.all(pc.equal(column, whole.cast(column.type))).as_py() is not False:

@@ -31,8 +31,8 @@ from .methods import (
     convergence_warnings_ignored,
     fit_crowd,
     fit_method,
+    folds_of_rows,
     left_out_proba,
-    make_folds,
     with_gold,
 )
 from .status import Decision, decide
@@ -180,7 +180,7 @@ def choose_labels(
     -------
     ChosenLabels
     """
-    X = _check(X, labels, max_error)
+    X = _checked_rows(X, labels, max_error)
     if groups is None:
         groups = equal_rows([X]) if X.shape[1] else np.arange(len(X))
     seconds: dict[str, float] = {}
@@ -212,7 +212,7 @@ def choose_labels(
         n_gold=int(gold.sum()),
         gold_confidence=found.gold_confidence,
         gold_right=found.gold_right,
-        annotators=_agreement(fit.model, labels, decision.label, random_state),
+        annotators=_annotators(fit.model, labels, decision.label, random_state),
         score=found.score,
         prior=found.prior,
         features_role=_features_role(fit.model),
@@ -261,7 +261,7 @@ def _judge(
         with timed("judge rows"):
             models = [clone(fit.model)]
             models += [_even_shares(fit.model)] if labels.votes is None else []
-            folds = make_folds(groups, random_state)
+            folds = folds_of_rows(groups, random_state)
             proba, even = _left_out(models, X, with_gold(labels), folds)[[0, -1]]
     with timed("calibrate"):
         if labels.votes is not None:
@@ -289,7 +289,7 @@ def _beside_votes(proba: np.ndarray, votes: np.ndarray, labels: Labels) -> Judge
     return judge_votes(fit.unseen, np.exp(fit.log_prior), labels, confirmed=fit.confirmed)
 
 
-def _agreement(
+def _annotators(
     model: Any, labels: Labels, label: np.ndarray, random_state: int
 ) -> list[AnnotatorAgreement]:
     """How the annotators compare with the labels chosen, and what is odd about them."""
@@ -308,7 +308,7 @@ def _features_role(model: Any) -> FeaturesRole | None:
     return FeaturesRole(model.scale_, model.failure_, int(changed.sum()), float(changed.mean()))
 
 
-def _check(X: Any, labels: Labels, max_error: float) -> np.ndarray:
+def _checked_rows(X: Any, labels: Labels, max_error: float) -> np.ndarray:
     X = np.asarray(X)
     if X.ndim != 2 or len(X) != len(labels.candidates):
         raise InputError(

@@ -16,7 +16,7 @@ from ..evaluation.audits import share_still_wrong
 from ..exceptions import ParameterError
 from ..progress import stage
 from ..text import count, percent
-from .answers import labels_with, use_answers, with_answers
+from .answers import use_answers, with_answers
 from .auditing import Audit, apply_sheet, draw_sheet
 from .choosing import ChosenLabels, choose_labels
 from .columns import Feature
@@ -197,8 +197,41 @@ class Cleaned(ChosenLabels, Result):
 
     def overview(self) -> Overview:
         """A short summary of the result."""
-        m = len(self.label)
-        groups = int(self.duplicate.max() + 1)
+        m, groups = len(self.label), int(self.duplicate.max() + 1)
+        solver = getattr(self.classifier, "solver_", None)
+        details = [written_parameters(self.parameters)] if self.parameters else []
+        details += [f"solver {solver}"] if solver else []
+        agreement = (
+            f"{person.name} {percent(person.agreement)}"
+            + (f" ({person.remark})" if person.remark else "")
+            for person in self.annotators
+        )
+        wrong = (
+            f"{percent(self.gold_error)} of {self.n_gold:,} would be wrong if they were not known"
+        )
+        equal = f"{count(groups, 'group', 'groups')} of rows with equal features but different"
+        facts = [
+            *self._statuses(),
+            ("audit", self.audit.sentence() if self.audit else None),
+            ("known-true labels", wrong if self.n_gold else None),
+            *_contradicted(int(np.sum(self.outside > 0)), len(self.labels.annotators)),
+            ("duplicates", f"{equal} candidates" if groups else None),
+            ("agree with result", named(agreement) or None),
+            ("learned from", kinds(self.learned_from) or "the votes alone"),
+            ("features", self.features_role.sentence() if self.features_role else None),
+            ("left out", named(self.left_out) or None),
+            ("method", self.method + (f" ({', '.join(details)})" if details else "")),
+            ("time", stage_times(self.seconds)),
+        ]
+        return Overview(
+            title=f"{count(m)}, {count(len(self.classes), 'class', 'classes')}",
+            facts=known(facts),
+            problems=self._problems(),
+            notes=self._notes(),
+        )
+
+    def _statuses(self) -> list[tuple[str, str]]:
+        """How many rows have each status, and what it means."""
         estimate = 1 - self.confidence[self.status == PROBABLE].astype(float)
         meanings = {
             CERTIFIED: "known, checked, or bounded by checks",
@@ -209,53 +242,11 @@ class Cleaned(ChosenLabels, Result):
             LOOK: "a person should look at these; the column look says which first",
         }
         width = max(len(f"{n:,}") for n in self.status_counts.values())
-        solver = getattr(self.classifier, "solver_", None)
-        details = [written_parameters(self.parameters)] if self.parameters else []
-        details += [f"solver {solver}"] if solver else []
-        agreement = (
-            f"{person.name} {percent(person.agreement)}"
-            + (f" ({person.remark})" if person.remark else "")
-            for person in self.annotators
-        )
-        return Overview(
-            title=f"{count(m)}, {count(len(self.classes), 'class', 'classes')}",
-            facts=known(
-                [
-                    *(
-                        (status, f"{n:>{width},} rows ({percent(n / m):>7})  {meanings[status]}")
-                        for status, n in self.status_counts.items()
-                        if n or status != CERTIFIED
-                    ),
-                    ("audit", self.audit.sentence() if self.audit else None),
-                    (
-                        "known-true labels",
-                        f"{percent(self.gold_error)} of {self.n_gold:,} would be wrong if they "
-                        "were not known"
-                        if self.n_gold
-                        else None,
-                    ),
-                    *_contradicted(int(np.sum(self.outside > 0)), len(self.labels.annotators)),
-                    (
-                        "duplicates",
-                        f"{count(groups, 'group', 'groups')} of rows with equal features but "
-                        "different candidates"
-                        if groups
-                        else None,
-                    ),
-                    ("agree with result", named(agreement) or None),
-                    ("learned from", kinds(self.learned_from) or "the votes alone"),
-                    (
-                        "features",
-                        self.features_role.sentence() if self.features_role else None,
-                    ),
-                    ("left out", named(self.left_out) or None),
-                    ("method", self.method + (f" ({', '.join(details)})" if details else "")),
-                    ("time", stage_times(self.seconds)),
-                ]
-            ),
-            problems=self._problems(),
-            notes=self._notes(),
-        )
+        return [
+            (status, f"{n:>{width},} rows ({percent(n / len(self.label)):>7})  {meanings[status]}")
+            for status, n in self.status_counts.items()
+            if n or status != CERTIFIED
+        ]
 
     def _problems(self) -> list[str]:
         found = [self.audit.warning()] if self.audit else []
@@ -373,8 +364,7 @@ def clean(
         check_new_columns(read.table, NEW_COLUMNS, prefix)
         labels, placed = read.labels, None
         if answers is not None:
-            placed = use_answers(answers, labels, read.labelling.id, read.source)
-            labels = labels_with(labels, placed)
+            labels, placed = use_answers(answers, labels, read.labelling.id, read.source)
     with read.named():
         with stage("encode", seconds, verbose=verbose):
             encoder, X = read.encoded()
@@ -397,15 +387,11 @@ def clean(
         found, audited = apply_sheet(found, read.labels.table, sheet, prefix=prefix)
     elif placed is not None:
         found, audited = with_answers(found, labels, placed)
-    table = read.table
-    if read.labelling.long:  # rows that became one keep their candidates as a list
-        table = table.append_column(str(read.labelling.labels), read.labels.lists())
+    by_features = read.features and method not in VOTES_ONLY
     return Cleaned(
         **vars(found) | {"seconds": seconds | found.seconds},
-        frame=to_frame(add_columns(table, _new_columns(found), prefix), read.frame),
-        model=TableModel(encoder, found.classifier)
-        if read.features and method not in VOTES_ONLY
-        else None,
+        frame=to_frame(add_columns(_rows(read), _new_columns(found), prefix), read.frame),
+        model=TableModel(encoder, found.classifier) if by_features else None,
         labels=labels,
         features=read.features,
         X=X,
@@ -414,6 +400,15 @@ def clean(
         audit=audited,
         left_out=read.leaks,
     )
+
+
+def _rows(read: TableRead) -> pa.Table:
+    """The rows to which columns are added; rows of a long table that became one keep their
+    candidates as a list.
+    """
+    if not read.labelling.long:
+        return read.table
+    return read.table.append_column(str(read.labelling.labels), read.labels.lists())
 
 
 def _contradicted(n_rows: int, n_annotators: int) -> list[tuple[str, str]]:

@@ -364,7 +364,7 @@ def compare_methods(
             f"X has {len(X)} rows but there are candidates for {len(labels.candidates)}: they must "
             "be the same instances"
         )
-    by_votes, names = labels.votes is not None, _names(X, labels, methods)
+    by_votes, names = labels.votes is not None, _method_names(X, labels, methods)
     rows = np.flatnonzero(_labelled(labels))
     if not len(rows):
         raise CandidateError(
@@ -391,10 +391,10 @@ def _labelled(labels: Labels) -> np.ndarray:
     """The rows whose labels say something."""
     if labels.votes is not None:
         return np.asarray((labels.votes != -1).any(axis=1))
-    return informative_rows(_candidates(labels)) | (labels.gold >= 0)
+    return informative_rows(_sets_of(labels)) | (labels.gold >= 0)
 
 
-def _candidates(labels: Labels) -> CandidateSets:
+def _sets_of(labels: Labels) -> CandidateSets:
     return likely_sets(labels.candidates) if labels.soft else labels.candidates
 
 
@@ -408,7 +408,7 @@ def _some_rows(labels: Labels, rows: np.ndarray) -> Labels:
     )
 
 
-def _names(X: np.ndarray, labels: Labels, methods: Sequence[str] | None) -> list[str]:
+def _method_names(X: np.ndarray, labels: Labels, methods: Sequence[str] | None) -> list[str]:
     """The methods to compare: where there are votes or soft labels, those that ``clean`` uses."""
     by_votes = labels.votes is not None
     votes_only = tuple(VOTES_ONLY) if by_votes else ()
@@ -468,7 +468,7 @@ def _try(name: str, run: Callable[[str], Scores], labels: Labels) -> MethodResul
 
 def _by_left_out_rows(X: np.ndarray, labels: Labels, splits: list[Split], name: str) -> Scores:
     """Learn from some rows, and compare what is predicted for the others with their candidates."""
-    method, given = find_method(name), _candidates(labels)
+    method, given = find_method(name), _sets_of(labels)
     # A true label is learned from only where the candidates tell nothing.
     candidates = with_truth(given, np.where(informative_rows(given), -1, labels.gold))
     chosen = search(method, X, candidates, splits)

@@ -19,7 +19,7 @@ from ..progress import stage
 from ..solvers.equal_rows import equal_rows
 from ..solvers.memory import block_rows
 from ..text import count, percent
-from .answers import labels_with, use_answers
+from .answers import use_answers
 from .calibration import sure_of_new
 from .columns import Feature
 from .embedding import embed_columns
@@ -150,8 +150,7 @@ def fit(
         read = TableRead(frame, columns)
         answered = read.labels
         if answers is not None:
-            placed = use_answers(answers, answered, read.labelling.id, read.source)
-            answered = labels_with(answered, placed)
+            answered, _ = use_answers(answers, answered, read.labelling.id, read.source)
     with read.named():
         with timed("encode"):
             encoder, X = read.encoded()

@@ -179,13 +179,13 @@ def choose_parameters(
     covering_rate : float
     """
     rows = sample_rows(known, CHOOSE_ROWS, random_state)
-    X, known, splits = X[rows], known[rows], make_folds(equal[rows], random_state)
+    X, known, splits = X[rows], known[rows], folds_of_rows(equal[rows], random_state)
     parameters = search(method, X, known, splits)
     scores = left_out_scores(method.estimator(**parameters), X, known, known, splits)
     return parameters, float(scores[0].mean())
 
 
-def make_folds(equal: np.ndarray, random_state: int) -> list[Split]:
+def folds_of_rows(equal: np.ndarray, random_state: int) -> list[Split]:
     """Folds that keep equal rows together: ten folds of few different rows, three of very many."""
     check_different(equal)
     n = len(np.unique(equal))

@@ -259,7 +259,7 @@ def test_another_method(iris, make_labels):
 
 def test_equal_rows_are_left_out_together():
     groups = np.repeat(np.arange(40), 3)
-    folds = methods.make_folds(groups, 0)
+    folds = methods.folds_of_rows(groups, 0)
     assert len(folds) == 10
     assert np.array_equal(np.sort(np.concatenate([test for _, test in folds])), np.arange(120))
     for train, test in folds:
