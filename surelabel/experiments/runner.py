@@ -25,7 +25,7 @@ from .records import Record, RecordWriter
 from .study import Study
 from .trials import Trial, evaluate, trials_of
 
-FAILURES = "failures.log"
+FAILURE_LOG = "failures.log"
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Outcome:
         text = f"{count(self.finished, 'trial', 'trials')} finished, {self.before} finished before"
         text += f", {self.skipped} skipped because their data are missing" if self.skipped else ""
         text += (
-            f", {self.failed} failed (see {self.folder / FAILURES}; run again to try again)"
+            f", {self.failed} failed (see {self.folder / FAILURE_LOG}; run again to try again)"
             if self.failed
             else ""
         )
@@ -114,7 +114,7 @@ def run_study(
             for result in track(results, study.name, len(ready), verbose=True):
                 if isinstance(result, _Failure):
                     failed += 1
-                    result.log(writer.folder / FAILURES)
+                    result.log(writer.folder / FAILURE_LOG)
                 else:
                     writer.append(result)
     before, skipped = len(wanted) - len(todo), len(todo) - len(ready)

@@ -24,9 +24,9 @@ from .methods import known_methods
 
 #: accuracy: choose parameters, fit, score. sensitivity: score every point of the grid. convergence:
 #: record the iterations of the fit.
-KINDS = ("accuracy", "sensitivity", "convergence")
+STUDY_KINDS = ("accuracy", "sensitivity", "convergence")
 #: How features may be scaled, and what is said of it.
-SCALINGS = {
+FEATURE_SCALINGS = {
     "none": "used as they are",
     "standard": "scaled to mean 0 and standard deviation 1",
     "minmax": "scaled to [0, 1]",
@@ -196,8 +196,9 @@ class Study:
     def scaling_in_words(self) -> str:
         """How the features are scaled, in a sentence."""
         own = {plan.name: plan.scaling for plan in self.methods if plan.scaling}
-        exceptions = "".join(f"; for {name} {SCALINGS[how]}" for name, how in own.items())
-        return f"the features are {SCALINGS[self.scaling]} (scaling = {self.scaling!r}){exceptions}"
+        exceptions = "".join(f"; for {name} {FEATURE_SCALINGS[how]}" for name, how in own.items())
+        usual = f"{FEATURE_SCALINGS[self.scaling]} (scaling = {self.scaling!r})"
+        return f"the features are {usual}{exceptions}"
 
     def to_toml(self) -> str:
         """The study as a file that :func:`read_study` reads back, with every default and grid
@@ -244,7 +245,7 @@ def read_study(path: str | Path) -> Study:
             "name",
             f"names a folder, so it may have only letters, digits, '-', '_' and '.', not {name!r}",
         )
-    kind = table.choice("kind", KINDS, "accuracy")
+    kind = table.choice("kind", STUDY_KINDS, "accuracy")
     data = _own_data(table)
     study = Study(
         name=name,
@@ -257,7 +258,7 @@ def read_study(path: str | Path) -> Study:
         repetitions=table.whole("repetitions", 1, low=1),
         inner_folds=table.whole("inner_folds", 5, low=2),
         selection=table.choice("selection", SELECTIONS, "covering_rate"),
-        scaling=table.choice("scaling", SCALINGS, "none"),
+        scaling=table.choice("scaling", FEATURE_SCALINGS, "none"),
         seed=table.whole("seed", 0, low=0),
         max_select=table.whole("max_select", 0, low=0),
         published=table.mapping("published"),
@@ -423,7 +424,7 @@ def _plans(table: _Table, kind: str) -> tuple[Plan, ...]:
             raise part.error(
                 "estimator", f"must be {able}: {method.name} does not record its convergence"
             )
-        own_scaling = part.choice("scaling", SCALINGS, "") if "scaling" in entry else ""
+        own_scaling = part.choice("scaling", FEATURE_SCALINGS, "") if "scaling" in entry else ""
         part.finish()
         # With one value there is nothing to choose.
         parameters = parameters | {

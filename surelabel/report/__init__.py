@@ -49,10 +49,10 @@ def _files(runs: list[Run]) -> dict[str, str]:
         from .summary import summarize
         from .tables import Table
     page = page_of(summarize(runs))
-    files = {"report.html": html.render(page), "report.md": markdown.render(page)}
+    files = {"report.html": html.render_html(page), "report.md": markdown.render_markdown(page)}
     for display in page.displays:
         if isinstance(display, Table):
-            files[f"tables/{display.name}.tex"] = latex.render_table(display)
+            files[f"tables/{display.name}.tex"] = latex.latex_table(display)
         else:
             files |= {f"figures/{picture.name}.svg": picture.svg for picture in display.pictures}
     return files

@@ -14,16 +14,16 @@ import numpy as np
 
 from .results import distance
 
-Section = Mapping[str, Any]
-Found = tuple[str, str]
-Check = Callable[[Mapping[str, Section]], Found | None]
+Sections = Mapping[str, Mapping[str, Any]]
+Finding = tuple[str, str]
+ClaimCheck = Callable[[Sections], Finding | None]
 
 #: Shares of cases agree if they differ by at most this.
-NEAR = 0.05
+NEAR_SHARE = 0.05
 #: ‖P⁽ᵗ⁺¹⁾ − P⁽ᵗ⁾‖ that counts as 0 in a figure.
-SMALL = 0.1
+NEARLY_ZERO = 0.1
 #: Accuracies below this count as extremely low.
-LOW = 0.1
+LOW_ACCURACY = 0.1
 #: What is found where a study is not complete.
 NOT_ENOUGH = "not enough records"
 
@@ -35,23 +35,23 @@ class Claim:
     place: str
     text: str
     studies: tuple[str, ...]
-    check: Check
+    check: ClaimCheck
 
 
 CLAIMS: list[Claim] = []
 
 
-def _claim(place: str, text: str, *studies: str) -> Callable[[Check], Check]:
+def _claim(place: str, text: str, *studies: str) -> Callable[[ClaimCheck], ClaimCheck]:
     """Register a check of a claim, in the order of the page."""
 
-    def register(check: Check) -> Check:
+    def register(check: ClaimCheck) -> ClaimCheck:
         CLAIMS.append(Claim(place, text, studies, check))
         return check
 
     return register
 
 
-def check_claims(sections: Sequence[Section]) -> list[dict[str, Any]]:
+def check_claims(sections: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Every claim whose first study has records: ``place``, ``text``, ``found``, ``agrees``,
     ``command``. If a study is not complete, nothing is found, and ``agrees`` is empty.
 
@@ -65,7 +65,7 @@ def check_claims(sections: Sequence[Section]) -> list[dict[str, Any]]:
     -------
     list of dict
     """
-    by_study: dict[str, Section] = {}
+    by_study: dict[str, Mapping[str, Any]] = {}
     for section in sections:
         if not section["oracle"]:
             by_study.setdefault(section["study"], section)
@@ -96,7 +96,7 @@ def _whether(agrees: bool, partly: Any) -> str:
 # ---------------------------------------------------------------- Table 4
 
 
-def _verdicts(section: Section, methods: Sequence[str]) -> list[str]:
+def _verdicts(section: Mapping[str, Any], methods: Sequence[str]) -> list[str]:
     """The comparisons of Table 4 with these methods: FG-NET counts three times."""
     cells = [
         row["cells"].get(method, {})
@@ -108,7 +108,7 @@ def _verdicts(section: Section, methods: Sequence[str]) -> list[str]:
 
 
 @_claim("Table 4", "SURE significantly outperforms PLKNN on all real-world data sets.", "table4")
-def _beats_plknn(sections: Mapping[str, Section]) -> Found | None:
+def _beats_plknn(sections: Sections) -> Finding | None:
     verdicts = _verdicts(sections["table4"], ["PLKNN"])
     wins = verdicts.count("win")
     text = f"significantly better in {wins} of {len(verdicts)} rows"
@@ -120,18 +120,18 @@ def _beats_plknn(sections: Mapping[str, Section]) -> Found | None:
     "SURE is significantly better in 78.6 % of the 42 cases and competitive in 21.4 %.",
     "table4",
 )
-def _wins_on_real(sections: Mapping[str, Section]) -> Found | None:
+def _wins_on_real(sections: Sections) -> Finding | None:
     verdicts = _verdicts(sections["table4"], sections["table4"]["methods"][1:])
     if not verdicts:
         return None
     wins = verdicts.count("win")
     share = wins / len(verdicts)
     text = f"significantly better in {wins} of {len(verdicts)} cases ({share:.1%})"
-    return text, _whether(abs(share - 0.786) <= NEAR, share > 0.5)
+    return text, _whether(abs(share - 0.786) <= NEAR_SHARE, share > 0.5)
 
 
 @_claim("Table 4", "SURE is never significantly outperformed.", "table4")
-def _never_worse(sections: Mapping[str, Section]) -> Found | None:
+def _never_worse(sections: Sections) -> Finding | None:
     verdicts = _verdicts(sections["table4"], sections["table4"]["methods"][1:])
     losses = verdicts.count("loss")
     text = f"significantly worse in {losses} of {len(verdicts)} cases"
@@ -143,7 +143,7 @@ def _never_worse(sections: Mapping[str, Section]) -> Found | None:
     "Every algorithm has an extremely low accuracy on FG-NET, whose candidate sets are large.",
     "table4",
 )
-def _low_on_fg_net(sections: Mapping[str, Section]) -> Found | None:
+def _low_on_fg_net(sections: Sections) -> Finding | None:
     means = [
         cell["mean"]
         for row in sections["table4"]["results"]
@@ -154,13 +154,13 @@ def _low_on_fg_net(sections: Mapping[str, Section]) -> Found | None:
     if not means:
         return None
     text = f"{min(means):.3f} to {max(means):.3f} over {len(means)} algorithms"
-    return text, _whether(max(means) < LOW, min(means) < LOW)
+    return text, _whether(max(means) < LOW_ACCURACY, min(means) < LOW_ACCURACY)
 
 
 # ---------------------------------------------------------------- Table 2
 
 
-def _counts(section: Section, method: str) -> list[int] | None:
+def _total(section: Mapping[str, Any], method: str) -> list[int] | None:
     """Win, tie and loss against a method over all settings."""
     lines = section["win_tie_loss"]
     counts: list[int] = lines[-1]["cells"].get(method, {}).get("verdict", []) if lines else []
@@ -170,10 +170,10 @@ def _counts(section: Section, method: str) -> list[int] | None:
 @_claim(
     "Table 2", "SURE is superior or at least comparable to PLKNN and PLSVM in all cases.", "table2"
 )
-def _never_below(sections: Mapping[str, Section]) -> Found | None:
+def _never_below(sections: Sections) -> Finding | None:
     texts, losses = [], 0
     for method in ("PLKNN", "PLSVM"):
-        counts = _counts(sections["table2"], method)
+        counts = _total(sections["table2"], method)
         if counts is None:
             return None
         texts.append(f"{method}: {counts[2]} losses in {sum(counts)} settings")
@@ -181,18 +181,18 @@ def _never_below(sections: Mapping[str, Section]) -> Found | None:
     return ", ".join(texts), _whether(losses == 0, False)
 
 
-def _wins_against(**published: tuple[float, float]) -> Check:
+def _wins_against(**published: tuple[float, float]) -> ClaimCheck:
     """Compare the shares of wins and losses with the published ones."""
 
-    def check(sections: Mapping[str, Section]) -> Found | None:
+    def check(sections: Sections) -> Finding | None:
         texts, near, ahead = [], True, True
         for method, shares in published.items():
-            counts = _counts(sections["table2"], method)
+            counts = _total(sections["table2"], method)
             if counts is None:
                 return None
             won, _, lost = (n / sum(counts) for n in counts)
             texts.append(f"{method}: {won:.1%} won, {lost:.1%} lost of {sum(counts)}")
-            near &= abs(won - shares[0]) <= NEAR and abs(lost - shares[1]) <= NEAR
+            near &= abs(won - shares[0]) <= NEAR_SHARE and abs(lost - shares[1]) <= NEAR_SHARE
             ahead &= won > lost
         return "; ".join(texts), _whether(near, ahead)
 
@@ -214,7 +214,7 @@ _claim(
 
 
 @_claim("Figures 1 to 4", "SURE outperforms the other algorithms in general.", "table2")
-def _in_general(sections: Mapping[str, Section]) -> Found | None:
+def _in_general(sections: Sections) -> Finding | None:
     ranks = sections["table2"]["ranks"]
     if ranks is None:
         return None
@@ -234,7 +234,7 @@ def _in_general(sections: Mapping[str, Section]) -> Found | None:
     "figure1",
     "table2",
 )
-def _which_p(sections: Mapping[str, Section]) -> Found | None:
+def _which_p(sections: Sections) -> Finding | None:
     counts, distances = {}, {}
     for name, study in (("p = 0.1", "table2"), ("p = 1", "figure1")):
         lines = sections[study]["win_tie_loss"]
@@ -252,10 +252,10 @@ def _which_p(sections: Mapping[str, Section]) -> Found | None:
 # ---------------------------------------------------------------- Figure 5
 
 
-def _best_inside(parameter: str, symbol: str) -> Check:
-    """Check that the best value is between the ends."""
+def _best_inside(parameter: str, symbol: str) -> ClaimCheck:
+    """ClaimCheck that the best value is between the ends."""
 
-    def check(sections: Mapping[str, Section]) -> Found | None:
+    def check(sections: Sections) -> Finding | None:
         texts, agree = [], []
         for panel in sections["figure5-sensitivity"]["sensitivity"]:
             if panel["parameter"] != parameter:
@@ -285,15 +285,16 @@ _claim("Figure 5 (b)", "β has to balance overfitting and underfitting.", "figur
 @_claim(
     "Figure 5 (c, d)", "ΔP gradually decreases to 0 as the iterations go on.", "figure5-convergence"
 )
-def _converges(sections: Mapping[str, Section]) -> Found | None:
+def _converges(sections: Sections) -> Finding | None:
     texts, agree = [], []
     for panel in sections["figure5-convergence"]["convergence"]:
         tenth = np.median([delta[min(10, len(delta)) - 1] for delta in panel["folds"]])
         last = [delta[-1] for delta in panel["folds"]]
-        still = sum(delta > SMALL for delta in last)
+        still = sum(delta > NEARLY_ZERO for delta in last)
         agree.append(still == 0)
         texts.append(
             f"{panel['dataset']}: median {tenth:.2g} after 10 iterations, {np.median(last):.2g} "
-            f"after {len(panel['folds'][0])}; above {SMALL:g} then in {still} of {len(last)} folds"
+            f"after {len(panel['folds'][0])}; above {NEARLY_ZERO:g} then in {still} of {len(last)} "
+            "folds"
         )
     return ("; ".join(texts), _whether(all(agree), True)) if texts else None

@@ -20,7 +20,7 @@ from .tables import Table
 THEMED = {INK: "var(--ink)", PAPER: "none", RULE: "var(--rule)"}
 
 
-def render(page: Page) -> str:
+def render_html(page: Page) -> str:
     """The report of studies."""
 
     def starts_open(display: Table | Gallery) -> bool:

@@ -35,7 +35,7 @@ def latex_text(text: str) -> str:
     return "".join(SPECIAL.get(character, character) for character in text)
 
 
-def render_table(table: Table) -> str:
+def latex_table(table: Table) -> str:
     """A table environment that needs no package; the published numbers are on a line of their own
     below ours.
     """

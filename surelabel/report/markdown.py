@@ -10,7 +10,7 @@ from .page import Page, Section, is_long
 from .tables import Cell, Table
 
 
-def render(page: Page) -> str:
+def render_markdown(page: Page) -> str:
     """The page; it refers to ``figures/`` and ``tables/`` beside it."""
     lines = [
         "# Results",
@@ -34,7 +34,7 @@ def markdown_text(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]|#$~])", r"\\\1", text)
 
 
-def render_table(table: Table) -> str:
+def markdown_table(table: Table) -> str:
     """A pipe table; published numbers are below ours."""
 
     def show(cell: Cell) -> str:
@@ -71,5 +71,5 @@ def _display(display: Table | Gallery, heading: str) -> Iterator[str]:
     elif is_long(display):
         yield f"{len(display.rows)} rows: [tables/{display.name}.tex](tables/{display.name}.tex)"
     else:
-        yield render_table(display)
+        yield markdown_table(display)
     yield ""

@@ -91,7 +91,7 @@ def page_of(summary: dict[str, Any]) -> Page:
     return Page(
         in_short=in_short(summary),
         front=front_tables(summary),
-        sections=[_section(section) for section in summary["sections"]],
+        sections=[_section_of(section) for section in summary["sections"]],
         finished=summary["finished"],
         facts=[
             ", ".join(f"{name} {value}" for name, value in facts.items())
@@ -105,7 +105,7 @@ def is_long(display: Table | Gallery) -> bool:
     return isinstance(display, Table) and len(display.rows) > LONGEST
 
 
-def _section(section: dict[str, Any]) -> Section:
+def _section_of(section: dict[str, Any]) -> Section:
     topics = list(TOPICS)
     displays: list[Table | Gallery] = [*tables_of(section), *figures_of(section)]
     return Section(
@@ -121,7 +121,7 @@ def _section(section: dict[str, Any]) -> Section:
 def in_short(summary: dict[str, Any]) -> list[str]:
     """What agrees with the paper and what does not, in a few sentences."""
     lines = [
-        f"{section['title']}: {_agreement(section)}"
+        f"{section['title']}: {_within_published(section)}"
         for section in summary["sections"]
         if section["agreement"]
     ]
@@ -139,7 +139,7 @@ def in_short(summary: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _agreement(section: dict[str, Any]) -> str:
+def _within_published(section: dict[str, Any]) -> str:
     return "{within} of {compared} means lie within one published standard deviation.".format(
         **section["agreement"]
     )
@@ -153,7 +153,7 @@ def _notes(section: dict[str, Any]) -> list[str]:
         f"{section['n_records']} finished trials.",
     ]
     if section["agreement"]:
-        lines.append(_agreement(section))
+        lines.append(_within_published(section))
     lines += [
         f"{line['dataset']}: parameters chosen on {line['n_select']} of {line['n_train']} training "
         "rows."

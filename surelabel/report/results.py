@@ -109,7 +109,7 @@ def result_rows(
                 for method in methods + published_only
             }
             for method in methods[1:]:
-                cells[method] |= compare(setting["records"], metric, methods[0], method)
+                cells[method] |= compare_methods(setting["records"], metric, methods[0], method)
             if family == "real-world":
                 for method, cell in cells.items():
                     cell |= _published(published, dataset, metric, method, cell["mean"])
@@ -128,7 +128,7 @@ def result_rows(
     return rows
 
 
-def _scores(records: Sequence[Record], metric: str) -> dict[int, float]:
+def _scores_by_fold(records: Sequence[Record], metric: str) -> dict[int, float]:
     """The score of every fold that has it."""
     return {
         record["fold"]: record["scores"][metric] for record in records if metric in record["scores"]
@@ -137,7 +137,7 @@ def _scores(records: Sequence[Record], metric: str) -> dict[int, float]:
 
 def mean_and_std(records: Sequence[Record], metric: str) -> dict[str, Any]:
     """Mean and standard deviation (of a sample, n − 1) over the folds; all else is still open."""
-    scores = list(_scores(records, metric).values())
+    scores = list(_scores_by_fold(records, metric).values())
     return {
         "mean": float(np.mean(scores)) if scores else None,
         "std": float(np.std(scores, ddof=1)) if len(scores) > 1 else None,
@@ -152,14 +152,14 @@ def mean_and_std(records: Sequence[Record], metric: str) -> dict[str, Any]:
     }
 
 
-def compare(
+def compare_methods(
     records: Mapping[str, Sequence[Record]], metric: str, reference: str, method: str
 ) -> dict[str, Any]:
     """Whether the reference is better (win), not distinguishable (tie) or worse (loss) than the
     method, by both tests.
     """
-    ours = _scores(records.get(reference, []), metric)
-    theirs = _scores(records.get(method, []), metric)
+    ours = _scores_by_fold(records.get(reference, []), metric)
+    theirs = _scores_by_fold(records.get(method, []), metric)
     shared = sorted(ours.keys() & theirs.keys())
     if len(shared) < 2:
         return {}
@@ -340,7 +340,7 @@ def _complete_counts(
     settings: list[dict[str, Any]], reference: str, method: str, n_scores: int
 ) -> list[int]:
     verdicts = [
-        compare(setting["records"], "accuracy", reference, method)["verdict"]
+        compare_methods(setting["records"], "accuracy", reference, method)["verdict"]
         for setting in settings
         if all(len(setting["records"].get(name, [])) == n_scores for name in (reference, method))
     ]

@@ -78,7 +78,7 @@ def summarize(runs: Runs) -> dict[str, Any]:
         criteria = {record["selection"] for record in records} - {"none"}
         selection = min(criteria, default="none")
         records += _of_twins(study, records, runs)
-        section = _section(study, records, selection)
+        section = _summarize_study(study, records, selection)
         section["outdated"] = run_details.outdated(outdated)
         section["name"] = _new_name(file_name(study["name"]), sections)
         sections.append(section)
@@ -163,7 +163,9 @@ def chosen_by(section: Mapping[str, Any]) -> str:
     return f"Selection criterion: {section['criterion']}."
 
 
-def _section(study: Mapping[str, Any], records: list[Record], selection: str) -> dict[str, Any]:
+def _summarize_study(
+    study: Mapping[str, Any], records: list[Record], selection: str
+) -> dict[str, Any]:
     """One study under one selection criterion."""
     methods = ordered((record["method"] for record in records), study.get("methods", ()))
     datasets = ordered((record["dataset"] for record in records), study.get("datasets", ()))

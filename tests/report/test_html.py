@@ -14,7 +14,7 @@ HOSTILE = "<script>window.harmed = true</script>\"'><img src=x onerror='window.h
 def write(made_up, tmp_path_factory):
     """Write the page of made-up records, changed or not."""
     from surelabel.experiments.records import Run
-    from surelabel.report.html import render
+    from surelabel.report.html import render_html
     from surelabel.report.page import page_of
     from surelabel.report.summary import summarize
 
@@ -25,7 +25,7 @@ def write(made_up, tmp_path_factory):
             change(record)
         page = page_of(summarize([Run(study, records, [])]))
         path = tmp_path_factory.mktemp("page") / "report.html"
-        path.write_text(render(page), encoding="utf-8")
+        path.write_text(render_html(page), encoding="utf-8")
         return path
 
     return make

@@ -18,7 +18,7 @@ def test_every_table_names_its_criterion(section_of):
         for table in tables_of(section_of(name, selection="oracle")):
             assert "Selection criterion: " in table.caption
             if name != "figure5-convergence":
-                assert "ORACLE" in latex.render_table(table)
+                assert "ORACLE" in latex.latex_table(table)
 
 
 def test_ours_and_the_published_number_stand_together(table4, section_of):
@@ -30,7 +30,7 @@ def test_ours_and_the_published_number_stand_together(table4, section_of):
     assert cell.arrow == (
         "↓" if ours["mean"] < 0.781 - 0.039 else "↑" if ours["mean"] > 0.781 + 0.039 else ""
     )
-    line = markdown.render_table(accuracy).splitlines()[2]
+    line = markdown.markdown_table(accuracy).splitlines()[2]
     assert cell.text in line
     assert f"pub. 0.781 ± 0.039 {cell.arrow}".strip() in line
 
@@ -67,13 +67,13 @@ def hostile():
 
 
 def test_markdown_escapes_what_is_markup(hostile):
-    lines = markdown.render_table(hostile).splitlines()
+    lines = markdown.markdown_table(hostile).splitlines()
     assert "<script>" not in "".join(lines)
     assert all(len(re.findall(r"(?<!\\)\|", line)) == 2 for line in lines)
 
 
 def test_latex_escapes_what_is_a_command(hostile):
-    text = latex.render_table(hostile)
+    text = latex.latex_table(hostile)
     assert (
         r"\textless{}script\textgreater{}\textbar{}a\_b*c`\$x\$\&\%\#\{\}\textbackslash{}\textasciitilde{}"
         in text
@@ -85,7 +85,7 @@ def test_latex_escapes_what_is_a_command(hostile):
 
 def test_latex_rows_have_the_columns_of_the_head(section_of):
     for table in tables_of(section_of("table4")):
-        text = latex.render_table(table)
+        text = latex.latex_table(table)
         body = [line for line in text.splitlines() if line.endswith(r"\\")]
         assert len(body) >= 1 + len(table.rows)
         assert {len(re.findall(r"(?<!\\)&", line)) for line in body} == {len(table.columns) - 1}
