@@ -30,10 +30,9 @@ PROBLEMS = (
 
 def kept_and_wrong(X, y, kind, crowd, max_error):
     """Whether each of the labels that ``clean`` would keep is wrong."""
-    sets, votes = (KINDS[kind](X, y, 0), None) if kind else ask(X, y, CROWDS[crowd], 0)
-    names = () if votes is None else tuple(f"annotator {a}" for a in range(votes.shape[1]))
+    sets = KINDS[kind](X, y, 0) if kind else ask(X, y, CROWDS[crowd], 0)[0]
     m = len(y)
-    labels = Labels(sets, np.full(m, -1), votes, names, np.zeros(m, bool), None, None)
+    labels = Labels(sets, np.full(m, -1), np.zeros(m, bool), None, None)
     found = choose_labels(X, labels, max_error=max_error)
     return (found.label != y)[found.status == PROBABLE]
 

@@ -78,16 +78,13 @@ def problems(names, real, crowds):
 
 def ask(X, y, crowd, seed):
     votes = simulate(X, y, *crowd, np.random.default_rng(seed))
-    return CandidateSets.from_counts(
-        np.stack([(votes == k).sum(axis=1) for k in range(y.max() + 1)], axis=1)
-    ), votes
+    return CandidateSets.from_ballots(votes, np.arange(y.max() + 1)), votes
 
 
 def measure(X, y, sets, votes, gold_share, seed, method):
     m = len(y)
     gold = np.where(np.random.default_rng(seed).random(m) < gold_share, y, -1)
-    names = () if votes is None else tuple(f"annotator {a}" for a in range(votes.shape[1]))
-    labels = Labels(sets, gold, votes, names, np.zeros(m, bool), None, None)
+    labels = Labels(sets, gold, np.zeros(m, bool), None, None)
     result = choosing.choose_labels(X, labels, method=method, random_state=seed)
     doubtful = gold < 0
     wrong, confidence = (result.label != y)[doubtful], result.confidence[doubtful]

@@ -44,8 +44,6 @@ def labels_of(candidates):
     return Labels(
         candidates=candidates,
         gold=np.full(m, -1),
-        votes=None,
-        annotators=(),
         unlabelled=np.zeros(m, bool),
         ids=None,
         table=pa.table({"row": np.arange(m)}),

@@ -110,7 +110,9 @@ TABLES = {"digits, five candidates": digits, "a crowd of five": crowd,
 def labels_of(sets, votes=None, names=()):
     m = len(sets)
     rows = pa.table({"row": np.arange(m)})
-    return Labels(sets, np.full(m, -1), votes, names, np.zeros(m, bool), None, rows)
+    if votes is not None:
+        sets = CandidateSets.from_ballots(votes, sets.classes, annotators=names)
+    return Labels(sets, np.full(m, -1), np.zeros(m, bool), None, rows)
 
 
 def answer_rows(X, y, given, base, way, seed):

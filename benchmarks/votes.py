@@ -84,10 +84,9 @@ def measure(X, y, crowd, n_folds, rng):
             )
             found = model.transduction_ == y[train]
             results[name].append((np.mean(found), np.mean(model.predict(X[test]) == y[test])))
-        unknown, names = np.full(len(train), -1), tuple(map(str, range(votes.shape[1])))
-        cleaned = choose_labels(
-            X[train], Labels(sets[train], unknown, votes[train], names, unknown >= 0, None, None)
-        )
+        unknown = np.full(len(train), -1)
+        voted = CandidateSets.from_ballots(votes[train], sets.classes)
+        cleaned = choose_labels(X[train], Labels(voted, unknown, unknown >= 0, None, None))
         results["clean"].append(
             (
                 np.mean(cleaned.label == y[train]),

@@ -232,7 +232,7 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> Dataset:
     >>> catalog.load("ecoli").measure()
     Characteristics(examples=336, features=7, labels=8, average_candidates=None)
     """
-    return _load(describe(name), locate(name, data_home))
+    return _read_file(describe(name), locate(name, data_home))
 
 
 def locate(name: str, data_home: str | os.PathLike[str] | None = None) -> Path:
@@ -346,7 +346,7 @@ def _status(spec: Spec, home: str | os.PathLike[str] | None) -> Status:
     if path is None:
         return Status(spec, "missing", problem=_missing_message(spec, home))
     try:
-        measured = _load(spec, path).measure()
+        measured = _read_file(spec, path).measure()
         if not _is_published(spec, path.read_bytes()):
             return Status(spec, "differs", path, measured)
         return Status(spec, "embedded" if spec.embedded else "present", path, measured)
@@ -354,7 +354,7 @@ def _status(spec: Spec, home: str | os.PathLike[str] | None) -> Status:
         return Status(spec, "unreadable", path, problem=str(error))
 
 
-def _load(spec: Spec, path: Path) -> Dataset:
+def _read_file(spec: Spec, path: Path) -> Dataset:
     candidates = None
     if spec.expected.average_candidates is not None:
         X, candidates, y = (read_mat if path.suffix == ".mat" else read_crowd)(path)

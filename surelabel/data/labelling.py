@@ -79,15 +79,10 @@ class Labels:
     Attributes
     ----------
     candidates : CandidateSets
-        The candidates as given, even where the true label is known; with ``counts`` if votes were
-        given.
+        The candidates as given, even where the true label is known; with ``counts``, ``votes`` and
+        ``annotators`` if votes were given.
     gold : ndarray of shape (m,)
         Position of the known-true label in ``candidates.classes``, -1 where unknown.
-    votes : ndarray of shape (m, annotators) or None
-        Position of each annotator's label, -1 where missing, ``-2 - k`` for a vote against
-        position ``k``.
-    annotators : tuple of str
-        Names of the columns of ``votes``.
     unlabelled : ndarray of shape (m,) of bool
         Rows without any label, candidate or gold.
     ids : ndarray of shape (m,) or None
@@ -107,14 +102,22 @@ class Labels:
 
     candidates: CandidateSets
     gold: np.ndarray
-    votes: np.ndarray | None
-    annotators: tuple[str, ...]
     unlabelled: np.ndarray
     ids: np.ndarray | None
     table: pa.Table
     hints: tuple[Hint, ...] = ()
     soft: bool = False
     complete: bool = False
+
+    @property
+    def votes(self) -> np.ndarray | None:
+        """Who voted for what; None if it is not known."""
+        return self.candidates.votes
+
+    @property
+    def annotators(self) -> tuple[str, ...]:
+        """The names of the columns of ``votes``."""
+        return self.candidates.annotators
 
     def lists(self) -> pa.Array:
         """The candidates of each row as a list, which is empty without labels."""
@@ -180,8 +183,6 @@ def read_labels(
     return Labels(
         candidates=candidates,
         gold=known,
-        votes=candidates.votes,
-        annotators=annotators,
         unlabelled=unlabelled,
         ids=table[labelling.id].to_numpy() if labelling.id is not None else None,
         table=table,

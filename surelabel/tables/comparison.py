@@ -403,7 +403,6 @@ def _some_rows(labels: Labels, rows: np.ndarray) -> Labels:
         labels,
         candidates=labels.candidates[rows],
         gold=labels.gold[rows],
-        votes=None if labels.votes is None else labels.votes[rows],
         unlabelled=labels.unlabelled[rows],
     )
 
@@ -501,7 +500,7 @@ def _with_votes(labels: Labels, votes: np.ndarray) -> Labels:
         votes, labels.candidates.classes, annotators=labels.annotators
     )
     nothing = np.full_like(labels.gold, -1)
-    return replace(labels, candidates=candidates, votes=votes, gold=nothing)
+    return replace(labels, candidates=candidates, gold=nothing)
 
 
 def _label(name: str, X: np.ndarray, labels: Labels) -> tuple[np.ndarray, dict[str, Any]]:

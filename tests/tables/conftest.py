@@ -14,11 +14,11 @@ def as_labels(
     candidates, gold=None, votes=None, names=(), table=None, unlabelled=None, complete=False
 ):
     m = len(candidates)
+    if votes is not None:
+        candidates = CandidateSets.from_ballots(votes, candidates.classes, annotators=names or None)
     return Labels(
         candidates=candidates,
         gold=np.full(m, -1) if gold is None else np.asarray(gold),
-        votes=votes,
-        annotators=tuple(names),
         unlabelled=np.zeros(m, bool) if unlabelled is None else unlabelled,
         ids=None,
         table=pa.table({"row": np.arange(m)}) if table is None else table,
@@ -86,10 +86,6 @@ def make_cleaned_table(
     X = 1.1 * rng.standard_normal((n, columns))[truth] + rng.standard_normal((m, columns))
     votes = make_votes(rng, truth, n, annotators)
     names = tuple(f"annotator {a + 1}" for a in range(annotators))
-    counts = np.zeros((m, n), int)
-    for a in range(annotators):
-        given = votes[:, a] >= 0
-        counts[given, votes[given, a]] += 1
     known = np.full(m, -1)
     known[rng.permutation(m)[:gold]] = 1
     known = np.where(known > 0, truth, -1)
@@ -97,9 +93,9 @@ def make_cleaned_table(
         {f"x{j}": X[:, j] for j in range(columns)}
         | {"text": [f"text of row {i}" for i in range(m)]}
     )
-    unlabelled = counts.sum(axis=1) == 0
-    candidates = CandidateSets.from_counts(counts, classes=classes, unlabelled="all")
-    labels = Labels(candidates, known, votes, names, unlabelled, None, table)
+    candidates = CandidateSets.from_ballots(votes, classes, annotators=names)
+    counts = candidates.to_counts()
+    labels = Labels(candidates, known, counts.sum(axis=1) == 0, None, table)
     features = [Feature(f"x{j}", "number") for j in range(columns)]
     return make_cleaned(rng, labels, X, truth, counts, features)
 

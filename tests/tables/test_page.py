@@ -16,6 +16,7 @@ import pytest
 from PIL import Image
 from scipy.spatial.distance import cdist
 
+from surelabel import CandidateSets
 from surelabel.exceptions import TableError
 from surelabel.report.drawing import class_names
 from surelabel.solvers import memory
@@ -196,13 +197,14 @@ def test_every_kind_of_table_has_every_figure(write, made):
 
 def bare(cleaned, **changes):
     """As of a table without votes and without gold."""
-    unknown = np.full(len(cleaned.labels.gold), -1)
+    unknown, given = np.full(len(cleaned.labels.gold), -1), cleaned.labels.candidates
+    sets = CandidateSets(given.indptr, given.indices, given.classes, given.counts)
     return replace(
         cleaned,
         annotators=[],
         n_gold=0,
         gold_error=None,
-        labels=replace(cleaned.labels, votes=None, annotators=(), gold=unknown),
+        labels=replace(cleaned.labels, candidates=sets, gold=unknown),
         **changes,
     )
 
