@@ -33,6 +33,7 @@ from ..exceptions import (
 )
 from ..solvers.memory import available_memory, block_rows
 from ..solvers.sparse_rows import row_argmax, row_max, row_normalise
+from ..solvers.threads import blas_threads
 
 #: The values of a parameter ``n_jobs``: -1 is one for every core, as everywhere in scikit-learn.
 N_JOBS = [
@@ -79,7 +80,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         self
         """
         X, candidates = self._validate_fit(X, y)
-        self._set_confidence(candidates, self._fit(X, candidates))
+        with blas_threads(X.shape[0]):
+            self._set_confidence(candidates, self._fit(X, candidates))
         return self
 
     @abstractmethod
@@ -172,7 +174,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _scores(self, X: Any) -> np.ndarray:
         """Outputs of all instances, which must have been validated."""
-        return np.concatenate([_numbers(scores) for scores in self._output_blocks(X)])
+        with blas_threads(X.shape[0]):
+            return np.concatenate([_numbers(scores) for scores in self._output_blocks(X)])
 
     def _output_blocks(self, X: Any) -> Iterator[np.ndarray]:
         """Outputs of all instances in order, a block of rows at a time."""
@@ -222,8 +225,9 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         -------
         ndarray of shape (n_samples,)
         """
-        blocks = map(_numbers, self._output_blocks(self._checked(X)))
-        best = [scores.argmax(axis=1) for scores in blocks]
+        X = self._checked(X)
+        with blas_threads(X.shape[0]):
+            best = [_numbers(scores).argmax(axis=1) for scores in self._output_blocks(X)]
         return np.asarray(self.classes_[np.concatenate(best)])
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -318,9 +322,20 @@ class WeightedPartialLabelClassifier(PartialLabelClassifier):
         """
         weight, used = check_weight(sample_weight, X)
         self.support_ = np.flatnonzero(used)
+        with blas_threads(X.shape[0]):
+            self._set_confidence(candidates, self._confidence(X, candidates, weight, used, *by_row))
+
+    def _confidence(
+        self,
+        X: Any,
+        candidates: CandidateSets,
+        weight: Any,
+        used: np.ndarray,
+        *by_row: np.ndarray | None,
+    ) -> np.ndarray:
+        """Learn, and return the confidences of all rows, also of those of weight 0."""
         if used.all():
-            self._set_confidence(candidates, self._fit(X, candidates, weight, *by_row))
-            return
+            return self._fit(X, candidates, weight, *by_row)
         entry_used = used[candidates.rows]
         if isinstance(X, Rows):  # out of core, all rows go through the passes
             confidence = self._fit(X, candidates, weight, *by_row)
@@ -335,7 +350,7 @@ class WeightedPartialLabelClassifier(PartialLabelClassifier):
                 *(None if values is None else values[used] for values in by_row),
             )
             confidence[~entry_used] = self._confidence_of(X[~used], candidates[~used])
-        self._set_confidence(candidates, confidence)
+        return confidence
 
     def _confidence_out_of_core(
         self, rows: Rows, candidates: CandidateSets, wanted: np.ndarray

@@ -26,6 +26,7 @@ from ..solvers.features import (
 from ..solvers.kernels import kernel_matrix
 from ..solvers.memory import feature_rows
 from ..solvers.out_of_core import Keep, LocalPasses, LowRankFit
+from ..solvers.threads import blas_threads
 from ._solver_choice import choose_keep
 
 BANDWIDTH_ROWS = 4_000  # rows used for the average distance
@@ -106,7 +107,8 @@ def fit_low_rank(
             draw_rows(rows, BANDWIDTH_ROWS, weight, np.random.default_rng(0))[0].mean(axis=0)
         )
     else:
-        features = make_features(model, rows, weight)
+        with blas_threads(model.n_components):
+            features = make_features(model, rows, weight)
     with positive_definite(model.beta), model._passes(rows, features, candidates, weight) as passes:
         fit = model._alternate_passes(passes)
         return passes.confidence, fit, features

@@ -7,8 +7,9 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -33,8 +34,8 @@ from ..solvers.memory import block_rows
 from ..solvers.out_of_core import LowRankFit, ordered_map
 from ..solvers.ridge import KernelRidge, LinearRidge
 from ..solvers.sparse_rows import row_normalise
-from ..solvers.threads import blas_threads
 from ._base import (
+    N_JOBS,
     WeightedPartialLabelClassifier,
     check_learnable,
     check_rows,
@@ -55,53 +56,75 @@ ROUNDING = {np.float64: 1e-4, np.float32: 5e-2}
 #: Values of ``gamma`` and ``bandwidth`` whose squares and cubes are numbers.
 WIDTHS = 1e-100, 1e100
 
-KERNEL_CONSTRAINTS: dict[str, list[Any]] = {
-    "kernel": [StrOptions(set(KERNELS)), callable],
-    "gamma": [
-        StrOptions({"mean_distance", "median_distance", "scale"}),
-        Interval(Real, *WIDTHS, closed="both"),
-    ],
-    "bandwidth": [Interval(Real, *WIDTHS, closed="both")],
-    "degree": [Interval(Real, 0, None, closed="neither")],
-    "coef0": [Interval(Real, None, None, closed="neither")],
-    "solver": [StrOptions({"auto", "dual", "primal", "nystroem", "fourier"})],
-    "n_components": [Interval(Integral, 1, None, closed="left")],
-    "landmarks": [StrOptions(set(LANDMARKS))],
-    "random_state": ["random_state"],
-    "init": [StrOptions({"candidates", "uniform"})],
-    "prior": [Interval(Real, 0, None, closed="left")],
-    "max_iter": [Interval(Integral, 1, None, closed="left")],
-    "tol": [Interval(Real, 0, None, closed="left")],
-    "verbose": ["verbose"],
-}
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class KernelParameters:
+    """The parameters that all methods with a kernel share; :class:`~surelabel.SUREClassifier`
+    describes them.
+    """
+
+    kernel: str | Callable[..., Any] = "rbf"
+    gamma: str | float = "mean_distance"
+    bandwidth: float = 1.0
+    degree: float = 3
+    coef0: float = 1
+    solver: str = "auto"
+    n_components: int = 1000
+    landmarks: str = "uniform"
+    prior: float = 1.0
+    max_iter: int = 200
+    tol: float = 1e-3
+    verbose: bool | int = 0
+    random_state: Any = 0
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kernel": [StrOptions(set(KERNELS)), callable],
+        "gamma": [
+            StrOptions({"mean_distance", "median_distance", "scale"}),
+            Interval(Real, *WIDTHS, closed="both"),
+        ],
+        "bandwidth": [Interval(Real, *WIDTHS, closed="both")],
+        "degree": [Interval(Real, 0, None, closed="neither")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "solver": [StrOptions({"auto", "dual", "primal", "nystroem", "fourier"})],
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "landmarks": [StrOptions(set(LANDMARKS))],
+        "prior": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+    }
 
 
-class KernelClassifier(WeightedPartialLabelClassifier):
+class _Attributes:
+    """Attributes that a dataclass would take for parameters, and β, whose place among these differs
+    between methods.
+    """
+
+    beta: float
+    loo_decision_: np.ndarray
+    leverage_: np.ndarray
+    kernels_: list[dict[str, Any]]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class KernelClassifier(WeightedPartialLabelClassifier, KernelParameters, _Attributes):
     """Base class of the methods that alternate ridge regression on confidences with a confidence
     step: a method implements ``_alternate(model, sets)``, which returns the course of the
     iterations and the model's coefficients and intercept, and, for rows in blocks,
     ``_alternate_passes(passes)``.
-
-    Parameters ``beta``, ``kernel``, ``gamma``, …, ``n_jobs`` are those of
-    :class:`~surelabel.SUREClassifier`.
     """
 
-    beta: float
-    kernel: str | Callable[..., Any]
-    gamma: str | float
-    bandwidth: float
-    degree: float
-    coef0: float
-    solver: str
-    n_components: int
-    landmarks: str
-    prior: float
-    max_iter: int
-    tol: float
-    callback: Callable[[Iteration], bool | None] | None
-    verbose: bool | int
-    random_state: Any
-    n_jobs: int | None
+    callback: Callable[[Iteration], bool | None] | None = None
+    n_jobs: int | None = None
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **KernelParameters._parameter_constraints,
+        "beta": [Interval(Real, 0, None, closed="neither")],
+        "callback": [callable, None],
+        "n_jobs": N_JOBS,
+    }
 
     @abstractmethod
     def _alternate(
@@ -156,8 +179,7 @@ class KernelClassifier(WeightedPartialLabelClassifier):
             print(f"solver: {self.solver_}")
         if self.solver_ in ("nystroem", "fourier") or isinstance(X, Rows):
             return self._fit_blocks(X if isinstance(X, Rows) else ArrayRows(X), candidates, weight)
-        with blas_threads(X.shape[0]):
-            return self._fit_exactly(X, candidates, weight)
+        return self._fit_exactly(X, candidates, weight)
 
     def _fit_blocks(
         self, rows: Rows, candidates: CandidateSets, weight: np.ndarray | None

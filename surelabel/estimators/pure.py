@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import asdict
+from dataclasses import KW_ONLY, asdict, dataclass
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -19,7 +19,6 @@ from sklearn.utils.validation import check_is_fitted
 from ..data.candidates import CandidateSets
 from ..data.rows import ArrayRows, Rows
 from ..exceptions import InputError, ParameterError
-from ..solvers.alternate import Iteration
 from ..solvers.confidence import SortedSets
 from ..solvers.equal_rows import equal_rows
 from ..solvers.features import FeatureMap
@@ -30,11 +29,12 @@ from ..solvers.memory import block_rows
 from ..solvers.out_of_core import PeerFit, alternate_peer_passes
 from ..solvers.ridge import KernelRidge, LinearRidge
 from ..solvers.temperature import softmax_scale
-from ._base import N_JOBS, check_learnable
+from ..solvers.threads import blas_threads
+from ._base import check_learnable
 from ._kernel_bank import SAMPLE, ChosenKernel, choose_kernels
 from ._lowrank import draw, draw_rows, generator
 from ._registry import Method
-from .kernel import KERNEL_CONSTRAINTS, KernelClassifier
+from .kernel import KernelClassifier
 
 CALIBRATION_ROWS = 2000  # rows used to fit the scale of the probabilities
 WEIGHTS = (
@@ -45,6 +45,7 @@ WEIGHTS = (
 )  # attributes of a model on features
 
 
+@dataclass(eq=False, repr=False)
 class PUREClassifier(KernelClassifier):
     """Peer-guided retraining: like SURE, but the output that decides a row's confidence comes from
     the model without that row.
@@ -148,61 +149,21 @@ class PUREClassifier(KernelClassifier):
     True
     """
 
+    beta: float = 0.1
+    _: KW_ONLY
+    kernel: str | Callable[..., Any] = "auto"
+    prior_shift: str | float = "auto"
+    same_set_groups: bool = False
+    max_iter: int = 30
+    tol: float = 2e-3
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KERNEL_CONSTRAINTS,
-        "beta": [Interval(Real, 0, None, closed="neither")],
-        "kernel": [*KERNEL_CONSTRAINTS["kernel"], StrOptions({"auto"})],
+        **KernelClassifier._parameter_constraints,
+        "kernel": [*KernelClassifier._parameter_constraints["kernel"], StrOptions({"auto"})],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
         "prior_shift": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
         "same_set_groups": ["boolean"],
-        "callback": [callable, None],
-        "n_jobs": N_JOBS,
     }
-
-    loo_decision_: np.ndarray
-    leverage_: np.ndarray
-    kernels_: list[dict[str, Any]]
-
-    def __init__(
-        self,
-        beta: float = 0.1,
-        *,
-        kernel: str | Callable[..., Any] = "auto",
-        gamma: str | float = "mean_distance",
-        bandwidth: float = 1.0,
-        degree: float = 3,
-        coef0: float = 1,
-        solver: str = "auto",
-        n_components: int = 1000,
-        landmarks: str = "uniform",
-        prior_shift: str | float = "auto",
-        same_set_groups: bool = False,
-        prior: float = 1.0,
-        max_iter: int = 30,
-        tol: float = 2e-3,
-        callback: Callable[[Iteration], bool | None] | None = None,
-        verbose: bool | int = 0,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.beta = beta
-        self.kernel = kernel
-        self.gamma = gamma
-        self.bandwidth = bandwidth
-        self.degree = degree
-        self.coef0 = coef0
-        self.solver = solver
-        self.n_components = n_components
-        self.landmarks = landmarks
-        self.prior_shift = prior_shift
-        self.same_set_groups = same_set_groups
-        self.prior = prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callback = callback
-        self.verbose = verbose
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Learn from instances and their candidate labels.
@@ -491,16 +452,17 @@ class PUREClassifier(KernelClassifier):
         rows = X if isinstance(X, Rows) else ArrayRows(X)
         sample, drawn = draw_rows(rows, SAMPLE, weight, generator(self.random_state))
         own = None if weight is None else weight[drawn]
-        choices, self.guarded_ = self.__dict__.pop("_chosen", None) or choose_kernels(
-            sample,
-            candidates[drawn],
-            own,
-            prior=self.prior,
-            max_iter=max(self.max_iter, 1),
-            tol=self.tol,
-            shift=self._known_shift(),
-            equal=None if equal is None else equal[drawn],
-        )
+        with blas_threads(len(sample)):
+            choices, self.guarded_ = self.__dict__.pop("_chosen", None) or choose_kernels(
+                sample,
+                candidates[drawn],
+                own,
+                prior=self.prior,
+                max_iter=max(self.max_iter, 1),
+                tol=self.tol,
+                shift=self._known_shift(),
+                equal=None if equal is None else equal[drawn],
+            )
         if self.verbose:
             names = ", ".join(f"{c.scaling} {c.kernel} β={c.beta:g}" for c in choices)
             print(f"kernels: {names}" + ("; guard: no retraining" if self.guarded_ else ""))

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ..evaluation.protocol import grid_search
 from ..exceptions import ParameterError
-from ..solvers.alternate import Iteration, Trajectory, alternate
+from ..solvers.alternate import Trajectory, alternate
 from ..solvers.confidence import SortedSets
 from ..solvers.out_of_core import LowRankFit, Passes, alternate_passes
 from ..solvers.ridge import KernelRidge, LinearRidge
-from ._base import N_JOBS
 from ._compress import compress
-from ._registry import Method
-from .kernel import KERNEL_CONSTRAINTS, KernelClassifier
+from .kernel import KernelClassifier
 
 #: The largest λ allowed; beyond 2 the confidences stay the same.
 LARGEST_LAM = 1e8
@@ -30,6 +27,7 @@ LARGEST_LAM = 1e8
 GRID = (0.001, 0.01, 0.05, 0.1, 0.3, 0.5, 1.0)
 
 
+@dataclass(eq=False, repr=False)
 class SUREClassifier(KernelClassifier):
     """Self-guided retraining: train the model and find the right candidate jointly.
 
@@ -154,54 +152,16 @@ class SUREClassifier(KernelClassifier):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "lam": [Interval(Real, 0, None, closed="left")],
-        "beta": [Interval(Real, 0, None, closed="neither")],
-        **KERNEL_CONSTRAINTS,
-        "callback": [callable, None],
-        "n_jobs": N_JOBS,
-    }
+    lam: float = 0.3
+    beta: float = 0.05
+    _: KW_ONLY
+    init: str = "candidates"
 
-    def __init__(
-        self,
-        lam: float = 0.3,
-        beta: float = 0.05,
-        *,
-        kernel: str | Callable[..., Any] = "rbf",
-        gamma: str | float = "mean_distance",
-        bandwidth: float = 1.0,
-        degree: float = 3,
-        coef0: float = 1,
-        solver: str = "auto",
-        n_components: int = 1000,
-        landmarks: str = "uniform",
-        init: str = "candidates",
-        prior: float = 1.0,
-        max_iter: int = 200,
-        tol: float = 1e-3,
-        callback: Callable[[Iteration], bool | None] | None = None,
-        verbose: bool | int = 0,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.lam = lam
-        self.beta = beta
-        self.kernel = kernel
-        self.gamma = gamma
-        self.bandwidth = bandwidth
-        self.degree = degree
-        self.coef0 = coef0
-        self.solver = solver
-        self.n_components = n_components
-        self.landmarks = landmarks
-        self.init = init
-        self.prior = prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callback = callback
-        self.verbose = verbose
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **KernelClassifier._parameter_constraints,
+        "lam": [Interval(Real, 0, None, closed="left")],
+        "init": [StrOptions({"candidates", "uniform"})],
+    }
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -298,37 +258,3 @@ def check_lam(lam: float) -> None:
             f"lam must be at most {LARGEST_LAM:g}; got {lam:g}. From 2 on every row takes one "
             "candidate, so a larger lam changes no confidence, only the digits of the objective"
         )
-
-
-def _search(
-    estimator: SUREClassifier, grid: Mapping[str, Sequence[Any]] | None, selection: str
-) -> Any:
-    """The search of :class:`SURECV`, if it can search the grid; otherwise a plain search."""
-    from .sure_cv import ParameterSearch  # which imports this module
-
-    if grid is not None and not set(grid) <= {"lam", "beta", "kernel", "bandwidth"}:
-        return grid_search(estimator, grid, selection)
-    fixed = {
-        name: value
-        for name, value in estimator.get_params().items()
-        if name not in ("lam", "beta", "callback", "n_jobs")
-    }
-    if grid is None:
-        return ParameterSearch(**fixed | {"kernel": "auto"}, scoring=selection)
-    tried = {name: values for name, values in grid.items() if name in fixed}
-    lams, betas = grid.get("lam", [estimator.lam]), grid.get("beta", [estimator.beta])
-    return ParameterSearch(lams, betas, **fixed | tried, scoring=selection)
-
-
-METHOD = Method(
-    "SURE",
-    SUREClassifier,
-    {"lam": GRID, "beta": GRID},
-    reference="L. Feng and B. An. Partial label learning with self-guided retraining. AAAI 2019.",
-    idea="kernel ridge on confidences, which move to the candidate that the model prefers",
-    cost="one m × m Cholesky factor; linear: n × n",
-    search=_search,
-    many_rows={"solver": "nystroem"},
-    votes=True,
-    path=True,
-)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import KW_ONLY, dataclass, fields
 from itertools import product
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -16,7 +17,7 @@ from sklearn.utils._param_validation import StrOptions
 from ..data.candidates import CandidateSets
 from ..data.rows import ArrayRows
 from ..evaluation.metrics import approximated_accuracy, covering_rate
-from ..evaluation.protocol import SELECTIONS
+from ..evaluation.protocol import SELECTIONS, grid_search
 from ..exceptions import InputError, ParameterError, shown
 from ..progress import track
 from ..solvers.alternate import alternate
@@ -27,12 +28,16 @@ from ..solvers.ridge import KernelRidge, LinearRidge
 from ..solvers.threads import blas_threads
 from ._base import PartialLabelClassifier, check_learnable, check_weight
 from ._lowrank import make_features
+from ._registry import Method
 from ._search import search_results, truth_for
-from .kernel import KERNEL_CONSTRAINTS, factorise, probabilities, sort_candidates
+from .kernel import KernelParameters, factorise, probabilities, sort_candidates
 from .sure import GRID, SUREClassifier, check_lam
 
+KERNEL_CONSTRAINTS = KernelParameters._parameter_constraints
 
-class SURECV(PartialLabelClassifier):
+
+@dataclass(eq=False, repr=False)
+class SURECV(PartialLabelClassifier, KernelParameters):
     """SURE with built-in cross-validation over λ × β × two kernels (or others, and bandwidths, if
     given).
 
@@ -93,56 +98,25 @@ class SURECV(PartialLabelClassifier):
     ['beta', 'kernel', 'lam']
     """
 
+    lams: Sequence[float] = GRID
+    betas: Sequence[float] = GRID
+    _: KW_ONLY
+    kernel: Any = "auto"
+    bandwidth: Any = 1.0
+    init: str = "candidates"
+    cv: Any = None
+    scoring: str = "covering_rate"
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KERNEL_CONSTRAINTS,
         "lams": ["array-like"],
         "betas": ["array-like"],
         "kernel": [*KERNEL_CONSTRAINTS["kernel"], StrOptions({"auto"}), list, tuple],
         "bandwidth": [*KERNEL_CONSTRAINTS["bandwidth"], list, tuple, np.ndarray],
+        "init": SUREClassifier._parameter_constraints["init"],
         "cv": ["cv_object"],
         "scoring": [StrOptions(set(SELECTIONS))],
     }
-
-    def __init__(
-        self,
-        lams: Sequence[float] = GRID,
-        betas: Sequence[float] = GRID,
-        *,
-        kernel: str | Callable[..., Any] | Sequence[str | Callable[..., Any]] = "auto",
-        gamma: str | float = "mean_distance",
-        bandwidth: float | Sequence[float] = 1.0,
-        degree: float = 3,
-        coef0: float = 1,
-        solver: str = "auto",
-        n_components: int = 1000,
-        landmarks: str = "uniform",
-        init: str = "candidates",
-        prior: float = 1.0,
-        max_iter: int = 200,
-        tol: float = 1e-3,
-        cv: Any = None,
-        scoring: str = "covering_rate",
-        verbose: bool | int = 0,
-        random_state: Any = 0,
-    ) -> None:
-        self.lams = lams
-        self.betas = betas
-        self.kernel = kernel
-        self.gamma = gamma
-        self.bandwidth = bandwidth
-        self.degree = degree
-        self.coef0 = coef0
-        self.solver = solver
-        self.n_components = n_components
-        self.landmarks = landmarks
-        self.init = init
-        self.prior = prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.cv = cv
-        self.scoring = scoring
-        self.verbose = verbose
-        self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -203,7 +177,7 @@ class SURECV(PartialLabelClassifier):
         # Threads work inside large matrices, or on different values of β if matrices are small:
         # then the next fold starts before the last β of the current one is finished.
         with (
-            blas_threads(X.shape[0], several_from=2000) as n_threads,
+            blas_threads(X.shape[0] * 3 // 4) as n_threads,  # rows of a fold
             ThreadPoolExecutor(n_threads) as pool,
         ):
             steps = list(product(range(len(kernels)), range(len(bandwidths)), range(len(folds))))
@@ -337,20 +311,8 @@ class SURECV(PartialLabelClassifier):
         return ["rbf", "laplacian"] if self.kernel == "auto" else _as_list(self.kernel)
 
     def _fixed_parameters(self) -> dict[str, Any]:
-        names = (
-            *(
-                "kernel",
-                "gamma",
-                "bandwidth",
-                "degree",
-                "coef0",
-                "solver",
-                "n_components",
-                "landmarks",
-            ),
-            *("init", "prior", "max_iter", "tol", "random_state"),
-        )
-        fixed = {name: getattr(self, name) for name in names}
+        names = [field.name for field in fields(KernelParameters) if field.name != "verbose"]
+        fixed = {name: getattr(self, name) for name in (*names, "init")}
         return fixed | {"kernel": self._kernels()[0], "bandwidth": _as_list(self.bandwidth)[0]}
 
     def _check_parameters(self) -> None:
@@ -436,3 +398,35 @@ def _as_list(value: Any) -> list[Any]:
     if isinstance(value, np.ndarray):
         return value.ravel().tolist()
     return [value] if isinstance(value, str | Real) or callable(value) else list(value)
+
+
+def _search(
+    estimator: SUREClassifier, grid: Mapping[str, Sequence[Any]] | None, selection: str
+) -> Any:
+    """The search of :class:`SURECV`, if it can search the grid; otherwise a plain search."""
+    if grid is not None and not set(grid) <= {"lam", "beta", "kernel", "bandwidth"}:
+        return grid_search(estimator, grid, selection)
+    fixed = {
+        name: value
+        for name, value in estimator.get_params().items()
+        if name not in ("lam", "beta", "callback", "n_jobs")
+    }
+    if grid is None:
+        return ParameterSearch(**fixed | {"kernel": "auto"}, scoring=selection)
+    tried = {name: values for name, values in grid.items() if name in fixed}
+    lams, betas = grid.get("lam", [estimator.lam]), grid.get("beta", [estimator.beta])
+    return ParameterSearch(lams, betas, **fixed | tried, scoring=selection)
+
+
+METHOD = Method(
+    "SURE",
+    SUREClassifier,
+    {"lam": GRID, "beta": GRID},
+    reference="L. Feng and B. An. Partial label learning with self-guided retraining. AAAI 2019.",
+    idea="kernel ridge on confidences, which move to the candidate that the model prefers",
+    cost="one m × m Cholesky factor; linear: n × n",
+    search=_search,
+    many_rows={"solver": "nystroem"},
+    votes=True,
+    path=True,
+)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.model_selection import KFold
+from sklearn.utils import gen_batches
+
+from .memory import block_rows
 
 
 def equal_rows(blocks: Iterable[Any]) -> np.ndarray:
@@ -24,20 +26,41 @@ def equal_rows(blocks: Iterable[Any]) -> np.ndarray:
     ndarray of shape (m,)
         Equal numbers for equal rows; groups are numbered by their first row.
     """
-    return number_keys(key for block in blocks for key in _keys(block))
+    hashes = np.concatenate([_hashes(block) for block in blocks])
+    _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[group.ravel()]
 
 
-def _keys(block: Any) -> Iterator[bytes]:
-    """The content of every row as bytes, in which -0.0 is 0.0."""
+def _hashes(block: Any) -> np.ndarray:
+    """A number of 64 bits for every row: the sum over its values, each mixed with its column. For
+    10⁶ different rows, two are equal with a probability below 10⁻⁷.
+    """
+    columns = _mix(np.arange(block.shape[1], dtype=np.uint64))
     if sparse.issparse(block):
         block = block.copy()
         block.eliminate_zeros()
-        for start, stop in pairwise(block.indptr.tolist()):
-            yield block.indices[start:stop].tobytes() + block.data[start:stop].tobytes()
-        return
-    for start in range(0, len(block), 4096):
-        for row in block[start : start + 4096] + 0:  # -0.0 + 0 is 0.0
-            yield row.tobytes()
+        mixed = _mix(_bits(block.data) ^ columns[block.indices])
+        total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
+        return np.asarray(total[block.indptr[1:]] - total[block.indptr[:-1]])
+    parts = (
+        _mix(_bits(block[rows] + 0) ^ columns).sum(axis=1, dtype=np.uint64)  # -0.0 + 0 is 0.0
+        for rows in gen_batches(len(block), block_rows(block.shape[1]))
+    )
+    return np.concatenate([np.empty(0, np.uint64), *parts])
+
+
+def _bits(values: np.ndarray) -> np.ndarray:
+    """The bits of numbers, as whole numbers of 64 bits."""
+    kind = np.dtype(f"u{values.dtype.itemsize}")
+    return np.ascontiguousarray(values).view(kind).astype(np.uint64)
+
+
+def _mix(bits: np.ndarray) -> np.ndarray:
+    """Spread the information over all bits (Steele et al. 2014, SplitMix64)."""
+    bits = bits + np.uint64(0x9E3779B97F4A7C15)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
 
 
 def number_keys(keys: Iterable[bytes]) -> np.ndarray:

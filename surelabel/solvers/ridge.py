@@ -36,6 +36,7 @@ from sklearn.utils import gen_batches
 from .cholesky import cholesky, invert, solve, solve_by_inverse, square
 from .confidence import SortedSets
 from .memory import block_rows
+from .threads import blas_threads
 
 SMALL = 2**23  # numbers that fit into any memory: 64 MiB of float64
 
@@ -378,13 +379,15 @@ class GramRidge:
         self._mean, self._weight = moments.total / moments.weight, moments.weight
         gram = moments.gram - moments.weight * np.outer(self._mean, self._mean)
         gram.flat[:: len(gram) + 1] += beta
-        self._factor = cholesky(gram)
+        with blas_threads(len(gram)):
+            self._factor = cholesky(gram)
 
     def solve(self, targets: Targets) -> tuple[np.ndarray, np.ndarray, float]:
         """``W`` (D × l), ``b`` and the minimum of eq. 3 for the confidences behind these sums."""
         mean = targets.mass / self._weight
         right = targets.right - np.outer(targets.mass, self._mean)
-        W = solve(self._factor, right.copy())
+        with blas_threads(len(self._factor)):
+            W = solve(self._factor, right.copy())
         # min = Σ w ‖p - p̄‖² - ⟨ZᵀHP, W⟩.
         loss = targets.squares - self._weight * float(mean @ mean) - float(np.vdot(right, W))
         return W.T, mean - W @ self._mean, loss

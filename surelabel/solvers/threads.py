@@ -1,17 +1,22 @@
-"""How many threads BLAS may use (on small matrices, several only get in each other's way), and the
-same number of threads for elementwise work on a matrix.
+"""How many threads BLAS may use, and the same number of threads for elementwise work on a matrix.
+
+Threads of BLAS wait for each other in a loop. On small matrices they only get in each other's way,
+and beside other busy processes a fit with two takes ten times as long as with one.
 """
 
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
 STRIPE = 2**17  # numbers of a matrix that fit into a core's cache
 MANY = 2**20  # several threads pay off for at least this many numbers
+SEVERAL_FROM = 1500  # rows of a matrix from which BLAS may use several threads
 
 
 @cache
@@ -20,26 +25,36 @@ def _libraries() -> ThreadpoolController:
 
 
 @contextmanager
-def blas_threads(n_rows: int, *, several_from: int = 1500) -> Iterator[int]:
-    """Limit BLAS to one thread for matrices with few rows.
+def blas_threads(n_rows: int) -> Iterator[int]:
+    """Limit BLAS to one thread for matrices with few rows, and otherwise to the cores that are not
+    busy.
 
     Parameters
     ----------
     n_rows : int
         Number of rows of the matrices.
-    several_from : int, default=1500
-        With at least this many rows, BLAS keeps its threads.
 
     Yields
     ------
     int
         Number of threads for other work at the same time: those taken from BLAS, otherwise 1.
     """
-    if n_rows >= several_from:
-        yield 1
-    else:
-        with one_blas_thread() as free:
-            yield free
+    had = _threads_of_blas()
+    allowed = min(had, idle_cores()) if n_rows >= SEVERAL_FROM else 1
+    with _libraries().limit(limits=allowed):
+        yield had if allowed == 1 else 1
+
+
+def idle_cores() -> int:
+    """Cores that nobody else uses at this moment, at least 1; all of them where the system does not
+    say.
+    """
+    cores = os.cpu_count() or 1
+    try:
+        running = Path("/proc/loadavg").read_text(encoding="ascii").split()[3].split("/")[0]
+        return max(1, cores - (int(running) - 1))  # this process runs, too
+    except (OSError, ValueError, IndexError):
+        return cores
 
 
 @contextmanager
