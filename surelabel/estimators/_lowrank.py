@@ -27,7 +27,7 @@ from ..solvers.kernels import kernel_matrix
 from ..solvers.memory import feature_rows
 from ..solvers.out_of_core import Keep, LocalPasses, LowRankFit
 from ..solvers.threads import blas_threads
-from ._solver_choice import choose_keep
+from .limits import choose_keep
 
 BANDWIDTH_ROWS = 4_000  # rows used for the average distance
 SAMPLE = 10  # candidate rows for each landmark

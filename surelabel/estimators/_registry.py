@@ -13,7 +13,7 @@ from typing import Any
 from ..evaluation.protocol import check_selection, grid_search
 
 #: Modules of this package without a method, which take time to import.
-_OTHERS = {"checks", "persistence", "stored"}
+_OTHERS = {"checks", "limits", "persistence", "stored"}
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,11 @@ from ._annotators import Annotator, describe_annotators
 from ._base import PartialLabelClassifier, check_inner
 from ._feature_models import LANDMARKS, CrossFitted, KernelPeers, class_outputs
 from ._kernel_bank import SAMPLE, ChosenKernel, VoteBank
+from .limits import QUICK_ROWS
 
-EXACT_ROWS = 3000  # with more rows, only the best kernel is used, with landmarks
+#: With more rows, only the best kernel is used, with landmarks. A fit takes eight kernel matrices,
+#: and eight of half the rows take as long as one.
+EXACT_ROWS = QUICK_ROWS // 2
 
 
 class CrowdClassifier(PartialLabelClassifier):

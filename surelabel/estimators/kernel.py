@@ -46,7 +46,7 @@ from ._lowrank import (
     local_passes,
     positive_definite,
 )
-from ._solver_choice import choose_solver, exact_need
+from .limits import choose_solver, exact_need
 
 M = TypeVar("M", LinearRidge, KernelRidge)
 

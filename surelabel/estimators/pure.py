@@ -28,15 +28,14 @@ from ..solvers.leave_one_out import LeftOut, PeerTrajectory, solve_peers
 from ..solvers.memory import block_rows
 from ..solvers.out_of_core import PeerFit, alternate_peer_passes
 from ..solvers.ridge import KernelRidge, LinearRidge
-from ..solvers.temperature import softmax_scale
+from ..solvers.temperature import ROWS, softmax_scale
 from ..solvers.threads import blas_threads
 from ._base import check_learnable
 from ._kernel_bank import SAMPLE, ChosenKernel, choose_kernels
-from ._lowrank import draw, draw_rows, generator
+from ._lowrank import draw_rows, generator
 from ._registry import Method
 from .kernel import KernelClassifier
 
-CALIBRATION_ROWS = 2000  # rows used to fit the scale of the probabilities
 WEIGHTS = (
     "dual_coef_",
     "coef_",
@@ -349,13 +348,8 @@ class PUREClassifier(KernelClassifier):
     def _calibrate(
         self, outputs: np.ndarray, candidates: CandidateSets, weight: np.ndarray | None
     ) -> None:
-        if len(outputs) > CALIBRATION_ROWS:
-            rows = draw(len(outputs), CALIBRATION_ROWS, weight, generator(self.random_state))
-            outputs, candidates = outputs[rows], candidates[rows]
-            weight = None if weight is None else weight[rows]
-        weight = np.ones(len(candidates)) if weight is None else weight.astype(np.float64)
         self.scale_ = softmax_scale(
-            outputs.astype(np.float64), candidates.indptr, candidates.indices, weight
+            outputs, candidates.indptr, candidates.indices, weight, generator(self.random_state)
         )
 
     def _calibrate_on_sample(
@@ -370,7 +364,7 @@ class PUREClassifier(KernelClassifier):
         that of the start.
         """
         rows = X if isinstance(X, Rows) else ArrayRows(X)
-        sample, drawn = draw_rows(rows, CALIBRATION_ROWS, weight, generator(self.random_state))
+        sample, drawn = draw_rows(rows, ROWS, weight, generator(self.random_state))
         known = candidates[drawn]
         own = None if weight is None else weight[drawn]
         # the confidences before the first step

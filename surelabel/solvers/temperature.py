@@ -3,9 +3,15 @@
 import numpy as np
 from scipy.optimize import brentq
 
+ROWS = 2000  # are enough for one number
+
 
 def softmax_scale(
-    scores: np.ndarray, indptr: np.ndarray, indices: np.ndarray, weight: np.ndarray
+    scores: np.ndarray,
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    weight: np.ndarray | None = None,
+    sample: np.random.Generator | None = None,
 ) -> float:
     """The factor ``t`` for which ``softmax(t·scores)`` makes the candidates most likely.
 
@@ -19,16 +25,23 @@ def softmax_scale(
         Scores of the training instances.
     indptr, indices : ndarray
         Their candidates, as compressed rows.
-    weight : ndarray of shape (m,)
+    weight : ndarray of shape (m,), default=None
         Their weights.
+    sample : numpy.random.Generator, default=None
+        If given, at most 2,000 rows are used, drawn by it.
 
     Returns
     -------
     float
     """
-    sizes = np.diff(indptr)
+    sizes, scores = np.diff(indptr), scores.astype(np.float64, copy=False)
     inside = np.zeros(scores.shape, bool)
     inside[np.repeat(np.arange(len(sizes)), sizes), indices] = True
+    weight = np.ones(len(sizes)) if weight is None else weight.astype(np.float64)
+    allowed = np.flatnonzero(weight)
+    if sample is not None and len(allowed) > ROWS:
+        drawn = np.sort(sample.choice(allowed, ROWS, replace=False))
+        sizes, scores, inside, weight = sizes[drawn], scores[drawn], inside[drawn], weight[drawn]
     # A row with every label as a candidate is not informative. Labels are the rows of the arrays:
     # sums over labels take a tenth of the time.
     informative = sizes < scores.shape[1]

@@ -19,6 +19,7 @@ from ..data.ballots import informative_rows, weighed_votes
 from ..data.candidates import CandidateSets
 from ..data.labelling import Labels
 from ..estimators import CrowdClassifier, Method, all_methods
+from ..estimators.limits import QUICK_ROWS
 from ..evaluation.metrics import SCORERS
 from ..evaluation.protocol import chosen_parameters
 from ..exceptions import CandidateError, InputError, ParameterError, shown
@@ -40,8 +41,6 @@ VOTES_ONLY: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
     "majority": majority,
     "Dawid-Skene": lambda votes, n_classes: dawid_skene(votes, n_classes)[0],
 }
-#: Above this many rows, an exact fit takes longer than one with landmarks.
-EXACT_ROWS = 6000
 #: Maximum number of rows to choose parameters on: below 2000, where the search uses its threads for
 #: several fits at a time.
 CHOOSE_ROWS = 1900
@@ -105,7 +104,7 @@ def _given_several_times(labels: Labels) -> bool:
 
 def large_parameters(method: Method, n_rows: int) -> dict[str, Any]:
     """Parameters that a method needs for ``n_rows`` rows."""
-    return dict(method.many_rows) if n_rows > EXACT_ROWS else {}
+    return dict(method.many_rows) if n_rows > QUICK_ROWS else {}
 
 
 # -------------------------------------------------------------------- what it learns from

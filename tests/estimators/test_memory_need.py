@@ -67,7 +67,7 @@ def test_too_little_memory(estimator, message, monkeypatch):
 def test_methods_that_fit_any_memory_are_not_refused(monkeypatch):
     X, candidates = problem(500)
     monkeypatch.setattr("surelabel.estimators._base.available_memory", lambda: 10**5)
-    monkeypatch.setattr("surelabel.estimators._solver_choice.available_memory", lambda: 10**5)
+    monkeypatch.setattr("surelabel.estimators.limits.available_memory", lambda: 10**5)
     PLKNNClassifier().fit(X, candidates)
     assert SUREClassifier().fit(X, candidates).solver_ == "nystroem"
     monkeypatch.setattr("surelabel.estimators._base.available_memory", lambda: None)

@@ -7,7 +7,7 @@ from sklearn.preprocessing import scale
 
 from surelabel import SURECV, SUREClassifier, approximated_accuracy, make_partial
 from surelabel.data import catalog
-from surelabel.estimators.sure import METHOD
+from surelabel.estimators.sure_cv import METHOD
 from surelabel.exceptions import CandidateError, ParameterError
 
 GRID = (0.01, 0.1, 0.5)

@@ -23,7 +23,7 @@ from sklearn.linear_model import Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import surelabel.estimators._lowrank as lowrank
-import surelabel.estimators._solver_choice as solver_choice
+import surelabel.estimators.limits as limits
 from surelabel import SURECV, CandidateSets, SUREClassifier, load_model, make_partial, save_model
 from surelabel.data.rows import ParquetRows
 from surelabel.estimators.checks import CHECKS
@@ -280,24 +280,24 @@ def test_search_with_landmarks_is_the_search_with_the_exact_kernel():
 
 def test_the_memory_that_is_there_decides(monkeypatch, capsys):
     X, _, candidates = blobs(100)
-    need = solver_choice.exact_need(100, candidates.shape[1], 8)
+    need = limits.exact_need(100, candidates.shape[1], 8)
     for available, expected in (
         (None, "dual"),
         (2 * need, "dual"),
         (need, "nystroem"),
         (0, "nystroem"),
     ):
-        monkeypatch.setattr(solver_choice, "available_memory", lambda value=available: value)
+        monkeypatch.setattr(limits, "available_memory", lambda value=available: value)
         model = SUREClassifier(verbose=1).fit(X, candidates)
         assert model.solver_ == expected
         assert f"solver: {expected}" in capsys.readouterr().out
     # Half the memory for half the precision.
-    monkeypatch.setattr(solver_choice, "available_memory", lambda: need / 2 / 0.8)
+    monkeypatch.setattr(limits, "available_memory", lambda: need / 2 / 0.8)
     assert SUREClassifier().fit(X.astype(np.float32), candidates).solver_ == "dual"
     assert SUREClassifier().fit(X, candidates).solver_ == "nystroem"
     assert SUREClassifier(kernel="linear").fit(X, candidates).solver_ == "primal"
-    monkeypatch.setattr(solver_choice, "available_memory", lambda: None)
-    monkeypatch.setattr(solver_choice, "EXACT_ROWS", 99)
+    monkeypatch.setattr(limits, "available_memory", lambda: None)
+    monkeypatch.setattr(limits, "EXACT_ROWS", 99)
     assert SUREClassifier().fit(X, candidates).solver_ == "nystroem"
 
 
@@ -319,9 +319,7 @@ def test_an_exact_fit_takes_little_more_than_its_kernel_matrix(dtype):
 
 def test_features_stay_where_there_is_room(monkeypatch):
     disk = [0]
-    monkeypatch.setattr(
-        solver_choice.shutil, "disk_usage", lambda _: type("Usage", (), {"free": disk[0]})
-    )
+    monkeypatch.setattr(limits.shutil, "disk_usage", lambda _: type("Usage", (), {"free": disk[0]}))
     for available, free, n, expected in (
         (None, 0, 100, "memory"),
         (16_000_000, 0, 100, "memory"),
@@ -329,9 +327,9 @@ def test_features_stay_where_there_is_room(monkeypatch):
         (15_999_999, 15_999_999, 100, "recompute"),
         (15_999_999, 10**12, 9, "recompute"),  # cheap to make again
     ):
-        monkeypatch.setattr(solver_choice, "available_memory", lambda value=available: value)
+        monkeypatch.setattr(limits, "available_memory", lambda value=available: value)
         disk[0] = free
-        assert solver_choice.choose_keep(10_000, 100, n, 8) == expected
+        assert limits.choose_keep(10_000, 100, n, 8) == expected
 
 
 # ---------------------------------------------------------------- out of core

@@ -279,7 +279,7 @@ def test_duplicates_with_different_candidates_are_numbered(iris, make_labels):
 
 
 def test_many_rows_are_fitted_by_landmarks(iris, make_labels, monkeypatch):
-    monkeypatch.setattr(methods, "EXACT_ROWS", 100)
+    monkeypatch.setattr(methods, "QUICK_ROWS", 100)
     X, y, sets = iris
     result = choose_labels(X.astype(np.float32), make_labels(sets))
     assert result.parameters["solver"] == "nystroem"

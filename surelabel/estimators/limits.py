@@ -1,4 +1,6 @@
-"""Which solver a kernel model uses, and where it keeps its features: by memory, disk and time."""
+"""Up to how many rows fits are exact, which solver a kernel model uses, and where it keeps its
+features: by memory, disk and time.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,9 @@ from ..solvers.out_of_core import Keep
 
 #: The kernel matrix of more rows takes minutes to factorise, so "auto" approximates it.
 EXACT_ROWS = 25_000
+
+#: With more rows, an exact fit takes longer than one with landmarks, which commands then use.
+QUICK_ROWS = 6_000
 
 
 def exact_need(n_rows: int, n_classes: int, itemsize: int) -> int:
