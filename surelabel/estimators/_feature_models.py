@@ -5,6 +5,7 @@ all rows equal to it, because copies of a row would confirm its votes.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,16 @@ from sklearn.utils.validation import has_fit_parameter
 from ..exceptions import ParameterError
 from ..solvers.crowds import Trust, trust_features
 from ..solvers.equal_rows import equal_rows, folds_of
-from ..solvers.hat_matrix import HatMatrix, KernelHat, make_hat
-from ..solvers.kernels import distances, exponentiate, gamma_of, learn_scaling, rescale
+from ..solvers.features import Landmarks
+from ..solvers.hat_matrix import HatMatrix, KernelHat, LandmarkHat
+from ..solvers.kernels import (
+    distances,
+    exponentiate,
+    gamma_of,
+    kernel_matrix,
+    learn_scaling,
+    rescale,
+)
 from ._kernel_bank import ChosenKernel, left_out
 
 LANDMARKS = 500  # for models of many rows
@@ -60,11 +69,11 @@ class KernelPeers:
             points = Z if landmarks is None else Z[landmarks]
             D = distances(k.kernel, points)
             gamma = gamma_of(k.kernel, "mean_distance", 1.0, points, D, None)
-            self._hats.append(
-                KernelHat(exponentiate(D, gamma), k.beta)
-                if landmarks is None
-                else make_hat(k.kernel, Z, gamma, k.beta, points)
-            )
+            if landmarks is None:
+                self._hats.append(KernelHat(exponentiate(D, gamma), k.beta))
+            else:
+                kernel = partial(kernel_matrix, k.kernel, gamma=gamma)
+                self._hats.append(LandmarkHat(Landmarks(points, kernel), Z, k.beta))
             self.points.append(points)
             self.gammas.append(gamma)
 

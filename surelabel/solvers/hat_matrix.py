@@ -1,10 +1,10 @@
-"""The model as a matrix, for labels that change: outputs for any confidences, in any order of rows.
+"""The model as a matrix, for confidences that change in every row.
 
 The model step is linear in the confidences, ``Q = SP``, and ``S``, the hat matrix, depends on the
-instances alone. :class:`~surelabel.solvers.ridge.KernelRidge` orders the rows by their sets, which
-makes a fit cheap; but posteriors of votes have no sets. Here ``S`` is computed for all rows in the
-order given: exactly, as ``I - S = βM - 11ᵀ/m`` with ``M = (HKH + βI)⁻¹``, or from ``D`` features,
-as ``S = 11ᵀ/m + VVᵀ`` with ``V = HZL⁻ᵀ`` and ``LLᵀ = ZᵀHZ + βI``.
+instances alone: exactly, ``I - S = βM - 11ᵀ/m`` with ``M = (HKH + βI)⁻¹``, or from ``D`` features,
+``S = 11ᵀ/m + VVᵀ`` with ``V = HZL⁻ᵀ`` and ``LLᵀ = ZᵀHZ + βI`` (see :mod:`.ridge`). Votes leave no
+class out, so a product with ``S`` is all there is to a fit, where candidate sets leave most entries
+at 0.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import numpy as np
 
 from .cholesky import backward, cholesky, forward, invert, square
 from .features import Landmarks
-from .kernels import kernel_matrix
 from .ridge import centre
 
 
@@ -34,7 +33,7 @@ class HatMatrix(Protocol):
         """``SP``."""
 
     def coefficients(self, P: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Coefficients of kernel values or features, and the intercept, fitted to ``P``."""
+        """Coefficients of kernel values (points × l), and the intercept, fitted to ``P``."""
 
 
 class KernelHat:
@@ -52,10 +51,9 @@ class KernelHat:
         m = len(K)
         self._beta, self._mean = beta, centre(K, np.ones(m, K.dtype))
         K.flat[:: m + 1] += beta
-        rest = square(invert(cholesky(K)))  # M, then I - S
-        rest *= beta
-        rest -= 1 / m
-        self._rest = rest
+        self._rest = square(invert(cholesky(K)))  # M, then I - S
+        self._rest *= beta
+        self._rest -= 1 / m
         self.leverage = 1 - self._rest.diagonal()
 
     def apply(self, P: np.ndarray) -> np.ndarray:
@@ -68,18 +66,21 @@ class KernelHat:
         return A, P.mean(axis=0) - self._mean @ A
 
 
-class FeatureHat:
-    """The model of features, such as those of landmarks.
+class LandmarkHat:
+    """The model of the features of landmarks.
 
     Parameters
     ----------
-    Z : ndarray of shape (m, D)
-        The features; they are overwritten if possible.
+    landmarks : Landmarks
+        The feature map.
+    X : ndarray of shape (m, n)
+        The rows.
     beta : float
         The regularisation β.
     """
 
-    def __init__(self, Z: np.ndarray, beta: float) -> None:
+    def __init__(self, landmarks: Landmarks, X: np.ndarray, beta: float) -> None:
+        self._landmarks, Z = landmarks, landmarks(X)
         self._mean = Z.mean(axis=0)
         Z -= self._mean
         gram = (Z.T @ Z).astype(np.float64)
@@ -93,58 +94,6 @@ class FeatureHat:
         return self._features @ (self._features.T @ P) + P.mean(axis=0)
 
     def coefficients(self, P: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """``W`` (D × l) and ``b`` of eq. 4."""
-        W = backward(self._factor, P.T @ self._features).T
-        return W, P.mean(axis=0) - self._mean @ W
-
-
-class LandmarkHat(FeatureHat):
-    """The model of the features of landmarks.
-
-    Parameters
-    ----------
-    landmarks : Landmarks
-        The feature map.
-    X : ndarray of shape (m, n)
-        The rows.
-    beta
-        As for :class:`FeatureHat`.
-    """
-
-    def __init__(self, landmarks: Landmarks, X: np.ndarray, beta: float) -> None:
-        super().__init__(landmarks(X), beta)
-        self._landmarks = landmarks
-
-    def coefficients(self, P: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients of the kernel values at the landmarks (D × l), and ``b``."""
-        W, b = super().coefficients(P)
-        return self._landmarks.dual(W), b
-
-
-def make_hat(
-    kernel: str,
-    X: np.ndarray,
-    gamma: float | None,
-    beta: float,
-    points: np.ndarray | None,
-) -> HatMatrix:
-    """The model of rows that are scaled for a kernel.
-
-    Parameters
-    ----------
-    kernel : str
-        The kernel.
-    X : ndarray of shape (m, n)
-        The rows.
-    gamma, beta : float or None, float
-        γ of the kernel, and β.
-    points : ndarray or None
-        Landmarks; None for an exact model.
-    """
-
-    def kernel_of(one: np.ndarray, two: np.ndarray) -> np.ndarray:
-        return np.ascontiguousarray(kernel_matrix(kernel, one, two, gamma=gamma), one.dtype)
-
-    if points is None:
-        return KernelHat(kernel_matrix(kernel, X, gamma=gamma), beta)
-    return LandmarkHat(Landmarks(points, kernel_of), X, beta)
+        W = backward(self._factor, P.T @ self._features).T
+        return self._landmarks.dual(W), P.mean(axis=0) - self._mean @ W

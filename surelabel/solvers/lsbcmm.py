@@ -22,7 +22,7 @@ from scipy.special import digamma, gammaln, log_expit
 from sklearn.utils import gen_batches
 from threadpoolctl import threadpool_limits
 
-from .order import canonical_order
+from .canonical_order import canonical_order
 from .sparse_rows import row_normalise
 
 # Ascent steps on the sticks within one M step; more of them are useless, because the

@@ -9,9 +9,9 @@ from scipy import sparse
 from scipy.special import softmax
 from threadpoolctl import threadpool_limits
 
+from .canonical_order import canonical_order
 from .clpl import fit_clpl
 from .lbfgs import inverse_factor, minimise
-from .order import canonical_order
 from .out_of_core import RowBlocks
 from .temperature import softmax_scale
 

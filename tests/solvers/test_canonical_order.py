@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from surelabel.solvers.order import canonical_order
+from surelabel.solvers.canonical_order import canonical_order
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
