@@ -1,6 +1,9 @@
-"""The low-rank model in passes over blocks of rows, against Algorithm 1 as printed on the dense
-features.
-"""
+"""Fits to rows that are read in blocks, against the literal methods on all rows at once."""
+
+import os
+import tempfile
+import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,17 +11,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
+from surelabel import PUREClassifier, make_partial
 from surelabel.solvers import out_of_core, ridge
 from surelabel.solvers.confidence import SortedSets
+from surelabel.solvers.equal_rows import equal_rows
+from surelabel.solvers.kernels import rescale
+from surelabel.solvers.memory import BLOCK, block_rows, feature_rows
 from surelabel.solvers.out_of_core import (
     LocalPasses,
     alternate_passes,
+    alternate_peer_passes,
     block_change,
     block_start,
     block_step,
+    ordered_map,
 )
 from surelabel.solvers.ridge import GramRidge, moments_of
 from surelabel.solvers.sparse_rows import row_normalise
+from surelabel.solvers.threads import _libraries
+from tests.reference.pure import literal_pure
 from tests.reference.sure import literal_sure
 from tests.solvers.test_sure import assert_same, problems
 
@@ -267,3 +278,232 @@ def test_model_solves_for_any_targets():
     np.testing.assert_allclose(W.T, known.coef_, atol=1e-10)
     np.testing.assert_allclose(b, known.intercept_, atol=1e-10)
     assert loss == pytest.approx(np.sum((known.predict(Z) - P) ** 2) + 0.3 * np.sum(known.coef_**2))
+
+
+# ---------------------------------------------------------------- passes over blocks
+
+
+def test_results_come_in_order_whatever_the_number_of_threads():
+    expected = [number**2 for number in range(50)]
+    for n_jobs in (None, 1, 2, 7, -1):
+        assert list(ordered_map(lambda number: number**2, range(50), n_jobs)) == expected
+    assert list(ordered_map(len, [], 2)) == []
+
+
+def test_no_more_items_are_read_than_are_worked_on():
+    read = []
+
+    def items():
+        for number in range(100):
+            read.append(number)
+            yield number
+
+    results = ordered_map(lambda number: number, items(), 2)
+    for number in range(10):
+        assert next(results) == number
+        assert len(read) <= number + 4  # two at work, one read ahead, one given back
+    results.close()
+    assert len(read) < 20
+
+
+def test_an_error_in_the_work_or_in_the_reading_comes_out_and_ends_the_threads():
+    before = threading.active_count()
+
+    def work(number):
+        if number == 3:
+            raise KeyError("in the work")
+        return number
+
+    def items():
+        yield from range(3)
+        raise OSError("in the reading")
+
+    with pytest.raises(KeyError, match="in the work"):
+        list(ordered_map(work, range(1000), 2))
+    with pytest.raises(OSError, match="in the reading"):
+        list(ordered_map(work, items(), 2))
+    assert threading.active_count() == before
+
+
+def test_blas_gets_its_threads_back():
+    def numbers():
+        return [library["num_threads"] for library in _libraries().info()]
+
+    with _libraries().limit(limits=2):
+        before = numbers()
+        inside = [set(numbers()) for _ in ordered_map(lambda number: number, range(3), 2)]
+        assert inside == [{1}] * 3
+        assert numbers() == before
+
+
+def test_blocks_do_not_depend_on_the_machine():
+    assert block_rows(1000) == feature_rows(1000) == BLOCK // 1000
+    assert (block_rows(10**9), feature_rows(10**9)) == (1, 256)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_where_features_are_kept_changes_no_bit(dtype):
+    Z, Y = problem(150)
+    Z = Z.astype(dtype)
+    expected = fit(Z, Y, features=lambda X: X * 2)
+    for keep in ("memory", "disk", "recompute"):
+        for n_jobs in (1, 3):
+            P, W, b, objective, _ = fit(Z, Y, keep=keep, n_jobs=n_jobs, features=lambda X: X * 2)
+            assert np.array_equal(P, expected[0])
+            assert np.array_equal(W, expected[1])
+            assert np.array_equal(b, expected[2])
+            assert np.array_equal(objective, expected[3])
+
+
+@pytest.mark.parametrize(("keep", "times"), [("memory", 1), ("disk", 1), ("recompute", 6)])
+def test_features_are_made_once_or_in_every_pass(keep, times):
+    Z, Y = problem(80)
+    made = []
+    fit(
+        Z, Y, keep=keep, features=lambda X: made.append(len(X)) or X.copy(), options={"max_iter": 4}
+    )
+    assert made == [40, 40] * times  # factor, start, four iterations
+
+
+def open_files():
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.mark.skipif(
+    not os.path.isdir("/proc/self/fd"), reason="counts open files as Linux shows them"
+)
+def test_nothing_is_left_of_features_on_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    Z, Y = problem(100)
+    before = open_files()
+
+    def look(_):
+        assert list(tmp_path.iterdir()) == []  # the file has no name even while it is used
+        assert open_files() == before + 1
+
+    fit(Z, Y, keep="disk", callback=look)
+    assert open_files() == before
+
+    def broken(_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(Z, Y, keep="disk", callback=broken)
+    assert open_files() == before
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_reads_and_writes_that_do_a_part_only(monkeypatch):
+    Z, Y = problem(100)
+    expected = fit(Z, Y)
+    pwrite, preadv = os.pwrite, os.preadv
+    monkeypatch.setattr(os, "pwrite", lambda file, content, at: pwrite(file, content[:100], at))
+    monkeypatch.setattr(os, "preadv", lambda file, parts, at: preadv(file, [parts[0][:77]], at))
+    P, W, *_ = fit(Z, Y, keep="disk")
+    assert np.array_equal(P, expected[0])
+    assert np.array_equal(W, expected[1])
+
+
+def test_a_file_that_was_cut_short_is_an_error_not_an_endless_loop():
+    Z, Y = problem(100)
+    with local_passes(Z, Y, keep="disk") as passes:
+        passes.moments()
+        os.ftruncate(passes._store._descriptor, 1000)
+        with pytest.raises(OSError, match="features ends too early"):
+            passes.start("uniform")
+
+
+# ---------------------------------------------------------------- PURE
+
+
+def peer_problem(m=90, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.choice(4, m, p=[0.55, 0.15, 0.15, 0.15])
+    X = np.eye(4)[y] * 3 + rng.standard_normal((m, 4))
+    return X, y, make_partial(y, p=0.8, r=1, random_state=seed)
+
+
+@pytest.mark.parametrize("copies", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("keep", ["memory", "disk", "recompute"])
+def test_passes_are_the_literal_method(monkeypatch, keep, weighted, copies):
+    monkeypatch.setattr(out_of_core, "feature_rows", lambda _: 32)
+    X, _, candidates = peer_problem()
+    numbers = None
+    if copies:  # in the same block and in others
+        X[[1, 40, 70, 71, 89]] = X[[0, 5, 5, 6, 0]]
+        numbers = equal_rows([X])
+    weight = np.random.default_rng(1).integers(1, 4, len(X)).astype(float) if weighted else None
+    indptr, indices = candidates.indptr, candidates.indices
+
+    def sets_of(part):
+        low, high = indptr[part.start], indptr[part.stop]
+        own = None if weight is None else weight[part]
+        return SortedSets(
+            indptr[part.start : part.stop + 1] - low, indices[low:high], 4, own, np.float64
+        )
+
+    read = partial(np.array_split, X, [32, 64])
+    confidence = np.empty(len(indices))
+    with LocalPasses(
+        lambda: iter(read()), X.shape, lambda Z: Z, sets_of, confidence, indptr, weight, keep
+    ) as passes:
+        equal = None if numbers is None else (numbers, indices)
+        fit = alternate_peer_passes(passes, 0.5, max_iter=4, tol=-1, equal=equal)
+        P, shift, _ = literal_pure(
+            X @ X.T, candidates.to_indicator(), 0.5, 4, weight, numbers=numbers
+        )
+        ours = np.zeros(P.shape)
+        ours[candidates.rows, indices] = passes.confidence
+    assert fit.shift == shift
+    np.testing.assert_allclose(ours, P, atol=1e-8)
+
+
+@pytest.mark.parametrize("copies", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_all_rows_as_landmarks_are_the_exact_model(dtype, copies):
+    X, _, candidates = peer_problem(150)
+    X = X.astype(dtype)
+    if copies:
+        X[[1, 40, 70, 71, 149]] = X[[0, 5, 5, 6, 0]]
+    exact = PUREClassifier(kernel="rbf").fit(X, candidates)
+    low_rank = PUREClassifier(kernel="rbf", solver="nystroem", n_components=150).fit(X, candidates)
+    assert low_rank.prior_shift_ == exact.prior_shift_
+    atol = 1e-8 if dtype == np.float64 else 2e-3
+    np.testing.assert_allclose(low_rank.confidence_.data, exact.confidence_.data, atol=atol)
+    np.testing.assert_allclose(low_rank.leave_one_out(X), exact.loo_decision_, atol=10 * atol)
+    np.testing.assert_allclose(low_rank.scale_, exact.scale_, rtol=0.02)
+
+
+def test_fourier_features():
+    X, y, candidates = peer_problem(300)
+    model = PUREClassifier(kernel="rbf", solver="fourier", n_components=200).fit(X, candidates)
+    assert np.mean(model.transduction_ == y) > 0.9
+    left_out = model.leave_one_out(X)
+    rest = np.arange(300) != 7
+    known = PUREClassifier(kernel="rbf", solver="fourier", n_components=200, max_iter=0)
+    one = known.set_params(gamma=model.gamma_).fit(X[rest], candidates[rest])
+    assert left_out.shape == one.decision_function(X).shape
+
+
+@pytest.mark.parametrize(
+    ("kernel", "solver"), [("rbf", "nystroem"), ("laplacian", "fourier"), ("auto", "nystroem")]
+)
+def test_the_first_step_is_kept(kernel, solver):
+    X, _, candidates = peer_problem(300)
+    weight = np.random.default_rng(0).integers(0, 3, 300).astype(float)
+    options = {"solver": solver, "n_components": 50}
+    model = PUREClassifier(kernel=kernel, **options).fit(X, candidates, weight)
+    first, scaled = model.at_even_shares(), X
+    if kernel == "auto":
+        (chosen,), (learned,) = model.kernels_, model.scalings_
+        scaled = rescale(chosen["scaling"], learned, X)
+        options |= {"beta": chosen["beta"]}
+        kernel = chosen["kernel"]
+    expected = PUREClassifier(kernel=kernel, max_iter=0, **options)
+    expected.fit(scaled, candidates, weight)
+    outputs = expected.decision_function(scaled)
+    np.testing.assert_allclose(first.decision_function(X), outputs, atol=1e-10)
+    np.testing.assert_allclose(first.leave_one_out(X), expected.leave_one_out(scaled), atol=1e-10)
+    np.testing.assert_allclose(first.scale_, expected.scale_, rtol=1e-9)
+    assert np.abs(model.decision_function(X) - outputs).max() > 0.01
