@@ -133,7 +133,7 @@ def read_object(node: Any, source: Reader, allowed: set[str], sizes: Sizes) -> A
         made = kind(**node["parameters"])
         PartialLabelClassifier._check_parameters(made)
     _read_values(known.values, node.get("values"), source, sizes, made)
-    if hasattr(kind, "__dataclass_fields__"):
+    if known.role != "classifier" and hasattr(kind, "__dataclass_fields__"):
         parts = vars(made).items()
         made = kind(**{key: tuple(part) if type(part) is list else part for key, part in parts})
     elif known.role != "classifier":
