@@ -77,7 +77,7 @@ def describe_annotators(
             Annotator(
                 name=name,
                 n_votes=len(rows),
-                accuracy=accuracy,
+                accuracy=float(accuracy),
                 interval=interval,
                 agreement=float(agrees.mean()) if len(rows) else float("nan"),
                 confusion=fit.confusion[int(np.flatnonzero(group == group[a])[0])],
