@@ -33,7 +33,7 @@ ROWS, COLUMNS, LETTERS = 1_048_576, 16_384, 32_767
 #: Larger whole numbers are not exact in a workbook, which has only floats.
 EXACT = 2**53
 #: The position of a cell, and the shared text that it refers to.
-_PLACE = re.compile(rb"""\sr\s*=\s*["']([A-Z]{0,3})([0-9]{1,9})["']""")
+_PLACE = re.compile(rb"""\sr\s*=\s*["']([A-Za-z]*)([0-9]+)["']""")
 _SHARED = re.compile(rb"""\st\s*=\s*["']s["'][^>]*>\s*<(?:\w+:)?v>\s*([0-9]{1,9})""")
 #: Text, a number, a truth value, a date, a time, both, or a duration.
 Cell = Any
@@ -163,7 +163,7 @@ def _check_rectangle(part: bytes, source: str) -> None:
     for match in _PLACE.finditer(part):
         letters, row = match.groups()
         column = 0
-        for letter in letters:
+        for letter in letters.upper():
             column = 26 * column + letter - 64
         width, height, count = max(width, column), max(height, int(row)), count + 1
     if too_sparse(height, width, count):

@@ -166,8 +166,11 @@ def replaced(path, name, change):
 def test_workbooks_that_would_fill_the_memory_are_refused(tmp_path, monkeypatch):
     path = workbook(tmp_path / "a.xlsx", one=[["a"], [1], ["text"]])
     sheet = "xl/worksheets/sheet1.xml"
-    far = replaced(path, sheet, lambda xml: xml.replace(b'r="A2"', b'r="XFD1048576"'))
-    assert "remove those that are far from the table" in refusal(far)
+    place = b'r="A2"'
+    for far in (b'r="XFD1048576"', b'r="Abcdef2"', b'r="A99999999999"'):
+        replaced(path, sheet, lambda xml, old=place, new=far: xml.replace(old, new))
+        assert "remove those that are far from the table" in refusal(path)
+        place = far
     path = workbook(tmp_path / "b.xlsx", one=[["a"], *[["long text" * 500]] * 300])
     monkeypatch.setenv("SURELABEL_MAX_UNPACKED", "0.001")
     assert "unpacked, the file has more than 0.001 GB" in refusal(path)
