@@ -34,7 +34,7 @@ Kind = Literal["number", "category", "text", "vector", "time", "image"]
 HUGE = 1e100
 #: A text column with at most this many different values holds categories.
 FEW = 50
-#: Of a column of texts, this share is nearly all, and this share is a few.
+#: Shares of the cells of a column: "nearly all" of them, and "few" of them.
 NEARLY_ALL, FEW_OF_ALL = 0.9, 0.1
 #: Number of cells examined to see what a text column holds.
 LOOKED_AT = 1000
@@ -405,8 +405,8 @@ def _text_kind(reader: ColumnReader, name: str, sample: _Sample) -> Guess:
     if shares[AMOUNT] == 1 and of_numbers <= NEARLY_ALL and not houses:
         reason = f"it holds numbers with units or separators ({sample.texts[0].as_py()!r}); "
         return Guess(None, f"{reason}write plain numbers to learn from them", "warning")
-    if of_numbers > NEARLY_ALL and not houses and (rows := _words_among_numbers(reader, name)):
-        return rows
+    if of_numbers > NEARLY_ALL and not houses and (refusal := _words_among_numbers(reader, name)):
+        return refusal
     # cells of two words are text if the words repeat more often than the cells do
     repeat = FEW_OF_ALL < n_different / n_known <= NEARLY_ALL
     if sample.n_words >= (2 if repeat else 3) or shares[UNSPACED] > 0.5:

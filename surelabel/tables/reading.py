@@ -160,32 +160,19 @@ def _refuse_other_types(what: str, text: Any) -> None:
         raise ParameterError(f"{what} must be a string, not {shown(text)}")
 
 
-def column_names(given: Names, table: pa.Table) -> tuple[str, ...]:
-    """Columns given as a list, as ``a,b`` or by a pattern with ``*``. Unknown names stay, so that
-    errors can name them.
+def column_names(given: Names, table: pa.Table, *, patterns: bool = True) -> tuple[str, ...]:
+    """Columns given as a list, as ``a,b`` or by a pattern with ``*``; without ``patterns``, only
+    those given by name. Unknown names stay, so that errors can name them.
     """
     there = set(table.column_names)
     names: list[str] = []
     for text in _as_list(given):
         for part in [text] if text in there else separate_names(text):
-            matching = (
-                []
-                if part in there
-                else [name for name in table.column_names if fnmatchcase(name, part)]
-            )
-            names += matching or [part]
+            others = () if part in there else table.column_names
+            matching = [name for name in others if fnmatchcase(name, part)]
+            if patterns or not matching:
+                names += matching or [part]
     return tuple(dict.fromkeys(names))
-
-
-def named_columns(given: Names, table: pa.Table) -> tuple[str, ...]:
-    """Those of :func:`column_names` that were given by name, not by a pattern."""
-    there = set(table.column_names)
-    return tuple(
-        part
-        for text in _as_list(given)
-        for part in ([text] if text in there else separate_names(text))
-        if part in there or column_names(part, table) == (part,)
-    )
 
 
 def kinds_given(given: Any, table: pa.Table) -> tuple[dict[str, Kind], dict[str, Any], set[str]]:
@@ -217,7 +204,7 @@ def kinds_given(given: Any, table: pa.Table) -> tuple[dict[str, Kind], dict[str,
     by_name: set[str] = set()
     for columns, kind in given.items():
         names = column_names(columns, table)
-        by_name |= {*named_columns(columns, table)}
+        by_name |= {*column_names(columns, table, patterns=False)}
         if not isinstance(kind, str) or ":" in kind:
             functions |= dict.fromkeys(names, kind)
         elif kind in get_args(Kind):
@@ -311,7 +298,7 @@ class TableRead:
         self.source = source_of(table)
         kinds, functions, asked = kinds_given(given.pop("as_", None), table)
         features = given.pop("features", None)
-        asked |= {*named_columns(features, table)}
+        asked |= {*column_names(features, table, patterns=False)}
         excluded = column_names(given.pop("exclude", None), table)
         for name in excluded:
             find_column(table, name)

@@ -21,23 +21,7 @@ from surelabel.tables.columns import Feature, Guess, check_features, choose_feat
 from surelabel.tables.encoding import TableEncoder, TableModel
 
 M = 120
-WORDS = np.array(
-    [
-        "the",
-        "small",
-        "red",
-        "fox",
-        "runs",
-        "over",
-        "green",
-        "hills",
-        "while",
-        "seven",
-        "old",
-        "dogs",
-        "sleep",
-    ]
-)
+WORDS = ["the", "small", "red", "fox", "runs", "over", "green", "hills", "while", "old", "dogs"]
 
 
 @pytest.fixture(scope="module")

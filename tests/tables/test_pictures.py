@@ -120,6 +120,7 @@ def test_a_module_beside_the_table_embeds_on_the_command_line(words, tmp_path, m
     ("embed", "error", "message"),
     [
         ({"none": letters}, TableError, "there is no column 'none'"),
+        ({"labels": letters}, ParameterError, "column 'labels' holds labels"),
         ({"word": "os:no_such"}, ParameterError, "'os:no_such' cannot be found"),
         ({"word": "no_such_module:f"}, ParameterError, "cannot be found"),
         ({"word": 3}, ParameterError, "neither a function nor a transformer"),
