@@ -71,7 +71,7 @@ def describe_annotators(
         rows = np.flatnonzero(votes[:, a] != -1)
         vote = votes[rows, a]
         accuracy, interval, kind = judge_annotator(vote, fit.posterior[rows])
-        constant = kind == "random" and vote.min() == vote.max() >= 0
+        constant = len(vote) and kind != "usual" and vote.min() == vote.max() >= 0
         agrees = np.where(vote <= AGAINST, AGAINST - vote != best[rows], vote == best[rows])
         found.append(
             Annotator(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 
 from ..data.labelling import Labels
@@ -25,10 +26,12 @@ class RefittedModel:
         The labels as they were last chosen.
     trouble : str
         Why they could not be chosen again; empty if they could.
+    seconds : float
+        How long the last refit took; 0 before the first.
     """
 
     def __init__(self, choose: Callable[[Labels], ChosenLabels], found: ChosenLabels) -> None:
-        self._choose, self.found, self.trouble = choose, found, ""
+        self._choose, self.found, self.trouble, self.seconds = choose, found, "", 0.0
         self._labels: Labels | None = None  # to be learned from, or just being learned from
         self._changed, self._closing = threading.Condition(), False
         self._thread = threading.Thread(target=self._work, name="refit", daemon=True)
@@ -59,10 +62,12 @@ class RefittedModel:
                 labels = self._labels
             if self._closing or labels is None:
                 return
+            start = time.perf_counter()
             try:
                 self.found, self.trouble = self._choose(labels), ""
             except Exception as error:  # such as labels from which nothing can be learned
                 self.trouble = f"the model could not be refitted: {error}"
+            self.seconds = time.perf_counter() - start
             with self._changed:
                 if self._labels is labels:
                     self._labels = None

@@ -46,8 +46,8 @@ from .refitting import RefittedModel
 from .row_view import RowView, choices, reasons
 from .store import AnswersFile
 
-#: After an answer, the next row waits for the model to learn from it, but not longer than this many
-#: seconds: so a key press is answered at once on any table.
+#: After an answer, the next row waits for a model that learns from it in less than this many
+#: seconds; on larger tables a key press is answered at once, and the model learns meanwhile.
 PATIENCE = 0.3
 #: A row shown to one person is not shown to others for this many seconds.
 RESERVED = 900.0
@@ -173,6 +173,10 @@ class Review:
     def wait(self, seconds: float = 60.0) -> bool:
         """Wait until the model has learned from all answers; return whether it has."""
         return self.model.wait(seconds)
+
+    def _wait_a_moment(self) -> None:
+        if self.model.seconds < PATIENCE:
+            self.wait(PATIENCE)
 
     def close(self) -> None:
         """End the background thread."""
@@ -376,7 +380,7 @@ class Review:
                     self._skipped.add(shown.row)
                 elif shown.queue == HELP:
                     self._recent.append(shown.row)
-        self.wait(PATIENCE)
+        self._wait_a_moment()
         with self.lock:
             self._open.pop(client, None)
             return self._next(client)
@@ -437,7 +441,7 @@ class Review:
             self._asked[shown.queue] -= 1
             if self._recent[-1:] == [shown.row]:
                 self._recent.pop()
-        self.wait(PATIENCE)
+        self._wait_a_moment()
         with self.lock:
             self._claim(client, shown.row)
             return {

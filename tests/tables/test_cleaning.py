@@ -8,7 +8,7 @@ from surelabel.exceptions import CandidateError, InputError, ParameterError
 from surelabel.solvers.crowds import AGAINST
 from surelabel.tables import choosing, methods
 from surelabel.tables.choosing import choose_labels
-from surelabel.tables.status import CERTIFIED, LOOK, PROBABLE, gain_of_answers
+from surelabel.tables.status import CERTIFIED, LOOK, PROBABLE
 
 
 @pytest.fixture(scope="module")
@@ -284,14 +284,6 @@ def test_many_rows_are_fitted_by_landmarks(iris, make_labels, monkeypatch):
     result = choose_labels(X.astype(np.float32), make_labels(sets))
     assert result.parameters["solver"] == "nystroem"
     assert np.mean(result.label == y) > 0.9
-
-
-def test_an_answer_helps_most_where_doubts_are_alike():
-    doubt = np.array([0.4, 0.4, 0.4, 0.4, 0.0])
-    gain = gain_of_answers(np.array([0, 1, 0, 2, 0]), np.array([1, 0, 1, 3, -1]), doubt, 4)
-    assert gain[0] == gain[1] == gain[2] == pytest.approx(0.4 * np.sqrt(1.2))
-    assert gain[3] == pytest.approx(0.4 * np.sqrt(0.4))
-    assert gain[4] == 0
 
 
 @pytest.mark.parametrize(
