@@ -33,10 +33,9 @@ def naive_share(row: Row, truth: str) -> float:
 
 
 def read(folder: Path, stem: str, truth: dict[str, str]) -> list[tuple[Row, str]]:
-    """The rows of a file of any format, each with its true label; none if there is no such file."""
-    rows = [
-        row for path in sorted(folder.glob(f"{stem}.*")) for row in read_table(path).to_pylist()
-    ]
+    """The rows of a CSV or Parquet file, each with its true label; none if there is no file."""
+    paths = (folder / f"{stem}{form}" for form in (".csv", ".parquet"))
+    rows = [row for path in paths if path.exists() for row in read_table(path).to_pylist()]
     return [(row, truth[str(next(iter(row.values())))]) for row in rows]
 
 

@@ -2,52 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import Annotated as A
 
 import typer
 
 from ..exceptions import ParameterError
+from ._options import extended, option
 
 if TYPE_CHECKING:
     from ..experiments.study import Study
-
-Datasets = Annotated[
-    list[str] | None, typer.Option(help="Only these data sets: names separated by commas.")
-]
-Methods = Annotated[
-    list[str] | None, typer.Option(help="Only these methods: names separated by commas.")
-]
-Levels = Annotated[
-    str | None,
-    typer.Option(
-        metavar="0.1,0.4",
-        help="On controlled data, only these levels of p (of ε in configuration I).",
-    ),
-]
-Folds = Annotated[int | None, typer.Option(min=1, help="Run only this many folds, the first ones.")]
-Selection = Annotated[
-    str | None,
-    typer.Option(
-        metavar="CRITERION",
-        help="Choose parameters by covering_rate, approximated_accuracy or oracle, not as the "
-        "study says.",
-    ),
-]
-Workers = Annotated[
-    int | None, typer.Option(min=1, help="Number of processes; by default one per core.")
-]
-Dask = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ADDRESS", help="Run on this Dask cluster; 'local' starts one on this machine."
-    ),
-]
-Results = Annotated[
-    Path, typer.Option(help="The folder for the records, with a subfolder for each study.")
-]
 
 
 @dataclass(frozen=True)
@@ -58,46 +25,82 @@ class Part:
     configurations: Collection[str] | None = None
 
 
-def run_parts(
-    parts: list[Part],
-    results: Path,
-    *,
-    datasets: list[str] | None,
-    methods: list[str] | None,
-    levels: str | None,
-    folds: int | None,
-    selection: str | None,
-    **how: Any,
-) -> None:
-    """Run the parts one after another, print how each ended, and exit with code 1 if a trial
-    failed.
-    """
-    from ..experiments.runner import run_study
-    from ..experiments.trials import trials_of
+@dataclass(frozen=True)
+class RunOptions:
+    """Which trials run, where, and what becomes of them."""
 
-    wanted: dict[str, Any] = {
-        "datasets": _names(
-            "data set", datasets, (name for part in parts for name in part.study.datasets)
+    datasets: A[list[str] | None, typer.Option(help="Only these data sets: a,b,c")] = None
+    methods: A[list[str] | None, typer.Option(help="Only these methods: SURE,PLKNN")] = None
+    levels: A[
+        str | None,
+        typer.Option(
+            metavar="0.1,0.4",
+            help="On controlled data, only these levels of p (of ε in configuration I).",
         ),
-        "methods": _names(
-            "method", methods, (plan.name for part in parts for plan in part.study.methods)
+    ] = None
+    folds: A[int | None, typer.Option(min=1, help="Only this many folds, the first ones.")] = None
+    selection: A[
+        str | None,
+        typer.Option(
+            metavar="CRITERION",
+            help="Choose parameters by covering_rate, approximated_accuracy or oracle, not as the "
+            "study says.",
         ),
-        "levels": _levels(
-            levels, [level.level for part in parts for level in part.study.configurations]
+    ] = None
+    workers: A[
+        int | None, typer.Option(min=1, help="Number of processes; by default one per core.")
+    ] = None
+    dask: A[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="Run on this Dask cluster; 'local' starts one on this machine."
         ),
-    }
-    failed = 0
-    for part in parts:
-        study = _selected_by(part.study, selection)
-        trials = list(trials_of(study, configurations=part.configurations, folds=folds, **wanted))
-        if trials:
-            outcome = run_study(study, results / study.name, trials, tell=typer.echo, **how)
-            typer.echo(f"{study.name}: {outcome}")
-            typer.echo(f"{study.name}: {study.scaling_in_words()}")
-            failed += outcome.failed
-    typer.echo(f"see the numbers: surelabel report {results}")
-    if failed:
-        raise typer.Exit(1)
+    ] = None
+    results: A[
+        Path, typer.Option(help="The folder for the records, with a subfolder for each study.")
+    ] = Path("results")
+
+    def run(self, parts: list[Part]) -> None:
+        """Run the parts one after another, print how each ended, and exit with code 1 if a trial
+        failed.
+        """
+        from ..experiments.runner import run_study
+        from ..experiments.trials import trials_of
+
+        studies = [part.study for part in parts]
+        levels = [level.level for study in studies for level in study.configurations]
+        wanted: dict[str, Any] = {
+            "datasets": _names("data set", self.datasets, (n for s in studies for n in s.datasets)),
+            "methods": _names("method", self.methods, (m.name for s in studies for m in s.methods)),
+            "levels": _levels(self.levels, levels),
+            "folds": self.folds,
+        }
+        failed = 0
+        for part in parts:
+            study = _selected_by(part.study, self.selection)
+            trials = list(trials_of(study, configurations=part.configurations, **wanted))
+            if trials:
+                outcome = run_study(
+                    study,
+                    self.results / study.name,
+                    trials,
+                    tell=typer.echo,
+                    workers=self.workers,
+                    dask=self.dask,
+                )
+                typer.echo(f"{study.name}: {outcome}")
+                typer.echo(f"{study.name}: {study.scaling_in_words()}")
+                failed += outcome.failed
+        typer.echo(f"see the numbers: surelabel report {self.results}")
+        if failed:
+            raise typer.Exit(1)
+
+
+def takes_run_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of :class:`RunOptions`, in its argument ``options``."""
+    hints = get_type_hints(RunOptions, include_extras=True)
+    options = [option(one.name, hints[one.name], one.default) for one in fields(RunOptions)]
+    return extended(command, "options", options, RunOptions)
 
 
 def check_name(what: str, name: str, known: Iterable[str]) -> str:

@@ -10,7 +10,6 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 from typing import Annotated as A
@@ -19,6 +18,7 @@ import typer
 
 from ..exceptions import ParameterError, shown
 from ..text import did_you_mean, toml
+from ._options import extended, option
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -149,42 +149,25 @@ def takes_settings(
         for name, about in ABOUT.items()
         if about.metavar and (name in names or about.group in groups)
     ]
-    shared = [_parameter(name) for name in chosen] + [_files_parameter()]
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        own = [
-            parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            for parameter in inspect.signature(command, eval_str=True).parameters.values()
-            if parameter.name != "settings"
-        ]
-
-        @wraps(command)
-        def run(**given: Any) -> None:
-            options = {name: given.pop(name) for name in chosen}
-            command(settings=_combined(given.pop("settings"), options), **given)
-
-        run.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
-        run.__annotations__ = {one.name: one.annotation for one in (*own, *shared)}
-        return run
-
-    return decorate
+    options = [_option(name) for name in chosen] + [_files()]
+    return lambda command: extended(command, "settings", options, _combined)
 
 
-def _parameter(name: str) -> inspect.Parameter:
+def _option(name: str) -> inspect.Parameter:
     about = ABOUT[name]
-    option = typer.Option(
+    declared = typer.Option(
         f"--{name.strip('_').replace('_', '-')}",
         metavar=None if about.metavar == FLAG else about.metavar,
         help=about.help,
         rich_help_panel=about.group,
     )
     # None, if it is not given: then the file, or the default of the setting, decides.
-    return _optional(name, A[TYPES[name] | None, option])
+    return option(name, A[TYPES[name] | None, declared])
 
 
-def _files_parameter() -> inspect.Parameter:
+def _files() -> inspect.Parameter:
     rare = [name for name, about in ABOUT.items() if about.metavar is None]
-    option = typer.Option(
+    declared = typer.Option(
         "--settings",
         "-s",
         metavar="FILE",
@@ -192,19 +175,13 @@ def _files_parameter() -> inspect.Parameter:
         f"{', '.join(rare)}.",
         rich_help_panel="Settings",
     )
-    return _optional("settings", A[list[str] | None, option])
+    return option("settings", A[list[str] | None, declared])
 
 
-def _optional(name: str, annotation: Any) -> inspect.Parameter:
-    return inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
-    )
-
-
-def _combined(given: list[str] | None, options: Mapping[str, Any]) -> Settings:
-    """The settings of files, then those given one by one, then options: the last one wins."""
+def _combined(settings: list[str] | None, **options: Any) -> Settings:
+    """The settings of files and those given one by one, then options: the last one wins."""
     found: dict[str, Any] = {}
-    for text in given or []:
+    for text in settings or []:
         name, sign, value = text.partition("=")
         if sign and not os.path.isfile(text):
             known = _known(name, "--settings")

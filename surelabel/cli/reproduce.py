@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ._running import (
-    Dask,
-    Datasets,
-    Folds,
-    Levels,
-    Methods,
-    Part,
-    Results,
-    Selection,
-    Workers,
-    check_name,
-    run_parts,
-)
+from ._running import Part, RunOptions, check_name, takes_run_options
 
 #: The studies behind each table and figure, with the configurations that it shows. Figures 1 to 4
 #: draw the results that Table 2 counts.
@@ -39,18 +26,12 @@ TARGETS: dict[str, dict[str, list[str] | None]] = {
 TARGETS["all"] = {study: None for target in TARGETS.values() for study in target}
 
 
+@takes_run_options
 def reproduce(
     target: Annotated[
         str, typer.Argument(metavar="|".join(TARGETS), help="A table or figure of the paper.")
     ],
-    datasets: Datasets = None,
-    methods: Methods = None,
-    levels: Levels = None,
-    folds: Folds = None,
-    selection: Selection = None,
-    workers: Workers = None,
-    dask: Dask = None,
-    results: Results = Path("results"),
+    options: RunOptions,
 ) -> None:
     """Run the paper's experiments; if it is stopped, the same command continues where it left
     off.
@@ -61,14 +42,4 @@ def reproduce(
         Part(paper_study(study), configurations)
         for study, configurations in TARGETS[check_name("target", target, TARGETS)].items()
     ]
-    run_parts(
-        parts,
-        results,
-        datasets=datasets,
-        methods=methods,
-        levels=levels,
-        folds=folds,
-        selection=selection,
-        workers=workers,
-        dask=dask,
-    )
+    options.run(parts)

@@ -55,7 +55,8 @@ def test_every_setting_is_an_argument():
 
 def test_a_file_is_read_as_the_arguments_say(tmp_path):
     file = tmp_path / "german.csv"
-    file.write_text("größe;art\n" + "1,5;a|b\n2,5;b\n0,5;a\n" * 4, encoding="latin-1")
+    rows = [f"{size},5;{('a', 'a|b', 'b')[size // 4]}\n" for size in range(12)]
+    file.write_text("größe;art\n" + "".join(rows), encoding="latin-1")
     how = {"delimiter": ";", "encoding": "latin-1", "decimal": ","}
     found = surelabel.inspect(file, labels="art", **how)
     assert [feature.name for feature in found.features] == ["größe"]

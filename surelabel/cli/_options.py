@@ -1,0 +1,50 @@
+"""Options that several commands share, declared once."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+
+def option(name: str, annotation: Any, default: Any = None) -> inspect.Parameter:
+    """A parameter that becomes an option: its annotation says how."""
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
+
+
+def extended(
+    command: Callable[..., None],
+    argument: str,
+    options: Sequence[inspect.Parameter],
+    collect: Callable[..., Any],
+) -> Callable[..., None]:
+    """A command with further options.
+
+    Parameters
+    ----------
+    command : callable
+        The command.
+    argument : str
+        The argument in which it receives what the options say.
+    options : sequence of inspect.Parameter
+        The options.
+    collect : callable
+        Makes the value of the argument from those of the options.
+    """
+    own = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for parameter in inspect.signature(command, eval_str=True).parameters.values()
+        if parameter.name != argument
+    ]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        said = {one.name: given.pop(one.name) for one in options}
+        command(**{argument: collect(**said)}, **given)
+
+    run.__signature__ = inspect.Signature([*own, *options])  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in (*own, *options)}
+    return run
