@@ -121,6 +121,7 @@ class _UnexpectedError(Exception):
 
 
 def _as_table(answers: list[_Answer], source: str) -> tuple[pa.Table, Labelling]:
+    """One row per task, with votes if they can be told apart by annotator, otherwise candidates."""
     tasks: dict[str, list[_Answer]] = {}
     for answer in answers:
         tasks.setdefault(json.dumps(answer.key, sort_keys=True, default=str), []).append(answer)
@@ -129,9 +130,9 @@ def _as_table(answers: list[_Answer], source: str) -> tuple[pa.Table, Labelling]
         for answer in answers:
             answer.labels += [f"not {label}" for label in answer.rejected]
             answer.rejected = []
-    against = AGAINST if any(answer.rejected for answer in answers) else None
+    rejected = any(answer.rejected for answer in answers)
     votes, why = _votes(tasks), "somebody gave or rejected several labels of one task"
-    if against is not None and any(label.startswith(against) for label in classes):
+    if rejected and any(label.startswith(AGAINST) for label in classes):
         votes, why = None, f"some labels begin with {AGAINST!r}, the sign of rejected ones"
     elif votes is not None and too_sparse(len(tasks), len(votes), len(answers)):
         why = f"a table of {len(tasks):,} tasks and {len(votes):,} annotators would be too large"
@@ -145,6 +146,20 @@ def _as_table(answers: list[_Answer], source: str) -> tuple[pa.Table, Labelling]
     )
     if any(answer.gold for answer in answers):
         new[GOLD] = [_truth(task) for task in tasks.values()]
+    table = _content(tasks, new, source)
+    names = tuple(VOTE + who for who in votes or ())
+    return table, Labelling(
+        labels=None if names else CANDIDATES,
+        votes=names,
+        gold=GOLD if GOLD in new else None,
+        not_prefix=AGAINST if rejected and names else None,
+    )
+
+
+def _content(
+    tasks: Mapping[str, list[_Answer]], new: Mapping[str, list[Any]], source: str
+) -> pa.Table:
+    """The content of the tasks, and the new columns beside it."""
     table = rows_to_table([[task[0].data for task in tasks.values()], []], source)
     if clash := new.keys() & set(table.column_names):
         raise TableError(
@@ -156,13 +171,7 @@ def _as_table(answers: list[_Answer], source: str) -> tuple[pa.Table, Labelling]
         column.cast(pa.string()) if pa.types.is_null(column.type) else column
         for column in (*table.columns, *map(pa.chunked_array, ([cells] for cells in new.values())))
     ]
-    names = tuple(VOTE + who for who in votes or ())
-    return pa.table(columns, names=[*table.column_names, *new]), Labelling(
-        labels=None if names else CANDIDATES,
-        votes=names,
-        gold=GOLD if GOLD in new else None,
-        not_prefix=against if names else None,
-    )
+    return pa.table(columns, names=[*table.column_names, *new])
 
 
 def _truth(task: list[_Answer]) -> str | None:
