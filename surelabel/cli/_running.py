@@ -70,8 +70,12 @@ class RunOptions:
         studies = [part.study for part in parts]
         levels = [level.level for study in studies for level in study.configurations]
         wanted: dict[str, Any] = {
-            "datasets": _names("data set", self.datasets, (n for s in studies for n in s.datasets)),
-            "methods": _names("method", self.methods, (m.name for s in studies for m in s.methods)),
+            "datasets": _chosen_names(
+                "data set", self.datasets, (n for s in studies for n in s.datasets)
+            ),
+            "methods": _chosen_names(
+                "method", self.methods, (m.name for s in studies for m in s.methods)
+            ),
             "levels": _levels(self.levels, levels),
             "folds": self.folds,
         }
@@ -110,7 +114,7 @@ def check_name(what: str, name: str, known: Iterable[str]) -> str:
     return name
 
 
-def _names(what: str, given: list[str] | None, known: Iterable[str]) -> list[str] | None:
+def _chosen_names(what: str, given: list[str] | None, known: Iterable[str]) -> list[str] | None:
     """Names given as ``a,b`` or by repeating the option; None if the option is not given."""
     known = list(known)
     return (

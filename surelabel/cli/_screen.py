@@ -36,7 +36,7 @@ def show(
     out = screen(error=error)
     out.print(printable(overview.title), style="bold")
     if overview.facts and out.is_terminal:
-        out.print(_facts(overview.facts, styles or {}))
+        out.print(_facts_grid(overview.facts, styles or {}))
     elif overview.facts:
         width = max(len(name) for name, _ in overview.facts)
         for name, value in overview.facts:
@@ -45,7 +45,7 @@ def show(
         out.print()
         if listing.title:
             out.print(listing.title, style="bold")
-        out.print(_listing(listing))
+        out.print(_listing_table(listing))
         if listing.more:
             out.print(f"  and {listing.more:,} more", style="dim")
     if overview.problems:
@@ -70,7 +70,7 @@ def _wrapped(mark: str, sentence: str, width: int) -> str:
     )
 
 
-def _facts(facts: list[tuple[str, str]], styles: Mapping[str, str]) -> Table:
+def _facts_grid(facts: list[tuple[str, str]], styles: Mapping[str, str]) -> Table:
     """Names and values, in two columns."""
     from rich.table import Table
     from rich.text import Text
@@ -83,7 +83,7 @@ def _facts(facts: list[tuple[str, str]], styles: Mapping[str, str]) -> Table:
     return grid
 
 
-def _listing(listing: Listing) -> Table:
+def _listing_table(listing: Listing) -> Table:
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2), header_style="dim", pad_edge=True)

@@ -184,7 +184,7 @@ def _combined(settings: list[str] | None, **options: Any) -> Settings:
     for text in settings or []:
         name, sign, value = text.partition("=")
         if sign and not os.path.isfile(text):
-            known = _known(name, "--settings")
+            known = _setting_named(name, "--settings")
             found = _updated(found, {known: _from_text(known, value)})
         else:
             found = _updated(found, read_settings(text))
@@ -203,7 +203,7 @@ def _updated(found: dict[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     return found | dict(new) | adding
 
 
-def _known(name: str, where: str) -> str:
+def _setting_named(name: str, where: str) -> str:
     plain = name.strip().replace("-", "_")
     names = {known.strip("_"): known for known in ABOUT}
     if plain not in names:
@@ -234,7 +234,9 @@ def read_settings(path: str) -> dict[str, Any]:
         except (ValueError, RecursionError) as error:  # also of bytes that are not UTF-8
             why = " ".join(str(error).split())
             raise ParameterError(f"{path}: this is not a settings file in TOML ({why})") from None
-    return {(known := _known(name, path)): _checked(known, found[name], path) for name in found}
+    return {
+        (known := _setting_named(name, path)): _checked(known, found[name], path) for name in found
+    }
 
 
 def _checked(name: str, value: Any, where: str) -> Any:

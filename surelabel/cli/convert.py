@@ -82,7 +82,7 @@ def convert(
     """
     from ..tables.conversion import convert
 
-    _check(source, target, to, tool, json)
+    _check_options(source, target, to, tool, json)
     given: dict[str, Any] = {"to": to, "tool": tool}  # checked by the function
     table = convert(
         source,
@@ -104,7 +104,9 @@ def convert(
         )
 
 
-def _check(source: Path, target: Path, to: str | None, tool: str | None, json: bool) -> None:
+def _check_options(
+    source: Path, target: Path, to: str | None, tool: str | None, json: bool
+) -> None:
     """Refuse options that do not fit together before anything is read."""
     from ..tables.annotation_tools import TOOLS
 

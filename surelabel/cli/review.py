@@ -68,11 +68,13 @@ def review(
     from ..tables import clean
     from ..tables.reading import TableRead
 
-    stem, ending = _parts(table)
+    stem, ending = _stem_and_ending(table)
     answers = answers or table.with_name(f"{stem}.answers.jsonl")
     output = output or table.with_name(f"{stem}.cleaned{ending}")
     check_table_output(output)
-    page, model = (output.with_name(f"{_parts(output)[0]}{kind}") for kind in (".html", ".model"))
+    page, model = (
+        output.with_name(f"{_stem_and_ending(output)[0]}{kind}") for kind in (".html", ".model")
+    )
     check_outputs([table], answers, output, page, model)
     with stage("read", {}, verbose=True):
         rows = settings.read(table)
@@ -124,7 +126,7 @@ def _announce(address: str, under_review: Review, no_browser: bool) -> None:
         webbrowser.open(address)
 
 
-def _parts(table: Path) -> tuple[str, str]:
+def _stem_and_ending(table: Path) -> tuple[str, str]:
     """The name of a table without its extensions, and the extensions."""
     from ..data.file_formats import form_of
 
