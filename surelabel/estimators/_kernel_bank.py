@@ -136,16 +136,19 @@ def choose_kernels(
         Whether the guard fired, so that only the usual kernel was chosen: the leave-one-out
         covering rate of the best exceeds that of held-out rows by 0.2.
     """
-    equal = np.arange(len(X)) if equal is None else equal
+    # The order in which the model keeps its rows, so that no matrix has to be sorted.
+    order = np.argsort(candidates.sizes, kind="stable")
+    equal = order if equal is None else equal[order]
+    X, candidates = X[order], candidates[order]
+    weight = None if weight is None else weight[order]
     inside = candidates.to_indicator().astype(bool)
     sets = sort_candidates(candidates, weight, X.dtype, prior)
-    order, place = sets.row_order, np.argsort(sets.row_order)
     matrices = dict(kernel_matrices(X, product(SCALINGS, KERNELS), weight))
     outputs, scores = {}, {}
     for (scaling, kernel), K in matrices.items():
         for beta in BETAS:
-            model = factorise(KernelRidge, K[np.ix_(order, order)], beta, sets)
-            found = solve_peers(model, sets, equal[order], **stop).outputs[0][place]
+            model = factorise(KernelRidge, K.copy(), beta, sets)
+            found = solve_peers(model, sets, equal, **stop).outputs[0]
             outputs[scaling, kernel, beta] = found
             scores[scaling, kernel, beta] = candidate_share(found, inside)
     copies = np.ones(len(X)) if weight is None else weight

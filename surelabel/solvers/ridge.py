@@ -154,9 +154,9 @@ class _PartialInverse:
     speed (all measured). The number of iterations is not known in advance, so it uses solves until
     they have cost as much as the blocks would, and then builds the blocks. That is never worse than
     twice the better choice. Several problems at once take about 30 products, until the slowest of
-    them ends, and PURE, which has the inverse anyway, about 10; so blocks are built as soon as that
-    number of products would pay for them. Blocks are never built if they and the inverse would need
-    more than 1.4 times the memory of the kernel matrix, unless that is little anyway.
+    them ends, so blocks are built as soon as that number of products would pay for them. Blocks are
+    never built if they and the inverse would need more than 1.4 times the memory of the kernel
+    matrix, unless that is little anyway.
     """
 
     def __init__(self, factor: np.ndarray, sets: SortedSets) -> None:
@@ -174,7 +174,7 @@ class _PartialInverse:
         self._rows = sets.rows[self._by_class]
         self._blocks: list[np.ndarray] | None = None
         self._inverted = False  # whether the trailing block is that of L⁻¹
-        self._spent, self._expected = 0.0, 0
+        self._spent = 0.0
         self._entries = float(sum((part.stop - part.start) ** 2 for part in self._slices))
         self._room = max(1.4 * len(factor) ** 2, SMALL)
         fits = n**2 + self._entries <= self._room
@@ -186,9 +186,9 @@ class _PartialInverse:
         """
         n = self._n
         self._trailing = inverse[len(inverse) - n :, len(inverse) - n :]
-        self._inverted, self._expected = True, 10
+        self._inverted = True
         if np.isfinite(self._set_up):
-            self._set_up = min(n**3 / 3, n * self._entries)
+            self._set_up = 2.5 * min(n**3 / 3, n * self._entries)
 
     def apply(self, values: np.ndarray) -> np.ndarray:
         """Candidate entries of ``M_aa V`` for the entries ``values`` of ``V``, problems ×
@@ -205,8 +205,7 @@ class _PartialInverse:
         by_solves = 2 * self._n**2 * (self._n_classes * count + 15)
         by_blocks = self._entries * (25 + 2 * count)
         saved = by_solves - by_blocks
-        expected = 30 if count > 1 else self._expected
-        worth = saved > 0 and self._spent + expected * saved >= self._set_up
+        worth = saved > 0 and self._spent + (30 * saved if count > 1 else 0) >= self._set_up
         self._spent += saved
         return worth
 
