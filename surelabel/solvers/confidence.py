@@ -23,7 +23,7 @@ class SortedSets:
     as one dense array.
 
     In this order, all rows of a size can be projected at once, and the ambiguous rows come last,
-    where the Cholesky factor of the dual model can be cut (see :mod:`surelabel.solvers.dual`). The
+    where the Cholesky factor of the model can be cut (see :mod:`surelabel.solvers.ridge`). The
     entries of ``n`` rows with ``c`` candidates are stored as ``c × n``: operations over the
     candidates of a row are then operations on whole vectors.
 
