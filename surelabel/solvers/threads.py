@@ -1,15 +1,15 @@
 """How many threads BLAS may use, and the same number of threads for elementwise work on a matrix.
 
 Threads of BLAS wait for each other in a loop. On small matrices they only get in each other's way,
-and beside other busy processes a fit with two takes ten times as long as with one.
+and beside other busy processes a fit with two takes ten times as long as with one. The size of the
+matrices decides, not how busy the machine is: the last digits of a result depend on the number of
+threads, and the same fit must have the same result again.
 """
 
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -26,8 +26,7 @@ def _libraries() -> ThreadpoolController:
 
 @contextmanager
 def blas_threads(n_rows: int) -> Iterator[int]:
-    """Limit BLAS to one thread for matrices with few rows, and otherwise to the cores that are not
-    busy.
+    """Limit BLAS to one thread for matrices with few rows.
 
     Parameters
     ----------
@@ -40,21 +39,9 @@ def blas_threads(n_rows: int) -> Iterator[int]:
         Number of threads for other work at the same time: those taken from BLAS, otherwise 1.
     """
     had = _threads_of_blas()
-    allowed = min(had, idle_cores()) if n_rows >= SEVERAL_FROM else 1
+    allowed = had if n_rows >= SEVERAL_FROM else 1
     with _libraries().limit(limits=allowed):
         yield had if allowed == 1 else 1
-
-
-def idle_cores() -> int:
-    """Cores that nobody else uses at this moment, at least 1; all of them where the system does not
-    say.
-    """
-    cores = os.cpu_count() or 1
-    try:
-        running = Path("/proc/loadavg").read_text(encoding="ascii").split()[3].split("/")[0]
-        return max(1, cores - (int(running) - 1))  # this process runs, too
-    except (OSError, ValueError, IndexError):
-        return cores
 
 
 @contextmanager
