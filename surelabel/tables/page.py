@@ -66,7 +66,7 @@ def write_page(
         words_shown=sorted({reason.word for row in rows for reason in row.reasons}),
         images_left_out=reader.images.left_out if reader.images else 0,
         galleries=page_figures.build(cleaned, shown),
-        tables={"annotators": _annotators(cleaned)},
+        annotators=_annotators(cleaned),
         worth=cleaned.worth_of_answers(),
         lacking=_lacking(cleaned, reader),
         how=_how_it_was_done(cleaned),
@@ -191,7 +191,8 @@ def _annotators(cleaned: Cleaned) -> Table:
     titles += ["Votes on gold rows", "Right on gold rows"] if gold else []
     return Table(
         "annotators",
-        "Votes of the annotators",
+        "Annotators",
+        "How often each annotator's vote is the label chosen; those who agree least come first. "
         "The most frequent mistake is a vote for one label where another was chosen.",
         [
             *text_columns("Annotator"),

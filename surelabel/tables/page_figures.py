@@ -40,8 +40,6 @@ DRAWN = 5000
 """Maximum number of rows on the map."""
 CLASSES = 14
 """Maximum number of classes named in a figure; the rest are drawn together."""
-PEOPLE = 100
-"""Maximum number of annotators drawn."""
 PERCENT = FuncFormatter(lambda share, _: f"{100 * share:g} %")
 
 
@@ -64,7 +62,6 @@ def build(cleaned: Cleaned, shown: np.ndarray) -> dict[str, Gallery]:
             _map(cleaned, shown),
             _sureness(cleaned),
             _ambiguity(cleaned),
-            _annotators(cleaned),
         ]
     return {gallery.topic: gallery for gallery in galleries if gallery.pictures}
 
@@ -342,12 +339,6 @@ def _draw_calibration(axes: Axes, cleaned: Cleaned) -> None:
 
 def _ambiguity(cleaned: Cleaned) -> Gallery:
     pictures = [
-        picture_of(
-            partial(_draw_sizes, cleaned=cleaned),
-            (4.4, 3.8),
-            "sizes",
-            "Candidates of a row",
-        ),
         picture_of(partial(_draw_classes, cleaned=cleaned), (4.4, 3.8), "classes", "Labels chosen"),
     ]
     counts = confusion(cleaned)
@@ -361,25 +352,10 @@ def _ambiguity(cleaned: Cleaned) -> Gallery:
             )
         )
     caption = (
-        "How many labels were possible for each row, which were chosen, and what else they might "
-        "have been: a square counts the rows that got the label to its left and also had the label "
-        "below it as a candidate."
+        "Which labels were chosen, and what else they might have been: a square counts the rows "
+        "that got the label to its left and also had the label below it as a candidate."
     )
     return Gallery("ambiguity", "How ambiguous the labels were", caption, pictures)
-
-
-def _draw_sizes(axes: Axes, cleaned: Cleaned) -> None:
-    labels = cleaned.labels
-    sizes = np.where(labels.unlabelled, 0, labels.candidates.sizes)
-    largest = min(int(sizes.max(initial=1)), 10)
-    first = int(sizes.min(initial=1) > 0)  # no bar for rows without labels if there are none
-    names = ["none" if size == 0 else str(size) for size in range(first, largest + 1)]
-    if sizes.max(initial=1) > largest:
-        names[-1] += "+"
-    _by_status(axes, cleaned.status, np.minimum(sizes, largest) - first, len(names))
-    axes.set_xticks(range(len(names)), names)
-    axes.set(xlabel="number of candidates", ylabel="rows")
-    legend_above(axes)
 
 
 def _draw_classes(axes: Axes, cleaned: Cleaned) -> None:
@@ -450,64 +426,3 @@ def _draw_confusion(axes: Axes, cleaned: Cleaned, counts: sparse.csr_array) -> N
     axes.set(ylabel="label chosen", xlabel="other candidate", ylim=(len(most), 0))
     axes.grid(visible=False)
     axes.tick_params(length=0)
-
-
-# ---------------------------------------------------------------- annotators
-
-
-def _annotators(cleaned: Cleaned) -> Gallery:
-    people = [person for person in cleaned.annotators if person.n_votes]
-    if not people:
-        return Gallery("annotators", "", "", [])
-    caption = (
-        "How often each annotator's vote is the label chosen, and how often it is right where the "
-        "true label is known; those who agree least come first."
-    )
-    people = sorted(people, key=lambda person: person.agreement)
-    if len(people) > PEOPLE:
-        caption += (
-            f" Of {len(people):,} annotators, the {PEOPLE} who agree least are drawn; the table "
-            "has all."
-        )
-        people = people[:PEOPLE]
-    draw = partial(_draw_annotators, people=people)
-    size = (6.6, 1.2 + 0.24 * len(people))
-    return Gallery(
-        "annotators",
-        "Annotators",
-        caption,
-        [picture_of(draw, size, "annotators", "Agreement of the annotators")],
-    )
-
-
-def _draw_annotators(axes: Axes, people: list[Any]) -> None:
-    height = np.arange(len(people))
-    axes.hlines(
-        height, 0, [person.agreement for person in people], color=STATUSES[CERTIFIED], linewidth=1.4
-    )
-    axes.plot(
-        [p.agreement for p in people],
-        height,
-        "o",
-        color=STATUSES[CERTIFIED],
-        markersize=7,
-        label="with the result",
-    )
-    known = [
-        (person.gold_agreement, place)
-        for place, person in enumerate(people)
-        if person.gold_agreement is not None
-    ]
-    if known:
-        axes.plot(
-            *zip(*known, strict=True),
-            "D",
-            color=COLOURS[1],
-            markersize=5,
-            label="with the true label",
-        )
-    axes.set_yticks(height, class_names(np.array([person.name for person in people], object)))
-    axes.set(xlim=(0, 1.02), ylim=(len(people) - 0.4, -0.6), xlabel="agreement")
-    axes.xaxis.set_major_formatter(PERCENT)
-    axes.grid(visible=False, axis="y")
-    legend_above(axes)
