@@ -10,7 +10,7 @@ import json
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -35,12 +35,6 @@ ANSWER_FIELDS = {
     "prodigy": r"_.*|label|options|accept|answer|meta|config|tokens|score|priority|spans",
 }
 TOOLS = tuple(ANSWER_FIELDS)
-#: A table with columns of all these names was exported by a tool.
-SIGNS = {
-    "label-studio": ("annotation_id", "annotator", "lead_time"),
-    "argilla": (r".+\.responses\.users",),
-    "prodigy": ("_input_hash", "_task_hash", "answer"),
-}
 #: The prefix of vote columns, and the names of the other columns.
 VOTE, CANDIDATES, GOLD = "vote_", "candidates", "gold"
 #: What stands before a label that somebody voted against.
@@ -353,31 +347,9 @@ def _prodigy(records: list[dict[str, Any]], file: str, _: str | None) -> Iterato
             )
 
 
-# ------------------------------------------------------------- exports that were not converted
-
-
-def answer_columns(table: pa.Table, others: Collection[str] = ()) -> dict[str, str]:
-    """The columns that belong to answers, if a table looks like the export of a tool, and the
-    reason not to learn from them; ``others`` are columns that the table had before.
-
-    >>> names = ["id", "annotation_id", "annotator", "lead_time", "text"]
-    >>> list(answer_columns(pa.table([["1"]] * 5, names=names)))
-    ['annotation_id', 'annotator', 'lead_time']
-    """
-    names = list(dict.fromkeys((*table.column_names, *others)))
-    return {
-        name: f"part of an answer in an export of {tool} (convert --from {tool} reads it, with "
-        "who gave it)"
-        for tool, signs in SIGNS.items()
-        if all(any(re.fullmatch(sign, name) for name in names) for sign in signs)
-        for name in names
-        if re.fullmatch(ANSWER_FIELDS[tool], name)
-    }
-
-
 def check_accepted(table: pa.Table) -> None:
     """Refuse an export of Prodigy in which a label may have been rejected or ignored."""
-    if "answer" not in answer_columns(table) or not is_text(table["answer"].type):
+    if not {"_task_hash", "answer"} <= {*table.column_names} or not is_text(table["answer"].type):
         return
     others = table.num_rows - int(pc.sum(pc.equal(table["answer"], "accept")).as_py() or 0)
     if others:

@@ -24,7 +24,6 @@ from ..data.label_hints import PLACEHOLDERS, SEPARATORS
 from ..data.labelling import Labelling, Labels
 from ..data.text_values import NUMBER, blanked, canonical
 from ..solvers.sparse_rows import row_max
-from .annotation_tools import answer_columns
 from .columns import is_plain
 from .new_columns import ADDED, NEW_COLUMNS
 from .status import STATUSES
@@ -75,13 +74,12 @@ def find_leaks(
         In the order of ``names``.
     """
     ours = _earlier_output(table, labelling)
-    answers = answer_columns(table, labelling.columns)
     judge = _Judge(table, labels, labelling)
     found = {}
     for name in names:
         if name in ours:
             found[name] = "an earlier run of surelabel made this"
-        elif reason := answers.get(name) or judge.reason(name):
+        elif reason := judge.reason(name):
             found[name] = reason
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from typing import Any, TypedDict, get_args
@@ -26,7 +26,7 @@ from ..exceptions import (
     first_few,
     shown,
 )
-from .annotation_tools import answer_columns, check_accepted
+from .annotation_tools import check_accepted
 from .columns import Kind, check_features, choose_features
 from .duplicates import equal_cells
 from .embedding import embed_columns
@@ -303,27 +303,25 @@ class TableRead:
         for name in excluded:
             find_column(table, name)
         self.labelling = make_labelling(table, **given)
-        self.leaks: dict[str, str] = {}
         if "answer" not in self.labelling.columns:
             check_accepted(table)
         if self.labelling.long:  # the rows of an id may differ in columns that are left out
-            table, excluded = self._without_answers(table, excluded, asked), ()
+            table, excluded = table.drop_columns(list(excluded)), ()
         self.labels = read_labels(table, self.labelling)
         _check_learnable(self.labels, self.labelling, self.source)
         self.table = self.labels.table
         wanted = self.table.column_names if features is None else column_names(features, table)
         left = set(self.table.column_names) - {*self.labelling.columns, *excluded, *asked}
-        leaks = find_leaks(
+        self.leaks = find_leaks(
             self.table, self.labels, self.labelling, [name for name in wanted if name in left]
         )
-        self.leaks |= leaks
         functions = {n: f for n, f in functions.items() if n not in self.labelling.columns}
         self.embedded, vectors = embed_columns(self.table, functions)
         self.features, self.unused = choose_features(
             self.embedded,
             labelling=self.labelling,
             features=None if features is None else (*wanted, *vectors.values()),
-            exclude=(*excluded, *leaks, *vectors),
+            exclude=(*excluded, *self.leaks, *vectors),
             kinds=kinds,
             asked=asked,
         )
@@ -332,16 +330,6 @@ class TableRead:
         if warn or not any(guess.severity == "error" for guess in self.unused.values()):
             enough = votes_suffice and self.labels.votes is not None
             check_features(self.features, self.unused, self.source, may_be_none=enough)
-
-    def _without_answers(
-        self, table: pa.Table, excluded: Collection[str], asked: Collection[str]
-    ) -> pa.Table:
-        """A long table without the columns that belong to single answers, and those excluded."""
-        known = {*self.labelling.columns, *excluded, *asked}
-        self.leaks = {
-            name: reason for name, reason in answer_columns(table).items() if name not in known
-        }
-        return table.drop_columns([*excluded, *self.leaks])
 
     def _warn(self) -> None:
         """Warn of doubtful labels, of columns that hold the answer, and of numbers in text."""

@@ -265,42 +265,6 @@ def test_columns_of_users_with_such_names_are_learned_from(pets):
     )
 
 
-@pytest.mark.parametrize(
-    ("tool", "columns"),
-    [
-        ("label-studio", ["annotation_id", "annotator", "created_at", "lead_time"]),
-        ("prodigy", ["_input_hash", "_task_hash", "answer", "score"]),
-        ("argilla", ["label.responses", "label.responses.users", "label.suggestion.score"]),
-    ],
-)
-def test_what_belongs_to_an_answer_in_a_file_of_a_tool(pets, tool, columns):
-    rng = np.random.default_rng(0)
-    answers = pd.DataFrame(rng.random((90, len(columns))), columns=columns)
-    frame = pd.concat([pets, answers], axis=1)
-    used, found = learned_from(frame)
-    assert used == learned_from(pets)[0]
-    assert all(f"--from {tool}" in found.unused[name] for name in columns)
-    assert columns[-1] in learned_from(frame, features=f"*,{columns[-1]}")[0]
-    assert columns[-1] in learned_from(frame.drop(columns=columns[:-1]))[0]
-
-
-def test_annotations_of_label_studio_as_a_long_table(pets):
-    rng = np.random.default_rng(0)
-    frame = pd.concat([pets.drop(columns=["name", "candidates"])] * 2, ignore_index=True)
-    frame = frame.assign(
-        id=[*range(90)] * 2,
-        animal=[*truth(), *rng.permutation(truth())],
-        annotator=["ann"] * 90 + ["bob"] * 90,
-        annotation_id=range(180),
-        lead_time=rng.random(180),
-    )
-    columns = {"labels": "animal", "id": "id", "long": True, "annotator": "annotator"}
-    with pytest.warns(UserWarning, match="'annotation_id', 'lead_time' are not learned from"):
-        found = surelabel.clean(frame, **columns)
-    assert len(found.frame) == 90
-    assert [person.name for person in found.annotators] == ["bob", "ann"]
-
-
 def test_a_forgotten_annotator_who_rules_labels_out(pets):
     rng = np.random.default_rng(0)
     frame = pets.drop(columns=["name", "candidates"])
@@ -309,9 +273,3 @@ def test_a_forgotten_annotator_who_rules_labels_out(pets):
         frame[name] = np.where(shown == truth(), shown, np.char.add("!", shown))
     found = surelabel.inspect(frame, votes="vote_ann", not_prefix="!")
     assert "class names" in found.unused["vote_bob"]
-
-
-def test_columns_that_only_end_like_those_of_argilla(pets):
-    rng = np.random.default_rng(0)
-    frame = pets.assign(**{"email.responses": rng.random(90), "email.suggestion": rng.random(90)})
-    assert {"email.responses", "email.suggestion"} <= learned_from(frame)[0]
