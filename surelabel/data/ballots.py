@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..solvers.crowds import Tally, alternate_crowd, judge_annotator, merge_copies
+from ..solvers.copied_votes import merge_copies
+from ..solvers.crowds import Tally, alternate_crowd, judge_annotator
 from ..solvers.sparse_rows import row_max
 from .candidates import CandidateSets
 

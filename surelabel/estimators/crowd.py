@@ -15,15 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data.candidates import CandidateSets, as_candidates
 from ..exceptions import CandidateError, InputError
-from ..solvers.crowds import (
-    BY_OTHERS,
-    CrowdFit,
-    SoftTally,
-    Tally,
-    Trust,
-    alternate_crowd,
-    merge_copies,
-)
+from ..solvers.copied_votes import merge_copies
+from ..solvers.crowds import BY_OTHERS, CrowdFit, SoftTally, Tally, Trust, alternate_crowd
 from ..solvers.equal_rows import equal_rows
 from ..solvers.kernels import kernel_matrix, rescale
 from ..solvers.threads import blas_threads

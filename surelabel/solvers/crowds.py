@@ -22,7 +22,7 @@ by their own vote: otherwise a single label per row would always confirm itself.
 
 *Votes against a class* are votes for one of the others: ``1 - C_a[z, k]``.
 
-Annotators who copy each other count as one (:func:`merge_copies`).
+Annotators who copy each other count as one (:mod:`.copied_votes`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 from scipy.special import betaincinv, gammaln, logsumexp, softmax
 
 #: What stands in a matrix of votes for one against class ``k`` is ``AGAINST - k``.
@@ -50,9 +49,6 @@ FAILURES = (0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1)
 #: with one vote per row, .82 are right as given and after 8 rounds, .70 after 40. With more votes
 #: nothing changes after 8. On labelme 0 rounds by others give .869, 3 and 6 give .875.
 ROUNDS, BY_OTHERS = 8, 3
-#: Two annotators are copies if they share this part of the votes that differ from what the others
-#: say, on at least so many rows. In the real crowds with features it is .75 at most.
-COPIED, COPIED_ROWS = 0.87, 20
 #: An annotator whose agreement with the truth (Cohen's kappa) is surely below this answers at
 #: random: it is no more than "slight" (Landis and Koch 1977).
 SLIGHT = 0.2
@@ -338,55 +334,6 @@ def trust_features(outputs: np.ndarray, evidence: np.ndarray, posterior: np.ndar
         k = int(values.argmax())
         best = max(best, (float(values[k]), float(sharpness), FAILURES[k]))
     return Trust(best[1], best[2], prior, best[0] + float(highest.sum()))
-
-
-def merge_copies(votes: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Votes in which annotators who copy each other count as one, and numbers of the annotators,
-    equal for copies of each other. Where several of them voted, the vote of the first is left.
-
-    Good annotators agree because they are right. Copies also agree where they are wrong: of the
-    rows on which one differs from what most of the others say, the other one gives the same label.
-    """
-    m, n = votes.shape
-    rows, who = np.nonzero(votes >= 0)
-    label, ones = votes[rows, who], np.ones(len(rows))
-    voted = sparse.csr_array((ones, (rows, who)), shape=votes.shape)
-    cast = sparse.csr_array((ones, (rows * n_classes + label, who)), shape=(m * n_classes, n))
-    common, same = ((each.T @ each).toarray() for each in (voted, cast))
-    total = np.bincount(rows * n_classes + label, minlength=m * n_classes)
-    total = total.reshape(m, n_classes)
-    # Where copies disagree, one of them differs from the others: that is rare for both.
-    alike = np.triu((common >= COPIED_ROWS) & (same >= (2 * COPIED - 1) * common), 1)
-    pairs = []
-    by_annotator = voted.tocsc()
-    rows_of = np.split(by_annotator.indices, by_annotator.indptr[1:-1])
-    for a, b in zip(*np.nonzero(alike), strict=True):
-        both = np.intersect1d(rows_of[a], rows_of[b], assume_unique=True)
-        if _copies(votes[both, a], votes[both, b], total[both]):
-            pairs.append((a, b))
-    if not pairs:
-        return votes, np.arange(n)
-    links = sparse.csr_array((np.ones(len(pairs)), tuple(np.array(pairs).T)), shape=(n, n))
-    group = connected_components(links, directed=False)[1]
-    votes = votes.copy()
-    for members in (np.flatnonzero(group == g) for g in np.flatnonzero(np.bincount(group) > 1)):
-        cast = votes[:, members] != -1
-        votes[:, members] = np.where(cast & (np.cumsum(cast, axis=1) > 1), -1, votes[:, members])
-    return votes, group
-
-
-def _copies(first: np.ndarray, second: np.ndarray, total: np.ndarray) -> bool:
-    """Whether two annotators share the votes that differ from what most of the others say; total
-    are the votes for each class on the same rows.
-    """
-    each, others = np.arange(len(first)), total.copy()
-    np.subtract.at(others, (each, first), 1)
-    np.subtract.at(others, (each, second), 1)
-    clear = np.sum(others == others.max(axis=1, keepdims=True), axis=1) == 1
-    differ = [clear & (vote != others.argmax(axis=1)) for vote in (first, second)]
-    if min(which.sum() for which in differ) < COPIED_ROWS:
-        return False
-    return all(np.mean(first[which] == second[which]) >= COPIED for which in differ)
 
 
 def judge_annotator(

@@ -16,7 +16,8 @@ from ..estimators import CrowdClassifier, SUREClassifier
 from ..evaluation.metrics import expected_calibration_error
 from ..exceptions import InputError, ParameterError
 from ..progress import stage
-from ..solvers.crowds import Tally, alternate_crowd, merge_copies, trust_features
+from ..solvers.copied_votes import merge_copies
+from ..solvers.crowds import Tally, alternate_crowd, trust_features
 from ..solvers.equal_rows import equal_rows
 from ..text import percent
 from .annotators import AnnotatorAgreement, annotator_agreement
