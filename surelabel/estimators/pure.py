@@ -323,7 +323,6 @@ class PUREClassifier(KernelClassifier):
         groups: np.ndarray | None = None,
         equal: np.ndarray | None = None,
     ) -> np.ndarray:
-        check_learnable(candidates, votes=self.prior > 0)
         if hasattr(self, "loo_decision_"):  # from an earlier fit
             del self.loo_decision_
         if self.kernel == "auto":
@@ -443,6 +442,7 @@ class PUREClassifier(KernelClassifier):
         groups: np.ndarray | None,
         equal: np.ndarray | None,
     ) -> np.ndarray:
+        check_learnable(candidates, votes=self.prior > 0)
         rows = X if isinstance(X, Rows) else ArrayRows(X)
         sample, drawn = draw_rows(rows, SAMPLE, weight, generator(self.random_state))
         own = None if weight is None else weight[drawn]

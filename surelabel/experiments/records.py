@@ -15,15 +15,11 @@ from ..data.unpacking import no_memory, unpacked
 from ..exceptions import first_few
 from ..files import naming, replacing, sync_folder
 from .methods import defaults_of, is_method
-from .study import Study, StudyError, check_published, load_toml
+from .study import Study, StudyError, check_published, is_number, load_toml
 from .trials import trials_of
 
 STUDY = "study.toml"
 RECORDS = "records.jsonl"
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and abs(value) < 1e300
 
 
 def _is_count(value: Any) -> bool:
@@ -41,7 +37,7 @@ def _is_configuration(value: Any) -> bool:
         and _is_text(value.get("kind"))
         and _is_text(value.get("name", ""))
         and all(
-            part is None or _is_number(part)
+            part is None or is_number(part)
             for key, part in value.items()
             if key not in ("kind", "name")
         )
@@ -66,11 +62,11 @@ RECORD: dict[str, Callable[[Any], bool]] = {
     ),
     **dict.fromkeys(("fold", "n_folds", "n_train", "n_test", "n_select"), _is_count),
     "configuration": _is_configuration,
-    "scores": _table(_is_number),
+    "scores": _table(is_number),
     "seconds": lambda value: (
-        _table(_is_number)(value) and value.keys() >= {"select", "fit", "predict"}
+        _table(is_number)(value) and value.keys() >= {"select", "fit", "predict"}
     ),
-    "curves": _table(_list(_is_number)),
+    "curves": _table(_list(is_number)),
     **dict.fromkeys(("parameters", "defaults", "versions", "machine"), _table()),
     "converged": lambda value: value in (True, False, None),
 }

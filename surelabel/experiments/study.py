@@ -315,15 +315,17 @@ def load_toml(path: str | Path) -> dict[str, Any]:
         raise StudyError(f"{path}: this is not a TOML file ({error})") from None
 
 
+def is_number(value: Any) -> bool:
+    """Whether a value of a file is a finite number, small enough to be summed; no bool."""
+    return type(value) in (int, float) and abs(value) < 1e300
+
+
 def check_published(published: Any, source: str) -> None:
     """Refuse published numbers that are not in the form that the report reads."""
 
     def check(fits: bool, place: str, form: str) -> None:
         if not fits:
             raise StudyError(f"{source}: published{place} must be {form}")
-
-    def is_number(value: Any) -> bool:
-        return type(value) in (int, float) and abs(value) < 1e300
 
     def check_numbers(entry: Any, place: str) -> None:
         check(isinstance(entry, dict), place, "a table such as { mean = 0.5, std = 0.1 }")

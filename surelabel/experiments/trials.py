@@ -61,7 +61,7 @@ class Trial:
 
     @property
     def repetition(self) -> int:
-        """From 0."""
+        """The number of the repetition, counted from 0."""
         return self.fold // self.study.folds
 
     @property
@@ -86,8 +86,8 @@ class Trial:
 
     @cached_property
     def id(self) -> str:
-        """Hash of everything that determines the result, and nothing else; with a changed default,
-        it is another trial.
+        """Hash of everything that determines the result, and nothing else. If a default changes, so
+        does the id.
         """
         study, method = self.study, self.method
         identity: dict[str, Any] = {
@@ -214,15 +214,15 @@ def _digest(identity: Any) -> Any:
 def evaluate(trial: Trial, chosen: dict[str, Any] | None = None) -> dict[str, Any]:
     """Choose parameters, fit, predict and score one trial.
 
-    It uses one thread: trials run side by side, and sums by another number of threads would differ
-    in the last digits.
+    It uses one thread, because trials run side by side, and because sums over several threads
+    differ in the last digits.
 
     Parameters
     ----------
     trial : Trial
     chosen : dict, default=None
-        The parameters, where they are known: those that the same fold of the first repetition
-        chose. By default they are chosen, in the first repetition's fold.
+        The parameters that were chosen for the same fold of the first repetition. By default they
+        are chosen here, on that fold.
 
     Returns
     -------
@@ -230,9 +230,8 @@ def evaluate(trial: Trial, chosen: dict[str, Any] | None = None) -> dict[str, An
         The record: see :mod:`surelabel.experiments.records`.
     """
     with threadpool_limits(limits=1), warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", ConvergenceWarning
-        )  # the record says whether the fit converged
+        # The record says whether the fit converged.
+        warnings.simplefilter("ignore", ConvergenceWarning)
         return _evaluate(trial, chosen)
 
 
@@ -248,11 +247,13 @@ def _evaluate(trial: Trial, chosen: dict[str, Any] | None) -> dict[str, Any]:
     seconds = {"select": 0.0}
     chosen = chosen or {}
     if grid and not chosen:
-        choosing = _fold(trial.first, len(data.X))
         search = known_methods()[trial.method.estimator].make_search(
             trial.selection, estimator=estimator, grid=grid
         )
-        scaled = _scale(data.X, choosing, trial.scaling)
+        choosing, scaled = fold, X
+        if trial.repetition:  # later ones use the parameters of the first
+            choosing = _fold(trial.first, len(data.X))
+            scaled = _scale(data.X, choosing, trial.scaling)
         with _timed(seconds, "select"):
             selected = select_parameters(
                 search, scaled, labels, data.y, choosing, selection=trial.selection

@@ -311,7 +311,8 @@ def test_without_a_grid_nothing_is_chosen(study_file):
 
 def test_kernels_are_chosen_by_sures_own_search(study_file, monkeypatch):
     monkeypatch.setattr(
-        "surelabel.estimators.sure.grid_search", lambda *_: pytest.fail("the slow search was used")
+        "surelabel.estimators.sure_cv.grid_search",
+        lambda *_: pytest.fail("the slow search was used"),
     )
     study = read_study(
         study_file(
