@@ -83,10 +83,10 @@ def convert(
     from ..tables.conversion import convert
 
     _check_options(source, target, to, tool, json)
-    given: dict[str, Any] = {"to": to, "tool": tool}  # checked by the function
+    names: dict[str, Any] = {"to": to, "tool": tool}  # convert refuses unknown ones
     table = convert(
         source,
-        **given,
+        **names,
         question=question,
         shown=shown,
         prefix=settings.prefix,

@@ -19,7 +19,7 @@ NUMBERS = int | float | np.number | np.bool_
 
 
 def as_list(values: Any, what: str) -> list[Any]:
-    """The items of any iterable."""
+    """The items of an iterable, or an error that names it."""
     try:
         return list(values)
     except TypeError:
@@ -37,8 +37,8 @@ def as_array(values: Any, what: str, dtype: Any = None) -> np.ndarray:
 
 
 def label_array(values: Any, *, ndim: int) -> np.ndarray:
-    """A new array with ``ndim`` dimensions, of its own dtype if it has one, otherwise of
-    objects.
+    """The values as a new array with ``ndim`` dimensions: an array keeps its dtype, anything else
+    becomes an array of objects.
     """
     if hasattr(values, "to_numpy") and hasattr(values, "isna"):
         array = values.to_numpy(dtype=object, na_value=None)  # pandas: one kind of missing values
@@ -88,15 +88,17 @@ def is_missing(array: np.ndarray) -> np.ndarray:
         return np.asarray(np.isnan(array))
     if array.dtype == object:
         absent = [
-            value is None or _differs(value) or (isinstance(value, str) and not value)
+            value is None or _is_nan(value) or (isinstance(value, str) and not value)
             for value in array.flat
         ]
         return np.array(absent, bool).reshape(array.shape)
     return np.zeros(array.shape, bool)
 
 
-def _differs(value: Any) -> bool:
-    """Whether a value differs from itself: NaN, or pandas' NA, which cannot be compared."""
+def _is_nan(value: Any) -> bool:
+    """Whether a value is NaN, which differs from itself, or pandas' NA, which cannot be
+    compared.
+    """
     try:
         return bool(value != value)
     except (TypeError, ValueError):
@@ -107,8 +109,8 @@ def _differs(value: Any) -> bool:
 
 
 def homogeneous(labels: np.ndarray, owners: np.ndarray | None = None) -> np.ndarray:
-    """Labels as one array of strings, integers, booleans or whole floats; ``owners`` are their rows
-    if these are not 0, 1, ….
+    """Labels as one array of strings, integers, booleans or whole floats; ``owners`` are the rows
+    they belong to, by default 0, 1, ….
     """
     owners = np.arange(len(labels)) if owners is None else owners
     if labels.dtype == object:
@@ -139,11 +141,11 @@ def _of_one_type(labels: list[Any], owners: np.ndarray) -> np.ndarray:
             "labels mix strings and numbers; the rarer kind is in row "
             f"{first_few(np.unique(owners[rare]))}"
         )
-    cut = np.array([label.endswith("\0") for label in labels])
-    if cut.any():  # NumPy drops it, which would make two labels one
+    ends_in_nul = np.array([label.endswith("\0") for label in labels])
+    if ends_in_nul.any():  # NumPy drops the NUL, which could make two labels one
         raise CandidateError(
             "labels must not end in a NUL character; one does in row "
-            f"{first_few(np.unique(owners[cut]))}"
+            f"{first_few(np.unique(owners[ends_in_nul]))}"
         )
     return np.array(labels, dtype=str)
 
@@ -244,7 +246,7 @@ def check_entries(indptr: Any, indices: Any, n_classes: int) -> tuple[np.ndarray
 def fill_rows(
     indptr: np.ndarray, indices: np.ndarray, values: np.ndarray, n_classes: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Entries in which rows without any have every class, with the value 0."""
+    """The entries, with every class and the value 0 for rows that have none."""
     sizes = np.diff(indptr)
     empty = sizes == 0
     sizes[empty] = n_classes
@@ -345,7 +347,7 @@ def check_counts(counts: Any, indptr: np.ndarray) -> np.ndarray:
 
 
 def check_prefix(prefix: object) -> None:
-    """Refuse what cannot stand before a label to rule it out."""
+    """Refuse a prefix that cannot mark a label as ruled out."""
     if not isinstance(prefix, str) or not prefix.strip():
         raise ParameterError(
             "not_prefix is what stands before a label that is ruled out, such as '!'; got "
@@ -354,8 +356,8 @@ def check_prefix(prefix: object) -> None:
 
 
 def after_prefix(text: str, prefix: str) -> str | None:
-    """What follows a prefix, None without it. After a prefix that ends in a letter or digit there
-    must be a blank.
+    """What follows a prefix; None if the text does not start with it. A blank must follow a prefix
+    that ends in a letter or digit.
 
     >>> after_prefix("!cat", "!"), after_prefix("not cat", "not"), after_prefix("notch", "not")
     ('cat', 'cat', None)
@@ -367,7 +369,7 @@ def after_prefix(text: str, prefix: str) -> str | None:
 
 
 def without_prefix(cells: np.ndarray, prefix: str | None) -> tuple[np.ndarray, np.ndarray]:
-    """The labels of cells, and which of them a prefix says are wrong."""
+    """The labels of cells without their prefix, and where there was one."""
     if prefix is None:
         return cells, np.zeros(cells.shape, bool)
     check_prefix(prefix)
@@ -392,7 +394,8 @@ def net_votes(
     """Row pointers, positions and counts of the candidates that votes for and against labels make.
 
     A vote against a label takes a vote for it away. The candidates of a row are the labels that
-    have votes left; where none has, those with the fewest votes against them, and nobody's vote.
+    have votes left. If no label has, they are the labels with the fewest votes against them, each
+    with a count of 0.
 
     Parameters
     ----------
@@ -407,16 +410,16 @@ def net_votes(
     entries = net.tocoo()
     left = entries.data > 0
     voted = np.bincount(entries.row[left], minlength=shape[0]) > 0
-    open_rows = np.flatnonzero((np.diff(net.indptr) > 0) & ~voted)
-    totals = net[open_rows].toarray()
+    undecided = np.flatnonzero((np.diff(net.indptr) > 0) & ~voted)
+    totals = net[undecided].toarray()
     which, labels = np.nonzero(totals == totals.max(axis=1, keepdims=True))
-    owners = np.concatenate([entries.row[left], open_rows[which]])
+    owners = np.concatenate([entries.row[left], undecided[which]])
     order = np.argsort(owners, kind="stable")
-    nobody = np.zeros(len(labels), net.dtype)
+    no_votes = np.zeros(len(labels), net.dtype)
     return (
         row_pointers(owners[order], shape[0]),
         np.concatenate([entries.col[left], labels])[order],
-        np.concatenate([entries.data[left], nobody])[order],
+        np.concatenate([entries.data[left], no_votes])[order],
     )
 
 

@@ -28,6 +28,7 @@ DEEPEST = 64
 BLANKS = re.compile(r"[ \t\r\n]*")
 #: What Arrow raises for values that do not fit together; its errors derive from Python's.
 REFUSED = (ValueError, TypeError, OverflowError)
+#: What a value is, in words, if it is neither an object nor a number.
 KINDS = {type(None): "null", bool: "true or false", str: "a text", list: "a list"}
 
 
@@ -35,8 +36,8 @@ KINDS = {type(None): "null", bool: "true or false", str: "a text", list: "a list
 
 
 def json_rows(content: Content, source: str) -> Iterator[list[dict[str, Any]]]:
-    """The objects of UTF-8 text, each on its line or all in a list, in batches."""
-    decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_refuse_constant)
+    """The objects of a UTF-8 text, in batches; each has its own line, or all are in a list."""
+    decoder = json.JSONDecoder(object_pairs_hook=_with_unique_keys, parse_constant=_refuse_constant)
     read = _list_objects if re.match(rb"(\xef\xbb\xbf)?\s*\[", content) else _line_objects
     return read(content, source, decoder)
 
@@ -55,7 +56,7 @@ def _line_objects(
             if not line or line.isspace():
                 continue
             try:
-                rows.append(_as_object(decoder.decode(line)))
+                rows.append(_checked_object(decoder.decode(line)))
             except (ValueError, RecursionError) as error:
                 raise TableError(
                     f"{source}: line {number} is not a JSON object on a line of its own "
@@ -77,11 +78,11 @@ def _list_objects(
 
     place, number, start = after_blanks(after_blanks(0) + 1), 0, 0
     rows: list[dict[str, Any]] = []
-    while number or text[place : place + 1] != "]":
+    while number or text[place : place + 1] != "]":  # an empty list has no first entry
         number += 1
         try:
             row, end = decoder.raw_decode(text, place)
-            rows.append(_as_object(row))
+            rows.append(_checked_object(row))
         except (ValueError, RecursionError) as error:
             raise TableError(
                 f"{source}: entry {number} of the list is not a JSON object ({_json_error(error)})"
@@ -104,7 +105,7 @@ def _list_objects(
         yield rows
 
 
-def _as_object(row: Any) -> dict[str, Any]:
+def _checked_object(row: Any) -> dict[str, Any]:
     if type(row) is not dict:
         raise ValueError(f"it is {KINDS.get(type(row), 'a number')}")
     _check_depth(row, DEEPEST)
@@ -112,6 +113,7 @@ def _as_object(row: Any) -> dict[str, Any]:
 
 
 def _check_depth(value: Any, left: int) -> None:
+    """Refuse a value in which objects and lists are nested more than ``left`` levels deep."""
     if left < 0:
         raise RecursionError
     if isinstance(value, dict | list):
@@ -120,7 +122,7 @@ def _check_depth(value: Any, left: int) -> None:
                 _check_depth(part, left - 1)
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _with_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
@@ -143,14 +145,14 @@ def _json_error(error: Exception) -> str:
 
 
 def rows_to_table(pieces: Iterable[list[dict[str, Any]]], source: str) -> pa.Table:
-    """A table of JSON objects, which come in batches; their keys are the columns.
+    """A table of JSON objects that come in batches; their keys become the columns.
 
-    Null and absent keys are missing values. Whole numbers beside fractions become floats; every
+    Nulls and absent keys become missing values. Whole numbers beside fractions become floats; any
     other mixture of types in a column is refused.
     """
     pieces = iter(pieces)
     start = list(islice(pieces, 2))  # a second batch shows that there are more rows
-    if len(start) == 1 and len(start[0]) == 1 and all(map(_is_nested, start[0][0].values() or [0])):
+    if len(start) == 1 and len(start[0]) == 1 and _is_by_columns(start[0][0]):
         raise TableError(
             f"{source}: it holds one object of objects or lists, like a table written by columns; "
             "write the rows one by one (in pandas, orient='records')"
@@ -183,8 +185,12 @@ def rows_to_table(pieces: Iterable[list[dict[str, Any]]], source: str) -> pa.Tab
         ) from None
 
 
-def _is_nested(value: Any) -> bool:
-    return isinstance(value, dict) or (isinstance(value, list) and len(value) > 1)
+def _is_by_columns(only: dict[str, Any]) -> bool:
+    """Whether the only object looks like a whole table, with an object or a list per column."""
+    return bool(only) and all(
+        isinstance(value, dict) or (isinstance(value, list) and len(value) > 1)
+        for value in only.values()
+    )
 
 
 def _key_column(name: str, values: list[Any], n_before: int, source: str) -> pa.Array:
@@ -198,7 +204,7 @@ def _key_column(name: str, values: list[Any], n_before: int, source: str) -> pa.
 
 def _first_wrong(values: list[Any]) -> int:
     """The position of the first value that does not fit the ones before it."""
-    low, high = 0, len(values)  # the first `low` values are an array, the first `high` are not
+    low, high = 0, len(values)  # the first `low` values fit together, the first `high` do not
     while high - low > 1:
         middle = (low + high) // 2
         try:
@@ -226,7 +232,7 @@ def _common_schema(schema: pa.Schema, table: pa.Table, n_before: int, source: st
 
 
 def _in_types(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The table with all columns, in the types that were found when all rows were read."""
+    """A batch with the columns and types of all batches."""
     columns = []
     for field in schema:
         place = table.schema.get_field_index(field.name)
@@ -238,6 +244,7 @@ def _in_types(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def _refusal(source: str, row: int, name: str, value: Any, error: Exception) -> TableError:
+    """The error that says which value Arrow refused, and why."""
     match error:
         case OverflowError():
             problem = (
@@ -276,6 +283,7 @@ def write_json(table: pa.Table, file: BinaryIO, *, listed: bool) -> None:
 
 
 def _infinities(column: pa.ChunkedArray) -> int:
+    """Number of infinite numbers in a column, or in its lists."""
     while is_list(column.type):
         column = pc.list_flatten(column)
     return pc.sum(pc.is_inf(column)).as_py() or 0 if pa.types.is_floating(column.type) else 0
@@ -284,7 +292,7 @@ def _infinities(column: pa.ChunkedArray) -> int:
 def _as_json(value: Any) -> Any:
     """Values that JSON cannot express, as text; a decimal number stays a number if it is exact."""
     if isinstance(value, Decimal):
-        if value.as_tuple().exponent == 0:  # a whole number of more than 64 bits
+        if value.as_tuple().exponent == 0:  # a whole number, perhaps of more than 64 bits
             return int(value)
         return float(value) if Decimal(repr(float(value))) == value else str(value)
     if isinstance(value, bytes):

@@ -6,11 +6,11 @@ likelihood ``L``,
 
     ``e(E₀) = mean over E ≤ E₀/2 of L(E) / L(E₀)``
 
-is the wealth of a fair bet against ``E₀``: if ``E₀`` is true, it ever reaches ``1/δ`` with a
-probability of at most ``δ`` (Ville's inequality). So ``U``, the largest ``E₀`` with ``e ≤ 1/δ``, is
-at least ``E`` with probability ``1 - δ``, whenever one stops checking (Waudby-Smith & Ramdas 2020).
-Nothing is assumed about annotators or models, only that the order is random and the answers are
-right.
+is the wealth of somebody who bets against ``E₀`` at fair odds. If ``E₀`` is true, the probability
+that it ever reaches ``1/δ`` is at most ``δ`` (Ville's inequality). So ``U``, the largest ``E₀``
+with ``e ≤ 1/δ``, is at least ``E`` with probability ``1 - δ``, whenever one stops checking
+(Waudby-Smith & Ramdas 2020). Nothing is assumed about annotators or models, only that the order is
+random and the answers are right.
 """
 
 from functools import lru_cache
@@ -108,8 +108,8 @@ def checks_needed(
 
 
 def out_of_reach(level: float, n_checked: int, n_wrong: int) -> bool:
-    """Whether the checks show that more rows are wrong than ``level`` (at 95 %, Clopper & Pearson
-    1934).
+    """Whether the checks show that the share of wrong rows is above ``level`` (at 95 %, Clopper &
+    Pearson 1934).
     """
     return n_wrong > 0 and bool(beta.ppf(0.05, n_wrong, n_checked - n_wrong + 1) > level)
 

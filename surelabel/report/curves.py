@@ -13,14 +13,14 @@ from .results import mean_and_std, unique
 def accuracy_curves(rows: list[dict[str, Any]], methods: list[str]) -> list[dict[str, Any]]:
     """Accuracy along the varying parameter, a panel per family and data set (Figures 1 to 4)."""
     panels = []
-    lines = [row for row in rows if row["metric"] == "accuracy" and row["running"]]
-    for family, dataset in unique((row["family"], row["dataset"]) for row in lines):
-        mine = [row for row in lines if (row["family"], row["dataset"]) == (family, dataset)]
+    varying = [row for row in rows if row["metric"] == "accuracy" and row["running"]]
+    for family, dataset in unique((row["family"], row["dataset"]) for row in varying):
+        panel = [row for row in varying if (row["family"], row["dataset"]) == (family, dataset)]
         series = {}
         for method in methods:
             points = [
                 (row["level"], row["cells"][method])
-                for row in mine
+                for row in panel
                 if row["cells"][method]["mean"] is not None
             ]
             if len(points) > 1:  # one point makes no curve
@@ -32,7 +32,7 @@ def accuracy_curves(rows: list[dict[str, Any]], methods: list[str]) -> list[dict
                 {
                     "family": family,
                     "dataset": dataset,
-                    "running": mine[0]["running"],
+                    "running": panel[0]["running"],
                     "series": series,
                 }
             )
@@ -40,7 +40,7 @@ def accuracy_curves(rows: list[dict[str, Any]], methods: list[str]) -> list[dict
 
 
 def _series(x: list[Any], cells: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    """A curve with its band."""
+    """A curve of means, and the standard deviations that make the band around it."""
     return {
         "x": x,
         "mean": [cell["mean"] for cell in cells],
@@ -77,12 +77,11 @@ def _slices(
         line = [
             (point[parameter], cell)
             for point, cell in cells
-            if {**point, parameter: None} == {**fixed, parameter: None}
+            if {**point, parameter: None} == {**centre, parameter: None}
         ]
         if len(line) > 1:
-            line.sort(
-                key=lambda point: (isinstance(point[0], str), point[0])
-            )  # texts come after numbers
+            # Texts come after numbers.
+            line.sort(key=lambda point: (isinstance(point[0], str), point[0]))
             panels.append(
                 {
                     "parameter": parameter,

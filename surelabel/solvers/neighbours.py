@@ -38,11 +38,11 @@ def nearest(
     distances, rows : ndarray of shape (q, k)
     """
     points = instances if queries is None else queries
-    centre = instances.mean(axis=0)  # nearer the origin, less noise
+    centre = instances.mean(axis=0)  # rounding errors are smaller near the origin
     centred = instances - centre
     squares = np.einsum("ij,ij->i", centred, centred)
     found = []
-    step = block_rows(4 * len(instances))  # four arrays of them are in memory at a time
+    step = block_rows(4 * len(instances))  # four arrays of this width are in memory at a time
     for start in range(0, len(points), step):
         block = points[start : start + step]
         shifted = block - centre
@@ -57,34 +57,34 @@ def nearest(
         )
         if not np.isfinite(noise).all():
             raise OverflowError("the squares of distances are larger than any number")
-        limit = _kth_smallest_or_more(rough, k) + 2 * noise
+        limit = _bound_of_kth_smallest(rough, k) + 2 * noise
         query, row = np.nonzero(rough <= limit[:, None])
-        found.append(_first(block, query, instances, row, k))
+        found.append(_nearest_of_pairs(block, query, instances, row, k))
     distances, rows = zip(*found, strict=True)
     return np.concatenate(distances), np.concatenate(rows)
 
 
-def _first(
+def _nearest_of_pairs(
     points: np.ndarray, query: np.ndarray, instances: np.ndarray, row: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The ``k`` nearest of the listed pairs of each point; pairs are in ascending order, with at
-    least ``k`` for each point.
+    """Distances and rows of the ``k`` nearest instances of each point, among the listed pairs
+    ``(query, row)``. Pairs are in ascending order, with at least ``k`` for each point.
     """
     squared = _squared_distances(points, query, instances, row)
-    order = np.lexsort((squared, query))  # stable, so that of equals the lower row comes first
+    order = np.lexsort((squared, query))  # stable: of equal distances, the lower row comes first
     first = np.searchsorted(query, np.arange(len(points)))
     chosen = order[first[:, None] + np.arange(k)]
     return np.sqrt(squared[chosen]), row[chosen]
 
 
 class ApproximateIndex:
-    """Approximate nearest neighbours by the graph of Malkov & Yashunin (2020), from the package
-    faiss.
+    """Approximate nearest neighbours by the graph of Malkov & Yashunin (2020), as the package faiss
+    implements it.
 
-    The distances of the rows found are exact. How many are missed depends on the data: of the ten
-    nearest among 20,000 rows, the graph found more than 99.9 % in clustered data (16 dimensions in
-    50) and 93 % in 50 independent normal features. An inverted file is two to three times as fast
-    for 100,000 rows, but found only 53 % of the latter.
+    The distances of the rows found are exact. How many rows are missed depends on the data: of the
+    ten nearest among 20,000 rows, the graph found more than 99.9 % in clustered data (16 dimensions
+    in 50) and 93 % in 50 independent normal features. An inverted file is two to three times as
+    fast for 100,000 rows, but found only 53 % of the latter.
 
     Parameters
     ----------
@@ -96,19 +96,16 @@ class ApproximateIndex:
         import faiss
 
         self._instances = instances
-        self._centre = instances.mean(
-            axis=0
-        )  # nearer to the origin, single precision loses fewer digits
+        # Single precision loses fewer digits near the origin.
+        self._centre = instances.mean(axis=0)
         self._index = faiss.IndexHNSWFlat(instances.shape[1], LINKS)
         self._index.hnsw.efConstruction = BREADTH
-        with threadpool_limits(
-            1
-            # rows are added in order, so that the graph does not depend on the number of threads
-        ):
+        # One thread adds the rows in order, so that the graph is always the same.
+        with threadpool_limits(1):
             self._index.add(self._single(instances))
 
     def nearest(self, k: int, queries: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """As :func:`nearest`; rows with too few neighbours found are looked up exactly."""
+        """As :func:`nearest`; an exact search replaces one that finds fewer than ``k``."""
         points = self._instances if queries is None else queries
         # Ask for more than k, because single precision confuses rows at nearly equal distance, and
         # because the row itself is found.
@@ -120,13 +117,12 @@ class ApproximateIndex:
         short = np.count_nonzero(found >= 0, axis=1) < k
         distances, rows = np.empty((len(points), k)), np.empty((len(points), k), np.intp)
         if short.any():
-            # A training row is its own neighbour: ask for one more, and remove it.
             distances[short], rows[short] = self._exactly(np.flatnonzero(short), k, queries)
         enough = np.flatnonzero(~short)
         found = np.sort(found[enough], axis=1)
         query, column = np.nonzero(found >= 0)
         if len(enough):
-            distances[enough], rows[enough] = _first(
+            distances[enough], rows[enough] = _nearest_of_pairs(
                 points[enough], query, self._instances, found[query, column], k
             )
         return distances, rows
@@ -136,6 +132,7 @@ class ApproximateIndex:
     ) -> tuple[np.ndarray, np.ndarray]:
         if queries is not None:
             return nearest(self._instances, k, queries[which])
+        # An instance is its own neighbour here: ask for one more, and remove it.
         distances, rows = nearest(self._instances, k + 1, self._instances[which])
         others = rows != which[:, None]
         others[others.all(axis=1), -1] = False  # among many copies, the row itself may not be found
@@ -145,9 +142,9 @@ class ApproximateIndex:
         return np.ascontiguousarray(X - self._centre, dtype=np.float32)
 
 
-def _kth_smallest_or_more(values: np.ndarray, k: int) -> np.ndarray:
-    """A close upper bound of the ``k``-th smallest value of each row: that of the minima of ``16
-    k`` groups of columns.
+def _bound_of_kth_smallest(values: np.ndarray, k: int) -> np.ndarray:
+    """A close upper bound of the ``k``-th smallest value of each row: the ``k``-th smallest of the
+    minima of ``16 k`` groups of columns.
     """
     groups = 16 * k
     width = values.shape[1] // groups

@@ -21,7 +21,7 @@ class AnnotatorAgreement:
     n_votes : int
         Number of rows the annotator labelled.
     agreement : float
-        Share of these on which the vote is the label chosen, or is against another one (NaN
+        Share of these on which the vote is for the label chosen, or against another one (NaN
         without votes).
     n_gold : int
         Number of votes on rows whose true label is known.
@@ -30,11 +30,10 @@ class AnnotatorAgreement:
     confusion : ndarray of shape (l, l)
         Number of votes for labels (column) by label chosen (row).
     most_confused : tuple of (int, int, int) or None
-        The most frequent disagreement: label chosen, vote, number of rows; None where there is
-        none.
+        The most frequent disagreement: label chosen, vote, number of rows; None without any.
     remark : str
         What is unusual about the annotator, in words: always gives the same label, answers at
-        random, swaps two labels, copies another. Empty if nothing is.
+        random, is wrong more often than by chance, votes like another. Empty if nothing is.
     """
 
     name: str
@@ -108,7 +107,7 @@ def krippendorff_alpha(votes: np.ndarray, n_classes: int) -> float | None:
     counts = np.bincount(rows * n_classes + votes[rows, who], minlength=m * n_classes)
     counts = counts.reshape(m, n_classes)[np.bincount(rows, minlength=m) > 1]
     total = counts.sum(axis=1, keepdims=True)
-    # pairs of different votes for the same row, and among all votes
+    # Pairs of different votes, in the same row and among all votes.
     observed = np.sum(counts * (total - counts) / np.maximum(total - 1, 1))
     frequency = counts.sum(axis=0)
     expected = np.sum(frequency * (frequency.sum() - frequency)) / max(frequency.sum() - 1, 1)

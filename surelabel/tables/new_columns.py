@@ -10,7 +10,7 @@ import pyarrow as pa
 from ..data.arrow_tables import source_of
 from ..exceptions import ParameterError, TableError, shown
 
-#: Number of decimals of confidences.
+#: Number of decimals of confidences and other shares.
 DECIMALS = 4
 #: What ``clean`` adds; ``predict`` adds some of these.
 NEW_COLUMNS = (
@@ -30,7 +30,7 @@ ADDED = b"surelabel.added"
 
 
 def check_new_columns(table: pa.Table, names: Sequence[str], prefix: str) -> None:
-    """Refuse names that the table has already, before anything is computed."""
+    """Refuse new names that the table already has, before anything is computed."""
     if not isinstance(prefix, str):
         raise ParameterError(f"prefix must be a string, not {shown(prefix)}")
     taken = [prefix + name for name in names if prefix + name in table.column_names]
@@ -51,10 +51,10 @@ def add_columns(table: pa.Table, columns: Mapping[str, pa.Array], prefix: str) -
 
 
 def label_column(classes: np.ndarray, codes: np.ndarray) -> pa.Array:
-    """Labels by their positions; missing for -1."""
+    """A column of labels from their positions in the classes; -1 is a missing value."""
     return pa.array(classes).take(pa.array(codes, mask=codes < 0))
 
 
 def rounded(values: np.ndarray) -> pa.Array:
-    """Shares, rounded as they are written."""
+    """A column of confidences or other shares, rounded to ``DECIMALS``."""
     return pa.array(np.round(values.astype(np.float64), DECIMALS))
