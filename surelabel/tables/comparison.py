@@ -16,12 +16,10 @@ from time import perf_counter
 from typing import Any, Unpack
 
 import numpy as np
-import pyarrow as pa
 from sklearn.model_selection import KFold
 
 from ..data.ballots import informative_rows, weighed_votes
 from ..data.candidates import CandidateSets
-from ..data.frames import to_frame
 from ..data.labelling import Labels
 from ..estimators import all_methods
 from ..exceptions import CandidateError, ParameterError, SurelabelError
@@ -102,11 +100,6 @@ class Comparison(Result):
         Number of rows compared on.
     n_table : int
         Number of rows of the table.
-    n_labelled : int
-        How many of these have labels that say something, so that not every label is possible.
-    sampled : bool
-        Whether these are a random sample, to save time. Without a sample, the rows left out are
-        those for which every label is a candidate.
     by_votes : bool
         Whether votes were left out to compare methods, rather than rows.
     soft : bool
@@ -115,19 +108,14 @@ class Comparison(Result):
         How many of the rows compared on have a known true label. Methods learn from their
         candidates all the same (from the true label if they have none), and what they find for them
         is compared with the true label.
-    frame : data frame
-        The results as a data frame of the kind given.
     """
 
     results: list[MethodResult]
     n_rows: int
     n_table: int
-    n_labelled: int
-    sampled: bool
     by_votes: bool
     soft: bool
     n_known: int
-    frame: Any
 
     @property
     def best(self) -> MethodResult | None:
@@ -170,14 +158,6 @@ class Comparison(Result):
             "results": [asdict(result) for result in self.results],
         }
 
-    def _left_out_rows(self) -> str:
-        """Why some rows of the table were not compared on."""
-        vague = self.n_table - self.n_labelled
-        if not self.sampled:
-            return "every label is possible for the others"
-        sample = "a random sample, to save time; --max-rows for more"
-        return f"every label is possible for {vague:,}; of the others {sample}" if vague else sample
-
     def overview(self) -> Overview:
         """A short summary of the result."""
         estimates = (
@@ -190,7 +170,7 @@ class Comparison(Result):
         )
         rows = count(self.n_rows)
         if self.n_rows < self.n_table:
-            rows += f" of {self.n_table:,} ({self._left_out_rows()})"
+            rows += f" of {self.n_table:,}"
         return Overview(
             title=f"methods compared on {rows}, the best first",
             facts=[],
@@ -220,6 +200,11 @@ class Comparison(Result):
             else "in candidates: share of predictions for left-out rows that are among their "
             "candidates; accuracy: estimated from the candidates"
         ]
+        if self.n_rows < self.n_table:
+            notes.append(
+                "rows for which every label is possible take no part, and of the others a random "
+                "sample of at most --max-rows, to save time"
+            )
         if self.n_known:
             compared, learned = (
                 ("left-out votes", "nothing was learned from it")
@@ -304,22 +289,13 @@ def compare(
             random_state=random_state,
             verbose=verbose,
         )
-    rows = [
-        asdict(result) | {"parameters": written_parameters(result.parameters)} for result in found
-    ]
-    for row in rows:
-        del row["fold_rates"]
-    n_labelled = int(_labelled(labels).sum())
     return Comparison(
         results=found,
         n_rows=found[0].n_rows,
         n_table=read.table.num_rows,
-        n_labelled=n_labelled,
-        sampled=found[0].n_rows < n_labelled,
         by_votes=labels.votes is not None,
         soft=labels.soft,
         n_known=found[0].n_known,
-        frame=to_frame(pa.Table.from_pylist(rows), read.frame),
     )
 
 
@@ -359,11 +335,6 @@ def compare_methods(
     list of MethodResult
         The best covering rate first; methods that could not be run last.
     """
-    if len(X) != len(labels.candidates):
-        raise CandidateError(
-            f"X has {len(X)} rows but there are candidates for {len(labels.candidates)}: they must "
-            "be the same instances"
-        )
     by_votes, names = labels.votes is not None, _method_names(X, labels, methods)
     rows = np.flatnonzero(_labelled(labels))
     if not len(rows):

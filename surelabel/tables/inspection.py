@@ -1,5 +1,5 @@
 """``inspect``: look at a table of candidate labels before learning from it: how ambiguous it is,
-and possible problems of its rows, classes, annotators, labels and columns.
+and possible problems of its rows, classes, labels and columns.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from ..data.candidate_summary import CandidateSummary
 from ..data.labelling import Labels
 from ..data.text_values import flags
 from ..exceptions import TableError, first_few
-from ..solvers.crowds import AGAINST
 from ..text import count, percent
 from .annotators import krippendorff_alpha
 from .columns import HUGE, ColumnReader, Feature
@@ -31,8 +30,6 @@ from .soft_labels import SoftSummary, describe_soft
 PAIRS = 20
 #: A class is rare if it occurs in fewer rows than this.
 RARE = 10
-#: An annotator with so many votes may be said to give always the same.
-MANY_VOTES = 20
 
 
 @dataclass(frozen=True)
@@ -43,9 +40,8 @@ class Problem:
     ----------
     kind : str
         A short name that scripts can rely on: "unlabelled", "gold outside", "duplicates", "unused
-        class", "rare class", "never apart", "always the same", "leak", "numbers in text", "missing
-        values", "no number", "no vector", "no time", "no image", or that of a hint on
-        the names of labels.
+        class", "rare class", "never apart", "leak", "numbers in text", "missing values", "no
+        number", "no vector", "no time", "no image", or that of a hint on the names of labels.
     message : str
         One sentence: what was found, where, and what it means.
     rows : ndarray of int
@@ -56,26 +52,6 @@ class Problem:
     kind: str
     message: str
     rows: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
-
-
-@dataclass(frozen=True)
-class ConfusedPair:
-    """Two classes that are candidates in the same rows.
-
-    Attributes
-    ----------
-    first, second : int
-        Positions in the classes.
-    rows : int
-        Number of rows with both.
-    share : float
-        Share of the rows of the rarer class that also have the other.
-    """
-
-    first: int
-    second: int
-    rows: int
-    share: float
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -94,14 +70,10 @@ class Inspection(Result):
         Number of rows whose true label is known.
     gold_inside : float or None
         Share of these whose true label is among the candidates.
-    gold_frequency : ndarray of shape (l,)
-        Number of gold rows by class.
     annotators : tuple of str
         Names of the annotators, if the labels are votes.
     votes_per_row : float or None
         Average number of votes per row.
-    n_against : int
-        Number of votes against labels.
     soft : SoftSummary or None
         What the soft labels look like, if there are any.
     unanimous : float or None
@@ -110,8 +82,6 @@ class Inspection(Result):
         Krippendorff's alpha: 1 if annotators always agree, 0 if they agree as often as by chance.
     features : list of Feature
         The columns that will be learned from.
-    confused : list of ConfusedPair
-        The most confused pairs of classes, those with most rows first.
     problems : list of Problem
         Possible problems.
     unused : dict of str to str
@@ -123,15 +93,12 @@ class Inspection(Result):
     unlabelled: int
     n_gold: int
     gold_inside: float | None
-    gold_frequency: np.ndarray
     annotators: tuple[str, ...]
     votes_per_row: float | None
-    n_against: int
     soft: SoftSummary | None
     unanimous: float | None
     alpha: float | None
     features: list[Feature]
-    confused: list[ConfusedPair]
     problems: list[Problem]
     unused: dict[str, str]
 
@@ -146,25 +113,17 @@ class Inspection(Result):
             "candidates_per_row": summary.average_size,
             "rows_by_candidates": summary.set_sizes,
             "classes": [
-                {"label": label, "rows": rows, "gold_rows": gold}
-                for label, rows, gold in zip(
-                    classes, summary.class_frequency, self.gold_frequency, strict=True
-                )
+                {"label": label, "rows": rows}
+                for label, rows in zip(classes, summary.class_frequency, strict=True)
             ],
             "confused": [
-                {
-                    "first": classes[pair.first],
-                    "second": classes[pair.second],
-                    "rows": pair.rows,
-                    "share_of_rarer": pair.share,
-                }
-                for pair in self.confused
+                {"first": first, "second": second, "rows": rows}
+                for first, second, rows in summary.most_confused(PAIRS)
             ],
             "gold_rows": self.n_gold,
             "gold_among_candidates": self.gold_inside,
             "annotators": self.annotators,
             "votes_per_row": self.votes_per_row,
-            "votes_against": self.n_against,
             "soft_labels": self.soft and asdict(self.soft),
             "unanimous": self.unanimous,
             "krippendorff_alpha": self.alpha,
@@ -194,12 +153,12 @@ class Inspection(Result):
             if self.soft is None
             else _soft_classes(self.soft, classes)
         ]
-        if self.confused and self.soft is None:
-            pairs = [
-                (classes[pair.first], classes[pair.second], f"{pair.rows:,}", percent(pair.share))
-                for pair in self.confused[:LISTED]
-            ]
-            columns = {"label": False, "and": False, "rows": True, "of the rarer": True}
+        pairs = [
+            (str(first), str(second), f"{rows:,}")
+            for first, second, rows in summary.most_confused(LISTED)
+        ]
+        if pairs and self.soft is None:
+            columns = {"label": False, "and": False, "rows": True}
             listings.append(Listing("Candidates in the same rows", columns, pairs))
         unused = list(self.unused.items())
         return Overview(
@@ -207,7 +166,7 @@ class Inspection(Result):
             f"{count(len(classes), 'class', 'classes')}",
             facts=known(
                 [
-                    *(self.soft.facts().items() if self.soft else ()),
+                    ("soft labels", _open_bits(self.soft) if self.soft else None),
                     ("candidates per row", None if self.soft else f"{sizes} at most"),
                     ("one candidate", f"{count(self.certain)} ({percent(self.certain / m)})"),
                     ("no label", count(self.unlabelled) if self.unlabelled else None),
@@ -241,14 +200,15 @@ class Inspection(Result):
         if not self.annotators:
             return None
         text = f"{named(self.annotators)}; {self.votes_per_row:.1f} votes per row"
-        if self.n_against:
-            total = round((self.votes_per_row or 0) * (self.summary.n_rows + self.unlabelled))
-            text += f" ({self.n_against:,} of all {total:,} say what a row is not)"
         if self.unanimous is not None:
             text += f", unanimous in {percent(self.unanimous)} of the rows"
         if self.alpha is not None:
             text += f", Krippendorff's alpha {self.alpha:.2f}"
         return text
+
+
+def _open_bits(soft: SoftSummary) -> str:
+    return f"{soft.entropy:.2f} of {np.log2(len(soft.mean)):.2f} bits open in a row on average"
 
 
 def _soft_classes(soft: SoftSummary, classes: list[str]) -> Listing:
@@ -323,21 +283,17 @@ def inspect_labels(labels: Labels, features: Sequence[Feature], table: pa.Table)
         unlabelled=int(labels.unlabelled.sum()),
         n_gold=len(gold),
         gold_inside=float(inside.mean()) if len(gold) else None,
-        gold_frequency=np.bincount(labels.gold[gold], minlength=len(summary.classes)),
         annotators=labels.annotators,
         votes_per_row=votes_per_row,
         soft=describe_soft(candidates) if labels.soft else None,
-        n_against=0 if labels.votes is None else int(np.sum(labels.votes <= AGAINST)),
         unanimous=unanimous,
         alpha=None
         if labels.votes is None
         else krippendorff_alpha(labels.votes, len(labels.candidates.classes)),
         features=list(features),
-        confused=_confused(summary),
         problems=[
             *_row_problems(labels, gold[~inside], features, table),
             *_class_problems(summary, labels.soft),
-            *_annotator_problems(labels),
             *(Problem(hint.kind, hint.message, hint.rows) for hint in labels.hints),
             *_column_problems(features, table),
         ],
@@ -365,18 +321,6 @@ def _vote_rates(labels: Labels) -> tuple[float | None, float | None]:
     agree = np.all(~voted[several] | (labels.votes[several] == highest), axis=1)
     given = np.sum(labels.votes != -1, axis=1)
     return float(given.mean()), float(agree.mean()) if several.any() else None
-
-
-def _confused(summary: CandidateSummary) -> list[ConfusedPair]:
-    together = np.triu(summary.co_occurrence, 1)
-    first, second = np.nonzero(together)
-    rows = together[first, second]
-    rarer = np.minimum(summary.class_frequency[first], summary.class_frequency[second])
-    order = np.lexsort((second, first, -rows))[:PAIRS]
-    return [
-        ConfusedPair(int(first[k]), int(second[k]), int(rows[k]), float(rows[k] / rarer[k]))
-        for k in order
-    ]
 
 
 # -------------------------------------------------------------------- problems
@@ -439,18 +383,6 @@ def _class_problems(summary: CandidateSummary, soft: bool) -> Iterator[Problem]:
             f"one class never occurs without another: {first_few(pairs)}; candidates cannot tell "
             "these apart, only known-true labels can",
         )
-
-
-def _annotator_problems(labels: Labels) -> Iterator[Problem]:
-    """Annotators who always give the same label."""
-    if labels.votes is None:
-        return
-    for name, votes in zip(labels.annotators, labels.votes.T, strict=True):
-        given = votes[votes >= 0]
-        if len(given) >= MANY_VOTES and np.all(given == given[0]):
-            only = labels.candidates.classes[given[0]]
-            message = f"annotator {name!r} gave the label {only} to every row"
-            yield Problem("always the same", message)
 
 
 def _column_problems(features: Sequence[Feature], table: pa.Table) -> Iterator[Problem]:

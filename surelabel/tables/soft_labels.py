@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..data.candidates import CandidateSets
-from ..text import percent
 
 #: Share of a row's votes that its likely labels have together.
 LIKELY = 0.9
@@ -19,42 +18,18 @@ class SoftSummary:
 
     Attributes
     ----------
-    whole : bool
-        Whether all are whole numbers, as counts of votes are.
-    total : float
-        Their sum in a row, on average.
     entropy : float
         Bits that are open in a row, on average: 0 if one class has all, log2 of the number of
         classes if all have the same.
-    above_half, above_90 : float
-        Share of the rows whose largest share is above 50 %, above 90 %.
-    full : float
-        Share of the rows in which every class has some.
     largest : ndarray of shape (l,)
         Number of rows in which each class has the largest share (of equals the first).
     mean : ndarray of shape (l,)
         Share of each class on average.
     """
 
-    whole: bool
-    total: float
     entropy: float
-    above_half: float
-    above_90: float
-    full: float
     largest: np.ndarray
     mean: np.ndarray
-
-    def facts(self) -> dict[str, str]:
-        """The same in words."""
-        what = "counts" if self.whole else "probabilities or shares"
-        bits = np.log2(len(self.mean))
-        return {
-            "soft labels": f"{what}, {self.total:.3g} in a row on average; every class has some in "
-            f"{percent(self.full)} of the rows",
-            "largest share": f"above 50 % in {percent(self.above_half)} of the rows, above 90 % in "
-            f"{percent(self.above_90)}; {self.entropy:.2f} of {bits:.2f} bits open on average",
-        }
 
 
 def shares_of(candidates: CandidateSets) -> np.ndarray:
@@ -67,16 +42,10 @@ def shares_of(candidates: CandidateSets) -> np.ndarray:
 
 def describe_soft(candidates: CandidateSets) -> SoftSummary:
     """What the soft labels of rows look like."""
-    counts, shares = candidates.to_counts(), shares_of(candidates)
+    shares = shares_of(candidates)
     logs = np.log2(shares, out=np.zeros_like(shares), where=shares > 0)
-    top = shares.max(axis=1)
     return SoftSummary(
-        whole=bool(np.all(counts == np.rint(counts))),
-        total=float(counts.sum(axis=1).mean()),
         entropy=float(-np.sum(shares * logs, axis=1).mean()),
-        above_half=float(np.mean(top > 0.5)),
-        above_90=float(np.mean(top > 0.9)),
-        full=float(np.mean(np.all(counts > 0, axis=1))),
         largest=np.bincount(shares.argmax(axis=1), minlength=shares.shape[1]),
         mean=shares.mean(axis=0),
     )

@@ -25,8 +25,8 @@ def comparison(rates, *, by_votes):
         for name, folds in rates.items()
     ]  # fmt: skip
     return Comparison(
-        results=best_first(results), n_rows=60, n_table=60, n_labelled=60, sampled=False,
-        by_votes=by_votes, soft=False, n_known=0, frame=None,
+        results=best_first(results), n_rows=60, n_table=60, n_known=0, by_votes=by_votes,
+        soft=False,
     )  # fmt: skip
 
 

@@ -145,13 +145,10 @@ def test_a_result_writes_its_page(results, tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_comparison_is_a_sequence_and_a_frame(results):
+def test_a_comparison_is_a_sequence(results):
     found = results["compare"]
     assert [result.method for result in found] == ["PLKNN"]
     assert found.best is found[0]
-    assert found.frame["method"].to_pylist() == ["PLKNN"]
-    frame = surelabel.compare(make_table().to_pandas(), methods=["PLKNN"], folds=3, **COLUMNS).frame
-    assert frame.loc[0, "covering_rate"] == pytest.approx(found.best.covering_rate)
 
 
 def test_columns_by_pattern_list_and_path(tmp_path):
