@@ -1,5 +1,5 @@
-"""Labels that may not be what they seem (``NA``, ``Games`` beside ``games``), and new names for
-labels.
+"""Hints on labels that may be misspelled (``Games`` beside ``games``) or may be no labels (``NA``),
+and new names for labels.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Files that do not fit into memory: compressed content is read only up to a limit, and tables of
-few cells far apart not at all, because a small file can unpack to more than any memory.
+"""Zip bombs: a small file can unpack to more than any memory holds. So compressed content is read
+only up to a limit, and a table of few cells that are far apart is refused.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The kernels that PURE and crowds choose from, each with a scaling of the features: they are
-compared on a sample of rows, by outputs that left the row out.
+"""The kernels that PURE and crowds choose from, each with a scaling of the features. They are
+compared on a sample of rows, by their leave-one-out outputs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""SURE on features that approximate the kernel: the choice of landmarks, and passes over rows."""
+"""SURE and PURE on features that approximate the kernel: the choice of landmarks, and passes over
+rows.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,8 @@ SAMPLE = 10  # candidate rows for each landmark
 
 
 def make_features(model: Any, rows: Rows, weight: np.ndarray | None) -> Landmarks | FourierFeatures:
-    """The feature map of a :class:`~surelabel.SUREClassifier` with a low-rank solver; sets its
-    ``gamma_``.
+    """The feature map of a :class:`~surelabel.estimators.kernel.KernelClassifier` with a low-rank
+    solver; sets its ``gamma_``.
     """
     rng = generator(model.random_state)
     m, n = rows.shape
@@ -100,7 +102,9 @@ def draw(
 def fit_low_rank(
     model: Any, rows: Rows, candidates: CandidateSets, weight: np.ndarray | None
 ) -> tuple[np.ndarray, LowRankFit, FeatureMap]:
-    """Confidences, the fit and the feature map of a :class:`~surelabel.SUREClassifier`."""
+    """Confidences, the fit and the feature map of a
+    :class:`~surelabel.estimators.kernel.KernelClassifier`, whose ``_alternate_passes`` iterates.
+    """
     features: FeatureMap
     if model.kernel == "linear":
         features = Centred(

@@ -36,12 +36,8 @@ from ._lowrank import draw_rows, generator
 from ._registry import Method
 from .kernel import KernelClassifier
 
-WEIGHTS = (
-    "dual_coef_",
-    "coef_",
-    "origin_output_",
-    "intercept_",
-)  # attributes of a model on features
+#: The attributes that hold the weights of a model with one kernel.
+WEIGHTS = ("dual_coef_", "coef_", "origin_output_", "intercept_")
 
 
 @dataclass(eq=False, repr=False)
@@ -52,8 +48,8 @@ class PUREClassifier(KernelClassifier):
     The model is that of :class:`SUREClassifier`. The outputs without the row are exact and in
     closed form, ``(q_i - h_i p_i) / (1 - h_i)`` with the leverage ``h_i``, for all rows at once.
     Rows with equal features are left out together, whatever their candidates, because a copy of a
-    row would confirm it; so a row of weight 2 is the row twice. To find them takes one more pass
-    over rows that are read in blocks, and on a cluster they are not looked for.
+    row would confirm it; so a row of weight 2 is the row twice. If rows are read in blocks, finding
+    equal ones takes one more pass; on a cluster they are not looked for.
 
     The confidence step is ``p_ij ∝ q_ij² / π_j^(g/2)`` over the candidates, with ``π`` the mean of
     the confidences; ``g`` between 0 and 1 says how false candidates arise and is found by the

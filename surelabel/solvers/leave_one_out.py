@@ -34,7 +34,7 @@ from .confidence import SortedSets
 FLOOR = 1e-3  # smaller outputs are raised to this
 SHIFTS = np.arange(11) / 10  # the values of g that are tried
 SIGNIFICANT = 3.0  # g is 0 unless its log-likelihood is better by this much
-TINY = 1e-30
+TINY = 1e-30  # in place of a total of 0
 SETTLED = 10  # g is fixed after this many iterations
 
 
