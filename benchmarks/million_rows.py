@@ -7,6 +7,7 @@ which is not in the file.
 
 import argparse
 import json
+import resource
 import subprocess
 import sys
 import tempfile
@@ -84,9 +85,8 @@ def main():
         right = cleaned["label"].to_numpy() == truth
         for stage, seconds in found["seconds"].items():
             print(f"  {stage:<18}{seconds:>8.1f} s")
-        print(
-            f"  {'in all':<18}{wall:>8.1f} s    peak memory {found['peak_memory'] / 2**20:,.0f} MB"
-        )
+        kibibytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        print(f"  {'in all':<18}{wall:>8.1f} s    peak memory {kibibytes / 2**10:,.0f} MB")
         print(
             f"{found['method']} {found['parameters']}, solver {found['solver']}; {found['status']}"
         )

@@ -54,8 +54,6 @@ from surelabel.experiments import records, study, trials
 from surelabel.solvers import memory
 assert memory.available_memory() is None and memory.installed_memory() is None
 assert trials._machine()["memory_gib"] is None
-import surelabel.cli._screen
-assert surelabel.cli._screen.peak_memory() is None
 made = study.read_study(sys.argv[1])
 with records.RecordWriter(sys.argv[2], made) as folder:
     assert folder.finished == {}

@@ -100,22 +100,6 @@ def _listing_table(listing: Listing) -> Table:
     return table
 
 
-def peak_memory() -> int | None:
-    """The most memory that this process has used, in bytes; None where the system does not say."""
-    try:
-        import resource
-    except ImportError:
-        return None
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-
-
-def memory_fact() -> list[tuple[str, str]]:
-    """The peak memory as a fact to show, if it is known."""
-    size = peak_memory()
-    return [] if size is None else [("peak memory", f"{size / 2**20:,.0f} MB")]
-
-
 def print_json(value: Any) -> None:
     """Print as JSON. NaN and infinity become null; bytes of file names that are not UTF-8 are
     escaped.

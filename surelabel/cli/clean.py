@@ -21,7 +21,7 @@ from ._files import (
     is_file,
     write_cleaned,
 )
-from ._screen import memory_fact, peak_memory, print_json, show
+from ._screen import print_json, show
 from ._settings import Settings, takes_settings
 
 STYLES = {"certified": "bold green", "probable": "cyan", "look": "bold yellow"}
@@ -73,11 +73,11 @@ def clean(
     paths, writing = write_cleaned(found, settings, output, report, model)
     found = replace(found, seconds=seconds | found.seconds | writing)
     if json:
-        print_json(found.to_dict() | {"peak_memory": peak_memory()})
+        print_json(found.to_dict())
     else:
         overview = found.overview()
         written = [("written", ", ".join(map(str, paths)))] if paths else []
-        facts = overview.facts + memory_fact() + written
+        facts = overview.facts + written
         show(replace(overview, facts=facts), STYLES, error=not is_file(output))
     if not found.n_kept or (found.audit is not None and found.audit.n_fallen):
         raise typer.Exit(1)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ._files import Answers, Json, TableFile, check_model_output, check_outputs
-from ._screen import memory_fact, peak_memory, print_json, show
+from ._screen import print_json, show
 from ._settings import Settings, takes_settings
 
 
@@ -52,14 +52,13 @@ def fit(
     save_model(found.model, output)
     found = replace(found, seconds=seconds | found.seconds)
     if json:
-        print_json({"model": output} | found.to_dict() | {"peak_memory": peak_memory()})
+        print_json({"model": output} | found.to_dict())
         return
     overview = found.overview()
     show(
         replace(
             overview,
             title=f"{output}: {overview.title}",
-            facts=overview.facts + memory_fact(),
             notes=[f"label new tables: surelabel predict {output} TABLE"],
         )
     )

@@ -27,8 +27,6 @@ class AnnotatorAgreement:
         Number of votes on rows whose true label is known.
     gold_agreement : float or None
         Share of those that are right; None without any.
-    confusion : ndarray of shape (l, l)
-        Number of votes for labels (column) by label chosen (row).
     most_confused : tuple of (int, int, int) or None
         The most frequent disagreement: label chosen, vote, number of rows; None without any.
     remark : str
@@ -41,7 +39,6 @@ class AnnotatorAgreement:
     agreement: float
     n_gold: int
     gold_agreement: float | None
-    confusion: np.ndarray
     most_confused: tuple[int, int, int] | None
     remark: str = ""
 
@@ -140,7 +137,6 @@ def _compare_votes(
         agreement=float(right(label)[given].mean()) if n_votes else float("nan"),
         n_gold=n_gold,
         gold_agreement=float(right(gold)[known].mean()) if n_gold else None,
-        confusion=confusion,
         most_confused=(int(chosen), int(voted), most) if most else None,
         remark=remark,
     )

@@ -13,7 +13,6 @@ from sklearn.base import clone
 from ..data.candidates import CandidateSets
 from ..data.labelling import Labels
 from ..estimators import CrowdClassifier, SUREClassifier
-from ..evaluation.metrics import expected_calibration_error
 from ..exceptions import InputError, ParameterError
 from ..progress import stage
 from ..solvers.copied_votes import merge_copies
@@ -92,8 +91,6 @@ class ChosenLabels(Decision):
     gold_error : float or None
         Share of gold rows on which the choice among the candidates, made without knowing gold, is
         wrong.
-    gold_ece : float or None
-        Expected calibration error of the confidence on the gold rows, also without knowing gold.
     n_gold : int
         Number of gold rows.
     gold_confidence, gold_right : ndarray of shape (n_gold,)
@@ -120,7 +117,6 @@ class ChosenLabels(Decision):
     duplicate: np.ndarray
     proba: np.ndarray
     gold_error: float | None
-    gold_ece: float | None
     n_gold: int
     gold_confidence: np.ndarray
     gold_right: np.ndarray
@@ -209,7 +205,6 @@ def choose_labels(
         duplicate=conflicts(groups, labels.candidates),
         proba=found.proba,
         gold_error=float(1 - found.gold_right.mean()) if gold.any() else None,
-        gold_ece=_calibration_error(found) if gold.any() else None,
         n_gold=int(gold.sum()),
         gold_confidence=found.gold_confidence,
         gold_right=found.gold_right,
@@ -342,10 +337,3 @@ def _left_out(
                 fitted = clone(model).fit(X[train], candidates[train])
                 found[test] = fitted.predict_proba(X[test])
     return proba
-
-
-def _calibration_error(found: Judgement) -> float:
-    sure = found.gold_confidence
-    return expected_calibration_error(
-        found.gold_right.astype(int), np.stack([1 - sure, sure], axis=1), classes=[0, 1]
-    )

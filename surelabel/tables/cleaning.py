@@ -172,7 +172,6 @@ class Cleaned(ChosenLabels, Result):
             "audit": self.audit and self.audit.to_dict(),
             "gold_rows": self.n_gold,
             "gold_error": self.gold_error,
-            "gold_calibration_error": self.gold_ece,
             "annotators": [
                 {
                     "name": person.name,

@@ -529,7 +529,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             X[:, first[i] : ends[i]] *= self.scales_[i]
         return X
 
-    def unknown_categories(self, table: pa.Table) -> dict[str, tuple[np.ndarray, bool]]:
+    def unknown_categories(self, table: pa.Table) -> dict[str, np.ndarray]:
         """Columns with categories that were not seen at fit.
 
         Parameters
@@ -539,9 +539,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        dict of str to (rows, all)
-            The rows with unknown categories, counted from 0, and whether the whole column has no
-            known one.
+        dict of str to ndarray of int
+            The rows with unknown categories, counted from 0.
         """
         check_is_fitted(self)
         reader, found = self._reader(table), {}
@@ -551,7 +550,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 codes, absent = encoder.codes(reader, feature.name)
                 rows = np.flatnonzero((codes < 0) & ~absent)
                 if len(rows):
-                    found[feature.name] = rows, len(rows) == np.sum(~absent)
+                    found[feature.name] = rows
         return found
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:

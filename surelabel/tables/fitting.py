@@ -14,7 +14,7 @@ from sklearn.utils import gen_batches
 
 from ..data.arrow_tables import source_of
 from ..data.frames import to_frame
-from ..exceptions import ModelFileError, ParameterError, SurelabelError
+from ..exceptions import ModelFileError, ParameterError, SurelabelError, first_few
 from ..progress import stage
 from ..solvers.equal_rows import equal_rows
 from ..solvers.memory import block_rows
@@ -28,9 +28,6 @@ from .methods import VOTES_ONLY, find_method, fit_method
 from .new_columns import add_columns, check_new_columns, label_column, rounded
 from .overview import Overview, Result, kinds, named, stage_times, written_parameters
 from .reading import Columns, TableRead, kinds_given, open_table
-
-#: Maximum number of columns with unknown categories that get a warning each.
-WARNED = 5
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -261,20 +258,14 @@ def _usable() -> Iterator[None]:
         raise ModelFileError(f"the model cannot be used ({why}); fit it again") from error
 
 
-def _warn_of_categories(unknown: dict[str, tuple[np.ndarray, bool]], source: str) -> None:
-    for name, (rows, none_known) in list(unknown.items())[:WARNED]:
-        warnings.warn(
-            f"{source}: column {name!r} has no category that the model knows, so it gives no "
-            "information; is it the same column as before?"
-            if none_known
-            else f"{source}: column {name!r} holds a category that the model does not know in "
-            f"{len(rows)} row(s), the first of them row {rows[0] + 1}: it carries no information "
-            "there",
-            stacklevel=3,
+def _warn_of_categories(unknown: dict[str, np.ndarray], source: str) -> None:
+    if unknown:
+        where = (
+            f"column {name!r} in {len(rows)} row(s), the first of them row {rows[0] + 1}"
+            for name, rows in unknown.items()
         )
-    if len(unknown) > WARNED:
         warnings.warn(
-            f"{source}: {len(unknown) - WARNED} more columns hold categories that the model does "
-            "not know",
+            f"{source}: categories that the model does not know carry no information: "
+            f"{first_few(where)}",
             stacklevel=3,
         )

@@ -222,23 +222,8 @@ def _how_it_was_done(cleaned: Cleaned) -> list[tuple[str, str]]:
             if cleaned.learned_from
             else "none",
         ),
-        *_trust(cleaned),
         ("Time", stage_times(cleaned.seconds)),
         ("Version", f"surelabel {version('surelabel')}"),
-    ]
-
-
-def _trust(cleaned: Cleaned) -> list[tuple[str, str]]:
-    """How far the features are trusted beside votes."""
-    role = cleaned.features_role
-    if role is None:
-        return []
-    return [
-        (
-            "Trust in features",
-            f"t = {role.sharpness:.3g}, how sharply they tell labels apart (0: not at all); "
-            f"ε = {role.failure:g}, the share of rows on which they fail",
-        )
     ]
 
 

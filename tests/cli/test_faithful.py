@@ -212,7 +212,7 @@ def test_what_does_not_fit_is_told_with_its_count(grades, tmp_path):
         surelabel.predict(model, read_table(tmp_path / "n.csv"))
     write_csv(tmp_path / "n.csv", {"code": ["2.0", "2", "2"], "noise": ["1", "2", "3"]})
     with pytest.warns(
-        UserWarning, match=r"'code' holds a category .* in 2 row\(s\), the first .* row 2"
+        UserWarning, match=r"categories .* column 'code' in 2 row\(s\), the first .* row 2"
     ):
         surelabel.predict(model, read_table(tmp_path / "n.csv"))
 

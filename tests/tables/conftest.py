@@ -112,7 +112,7 @@ def make_agreement(labels, label, a):
     agreement = float(np.mean(vote[given] == label[given]))
     most = (chosen, voted, int(wrong.max())) if wrong.max() else None
     return AnnotatorAgreement(
-        labels.annotators[a], int(given.sum()), agreement, int(known.sum()), right, confusion, most
+        labels.annotators[a], int(given.sum()), agreement, int(known.sum()), right, most
     )
 
 
@@ -164,7 +164,6 @@ def make_cleaned(rng, labels, X, truth, counts, features):
         proba=proba.astype(np.float32),
         max_error=0.02,
         gold_error=float(np.mean(choice[known] != labels.gold[known])) if known.any() else None,
-        gold_ece=0.03 if known.any() else None,
         n_gold=int(known.sum()),
         gold_confidence=best[known],
         gold_right=choice[known] == labels.gold[known],

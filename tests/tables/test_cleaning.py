@@ -64,7 +64,6 @@ def test_gold_rows_are_measured_without_their_gold(cleaned):
         result.n_gold == len(result.gold_confidence) == len(result.gold_right) == np.sum(gold >= 0)
     )
     assert result.gold_error == pytest.approx(1 - result.gold_right.mean())
-    assert 0 <= result.gold_ece < 0.3
     assert result.gold_confidence.max() < 1
 
 
