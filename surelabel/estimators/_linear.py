@@ -18,6 +18,7 @@ from sklearn.utils._param_validation import Interval
 from ..data.candidates import CandidateSets
 from ..data.finite import finite_blocks
 from ..data.rows import Rows, as_rows
+from ..solvers.canonical_order import distinct_rows
 from ..solvers.out_of_core import RowBlocks
 from ..solvers.sparse_rows import row_softmax
 from ..solvers.temperature import softmax_scale
@@ -73,9 +74,13 @@ class LinearPartialLabelClassifier(WeightedPartialLabelClassifier):
         )
         X = self._with_constant(X)
         weight = np.ones(m) if weight is None else weight.astype(np.float64)
-        inner, Q = in_row_space(X)
-        W = self._weights(inner, candidates, weight)
-        W = W if Q is None else Q @ W
+        if isinstance(X, RowBlocks):
+            W = self._weights(X, candidates, weight)
+        else:
+            rows, total = distinct_rows(X, candidates.to_sparse(), weight)
+            inner, Q = in_row_space(X[rows])
+            W = self._weights(inner, candidates[rows], total)
+            W = W if Q is None else Q @ W
         self._possible = (
             np.bincount(candidates.indices, weight[candidates.rows], candidates.shape[1]) > 0
         )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .equal_rows import equal_rows
 from .out_of_core import row_blocks
 
 TINY = np.finfo(float).tiny
@@ -51,3 +52,16 @@ def canonical_order(
     instance = np.concatenate([block @ directions for block in blocks])
     labels = candidates @ label_direction[np.argsort(classes)]
     return np.lexsort((weight, np.round(labels, 9), *instance.T)), classes
+
+
+def distinct_rows(
+    X: Any, candidates: sparse.csr_array, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """One of all rows with equal instances and candidates, in :func:`canonical_order`, and their
+    weights together: a row that is given twice is one row of twice the weight.
+    """
+    same = equal_rows([X]) * len(weight) + equal_rows([candidates])
+    _, first, group = np.unique(same, return_index=True, return_inverse=True)
+    total = np.bincount(group.ravel(), weight)
+    order, _ = canonical_order(X[first], candidates[first], total)
+    return first[order], total[order]
