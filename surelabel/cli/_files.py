@@ -57,19 +57,23 @@ def is_file(path: Path | None) -> TypeGuard[Path]:
     return path is not None and path != STANDARD_OUTPUT
 
 
-def check_outputs(inputs: Iterable[Path | None], *outputs: Path | None) -> None:
+def check_outputs(
+    inputs: Iterable[Path | None], *outputs: Path | None, table: Path | None = None
+) -> None:
     """Check, before anything is computed, that every output can be written and replaces no
-    input.
+    input; only the ``table`` may go to standard output.
     """
     from ..data.file_formats import files_of
 
+    if STANDARD_OUTPUT in outputs:
+        raise ParameterError("-: only tables are written to standard output; name a file")
     taken = {
         os.path.realpath(file): f"{file} is read"
         for path in inputs
         if path is not None
         for file in files_of(path)
     }
-    for path in filter(is_file, outputs):
+    for path in filter(is_file, (table, *outputs)):
         real = os.path.realpath(path)
         if real in taken:
             raise ParameterError(f"{path}: {taken[real]} by the same command; choose another name")

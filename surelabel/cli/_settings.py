@@ -60,7 +60,7 @@ class Settings:
     unlabelled: A[str, About("Rows without labels: any (all) or an error.", LABELS)] = "all"
     normalise: A[bool, About("Games, GAMES and ' games.' are one label.", LABELS)] = False
     map: A[
-        dict[str, str] | list[str] | None,
+        dict[str, str] | None,
         About('New names of labels: {"GAMES" = "games"}', LABELS),
     ] = None
     not_prefix: A[str | None, About('With "!", !cat is a vote against cat.', LABELS)] = None
@@ -183,7 +183,7 @@ def _combined(settings: list[str] | None, **options: Any) -> Settings:
     found: dict[str, Any] = {}
     for text in settings or []:
         name, sign, value = text.partition("=")
-        if sign and not os.path.isfile(text):
+        if (sign or not text) and not os.path.isfile(text):
             known = _setting_named(name, "--settings")
             found = _updated(found, {known: _from_text(known, value)})
         else:
@@ -195,12 +195,12 @@ def _updated(found: dict[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     """Later settings replace earlier ones; kinds of further columns, and new names of further
     labels, are added to them.
     """
-    adding = {
-        name: [*found[name], *new[name]]
-        for name in ("as_", "map")
-        if isinstance(found.get(name), list) and isinstance(new.get(name), list)
-    }
-    return found | dict(new) | adding
+    both = found | dict(new)
+    if "as_" in both:
+        both["as_"] = [*found.get("as_", []), *new.get("as_", [])]
+    if "map" in both:
+        both["map"] = found.get("map", {}) | new.get("map", {})
+    return both
 
 
 def _setting_named(name: str, where: str) -> str:
@@ -230,7 +230,7 @@ def read_settings(path: str) -> dict[str, Any]:
     """The settings of a TOML file, by name."""
     with open(path, "rb") as file:
         try:
-            found = tomllib.load(file)
+            found = tomllib.loads(file.read().decode("utf-8-sig"))  # editors may add the mark
         except (ValueError, RecursionError) as error:  # also of bytes that are not UTF-8
             why = " ".join(str(error).split())
             raise ParameterError(f"{path}: this is not a settings file in TOML ({why})") from None
@@ -257,6 +257,10 @@ def _checked(name: str, value: Any, where: str) -> Any:
         raise ParameterError(f"{where}: {name.strip('_')} must be {wanted}, not {shown(value)}")
     if name == "as_" and isinstance(value, dict):
         return [f"{column}={kind}" for column, kind in value.items()]
+    if name == "map" and isinstance(value, list):
+        if wrong := [text for text in value if "=" not in text]:
+            raise ParameterError(f"{where}: map must be OLD=NEW, not {wrong[0]!r}")
+        return dict(text.split("=", 1) for text in value)
     return value
 
 

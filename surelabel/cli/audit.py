@@ -44,7 +44,7 @@ def audit(
     from ..tables.auditing import LEVELS
 
     check_table_output(output)
-    check_outputs([table], output)
+    check_outputs([table], table=output)
     with stage("read", {}, verbose=True):
         rows = settings.read(table)
     found = clean(rows, verbose=True, **settings.cleaning(), **settings.columns())

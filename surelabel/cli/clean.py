@@ -58,7 +58,7 @@ def clean(
 
     check_model_output(settings, "--model", model)
     check_table_output(output, json=json)
-    check_outputs([table, audit, answers], output, report, model)
+    check_outputs([table, audit, answers], report, model, table=output)
     seconds: dict[str, float] = {}
     with stage("read", seconds, verbose=True):
         rows = settings.read(table)

@@ -115,7 +115,7 @@ def _check_options(
     if to in TOOLS:
         _check_json(target)
     check_table_output(target, json=json)
-    check_outputs([source], target)
+    check_outputs([source], table=target)
 
 
 def _check_answers(target: Path, tool: str | None) -> None:

@@ -50,7 +50,7 @@ def predict(
     from ..tables import predict
 
     check_table_output(output, json=json)
-    check_outputs([model, table], output)
+    check_outputs([model, table], table=output)
     seconds: dict[str, float] = {}
     with stage("read", seconds, verbose=True):
         loaded = load_model(model)

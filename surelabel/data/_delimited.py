@@ -33,6 +33,8 @@ BOMS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+#: What is wrong with a file of one line.
+NO_ROWS = "there is a header line, but no row below it"
 #: Special encodings of Python, for names and source code.
 NOT_OF_FILES = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
 
@@ -149,7 +151,7 @@ def read_delimited(content: Content, source: str, delimiter: str | None) -> pa.T
     ]
     check_header([header[i].strip() for i in kept], source)
     if not table.num_rows:
-        raise TableError(f"{source}: there is a header line, but no row below it")
+        raise TableError(f"{source}: {NO_ROWS}")
     if text.quoted:
         _check_quotes(table, text, source)
     fields = [
@@ -253,6 +255,8 @@ def _explain(text: _Text, message: str) -> str:
         return "error"
 
     if "Empty CSV" in message:
+        if any(next(text.rows(), [])):
+            return NO_ROWS
         return "the file is empty; a table has a header line and rows"
     try:
         text.read(on_bad_row=remember)

@@ -253,7 +253,10 @@ def _refusal(source: str, row: int, name: str, value: Any, error: Exception) -> 
         case UnicodeEncodeError():
             problem = "half a character"
         case _:
-            problem = f"{str(value)[:40]!r} is not of the type of the values above it; use one type"
+            problem = (
+                f"{str(value)[:40]!r} is not of the type of the values above it, or mixes types; "
+                "use one type"
+            )
     if name == "annotations":
         problem += "; convert --from label-studio makes a table of an export of Label Studio"
     return TableError(f"{source}: row {row}, column {name!r}: {problem}")

@@ -528,6 +528,6 @@ def check_features(
             if guess.severity == "warning"
         ]
         raise TableError(
-            f"{source}: no column is left to learn from; the others hold labels, names or only one "
-            f"value{hints[0] if hints else ''}"
+            f"{source}: no column is left to learn from; the others are excluded, or hold labels, "
+            f"names or only one value{hints[0] if hints else ''}"
         )

@@ -112,14 +112,14 @@ def _why(error: BaseException) -> str:
 def _computed(function: Callable[[list[str]], Any], cells: list[str], where: str) -> np.ndarray:
     try:
         found = function(cells)
-    except MemoryError:
+    except (MemoryError, KeyboardInterrupt):
         raise
     except NotFittedError:
         raise TableError(
             f"{where}: the transformer that embeds it is not fitted; fit it in a module beside the "
             "table, and name the fitted object"
         ) from None
-    except FAILURES as error:
+    except BaseException as error:  # a panic of compiled code is not an Exception
         raise TableError(f"{where}: the function that embeds it failed ({_why(error)})") from error
     if hasattr(found, "toarray"):
         if found.shape[-1] > WIDEST:
@@ -132,7 +132,10 @@ def _computed(function: Callable[[list[str]], Any], cells: list[str], where: str
     try:
         vectors = np.asarray(found, np.float64)
     except (TypeError, ValueError):
-        vectors = np.empty(0)
+        raise TableError(
+            f"{where}: the function that embeds it should give {len(cells)} vectors of numbers, "
+            f"all of equal length, not {shown(found)}"
+        ) from None
     if vectors.ndim != 2 or len(vectors) != len(cells) or not vectors.shape[1]:
         raise TableError(
             f"{where}: the function that embeds it should give {len(cells)} vectors of equal "

@@ -199,6 +199,12 @@ if "at_once" in __name__:
 def embed(cells):
     sys.exit(0)
 
+def panics(cells):
+    raise BaseException("as compiled code does")
+
+def words(cells):
+    return [["a"] for _ in cells]
+
 class Made:
     def __init__(self):
         sys.exit(7)
@@ -221,6 +227,14 @@ class Model(LogisticRegression):
         (
             "inspect pets.csv --labels candidates --as note=quits:embed",
             "the function that embeds it failed (SystemExit: 0)",
+        ),
+        (
+            "inspect pets.csv --labels candidates --as note=quits:panics",
+            "the function that embeds it failed (BaseException: as compiled code does)",
+        ),
+        (
+            "inspect pets.csv --labels candidates --as note=quits:words",
+            "vectors of numbers, all of equal length, not [['a'], ['a'],",
         ),
         (
             "inspect pets.csv --labels candidates --as note=quits:Made",

@@ -60,6 +60,13 @@ def test_rare_settings_one_by_one(cli, tmp_path):
     assert set(found["new_label"].to_pylist()) <= {"cat", "wolf"}
 
 
+def test_new_names_are_added_to_those_of_a_file(cli, tmp_path):
+    (tmp_path / "a.toml").write_text('\ufefflabels = "candidates"\nmap.cow = "ox"\n', "utf-8")
+    words = "inspect pets.csv --json -s a.toml -s map=cat=lion -s map=cat=puma"
+    found = json.loads(cli(words).stdout)
+    assert {"ox", "puma"} <= {one["label"] for one in found["classes"]}
+
+
 @given(
     st.builds(
         Settings,
@@ -111,12 +118,34 @@ def test_mistakes_in_a_file(cli, tmp_path, content, message):
     [
         ("lable=x", "--settings: there is no setting 'lable'; did you mean 'labels'?"),
         ("long=yes", "--settings: long must be true or false, not 'yes'"),
+        ("map=cat", "--settings: map must be OLD=NEW, not 'cat'"),
         ("max_error=much", "--settings: max_error must be a number, not 'much'"),
     ],
 )
 def test_mistakes_on_the_command_line(cli, setting, message):
     result = cli(f"inspect pets.csv {LABELS} --settings {setting}")
     assert (result.exit_code, result.stderr) == (2, f"error: {message}\n")
+
+
+def test_an_empty_name_is_no_file(cli):
+    result = cli(*f"inspect pets.csv {LABELS}".split(), "--settings", "")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: --settings: there is no setting ''")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "inspect pets.csv --write-settings -",
+        "fit pets.csv -o -",
+        "clean pets.csv -o a.csv --model -",
+    ],
+)
+def test_only_tables_go_to_standard_output(cli, tmp_path, words):
+    result = cli(f"{words} {LABELS}")
+    message = "error: -: only tables are written to standard output; name a file\n"
+    assert (result.exit_code, result.stderr) == (2, message)
+    assert not (tmp_path / "-").exists()
 
 
 def test_help_of_clean_is_short(cli):

@@ -256,6 +256,7 @@ def test_header_names_lose_blanks_and_empty_columns_without_name_are_none(tmp_pa
         ("a,b, a\n1,2,3\n", "columns 1 and 3 are both named 'a'; rename one of them"),
         (",,\n,,\n", "the first line has no column names; put a header line above the rows"),
         (b"\xef\xbb\xbf", "the file is empty; a table has a header line and rows"),
+        ("a,b", "there is a header line, but no row below it"),
         ("a,b\n", "there is a header line, but no row below it"),
         ("", "the file is empty; a table has a header line and rows"),
         ("\n\n", "the file is empty; a table has a header line and rows"),
