@@ -89,6 +89,7 @@ def test_how_the_text_is_written_can_be_said(call, tmp_path):
             "pets.csv a.csv --exclude sizes",
             "pets.csv: there is no column 'sizes'; did you mean 'size'?",
         ),
+        ("pets.csv a.csv --to doccano", "a.csv: tasks are written as JSON; use a name that ends"),
         ("pets.csv a.mat", "a.mat: the extension of a table must be one of"),
     ],
 )

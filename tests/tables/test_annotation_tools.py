@@ -2,18 +2,13 @@
 
 import json
 import time
-import zipfile
 
 import pyarrow as pa
 import pytest
-from typer.testing import CliRunner
 
 import surelabel
-from surelabel.cli import app
 from surelabel.data.labelling import Labelling, read_labels
-from surelabel.data.table_files import read_table
 from surelabel.exceptions import ParameterError, TableError
-from surelabel.tables.annotation_tools import TOOLS
 
 TEXTS = ["good", "bad", "so so"]
 
@@ -88,16 +83,6 @@ def written(path, content):
     text = "\n".join(map(json.dumps, content)) if lines else json.dumps(content)
     path.write_text(text)
     return path
-
-
-def test_label_studio(tmp_path):
-    table = surelabel.convert(written(tmp_path / "a.json", STUDIO), tool="label-studio")
-    assert table.to_pydict() == {
-        "text": TEXTS,
-        "size": [0, 1, 2],
-        "vote_1": ["pos", "neg", None],
-        "vote_2": ["pos", None, None],
-    }
 
 
 def test_label_studio_without_names_or_conversion(tmp_path):
@@ -190,13 +175,8 @@ def test_doccano_has_one_file_for_each_annotator(tmp_path):
         "vote_ann": ["x", "x", None],
         "vote_bob": [None, "y", None],
     }
-    assert surelabel.convert(tmp_path / "*.jsonl", tool="doccano").to_pydict() == expected
     (tmp_path / "idle.jsonl").write_text("")  # has answered nothing
     assert surelabel.convert(tmp_path / "*.jsonl", tool="doccano").to_pydict() == expected
-    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
-        for name in ("ann.jsonl", "bob.jsonl", "idle.jsonl"):
-            archive.write(tmp_path / name, name)
-    assert surelabel.convert(tmp_path / "all.zip", tool="doccano").to_pydict() == expected
     table = surelabel.convert(tmp_path / "ann.jsonl", tool="doccano")
     assert table["candidates"].to_pylist() == [["x"], ["x"]]
     users = [{"doc_id": 1, "text": "a", "labels": [n], "username": n} for n in "pq"]
@@ -380,26 +360,3 @@ def test_tasks_have_suggestions_and_rows_to_look_at_come_first():
     (_, task, _) = surelabel.convert(CLEANED, "prodigy").to_pylist()
     assert [option["id"] for option in task["options"]] == ["neg", "pos"]
     assert task["accept"] == ["neg"]
-
-
-@pytest.mark.parametrize("tool", TOOLS)
-def test_answers_go_through_the_command_line_and_back_as_tasks(tmp_path, monkeypatch, tool):
-    monkeypatch.chdir(tmp_path)
-    from surelabel.data.table_files import write_table
-
-    write_table(CLEANED, "cleaned.csv")
-
-    def run(words):
-        result = CliRunner().invoke(app, words.split())
-        assert result.exit_code == 0, result.output
-
-    run(f"convert cleaned.csv tasks.json --to {tool} --shown text")
-    assert len(json.loads((tmp_path / "tasks.json").read_text())) == 3
-    result = CliRunner().invoke(app, f"convert cleaned.csv tasks.csv --to {tool}".split())
-    assert result.exit_code == 2
-    assert "tasks are written as JSON" in result.stderr
-    export = {"label-studio": STUDIO, "argilla": FLAT}.get(tool)
-    if export:
-        written(tmp_path / "export.json", export)
-        run(f"convert export.json votes.xlsx --from {tool}")
-        assert read_table("votes.xlsx").num_rows == 3

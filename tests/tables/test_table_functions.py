@@ -89,11 +89,6 @@ def test_inspect_says_what_is_not_used():
     assert found.unused["name"] == "nearly all its values differ"
 
 
-def test_compare_uses_the_methods_asked_for():
-    found = surelabel.compare(make_table(), methods=["PLKNN", "SURE"], folds=3, **COLUMNS)
-    assert {result.method for result in found} == {"PLKNN", "SURE"}
-
-
 def test_wrong_use():
     with pytest.raises(TableError, match="expected a data frame in memory"):
         surelabel.clean([1, 2, 3], labels="a")
