@@ -87,8 +87,8 @@ class LinearPartialLabelClassifier(WeightedPartialLabelClassifier):
         if not self.converged_:
             warnings.warn(
                 f"{type(self).__name__} did not reach tol={self.tol} in {self.n_iter_} iterations "
-                f"(max_iter={self.max_iter}): "
-                "raise one of them, or scale the features",
+                f"(max_iter={self.max_iter}): scale the features, or raise "
+                f"{'tol' if self.n_iter_ < self.max_iter else 'tol or max_iter'}",
                 ConvergenceWarning,
                 stacklevel=3,
             )

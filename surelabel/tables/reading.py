@@ -334,11 +334,14 @@ class TableRead:
     def _warn(self) -> None:
         """Warn of doubtful labels, of columns that hold the answer, and of numbers in text."""
         sentences = [hint.message for hint in self.labels.hints] + leak_sentences(self.leaks)
-        hints = [name for name, guess in self.unused.items() if guess.severity == "warning"]
-        for name in hints[:1]:
+        by_advice: dict[str, list[str]] = {}
+        for name, guess in self.unused.items():
+            if guess.severity == "warning":
+                by_advice.setdefault(guess.reason.rpartition("; ")[2], []).append(name)
+        for name, *others in by_advice.values():
             sentence = f"column {name!r} is not learned from: {self.unused[name].reason}"
-            also = f" (the same is true of {first_few(map(repr, hints[1:]))})"
-            sentences.append(sentence + also * (len(hints) > 1))
+            also = f" (the same is true of {first_few(map(repr, others))})"
+            sentences.append(sentence + also * bool(others))
         for sentence in sentences:
             warnings.warn(f"{self.source}: {sentence}", stacklevel=5)
 

@@ -67,8 +67,10 @@ def test_sparse_instances_give_the_same_predictions():
 
 def test_too_few_rounds_warn():
     X, Y, _ = problem(5, 60, 4, 4)
-    with pytest.warns(ConvergenceWarning, match=r"did not reach tol=0.001 in 1 iterations"):
+    with pytest.warns(ConvergenceWarning, match=r"tol=0.001 in 1 iterations .* tol or max_iter$"):
         assert not PLSVMClassifier(max_iter=1).fit(X, Y).converged_
+    with pytest.warns(ConvergenceWarning, match="scale the features, or raise tol$"):
+        assert not PLSVMClassifier().fit(1e6 * X, Y).converged_
 
 
 def test_bad_input_is_refused():
