@@ -72,6 +72,7 @@ def review(
     answers = answers or table.with_name(f"{stem}.answers.jsonl")
     output = output or table.with_name(f"{stem}.cleaned{ending}")
     check_table_output(output)
+    check_outputs([table], answers, output)
     page, model = (
         output.with_name(f"{_stem_and_ending(output)[0]}{kind}") for kind in (".html", ".model")
     )

@@ -137,6 +137,7 @@ def test_an_empty_name_is_no_file(cli):
     "words",
     [
         "inspect pets.csv --write-settings -",
+        "review pets.csv -o -",
         "fit pets.csv -o -",
         "clean pets.csv -o a.csv --model -",
     ],
