@@ -18,6 +18,7 @@ from sklearn.utils._param_validation import Interval
 from ..data.candidates import CandidateSets
 from ..data.finite import finite_blocks
 from ..data.rows import Rows, as_rows
+from ..exceptions import NumericalError
 from ..solvers.canonical_order import distinct_rows
 from ..solvers.out_of_core import RowBlocks
 from ..solvers.sparse_rows import row_softmax
@@ -79,7 +80,13 @@ class LinearPartialLabelClassifier(WeightedPartialLabelClassifier):
         else:
             rows, total = distinct_rows(X, candidates.to_sparse(), weight)
             inner, Q = in_row_space(X[rows])
-            W = self._weights(inner, candidates[rows], total)
+            try:
+                W = self._weights(inner, candidates[rows], total)
+            except np.linalg.LinAlgError:
+                raise NumericalError(
+                    f"{type(self).__name__} cannot learn from features of this size: scale them, "
+                    "for example with StandardScaler"
+                ) from None
             W = W if Q is None else Q @ W
         self._possible = (
             np.bincount(candidates.indices, weight[candidates.rows], candidates.shape[1]) > 0

@@ -7,7 +7,7 @@ from sklearn.svm import LinearSVC
 from surelabel import CandidateSets
 from surelabel.estimators.checks import CHECKS
 from surelabel.estimators.plsvm import METHOD, PLSVMClassifier
-from surelabel.exceptions import CandidateError, ParameterError
+from surelabel.exceptions import CandidateError, NumericalError, ParameterError
 from tests.reference.plsvm import plsvm_objective
 from tests.solvers.test_clpl import problem
 
@@ -87,3 +87,9 @@ def test_a_search_refuses_bad_values():
         METHOD.make_search(grid={"lam": [0.1, -1.0]}).fit(X, CandidateSets.from_indicator(Y))
     with pytest.raises(ParameterError, match="parameters can be selected by covering_rate"):
         METHOD.make_search("accuracy")
+
+
+def test_features_of_absurd_size_are_refused():
+    X, Y, _ = problem(1, 90, 4, 3)
+    with pytest.raises(NumericalError, match="scale them"):
+        PLSVMClassifier().fit(X * 1e150, CandidateSets.from_indicator(Y))
