@@ -89,6 +89,7 @@ def test_a_search_refuses_bad_values():
         METHOD.make_search("accuracy")
 
 
+@pytest.mark.filterwarnings("ignore:overflow")
 def test_features_of_absurd_size_are_refused():
     X, Y, _ = problem(1, 90, 4, 3)
     with pytest.raises(NumericalError, match="scale them"):
