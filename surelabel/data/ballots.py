@@ -46,8 +46,7 @@ def weighed_votes(candidates: CandidateSets) -> CandidateSets:
     merged = merge_copies(votes, len(classes))[0].copy()
     posterior = alternate_crowd(Tally(merged, len(classes))).posterior
     for a, vote in enumerate(merged.T):
-        rows = np.flatnonzero(vote != -1)
-        if judge_annotator(vote[rows], posterior[rows])[2] != "usual":
+        if judge_annotator(vote, posterior)[2] != "usual":
             merged[:, a] = -1
     if not (merged != -1).any():
         return candidates

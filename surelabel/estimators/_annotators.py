@@ -70,14 +70,14 @@ def describe_annotators(
     for a, name in enumerate(names):
         rows = np.flatnonzero(votes[:, a] != -1)
         vote = votes[rows, a]
-        accuracy, interval, kind = judge_annotator(vote, fit.posterior[rows])
+        accuracy, interval, kind = judge_annotator(votes[:, a], fit.posterior)
         constant = len(vote) and kind != "usual" and vote.min() == vote.max() >= 0
         agrees = np.where(vote <= AGAINST, AGAINST - vote != best[rows], vote == best[rows])
         found.append(
             Annotator(
                 name=name,
                 n_votes=len(rows),
-                accuracy=float(accuracy),
+                accuracy=accuracy,
                 interval=interval,
                 agreement=float(agrees.mean()) if len(rows) else float("nan"),
                 confusion=fit.confusion[int(np.flatnonzero(group == group[a])[0])],

@@ -50,7 +50,8 @@ FAILURES = (0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1)
 #: nothing changes after 8. On labelme 0 rounds by others give .869, 3 and 6 give .875.
 ROUNDS, BY_OTHERS = 8, 3
 #: An annotator whose agreement with the truth (Cohen's kappa) is surely below this answers at
-#: random: it is no more than "slight" (Landis and Koch 1977).
+#: random: it is no more than "slight" (Landis and Koch 1977). In the seven real crowds that is said
+#: of 14 of 741 annotators, whose kappa with the known truth is .11 at most.
 SLIGHT = 0.2
 
 
@@ -337,20 +338,24 @@ def trust_features(outputs: np.ndarray, evidence: np.ndarray, posterior: np.ndar
 
 
 def judge_annotator(
-    vote: np.ndarray, posterior: np.ndarray
+    votes: np.ndarray, posterior: np.ndarray
 ) -> tuple[float, tuple[float, float], str]:
-    """The expected accuracy of one annotator, by the probabilities of the truth of the rows voted
-    on; the interval that contains it with probability 0.9 (Jeffreys); and the kind of annotator:
-    "wrong" if that interval lies below chance, "random" if agreement is surely at most slight.
+    """The expected accuracy of one annotator, from the votes (a column) and the probabilities of
+    the truth of all rows; the interval that contains it with probability 0.9 (Jeffreys); and the
+    kind of annotator: "wrong" if that interval lies below chance, "random" if agreement is surely
+    at most slight.
+
+    Chance is that of the classes in the whole table: in wsd, good annotators saw twenty rows of one
+    class, and rightly said the same of all.
     """
-    n, usual = len(vote), posterior.mean(axis=0) if len(vote) else np.zeros(posterior.shape[1])
+    cast = votes != -1
+    vote, usual, n = votes[cast], posterior.mean(axis=0), int(cast.sum())
     against = vote <= AGAINST
     label = np.where(against, AGAINST - vote, vote)
-    share = posterior[np.arange(n), label]
+    share = posterior[cast, label]
     right = np.where(against, 1 - share, share).sum()
-    by_chance = np.where(against, 1 - usual[label], usual[label]).sum()
+    chance = np.where(against, 1 - usual[label], usual[label]).sum() / max(n, 1)
     low, high = betaincinv(right + 0.5, n - right + 0.5, (0.05, 0.95))
-    chance = by_chance / max(n, 1)
     surely = "wrong" if high < chance else "random"
     kind = surely if high < chance + SLIGHT * (1 - chance) else "usual"
-    return right / n if n else np.nan, (float(low), float(high)), kind
+    return float(right / n) if n else np.nan, (float(low), float(high)), kind
