@@ -55,7 +55,7 @@ class Settings:
     long: A[bool, About("One row per id and label.", LABELS, FLAG)] = False
     annotator: A[str | None, About("With --long: who gave the label.", LABELS, "COLUMN")] = None
     noisy: A[bool, About("One label in each row; some are wrong.", LABELS, FLAG)] = False
-    missing: A[Names, About("Labels that mean no label: NA,null", LABELS, "NAMES")] = None
+    missing: A[Names, About("Labels that mean no label: NA,null", LABELS)] = None
     complete: A[bool, About("Every set of candidates holds the true label.", LABELS)] = False
     unlabelled: A[str, About("Rows without labels: any (all) or an error.", LABELS)] = "all"
     normalise: A[bool, About("Games, GAMES and ' games.' are one label.", LABELS)] = False
@@ -65,7 +65,8 @@ class Settings:
     ] = None
     not_prefix: A[str | None, About('With "!", !cat is a vote against cat.', LABELS)] = None
     features: A[Names, About("Only these: a,b,c or 'x*'.", FEATURES, "COLUMNS")] = None
-    exclude: A[Names, About("Not these; '*': the votes alone decide.", FEATURES, "COLUMNS")] = None
+    exclude: A[Names, About("Not these.", FEATURES, "COLUMNS")] = None
+    no_features: A[bool, About("None: the votes alone decide.", FEATURES, FLAG)] = False
     as_: A[
         Names,
         About(

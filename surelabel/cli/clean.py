@@ -27,7 +27,7 @@ from ._settings import Settings, takes_settings
 STYLES = {"certified": "bold green", "probable": "cyan", "look": "bold yellow"}
 
 
-@takes_settings("method", "max_error", "image")
+@takes_settings("method", "max_error")
 def clean(
     table: TableFile,
     output: Output,

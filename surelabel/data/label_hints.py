@@ -85,8 +85,8 @@ def placeholders(columns: Sequence[Cells]) -> list[Hint]:
             "doubtful name",
             f"{listed if others else f'{last} is treated as a label'} ({len(rows)} row(s) of "
             f"column {first_few(where, 3)}, the first is row {rows[0] + 1}); where this means that "
-            f"there is no label, use --missing {shlex.quote(','.join(names))} (otherwise "
-            "--missing '')",
+            f"there is no label, use --settings {shlex.quote('missing=' + ','.join(names))} "
+            "(otherwise --settings missing=)",
             rows,
         )
     ]

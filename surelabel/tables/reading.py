@@ -98,6 +98,8 @@ class Columns(Reading, total=False):
         are named here one by one: ``"*,checked"`` means all columns, including ``checked``.
     exclude : names of columns
         What not to learn from.
+    no_features : bool, default=False
+        Learn from no column: the votes alone decide.
     as_ : mapping of str to str, callable or transformer; or list of "COLUMN=KIND"
         What columns are learned from as, whatever they look like: "number", "category", "text",
         "time", "vector" or "image" (paths, relative to the table's file, or to the current folder
@@ -130,6 +132,7 @@ class Columns(Reading, total=False):
     not_prefix: str | None
     features: Names
     exclude: Names
+    no_features: bool
     as_: Mapping[str, Any] | Sequence[str] | None
 
 
@@ -299,10 +302,14 @@ class TableRead:
         kinds, functions, asked = kinds_given(given.pop("as_", None), table)
         features = given.pop("features", None)
         asked |= {*column_names(features, table, patterns=False)}
+        no_features = given.pop("no_features", False)
         excluded = column_names(given.pop("exclude", None), table)
         for name in excluded:
             find_column(table, name)
         self.labelling = make_labelling(table, **given)
+        if no_features:
+            excluded = tuple(set(table.column_names) - set(self.labelling.columns))
+            features, kinds, functions, asked = None, {}, {}, set()
         if "answer" not in self.labelling.columns:
             check_accepted(table)
         if self.labelling.long:  # the rows of an id may differ in columns that are left out

@@ -164,7 +164,7 @@ CASES = {
         "there is no column 'notes'; did you mean 'note'?",
     ),
     "image column not there": (
-        f"{CLEAN} --image picture --report r.html",
+        f"{CLEAN} -s image=picture --report r.html",
         "there is no column 'picture'",
     ),
     "votes columns not there": (

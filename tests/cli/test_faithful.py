@@ -239,14 +239,14 @@ def test_a_class_may_be_called_so(call, tmp_path, name):
     assert f"warning: a.csv: {name!r} is treated as a label (36 row(s) of column 'labels'" in (
         result.stderr
     )
-    assert f"--missing {name}" in result.stderr
+    assert f"--settings missing={name}" in result.stderr
     found = read_table(tmp_path / "b.csv")["label"].to_pylist()
     assert set(found) == set(truth)
     assert sum(a == b for a, b in zip(found, truth, strict=True)) > 0.85 * len(truth)
     for said in ("", "x,y"):
         quiet = call(
             "clean", "a.csv", "-o", "b.csv", "--labels", "labels", "--method", "PLKNN",
-            "--missing", said,
+            "--settings", f"missing={said}",
         )  # fmt: skip
         assert quiet.stderr == ""
     found = json.loads(call("inspect", "a.csv", "--labels", "labels", "--json").stdout)
@@ -259,7 +259,7 @@ def test_or_it_may_mean_that_there_is_no_label(call, tmp_path):
     votes = {"size": ["1", "1.1", "7", "8", "9", "2"], "a": ["x", "NA", "y", "y", "NA", "x"]}
     write_csv(tmp_path / "v.csv", votes | {"b": ["x", "x", "y", " NA", "y", "null"]})
     found = json.loads(
-        call("inspect", "v.csv", "--votes", "a,b", "--missing", "NA,null", "--json").stdout
+        call("inspect", "v.csv", "--votes", "a,b", "-s", "missing=NA,null", "--json").stdout
     )
     assert [entry["label"] for entry in found["classes"]] == ["x", "y"]
     assert found["votes_per_row"] == pytest.approx(8 / 6)
@@ -280,7 +280,7 @@ def test_infinities_are_a_problem_before_they_are_refused(call, tmp_path):
     text[3] = "inf,ZA"
     text[9] = "-1e200,ZA"
     (tmp_path / "a.csv").write_text("\n".join(text) + "\n")
-    options = ("--labels", "labels", "--missing", "")
+    options = ("--labels", "labels", "-s", "missing=")
     found = json.loads(call("inspect", "a.csv", *options, "--json").stdout)
     (problem,) = [problem for problem in found["problems"] if problem["kind"] == "no number"]
     assert problem["rows"] == [3, 9]

@@ -138,7 +138,7 @@ def test_the_page_says_what_decided_and_what_answers_would_buy(cli, crowd):
         page,
     )
     assert "30 without a mistake show that at most" in page
-    assert cli(f"clean votes.csv {options} --votes v_* --exclude *").exit_code == 0
+    assert cli(f"clean votes.csv {options} --votes v_* --no-features").exit_code == 0
     assert "The votes alone decide." in page_text("page.html")
     assert cli(f"clean gold.csv {options} --votes v_* --gold truth").exit_code == 0
     assert "without a mistake show" not in page_text("page.html")
@@ -206,3 +206,12 @@ def test_lines_of_a_screen_do_not_end_in_blanks(cli, crowd):
     output = cli("clean votes.csv -o out.csv --votes v_* --id id").output
     assert "  - the estimated error rests on other tables" in output
     assert [line for line in output.splitlines() if line != line.rstrip()] == []
+
+
+def test_no_features_overrules_the_columns_of_a_settings_file(cli, crowd, tmp_path):
+    (tmp_path / "a.toml").write_text('features = "x"\n[as]\nx = "number"\n')
+    plain = cli("clean votes.csv -o plain.csv --votes v_* --no-features")
+    again = cli("clean votes.csv -o again.csv --votes v_* --no-features --settings a.toml")
+    assert (plain.exit_code, again.exit_code) == (0, 0), again.output
+    assert (tmp_path / "plain.csv").read_bytes() == (tmp_path / "again.csv").read_bytes()
+    assert cli("fit votes.csv -o a.model --votes v_* --no-features").exit_code == 2

@@ -123,7 +123,8 @@ def test_a_label_of_several_asks_for_the_separator():
 @pytest.mark.parametrize("name", ["Unknown", "n/a", "None of these", "?", "Not sure", "NULL"])
 def test_names_that_may_mean_no_label_are_told(name):
     (told,) = read(["a", "b", name, "a"]).hints
-    assert f"use --missing {shlex.quote(name)} (otherwise --missing '')" in told.message
+    said = shlex.quote(f"missing={name}")
+    assert f"use --settings {said} (otherwise --settings missing=)" in told.message
     assert read(["a", "b", name, "a"], missing=(name,)).unlabelled.tolist()[2]
 
 
@@ -131,8 +132,8 @@ def test_all_names_that_may_mean_no_label_are_told_at_once():
     (told,) = read(["a", "NA", "b", "not sure", "don't know", "NA"]).hints
     assert "'NA', 'not sure' and \"don't know\" are treated as labels (4 row(s)" in told.message
     words = shlex.split(told.message.partition("means that there is no label, use ")[2])
-    assert words[:2] == ["--missing", "NA,not sure,don't know"]
-    missing = tuple(words[1].split(","))
+    assert words[:2] == ["--settings", "missing=NA,not sure,don't know"]
+    missing = tuple(words[1].removeprefix("missing=").split(","))
     assert read(["a", "NA", "b", "not sure", "don't know"], missing=missing).hints == ()
 
 
