@@ -35,8 +35,6 @@ BOMS = {
 }
 #: What is wrong with a file of one line.
 NO_ROWS = "there is a header line, but no row below it"
-#: Special encodings of Python, for names and source code.
-NOT_OF_FILES = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
 
 
 class Dialect(NamedTuple):
@@ -64,12 +62,9 @@ def as_utf8(content: Content, source: str, encoding: str | None) -> Content:
         raise TableError(f"{source}: the file is empty; a table has a header line and rows")
     if form := signature(content):
         raise TableError(f"{source}: this is a {form} file, not text; give it that ending")
-    encoding = encoding or next(
-        (name for bom, name in BOMS.items() if content[: len(bom)] == bom), "utf-8"
-    )
-    name = _encoding_name(encoding, source)
-    if name not in ("utf-8", "utf-8-sig"):
-        content = _decoded(content, source, name)
+    bom = next((name for bom, name in BOMS.items() if content[: len(bom)] == bom), "utf-8")
+    if (encoding or bom) not in ("utf-8", "utf-8-sig"):
+        content = _decoded(content, source, encoding or bom)
     if (nul := content.find(b"\0")) >= 0:
         raise TableError(
             f"{source}: line {_line(content, nul)} holds a NUL byte, so this is not text (if it "
@@ -79,33 +74,20 @@ def as_utf8(content: Content, source: str, encoding: str | None) -> Content:
     return content
 
 
-def _encoding_name(encoding: str, source: str) -> str:
-    """Python's name of an encoding for text files."""
-    try:
-        codec = codecs.lookup(encoding)
-    except (LookupError, ValueError):
-        codec = None
-    # Python also has codecs that do not produce text (base64, zlib), and some for parts of a text.
-    if codec is None or not codec._is_text_encoding or codec.name in NOT_OF_FILES:
-        raise TableError(
-            f"{source}: there is no text encoding {encoding!r}; common ones are utf-8, latin-1, "
-            "cp1252, utf-16"
-        )
-    return codec.name
-
-
 def _decoded(content: Content, source: str, encoding: str) -> bytes:
     """The content as UTF-8."""
     try:
-        text = content[:].decode(encoding)
+        return content[:].decode(encoding).encode()
     except UnicodeDecodeError as error:
-        line, reason = _line(content, error.start), error.reason
-    else:
-        try:
-            return text.encode()
-        except UnicodeEncodeError as error:  # utf-7 can write half a character
-            line, reason = text[: error.start].count("\n") + 1, "half a character"
-    raise TableError(f"{source}: line {line} is not {encoding} ({reason}); name another encoding")
+        raise TableError(
+            f"{source}: line {_line(content, error.start)} is not {encoding} ({error.reason}); "
+            "name another encoding"
+        ) from None
+    except (LookupError, ValueError):
+        raise TableError(
+            f"{source}: there is no text encoding {encoding!r}; common ones are utf-8, latin-1, "
+            "cp1252, utf-16"
+        ) from None
 
 
 def _check_utf8(content: Content, source: str) -> None:

@@ -1,8 +1,7 @@
 """Excel workbooks (.xlsx) ↔ :class:`pyarrow.Table`: a sheet with column names in its first row.
 
 A workbook is a zip archive of XML, read by python-calamine and written by XlsxWriter. The reader
-keeps a sheet as a full rectangle, and a text once for each cell that refers to it, so the memory
-this needs is computed first.
+keeps a sheet as a full rectangle, so its size is looked at first.
 """
 
 from __future__ import annotations
@@ -12,38 +11,32 @@ import json
 import re
 import warnings
 import zipfile
-from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, BinaryIO
 
-import numpy as np
 import pyarrow as pa
 
 from ..exceptions import SurelabelError, TableError, first_few
 from ..extras import extra
 from ..text import suggest
-from ._delimited import check_header
-from .arrow_tables import is_text
+from ._delimited import NO_ROWS, check_header
 from .file_formats import Content, damaged
-from .unpacking import limit, too_large, too_sparse, unpacked
+from .json_lines import as_json
+from .unpacking import limit, too_large, too_sparse
 
-#: What a sheet can hold: rows, columns, and characters in a cell.
-ROWS, COLUMNS, LETTERS = 1_048_576, 16_384, 32_767
 #: Larger whole numbers are not exact in a workbook, which has only floats.
 EXACT = 2**53
-#: The position of a cell, and the shared text that it refers to.
+#: The position of a cell.
 _PLACE = re.compile(rb"""\sr\s*=\s*["']([A-Za-z]*)([0-9]+)["']""")
-_SHARED = re.compile(rb"""\st\s*=\s*["']s["'][^>]*>\s*<(?:\w+:)?v>\s*([0-9]{1,9})""")
 #: Text, a number, a truth value, a date, a time, both, or a duration.
 Cell = Any
-TYPES = {
-    str: pa.string(),
-    bool: pa.bool_(),
-    date: pa.date32(),
-    datetime: pa.timestamp("us"),
-    time: pa.time64("us"),
-    timedelta: pa.duration("us"),
+#: How dates and times are displayed.
+FORMATS = {
+    date: "yyyy-mm-dd",
+    datetime: "yyyy-mm-dd hh:mm:ss",
+    time: "hh:mm:ss",
+    timedelta: "[h]:mm:ss",
 }
 
 
@@ -71,7 +64,7 @@ def read_workbook(content: Content, source: str, sheet: str | None) -> pa.Table:
         )
     check_header([header[i] for i in kept], source)
     if len(rows) == 1:
-        raise TableError(f"{source}: there is a header line, but no row below it")
+        raise TableError(f"{source}: {NO_ROWS}")
     mixed = [repr(header[i]) for i in kept if len(_kinds(columns[i])) > 1]
     if mixed:
         warnings.warn(
@@ -89,18 +82,9 @@ def _sheet_rows(data: bytes, sheet: str | None, source: str) -> list[list[Cell]]
     try:
         with python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(data)) as book:
             return _chosen_sheet(book, sheet, source)
-    except (SurelabelError, MemoryError):
+    except (SurelabelError, MemoryError, KeyboardInterrupt):
         raise
-    except python_calamine.PasswordError:
-        raise TableError(
-            f"{source}: the workbook is protected by a password; save it without one"
-        ) from None
-    except Exception as error:
-        raise damaged(source, error) from None
-    except BaseException as error:
-        # The reader, written in Rust, may panic with something that is not an Exception.
-        if type(error).__name__ != "PanicException":
-            raise
+    except BaseException as error:  # the reader, written in Rust, may panic
         raise damaged(source, error) from None
 
 
@@ -134,27 +118,17 @@ def _chosen_sheet(book: Any, sheet: str | None, source: str) -> list[list[Cell]]
 def _check_size(data: bytes, source: str) -> None:
     """Refuse a workbook that would take far more memory than its cells."""
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            left, lengths, cells = limit(), np.zeros(0, np.int64), []
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:  # never yields more than it announces
+            if sum(entry.file_size for entry in archive.infolist()) > limit():
+                raise too_large(source, TableError)
             for entry in archive.infolist():
-                with archive.open(entry) as stream:
-                    part = unpacked(stream, source, TableError)
-                left -= len(part)
-                if left < 0:
-                    raise too_large(source, TableError)
-                if b"</si>" in part or b":si>" in part:
-                    ends = (found.end() for found in re.finditer(rb"</(?:\w+:)?si>", part))
-                    lengths = np.diff([0, *ends])
+                part = archive.read(entry)
                 if b"sheetData" in part:
                     _check_rectangle(part, source)
-                    cells.append(np.array(_SHARED.findall(part), np.int64))
     except (SurelabelError, MemoryError):
         raise
     except Exception as error:  # zipfile raises many kinds of errors for damaged files
         raise damaged(source, error) from None
-    used = np.concatenate([np.zeros(0, np.int64), *cells])
-    if lengths[used[used < len(lengths)]].sum() > limit():
-        raise too_large(source, TableError)
 
 
 def _check_rectangle(part: bytes, source: str) -> None:
@@ -181,13 +155,15 @@ def _typed_column(cells: tuple[Cell, ...]) -> pa.Array:
     kinds = _kinds(cells)
     if len(kinds) > 1:
         return pa.array([None if cell is None else _displayed(cell) for cell in given], pa.string())
-    kind = next(iter(kinds), float)
-    if kind is float:
-        whole = all(cell is None or (cell % 1 == 0 and abs(cell) < EXACT) for cell in given)
-        return pa.array(given, pa.int64() if whole and kinds else pa.float64(), from_pandas=True)
-    if kind is datetime:
+    if kinds == {float} and all(cell is None or _is_whole(cell) for cell in given):
+        return pa.array(given, pa.int64())
+    if kinds == {datetime}:
         given = [_with_time(cell) if isinstance(cell, date) else cell for cell in given]
-    return pa.array(given, TYPES[kind])
+    return pa.array(given) if kinds else pa.nulls(len(given), pa.float64())
+
+
+def _is_whole(number: float) -> bool:
+    return number % 1 == 0 and abs(number) < EXACT
 
 
 def _kinds(cells: tuple[Cell, ...]) -> set[type]:
@@ -212,92 +188,58 @@ def _displayed(cell: Cell) -> str:
 
 def write_workbook(table: pa.Table, file: BinaryIO) -> None:
     """Write a table as the only sheet. Texts stay texts, even if they look like a formula or a
-    link; values that a sheet has no type for become text, with a warning.
+    link; values that a sheet has no type for become text.
     """
     with extra("cli", "writing .xlsx"):
         import xlsxwriter
 
-    if table.num_rows >= ROWS or table.num_columns > COLUMNS:
-        raise pa.ArrowInvalid(f"a sheet has at most {ROWS - 1:,} rows and {COLUMNS:,} columns")
     content = io.BytesIO()
     book = xlsxwriter.Workbook(content, {"in_memory": True})
     # so that the same table gives the same bytes
     book.set_properties({"created": datetime(2000, 1, 1)})
     sheet = book.add_worksheet("table")
-    formats = {
-        kind: book.add_format({"num_format": text})
-        for kind, text in {
-            date: "yyyy-mm-dd",
-            datetime: "yyyy-mm-dd hh:mm:ss",
-            time: "hh:mm:ss",
-            timedelta: "[h]:mm:ss",
-        }.items()
-    }
-    for column, name in enumerate(table.column_names):
-        _check_length(name, 0, name)
-        sheet.write_string(0, column, name)
+    formats = {kind: book.add_format({"num_format": text}) for kind, text in FORMATS.items()}
     sheet.freeze_panes(1, 0)
-    changed: set[str] = set()
-    for column, cells in enumerate(table.columns):
-        name = table.column_names[column]
-        for row, cell in enumerate(_sheet_cells(cells), start=1):
-            if cell is None:
-                continue
-            if isinstance(cell, str):
-                _check_length(cell, row, name)
-                sheet.write_string(row, column, cell)
-                changed |= set() if is_text(cells.type) else {name}
-            elif isinstance(cell, bool):
-                sheet.write_boolean(row, column, cell)
-            elif isinstance(cell, int | float):
-                sheet.write_number(row, column, cell)
-            else:
-                sheet.write_datetime(row, column, cell, formats[type(cell)])
+    for j, name in enumerate(table.column_names):
+        for i, value in enumerate([name, *table.column(j).to_pylist()]):
+            match _sheet_cell(value):
+                case None:
+                    failed = 0
+                case str() as cell:
+                    failed = sheet.write_string(i, j, cell)
+                case bool() as cell:
+                    failed = sheet.write_boolean(i, j, cell)
+                case int() | float() as cell:
+                    failed = sheet.write_number(i, j, cell)
+                case cell:
+                    failed = sheet.write_datetime(i, j, cell, formats[type(cell)])
+            if failed:
+                raise pa.ArrowInvalid(
+                    f"row {i}, column {name[:40]!r}: a sheet has at most 1,048,575 rows, 16,384 "
+                    "columns and 32,767 characters in a cell"
+                )
     book.close()
     file.write(content.getvalue())
-    if changed:
-        warnings.warn(
-            f"column {first_few(sorted(map(repr, changed)))}: values that a sheet has no type for "
-            "are written as text",
-            stacklevel=4,
-        )
 
 
-def _check_length(text: str, row: int, name: str) -> None:
-    if len(text) > LETTERS:
-        raise pa.ArrowInvalid(
-            f"row {row}, column {name[:40]!r}: a cell can hold at most {LETTERS:,} characters"
-        )
-
-
-def _sheet_cells(column: pa.ChunkedArray) -> Iterator[Cell | None]:
-    """The values of a column that a sheet can hold."""
-    for cell in column.to_pylist():
-        match cell:
-            case None | "":
-                yield None
-            case bool() | str():
-                yield cell
-            case int():
-                yield cell if abs(cell) < EXACT else str(cell)
-            case float():
-                yield None if cell != cell else cell if np.isfinite(cell) else str(cell)
-            case Decimal():
-                yield float(cell) if Decimal(repr(float(cell))) == cell else str(cell)
-            case datetime():
-                plain = cell.tzinfo is None and cell.year >= 1900 and not cell.microsecond
-                yield cell if plain else cell.isoformat()
-            case date():
-                yield cell if cell.year >= 1900 else cell.isoformat()
-            case time():
-                yield cell if not cell.microsecond else cell.isoformat()
-            case timedelta():
-                plain = timedelta(0) <= cell < timedelta(days=1_000_000) and not cell.microseconds
-                yield cell if plain else str(cell)
-            case bytes():
-                try:
-                    yield cell.decode()
-                except UnicodeDecodeError:
-                    raise pa.ArrowInvalid("it holds bytes that are not text") from None
-            case _:
-                yield json.dumps(cell, ensure_ascii=False, default=str)
+def _sheet_cell(value: Any) -> Cell | None:
+    """The value, or a text where a sheet has no type that holds it."""
+    match as_json(value) if isinstance(value, Decimal | bytes) else value:
+        case None | "":
+            return None
+        case bool() | str() as cell:
+            return cell
+        case int() as cell:
+            return cell if abs(cell) < EXACT else str(cell)
+        case float() as cell:
+            return None if cell != cell else str(cell) if abs(cell) == float("inf") else cell
+        case datetime() | time() as cell:
+            known = isinstance(cell, time) or cell.year >= 1900
+            return cell if known and cell.tzinfo is None and not cell.microsecond else str(cell)
+        case date() as cell:
+            return cell if cell.year >= 1900 else str(cell)
+        case timedelta() as cell:
+            known = timedelta(0) <= cell < timedelta(days=1_000_000) and not cell.microseconds
+            return cell if known else str(cell)
+        case cell:
+            return json.dumps(cell, ensure_ascii=False, default=as_json)

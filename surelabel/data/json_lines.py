@@ -4,12 +4,12 @@ whole number keeps all its digits.
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import warnings
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
-from itertools import chain, islice
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -21,88 +21,68 @@ from .arrow_tables import is_list
 from .file_formats import Content
 from .unpacking import too_sparse
 
-#: Bytes of text whose rows become Python objects at the same time.
-PIECE = 4 << 20
 #: Maximum depth of nested objects and lists; Arrow's own functions call themselves at each level.
 DEEPEST = 64
-BLANKS = re.compile(r"[ \t\r\n]*")
 #: What Arrow raises for values that do not fit together; its errors derive from Python's.
 REFUSED = (ValueError, TypeError, OverflowError)
 #: What a value is, in words, if it is neither an object nor a number.
 KINDS = {type(None): "null", bool: "true or false", str: "a text", list: "a list"}
 
 
-# -------------------------------------------------------------------- text → objects
+# -------------------------------------------------------------------- reading
 
 
-def json_rows(content: Content, source: str) -> Iterator[list[dict[str, Any]]]:
-    """The objects of a UTF-8 text, in batches; each has its own line, or all are in a list."""
+def read_json(content: Content, source: str) -> pa.Table:
+    """Read a table from a UTF-8 text of objects, one per row."""
+    table = rows_to_table(json_rows(content, source), source)
+    by_columns = all(is_list(kind) or pa.types.is_struct(kind) for kind in table.schema.types)
+    if table.num_rows == 1 and by_columns:
+        raise TableError(
+            f"{source}: it holds one object of objects or lists, like a table written by columns; "
+            "write the rows one by one (in pandas, orient='records')"
+        )
+    return table
+
+
+def json_rows(content: Content, source: str) -> Iterator[dict[str, Any]]:
+    """The objects of a UTF-8 text: each has its own line, or all are in a list."""
     decoder = json.JSONDecoder(object_pairs_hook=_with_unique_keys, parse_constant=_refuse_constant)
-    read = _list_objects if re.match(rb"(\xef\xbb\xbf)?\s*\[", content) else _line_objects
-    return read(content, source, decoder)
+    if re.match(rb"(\xef\xbb\xbf)?\s*\[", content):
+        return _list_objects(content[:].decode("utf-8-sig"), source, decoder)
+    return _line_objects(content, source, decoder)
 
 
 def _line_objects(
     content: Content, source: str, decoder: json.JSONDecoder
-) -> Iterator[list[dict[str, Any]]]:
-    """Objects, each on a line of its own."""
-    start = number = 0
-    while start < len(content):
-        end = content.find(b"\n", start + PIECE) + 1 or len(content)
-        text = content[start:end].decode("utf-8" if start else "utf-8-sig")
-        start, rows = end, []
-        for line in text.removesuffix("\n").split("\n"):
-            number += 1
-            if not line or line.isspace():
-                continue
-            try:
-                rows.append(_checked_object(decoder.decode(line)))
-            except (ValueError, RecursionError) as error:
-                raise TableError(
-                    f"{source}: line {number} is not a JSON object on a line of its own "
-                    f"({_json_error(error)}); a JSON file holds one object per row, each on its "
-                    "line or all in a list"
-                ) from None
-        if rows:
-            yield rows
-
-
-def _list_objects(
-    content: Content, source: str, decoder: json.JSONDecoder
-) -> Iterator[list[dict[str, Any]]]:
-    """Objects in a list."""
-    text = content[:].decode("utf-8-sig")
-
-    def after_blanks(place: int) -> int:
-        return BLANKS.match(text, place).end()  # type: ignore[union-attr]
-
-    place, number, start = after_blanks(after_blanks(0) + 1), 0, 0
-    rows: list[dict[str, Any]] = []
-    while number or text[place : place + 1] != "]":  # an empty list has no first entry
-        number += 1
+) -> Iterator[dict[str, Any]]:
+    lines = io.TextIOWrapper(
+        pa.BufferReader(pa.py_buffer(content)), encoding="utf-8-sig", newline="\n"
+    )
+    for number, line in enumerate(lines, start=1):
+        if line.isspace():
+            continue
         try:
-            row, end = decoder.raw_decode(text, place)
-            rows.append(_checked_object(row))
+            yield _checked_object(decoder.decode(line))
+        except (ValueError, RecursionError) as error:
+            raise TableError(
+                f"{source}: line {number} is not a JSON object on a line of its own "
+                f"({_json_error(error)}); a JSON file holds one object per row, each on its "
+                "line or all in a list"
+            ) from None
+
+
+def _list_objects(text: str, source: str, decoder: json.JSONDecoder) -> Iterator[dict[str, Any]]:
+    try:
+        entries = decoder.decode(text)
+    except (ValueError, RecursionError) as error:
+        raise TableError(f"{source}: this is not a list in JSON ({error})") from None
+    for number, entry in enumerate(entries, start=1):
+        try:
+            yield _checked_object(entry)
         except (ValueError, RecursionError) as error:
             raise TableError(
                 f"{source}: entry {number} of the list is not a JSON object ({_json_error(error)})"
             ) from None
-        place = after_blanks(end)
-        if text[place : place + 1] == "]":
-            break
-        if text[place : place + 1] != ",":
-            raise TableError(
-                f"{source}: neither a comma nor the end of the list follows entry {number}; is the "
-                "file complete?"
-            )
-        place = after_blanks(place + 1)
-        if place - start > PIECE:
-            yield rows
-            rows, start = [], place
-    if text[place + 1 :].strip():
-        raise TableError(f"{source}: something follows the list of objects; remove it")
-    if rows:
-        yield rows
 
 
 def _checked_object(row: Any) -> dict[str, Any]:
@@ -141,65 +121,36 @@ def _json_error(error: Exception) -> str:
     return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
-# -------------------------------------------------------------------- objects → columns
-
-
-def rows_to_table(pieces: Iterable[list[dict[str, Any]]], source: str) -> pa.Table:
-    """A table of JSON objects that come in batches; their keys become the columns.
+def rows_to_table(rows: Iterable[dict[str, Any]], source: str) -> pa.Table:
+    """A table of JSON objects; their keys become the columns.
 
     Nulls and absent keys become missing values. Whole numbers beside fractions become floats; any
     other mixture of types in a column is refused.
     """
-    pieces = iter(pieces)
-    start = list(islice(pieces, 2))  # a second batch shows that there are more rows
-    if len(start) == 1 and len(start[0]) == 1 and _is_by_columns(start[0][0]):
-        raise TableError(
-            f"{source}: it holds one object of objects or lists, like a table written by columns; "
-            "write the rows one by one (in pandas, orient='records')"
-        )
-    tables: list[pa.Table] = []
-    schema = pa.schema([])
+    columns: dict[str, list[Any]] = {}
     n_rows = n_values = 0
-    for rows in chain(start, pieces):
-        keys = dict.fromkeys(chain.from_iterable(rows))
-        n_values += sum(map(len, rows))
-        n_columns = len(keys.keys() | set(schema.names))
-        if too_sparse(n_rows + len(rows), n_columns, n_values):
+    for row in rows:
+        for key in row:
+            if key not in columns:
+                columns[key] = [None] * n_rows
+        for key, values in columns.items():
+            values.append(row.get(key))
+        n_rows, n_values = n_rows + 1, n_values + len(row)
+        if too_sparse(n_rows, len(columns), n_values):
             raise TableError(
-                f"{source}: the rows have {n_columns} different keys, and few share any; use the "
-                "same keys in every row"
+                f"{source}: the rows have {len(columns)} different keys, and few share any; use "
+                "the same keys in every row"
             )
-        columns = {
-            key: _key_column(key, [row.get(key) for row in rows], n_rows, source) for key in keys
-        }
-        table = pa.table(columns)
-        schema = _common_schema(schema, table, n_rows, source)
-        tables.append(table)
-        n_rows += len(rows)
-    try:
-        return pa.concat_tables([schema.empty_table(), *(_in_types(t, schema) for t in tables)])
-    except pa.ArrowInvalid as error:
-        raise TableError(
-            f"{source}: whole numbers beside fractions would lose digits as floats ({error}); put "
-            "the numbers of the column in quotes"
-        ) from None
+    return pa.table({name: _key_column(name, columns[name], source) for name in columns})
 
 
-def _is_by_columns(only: dict[str, Any]) -> bool:
-    """Whether the only object looks like a whole table, with an object or a list per column."""
-    return bool(only) and all(
-        isinstance(value, dict) or (isinstance(value, list) and len(value) > 1)
-        for value in only.values()
-    )
-
-
-def _key_column(name: str, values: list[Any], n_before: int, source: str) -> pa.Array:
+def _key_column(name: str, values: list[Any], source: str) -> pa.Array:
     """The values of a key, in the type that Arrow finds for them."""
     try:
         return pa.array(values)
     except REFUSED as error:
         wrong = _first_wrong(values)
-        raise _refusal(source, n_before + wrong + 1, name, values[wrong], error) from None
+        raise _refusal(source, wrong + 1, name, values[wrong], error) from None
 
 
 def _first_wrong(values: list[Any]) -> int:
@@ -213,34 +164,6 @@ def _first_wrong(values: list[Any]) -> int:
         except REFUSED:
             high = middle
     return low
-
-
-def _common_schema(schema: pa.Schema, table: pa.Table, n_before: int, source: str) -> pa.Schema:
-    """The types of all columns so far."""
-    try:
-        return pa.unify_schemas([schema, table.schema], promote_options="permissive")
-    except pa.ArrowException:
-        for field in table.schema:
-            both = [pa.schema([field]), pa.schema([f for f in schema if f.name == field.name])]
-            try:
-                pa.unify_schemas(both, promote_options="permissive")
-            except pa.ArrowException as error:
-                row = pc.index(pc.is_valid(table[field.name]), True).as_py()
-                value = table[field.name][row].as_py()
-                raise _refusal(source, n_before + row + 1, field.name, value, error) from None
-        raise
-
-
-def _in_types(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """A batch with the columns and types of all batches."""
-    columns = []
-    for field in schema:
-        place = table.schema.get_field_index(field.name)
-        column = table.column(place) if place >= 0 else pa.nulls(table.num_rows, field.type)
-        if column.type != field.type:  # Arrow cannot cast objects to others with more keys
-            column = pa.array(column.to_pylist(), field.type)
-        columns.append(column)
-    return pa.table(columns, schema=schema)
 
 
 def _refusal(source: str, row: int, name: str, value: Any, error: Exception) -> TableError:
@@ -270,7 +193,7 @@ def write_json(table: pa.Table, file: BinaryIO, *, listed: bool) -> None:
     before, between, after = ("[\n", ",\n", "\n]\n") if listed else ("", "\n", "\n")
     for batch in table.to_batches(max_chunksize=1 << 14):
         lines = (
-            json.dumps(_without_nan(row), ensure_ascii=False, default=_as_json)
+            json.dumps(_without_nan(row), ensure_ascii=False, default=as_json)
             for row in batch.to_pylist()
         )
         if batch.num_rows:
@@ -292,7 +215,7 @@ def _infinities(column: pa.ChunkedArray) -> int:
     return pc.sum(pc.is_inf(column)).as_py() or 0 if pa.types.is_floating(column.type) else 0
 
 
-def _as_json(value: Any) -> Any:
+def as_json(value: Any) -> Any:
     """Values that JSON cannot express, as text; a decimal number stays a number if it is exact."""
     if isinstance(value, Decimal):
         if value.as_tuple().exponent == 0:  # a whole number, perhaps of more than 64 bits

@@ -39,7 +39,7 @@ from .file_formats import (
     packing,
     path_text,
 )
-from .json_lines import json_rows, rows_to_table, write_json
+from .json_lines import json_rows, read_json, write_json
 from .text_values import typed
 from .unpacking import no_memory
 
@@ -136,7 +136,7 @@ def _parsed(
     if form in BINARY_FORMS:
         table = _read_binary(content, source, form, sheet)
     elif form in JSON_FORMS:
-        table = rows_to_table(json_rows(as_utf8(content, source, encoding), source), source)
+        table = read_json(as_utf8(content, source, encoding), source)
     else:
         table = read_delimited(as_utf8(content, source, encoding), source, delimiter)
     return checked_table(table, source, form)
@@ -203,8 +203,7 @@ def read_records(path: str | os.PathLike[str]) -> dict[str, list[dict[str, Any]]
 
 def _records(content: Content, source: str, form: str) -> list[dict[str, Any]]:
     if form in JSON_FORMS:
-        text = as_utf8(content, source, None)
-        return [row for piece in json_rows(text, source) for row in piece]
+        return list(json_rows(as_utf8(content, source, None), source))
     rows: list[dict[str, Any]] = _parsed(content, source, form).to_pylist()
     return rows
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ..exceptions import MemoryNeedError, ParameterError, SurelabelError
+from ..exceptions import MemoryNeedError, SurelabelError
+from ..solvers.memory import available_memory
 
-#: Maximum unpacked size of a file in GB, unless the environment variable says otherwise.
-LIMIT, VARIABLE = 4, "SURELABEL_MAX_UNPACKED"
 #: Bytes unpacked at a time.
 PIECE = 1 << 20
 #: A table of more than ``FREE_CELLS`` cells (80 MB) needs a value in one of ``SPARSEST`` or more.
@@ -18,17 +17,10 @@ FREE_CELLS, SPARSEST = 10_000_000, 1000
 
 
 def limit() -> int:
-    """The limit in bytes."""
-    text = os.environ.get(VARIABLE) or str(LIMIT)
-    try:
-        size = float(text) * 1e9
-    except ValueError:
-        size = 0
-    if not 1 <= size < 1e18:
-        raise ParameterError(
-            f"the environment variable {VARIABLE} must be a number of GB, not {text!r}"
-        )
-    return int(size)
+    """The largest size of unpacked content in bytes: a quarter of the memory that is free,
+    because the table that is made of it takes memory, too.
+    """
+    return (available_memory() or 16 << 30) // 4
 
 
 def unpacked(stream: Any, source: str | os.PathLike[str], error: type[SurelabelError]) -> bytes:
@@ -45,9 +37,8 @@ def unpacked(stream: Any, source: str | os.PathLike[str], error: type[SurelabelE
 def too_large(source: str | os.PathLike[str], error: type[SurelabelError]) -> SurelabelError:
     """The error for a file beyond the limit."""
     return error(
-        f"{source}: unpacked, the file has more than {limit() / 1e9:g} GB, so it was not read; if "
-        f"it is meant to be this large, set the environment variable {VARIABLE} to a larger number "
-        "of GB"
+        f"{source}: unpacked, the file has more than {limit() / 1e9:.3g} GB, a quarter of the "
+        "memory that is free, so it was not read; split it"
     )
 
 

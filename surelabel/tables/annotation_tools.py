@@ -154,7 +154,7 @@ def _content(
     tasks: Mapping[str, list[_Answer]], new: Mapping[str, list[Any]], source: str
 ) -> pa.Table:
     """The content of the tasks, and the new columns beside it."""
-    table = rows_to_table([[task[0].data for task in tasks.values()], []], source)
+    table = rows_to_table((task[0].data for task in tasks.values()), source)
     if clash := new.keys() & set(table.column_names):
         raise TableError(
             f"{source}: the tasks have a field {min(clash)!r}, which is the name of a column for "

@@ -99,14 +99,6 @@ def test_numbers_beside_texts_become_texts_and_it_is_told(call):
         assert "a.xlsx: column 'x' holds numbers or other values beside texts" in said
 
 
-@pytest.mark.filterwarnings("always")
-def test_values_without_a_type_in_a_sheet_are_told(call):
-    pq.write_table(pa.table({"n": [2**60, 1], "m": [1, 2]}), "a.parquet")
-    said = call("convert", "a.parquet", "a.xlsx").stderr
-    assert "column 'n': values that a sheet has no type for are written as text" in said
-    assert read_table("a.xlsx").to_pydict() == {"n": [str(2**60), "1"], "m": [1, 2]}
-
-
 # -------------------------------------------------------------------- digits
 
 

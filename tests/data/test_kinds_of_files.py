@@ -14,7 +14,7 @@ import xlsxwriter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surelabel.data import _workbook, json_lines
+from surelabel.data import unpacking
 from surelabel.data.table_files import read_records, read_table, write_table
 from surelabel.exceptions import TableError
 
@@ -171,19 +171,15 @@ def test_workbooks_that_would_fill_the_memory_are_refused(tmp_path, monkeypatch)
         replaced(path, sheet, lambda xml, old=place, new=far: xml.replace(old, new))
         assert "remove those that are far from the table" in refusal(path)
         place = far
-    path = workbook(tmp_path / "b.xlsx", one=[["a"], *[["long text" * 500]] * 300])
-    monkeypatch.setenv("SURELABEL_MAX_UNPACKED", "0.001")
-    assert "unpacked, the file has more than 0.001 GB" in refusal(path)
+    monkeypatch.setattr(unpacking, "available_memory", lambda: 4_000_000)
     path = workbook(tmp_path / "c.xlsx", one=[["a"], *[[i] for i in range(30_000)]])
     assert "unpacked, the file has more than 0.001 GB" in refusal(path)
 
 
-def test_what_a_sheet_cannot_hold_is_said(tmp_path, monkeypatch):
-    with pytest.raises(TableError, match=r"a cell can hold at most 32,767 characters"):
-        write_table(pa.table({"a": ["x" * 40_000]}), tmp_path / "a.xlsx")
-    monkeypatch.setattr(_workbook, "ROWS", 3)
-    with pytest.raises(TableError, match=r"a sheet has at most 2 rows"):
-        write_table(ROWS, tmp_path / "a.xlsx")
+def test_what_a_sheet_cannot_hold_is_said(tmp_path):
+    for table in ({"a": ["x" * 40_000]}, {f"a{i}": [i] for i in range(16_385)}):
+        with pytest.raises(TableError, match=r"a sheet has at most 1,048,575 rows, 16,384 columns"):
+            write_table(pa.table(table), tmp_path / "a.xlsx")
     assert not list(tmp_path.iterdir())
 
 
@@ -192,8 +188,7 @@ def test_text_that_looks_like_numbers_becomes_numbers_and_types_without_a_cell_t
     write_table(read_table(tmp_path / "a.csv"), tmp_path / "a.xlsx")
     assert read_table(tmp_path / "a.xlsx").to_pydict() == {"a": [1, 2], "b": ["007", "8"]}
     odd = pa.table({"a": [[1, 2], None], "b": [2**60, 1], "c": [np.inf, np.nan], "d": [b"x", None]})
-    with pytest.warns(UserWarning, match="column 'a', 'b', 'c', 'd': values that a sheet has no"):
-        write_table(odd, tmp_path / "b.xlsx")
+    write_table(odd, tmp_path / "b.xlsx")
     with pytest.warns(UserWarning, match="column 'b' holds numbers or other values beside texts"):
         back = read_table(tmp_path / "b.xlsx")
     assert back.to_pydict() == {
@@ -228,33 +223,18 @@ def test_json_is_a_list_of_objects_or_one_on_each_line(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            '[{"a": 1}',
-            "neither a comma nor the end of the list follows entry 1; is the file complete?",
-        ),
-        ('[{"a": 1},', "entry 2 of the list is not a JSON object"),
+        ('[{"a": 1}', "not a list in JSON (Expecting ',' delimiter: line 1 column 10"),
         ('[{"a": 1}, 2]', "entry 2 of the list is not a JSON object (it is a number)"),
-        ('[{"a": 1}] x', "something follows the list of objects"),
+        ('[{"a": 1}] x', "not a list in JSON (Extra data: line 1 column 12"),
         ("[]", "the table has no columns"),
         ('{"a": [1, 2],\n"b": [2]}', "line 1 is not a JSON object on a line of its own"),
         ('{"a": {"0": 1, "1": 2}, "b": {"0": 1, "1": 2}}', "like a table written by columns"),
-        (
-            '{"columns": ["a", "b"], "data": [[1, "x"], [2, "y"]]}',
-            "like a table written by columns",
-        ),
-        ("[" * 10**5, "entry 1 of the list is not a JSON object"),
+        ("[" * 10**5, "not a list in JSON (maximum recursion depth"),
     ],
 )
 def test_bad_json_is_refused(tmp_path, text, message):
     (tmp_path / "a.json").write_text(text)
     assert message in refusal(tmp_path / "a.json")
-
-
-def test_a_long_list_is_read_in_pieces(tmp_path, monkeypatch):
-    monkeypatch.setattr(json_lines, "PIECE", 50)
-    rows = [{"a": i, "b": f"{i}"} for i in range(100)]
-    (tmp_path / "a.json").write_text(json.dumps(rows))
-    assert read_table(tmp_path / "a.json").to_pylist() == rows
 
 
 # -------------------------------------------------------------------- archives
@@ -305,7 +285,7 @@ def test_other_archives_are_refused(tmp_path, monkeypatch):
     assert "the file is damaged, or not what its name says" in refusal(tmp_path / "b.zip")
     with pytest.raises(TableError, match=r"for example .csv.zip"):
         write_table(ROWS, tmp_path / "c.zip")
-    monkeypatch.setenv("SURELABEL_MAX_UNPACKED", "0.001")
+    monkeypatch.setattr(unpacking, "available_memory", lambda: 4_000_000)
     assert "has more than 0.001 GB" in refusal(archive(tmp_path / "a.zip", a_csv="0" * 10**7))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import io, sparse
 
-from surelabel.data import readers
+from surelabel.data import readers, unpacking
 from surelabel.data._mat import load_mat
 from surelabel.data.readers import read_crowd, read_csv, read_mat, read_npz
 from surelabel.exceptions import DataFileError, MemoryNeedError
@@ -261,7 +261,7 @@ def test_other_matlab_variables_are_named_in_words(tmp_path):
 def test_unpacking_of_archives_stops_at_the_limit(tmp_path, monkeypatch):
     write_mat(tmp_path / "a.mat", more=np.zeros(4_000_000))
     np.savez_compressed(tmp_path / "a.npz", X=np.zeros((10_000, 100)), y=np.zeros(10_000))
-    monkeypatch.setenv("SURELABEL_MAX_UNPACKED", "0.005")
+    monkeypatch.setattr(unpacking, "available_memory", lambda: 20_000_000)
     tracemalloc.start()
     for read, name in ((read_mat, "a.mat"), (read_npz, "a.npz")):
         with pytest.raises(DataFileError, match=r"unpacked, the file has more than 0\.005 GB"):

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from surelabel.data import _delimited, table_files
+from surelabel.data import _delimited, table_files, unpacking
 from surelabel.data.arrow_tables import find_column, source_of
 from surelabel.data.frames import from_frame, to_frame
 from surelabel.data.table_files import read_table, write_table
@@ -113,25 +113,11 @@ def test_another_encoding_must_be_named(tmp_path):
     ].to_pylist() == ["ü"]
 
 
-@pytest.mark.parametrize(
-    "encoding",
-    [
-        *("rot13", "base64", "hex", "zlib", "bz2", "quopri", "uu", "punycode", "idna", "undefined"),
-        *("raw_unicode_escape", "unicode_escape", "none", "a\0b", "\udce9", "é" * 500),
-    ],
-)
+@pytest.mark.parametrize("encoding", ["base64", "zlib", "none", "a\0b", "\udce9", "é" * 500])
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
 def test_codecs_that_are_no_encodings_of_files_are_refused(tmp_path, encoding, name):
-    message = refusal(tmp_path, '{"a": "\\ud800"}\n', name, encoding=encoding)
+    message = refusal(tmp_path, '{"a": "x"}\n', name, encoding=encoding)
     assert message.startswith(f"there is no text encoding {encoding!r}")
-
-
-def test_half_a_character_is_refused_with_its_line(tmp_path):
-    content = b"a,b\n1,2\n3,+2AA-\n"
-    assert refusal(tmp_path, content, encoding="utf-7").startswith(
-        "line 3 is not utf-7 (half a character); name another encoding"
-    )
-    assert refusal(tmp_path, b"a\n\xed\xa0\x80\n").startswith("line 2 holds the byte 0xed")
 
 
 @pytest.mark.parametrize("name", [b"p\xe9ts.csv", b"p\xe9ts.parquet", b"p\xe9ts.jsonl.gz"])
@@ -346,18 +332,14 @@ def test_compression_is_real_and_damage_is_seen(tmp_path):
 def test_unpacking_stops_at_the_limit(tmp_path, monkeypatch, name):
     path = tmp_path / name
     path.write_bytes(gzip.compress(b"a\n" + b" " * 50_000_000))
-    monkeypatch.setenv("SURELABEL_MAX_UNPACKED", "0.01")
+    monkeypatch.setattr(unpacking, "available_memory", lambda: 40_000_000)
     tracemalloc.start()
     with pytest.raises(
-        TableError, match=r"unpacked, the file has more than 0\.01 GB, so it was not read"
+        TableError, match=r"unpacked, the file has more than 0\.01 GB, a quarter of the memory"
     ):
         read_table(path)
     assert tracemalloc.get_traced_memory()[1] < 30e6
     tracemalloc.stop()
-    for wrong in ("-1", "nan", "lots", "1e30"):
-        monkeypatch.setenv("SURELABEL_MAX_UNPACKED", wrong)
-        with pytest.raises(ParameterError, match="SURELABEL_MAX_UNPACKED must be a number of GB"):
-            read_table(path)
 
 
 @pytest.mark.parametrize("error", [MemoryError, pa.ArrowMemoryError])

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from surelabel.data import unpacking
 from surelabel.experiments import records
 from surelabel.experiments.records import RecordWriter, read, read_all
 from surelabel.experiments.study import StudyError, read_study
@@ -211,7 +212,7 @@ def test_parts_of_a_record_are_what_they_should_be(tmp_path, study, ids, part):
 def test_unpacking_stops_at_the_limit(tmp_path, study, ids, monkeypatch):
     write(tmp_path, study, {"cell": ids[0]})
     (tmp_path / "records.jsonl.gz").write_bytes(gzip.compress(b"\n" * 20_000_000))
-    monkeypatch.setenv("SURELABEL_MAX_UNPACKED", "0.01")
+    monkeypatch.setattr(unpacking, "available_memory", lambda: 40_000_000)
     with pytest.raises(StudyError, match=r"records\.jsonl\.gz: unpacked, the file has more than"):
         read(tmp_path)
 
