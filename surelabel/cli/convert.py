@@ -39,7 +39,7 @@ def convert(
         typer.Option(
             metavar="answers|TOOL",
             help="Answers for clean --answers (with --from and --id), or tasks with suggested "
-            "labels for label-studio, argilla, doccano or prodigy.",
+            "labels for label-studio, argilla or doccano.",
             rich_help_panel=TOOL_PANEL,
         ),
     ] = None,
@@ -48,7 +48,7 @@ def convert(
         typer.Option(
             "--from",
             metavar="TOOL",
-            help="IN is an export of label-studio, argilla, doccano or prodigy.",
+            help="IN is an export of label-studio, argilla or doccano.",
             rich_help_panel=TOOL_PANEL,
         ),
     ] = None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
@@ -19,8 +18,8 @@ from ..text import suggest
 from .annotation_tools import TOOLS, read_tool, to_answers, to_tasks
 from .reading import Names, Reading, column_names, open_table
 
-Tool = Literal["label-studio", "argilla", "doccano", "prodigy"]
-Form = Literal["answers", "label-studio", "argilla", "doccano", "prodigy"]
+Tool = Literal["label-studio", "argilla", "doccano"]
+Form = Literal["answers", "label-studio", "argilla", "doccano"]
 
 
 def convert(
@@ -42,14 +41,14 @@ def convert(
     frame : data frame, pyarrow.Table or path
         The table; a ``.mat`` file of candidate labels becomes the columns ``x1``, ``x2``, …,
         ``labels`` (``1|4``) and ``gold``.
-    to : {"answers", "label-studio", "argilla", "doccano", "prodigy"}, default=None
+    to : {"answers", "label-studio", "argilla", "doccano"}, default=None
         "answers" (needs ``tool`` and ``id``): one row per task, to be written as JSON lines for
         ``clean(answers=…)``. A tool: tasks with the column ``label`` of :func:`clean` or
         :func:`predict` as the suggestion, and the rows to look at first. None: the table itself;
         with ``tool``, votes if each annotator gave at most one label, otherwise lists.
-    tool : {"label-studio", "argilla", "doccano", "prodigy"}, default=None
-        ``frame`` is the path of an export of this tool (JSON or JSON lines, for doccano also CSV; a
-        pattern or an archive if each annotator has a file).
+    tool : {"label-studio", "argilla", "doccano"}, default=None
+        ``frame`` is the path of an export of this tool (JSON or JSON lines; a pattern or an archive
+        if each annotator has a file).
     question : str, default=None
         The tool's question; needed if an export has several. In tasks, by default "label".
     shown : str, default=None
@@ -99,12 +98,6 @@ def convert(
         table = to_answers(table, labelling, id, source)
     elif to is not None:
         table = to_tasks(table, to, question=question, shown=shown, prefix=prefix)
-    elif labelling is not None and labelling.not_prefix is not None:
-        warnings.warn(
-            f"{source}: votes against labels begin with {labelling.not_prefix}: read them with "
-            f"--settings not_prefix='{labelling.not_prefix}'",
-            stacklevel=2,
-        )
     return table if isinstance(frame, str | os.PathLike) else to_frame(table, frame)
 
 

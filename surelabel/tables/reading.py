@@ -26,7 +26,6 @@ from ..exceptions import (
     first_few,
     shown,
 )
-from .annotation_tools import check_accepted
 from .columns import Kind, check_features, choose_features
 from .duplicates import equal_cells
 from .embedding import embed_columns
@@ -310,8 +309,6 @@ class TableRead:
         if no_features:
             excluded = tuple(set(table.column_names) - set(self.labelling.columns))
             features, kinds, functions, asked = None, {}, {}, set()
-        if "answer" not in self.labelling.columns:
-            check_accepted(table)
         if self.labelling.long:  # the rows of an id may differ in columns that are left out
             table, excluded = table.drop_columns(list(excluded)), ()
         self.labels = read_labels(table, self.labelling)

@@ -82,8 +82,7 @@ def test_how_the_text_is_written_can_be_said(call, tmp_path):
         ),
         (
             "pets.csv a.csv --to lists",
-            "there is no form 'lists'; the forms are answers, label-studio, argilla, doccano, "
-            "prodigy",
+            "there is no form 'lists'; the forms are answers, label-studio, argilla, doccano",
         ),
         (
             "pets.csv a.csv --exclude sizes",

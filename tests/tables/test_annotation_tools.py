@@ -40,41 +40,22 @@ def studio_task(i, answers, **more):
 
 ANSWERS = [[(1, ["pos"]), (2, ["pos"])], [(1, ["neg"])], []]
 STUDIO = [studio_task(i, answers) for i, answers in enumerate(ANSWERS)]
-FLAT = [
+ARGILLA = [
     {
         "id": f"r{i}",
         "status": "completed",
-        "_server_id": "x",
-        "text": TEXTS[i],
-        "size": i,
-        "label.responses": [labels[0] for _, labels in answers] + ["neg"],
-        "label.responses.users": [f"u{who}" for who, _ in answers] + ["u9"],
-        "label.responses.status": ["submitted"] * len(answers) + ["discarded"],
-        "label.suggestion": "pos",
-        "label.suggestion.score": 0.5,
-        "label.suggestion.agent": None,
-    }
-    for i, answers in enumerate(ANSWERS)
-]
-NESTED = [
-    {
-        "id": row["id"],
-        "fields": {"text": row["text"]},
-        "metadata": {"size": row["size"]},
+        "fields": {"text": TEXTS[i]},
+        "metadata": {"size": i},
         "suggestions": {"label": {"value": "pos", "score": None, "agent": None}},
         "responses": {
             "label": [
-                {"value": value, "user_id": user, "status": status}
-                for value, user, status in zip(
-                    row["label.responses"],
-                    row["label.responses.users"],
-                    row["label.responses.status"],
-                    strict=True,
-                )
+                {"value": labels[0], "user_id": f"u{who}", "status": "submitted"}
+                for who, labels in answers
             ]
+            + [{"value": "neg", "user_id": "u9", "status": "discarded"}]
         },
     }
-    for row in FLAT
+    for i, answers in enumerate(ANSWERS)
 ]
 
 
@@ -109,9 +90,8 @@ def test_label_studio_marks_the_truth_and_skipped_tasks(tmp_path):
     assert set(table.column_names) == {"text", "size", "gold", "vote_1", "vote_2", "vote_a@b.c"}
 
 
-@pytest.mark.parametrize("records", [FLAT, NESTED], ids=["flat", "nested"])
-def test_argilla(tmp_path, records):
-    table = surelabel.convert(written(tmp_path / "a.json", records), tool="argilla")
+def test_argilla(tmp_path):
+    table = surelabel.convert(written(tmp_path / "a.json", ARGILLA), tool="argilla")
     assert table.to_pydict() == {
         "id": ["r0", "r1", "r2"],
         "text": TEXTS,
@@ -153,17 +133,6 @@ def test_very_many_annotators_are_not_named(tmp_path):
         read_labels(long, Labelling(labels="label", id="id", long=True, annotator="who"))
 
 
-def test_votes_of_nobody_in_particular_are_counted(tmp_path):
-    """As Argilla writes them where users are not asked for."""
-    records = [
-        {"id": "1", "text": "a", "label.responses": ["x", "x", "y"], "label.suggestion": "y"},
-        {"id": "2", "text": "b", "label.responses": None, "label.suggestion.score": 0.9},
-    ]
-    table = surelabel.convert(written(tmp_path / "a.json", records), tool="argilla")
-    assert table.column_names == ["id", "text", "candidates"]
-    assert table["candidates"].to_pylist() == [["x", "x", "y"], None]
-
-
 def test_doccano_has_one_file_for_each_annotator(tmp_path):
     lines = [{"id": i, "text": text, "label": ["x"], "Comments": []} for i, text in enumerate("ab")]
     other = [{"id": 1, "text": "b", "label": ["y"]}, {"id": 2, "text": "c", "label": []}]
@@ -184,104 +153,6 @@ def test_doccano_has_one_file_for_each_annotator(tmp_path):
     assert table["vote_p"].to_pylist() == ["p"]
 
 
-def test_prodigy_accepts_rejects_and_ignores(tmp_path):
-    def line(text, label, answer, **more):
-        return {"text": text, "label": label, "answer": answer, "_input_hash": hash(text)} | more
-
-    lines = [
-        line("a", "SPORT", "accept", score=0.3, priority=0.3, spans=[]),
-        line("b", "SPORT", "reject"),
-        line("b", "NEWS", "ignore"),
-        line("c", "NEWS", "accept"),
-        line("d", "ART", "ignore"),
-    ]
-    path = written(tmp_path / "a.jsonl", lines)
-    table = surelabel.convert(path, tool="prodigy")
-    assert table.column_names == ["text", "candidates"]
-    assert table["candidates"].to_pylist() == [["SPORT"], ["NEWS"], ["NEWS"], None]
-    options = [{"id": "x", "text": "X"}, {"id": "y", "text": "Y"}]
-    lines = [
-        {"text": text, "options": options, "accept": [label], "answer": answer, "_annotator_id": a}
-        for text, label, answer, a in (
-            ("a", "x", "accept", "p"),
-            ("a", "y", "accept", "q"),
-            ("b", "y", "reject", "p"),
-        )
-    ]
-    table = surelabel.convert(written(tmp_path / "b.jsonl", lines), tool="prodigy")
-    assert table.to_pydict() == {"text": ["a", "b"], "vote_p": ["x", None], "vote_q": ["y", None]}
-
-
-@pytest.mark.filterwarnings("ignore:.*who gave which label is left out")
-def test_rejections_in_prodigy_are_votes_against_labels(tmp_path):
-    def line(text, label, answer, who):
-        return {"text": text, "label": label, "answer": answer, "_annotator_id": who}
-
-    lines = [
-        line("a", "SPORT", "accept", "ann"),
-        line("a", "NEWS", "reject", "ann"),  # says no more than the label accepted
-        line("a", "SPORT", "reject", "bob"),
-        line("b", "NEWS", "reject", "ann"),
-        line("c", "ART", "accept", "bob"),
-    ]
-    votes = {"vote_ann": ["SPORT", "!NEWS", None], "vote_bob": ["!SPORT", None, "ART"]}
-    path = written(tmp_path / "a.jsonl", lines)
-    with pytest.warns(UserWarning, match=r"begin with !: read them with --settings not_prefix='!'"):
-        table = surelabel.convert(path, tool="prodigy")
-    assert table.to_pydict() == {"text": ["a", "b", "c"], **votes}
-    # two rejected by one person, both answers by one, or labels that begin with the sign
-    for more in (
-        line("b", "ART", "reject", "ann"),
-        line("c", "ART", "reject", "bob"),
-        line("d", "!ART", "accept", "bob"),
-    ):
-        other = written(tmp_path / "b.jsonl", [*lines, more])
-        assert "candidates" in surelabel.convert(other, tool="prodigy").column_names
-    with pytest.warns(UserWarning, match=r"1 task has several labels.*\(a\)"):
-        answers = surelabel.convert(path, "answers", tool="prodigy", id="text").to_pylist()
-    assert answers == [{"row": "c", "label": "ART", "who": "bob"}]
-
-
-@pytest.mark.filterwarnings("ignore:.*who gave which label is left out")
-def test_one_rejection_does_not_outweigh_several_acceptances(tmp_path):
-    def line(label, answer, who):
-        return {"text": "a", "label": label, "answer": answer, "_annotator_id": who}
-
-    lines = [line("SPORT", "accept", who) for who in ("ann", "bob", "cat")]
-    lines += [line(label, "reject", "dan") for label in ("SPORT", "TECH")]
-    lines += [line("TECH", "accept", "eve")]
-    table = surelabel.convert(written(tmp_path / "a.jsonl", lines), tool="prodigy")
-    assert table["candidates"].to_pylist() == [["SPORT"] * 3]
-    strange = written(tmp_path / "b.jsonl", [*lines, line("ART", "maybe", "eve")])
-    with pytest.raises(surelabel.exceptions.TableError, match="an answer is 'maybe'"):
-        surelabel.convert(strange, tool="prodigy")
-
-
-def test_one_label_that_is_accepted_or_rejected_makes_two_classes(tmp_path):
-    def line(text, answer, **who):
-        return {"text": text, "label": "SPORT", "answer": answer, **who}
-
-    lines = [line("a", "accept", _annotator_id="ann"), line("b", "reject", _annotator_id="ann")]
-    table = surelabel.convert(written(tmp_path / "a.jsonl", lines), tool="prodigy")
-    assert table["vote_ann"].to_pylist() == ["SPORT", "not SPORT"]
-    lines = [line("a", "accept"), line("b", "reject")]
-    table = surelabel.convert(written(tmp_path / "b.jsonl", lines), tool="prodigy")
-    assert table["candidates"].to_pylist() == [["SPORT"], ["not SPORT"]]
-
-
-def test_a_prodigy_file_that_was_not_converted_is_refused(tmp_path):
-    lines = [
-        {"text": f"t{i}", "x": 7 * i % 5, "label": "ab"[i % 2], "_input_hash": i, "_task_hash": i}
-        | {"answer": "reject" if i % 5 == 0 else "accept"}
-        for i in range(20)
-    ]
-    path = written(tmp_path / "a.jsonl", lines)
-    with pytest.raises(surelabel.exceptions.TableError, match=r"4 rows .* rejected or ignored"):
-        surelabel.clean(path, labels="label")
-    accepted = written(tmp_path / "b.jsonl", [line | {"answer": "accept"} for line in lines])
-    assert "x" in str(surelabel.inspect(accepted, labels="label"))
-
-
 @pytest.mark.parametrize(
     ("tool", "records", "message"),
     [
@@ -299,11 +170,15 @@ def test_a_prodigy_file_that_was_not_converted_is_refused(tmp_path):
             "not an object with fields",
         ),
         ("argilla", [{"fields": {"text": "a"}}], "there is no question with choices"),
-        ("argilla", [FLAT[0] | {"other.responses": []}], "the questions label, other; say which"),
-        ("doccano", [{"text": "a"}], "neither 'label' nor 'labels'"),
+        (
+            "argilla",
+            [ARGILLA[0] | {"responses": {"label": [], "other": []}}],
+            "the questions label, other; say which",
+        ),
+        ("argilla", [{"text": "a"}], "no 'fields'; export them with records.to_json"),
+        ("doccano", [{"text": "a"}], "no list 'label' or 'labels'"),
         ("doccano", [{"text": "a", "label": [[0, 2, "ORG"]]}], "the label of a whole task"),
         ("doccano", [{"text": "a", "label": []}], "there is no answer in this export"),
-        ("prodigy", [{"text": "a"}], "an entry has no 'answer'"),
     ],
 )
 def test_other_files_are_refused(tmp_path, tool, records, message):
@@ -357,6 +232,3 @@ def test_tasks_have_suggestions_and_rows_to_look_at_come_first():
     assert task["suggestions"] == {"label": {"value": "neg", "score": 0.6, "agent": "surelabel"}}
     (_, task, _) = surelabel.convert(CLEANED, "doccano").to_pylist()
     assert task == {"text": "bad", "label": ["neg"], "confidence": 0.6, "id": 8}
-    (_, task, _) = surelabel.convert(CLEANED, "prodigy").to_pylist()
-    assert [option["id"] for option in task["options"]] == ["neg", "pos"]
-    assert task["accept"] == ["neg"]

@@ -125,20 +125,16 @@ def test_files_of_the_same_name_are_all_read(tmp_path):
     assert table["vote_bob"].to_pylist() == [None, "so so"]
 
 
-@pytest.mark.filterwarnings("ignore:.*who gave which label is left out")
-def test_doccano_writes_csv_and_fasttext_too(tmp_path):
-    head = "id,text,price,code,label,Comments\n"
-    path = doccano(
-        tmp_path / "export.zip",
-        ann__csv=head + "1,note 1,5.25,001,so so,\n2,note 2,5.5,002,C#,hard one\n",
-        bob__csv=head + "1,note 1,5.25,001,negative#so so,\n2,note 2,5.5,002,,\n",
-        admin__csv="\n",
-    )
-    table = surelabel.convert(path, tool="doccano")
-    assert table.column_names == ["id", "text", "price", "code", "candidates"]
-    assert table["candidates"].to_pylist() == [["so so", "negative", "so so"], ["C#"]]
-    path = doccano(tmp_path / "text.zip", all__txt="__label__so so note 1 \n__label__bad note 2 \n")
-    with pytest.raises(TableError, match=r"neither 'label' nor 'labels'.*export JSONL"):
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("ann__csv", "id,text,label,Comments\n1,note 1,negative#so so,\n"),
+        ("all__txt", "__label__so so note 1 \n__label__bad note 2 \n"),
+    ],
+)
+def test_other_exports_of_doccano_are_refused(tmp_path, name, content):
+    path = doccano(tmp_path / "export.zip", **{name: content})
+    with pytest.raises(TableError, match=r"no list 'label' or 'labels'.*export JSONL"):
         surelabel.convert(path, tool="doccano")
 
 
