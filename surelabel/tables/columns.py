@@ -34,31 +34,18 @@ Kind = Literal["number", "category", "text", "vector", "time", "image"]
 HUGE = 1e100
 #: A text column with at most this many different values holds categories.
 FEW = 50
-#: Shares of the cells of a column: "nearly all" of them, and "few" of them.
-NEARLY_ALL, FEW_OF_ALL = 0.9, 0.1
+#: Nearly all cells of a column.
+NEARLY_ALL = 0.9
 #: Number of cells examined to see what a text column holds.
 LOOKED_AT = 1000
 #: Scripts without spaces between words.
 UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]{4}"
 #: Vectors in text, as JSON has them.
 VECTOR = r"^\[\s*[-+0-9.eE]+(?:\s*,\s*[-+0-9.eE]+)*\s*\]$"
-#: Identifiers: letters followed by a number, or long mixtures of both; and the usual names of
-#: columns that hold identifiers.
-CODE = (
-    r"^([\p{L}]{1,6}[-_#]?[0-9]{2,}|[0-9]+\p{L}"
-    r"|(?i:[0-9a-f]{8,}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]+))$"
-)
+#: The usual names of columns that hold identifiers.
 ID_NAME = re.compile(r"(?i:(^|[_\W])(id|uuid|guid|key|index|nr|no))$|[a-z]I[Dd]$")
-#: Names such as house numbers: 136 and 136A.
-HOUSE = r"^[0-9]+\p{L}?$"
 #: Numbers with the other decimal separator than the table has.
 FOREIGN = {".": r"^[-+]?[0-9]+,[0-9]+$", ",": r"^[-+]?[0-9]+\.[0-9]+$"}
-#: Numbers with thousands separators, a currency before or a unit after them: $1,234.50 or 5 kg.
-AMOUNT = (
-    r"^(?:[A-Z]{0,2}\p{Sc}|[A-Z]{3}[\s\p{Zs}])?[\s\p{Zs}]*[-+−]?"
-    r"(?:[0-9]{1,3}(?:[.,'’\s\p{Zs}][0-9]{3})+|[0-9]+)(?:[.,][0-9]+)?"
-    r"[\s\p{Zs}]*(?:[\p{Sc}%‰°]|[\p{L}°µ²³/]{2,6}\.?|[\s\p{Zs}]\p{L})?$"
-)
 
 
 class ColumnReader:
@@ -359,8 +346,7 @@ def _text_kinds(reader: ColumnReader, names: Sequence[str]) -> dict[str, Guess]:
         weights = cells.cast(pa.float64()).to_numpy()
         return np.asarray(np.bincount(owner, weights, len(names)) / n_chosen)
 
-    patterns = [FOREIGN[reader.decimal], NUMBER[reader.decimal], AMOUNT, HOUSE]
-    patterns += [VECTOR, DATE, ENDINGS, UNSPACED, CODE]
+    patterns = [FOREIGN[reader.decimal], NUMBER[reader.decimal], VECTOR, DATE, ENDINGS, UNSPACED]
     shares = {p: mean(pc.match_substring_regex(looked_at, p)) for p in patterns}
     n_words = mean(pc.count_substring_regex(looked_at, r"\S+"))
     return {
@@ -401,18 +387,11 @@ def _text_kind(reader: ColumnReader, name: str, sample: _Sample) -> Guess:
         return Guess("image")
     if n_different <= min(FEW, n_known / 2):
         return Guess("category")
-    of_numbers, houses = shares[NUMBER[reader.decimal]], shares[HOUSE] == 1
-    if shares[AMOUNT] == 1 and of_numbers <= NEARLY_ALL and not houses:
-        reason = f"it holds numbers with units or separators ({sample.texts[0].as_py()!r}); "
-        return Guess(None, f"{reason}write plain numbers to learn from them", "warning")
-    if of_numbers > NEARLY_ALL and not houses and (refusal := _words_among_numbers(reader, name)):
+    mostly_numbers = shares[NUMBER[reader.decimal]] > NEARLY_ALL
+    if mostly_numbers and (refusal := _words_among_numbers(reader, name)):
         return refusal
-    # cells of two words are text if the words repeat more often than the cells do
-    repeat = FEW_OF_ALL < n_different / n_known <= NEARLY_ALL
-    if sample.n_words >= (2 if repeat else 3) or shares[UNSPACED] > 0.5:
+    if sample.n_words >= 3 or shares[UNSPACED] > 0.5:
         return Guess("text")
-    if shares[CODE] > NEARLY_ALL:
-        return Guess(None, "its values look like identifiers")
     if n_different > NEARLY_ALL * n_known:
         return Guess(None, "nearly all its values differ")
     return Guess("category")

@@ -117,11 +117,6 @@ def _is_common(name: str) -> bool:
     return all(word in COMMON_WORDS or len(word) < 2 for word in re.split(r"[\W_]+", name))
 
 
-def _stem(name: str) -> str:
-    """A name without its number, because annotators are often numbered."""
-    return re.sub(r"\d+", "#", name)
-
-
 @lru_cache
 def _canonical(values: tuple[str, ...], decimal: str) -> list[str]:
     """What texts mean; very many columns may hold the same ones."""
@@ -157,14 +152,13 @@ class _Judge:
     """Judges what a column says about the candidates."""
 
     def __init__(self, table: pa.Table, labels: Labels, labelling: Labelling) -> None:
-        self.table, self.labels, self.not_prefix = table, labels, labelling.not_prefix
+        self.table, self.labels = table, labels
         self.decimal = decimal_of(table) or "."
         names = map(str, labels.candidates.classes.tolist())
         self.classes = {_folded(name): i for i, name in enumerate(names)}
         self.n_classes = labels.candidates.shape[1]
         self.common = all(map(_is_common, self.classes))
         self.separators = re.compile("|".join(map(re.escape, (labelling.separator, *SEPARATORS))))
-        self.stems = {_stem(name) for name in labelling.votes}
 
     @cached_property
     def sets(self) -> sparse.csr_array:
@@ -207,20 +201,13 @@ class _Judge:
         return self._class_names(name, codes, values) or self._determines(codes, len(values))
 
     def _named(self, value: str) -> list[int] | None:
-        """The classes that a value names, alone or with separators between them, without those
-        that it rules out; None if it holds anything else.
+        """The classes that a value names, alone or with separators between them; None if it holds
+        anything else.
         """
         alone = _folded(value) in self.classes or re.match(NUMBER[","], value)
-        found = []
-        for part in [value] if alone else self.separators.split(value):
-            name = _folded(part)
-            if name in self.classes:
-                found.append(self.classes[name])
-            elif not self.not_prefix or (
-                _folded(part.strip().removeprefix(self.not_prefix)) not in self.classes
-            ):
-                return None
-        return found
+        names = map(_folded, [value] if alone else self.separators.split(value))
+        found = [self.classes.get(name, -1) for name in names]
+        return None if -1 in found else found
 
     def _class_names(self, name: str, codes: np.ndarray, values: list[str]) -> str | None:
         """Whether the values are class names, and agree with the labels: fairly if either the class
@@ -236,7 +223,7 @@ class _Judge:
         agreement = self._agreement(np.where(codes >= 0, first[codes], -1))
         if agreement is None:
             return None
-        clues = (not self.common) + bool(OF_PEOPLE.search(name) or _stem(name) in self.stems)
+        clues = (not self.common) + bool(OF_PEOPLE.search(name))
         if clues < 2 and agreement.kappa < (FAIR if clues else SUBSTANTIAL):
             return None
         if not clues and (self.n_classes == 2 or agreement.bits < BITS):

@@ -20,19 +20,11 @@ _REST = rf"(?:,?[T ]+{_CLOCK} ?(?:Z|UTC|GMT|[-+][0-9]{{2}}:?[0-9]{{2}})?)?$"
 _DAY, _MONTH = r"(?P<d>[0-9]{1,2})", r"(?P<m>[0-9]{1,2})"
 #: Years of two digits begin in 1930, as in spreadsheets.
 _YEAR, FIRST_SHORT = r"(?P<y>[0-9]{4}|[0-9]{2})", 30
-_NAME = (
-    r"(?P<m>(?i:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
-    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?))"
-)
-_WEEKDAY = r"(?i:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?,? +)?"
-MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 #: Formats of dates and times. Times are local: a time zone after them is ignored.
 ORDERS = {
     "year-month-day": rf"^(?P<y>[0-9]{{4}})[-/.]{_MONTH}[-/.]{_DAY}{_REST}",
     "day.month.year": rf"^{_DAY}[-/.]{_MONTH}[-/.]{_YEAR}{_REST}",
     "month/day/year": rf"^{_MONTH}[-/.]{_DAY}[-/.]{_YEAR}{_REST}",
-    "day, name of the month, year": rf"^{_WEEKDAY}{_DAY}[-/. ]+{_NAME}[-/., ]+{_YEAR}{_REST}",
-    "name of the month, day, year": rf"^{_WEEKDAY}{_NAME}[-/. ]+{_DAY}[-/, ]+{_YEAR}{_REST}",
     "clock": rf"^{_CLOCK}$",
 }
 #: What looks like a date or time, in whatever format.
@@ -99,15 +91,9 @@ def parse_times(texts: pa.Array, order: str) -> tuple[np.ndarray, np.ndarray, np
     good &= (hour < 24) & (minute < 60) & (second < 61)
     days = np.zeros(len(there))
     if order != "clock":
-        year, day = numbers("y"), numbers("d")
+        year, month, day = numbers("y"), numbers("m"), numbers("d")
         short = flags(pc.equal(pc.fill_null(pc.utf8_length(pc.struct_field(found, "y")), 0), 2))
         year = year + short * np.where(year < FIRST_SHORT, 2000, 1900)
-        if "name" in order:
-            names = pc.utf8_lower(pc.utf8_slice_codeunits(pc.struct_field(found, "m"), 0, 3))
-            place = pc.index_in(names, pa.array(MONTHS, names.type))
-            month = pc.fill_null(place, -1).to_numpy(zero_copy_only=False) + 1
-        else:
-            month = numbers("m")
         good &= (month >= 1) & (month <= 12) & (day >= 1)
         months = (year - 1970).astype("M8[Y]").astype("M8[M]") + np.where(good, month - 1, 0)
         dates = months.astype("M8[D]") + np.where(good, day - 1, 0)

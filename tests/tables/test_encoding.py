@@ -77,7 +77,7 @@ def test_columns_that_can_tell_something_are_chosen(columns):
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("name", "its values look like identifiers"),
+        ("name", "nearly all its values differ"),
         ("counter", "it counts the rows"),
         ("constant", "it has only one value"),
         ("empty", "it is empty"),
@@ -135,11 +135,8 @@ def test_a_wrong_choice_is_refused(columns, options, message):
         (["[1, 2.5]", "[-1e3, 0]", None], "vector"),
         (["yes", None, None, "yes"], "category"),
         (pa.array(["p", "q"] * 9).dictionary_encode(), "category"),
-        ([f"user{i % 80:03}" for i in range(120)], None),
-        ([f"{i % 80:08x}" for i in range(120)], None),
+        ([f"user{i:03}" for i in range(120)], None),
         ([f"Town{chr(97 + i % 26)}{chr(97 + i % 3)}" for i in range(120)], "category"),
-        ([f"ford {chr(97 + i % 26)}{chr(97 + i % 3)}" for i in range(120)], "text"),
-        ([f"ford {chr(97 + i % 26)}{chr(97 + i % 3)}" for i in range(1200)], "category"),
         (["red", "blue", "green"] * 40, "category"),
         ([f"the price was too high by {i % 90}" for i in range(120)], "text"),
     ],
@@ -164,14 +161,6 @@ def test_decimal_commas_are_not_guessed_at(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("form", ["{:,} €", "$ {:,}", "USD {}", "{} kg", "{}%", "{} m"])
-def test_numbers_with_units_or_separators_are_pointed_out(form):
-    texts = [form.format(1000 + 7 * i) for i in range(120)]
-    (guess,) = guess_kinds(pa.table({"a": texts}), ["a"])
-    assert (guess.kind, guess.severity) == (None, "warning")
-    assert f"({texts[0]!r}); write plain numbers" in guess.reason
-
-
 def test_a_word_among_numbers_is_not_passed_over(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("a,b\n" + "".join(f"{i / 7},x\n" for i in range(5000)) + "unknown,y\n")
@@ -181,16 +170,6 @@ def test_a_word_among_numbers_is_not_passed_over(tmp_path):
     ):
         features_of(read_table(path))
     assert features_of(read_table(path), kinds={"a": "category"})[0] == Feature("a", "category")
-
-
-def test_numbers_with_a_letter_behind_some_are_names():
-    # as the families of GaltonFamilies, a table of R
-    families = [str(i % 90 + 1) for i in range(400)] + ["136A"] * 4
-    assert features_of(pa.table({"family": families})) == [Feature("family", "category")]
-    rooms = [f"{i}{'A' if i % 4 == 0 else ''}" for i in range(100, 160)]
-    assert guess_kinds(pa.table({"room": rooms}), ["room"]) == [
-        Guess(None, "nearly all its values differ")
-    ]
 
 
 def test_numbers_that_name_rows_are_not_learned_from():

@@ -263,13 +263,3 @@ def test_columns_of_users_with_such_names_are_learned_from(pets):
     assert "earlier run" not in str(
         learned_from(frame.drop(columns="confidence"), labels="label")[1]
     )
-
-
-def test_a_forgotten_annotator_who_rules_labels_out(pets):
-    rng = np.random.default_rng(0)
-    frame = pets.drop(columns=["name", "candidates"])
-    for name in ("vote_ann", "vote_bob"):
-        shown = rng.permutation(truth())
-        frame[name] = np.where(shown == truth(), shown, np.char.add("!", shown))
-    found = surelabel.inspect(frame, votes="vote_ann", not_prefix="!")
-    assert "class names" in found.unused["vote_bob"]

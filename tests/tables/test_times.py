@@ -20,8 +20,6 @@ WRITTEN = {
     "year-month-day": "%Y-%m-%d %H:%M:%S",
     "day.month.year": "%d.%m.%Y %H:%M:%S",
     "month/day/year": "%m/%d/%Y %I:%M:%S %p",
-    "day, name of the month, year": "%a, %d %b %Y %H:%M:%S +0100",
-    "name of the month, day, year": "%B %d, %Y %I:%M:%S%p",
 }
 
 
@@ -50,11 +48,9 @@ def test_no_text_breaks_the_parser(texts):
         (["31/12/2020", "12/31/2020"], None),
         (["9:30", "23:59:59"], "clock"),
         (["9:30 am", "12:00 P.M."], "clock"),
-        (["Jan 1 2000", "Feb. 29 2000"], "name of the month, day, year"),
-        (["25-Nov-63", "1 September 1999"], "day, name of the month, year"),
         (["25/11/63", "5/11/63"], "day.month.year"),  # as in the table baboon of R
         (["13:00 PM"], None),
-        (["Mai 1 2000"], None),
+        (["Jan 1 2000"], None),
         (["2020-02-30"], None),
         (["25:00"], None),
         (["tomorrow"], None),
