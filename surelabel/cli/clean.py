@@ -24,8 +24,6 @@ from ._files import (
 from ._screen import print_json, show
 from ._settings import Settings, takes_settings
 
-STYLES = {"certified": "bold green", "probable": "cyan", "look": "bold yellow"}
-
 
 @takes_settings("method", "max_error")
 def clean(
@@ -78,6 +76,6 @@ def clean(
         overview = found.overview()
         written = [("written", ", ".join(map(str, paths)))] if paths else []
         facts = overview.facts + written
-        show(replace(overview, facts=facts), STYLES, error=not is_file(output))
+        show(replace(overview, facts=facts), error=not is_file(output))
     if not found.n_kept or (found.audit is not None and found.audit.n_fallen):
         raise typer.Exit(1)

@@ -1,7 +1,8 @@
-"""Short summaries of results: as plain text, in a notebook, and on a terminal."""
+"""Short summaries of results, as plain text."""
 
 from __future__ import annotations
 
+import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -41,6 +42,15 @@ class Listing:
     rows: Sequence[tuple[str, ...]]
     more: int = 0
 
+    def lines(self) -> list[str]:
+        """Its rows below the titles of the columns, aligned; numbers to the right."""
+        cells = [tuple(map(printable, row)) for row in (self.columns, *self.rows)]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        signs = [">" if numeric else "<" for numeric in self.columns.values()]
+        layout = "  ".join(f"{{:{sign}{width}}}" for sign, width in zip(signs, widths, strict=True))
+        lines = [f"  {layout.format(*row)}".rstrip() for row in cells]
+        return lines + [f"  and {self.more:,} more"] * bool(self.more)
+
 
 @dataclass(frozen=True)
 class Overview:
@@ -66,52 +76,35 @@ class Overview:
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def text(self) -> str:
-        """The summary as plain text."""
-        width = max((len(name) for name, _ in self.facts), default=0)
-        lines = [self.title, *(f"  {name:<{width}}  {value}" for name, value in self.facts)]
+    def text(self, width: int = 1000) -> str:
+        """The summary as plain text; sentences and facts are wrapped to this width."""
+        longest = max((len(name) for name, _ in self.facts), default=0)
+        lines = [printable(self.title)]
+        lines += [_wrapped(f"  {name:<{longest}}  ", value, width) for name, value in self.facts]
         for listing in self.listings:
             lines += ["", listing.title] if listing.title else [""]
-            cells = [tuple(listing.columns), *listing.rows]
-            widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-            for row in cells:
-                aligned = (
-                    f"{cell:>{width}}" if numeric else f"{cell:<{width}}"
-                    for cell, width, numeric in zip(
-                        row, widths, listing.columns.values(), strict=True
-                    )
-                )
-                lines.append(f"  {'  '.join(aligned)}".rstrip())
-            if listing.more:
-                lines.append(f"  and {listing.more:,} more")
-        lines += [f"  ! {sentence}" for sentence in self.problems]
-        return "\n".join([*map(printable, lines), *map(printable, self.notes)])
+            lines += listing.lines()
+        lines += ["", "Problems"] if self.problems else []
+        lines += [_wrapped("  ! ", sentence, width) for sentence in self.problems]
+        lines += [""] if self.notes else []
+        lines += [_wrapped("  - ", sentence, width) for sentence in self.notes]
+        return "\n".join(lines)
 
-    def html(self) -> str:
-        """The summary as HTML; everything that comes from data is escaped."""
-        facts = "".join(
-            f"<tr><th style='text-align:left'>{escape(name)}</th>"
-            f"<td style='text-align:left'>{escape(value)}</td></tr>"
-            for name, value in self.facts
-        )
-        parts = [f"<p><strong>{escape(self.title)}</strong></p>", f"<table>{facts}</table>"]
-        for listing in self.listings:
-            head = "".join(f"<th>{escape(title)}</th>" for title in listing.columns)
-            body = "".join(
-                f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>"
-                for row in listing.rows
-            )
-            caption = f"<caption>{escape(listing.title)}</caption>" if listing.title else ""
-            parts.append(f"<table>{caption}<thead><tr>{head}</tr></thead>{body}</table>")
-            if listing.more:
-                parts.append(f"<p>and {listing.more:,} more</p>")
-        parts += [f"<p>! {escape(sentence)}</p>" for sentence in self.problems]
-        parts += [f"<p><em>{escape(sentence)}</em></p>" for sentence in self.notes]
-        return f"<div>{''.join(parts)}</div>"
+
+def _wrapped(mark: str, text: str, width: int) -> str:
+    """A text after a mark, its further lines indented; names and options are not broken."""
+    return textwrap.fill(
+        printable(text),
+        width,
+        initial_indent=mark,
+        subsequent_indent=" " * len(mark),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 class Result(ABC):
-    """A result that prints as a short readable text, and in a notebook as a small table."""
+    """A result that prints as a short readable text."""
 
     @abstractmethod
     def overview(self) -> Overview:
@@ -125,7 +118,7 @@ class Result(ABC):
         return self.overview().text()
 
     def _repr_html_(self) -> str:
-        return self.overview().html()
+        return f"<pre>{escape(repr(self))}</pre>"
 
 
 def known(facts: Iterable[tuple[str, str | None]]) -> list[tuple[str, str]]:

@@ -338,12 +338,10 @@ class TableRead:
     def _warn(self) -> None:
         """Warn of doubtful labels, of columns that hold the answer, and of numbers in text."""
         sentences = [hint.message for hint in self.labels.hints] + leak_sentences(self.leaks)
-        by_advice: dict[str, list[str]] = {}
-        for name, guess in self.unused.items():
-            if guess.severity == "warning":
-                by_advice.setdefault(guess.reason.rpartition("; ")[2], []).append(name)
-        for name, *others in by_advice.values():
-            sentence = f"column {name!r} is not learned from: {self.unused[name].reason}"
+        in_text = [name for name, guess in self.unused.items() if guess.severity == "warning"]
+        if in_text:
+            first, *others = in_text
+            sentence = f"column {first!r} is not learned from: {self.unused[first].reason}"
             also = f" (the same is true of {first_few(map(repr, others))})"
             sentences.append(sentence + also * bool(others))
         for sentence in sentences:
