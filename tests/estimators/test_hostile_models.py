@@ -16,6 +16,7 @@ import warnings
 import zipfile
 from collections import Counter
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -44,7 +45,7 @@ def taken_apart(content):
     length = int.from_bytes(content[len(FIRST_LINE) : start], "little")
     header, rest = (
         json.loads(content[start : start + length]),
-        io.BytesIO(content[start + length :]),
+        io.BytesIO(content[start + length : -32]),
     )
 
     def with_arrays(node):
@@ -79,7 +80,13 @@ def put_together(model):
         return node
 
     header = json.dumps({"surelabel": "0.2.0", "model": described(model)}).encode()
-    return FIRST_LINE + len(header).to_bytes(8, "little") + header + b"".join(data)
+    return sealed(len(header).to_bytes(8, "little") + header + b"".join(data))
+
+
+def sealed(content):
+    """A file with this content after the first line, and its checksum."""
+    content = FIRST_LINE + content
+    return content + sha256(content).digest()
 
 
 def paths_of(node, path=()):
@@ -200,9 +207,9 @@ def bombs(good):
         b'{"class": "SUREClassifier", "parameters": {}, "parameters": [], "values": 1}',
     ):  # fmt: skip
         text = header % text
-        yield FIRST_LINE + len(text).to_bytes(8, "little") + text
+        yield sealed(len(text).to_bytes(8, "little") + text)
     for size in (0, 1, 2**31, 2**63):
-        yield FIRST_LINE + size.to_bytes(8, "little")
+        yield sealed(size.to_bytes(8, "little"))
     for name in ("surelabel.json", "../../x", "/etc/passwd", "surelabel.json"):
         file = io.BytesIO()
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -3,6 +3,7 @@
 import pickle
 import sys
 import zipfile
+from hashlib import sha256
 
 import numpy as np
 import pyarrow as pa
@@ -250,6 +251,16 @@ def test_truncated_at_every_tenth_of_its_length(saved):
             load_model(path)
 
 
+def test_every_flipped_bit_is_seen(saved):
+    """Also in the numbers, where another value would make another model."""
+    _, path = saved
+    content = path.read_bytes()
+    for place in range(0, len(content), len(content) // 40):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 16]) + content[place + 1 :])
+        with pytest.raises(ModelFileError):
+            load_model(path)
+
+
 @pytest.mark.parametrize(
     "content",
     [b"", b"hello", b"PK\x03\x04", pickle.dumps({"a": 1}), b"surelabel model 2\n"],
@@ -285,7 +296,8 @@ def test_a_model_of_a_cluster_is_loaded_with_its_module_only(saved, monkeypatch)
     length = int.from_bytes((content := path.read_bytes())[18:26], "little")
     header = content[26 : 26 + length].replace(b'"SUREC', b'"distributed.SUREC')
     size = len(header).to_bytes(8, "little")
-    path.write_bytes(content[:18] + size + header + content[26 + length :])
+    content = content[:18] + size + header + content[26 + length : -32]
+    path.write_bytes(content + sha256(content).digest())
     monkeypatch.delitem(sys.modules, "surelabel.distributed", raising=False)
     with pytest.raises(ModelFileError, match=r"import surelabel\.distributed first"):
         load_model(path)

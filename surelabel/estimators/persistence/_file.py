@@ -1,5 +1,6 @@
-"""The bytes of a model file: a first line, the length of a header, the header in JSON, and the
-arrays that the header describes, one after the other.
+"""The bytes of a model file: a first line, the length of a header, the header in JSON, the arrays
+that the header describes, one after the other, and the SHA-256 of all this, which tells a damaged
+file from another model.
 
 Nothing is packed, and there are no positions: a file holds no more than its size, and no array is
 made before it is known that the file has its bytes.
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from hashlib import sha256
 from importlib.metadata import version
 from typing import Any, BinaryIO
 
@@ -53,18 +55,21 @@ def file_of(model: Any, arrays: list[np.ndarray]) -> bytes:
     """The content of a file with these arrays; ``model`` says in JSON what they are."""
     header = json.dumps({"surelabel": version("surelabel"), "model": model}, allow_nan=False)
     start = f"surelabel model {FORMAT}\n".encode() + len(header).to_bytes(8, "little")
-    return b"".join([start, header.encode(), *(array.tobytes("A") for array in arrays)])
+    content = b"".join([start, header.encode(), *(array.tobytes("A") for array in arrays)])
+    return content + sha256(content).digest()
 
 
 class Reader:
     """Reads arrays in the order in which they were written; ``model`` is what the header says."""
 
     def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._left = file.seek(0, 2)
-        self._room = max(ROOM, RATIO * self._left)
+        self._file, size = file, file.seek(0, 2)
         file.seek(0)
-        _check_format(self._read(min(18, self._left)), file)
+        first_line = file.read(18)
+        _check_format(first_line, file)
+        self._checksum = sha256(first_line)
+        self._left = max(0, size - len(first_line) - self._checksum.digest_size)
+        self._room = max(ROOM, RATIO * size)
         text = self._read(int.from_bytes(self._read(8), "little"))
         require(text.count(b"[") + text.count(b"{") <= MOST_LISTS, "it has too many parts")
         header: Any = json.loads(text, parse_constant=_finite, parse_float=_finite)
@@ -97,14 +102,16 @@ class Reader:
         require(self._room >= 0, "its labels are too long for so many rows")
 
     def finish(self) -> None:
-        """Check that nothing is left."""
+        """Check that nothing is left, and that the bytes are those that were written."""
         require(self._left == 0, "it goes on after its end")
+        require(self._file.read() == self._checksum.digest(), "its checksum differs")
 
     def _read(self, size: int) -> bytes:
         require(size <= self._left, "it is truncated")
         data = self._file.read(size)
         require(len(data) == size, "it is truncated")
         self._left -= size
+        self._checksum.update(data)
         return data
 
 
