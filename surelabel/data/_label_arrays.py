@@ -306,19 +306,13 @@ def check_zero_one(matrix: sparse.csr_array) -> None:
 
 
 def looks_like_matrix(rows: list[Any], lengths: np.ndarray, flat: list[Any]) -> bool:
-    """Whether lists look like the rows of a 0/1 matrix rather than sets of labels: of equal length,
-    with 0 and 1 only. Sets of labels do not repeat or decrease.
+    """Whether lists look like the rows of a 0/1 matrix rather than lists of labels: of equal
+    length, with 0 and 1 only, in an order that lists of labels do not have.
     """
-    if (
-        not len(lengths)
-        or lengths[0] < 2
-        or np.any(lengths != lengths[0])
-        or not all(label in (0, 1) for label in flat)
-    ):
+    if not len(lengths) or lengths[0] < 2 or np.any(lengths != lengths[0]):
         return False
-    return lengths[0] > 2 or any(
-        list(row) in ([0, 0], [1, 1], [1, 0]) for row in rows if not isinstance(row, Set)
-    )
+    only = all(label in (0, 1) for label in flat)
+    return only and not all(isinstance(row, Set) or list(row) == [0, 1] for row in rows)
 
 
 def check_counts(counts: Any, indptr: np.ndarray) -> np.ndarray:

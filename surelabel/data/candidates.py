@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Iterable, Iterator
 from functools import partial
-from html import escape
 from itertools import chain, pairwise
 from typing import Any, Literal
 
@@ -450,15 +449,13 @@ class CandidateSets:
                     f"CandidateSets are indexed by integers, slices and masks, not by {key.dtype}"
                 )
             key = np.flatnonzero(key) if key.dtype == bool else key.astype(np.intp)
-        if self._counts is None:
-            picked = self._matrix[key]
-            return type(self)(picked.indptr, picked.indices, self._classes)
-        picked = sparse.csr_array((self._counts, self.indices, self.indptr), shape=self.shape)[key]
+        counts = self._matrix.data if self._counts is None else self._counts
+        picked = sparse.csr_array((counts, self.indices, self.indptr), shape=self.shape)[key]
         return type(self)(
             picked.indptr,
             picked.indices,
             self._classes,
-            picked.data,
+            None if self._counts is None else picked.data,
             votes=None if self._votes is None else self._votes[key],
             annotators=self._annotators,
         )
@@ -483,22 +480,6 @@ class CandidateSets:
         rows, classes = self.shape
         mean = len(self.indices) / max(rows, 1)
         return f"CandidateSets({rows} rows, {classes} classes, {mean:.2f} candidates on average)"
-
-    def _repr_html_(self) -> str:
-        """For notebooks: the first rows with their candidates and votes."""
-        shown = min(len(self), 10)
-        counts = None if self._counts is None else self._counts.tolist()
-        rows = []
-        for row, labels in enumerate(self[:shown].to_lists()):
-            first = int(self.indptr[row])
-            cells = [
-                escape(str(label)) + (f" ({counts[first + k]:g})" if counts else "")
-                for k, label in enumerate(labels)
-            ]
-            rows.append(f"<tr><th>{row}</th><td>{', '.join(cells)}</td></tr>")
-        more = f"<p>and {len(self) - shown:,} more</p>" if len(self) > shown else ""
-        head = "<tr><th>row</th><th>candidates</th></tr>"
-        return f"<div><p>{escape(repr(self))}</p><table>{head}{''.join(rows)}</table>{more}</div>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         make = partial(type(self), votes=self._votes, annotators=self._annotators)

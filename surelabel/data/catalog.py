@@ -269,9 +269,7 @@ def load_file(path: Path, truth: str = "", candidates: str = "") -> Dataset:
     return Dataset(path.name, X, sets, y, np.unique(y) if sets is None else sets.classes, False)
 
 
-def fetch(
-    name: str, data_home: str | os.PathLike[str] | None = None, *, base_url: str | None = None
-) -> Path:
+def fetch(name: str, data_home: str | os.PathLike[str] | None = None) -> Path:
     """Download the file of a data set into the data home, and verify it; a verified file is not
     downloaded again.
 
@@ -283,9 +281,6 @@ def fetch(
         One of :func:`names`.
     data_home : path, default=None
         As in :func:`load`.
-    base_url : str, default=None
-        A mirror that holds the files under their names; by default ``BASE_URL``. The checksums stay
-        the same.
 
     Returns
     -------
@@ -301,7 +296,7 @@ def fetch(
             f"no public address of {spec.file} is known. {_missing_message(spec, data_home)}"
         )
     path = path or _place(spec, data_home)
-    url = (base_url or BASE_URL).rstrip("/") + "/" + quote(spec.file)
+    url = BASE_URL + quote(spec.file)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

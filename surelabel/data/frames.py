@@ -12,18 +12,7 @@ from .arrow_tables import checked_table, source_of
 
 
 def from_frame(frame: Any) -> pa.Table:
-    """A pandas, polars or other data frame as a table.
-
-    Parameters
-    ----------
-    frame : data frame
-        A frame of any library that narwhals supports; a :class:`pyarrow.Table` is returned as it
-        is.
-
-    Returns
-    -------
-    pyarrow.Table
-    """
+    """A data frame of any library that narwhals supports as a table."""
     with extra("cli", "the conversion of data frames"):
         import narwhals as nw
 
@@ -49,17 +38,6 @@ def from_frame(frame: Any) -> pa.Table:
 def to_frame(table: pa.Table, like: Any) -> Any:
     """A table as a data frame of the same kind as ``like``, with the row index of ``like`` if the
     number of rows is the same.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The table.
-    like : data frame
-        A frame of the kind wanted.
-
-    Returns
-    -------
-    data frame
     """
     with extra("cli", "the conversion of data frames"):
         import narwhals as nw

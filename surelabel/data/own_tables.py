@@ -18,25 +18,8 @@ from .text_values import parse_numbers
 def read_own_table(
     path: Path, truth: str, candidates: str = ""
 ) -> tuple[np.ndarray, CandidateSets | None, np.ndarray]:
-    """Read a table of numbers with a column of true labels.
-
-    Parameters
-    ----------
-    path : path
-        A file that :func:`~surelabel.data.table_files.read_table` reads.
-    truth : str
-        The column of true labels.
-    candidates : str, default=""
-        The column of candidate labels, if the table has one. All other columns are features.
-
-    Returns
-    -------
-    X : ndarray of shape (m, n)
-        The features.
-    candidates : CandidateSets or None
-        The candidate labels; None if the table has none.
-    y : ndarray of shape (m,)
-        The true labels.
+    """Read features, candidate labels (None if the table has none) and true labels. All columns but
+    those of labels are features, and must hold numbers.
     """
     table = read_table(path)
     source = source_of(table)

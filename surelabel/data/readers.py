@@ -42,15 +42,6 @@ def read_mat(path: Path) -> PartialLabelData:
     The file holds ``data`` (instances × features), ``partial_target`` (labels × instances, 1 =
     candidate) and ``target`` (labels × instances, one 1 per instance), each dense or sparse, of any
     numeric type. Labels are numbered from 0.
-
-    Parameters
-    ----------
-    path : path
-        The ``.mat`` file.
-
-    Returns
-    -------
-    PartialLabelData
     """
     try:
         return _partial_label_data(load_mat(path), path)
@@ -95,20 +86,8 @@ def _partial_label_data(content: dict[str, Any], path: Path) -> PartialLabelData
 
 
 def read_csv(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Read a table with a header line, numbers in all columns but the last, and the label in the
-    last.
-
-    Parameters
-    ----------
-    path : path
-        The ``.csv`` file.
-
-    Returns
-    -------
-    X : ndarray of shape (m, n)
-        The instances.
-    y : ndarray of shape (m,)
-        The labels: integers if all are whole numbers, otherwise strings.
+    """Read instances and labels from a table with a header line, numbers in all columns but the
+    last, and the label in the last: integers if all are whole numbers, otherwise strings.
     """
     with path.open(newline="", encoding="utf-8") as file:
         _, *rows = csv.reader(file)
@@ -119,37 +98,15 @@ def read_csv(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def read_npz(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Read an archive with the arrays ``X`` (instances × features) and ``y`` (labels).
-
-    Parameters
-    ----------
-    path : path
-        The ``.npz`` file.
-
-    Returns
-    -------
-    X : ndarray of shape (m, n)
-        The instances.
-    y : ndarray of shape (m,)
-        The labels.
-    """
+    """Read an archive with the arrays ``X`` (instances × features) and ``y`` (labels)."""
     X, y = _arrays(path, "y")
     return X, y
 
 
 def read_crowd(path: Path) -> PartialLabelData:
     """Read an archive of votes: ``row``, ``annotator`` and ``label`` of each, numbered from 0, and
-    ``X``, ``truth`` and ``classes``.
-
-    Parameters
-    ----------
-    path : path
-        The ``.npz`` file.
-
-    Returns
-    -------
-    PartialLabelData
-        The candidates are the labels that have a vote; they hold the votes, too.
+    ``X``, ``truth`` and ``classes``. The candidates are the labels that have a vote; they hold the
+    votes, too.
     """
     X, truth, classes, row, annotator, label = _arrays(
         path, "truth", "classes", "row", "annotator", "label"

@@ -174,17 +174,9 @@ def _stacked(tables: list[pa.Table], files: list[str], pattern: str) -> pa.Table
 
 
 def read_records(path: str | os.PathLike[str]) -> dict[str, list[dict[str, Any]]]:
-    """The objects of JSON files, or the rows of other tables, by the names of the files.
-
-    Parameters
-    ----------
-    path : path-like
-        A file, a pattern, or a zip archive of several files.
-
-    Returns
-    -------
-    dict of str to list of dict
-        The names are without folder and extensions; files of the same name are one after another.
+    """The objects of JSON files, or the rows of other tables, by the names of the files, without
+    folder and extensions; files of the same name are one after another. The path may be a pattern,
+    or a zip archive of several files.
     """
     found: dict[str, list[dict[str, Any]]] = {}
     sources = files_of(path)

@@ -27,17 +27,6 @@ _PLAIN = r"^-?(0|[1-9][0-9]*)?(\.[0-9]*)?([eE][-+]?[0-9]+)?$"
 def missing(texts: pa.Array) -> pa.Array:
     """Whether a text is null, blank, or a word for "missing".
 
-    Parameters
-    ----------
-    texts : pyarrow.Array
-        The texts.
-
-    Returns
-    -------
-    pyarrow.Array of bool
-
-    Examples
-    --------
     >>> missing(pa.array(["NA", " ", None, "0", "None"])).to_pylist()
     [True, True, True, False, False]
     """
@@ -46,24 +35,9 @@ def missing(texts: pa.Array) -> pa.Array:
 
 
 def parse_numbers(texts: pa.Array, decimal: str = ".") -> tuple[np.ndarray, np.ndarray]:
-    """The numbers that texts spell.
+    """The numbers that texts spell, NaN where there is none; and where a text is neither a number
+    nor missing.
 
-    Parameters
-    ----------
-    texts : pyarrow.Array
-        The texts.
-    decimal : {".", ","}, default="."
-        The decimal separator.
-
-    Returns
-    -------
-    values : ndarray of float
-        NaN where there is none.
-    wrong : ndarray of bool
-        Where the text is neither a number nor missing.
-
-    Examples
-    --------
     >>> values, wrong = parse_numbers(pa.array(["1.5", " +2e3", "NA", "x", "inf"]))
     >>> values.tolist(), wrong.tolist()
     ([1.5, 2000.0, nan, nan, inf], [False, False, False, True, False])
@@ -97,19 +71,6 @@ def blanked(texts: pa.Array | pa.ChunkedArray, absent: Any) -> pa.Array | pa.Chu
 def canonical(texts: pa.Array, decimal: str = ".") -> pa.Array:
     """Make texts that mean the same number or truth value equal.
 
-    Parameters
-    ----------
-    texts : pyarrow.Array
-        The texts, or numbers and truth values written as Arrow writes them.
-    decimal : {".", ","}, default="."
-        The decimal separator.
-
-    Returns
-    -------
-    pyarrow.Array
-
-    Examples
-    --------
     >>> canonical(pa.array(["2", "2.0", "2e0", "0.50", "True", "2b", "2.b"])).to_pylist()
     ['2', '2', '2', '0.5', 'true', '2b', '2.b']
     """
@@ -130,26 +91,10 @@ def canonical(texts: pa.Array, decimal: str = ".") -> pa.Array:
 
 
 def typed(texts: pa.Array, decimal: str = ".", *, dates: bool) -> pa.Array:
-    """A column of text as numbers or dates, if no value changes; otherwise unchanged.
+    """A column of text as integers, if all are whole numbers; as floats, if none has too many
+    digits, a plus sign or leading zeros (as identifiers have); with ``dates``, as dates and times,
+    if they are in Arrow's own format. Otherwise it stays text: no value changes.
 
-    Parameters
-    ----------
-    texts : pyarrow.Array
-        The texts.
-    decimal : {".", ","}, default="."
-        The decimal separator.
-    dates : bool
-        Whether to recognise dates and times, too.
-
-    Returns
-    -------
-    pyarrow.Array
-        Integers, if all are whole numbers; floats, if none has too many digits, a plus sign or
-        leading zeros (as identifiers have); dates and times in Arrow's own format; otherwise the
-        texts.
-
-    Examples
-    --------
     >>> for column in (["1", "NA"], ["1", "2.50"], ["007", "8"], ["0.12345678901234567", "1"]):
     ...     print(typed(pa.array(column), dates=False).type)
     int64

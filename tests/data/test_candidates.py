@@ -526,14 +526,3 @@ def test_no_version_of_scikit_learn_takes_candidates_for_a_frame():
     # check_array of 1.6 to 1.8 asks a pandas frame for its dtypes, and knows it by this name.
     assert not hasattr(CandidateSets(**PARTS), "sparse")
     assert CandidateSets(**PARTS).to_sparse().toarray().tolist() == [[1, 0], [0, 1]]
-
-
-def test_a_notebook_shows_the_first_rows():
-    sets = CandidateSets.from_lists([["<b>", "ant"], ["ant"]] * 8)
-    page = sets._repr_html_()
-    assert page.count("<tr>") == 11
-    assert "&lt;b&gt;, ant" in page
-    assert "<b>" not in page
-    assert "and 6 more" in page
-    votes = CandidateSets.from_counts([[2, 1], [0, 3]], classes=["ant", "bee"])
-    assert "ant (2), bee (1)" in votes._repr_html_()
