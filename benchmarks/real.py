@@ -40,7 +40,6 @@ from surelabel.tables.choosing import choose_labels
 from surelabel.tables.reading import TableRead
 
 RECORDS = Path(__file__).parents[1] / "docs" / "crowds" / "real.jsonl"
-HOW_TO = Path(__file__).parents[1] / "docs" / "crowds.md"
 CROWDS = ("labelme", "cifar10n", "sentiment", "temp", "wsd", "weather", "popularity")
 SINGLE = ("labelme, first vote", "cifar10n, first vote")
 UNIONS = ("labelme, union", "cifar10n, union", "sentiment, union")
@@ -260,31 +259,12 @@ def known_labels(z, right, prior):
     return np.mean(off), f"{100 * np.mean(some):.0f} % / {100 * np.mean(wrong):.1f} %"
 
 
-def lead(records):
-    """Ours beside the best known methods, for the page that says how to use it."""
-    lines = [
-        "| crowd | majority | Dawid–Skene | best of seven others | surelabel |",
-        "|---|---|---|---|---|",
-    ]
-    for name in CROWDS:
-        best = max(records[peer, name]["accuracy"] for peer in PEERS if (peer, name) in records)
-        found = [records[method, name]["accuracy"] for method in ("majority", "Dawid–Skene")]
-        cells = [*found, best, records[OURS, name]["accuracy"]]
-        lines.append(f"| {name} | {' | '.join(f'{cell:.3f}' for cell in cells)} |")
-    return "\n".join(lines)
-
-
 def page():
     records = read()
-    tables = {
-        "real crowds": (PAGE, accuracies),
-        "real confidences": (PAGE, confidences),
-        "real lead": (HOW_TO, lead),
-    }
-    for mark, (path, table) in tables.items():
+    for mark, table in {"real crowds": accuracies, "real confidences": confidences}.items():
         begin, end = f"<!-- {mark} -->", f"<!-- end of {mark} -->"
-        before, rest = path.read_text().split(begin)
-        path.write_text(f"{before}{begin}\n\n{table(records)}\n\n{end}{rest.split(end)[1]}")
+        before, rest = PAGE.read_text().split(begin)
+        PAGE.write_text(f"{before}{begin}\n\n{table(records)}\n\n{end}{rest.split(end)[1]}")
 
 
 if __name__ == "__main__":

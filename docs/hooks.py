@@ -2,8 +2,14 @@
 the pages in ``WRITTEN``, written into them by ``python docs/hooks.py``.
 """
 
+import base64
+import io
+import json
+import os
 import re
+import warnings
 from collections import defaultdict
+from contextlib import redirect_stdout
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -36,7 +42,10 @@ PUBLIC = (
 
 
 #: The pages with a table between comments, ``<!-- people -->`` and ``<!-- end of people -->``.
-WRITTEN = ("methods.md", "reproduction.md")
+WRITTEN = ("reference/methods.md", "evidence/paper.md")
+
+#: The examples of the gallery, in their order.
+GALLERY = ("candidates", "votes", "noisy", "pipeline", "methods", "frames")
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
@@ -47,7 +56,138 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
         markdown,
         flags=re.DOTALL,
     )
+    for mark, made in (("options", options), ("settings", settings), ("gallery", gallery)):
+        if f"<!-- {mark} -->" in markdown:
+            markdown = markdown.replace(f"<!-- {mark} -->", made())
     return re.sub(r"<!-- names of (\S+) -->", lambda found: public_names(found[1]), markdown)
+
+
+def on_files(files: Any, config: Any, **_: Any) -> Any:
+    """Add each example of the gallery as a notebook."""
+    from mkdocs.structure.files import File
+
+    for name in GALLERY:
+        notebook = json.dumps({"cells": run(name), **NOTEBOOK}, indent=1)
+        files.append(File.generated(config, f"gallery/{name}.ipynb", content=notebook))
+    return files
+
+
+NOTEBOOK = {
+    "metadata": {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}
+    },
+    "nbformat": 4,
+    "nbformat_minor": 4,
+}
+
+
+@cache
+def run(name: str) -> list[dict[str, Any]]:
+    """Run an example, and return it as the cells of a notebook, with what they print and draw."""
+    os.environ.setdefault("MPLBACKEND", "agg")
+    import matplotlib.pyplot as plt
+
+    script = Path(__file__).parents[1] / f"examples/gallery/{name}.py"
+    known: dict[str, Any] = {"__name__": "__main__"}
+    cells: list[dict[str, Any]] = []
+    for part in re.split(r"^# %%", script.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+        head, _, source = part.partition("\n")
+        source = source.strip("\n")
+        if "markdown" in head:
+            text = re.sub("^# ?", "", source, flags=re.MULTILINE)
+            cells.append({"cell_type": "markdown", "metadata": {}, "source": text})
+            continue
+        printed = io.StringIO()
+        with redirect_stdout(printed), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*non-interactive.*")
+            exec(compile(source, str(script), "exec"), known)
+        outputs: list[dict[str, Any]] = []
+        if printed.getvalue():
+            outputs.append({"output_type": "stream", "name": "stdout", "text": printed.getvalue()})
+        for number in plt.get_fignums():
+            drawn = io.BytesIO()
+            plt.figure(number).savefig(drawn, format="png", dpi=110)
+            data = {"image/png": base64.b64encode(drawn.getvalue()).decode()}
+            outputs.append({"output_type": "display_data", "data": data, "metadata": {}})
+        plt.close("all")
+        cells.append(
+            {
+                "cell_type": "code",
+                "metadata": {},
+                "source": source,
+                "outputs": outputs,
+                "execution_count": sum(cell["cell_type"] == "code" for cell in cells) + 1,
+            }
+        )
+    return cells
+
+
+def gallery() -> str:
+    """The examples with their outputs, as Markdown."""
+    parts = []
+    for name in GALLERY:
+        for cell in run(name):
+            if cell["cell_type"] == "markdown":
+                parts.append(re.sub("^# ", "## ", cell["source"]))
+                continue
+            parts.append(f"```python\n{cell['source']}\n```")
+            for output in cell["outputs"]:
+                if "text" in output:
+                    parts.append(f"```text\n{output['text'].rstrip()}\n```")
+                else:
+                    parts.append(f"![figure](data:image/png;base64,{output['data']['image/png']})")
+        parts.append(f"[As a notebook](gallery/{name}.ipynb)")
+    return "\n\n".join(parts)
+
+
+def options() -> str:
+    """Every command with its options, as Markdown; options that several share are listed once."""
+    from typer.main import get_command
+
+    from surelabel.cli import app
+
+    parts, shared = [], {}
+    for name, command in get_command(app).commands.items():
+        own, also = [], []
+        for parameter in command.params:
+            if getattr(parameter, "rich_help_panel", None) in (None, "Annotation tools"):
+                own.append(_row(parameter))
+            else:
+                shared[parameter.opts[0]] = _row(parameter)
+                also.append(f"`{parameter.opts[0]}`")
+        text = re.sub(r"\s*\n\s*", " ", command.help.split("\n\n")[0]).strip()
+        parts.append(f"## `surelabel {name}`\n\n{text}\n")
+        if own:
+            parts.append("\n".join([*HEAD, *own, ""]))
+        if also:
+            parts.append(f"[Shared options](#shared-options): {', '.join(also)}\n")
+    return "\n".join([*parts, "## Shared options\n", *HEAD, *shared.values()])
+
+
+HEAD = ("| option | value | |", "|---|---|---|")
+
+
+def _row(parameter: Any) -> str:
+    """One option as a line of a table."""
+    names = ", ".join(f"`{name}`" for name in parameter.opts)
+    value = "" if getattr(parameter, "is_flag", False) else parameter.metavar or ""
+    if not names.startswith("`-"):
+        names, value = f"`{parameter.metavar or parameter.opts[0].upper()}`", ""
+    help = re.sub(r"\s+", " ", parameter.help or "").replace("|", "\\|")
+    needed = " Needed." if parameter.required else ""
+    return f"| {names} | {value} | {help}{needed} |"
+
+
+def settings() -> str:
+    """Every setting that has no option of its own, as Markdown."""
+    from surelabel.cli._settings import ABOUT
+
+    rows = (
+        f"| `{name}` | {about.help.replace('|', chr(92) + '|')} |"
+        for name, about in ABOUT.items()
+        if about.metavar is None
+    )
+    return "\n".join(["| setting | |", "|---|---|", *rows])
 
 
 def methods_table() -> str:
@@ -178,5 +318,5 @@ if griffe:
 
 
 if __name__ == "__main__":
-    for page in map(Path(__file__).with_name, WRITTEN):
+    for page in map(Path(__file__).parent.joinpath, WRITTEN):
         page.write_text(on_page_markdown(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -2,21 +2,27 @@
 
 import doctest
 import re
+import textwrap
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 from runpy import run_path
 
 import pytest
+from typer.main import get_command
 
 import surelabel
 from surelabel import all_methods
+from surelabel.cli import app
+from surelabel.cli._settings import ABOUT
 
 ROOT = Path(__file__).parents[1]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+#: Stories and how-to pages need their files: tests/test_stories.py runs these.
 PAGES = [
     page
-    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-    if ">>>" in page.read_text()
+    for page in DOCUMENTS
+    if page.parent.name not in ("stories", "howto") and ">>>" in page.read_text(encoding="utf-8")
 ]
 
 
@@ -25,6 +31,15 @@ def test_examples(page):
     failures, tried = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
     assert tried > 1
     assert failures == 0
+
+
+@pytest.mark.parametrize("page", DOCUMENTS, ids=lambda page: page.name)
+def test_code_is_python(page):
+    """What cannot be run here, such as a cluster, is at least Python."""
+    text = page.read_text(encoding="utf-8")
+    for block in re.findall(r"^ *```python\n(.*?)^ *```", text, re.M | re.S):
+        if ">>>" not in block:
+            compile(textwrap.dedent(block), page.name, "exec")
 
 
 def anchors(page):
@@ -36,8 +51,9 @@ def anchors(page):
 
 def test_links_lead_somewhere():
     anchored = 0
-    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
-        for link in re.findall(r"\]\(([^)\s]+)[^)]*\)", page.read_text(encoding="utf-8")):
+    for page in DOCUMENTS:
+        text = re.sub(r"(?s)```.*?```", "", page.read_text(encoding="utf-8"))
+        for link in re.findall(r"\]\(([^)\s]+)[^)]*\)", text):
             target, _, anchor = link.partition("#")
             if target.startswith("http"):
                 continue
@@ -61,8 +77,28 @@ def test_the_tables_of_pages_are_those_of_the_package_and_the_report(hooks):
         assert table() in page
 
 
+def test_the_page_of_the_commands_has_every_option(hooks):
+    page = hooks["on_page_markdown"]((ROOT / "docs/reference/commands.md").read_text("utf-8"))
+    for name, command in get_command(app).commands.items():
+        assert f"## `surelabel {name}`" in page
+        for parameter in command.params:
+            assert hooks["_row"](parameter) in page
+    assert all(f"`{name}`" in page for name, about in ABOUT.items() if about.metavar is None)
+
+
+def test_the_gallery(hooks):
+    assert sorted(hooks["GALLERY"]) == sorted(
+        path.stem for path in (ROOT / "examples/gallery").glob("*.py")
+    )
+    for name in hooks["GALLERY"]:
+        cells = hooks["run"](name)
+        assert cells[0]["cell_type"] == "markdown"
+        assert any(cell.get("outputs") for cell in cells)
+    assert hooks["gallery"]().count("As a notebook") == 6
+
+
 def test_the_page_of_the_methods_has_them_all():
-    page = (ROOT / "docs/methods.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/reference/methods.md").read_text(encoding="utf-8")
     for method in all_methods().values():
         assert (
             f"| **{method.name}**<br>`{method.estimator.__name__}` | {method.idea} | {method.cost} "

@@ -1,5 +1,5 @@
-"""The stories are followed command by command, as a newcomer would, and what they show is what
-comes out.
+"""The stories and the how-to pages are followed block by block, as a newcomer would, and what they
+show is what comes out.
 """
 
 import doctest
@@ -19,20 +19,44 @@ from surelabel.cli import app
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs" / "stories").glob("*.md"))
+HOW_TO = sorted((ROOT / "docs" / "howto").glob("*.md"))
 NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?![\w.])")
 SECONDS = re.compile(r"\d[\d.]* s\b")
 
 
-def steps(page):
-    """The commands of a page, each with the lines shown below it."""
+def blocks(page):
+    """The blocks of code of a page in their order: the language, and the text."""
+    return re.findall(r"^ *```(\w*)\n(.*?)^ *```", page.read_text(encoding="utf-8"), re.M | re.S)
+
+
+def steps(block):
+    """The commands of a block, each with the lines shown below it."""
     found = []
-    for block in re.findall(r"^```console\n(.*?)^```", page.read_text(), re.M | re.S):
-        for line in block.replace("\\\n", " ").splitlines():
-            if line.startswith("$ "):
-                found.append((line[2:], []))
-            else:
-                found[-1][1].append(line)
+    for line in block.replace("\\\n", " ").splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], []))
+        else:
+            found[-1][1].append(line)
     return found
+
+
+def follow(page, folder, monkeypatch):
+    """Run the commands and the Python of a page in their order; return the last folder."""
+    known = {}
+    for language, block in blocks(page):
+        if language == "console":
+            for command, shown in steps(block):
+                if command.startswith("cd "):
+                    folder = folder / command[3:]
+                else:
+                    check(command, shown, run(command, folder, monkeypatch))
+        elif ">>>" in block:
+            monkeypatch.chdir(folder)
+            test = doctest.DocTestParser().get_doctest(block, known, page.name, str(page), 0)
+            result = doctest.DocTestRunner().run(test, clear_globs=False)
+            assert not result.failed
+            known = test.globs
+    return folder
 
 
 def run(command, folder, monkeypatch):
@@ -100,18 +124,15 @@ def example(name):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_story(page, tmp_path, monkeypatch):
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    folder = tmp_path
-    commands = steps(page)
-    verbs = {command.split()[1] for command, _ in commands if command.startswith("surelabel ")}
+    verbs = {
+        command.split()[1]
+        for language, block in blocks(page)
+        if language == "console"
+        for command, _ in steps(block)
+        if command.startswith("surelabel ")
+    }
     assert {"inspect", "clean", "predict"} <= verbs
-    for command, shown in commands:
-        if command.startswith("cd "):
-            folder = folder / command[3:]
-        else:
-            check(command, shown, run(command, folder, monkeypatch))
-    monkeypatch.chdir(folder)
-    failures, _ = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
-    assert failures == 0
+    folder = follow(page, tmp_path, monkeypatch)
 
     # The truth was not among what the commands read, and the labels found are nearer to it than the
     # naive choice is.
@@ -128,6 +149,23 @@ def test_story(page, tmp_path, monkeypatch):
     pages = list(folder.glob("*.html"))
     assert pages
     assert all("<html" in page.read_text()[:500].lower() for page in pages)
+
+
+@pytest.mark.parametrize("page", HOW_TO, ids=lambda page: page.stem)
+def test_how_to(page, tmp_path, monkeypatch):
+    for file in (page.parent / "files").iterdir():
+        shutil.copy(file, tmp_path)
+    follow(page, tmp_path, monkeypatch)
+    text = page.read_text(encoding="utf-8")
+    words = re.sub(r"(?s)<!--.*?-->|\|.*?\n|```.*?```", " ", text).split()
+    assert len(words) <= 700
+    assert "\n## How far to trust it\n" in text
+
+
+def test_files_of_the_how_to_pages_are_those_of_the_script(tmp_path):
+    example("make_howto").main(tmp_path)
+    for file in (ROOT / "docs" / "howto" / "files").iterdir():
+        assert file.read_bytes() == (tmp_path / file.name).read_bytes(), file.name
 
 
 def test_files_are_the_same_every_time(tmp_path):
@@ -177,9 +215,3 @@ def test_what_is_like(shown, printed, same):
 def test_what_is_not_as_shown(shown, complaint):
     with pytest.raises(AssertionError, match=complaint):
         check("count", shown, "one\ntwo\nthree\n")
-
-
-def test_links_lead_somewhere():
-    for page in PAGES:
-        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"

@@ -511,7 +511,7 @@ METHOD = Method(
     "PURE",
     PUREClassifier,
     {},
-    reference="This project: docs/pure.md.",
+    reference="This project: docs/evidence/pure.md.",
     idea="kernel ridge on confidences, each decided by the model without its row",
     cost="one m × m Cholesky factor and its inverse for each of up to 3 kernels; linear: n × n",
     many_rows={"solver": "nystroem", "kernel": "rbf"},

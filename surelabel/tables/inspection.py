@@ -4,9 +4,8 @@ and possible problems of its rows, classes, labels and columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -14,10 +13,11 @@ import pyarrow as pa
 
 from ..data.candidate_summary import CandidateSummary
 from ..data.labelling import Labels
+from ..data.text_values import flags
 from ..exceptions import TableError, first_few
 from ..text import count, percent
 from .annotators import krippendorff_alpha
-from .columns import ColumnReader, Feature
+from .columns import HUGE, ColumnReader, Feature
 from .duplicates import conflicts, equal_cells
 from .embedding import EMBEDDED
 from .encoding import TimeColumn
@@ -39,9 +39,9 @@ class Problem:
     Attributes
     ----------
     kind : str
-        A short name that scripts can rely on: "unlabelled", "gold outside", "duplicates", "rare
-        class", "never apart", "leak", "numbers in text", "no number", "no vector", "no time", "no
-        image", or that of a hint on the names of labels.
+        A short name that scripts can rely on: "unlabelled", "gold outside", "duplicates", "unused
+        class", "rare class", "never apart", "leak", "numbers in text", "missing values", "no
+        number", "no vector", "no time", "no image", or that of a hint on the names of labels.
     message : str
         One sentence: what was found, where, and what it means.
     rows : ndarray of int
@@ -138,52 +138,63 @@ class Inspection(Result):
     def overview(self) -> Overview:
         """A short summary of the result."""
         summary, m = self.summary, max(self.summary.n_rows, 1)
-        sizes = f"{summary.average_size:.2f} on average, {max(summary.set_sizes, default=0)}"
-        unused = [f"{column}: {reason}" for column, reason in self.unused.items()]
-        more = f"and {len(unused) - LISTED:,} more columns" if len(unused) > LISTED else None
-        gold = f"{count(self.n_gold)}, {percent(self.gold_inside)} of these among the candidates"
-        facts = [
-            ("soft labels", _open_bits(self.soft) if self.soft else None),
-            ("candidates per row", None if self.soft else f"{sizes} at most"),
-            ("one candidate", f"{count(self.certain)} ({percent(self.certain / m)})"),
-            ("no label", count(self.unlabelled) if self.unlabelled else None),
-            ("known-true labels", gold if self.n_gold else None),
-            ("annotators", self._annotators()),
-            ("learned from", kinds(self.features)),
-            *(("not used", reason) for reason in unused[:LISTED]),
-            ("", more),
-        ]
-        one_label = self.certain == summary.n_rows and not self.annotators
-        notes = [] if self.problems else ["No problems found"]
-        return Overview(
-            title=f"{count(summary.n_rows + self.unlabelled)}, "
-            f"{count(len(summary.classes), 'class', 'classes')}",
-            facts=known(facts),
-            listings=self._listings(),
-            problems=[problem.message for problem in self.problems],
-            notes=[*notes, *([ONE_LABEL] if one_label else [])],
-        )
-
-    def _listings(self) -> list[Listing]:
-        """The classes, and the pairs of them that are candidates of the same rows."""
-        summary, m = self.summary, max(self.summary.n_rows, 1)
         classes = [str(label) for label in summary.classes.tolist()]
-        if self.soft is not None:
-            return [_soft_classes(self.soft, classes)]
+        sizes = f"{summary.average_size:.2f} on average, {max(summary.set_sizes, default=0)}"
         frequent = sorted(
             zip(summary.class_frequency.tolist(), classes, strict=True), key=lambda pair: -pair[0]
         )
-        rows = [(label, f"{n:,}", percent(n / m)) for n, label in frequent[:LISTED]]
-        columns = {"label": False, "rows": True, "share": True}
-        found = [Listing("Classes", columns, rows, max(0, len(classes) - LISTED))]
-        pairs = [
-            (str(first), str(second), f"{n:,}")
-            for first, second, n in summary.most_confused(LISTED)
+        listings = [
+            Listing(
+                "Classes",
+                {"label": False, "rows": True, "share": True},
+                [(label, f"{n:,}", percent(n / m)) for n, label in frequent[:LISTED]],
+                max(0, len(frequent) - LISTED),
+            )
+            if self.soft is None
+            else _soft_classes(self.soft, classes)
         ]
-        if pairs:
+        pairs = [
+            (str(first), str(second), f"{rows:,}")
+            for first, second, rows in summary.most_confused(LISTED)
+        ]
+        if pairs and self.soft is None:
             columns = {"label": False, "and": False, "rows": True}
-            found.append(Listing("Candidates in the same rows", columns, pairs))
-        return found
+            listings.append(Listing("Candidates in the same rows", columns, pairs))
+        unused = list(self.unused.items())
+        return Overview(
+            title=f"{count(summary.n_rows + self.unlabelled)}, "
+            f"{count(len(classes), 'class', 'classes')}",
+            facts=known(
+                [
+                    ("soft labels", _open_bits(self.soft) if self.soft else None),
+                    ("candidates per row", None if self.soft else f"{sizes} at most"),
+                    ("one candidate", f"{count(self.certain)} ({percent(self.certain / m)})"),
+                    ("no label", count(self.unlabelled) if self.unlabelled else None),
+                    (
+                        "known-true labels",
+                        f"{count(self.n_gold)}, {percent(self.gold_inside)} of these among the "
+                        "candidates"
+                        if self.n_gold
+                        else None,
+                    ),
+                    ("annotators", self._annotators()),
+                    ("learned from", kinds(self.features)),
+                    *(("not used", f"{column}: {reason}") for column, reason in unused[:LISTED]),
+                    (
+                        "",
+                        f"and {len(unused) - LISTED:,} more columns"
+                        if len(unused) > LISTED
+                        else None,
+                    ),
+                ]
+            ),
+            listings=listings,
+            problems=[problem.message for problem in self.problems],
+            notes=[
+                *([] if self.problems else ["No problems found"]),
+                *([ONE_LABEL] if self.certain == summary.n_rows and not self.annotators else []),
+            ],
+        )
 
     def _annotators(self) -> str | None:
         if not self.annotators:
@@ -348,9 +359,13 @@ def _row_problems(
 
 
 def _class_problems(summary: CandidateSummary, soft: bool) -> Iterator[Problem]:
-    """Classes that are rare, or never without another."""
+    """Classes that are unused, rare, or never without another."""
     frequency, names = summary.class_frequency, summary.classes
-    rare = names[frequency < RARE]
+    unused, rare = names[frequency == 0], names[(frequency > 0) & (frequency < RARE)]
+    if len(unused):
+        yield Problem(
+            "unused class", f"no row has the class(es) {first_few(unused.tolist())} as a candidate"
+        )
     if len(rare):
         yield Problem(
             "rare class",
@@ -371,31 +386,52 @@ def _class_problems(summary: CandidateSummary, soft: bool) -> Iterator[Problem]:
 
 
 def _column_problems(features: Sequence[Feature], table: pa.Table) -> Iterator[Problem]:
-    """Columns with cells that cannot be read as what they are learned from as."""
+    """Columns with cells that are missing or cannot be used."""
     reader = ColumnReader(table)
     numbers = [feature.name for feature in features if feature.kind == "number"]
-    read: list[tuple[str, Callable[[], Any]]] = [
-        ("number", partial(reader.numbers, numbers[part])) for part in reader.column_slices(numbers)
-    ]
-    for kind, name in ((feature.kind, feature.name) for feature in features):
-        if kind == "vector":
-            read.append((kind, partial(reader.vectors, name)))
-        elif kind == "time":
-            read.append((kind, partial(TimeColumn().fit, reader, [name])))
-        elif kind == "image":
-            read.append((kind, partial(_check_images, reader, name)))
-        elif kind != "number":
-            read.append((kind, partial(reader.texts, name, kind)))
-    for what, cells in read:
+    for part in reader.column_slices(numbers):
+        values, wrong = reader.parsed(numbers[part], truth=True)
+        for name, column, no_number in zip(numbers[part], values, wrong, strict=True):
+            yield from _missing_values(name, np.isnan(column) & ~no_number)
+            rows = np.flatnonzero(no_number | (np.abs(column) > HUGE))
+            if len(rows):
+                yield Problem(
+                    "no number",
+                    f"column {name!r} holds {len(rows)} infinite or huge number(s), or what is "
+                    f"none (row {first_few(rows + 1)}): nothing can be learned until these cells "
+                    "are corrected or emptied",
+                    rows,
+                )
+    for feature in features:
+        if feature.kind == "number":
+            continue
         try:
-            cells()
+            cells = _cells_of(reader, feature)
         except TableError as error:
-            yield Problem(f"no {what}", str(error))
+            yield Problem(f"no {feature.kind}", str(error))
+        else:
+            yield from _missing_values(feature.name, flags(cells.is_null()))
 
 
-def _check_images(reader: ColumnReader, name: str) -> None:
-    if not any(readable_images(reader.texts(name, "image")[0], reader.source)):
+def _cells_of(reader: ColumnReader, feature: Feature) -> pa.Array | pa.ChunkedArray:
+    """The cells of a column that are not numbers, if they can be read."""
+    if feature.kind == "vector":
+        return reader.vectors(feature.name)
+    if feature.kind == "time":
+        TimeColumn().fit(reader, [feature.name])
+    texts, _ = reader.texts(feature.name, feature.kind)
+    if feature.kind == "image" and not any(readable_images(texts, reader.source)):
         raise TableError(
-            f"column {name!r}: the first images cannot be read; paths are relative to the folder "
-            "of the table"
+            f"column {feature.name!r}: the first images cannot be read; paths are relative to the "
+            "folder of the table"
+        )
+    return texts
+
+
+def _missing_values(name: str, absent: np.ndarray) -> Iterator[Problem]:
+    if absent.mean() > 0.5:
+        yield Problem(
+            "missing values",
+            f"column {name!r} has no value in {100 * absent.mean():.0f} % of the rows",
+            np.flatnonzero(absent),
         )

@@ -53,7 +53,7 @@ p = 0.5
 r = 1
 """
 OWN = ("pets", "votes", "faces")
-PAGE = Path(__file__).parents[2] / "docs" / "reproduction.md"
+PAGE = Path(__file__).parents[2] / "docs" / "howto" / "paper.md"
 
 
 def write_csv(path, columns):
