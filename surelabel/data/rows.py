@@ -4,11 +4,10 @@ in blocks of rows.
 
 from __future__ import annotations
 
+import mmap
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from mmap import ALLOCATIONGRANULARITY
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -103,47 +102,26 @@ class ArrayRows(Rows):
         self.dtype = np.dtype(np.float32) if array.dtype == np.float32 else np.dtype(np.float64)
         if np.dtype(array.dtype).kind not in "biuf":
             raise InputError(f"X holds {array.dtype}: it must hold numbers")
-        self._in_file = (
-            isinstance(array, np.memmap) and array.flags.c_contiguous and _same_as_file(array)
-        )
 
     def blocks(self, step: int) -> Iterator[np.ndarray]:
         """All rows in order, ``step`` at a time."""
         for start in range(0, self.shape[0], step):
-            yield self._read(start, min(start + step, self.shape[0]))
-
-    def _read(self, start: int, stop: int) -> np.ndarray:
-        array = self._array
-        if not self._in_file:
-            return np.ascontiguousarray(array[start:stop], dtype=self.dtype)
-        # Read from the file: pages of the map would stay in memory.
-        offset = _file_offset(array) + start * array.strides[0]
-        flat = np.fromfile(
-            array.filename, array.dtype, (stop - start) * self.shape[1], offset=offset
-        )
-        return flat.reshape(-1, self.shape[1]).astype(self.dtype, copy=False)
+            yield self._read(slice(start, start + step))
 
     def take(self, rows: np.ndarray) -> np.ndarray:
         """The rows at ascending positions."""
-        if self._in_file:
-            return np.concatenate([self._read(row, row + 1) for row in rows.tolist()])
-        return np.ascontiguousarray(self._array[rows], dtype=self.dtype)
+        return self._read(rows)
 
-
-def _same_as_file(array: np.memmap) -> bool:
-    """Whether the file of a map still has the content of the map: it may be gone, or the map may
-    have been changed in memory only (mode "c").
-    """
-    return array.filename is not None and array.mode != "c" and Path(array.filename).exists()
-
-
-def _file_offset(array: np.memmap) -> int:
-    """The position in its file at which a memory map, or a slice of one, begins; ``array.offset``
-    is that of the whole map.
-    """
-    whole = np.frombuffer(array._mmap, np.uint8)  # type: ignore[attr-defined]
-    mapped_from = array.offset - array.offset % ALLOCATIONGRANULARITY
-    return mapped_from + array.ctypes.data - whole.ctypes.data
+    def _read(self, rows: slice | np.ndarray) -> np.ndarray:
+        array = self._array
+        if not isinstance(array, np.memmap):
+            return np.ascontiguousarray(array[rows], dtype=self.dtype)
+        block = np.array(array[rows], self.dtype, order="C", subok=False)
+        pages: Any = getattr(array, "_mmap", None)  # None for a copy
+        # The pages just read would stay in memory. Those of mode "c" may exist only there.
+        if pages is not None and array.mode != "c" and hasattr(mmap, "MADV_DONTNEED"):
+            pages.madvise(mmap.MADV_DONTNEED)
+        return block
 
 
 class ParquetRows(Rows):

@@ -92,6 +92,10 @@ def file_deleted_meanwhile(path):
     return array
 
 
+def copied_from_a_memory_map(path):
+    return raw(path / "x", X).copy()
+
+
 def hdf5(path):
     return h5py.File(path / "x.h5", "w").create_dataset(
         "x", data=X, chunks=(16, 2), compression="gzip"
@@ -136,6 +140,7 @@ SOURCES = [
     changed_in_memory_only,
     written_but_not_flushed,
     file_deleted_meanwhile,
+    copied_from_a_memory_map,
     hdf5,
     zarr_array,
     parquet_files,
