@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from datetime import date, time
 from decimal import Decimal
 from typing import Any
 
@@ -72,7 +71,8 @@ def label_cells(table: pa.Table, name: str, separator: str | None, source: str) 
     rows = np.arange(len(column))
     lists = is_list(column.type)
     kind = column.type.value_type if lists else column.type
-    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or (lists and separator is None):
+    others = (pa.types.is_nested, pa.types.is_binary, pa.types.is_temporal)
+    if any(other(kind) for other in others) or (lists and separator is None):
         raise TableError(
             f"{source}: column {name!r} holds {in_words(column.type)}; it should hold labels: "
             "text or whole numbers"
@@ -84,12 +84,7 @@ def label_cells(table: pa.Table, name: str, separator: str | None, source: str) 
         column = pc.list_flatten(column)
     encoded = different_cells(column)
     rows, codes = rows[encoded.indices.is_valid()], encoded.indices.drop_null().to_numpy()
-    try:
-        contents = encoded.dictionary.to_pylist()
-    except (ValueError, OverflowError) as error:  # times outside the years 1 to 9999
-        raise TableError(
-            f"{source}: column {name!r} holds a time that cannot be a label ({error})"
-        ) from None
+    contents = encoded.dictionary.to_pylist()
     read = _reader(contents, None if lists else separator)
     values: dict[Label, int] = {}
     parts: list[list[int]] = []
@@ -178,8 +173,6 @@ def _as_label(value: Any) -> Label | None:
             if isinstance(value, Decimal) and value != value.to_integral_value():
                 raise ValueError("fraction")
             return _as_label(int(value))
-        case date() | time():
-            return value.isoformat()
     raise ValueError("kind")
 
 

@@ -446,14 +446,8 @@ def _encode(columns: Sequence[Cells], classes: np.ndarray, source: str) -> _Entr
                 f"{label!r} is unknown; {suggest(str(label), known, 'labels')}"
             )
         codes = np.array(code, int)[cells.which]
-        kept = np.ones(len(codes), bool)
-        if len(set(code)) < len(code):  # 2|2.0 is one label, 2|2 two votes for it
-            pairs = np.stack([cells.rows, codes])
-            _, first, again = np.unique(pairs, axis=1, return_index=True, return_inverse=True)
-            kept = cells.which == cells.which[first][again]
         place = np.full(len(codes), places[cells.column])
-        found = (cells.rows, codes, place, cells.amounts)
-        parts.append(_Entries(*(values[kept] for values in found)))
+        parts.append(_Entries(cells.rows, codes, place, cells.amounts))
     return _Entries(*map(np.concatenate, zip(*parts, strict=True)))
 
 

@@ -38,12 +38,7 @@ def refusal(columns, classes=None, **labelling):
         [" dog |cat", "dog|", " ", "cow|cat||dog"],
         [json.dumps(row) for row in SETS],
         [repr(row) for row in SETS],  # as pandas writes lists to CSV
-        [
-            '["cat", "dog"]',
-            "['dog']",
-            "",
-            "('cat', 'cow', 'dog')".replace("(", "[").replace(")", "]"),
-        ],
+        ['["cat", "dog"]', "['dog']", "", "['cat', 'cow', 'dog']"],
         SETS,
         [["dog", "cat"], ["dog", None, ""], None, [" cat", "dog", "cow"]],
         pa.array(["cat|dog", "dog", None, "cat|cow|dog"]).dictionary_encode(),
@@ -237,17 +232,9 @@ def test_one_text_makes_all_labels_text():
     ]
 
 
-def test_truth_and_dates_are_text():
-    days = pa.array(["2020-01-02", "2021-01-02"]).cast(pa.date32())
-    assert labels_of({"l": [True, False, None]}, labels="l").candidates.to_lists() == [
-        ["True"],
-        ["False"],
-        ["False", "True"],
-    ]
-    assert labels_of({"l": days}, labels="l").candidates.classes.tolist() == [
-        "2020-01-02",
-        "2021-01-02",
-    ]
+def test_truth_is_text():
+    found = labels_of({"l": [True, False, None]}, labels="l").candidates
+    assert found.to_lists() == [["True"], ["False"], ["False", "True"]]
 
 
 def test_classes_can_be_given():
@@ -459,9 +446,9 @@ def test_numbers_and_times_that_python_does_not_have():
     big = pa.array([10**40, 10**40 + 1], pa.decimal256(50, 0))
     found = read_labels(pa.table({"l": big}), Labelling(labels="l")).candidates.classes
     assert found.tolist() == [str(10**40), str(10**40 + 1)]
-    late = pa.array([2**62, 1], pa.timestamp("s"))
-    with pytest.raises(TableError, match="column 'l' holds a time that cannot be a label"):
-        read_labels(pa.table({"l": late}), Labelling(labels="l"))
+    for kind, words in ((pa.timestamp("s"), "dates with times"), (pa.date32(), "dates")):
+        with pytest.raises(TableError, match=f"column 'l' holds {words}; it should hold labels"):
+            read_labels(pa.table({"l": pa.array([1, 2], kind)}), Labelling(labels="l"))
 
 
 @pytest.mark.parametrize(
@@ -495,11 +482,3 @@ def test_a_label_named_twice_in_a_cell_has_two_votes(cells):
     found = read_labels(pa.table({"labels": cells}), Labelling(labels="labels")).candidates
     assert found.indices.tolist() == [0, 1, 1]
     assert found.counts.tolist() == [2, 1, 1]
-
-
-def test_spellings_of_one_label_in_a_cell_are_one_vote():
-    table = pa.table({"labels": ["Cat|cat", "dog|dog|Cat"]})
-    labelling = Labelling(labels="labels", normalise=True)
-    found = read_labels(table, labelling).candidates
-    assert found.indices.tolist() == [0, 0, 1]
-    assert found.counts.tolist() == [1, 1, 2]
