@@ -35,35 +35,6 @@ if TYPE_CHECKING:
 
     __version__: str
 
-#: The module that defines each public name.
-_HOMES = {
-    "data.candidates": ("CandidateSets", "as_candidates"),
-    "data.corruption": ("make_partial",),
-    "estimators": (
-        "SURECV",
-        "CLPLClassifier",
-        "CrowdClassifier",
-        "IPALClassifier",
-        "LSBCMMClassifier",
-        "PALOCClassifier",
-        "PLKNNClassifier",
-        "PLSVMClassifier",
-        "PUREClassifier",
-        "SUREClassifier",
-        "SURERetrainer",
-        "SelfTrainingPLClassifier",
-        "WeightedCandidatesClassifier",
-        "all_methods",
-        "load_model",
-        "save_model",
-    ),
-    "evaluation.metrics": ("approximated_accuracy", "covering_rate"),
-    "tables": ("clean", "compare", "convert", "fit", "inspect", "predict"),
-}
-_find = lazily(
-    __name__, _HOMES, ("data", "estimators", "evaluation", "exceptions", "solvers", "tables")
-)
-
 __all__ = [
     "SURECV",
     "CLPLClassifier",
@@ -94,6 +65,20 @@ __all__ = [
     "predict",
     "save_model",
 ]
+
+
+#: The module that defines each public name; all others are estimators.
+_HOMES = {
+    "data.candidates": ["CandidateSets", "as_candidates"],
+    "data.corruption": ["make_partial"],
+    "evaluation.metrics": ["approximated_accuracy", "covering_rate"],
+    "tables": ["clean", "compare", "convert", "fit", "inspect", "predict"],
+}
+_others = {"__version__"}.union(*_HOMES.values())
+_HOMES["estimators"] = [name for name in __all__ if name not in _others]
+_find = lazily(
+    __name__, _HOMES, ("data", "estimators", "evaluation", "exceptions", "solvers", "tables")
+)
 
 
 def __getattr__(name: str) -> "Any":

@@ -11,8 +11,7 @@ import signal
 import tempfile
 import time
 import warnings
-from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
@@ -34,10 +33,6 @@ T = TypeVar("T")
 #: send.
 WINDOW = 1000
 
-#: A run continues after its worker processes died; an item is given up if its worker dies this
-#: often while it runs alone.
-DEATHS = 2
-
 
 class BackendError(SurelabelError):
     """The processes for the trials could not be started, or died."""
@@ -54,7 +49,7 @@ def run_with_joblib(
         Of one item.
     items : sequence
     workers : int
-        Number of processes. Items of a process that died are started again, after all others.
+        Number of processes.
 
     Yields
     ------
@@ -65,52 +60,21 @@ def run_with_joblib(
     if workers == 1:
         yield from map(function, items)
         return
-    waiting, alone, failure = dict(enumerate(items)), False, None
-    deaths: Counter[int] = Counter()
     with temporary_folder() as folder:
-        while waiting:
-            batch = dict(islice(waiting.items(), 1 if alone else None))
-            try:
-                for number, result in _in_processes(function, batch, workers, folder):
-                    del waiting[number]
-                    alone = False
-                    yield result
-            except BrokenProcessPool as error:
-                # Items start in order: the workers had these, and one of them may have killed its
-                # worker.
-                begun = [number for number in batch if number in waiting][:workers]
-                for number in begun:
-                    waiting[number] = waiting.pop(number)
-                if alone:
-                    deaths[begun[0]] += 1
-                    if deaths[begun[0]] == DEATHS:
-                        failure = error
-                        del waiting[begun[0]]
-                alone = True  # so that no other item dies with it
-    if failure is not None:
-        raise _died(failure) from None
-
-
-def _in_processes(
-    function: Callable[[Any], T], items: Mapping[int, Any], workers: int, folder: str
-) -> Generator[tuple[int, T]]:
-    """The results, with the numbers of their items."""
-    own = {"initializer": _begin, "initargs": (os.getpid(), folder)}
-    pool = joblib.Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1, **own)
-    with _children_without_ctrl_c():
-        results = pool(joblib.delayed(_numbered)(function, *item) for item in list(items.items()))
-    try:
-        for result in results:  # noqa: UP028 (not `yield from`: closing this must come to `finally` first)
-            yield result
-    finally:
-        with warnings.catch_warnings():
-            # Cancelled tasks are expected when a run is stopped.
-            warnings.simplefilter("ignore", UserWarning)
-            results.close()
-
-
-def _numbered(function: Callable[[Any], T], number: int, item: Any) -> tuple[int, T]:
-    return number, function(item)
+        own = {"initializer": _begin, "initargs": (os.getpid(), folder)}
+        pool = joblib.Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1, **own)
+        with _children_without_ctrl_c():
+            results = pool(joblib.delayed(function)(item) for item in items)
+        try:
+            for result in results:  # noqa: UP028 (not `yield from`: closing this must come to `finally` first)
+                yield result
+        except BrokenProcessPool as error:
+            raise _died(error) from None
+        finally:
+            with warnings.catch_warnings():
+                # Cancelled tasks are expected when a run is stopped.
+                warnings.simplefilter("ignore", UserWarning)
+                results.close()
 
 
 def run_with_dask(

@@ -11,7 +11,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from ..data.unpacking import no_memory, unpacked
 from ..exceptions import first_few
 from ..files import naming, replacing, sync_folder
 from .methods import defaults_of, is_method
@@ -285,10 +284,7 @@ def _earlier(folder: Path) -> list[Record]:
     if not path.is_file():
         return []
     try:
-        with gzip.open(path) as stream:
-            return _parse(path, unpacked(stream, path, StudyError))
-    except MemoryError:
-        raise no_memory(path) from None
+        return _parse(path, gzip.decompress(path.read_bytes()))
     except (OSError, EOFError, zlib.error) as error:
         raise StudyError(
             f"{path}: the compressed records are damaged ({error}); restore the file, or "

@@ -5,7 +5,6 @@ import json
 
 import pytest
 
-from surelabel.data import unpacking
 from surelabel.experiments import records
 from surelabel.experiments.records import RecordWriter, read, read_all
 from surelabel.experiments.study import StudyError, read_study
@@ -206,14 +205,6 @@ def test_parts_of_a_record_are_what_they_should_be(tmp_path, study, ids, part):
     with open(tmp_path / "records.jsonl", "a") as file:
         file.write(json.dumps({"cell": ids[1]} | part) + "\n")
     with pytest.raises(StudyError, match=rf"line 2: '{next(iter(part))}' has an impossible value"):
-        read(tmp_path)
-
-
-def test_unpacking_stops_at_the_limit(tmp_path, study, ids, monkeypatch):
-    write(tmp_path, study, {"cell": ids[0]})
-    (tmp_path / "records.jsonl.gz").write_bytes(gzip.compress(b"\n" * 20_000_000))
-    monkeypatch.setattr(unpacking, "available_memory", lambda: 40_000_000)
-    with pytest.raises(StudyError, match=r"records\.jsonl\.gz: unpacked, the file has more than"):
         read(tmp_path)
 
 

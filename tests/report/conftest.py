@@ -11,6 +11,7 @@ from surelabel.experiments.records import Run
 from surelabel.experiments.study import PAPERS, load_toml
 from surelabel.experiments.trials import defaults_of
 from surelabel.report.summary import summarize
+from surelabel.text import toml
 
 STUDIES = sorted(path.stem for path in PAPERS.glob("*.toml"))
 GRID = [0.001, 0.01, 0.05, 0.1, 0.3, 0.5, 1.0]
@@ -127,29 +128,12 @@ def write_results(folder, study, records):
     (folder / "records.jsonl").write_text(
         "".join(json.dumps(record) + "\n" for record in records), encoding="utf-8"
     )
-    # JSON of a flat value is also TOML; only the tables need their names
-    plain = {key: value for key, value in study.items() if isinstance(value, str | int)}
-    lines = [f"{key} = {json.dumps(value)}" for key, value in plain.items()]
-    lines += [f"{key} = {json.dumps(list(study[key]))}" for key in ("datasets", "methods")]
-    for dataset, numbers in study.get("published", {}).items():
-        lines.append(f"[published.{json.dumps(dataset)}]")
-        lines += [
-            f"{json.dumps(method)} = {inline_table(number)}" for method, number in numbers.items()
-        ]
-    (folder / "study.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    kept = {key: value for key, value in study.items() if isinstance(value, str | int)}
+    kept |= {key: list(study[key]) for key in ("datasets", "methods")}
+    kept |= {"published": study.get("published", {})}
+    lines = [f"{key} = {toml(value)}\n" for key, value in kept.items()]
+    (folder / "study.toml").write_text("".join(lines), encoding="utf-8")
     return folder
-
-
-def inline_table(value):
-    if isinstance(value, dict):
-        return (
-            "{ "
-            + ", ".join(
-                f"{json.dumps(key)} = {inline_table(entry)}" for key, entry in value.items()
-            )
-            + " }"
-        )
-    return json.dumps(value)
 
 
 @pytest.fixture(scope="session")
