@@ -125,7 +125,7 @@ class Review:
         with read.named():
             with stage("encode", {}, verbose=verbose):
                 X = read.encoded()[1]
-            choose = partial(choose_labels, X, max_error=max_error, groups=read.equal_texts())
+            choose = partial(choose_labels, X, max_error=max_error)
             first = choose(read.labels, verbose=verbose)
             choose = partial(choose, like=first)
             found = choose(self._labels, verbose=verbose) if self._placed.rows else first

@@ -21,7 +21,6 @@ from ..solvers.equal_rows import equal_rows
 from ..text import percent
 from .annotators import AnnotatorAgreement, annotator_agreement
 from .calibration import Judgement, Prior, judge_sets, judge_votes
-from .duplicates import conflicts
 from .methods import (
     CROWD,
     DEFAULT,
@@ -82,9 +81,6 @@ class ChosenLabels(Decision):
 
     Attributes
     ----------
-    duplicate : ndarray of int
-        The number of the row's group, if rows with equal features have different candidates;
-        otherwise -1.
     proba : ndarray of shape (m, l), float32
         Probabilities of all classes from the features alone, by models that did not
         learn from the row.
@@ -114,7 +110,6 @@ class ChosenLabels(Decision):
         candidate, as with soft labels.
     """
 
-    duplicate: np.ndarray
     proba: np.ndarray
     gold_error: float | None
     n_gold: int
@@ -139,7 +134,6 @@ def choose_labels(
     max_error: float = 0.1,
     random_state: int = 0,
     verbose: bool = False,
-    groups: np.ndarray | None = None,
     estimator: Any = None,
     like: ChosenLabels | None = None,
 ) -> ChosenLabels:
@@ -164,8 +158,6 @@ def choose_labels(
         Seed.
     verbose : bool, default=False
         Show a progress bar.
-    groups : ndarray of shape (m,), default=None
-        Equal numbers for instances that are equal; by default those of equal rows of X.
     estimator : classifier or "module:name", default=None
         The model of the features, where the labels are votes; see :func:`fit_crowd`.
     like : ChosenLabels, default=None
@@ -178,8 +170,7 @@ def choose_labels(
     ChosenLabels
     """
     X = _checked_rows(X, labels, max_error)
-    if groups is None:
-        groups = equal_rows([X]) if X.shape[1] else np.arange(len(X))
+    equal = equal_rows([X]) if X.shape[1] else np.arange(len(X))
     seconds: dict[str, float] = {}
     timed = partial(stage, seconds=seconds, verbose=verbose)
     earlier = None
@@ -192,17 +183,16 @@ def choose_labels(
             method,
             X,
             labels,
-            groups,
+            equal,
             random_state=random_state,
             estimator=estimator,
             like=earlier,
             timed=timed,
         )
-        found = _judge(fit, X, labels, groups, random_state, timed)
+        found = _judge(fit, X, labels, equal, random_state, timed)
     gold, decision = labels.gold >= 0, decide(found, labels, max_error)
     return ChosenLabels(
         **vars(decision),
-        duplicate=conflicts(groups, labels.candidates),
         proba=found.proba,
         gold_error=float(1 - found.gold_right.mean()) if gold.any() else None,
         n_gold=int(gold.sum()),
@@ -243,7 +233,7 @@ def _judge(
     fit: FittedMethod,
     X: np.ndarray,
     labels: Labels,
-    groups: np.ndarray,
+    equal: np.ndarray,
     random_state: int,
     timed: Any,
 ) -> Judgement:
@@ -257,7 +247,7 @@ def _judge(
         with timed("judge rows"):
             models = [clone(fit.model)]
             models += [_even_shares(fit.model)] if labels.votes is None else []
-            folds = folds_of_rows(groups, random_state)
+            folds = folds_of_rows(equal, random_state)
             proba, even = _left_out(models, X, with_gold(labels), folds)[[0, -1]]
     with timed("calibrate"):
         if labels.votes is not None:

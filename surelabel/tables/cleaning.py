@@ -168,7 +168,6 @@ class Cleaned(ChosenLabels, Result):
             "outside": int(np.sum(self.outside > 0)),
             "features_role": self.features_role
             and {"word": self.features_role.word, **vars(self.features_role)},
-            "duplicate_groups": int(self.duplicate.max() + 1),
             "audit": self.audit and self.audit.to_dict(),
             "gold_rows": self.n_gold,
             "gold_error": self.gold_error,
@@ -196,7 +195,6 @@ class Cleaned(ChosenLabels, Result):
 
     def overview(self) -> Overview:
         """A short summary of the result."""
-        m, groups = len(self.label), int(self.duplicate.max() + 1)
         solver = getattr(self.classifier, "solver_", None)
         details = [written_parameters(self.parameters)] if self.parameters else []
         details += [f"solver {solver}"] if solver else []
@@ -208,13 +206,11 @@ class Cleaned(ChosenLabels, Result):
         wrong = (
             f"{percent(self.gold_error)} of {self.n_gold:,} would be wrong if they were not known"
         )
-        equal = f"{count(groups, 'group', 'groups')} of rows with equal features but different"
         facts = [
             *self._statuses(),
             ("audit", self.audit.sentence() if self.audit else None),
             ("known-true labels", wrong if self.n_gold else None),
             *_contradicted(int(np.sum(self.outside > 0)), len(self.labels.annotators)),
-            ("duplicates", f"{equal} candidates" if groups else None),
             ("agree with result", named(agreement) or None),
             ("learned from", kinds(self.learned_from) or "the votes alone"),
             ("features", self.features_role.sentence() if self.features_role else None),
@@ -223,7 +219,7 @@ class Cleaned(ChosenLabels, Result):
             ("time", stage_times(self.seconds)),
         ]
         return Overview(
-            title=f"{count(m)}, {count(len(self.classes), 'class', 'classes')}",
+            title=f"{count(len(self.label))}, {count(len(self.classes), 'class', 'classes')}",
             facts=known(facts),
             problems=self._problems(),
             notes=self._notes(),
@@ -307,8 +303,7 @@ def clean(
     The columns added are ``label``, ``confidence``, ``margin``, ``second``, ``status`` (certified,
     probable or look), ``outside`` (1 for the row whose true label is most likely none of those
     given, 2 for the next), ``best`` (the most probable label of all), ``outside_probability`` (only
-    with known labels), ``duplicate`` (the number of a group of rows with equal features but
-    different candidates) and ``look`` (1 for the row to look at first, 2 for the next). In a long
+    with known labels) and ``look`` (1 for the row to look at first, 2 for the next). In a long
     table, the rows of an id become one, with the candidates as a list.
 
     Parameters
@@ -374,7 +369,6 @@ def clean(
             max_error=max_error,
             random_state=random_state,
             verbose=verbose,
-            groups=read.equal_texts(),
             estimator=estimator,
         )
         found = choose(read.labels)
@@ -438,7 +432,6 @@ def _new_columns(found: ChosenLabels) -> dict[str, pa.Array]:
         pa.array(found.outside, mask=found.outside == 0),
         label_column(found.classes, found.best),
         rounded(found.outside_probability),
-        pa.array(found.duplicate + 1, mask=found.duplicate < 0),
         pa.array(rank, mask=rank == 0),
     )
     return dict(zip(NEW_COLUMNS, columns, strict=True))

@@ -18,24 +18,25 @@ from typing import Any, Unpack
 import numpy as np
 from sklearn.model_selection import KFold
 
-from ..data.ballots import informative_rows, weighed_votes
+from ..data.ballots import informative_rows
 from ..data.candidates import CandidateSets
 from ..data.labelling import Labels
 from ..estimators import all_methods
 from ..exceptions import CandidateError, ParameterError, SurelabelError
 from ..progress import track
 from ..solvers.crowds import AGAINST
+from ..solvers.equal_rows import equal_rows
 from ..text import count, percent
 from .methods import (
     CROWD,
     DEFAULT,
     VOTES_ONLY,
+    FittedMethod,
     Split,
     by_crowd,
-    chosen_kernels,
     convergence_warnings_ignored,
     find_method,
-    fit_crowd,
+    fit_method,
     left_out_scores,
     search,
     with_truth,
@@ -452,14 +453,22 @@ def _by_left_out_votes(X: np.ndarray, labels: Labels, splits: list[Split], name:
     """
     assert labels.votes is not None
     cast, rates = np.argwhere(labels.votes != -1), []
+    equal = equal_rows([X]) if X.shape[1] else np.arange(len(X))
+    fit: FittedMethod | None = None
     for _, hidden in splits:
         rows, who = cast[hidden].T
         votes = labels.votes.copy()
         votes[rows, who] = -1
-        label, chosen = _label(name, X, _with_votes(labels, votes))
+        if name in VOTES_ONLY:
+            label = VOTES_ONLY[name](votes, labels.candidates.shape[1]).argmax(axis=1)
+        else:  # the first fold chooses the parameters
+            known = _with_votes(labels, votes)
+            fit = fit_method(name, X, known, equal, like=fit)
+            label = np.searchsorted(known.candidates.classes, fit.model.transduction_)
         truth = np.where(labels.gold[rows] >= 0, labels.gold[rows], labels.votes[rows, who])
         right = np.where(truth >= 0, label[rows] == truth, label[rows] != AGAINST - truth)
         rates.append(float(right.mean()))
+    chosen = {} if fit is None else fit.parameters
     return chosen, np.stack([rates, np.full(len(rates), np.nan)])
 
 
@@ -472,19 +481,3 @@ def _with_votes(labels: Labels, votes: np.ndarray) -> Labels:
     )
     nothing = np.full_like(labels.gold, -1)
     return replace(labels, candidates=candidates, gold=nothing)
-
-
-def _label(name: str, X: np.ndarray, labels: Labels) -> tuple[np.ndarray, dict[str, Any]]:
-    """The labels that a method finds, as positions of classes, and the parameters chosen."""
-    if name == CROWD:
-        model = fit_crowd(X, labels, 0)
-        return model.confidence_.toarray().argmax(axis=1), chosen_kernels(model)
-    if name in VOTES_ONLY:
-        assert labels.votes is not None
-        return VOTES_ONLY[name](labels.votes, labels.candidates.shape[1]).argmax(axis=1), {}
-    method, known = find_method(name), weighed_votes(labels.candidates)
-    informative = np.flatnonzero(known.sizes < known.shape[1])
-    folds = KFold(min(5, len(informative)), shuffle=True, random_state=0)
-    chosen = search(method, X[informative], known[informative], list(folds.split(informative)))
-    found = method.estimator(**chosen).fit(X, known)
-    return np.searchsorted(known.classes, found.transduction_), chosen

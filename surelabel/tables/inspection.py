@@ -4,27 +4,31 @@ and possible problems of its rows, classes, labels and columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
 from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from ..data.arrow_tables import is_list
 from ..data.candidate_summary import CandidateSummary
+from ..data.candidates import CandidateSets
 from ..data.labelling import Labels
-from ..data.text_values import flags
 from ..exceptions import TableError, first_few
+from ..solvers.equal_rows import number_keys
 from ..text import count, percent
 from .annotators import krippendorff_alpha
-from .columns import HUGE, ColumnReader, Feature
-from .duplicates import conflicts, equal_cells
+from .columns import ColumnReader, Feature
 from .embedding import EMBEDDED
 from .encoding import TimeColumn
 from .images import readable_images
 from .overview import LISTED, ONE_LABEL, Listing, Overview, Result, kinds, known, named
 from .reading import Columns, TableRead, leak_sentences
-from .soft_labels import SoftSummary, describe_soft
+from .soft_labels import likely_sets
 
 #: Maximum number of pairs of classes listed.
 PAIRS = 20
@@ -39,9 +43,9 @@ class Problem:
     Attributes
     ----------
     kind : str
-        A short name that scripts can rely on: "unlabelled", "gold outside", "duplicates", "unused
-        class", "rare class", "never apart", "leak", "numbers in text", "missing values", "no
-        number", "no vector", "no time", "no image", or that of a hint on the names of labels.
+        A short name that scripts can rely on: "unlabelled", "gold outside", "duplicates", "rare
+        class", "never apart", "leak", "numbers in text", "no number", "no vector", "no time", "no
+        image", or that of a hint on the names of labels.
     message : str
         One sentence: what was found, where, and what it means.
     rows : ndarray of int
@@ -74,8 +78,6 @@ class Inspection(Result):
         Names of the annotators, if the labels are votes.
     votes_per_row : float or None
         Average number of votes per row.
-    soft : SoftSummary or None
-        What the soft labels look like, if there are any.
     unanimous : float or None
         Share of the rows with two or more votes whose votes all agree.
     alpha : float or None
@@ -95,7 +97,6 @@ class Inspection(Result):
     gold_inside: float | None
     annotators: tuple[str, ...]
     votes_per_row: float | None
-    soft: SoftSummary | None
     unanimous: float | None
     alpha: float | None
     features: list[Feature]
@@ -124,7 +125,6 @@ class Inspection(Result):
             "gold_among_candidates": self.gold_inside,
             "annotators": self.annotators,
             "votes_per_row": self.votes_per_row,
-            "soft_labels": self.soft and asdict(self.soft),
             "unanimous": self.unanimous,
             "krippendorff_alpha": self.alpha,
             "features": {feature.name: feature.kind for feature in self.features},
@@ -138,63 +138,49 @@ class Inspection(Result):
     def overview(self) -> Overview:
         """A short summary of the result."""
         summary, m = self.summary, max(self.summary.n_rows, 1)
-        classes = [str(label) for label in summary.classes.tolist()]
         sizes = f"{summary.average_size:.2f} on average, {max(summary.set_sizes, default=0)}"
+        unused = [f"{column}: {reason}" for column, reason in self.unused.items()]
+        more = f"and {len(unused) - LISTED:,} more columns" if len(unused) > LISTED else None
+        gold = f"{count(self.n_gold)}, {percent(self.gold_inside)} of these among the candidates"
+        facts = [
+            ("candidates per row", f"{sizes} at most"),
+            ("one candidate", f"{count(self.certain)} ({percent(self.certain / m)})"),
+            ("no label", count(self.unlabelled) if self.unlabelled else None),
+            ("known-true labels", gold if self.n_gold else None),
+            ("annotators", self._annotators()),
+            ("learned from", kinds(self.features)),
+            *(("not used", reason) for reason in unused[:LISTED]),
+            ("", more),
+        ]
+        one_label = self.certain == summary.n_rows and not self.annotators
+        notes = [] if self.problems else ["No problems found"]
+        return Overview(
+            title=f"{count(summary.n_rows + self.unlabelled)}, "
+            f"{count(len(summary.classes), 'class', 'classes')}",
+            facts=known(facts),
+            listings=self._listings(),
+            problems=[problem.message for problem in self.problems],
+            notes=[*notes, *([ONE_LABEL] if one_label else [])],
+        )
+
+    def _listings(self) -> list[Listing]:
+        """The classes, and the pairs of them that are candidates of the same rows."""
+        summary, m = self.summary, max(self.summary.n_rows, 1)
+        classes = [str(label) for label in summary.classes.tolist()]
         frequent = sorted(
             zip(summary.class_frequency.tolist(), classes, strict=True), key=lambda pair: -pair[0]
         )
-        listings = [
-            Listing(
-                "Classes",
-                {"label": False, "rows": True, "share": True},
-                [(label, f"{n:,}", percent(n / m)) for n, label in frequent[:LISTED]],
-                max(0, len(frequent) - LISTED),
-            )
-            if self.soft is None
-            else _soft_classes(self.soft, classes)
-        ]
+        rows = [(label, f"{n:,}", percent(n / m)) for n, label in frequent[:LISTED]]
+        columns = {"label": False, "rows": True, "share": True}
+        found = [Listing("Classes", columns, rows, max(0, len(classes) - LISTED))]
         pairs = [
-            (str(first), str(second), f"{rows:,}")
-            for first, second, rows in summary.most_confused(LISTED)
+            (str(first), str(second), f"{n:,}")
+            for first, second, n in summary.most_confused(LISTED)
         ]
-        if pairs and self.soft is None:
+        if pairs:
             columns = {"label": False, "and": False, "rows": True}
-            listings.append(Listing("Candidates in the same rows", columns, pairs))
-        unused = list(self.unused.items())
-        return Overview(
-            title=f"{count(summary.n_rows + self.unlabelled)}, "
-            f"{count(len(classes), 'class', 'classes')}",
-            facts=known(
-                [
-                    ("soft labels", _open_bits(self.soft) if self.soft else None),
-                    ("candidates per row", None if self.soft else f"{sizes} at most"),
-                    ("one candidate", f"{count(self.certain)} ({percent(self.certain / m)})"),
-                    ("no label", count(self.unlabelled) if self.unlabelled else None),
-                    (
-                        "known-true labels",
-                        f"{count(self.n_gold)}, {percent(self.gold_inside)} of these among the "
-                        "candidates"
-                        if self.n_gold
-                        else None,
-                    ),
-                    ("annotators", self._annotators()),
-                    ("learned from", kinds(self.features)),
-                    *(("not used", f"{column}: {reason}") for column, reason in unused[:LISTED]),
-                    (
-                        "",
-                        f"and {len(unused) - LISTED:,} more columns"
-                        if len(unused) > LISTED
-                        else None,
-                    ),
-                ]
-            ),
-            listings=listings,
-            problems=[problem.message for problem in self.problems],
-            notes=[
-                *([] if self.problems else ["No problems found"]),
-                *([ONE_LABEL] if self.certain == summary.n_rows and not self.annotators else []),
-            ],
-        )
+            found.append(Listing("Candidates in the same rows", columns, pairs))
+        return found
 
     def _annotators(self) -> str | None:
         if not self.annotators:
@@ -205,21 +191,6 @@ class Inspection(Result):
         if self.alpha is not None:
             text += f", Krippendorff's alpha {self.alpha:.2f}"
         return text
-
-
-def _open_bits(soft: SoftSummary) -> str:
-    return f"{soft.entropy:.2f} of {np.log2(len(soft.mean)):.2f} bits open in a row on average"
-
-
-def _soft_classes(soft: SoftSummary, classes: list[str]) -> Listing:
-    """The classes by how many rows have them first."""
-    order = np.argsort(-soft.largest, kind="stable")
-    rows = [
-        (classes[k], f"{soft.largest[k]:,}", percent(float(soft.mean[k])))
-        for k in order[:LISTED].tolist()
-    ]
-    columns = {"label": False, "rows with the largest share": True, "share on average": True}
-    return Listing("Classes", columns, rows, max(0, len(classes) - LISTED))
 
 
 def inspect(frame: Any, **columns: Unpack[Columns]) -> Inspection:
@@ -272,7 +243,8 @@ def inspect_labels(labels: Labels, features: Sequence[Feature], table: pa.Table)
     Inspection
     """
     labelled = np.flatnonzero(~labels.unlabelled)
-    candidates = labels.candidates[labelled]
+    candidates = likely_sets(labels.candidates) if labels.soft else labels.candidates
+    candidates = candidates[labelled]
     summary = candidates.describe()
     gold = np.flatnonzero(labels.gold >= 0)
     inside = _gold_inside(labels, gold)
@@ -285,7 +257,6 @@ def inspect_labels(labels: Labels, features: Sequence[Feature], table: pa.Table)
         gold_inside=float(inside.mean()) if len(gold) else None,
         annotators=labels.annotators,
         votes_per_row=votes_per_row,
-        soft=describe_soft(candidates) if labels.soft else None,
         unanimous=unanimous,
         alpha=None
         if labels.votes is None
@@ -293,7 +264,7 @@ def inspect_labels(labels: Labels, features: Sequence[Feature], table: pa.Table)
         features=list(features),
         problems=[
             *_row_problems(labels, gold[~inside], features, table),
-            *_class_problems(summary, labels.soft),
+            *_class_problems(summary),
             *(Problem(hint.kind, hint.message, hint.rows) for hint in labels.hints),
             *_column_problems(features, table),
         ],
@@ -347,33 +318,42 @@ def _row_problems(
         )
     if not features:
         return
-    group = conflicts(equal_cells(features, table), labels.candidates)
-    rows = np.flatnonzero(group >= 0)
+    rows = disagreeing_rows(table.select([f.name for f in features]), labels.candidates)
     if len(rows):
         yield Problem(
             "duplicates",
-            f"{len(rows)} rows in {group.max() + 1} group(s) have equal features but different "
-            f"candidates (row {first_few(rows + 1)})",
+            f"{len(rows)} rows have equal features as others but different candidates (row "
+            f"{first_few(rows + 1)})",
             rows,
         )
 
 
-def _class_problems(summary: CandidateSummary, soft: bool) -> Iterator[Problem]:
-    """Classes that are unused, rare, or never without another."""
+def disagreeing_rows(table: pa.Table, candidates: CandidateSets) -> np.ndarray:
+    """The rows whose cells are equal to those of other rows, but whose candidates are not."""
+    groups = np.zeros(table.num_rows, np.int64)
+    for column in table.columns:
+        # vectors are compared as texts
+        cells = pa.array(map(str, column)) if is_list(column.type) else column.combine_chunks()
+        codes = pc.fill_null(cells.dictionary_encode().indices, -1).to_numpy() + 1
+        groups = np.unique(groups * (codes.max() + 1) + codes, return_inverse=True)[1]
+    sets = number_keys(
+        candidates.indices[start:stop].tobytes()
+        for start, stop in pairwise(candidates.indptr.tolist())
+    )
+    first = np.unique(groups, return_index=True)[1]
+    return np.flatnonzero(np.isin(groups, groups[sets != sets[first][groups]]))
+
+
+def _class_problems(summary: CandidateSummary) -> Iterator[Problem]:
+    """Classes that are rare, or never without another."""
     frequency, names = summary.class_frequency, summary.classes
-    unused, rare = names[frequency == 0], names[(frequency > 0) & (frequency < RARE)]
-    if len(unused):
-        yield Problem(
-            "unused class", f"no row has the class(es) {first_few(unused.tolist())} as a candidate"
-        )
+    rare = names[frequency < RARE]
     if len(rare):
         yield Problem(
             "rare class",
             f"fewer than {RARE} rows have the class(es) {first_few(rare.tolist())}: too few to "
             "learn",
         )
-    if soft:  # classes that have all rows in common differ in their shares
-        return
     bound = (summary.co_occurrence == frequency[:, None]) & (frequency > 0)[:, None]
     np.fill_diagonal(bound, False)
     pairs = [f"{names[k]} with {names[j]}" for k, j in zip(*np.nonzero(bound), strict=True)]
@@ -386,52 +366,31 @@ def _class_problems(summary: CandidateSummary, soft: bool) -> Iterator[Problem]:
 
 
 def _column_problems(features: Sequence[Feature], table: pa.Table) -> Iterator[Problem]:
-    """Columns with cells that are missing or cannot be used."""
+    """Columns with cells that cannot be read as what they are learned from as."""
     reader = ColumnReader(table)
     numbers = [feature.name for feature in features if feature.kind == "number"]
-    for part in reader.column_slices(numbers):
-        values, wrong = reader.parsed(numbers[part], truth=True)
-        for name, column, no_number in zip(numbers[part], values, wrong, strict=True):
-            yield from _missing_values(name, np.isnan(column) & ~no_number)
-            rows = np.flatnonzero(no_number | (np.abs(column) > HUGE))
-            if len(rows):
-                yield Problem(
-                    "no number",
-                    f"column {name!r} holds {len(rows)} infinite or huge number(s), or what is "
-                    f"none (row {first_few(rows + 1)}): nothing can be learned until these cells "
-                    "are corrected or emptied",
-                    rows,
-                )
-    for feature in features:
-        if feature.kind == "number":
-            continue
+    read: list[tuple[str, Callable[[], Any]]] = [
+        ("number", partial(reader.numbers, numbers[part])) for part in reader.column_slices(numbers)
+    ]
+    for kind, name in ((feature.kind, feature.name) for feature in features):
+        if kind == "vector":
+            read.append((kind, partial(reader.vectors, name)))
+        elif kind == "time":
+            read.append((kind, partial(TimeColumn().fit, reader, [name])))
+        elif kind == "image":
+            read.append((kind, partial(_check_images, reader, name)))
+        elif kind != "number":
+            read.append((kind, partial(reader.texts, name, kind)))
+    for what, cells in read:
         try:
-            cells = _cells_of(reader, feature)
+            cells()
         except TableError as error:
-            yield Problem(f"no {feature.kind}", str(error))
-        else:
-            yield from _missing_values(feature.name, flags(cells.is_null()))
+            yield Problem(f"no {what}", str(error))
 
 
-def _cells_of(reader: ColumnReader, feature: Feature) -> pa.Array | pa.ChunkedArray:
-    """The cells of a column that are not numbers, if they can be read."""
-    if feature.kind == "vector":
-        return reader.vectors(feature.name)
-    if feature.kind == "time":
-        TimeColumn().fit(reader, [feature.name])
-    texts, _ = reader.texts(feature.name, feature.kind)
-    if feature.kind == "image" and not any(readable_images(texts, reader.source)):
+def _check_images(reader: ColumnReader, name: str) -> None:
+    if not any(readable_images(reader.texts(name, "image")[0], reader.source)):
         raise TableError(
-            f"column {feature.name!r}: the first images cannot be read; paths are relative to the "
-            "folder of the table"
-        )
-    return texts
-
-
-def _missing_values(name: str, absent: np.ndarray) -> Iterator[Problem]:
-    if absent.mean() > 0.5:
-        yield Problem(
-            "missing values",
-            f"column {name!r} has no value in {100 * absent.mean():.0f} % of the rows",
-            np.flatnonzero(absent),
+            f"column {name!r}: the first images cannot be read; paths are relative to the folder "
+            "of the table"
         )

@@ -22,7 +22,6 @@ NEW_COLUMNS = (
     "outside",
     "best",
     "outside_probability",
-    "duplicate",
     "look",
 )
 #: Marks a column that we added, in files with typed columns, so that it is not learned from later.

@@ -107,12 +107,10 @@ def _facts(cleaned: Cleaned) -> list[tuple[str, str]]:
         ]
     if cleaned.n_gold and cleaned.gold_error is not None:
         facts.append((short_percent(cleaned.gold_error), f"error on {cleaned.n_gold:,} gold rows"))
-    groups = np.unique(cleaned.duplicate[cleaned.duplicate >= 0])
     odd = {
         ("row that may lack its label", "rows that may lack their label"): np.sum(
             cleaned.outside > 0
         ),
-        ("group of duplicates that disagree", "groups of duplicates that disagree"): len(groups),
         ("row without any label", "rows without any label"): labels.unlabelled.sum(),
     }
     return facts + [(f"{n:,}", one if n == 1 else many) for (one, many), n in odd.items() if n]

@@ -99,7 +99,7 @@ def drawn_rows(cleaned: Cleaned, shown: np.ndarray) -> np.ndarray:
 
 
 def _map(cleaned: Cleaned, shown: np.ndarray) -> Gallery:
-    """The rows by doubt and by label."""
+    """The rows by label, with rings around those to look at."""
     rows = drawn_rows(cleaned, shown)
     points, kept = _plane(np.asarray(cleaned.X[rows], float))
     caption = "Every point is a row; nearby rows have similar features"
@@ -113,22 +113,10 @@ def _map(cleaned: Cleaned, shown: np.ndarray) -> Gallery:
         f"{short_percent(kept)} of their variance). "
         "Rings mark the rows listed above: click one to go to its row."
     )
-    pictures = [
-        picture_of(
-            partial(
-                draw,
-                cleaned=cleaned,
-                rows=rows,
-                points=points,
-                shown=np.flatnonzero(np.isin(rows, shown)),
-            ),
-            (5.2, 4.3),
-            f"map-{name}",
-            f"The rows by {name}",
-        )
-        for name, draw in (("doubt", _draw_doubt), ("label", _draw_labels))
-    ]
-    return Gallery("map", "Map of the rows", caption, pictures)
+    ringed = np.flatnonzero(np.isin(rows, shown))
+    draw = partial(_draw_labels, cleaned=cleaned, rows=rows, points=points, shown=ringed)
+    picture = picture_of(draw, (5.2, 4.3), "map-label", "The rows by label")
+    return Gallery("map", "Map of the rows", caption, [picture])
 
 
 def _plane(X: np.ndarray) -> tuple[np.ndarray, float]:
@@ -162,25 +150,6 @@ def _rings(axes: Axes, points: np.ndarray, rows: np.ndarray) -> None:
     axes.grid(visible=False)
     for spine in axes.spines.values():
         spine.set(visible=True, color=RULE)
-
-
-def _draw_doubt(
-    axes: Axes, cleaned: Cleaned, rows: np.ndarray, points: np.ndarray, shown: np.ndarray
-) -> None:
-    status = cleaned.status[rows]
-    for name, colour in STATUSES.items():
-        size, alpha = (22, 0.95) if name == LOOK else (14, 0.75)
-        _scatter(
-            axes,
-            points[status == name],
-            s=size,
-            color=colour,
-            alpha=alpha,
-            label=name,
-            marker="o^s"[list(STATUSES).index(name)],
-        )
-    _rings(axes, points[shown], rows[shown])
-    legend_above(axes, markerscale=1.4)
 
 
 def _draw_labels(
@@ -229,19 +198,9 @@ def _sureness(cleaned: Cleaned) -> Gallery:
             "How sure the labels are",
         ),
     ]
-    pictures.append(
-        picture_of(
-            partial(_draw_kept, cleaned=cleaned),
-            (4.4, 3.2),
-            "kept",
-            "Labels kept against their error",
-        )
-    )
     caption = (
         "No row was judged by a model that had learned from it, and how far such models can be "
         "trusted was learned from real data. "
-        "The curves show the expected error if more and more labels are kept, the surest first; "
-        "the dot marks what is kept. "
     )
     if cleaned.n_gold:
         draw = partial(_draw_calibration, cleaned=cleaned)
@@ -274,35 +233,6 @@ def _draw_confidence(axes: Axes, cleaned: Cleaned) -> None:
     axes.set_xticks(np.arange(-0.5, 20, 4), [f"{100 * edge:.0f} %" for edge in edges[::4]])
     axes.set(xlim=(first - 1, 20), xlabel="confidence in the label", ylabel="rows")
     legend_above(axes)
-
-
-def _draw_kept(axes: Axes, cleaned: Cleaned) -> None:
-    error = 1 - np.sort(cleaned.confidence.astype(float))[::-1]
-    m = len(error)
-    mean = np.cumsum(error) / np.arange(1, m + 1)
-    at = np.unique(np.linspace(0, m - 1, 300).round().astype(int))
-    axes.plot((at + 1) / m, mean[at], color=COLOURS[2], label="of those kept")
-    axes.plot(
-        (at + 1) / m,
-        error[at],
-        color=COLOURS[2],
-        linewidth=1.3,
-        linestyle=":",
-        label="of the next one",
-    )
-    axes.axhline(cleaned.max_error, color=COLOURS[1], linestyle="--", linewidth=1, label="allowed")
-    if cleaned.n_kept:
-        axes.plot(cleaned.n_kept / m, cleaned.expected_error, "o", color=INK, markersize=6)
-    highest = 1.15 * max(2 * cleaned.max_error, mean[-1])
-    axes.set(
-        xlabel="labels kept, the surest first",
-        ylabel="estimated error",
-        xlim=(0, 1.02),
-        ylim=(0, highest),
-    )
-    legend_above(axes)
-    axes.xaxis.set_major_formatter(PERCENT)
-    axes.yaxis.set_major_formatter(PERCENT)
 
 
 def _draw_calibration(axes: Axes, cleaned: Cleaned) -> None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..exceptions import first_few
 from ..solvers.memory import block_rows
 from ..solvers.neighbours import nearest
 from ..text import short_percent
@@ -205,7 +204,6 @@ def describe_rows(rows: np.ndarray, cleaned: Cleaned, reader: Reader) -> list[Sh
         int(row): content
         for row, content in zip(near.ravel(), reader.read(near.ravel(), brief=True), strict=True)
     }
-    groups = _groups(cleaned.duplicate, rows)
     looked_at = []
     for row, content, neighbours in zip(rows.tolist(), contents, near.tolist(), strict=True):
         choices = _choices(row, cleaned)
@@ -216,7 +214,7 @@ def describe_rows(rows: np.ndarray, cleaned: Cleaned, reader: Reader) -> list[Sh
                 choices[:CANDIDATES],
                 max(0, len(choices) - CANDIDATES),
                 len(choices) > 1 and choices[1].probability is not None,
-                _reasons(row, cleaned, groups, reader, cleaned.label[neighbours]),
+                _reasons(row, cleaned, cleaned.label[neighbours]),
                 [
                     (beside[other], str(cleaned.classes[cleaned.label[other]]))
                     for other in neighbours
@@ -269,21 +267,7 @@ def _choices(row: int, cleaned: Cleaned) -> list[Choice]:
     ]
 
 
-def _groups(duplicate: np.ndarray, rows: np.ndarray) -> dict[int, np.ndarray]:
-    """The rows of each group of duplicates that these rows belong to."""
-    members = np.flatnonzero(np.isin(duplicate, np.unique(duplicate[rows][duplicate[rows] >= 0])))
-    return {
-        int(group): members[duplicate[members] == group] for group in np.unique(duplicate[members])
-    }
-
-
-def _reasons(
-    row: int,
-    cleaned: Cleaned,
-    groups: dict[int, np.ndarray],
-    reader: Reader,
-    near: np.ndarray,
-) -> list[Reason]:
+def _reasons(row: int, cleaned: Cleaned, near: np.ndarray) -> list[Reason]:
     """Why a row should be looked at; ``near`` are the labels of the rows shown beside it."""
     reasons = []
     if cleaned.labels.unlabelled[row]:
@@ -298,13 +282,4 @@ def _reasons(
             "given:"
         )
         reasons.append(Reason("label missing", sentence, label))
-    if cleaned.duplicate[row] >= 0:
-        others = [
-            reader.name(other)
-            for other in groups[int(cleaned.duplicate[row])].tolist()
-            if other != row
-        ]
-        reasons.append(
-            Reason("duplicate", f"Same features, other candidates: {first_few(others, shown=3)}.")
-        )
     return reasons or [Reason("unsure", "No candidate is likely enough.")]

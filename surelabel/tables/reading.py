@@ -27,7 +27,6 @@ from ..exceptions import (
     shown,
 )
 from .columns import Kind, check_features, choose_features
-from .duplicates import equal_cells
 from .embedding import embed_columns
 from .encoding import TableEncoder
 from .leaks import find_leaks
@@ -354,14 +353,6 @@ class TableRead:
             return encoder, np.empty((self.table.num_rows, 0))
         encoder.fit(self.embedded)
         return encoder, encoder.transform(self.embedded)
-
-    def equal_texts(self) -> np.ndarray | None:
-        """Groups of rows with equal cells, if texts are learned from: different texts may become
-        equal rows of the matrix.
-        """
-        if all(feature.kind != "text" for feature in self.features):
-            return None
-        return equal_cells(self.features, self.embedded)
 
     @contextmanager
     def named(self) -> Iterator[None]:

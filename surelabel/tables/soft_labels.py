@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ..data.candidates import CandidateSets
@@ -12,43 +10,12 @@ from ..data.candidates import CandidateSets
 LIKELY = 0.9
 
 
-@dataclass(frozen=True)
-class SoftSummary:
-    """What soft labels look like.
-
-    Attributes
-    ----------
-    entropy : float
-        Bits that are open in a row, on average: 0 if one class has all, log2 of the number of
-        classes if all have the same.
-    largest : ndarray of shape (l,)
-        Number of rows in which each class has the largest share (of equals the first).
-    mean : ndarray of shape (l,)
-        Share of each class on average.
-    """
-
-    entropy: float
-    largest: np.ndarray
-    mean: np.ndarray
-
-
 def shares_of(candidates: CandidateSets) -> np.ndarray:
     """Shares of the classes of every row; even where there are none."""
     counts = candidates.to_counts()
     total = counts.sum(axis=1, keepdims=True)
     even = np.full(counts.shape, 1 / counts.shape[1])
     return np.asarray(np.divide(counts, total, out=even, where=total > 0))
-
-
-def describe_soft(candidates: CandidateSets) -> SoftSummary:
-    """What the soft labels of rows look like."""
-    shares = shares_of(candidates)
-    logs = np.log2(shares, out=np.zeros_like(shares), where=shares > 0)
-    return SoftSummary(
-        entropy=float(-np.sum(shares * logs, axis=1).mean()),
-        largest=np.bincount(shares.argmax(axis=1), minlength=shares.shape[1]),
-        mean=shares.mean(axis=0),
-    )
 
 
 def likely_sets(candidates: CandidateSets) -> CandidateSets:

@@ -20,7 +20,7 @@ from tests.cli.pets import CLASSES, make_table, without_labels
 LABELS = "--labels candidates --gold truth --id name --exclude note"
 NEW = [
     "label", "confidence", "margin", "second", "status", "outside", "best", "outside_probability",
-    "duplicate", "look",
+    "look",
 ]  # fmt: skip
 TRUTH = [CLASSES[i % 3] for i in range(60)]
 

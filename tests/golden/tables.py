@@ -118,7 +118,6 @@ def outcome(found: Any) -> dict[str, Any]:
         "margin": [number(share) for share in found.margin],
         "outside": [int(row) for row in np.flatnonzero(pc.is_valid(frame["outside"]))],
         "look": [int(row) for row in np.flatnonzero(pc.is_valid(frame["look"]))],
-        "duplicates": sum(value is not None for value in frame["duplicate"].to_pylist()),
         "expected error": number(found.expected_error),
         "method": found.method,
         "learned from": {feature.name: feature.kind for feature in found.learned_from},

@@ -144,9 +144,6 @@ def make_cleaned(rng, labels, X, truth, counts, features):
     )
     shares = inside.copy()
     shares[rows, label] = confidence
-    duplicate = np.full(m, -1)
-    look = np.flatnonzero(status == "look")
-    duplicate[look[:2]] = 0
     return Cleaned(
         classes=labels.candidates.classes,
         label=label,
@@ -160,7 +157,6 @@ def make_cleaned(rng, labels, X, truth, counts, features):
         score=log_odds(best),
         prior=VOTES,
         features_role=None,
-        duplicate=duplicate,
         proba=proba.astype(np.float32),
         max_error=0.02,
         gold_error=float(np.mean(choice[known] != labels.gold[known])) if known.any() else None,

@@ -245,7 +245,6 @@ def test_votes_without_features(crowd, make_labels):
     names = ("ann", "bob", "eve")
     result = choose_labels(np.empty((150, 0)), make_labels(sets, votes=votes, names=names))
     assert np.mean(result.label == y) > 0.85
-    assert np.all(result.duplicate == -1)
 
 
 def test_another_method(iris, make_labels):
@@ -264,17 +263,6 @@ def test_equal_rows_are_left_out_together():
     for train, test in folds:
         assert not set(groups[train]) & set(groups[test])
         assert len(train) + len(test) == 120
-
-
-def test_duplicates_with_different_candidates_are_numbered(iris, make_labels):
-    X, _, _ = iris
-    X = np.concatenate([X[:40], X[:2]])
-    sets = CandidateSets.from_lists(
-        [["a", "b"] if i % 2 else ["b"] for i in range(40)] + [["a", "b"], ["a", "b"]]
-    )
-    result = choose_labels(X, make_labels(sets))
-    assert result.duplicate[[0, 40]].tolist() == [0, 0]
-    assert result.duplicate[[1, 41]].tolist() == [-1, -1]
 
 
 def test_many_rows_are_fitted_by_landmarks(iris, make_labels, monkeypatch):
