@@ -120,11 +120,13 @@ class OnCluster(KernelClassifier):
 
     # ---------------------------------------------------------------- predict
 
-    def predict(self, X: Any) -> Any:
-        """The most likely label of each instance; lazy for dask input: an array, or a column with
-        the index of the frame.
+    def predict(self, X: Any, loss: str = "zero_one") -> Any:
+        """The label of each instance; lazy for dask input: an array, or a column with the index of
+        the frame.
         """
-        return self._blockwise("predict", X) if is_dask_collection(X) else super().predict(X)
+        if not is_dask_collection(X):
+            return super().predict(X, loss)
+        return self._blockwise("predict", X, loss=loss)
 
     def predict_proba(self, X: Any) -> Any:
         """Probabilities of the classes; lazy for dask input: an array, or a data frame with a
@@ -146,7 +148,7 @@ class OnCluster(KernelClassifier):
             else super().decision_function(X)
         )
 
-    def _blockwise(self, method: str, X: Any) -> Any:
+    def _blockwise(self, method: str, X: Any, **how: str) -> Any:
         check_is_fitted(self)
         if self.kernel == "precomputed":
             raise ParameterError(
@@ -166,7 +168,7 @@ class OnCluster(KernelClassifier):
         if is_frame(X):
             table = _table(empty, X._meta.index, self.classes_)
             return X.map_partitions(
-                _serve_frame, model=model, method=method, empty=empty, meta=table
+                _serve_frame, model=model, method=method, empty=empty, how=how, meta=table
             )
         X = whole_rows(X)
         shape: dict[str, Any] = (
@@ -178,6 +180,7 @@ class OnCluster(KernelClassifier):
             model=delayed(model, traverse=False),
             method=method,
             empty=empty,
+            how=how,
             meta=empty,
             **shape,
         )
@@ -190,6 +193,7 @@ class OnCluster(KernelClassifier):
         # Blocks have no column names; these have been checked before.
         left_out = (
             *("confidence_", "transduction_", "support_", "leverage_", "loo_decision_"),
+            "fitted_confidence_",
             "feature_names_in_",
         )
         for name, value in vars(self).items():
@@ -252,23 +256,26 @@ def _serve(
     model: KernelClassifier,
     method: str,
     empty: np.ndarray,
+    how: dict[str, str],
     block_id: tuple[int, ...] = (),
 ) -> np.ndarray:
     """Predictions of one block."""
     if not len(X):
         return empty
     try:
-        return np.asarray(getattr(model, method)(X))
+        return np.asarray(getattr(model, method)(X, **how))
     except InputError as error:
         raise InputError(
             f"in block {block_id[0]} of X: {error}" if block_id else str(error)
         ) from None
 
 
-def _serve_frame(X: Any, model: KernelClassifier, method: str, empty: np.ndarray) -> Any:
+def _serve_frame(
+    X: Any, model: KernelClassifier, method: str, empty: np.ndarray, how: dict[str, str]
+) -> Any:
     """Predictions of one partition of a data frame."""
     return _table(
-        _serve(X.to_numpy(float_type(X), na_value=np.nan), model, method, empty),
+        _serve(X.to_numpy(float_type(X), na_value=np.nan), model, method, empty, how),
         X.index,
         model.classes_,
     )

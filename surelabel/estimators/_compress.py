@@ -17,7 +17,15 @@ from ..solvers.ridge import GramRidge, Moments, Targets, moments_of
 from ._lowrank import SAMPLE, draw_rows, generator, kernel_of, positive_definite
 
 #: The attributes that a compressed model keeps; the others belong to the training rows.
-KEPT = ("classes_", "gamma_", "n_features_in_", "feature_names_in_", "n_iter_", "converged_")
+KEPT = (
+    *("width_", "scale_"),
+    "classes_",
+    "gamma_",
+    "n_features_in_",
+    "feature_names_in_",
+    "n_iter_",
+    "converged_",
+)
 
 
 def compress(model: Any, n_components: int, X: Any) -> Any:

@@ -21,9 +21,10 @@ from ..solvers.equal_rows import equal_rows
 from ..solvers.kernels import kernel_matrix, rescale
 from ..solvers.threads import blas_threads
 from ._annotators import Annotator, describe_annotators
-from ._base import PartialLabelClassifier, check_inner
+from ._base import check_inner
 from ._feature_models import LANDMARKS, CrossFitted, KernelPeers, class_outputs
 from ._kernel_bank import SAMPLE, ChosenKernel, VoteBank
+from ._ordered import OrderedLabels, has_order, label_positions
 from .limits import QUICK_ROWS
 
 #: With more rows, only the best kernel is used, with landmarks. A fit takes eight kernel matrices,
@@ -31,7 +32,7 @@ from .limits import QUICK_ROWS
 EXACT_ROWS = QUICK_ROWS // 2
 
 
-class CrowdClassifier(PartialLabelClassifier):
+class CrowdClassifier(OrderedLabels):
     """Learns from the votes of annotators and from the features; each shows how far the other can
     be trusted.
 
@@ -55,6 +56,10 @@ class CrowdClassifier(PartialLabelClassifier):
         Stop when ``‖ΔP‖_F / √m`` falls to this.
     random_state : int, default=0
         Seed of the 800 rows used to choose β, and of the landmarks for more than 3000 rows.
+    ordered : bool or sequence, default=False
+        As in :class:`SUREClassifier`: outputs of the kernel models are smoothed with the width that
+        makes the votes most likely. Annotators may still confuse any two labels: on the one real
+        crowd with a scale (weather), matrices pulled towards neighbours are not more likely.
 
     Attributes
     ----------
@@ -79,6 +84,8 @@ class CrowdClassifier(PartialLabelClassifier):
     scale_, failure_, class_prior_ : float, float, ndarray of shape (l,)
         ``predict_proba`` is ``(1 - failure_) softmax(scale_ · outputs) + failure_ · class_prior_``,
         with the numbers that make the votes most likely.
+    width_ : float
+        With ``ordered``, the width of the smoothing; 0 if there is none.
     estimator_ : classifier
         The fitted ``estimator``, if one was given.
     confirmed_ : bool
@@ -110,6 +117,7 @@ class CrowdClassifier(PartialLabelClassifier):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
+        "ordered": ["boolean", "array-like"],
     }
 
     annotators_: list[Annotator]
@@ -121,11 +129,13 @@ class CrowdClassifier(PartialLabelClassifier):
         max_iter: int = 100,
         tol: float = 1e-3,
         random_state: Any = 0,
+        ordered: Any = False,
     ) -> None:
         self.estimator = estimator
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.ordered = ordered
 
     def fit(self, X: Any, y: Any, known: Any = None) -> Self:
         """Learn from instances and the votes for their labels.
@@ -240,9 +250,11 @@ class CrowdClassifier(PartialLabelClassifier):
         rng = np.random.default_rng(self.random_state)
         drawn = np.sort(rng.permutation(m)[:SAMPLE])
         landmarks = None if m <= EXACT_ROWS else np.sort(rng.permutation(m)[:LANDMARKS])
-        equal = equal_rows([X])
+        equal, positions = equal_rows([X]), None
+        if has_order(self.ordered) and tally.n_classes > 2:
+            positions = label_positions(self.ordered, self.classes_)
         if known := self.__dict__.pop("_chosen", None):
-            return KernelPeers(X, known, landmarks, equal)
+            return KernelPeers(X, known, landmarks, equal, positions)
         with blas_threads(len(drawn)):
             bank = VoteBank(X[drawn], equal[drawn])
 
@@ -250,7 +262,7 @@ class CrowdClassifier(PartialLabelClassifier):
             with blas_threads(len(drawn)):
                 kernels = bank.choose(fit.posterior[drawn], fit.evidence[drawn])
             chosen = kernels if landmarks is None else kernels[:1]
-            return KernelPeers(X, chosen, landmarks, equal)
+            return KernelPeers(X, chosen, landmarks, equal, positions)
 
         first = peers(alone)
         return peers(alternate_crowd(tally, first, known=truth, max_iter=BY_OTHERS + 1))
@@ -265,7 +277,7 @@ class CrowdClassifier(PartialLabelClassifier):
         if isinstance(peers, CrossFitted):
             self.estimator_ = peers.fit(fit.posterior)
             return
-        self.scalings_, self.points_ = peers.scalings, peers.points
+        self.scalings_, self.points_, self.width_ = peers.scalings, peers.points, peers.width
         fitted = peers.coefficients(fit.posterior)
         self.dual_coefs_ = [A / len(fitted) for A, _ in fitted]
         self.intercept_ = np.mean([b for _, b in fitted], axis=0)

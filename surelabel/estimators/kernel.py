@@ -21,6 +21,7 @@ from ..data.rows import ArrayRows, Rows, as_rows
 from ..exceptions import ParameterError
 from ..solvers.alternate import Iteration, Trajectory
 from ..solvers.confidence import SortedSets
+from ..solvers.equal_rows import equal_rows
 from ..solvers.features import (
     LANDMARKS,
     Centred,
@@ -30,10 +31,13 @@ from ..solvers.features import (
     move_origin,
 )
 from ..solvers.kernels import KERNELS, distances, exponentiate, gamma_of, kernel_matrix
+from ..solvers.leave_one_out import LeftOut
 from ..solvers.memory import block_rows
+from ..solvers.ordered_labels import choose_width, smoothing_matrix
 from ..solvers.out_of_core import LowRankFit, ordered_map
 from ..solvers.ridge import KernelRidge, LinearRidge
 from ..solvers.sparse_rows import row_normalise
+from ..solvers.temperature import ROWS
 from ._base import (
     N_JOBS,
     WeightedPartialLabelClassifier,
@@ -42,16 +46,22 @@ from ._base import (
     require_memory,
 )
 from ._lowrank import (
+    draw,
     fit_low_rank,
+    generator,
     local_passes,
     positive_definite,
 )
+from ._ordered import OrderedLabels, has_order, label_positions
 from .limits import choose_solver, exact_need
 
 M = TypeVar("M", LinearRidge, KernelRidge)
 
 #: Rounding errors of kernel values above this fraction of β cause a warning.
 ROUNDING = {np.float64: 1e-4, np.float32: 5e-2}
+
+#: The attributes that hold the weights of a model with one kernel.
+WEIGHTS = ("dual_coef_", "coef_", "origin_output_", "intercept_")
 
 #: Values of ``gamma`` and ``bandwidth`` whose squares and cubes are numbers.
 WIDTHS = 1e-100, 1e100
@@ -76,6 +86,7 @@ class KernelParameters:
     tol: float = 1e-3
     verbose: bool | int = 0
     random_state: Any = 0
+    ordered: Any = False
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions(set(KERNELS)), callable],
@@ -94,6 +105,7 @@ class KernelParameters:
         "tol": [Interval(Real, 0, None, closed="left")],
         "verbose": ["verbose"],
         "random_state": ["random_state"],
+        "ordered": ["boolean", "array-like"],
     }
 
 
@@ -105,11 +117,15 @@ class _Attributes:
     beta: float
     loo_decision_: np.ndarray
     leverage_: np.ndarray
+    scale_: float
+    width_: float
     kernels_: list[dict[str, Any]]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class KernelClassifier(WeightedPartialLabelClassifier, KernelParameters, _Attributes):
+class KernelClassifier(
+    OrderedLabels, WeightedPartialLabelClassifier, KernelParameters, _Attributes
+):
     """Base class of the methods that alternate ridge regression on confidences with a confidence
     step: a method implements ``_alternate(model, sets)``, which returns the course of the
     iterations and the model's coefficients and intercept, and, for rows in blocks,
@@ -172,7 +188,29 @@ class KernelClassifier(WeightedPartialLabelClassifier, KernelParameters, _Attrib
             else self.solver
         )
 
-    def _fit(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
+    def _fit(
+        self,
+        X: Any,
+        candidates: CandidateSets,
+        weight: np.ndarray | None,
+        groups: np.ndarray | None = None,
+        equal: np.ndarray | None = None,
+    ) -> np.ndarray:
+        for name in ("width_", "scale_", "loo_decision_", "fitted_confidence_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
+        self._groups, self._equal = groups, equal
+        try:
+            confidence = self._fit_model(X, candidates, weight)
+            if has_order(self.ordered):
+                confidence = self._smooth_labels(X, candidates, weight, confidence)
+        finally:
+            del self._groups, self._equal
+        return confidence
+
+    def _fit_model(
+        self, X: Any, candidates: CandidateSets, weight: np.ndarray | None
+    ) -> np.ndarray:
+        """Learn, and return the confidences; labels have no order yet."""
         check_learnable(candidates, votes=self.prior > 0)
         self.solver_ = self._solver_for(X, candidates.shape[1])
         if self.verbose:
@@ -180,6 +218,48 @@ class KernelClassifier(WeightedPartialLabelClassifier, KernelParameters, _Attrib
         if self.solver_ in ("nystroem", "fourier") or isinstance(X, Rows):
             return self._fit_blocks(X if isinstance(X, Rows) else ArrayRows(X), candidates, weight)
         return self._fit_exactly(X, candidates, weight)
+
+    def _smooth_labels(
+        self, X: Any, candidates: CandidateSets, weight: np.ndarray | None, confidence: np.ndarray
+    ) -> np.ndarray:
+        """Let outputs speak for neighbouring labels; return the confidences that follow."""
+        self.width_, positions = 0.0, label_positions(self.ordered, self.classes_)
+        if len(positions) <= 2:
+            return confidence
+        self._set_confidence(candidates, confidence)
+        exact = hasattr(self, "loo_decision_")
+        outputs = self.loo_decision_ if exact else self._left_out(X, self._equal)
+        drawn = draw(X.shape[0], ROWS, weight, generator(self.random_state))
+        known, own = candidates[drawn], None if weight is None else weight[drawn]
+        self.width_, self.scale_ = choose_width(
+            outputs[drawn], positions, known.indptr, known.indices, own
+        )
+        if not self.width_:
+            return confidence
+        G = smoothing_matrix(positions, self.width_).astype(outputs.dtype)
+        self._smooth_weights(G)
+        outputs = outputs @ G
+        if exact:
+            self.loo_decision_ = outputs
+        chosen = self._probabilities(outputs)[candidates.rows, candidates.indices]
+        votes = votes_of(candidates, self.prior)
+        if votes is not None:
+            chosen = chosen * np.exp(votes)
+        return row_normalise(chosen.astype(confidence.dtype), candidates.indptr)
+
+    def _smooth_weights(self, G: np.ndarray) -> None:
+        """Make outputs ``Q`` of the model ``QG``."""
+        smooth(self.__dict__, G)
+
+    def _left_out(self, X: Any, equal: np.ndarray | None) -> np.ndarray:
+        """Outputs of the training rows by the model without them and their equals."""
+        return LeftOut(self.leverage_, equal).outputs(self.confidence_, self._scores(X))
+
+    def _equal_rows(self, X: Any) -> np.ndarray | None:
+        """Numbers of the rows, equal for rows with equal features; None if all rows differ."""
+        blocks = X.blocks(block_rows(X.shape[1])) if isinstance(X, Rows) else [X]
+        numbers = equal_rows(blocks)
+        return None if numbers.max() == len(numbers) - 1 else numbers
 
     def _fit_blocks(
         self, rows: Rows, candidates: CandidateSets, weight: np.ndarray | None
@@ -315,7 +395,9 @@ class KernelClassifier(WeightedPartialLabelClassifier, KernelParameters, _Attrib
     def _outputs(self, X: Any) -> np.ndarray:
         """Eq. 11."""
         if self.kernel == "precomputed":
-            return np.asarray(X[:, self.support_] @ self.dual_coef_ + self.intercept_)
+            if X.shape[1] > len(self.dual_coef_):  # rows of weight 0 were not learned from
+                X = X[:, self.support_]
+            return np.asarray(X @ self.dual_coef_ + self.intercept_)
         if sparse.issparse(X):
             moved = np.flatnonzero(self.origin_)
             near = X[:, moved].toarray() - self.origin_[moved]
@@ -332,7 +414,17 @@ class KernelClassifier(WeightedPartialLabelClassifier, KernelParameters, _Attrib
         return np.asarray((K @ self.dual_coef_).astype(X.dtype, copy=False) + self.intercept_)
 
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
-        return probabilities(scores)
+        if not hasattr(self, "scale_"):
+            return probabilities(scores)
+        return np.asarray(softmax(np.asarray(self.scale_, scores.dtype) * scores, axis=1))
+
+
+def smooth(weights: dict[str, Any], G: np.ndarray) -> None:
+    """Multiply the weights of a linear model by ``G``, whose outputs are then multiplied, too."""
+    for name in WEIGHTS:
+        if name in weights:
+            values = weights[name]
+            weights[name] = G.T @ values if name == "coef_" else values @ G
 
 
 def warn_of_offset(X: np.ndarray) -> None:

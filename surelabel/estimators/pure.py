@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -20,12 +19,11 @@ from ..data.candidates import CandidateSets
 from ..data.rows import ArrayRows, Rows
 from ..exceptions import InputError, ParameterError
 from ..solvers.confidence import SortedSets
-from ..solvers.equal_rows import equal_rows
 from ..solvers.features import FeatureMap
 from ..solvers.groups import GroupPosterior
 from ..solvers.kernels import learn_scaling, rescale
 from ..solvers.leave_one_out import LeftOut, PeerTrajectory, solve_peers
-from ..solvers.memory import block_rows
+from ..solvers.ordered_labels import smoothing_matrix
 from ..solvers.out_of_core import PeerFit, alternate_peer_passes
 from ..solvers.ridge import KernelRidge, LinearRidge
 from ..solvers.temperature import ROWS, softmax_scale
@@ -33,11 +31,9 @@ from ..solvers.threads import blas_threads
 from ._base import check_learnable
 from ._kernel_bank import SAMPLE, ChosenKernel, choose_kernels
 from ._lowrank import draw_rows, generator
+from ._ordered import label_positions
 from ._registry import Method
-from .kernel import KernelClassifier
-
-#: The attributes that hold the weights of a model with one kernel.
-WEIGHTS = ("dual_coef_", "coef_", "origin_output_", "intercept_")
+from .kernel import WEIGHTS, KernelClassifier, smooth
 
 
 @dataclass(eq=False, repr=False)
@@ -66,7 +62,7 @@ class PUREClassifier(KernelClassifier):
         and β = 0.1; if others are better by two standard errors, the best three of them, each with
         its best β, are averaged. A kernel given by name uses the features as they are. Only
         "linear" takes a sparse ``X``.
-    gamma, bandwidth, degree, coef0, solver, n_components, landmarks
+    gamma, bandwidth, degree, coef0, solver, n_components, landmarks, ordered
         As in :class:`SUREClassifier`. With "auto", ``gamma`` and ``bandwidth`` apply to the kernels
         chosen.
     prior_shift : "auto" or float, default="auto"
@@ -110,6 +106,11 @@ class PUREClassifier(KernelClassifier):
     scale_ : float
         ``predict_proba`` is the softmax of ``scale_`` times the outputs: the factor with which
         ``loo_decision_`` makes the candidates most likely.
+    width_ : float
+        With ``ordered``, the width of the smoothing; 0 if there is none.
+    fitted_confidence_ : csr_array of shape (m, l)
+        With ``ordered`` and a kernel given by name, what the model was fitted to: the confidences
+        before the smoothing.
     prior_shift_ : float
         ``g`` (the mean over the kernels). 0: false candidates are drawn at random. 1: all
         candidates of a set are equally likely, however frequent their classes.
@@ -217,12 +218,6 @@ class PUREClassifier(KernelClassifier):
         if hasattr(self, "loo_decision_"):
             self.loo_decision_ = self._with_unused(X, self.loo_decision_)
 
-    def _equal_rows(self, X: Any) -> np.ndarray | None:
-        """Numbers of the rows, equal for rows with equal features; None if all rows differ."""
-        blocks = X.blocks(block_rows(X.shape[1])) if isinstance(X, Rows) else [X]
-        numbers = equal_rows(blocks)
-        return None if numbers.max() == len(numbers) - 1 else numbers
-
     def _with_unused(self, X: Any, decisions: np.ndarray) -> np.ndarray:
         """Outputs of all rows, given those of the rows that were learned from."""
         m = X.shape[0]
@@ -258,19 +253,23 @@ class PUREClassifier(KernelClassifier):
         if len(used) < X.shape[0] and not isinstance(X, Rows):  # without rows of weight 0
             known = X[used]
         equal = self._equal_rows(known)
-        parts = (
-            [(member, self._rescaled(known, k)) for k, member in enumerate(self.members_)]
-            if self.kernel == "auto"
-            else [(self, known)]
-        )
-        outputs = _mean(member._left_out(rows, used, equal) for member, rows in parts)
-        return self._with_unused(X, outputs)
+        return self._with_unused(X, self._left_out(known, equal))
 
-    def _left_out(self, X: Any, used: np.ndarray, equal: np.ndarray | None) -> np.ndarray:
-        """Outputs of the training rows by one kernel's model without them; ``used`` are the
-        positions of those that were learned from, if X holds these alone.
+    def _left_out(
+        self, X: Any, equal: np.ndarray | None, G: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Outputs of the training rows by the model without them and their equals; ``X`` may hold
+        only those that were learned from. ``G`` smooths the weights of the members of a model.
         """
-        fitted, leverage = self.confidence_, self.leverage_
+        if vars(self).get("width_"):
+            G = smoothing_matrix(label_positions(self.ordered, self.classes_), self.width_)
+        if self.kernel == "auto":
+            return _mean(
+                member._left_out(self._rescaled(X, k), equal, G)
+                for k, member in enumerate(self.members_)
+            )
+        fitted, leverage = vars(self).get("fitted_confidence_", self.confidence_), self.leverage_
+        used = self.support_
         if not self.max_iter:  # fitted to even shares
             sizes, fitted = np.diff(fitted.indptr), fitted.copy()
             fitted.data = np.repeat(1 / sizes, sizes).astype(fitted.dtype)
@@ -278,7 +277,9 @@ class PUREClassifier(KernelClassifier):
             fitted = fitted[used]
         if len(leverage) > X.shape[0]:
             leverage = leverage[used]
-        return LeftOut(leverage, equal).outputs(fitted.toarray(), self._scores(X))
+        P = fitted.toarray()
+        P = P if G is None else P @ G.astype(P.dtype)
+        return LeftOut(leverage, equal).outputs(P, self._scores(X))
 
     def at_even_shares(self) -> Self:
         """The model at ``P = Y / |S|``, where the iterations began: the same as ``max_iter=0``,
@@ -311,24 +312,16 @@ class PUREClassifier(KernelClassifier):
         numbers: dict[bytes, int] = {}
         return np.array([numbers.setdefault(part.tobytes(), len(numbers)) for part in sets])
 
-    def _fit(
-        self,
-        X: Any,
-        candidates: CandidateSets,
-        weight: np.ndarray | None,
-        groups: np.ndarray | None = None,
-        equal: np.ndarray | None = None,
+    def _fit_model(
+        self, X: Any, candidates: CandidateSets, weight: np.ndarray | None
     ) -> np.ndarray:
-        if hasattr(self, "loo_decision_"):  # from an earlier fit
-            del self.loo_decision_
         if self.kernel == "auto":
-            return self._fit_bank(X, candidates, weight, groups, equal)
-        self._groups, self._equal = groups, equal
+            return self._fit_bank(X, candidates, weight)
         self._columns = candidates.indices
         try:
-            confidence = super()._fit(X, candidates, weight)
+            confidence = super()._fit_model(X, candidates, weight)
         finally:
-            del self._groups, self._equal, self._columns
+            del self._columns
         self.kernels_ = [{"scaling": "none", "kernel": self.kernel, "beta": self.beta}]
         self.guarded_ = False
         if hasattr(self, "loo_decision_"):
@@ -337,8 +330,26 @@ class PUREClassifier(KernelClassifier):
             self._first["scale_"] = first.scale_
             self._calibrate(self.loo_decision_, candidates, weight)
         else:
-            self._calibrate_on_sample(X, candidates, weight, confidence, equal)
+            self._calibrate_on_sample(X, candidates, weight, confidence)
         return confidence
+
+    def _smooth_labels(
+        self, X: Any, candidates: CandidateSets, weight: np.ndarray | None, confidence: np.ndarray
+    ) -> np.ndarray:
+        smoothed = super()._smooth_labels(X, candidates, weight, confidence)
+        if self.width_:
+            if self.kernel != "auto":
+                self.fitted_confidence_ = self.confidence_
+            first = self.at_even_shares()
+            first._calibrate(first._left_out(X, self._equal), candidates, weight)
+            for model in self.members_ if self.kernel == "auto" else [self]:
+                model._first["scale_"] = first.scale_
+        return smoothed
+
+    def _smooth_weights(self, G: np.ndarray) -> None:
+        for model in self.members_ if self.kernel == "auto" else [self]:
+            for weights in (model.__dict__, model._first):
+                smooth(weights, G)
 
     def _calibrate(
         self, outputs: np.ndarray, candidates: CandidateSets, weight: np.ndarray | None
@@ -353,7 +364,6 @@ class PUREClassifier(KernelClassifier):
         candidates: CandidateSets,
         weight: np.ndarray | None,
         confidence: np.ndarray,
-        equal: np.ndarray | None,
     ) -> None:
         """As :meth:`_calibrate`, without the outputs of all rows, for the model at the end and for
         that of the start.
@@ -364,7 +374,7 @@ class PUREClassifier(KernelClassifier):
         own = None if weight is None else weight[drawn]
         # the confidences before the first step
         even = (1 / candidates.sizes[candidates.rows]).astype(confidence.dtype)
-        first, left_out = self.at_even_shares(), LeftOut(self.leverage_, equal)
+        first, left_out = self.at_even_shares(), LeftOut(self.leverage_, self._equal)
         for model, p in ((self, confidence if self.max_iter else even), (first, even)):
             P = sparse.csr_array((p, candidates.indices, candidates.indptr), shape=candidates.shape)
             model._calibrate(left_out.outputs(P, model._scores(sample), drawn), known, own)
@@ -430,14 +440,7 @@ class PUREClassifier(KernelClassifier):
 
     # ---------------------------------------------------------------- the bank
 
-    def _fit_bank(
-        self,
-        X: Any,
-        candidates: CandidateSets,
-        weight: np.ndarray | None,
-        groups: np.ndarray | None,
-        equal: np.ndarray | None,
-    ) -> np.ndarray:
+    def _fit_bank(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
         check_learnable(candidates, votes=self.prior > 0)
         rows = X if isinstance(X, Rows) else ArrayRows(X)
         sample, drawn = draw_rows(rows, SAMPLE, weight, generator(self.random_state))
@@ -451,7 +454,7 @@ class PUREClassifier(KernelClassifier):
                 max_iter=max(self.max_iter, 1),
                 tol=self.tol,
                 shift=self._known_shift(),
-                equal=None if equal is None else equal[drawn],
+                equal=None if self._equal is None else self._equal[drawn],
             )
         if self.verbose:
             names = ", ".join(f"{c.scaling} {c.kernel} β={c.beta:g}" for c in choices)
@@ -463,10 +466,12 @@ class PUREClassifier(KernelClassifier):
         self.members_ = []
         for k, choice in enumerate(choices):
             member = type(self)(
-                **self.get_params() | {"kernel": choice.kernel, "beta": choice.beta} | changed
+                **self.get_params()
+                | {"kernel": choice.kernel, "beta": choice.beta, "ordered": False}
+                | changed
             )
             scaled, known = member._validate_fit(self._rescaled(X, k), candidates)
-            member._learn_peers(scaled, known, weight, groups, equal)
+            member._learn_peers(scaled, known, weight, self._groups, self._equal)
             self.members_.append(member)
         self.solver_ = self.members_[0].solver_
         self.n_iter_ = max(member.n_iter_ for member in self.members_)
@@ -496,9 +501,6 @@ class PUREClassifier(KernelClassifier):
         return _mean(
             member._outputs(self._rescaled(X, k)) for k, member in enumerate(self.members_)
         )
-
-    def _probabilities(self, scores: np.ndarray) -> np.ndarray:
-        return np.asarray(softmax(np.asarray(self.scale_, scores.dtype) * scores, axis=1))
 
 
 def _mean(parts: Any) -> np.ndarray:

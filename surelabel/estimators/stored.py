@@ -71,10 +71,12 @@ solver_ dual|primal|nystroem|fourier; support_ i[k]<n if precomputed; support_ ?
 gamma_ gamma if single; intercept_ f[l] if single; coef_ f[l,n] if linear; origin_ f[n] if linear
 origin_output_ f[l] if linear; frequencies_ f[n,k] if waves; phases_ f[k] if waves
 X_fit_ f[k,n] if points; dual_coef_ f[k,l] if dual
-delta_path_ ?F[*]; objective_path_ ?F[*]; compression_ ?compression
+delta_path_ ?F[*]; objective_path_ ?F[*]; compression_ ?compression; width_ ?number
 """
+ALONE = KERNEL + "scale_ ?number; leverage_ ?f[*]; loo_decision_ ?f[*,l]\n"
 PEERS = f"""{KERNEL}
-scale_ number; prior_shift_ number; guarded_ flag; leverage_ ?f[*]; loo_decision_ ?f[m,l]
+scale_ number; fitted_confidence_ ?confidence[*,l]
+prior_shift_ number; guarded_ flag; leverage_ ?f[*]; loo_decision_ ?f[m,l]
 kernels_ kernel*20; scalings_ f[*,n]*20 if auto; members_ Self[n,l]*20 if auto; _first ?first
 """
 #: Dicts by name, their values in alphabetical order.
@@ -144,9 +146,9 @@ def _crowd(model: Any) -> bool:
 METHODS = "surelabel.estimators."
 #: By the name that they have in files.
 KNOWN = {
-    "SUREClassifier": Known(METHODS + "sure", KERNEL, _has_gamma),
+    "SUREClassifier": Known(METHODS + "sure", ALONE, _has_gamma),
     "PUREClassifier": Known(METHODS + "pure", PEERS, _peers),
-    "distributed.SUREClassifier": Known("surelabel.distributed", KERNEL, _has_gamma),
+    "distributed.SUREClassifier": Known("surelabel.distributed", ALONE, _has_gamma),
     "distributed.PUREClassifier": Known("surelabel.distributed", PEERS, _peers),
     "SURECV": Known(
         METHODS + "sure_cv",
@@ -198,7 +200,7 @@ KNOWN = {
         "confirmed_ ?flag; annotators_ Annotator[l]*1000000; kernels_ kernel*20; "
         "scalings_ f[*,n]*20 if learned; points_ f[*,n]*20 if learned; scale_ number if learned; "
         "failure_ share if learned; class_prior_ f[l] if learned; "
-        "dual_coefs_ f[*,l]*20 if learned; intercept_ f[l] if learned",
+        "dual_coefs_ f[*,l]*20 if learned; intercept_ f[l] if learned; width_ ?number",
         _crowd,
     ),
     "Annotator": Known(

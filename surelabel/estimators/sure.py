@@ -12,12 +12,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from ..data.candidates import CandidateSets
 from ..exceptions import ParameterError
 from ..solvers.alternate import Trajectory, alternate
 from ..solvers.confidence import SortedSets
+from ..solvers.leave_one_out import LeftOut
 from ..solvers.out_of_core import LowRankFit, Passes, alternate_passes
 from ..solvers.ridge import KernelRidge, LinearRidge
 from ._compress import compress
+from ._ordered import has_order
 from .kernel import KernelClassifier
 
 #: The largest λ allowed; beyond 2 the confidences stay the same.
@@ -88,6 +91,10 @@ class SUREClassifier(KernelClassifier):
         Print the solver chosen, and a line per iteration.
     random_state : int, RandomState instance or None, default=0
         Seed of the landmarks and Fourier features; exact solvers are not random.
+    ordered : bool or sequence, default=False
+        Whether the labels have an order, such as ages or grades: True if they are numbers, whose
+        distances count; otherwise the classes in their order. Outputs then speak for neighbouring
+        labels, too (:mod:`surelabel.solvers.ordered_labels`).
     n_jobs : int, default=None
         Number of threads for blocks of rows, in prediction and low-rank fits; None for as many as
         BLAS has.
@@ -122,6 +129,10 @@ class SUREClassifier(KernelClassifier):
         The number behind ``gamma``.
     support_ : ndarray
         The training rows that were learned from: those with a weight above 0.
+    width_, scale_, loo_decision_ : float, float, ndarray of shape (m, l)
+        With ``ordered``: the width of the smoothing (0 if there is none), the factor with which
+        ``predict_proba`` is a softmax of the outputs, and the outputs that they are chosen by,
+        each by the model without the row (exact solvers).
     n_iter_ : int
         Number of iterations.
     converged_ : bool
@@ -167,6 +178,10 @@ class SUREClassifier(KernelClassifier):
         super()._check_parameters()
         check_lam(self.lam)
 
+    def _fit(self, X: Any, candidates: CandidateSets, weight: Any, *_: Any) -> np.ndarray:
+        equal = self._equal_rows(X) if has_order(self.ordered) else None
+        return super()._fit(X, candidates, weight, None, equal)
+
     def _alternate(
         self, model: LinearRidge | KernelRidge, sets: SortedSets
     ) -> tuple[Trajectory, np.ndarray, np.ndarray]:
@@ -179,11 +194,17 @@ class SUREClassifier(KernelClassifier):
             tol=self.tol,
             callback=self._report,
         )
-        (coefficients,), (intercept,) = model.coefficients(path.fitted_p[None])
+        p = path.fitted_p
+        (coefficients,), (intercept,) = model.coefficients(p[None])
+        if has_order(self.ordered):
+            equal = None if self._equal is None else self._equal[sets.row_order]
+            outputs = model.outputs(p, coefficients, intercept)
+            left_out = LeftOut(model.leverage(), equal).outputs(sets.dense(p), outputs)
+            self.loo_decision_ = left_out[np.argsort(sets.row_order)]
         return path, coefficients, intercept
 
     def _alternate_passes(self, passes: Passes) -> LowRankFit:
-        return alternate_passes(
+        fit = alternate_passes(
             passes,
             self.beta,
             self.lam,
@@ -191,7 +212,11 @@ class SUREClassifier(KernelClassifier):
             max_iter=self.max_iter,
             tol=self.tol,
             callback=self._report,
+            with_leverage=has_order(self.ordered),
         )
+        if has_order(self.ordered):
+            self.leverage_ = passes.leverage
+        return fit
 
     def _set_path(self, path: Trajectory | LowRankFit) -> None:
         super()._set_path(path)

@@ -26,8 +26,9 @@ from ..solvers.memory import feature_rows
 from ..solvers.out_of_core import ordered_map
 from ..solvers.ridge import KernelRidge, LinearRidge
 from ..solvers.threads import blas_threads
-from ._base import PartialLabelClassifier, check_learnable, check_weight
+from ._base import check_learnable, check_weight
 from ._lowrank import make_features
+from ._ordered import OrderedLabels
 from ._registry import Method
 from ._search import search_results, truth_for
 from .kernel import KernelParameters, factorise, probabilities, sort_candidates
@@ -37,7 +38,7 @@ KERNEL_CONSTRAINTS = KernelParameters._parameter_constraints
 
 
 @dataclass(eq=False, repr=False)
-class SURECV(PartialLabelClassifier, KernelParameters):
+class SURECV(OrderedLabels, KernelParameters):
     """SURE with built-in cross-validation over λ × β × two kernels (or others, and bandwidths, if
     given).
 
@@ -61,6 +62,8 @@ class SURECV(PartialLabelClassifier, KernelParameters):
         As in :class:`SUREClassifier`; several are searched over.
     degree, coef0, solver, n_components, landmarks, init, prior, max_iter, tol, random_state
         As in :class:`SUREClassifier`.
+    ordered : bool or sequence, default=False
+        As in :class:`SUREClassifier`; the best parameters are searched without the order.
     cv : int, splitter or iterable, default=None
         None is five folds of shuffled rows, always the same ones; anything else as in
         ``GridSearchCV``, where a number means folds of neighbouring rows. This matters because many
@@ -356,7 +359,7 @@ class SURECV(PartialLabelClassifier, KernelParameters):
         return self.best_estimator_._output_blocks(X)
 
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
-        return probabilities(scores)
+        return self.best_estimator_._probabilities(scores)
 
 
 class ParameterSearch(SURECV):

@@ -15,8 +15,9 @@ from sklearn.svm import SVC
 from ..data.candidates import CandidateSets
 from ..estimators import CrowdClassifier, Method, WeightedCandidatesClassifier, all_methods
 
-#: Parameters that do not affect results, and the seed, which a trial sets itself.
-WITHOUT_EFFECT = frozenset({"callback", "n_jobs", "random_state", "verbose"})
+#: Parameters that do not affect results (an order only does if it is given), and the seed, which a
+#: trial sets itself.
+WITHOUT_EFFECT = frozenset({"callback", "n_jobs", "ordered", "random_state", "verbose"})
 
 
 class TrueLabelsSVM(WeightedCandidatesClassifier):

@@ -90,6 +90,10 @@ class Passes(Protocol):
     with the rows.
     """
 
+    @property
+    def leverage(self) -> np.ndarray:
+        """The leverages of all rows."""
+
     def moments(self) -> Moments:
         """Sums over the features of all rows."""
 
@@ -136,6 +140,7 @@ def alternate_passes(
     max_iter: int,
     tol: float,
     callback: Callable[[Iteration], bool | None] | None = None,
+    with_leverage: bool = False,
 ) -> LowRankFit:
     """Algorithm 1 in passes over the rows: one for the factor, one for the start, one for each
     iteration.
@@ -148,6 +153,8 @@ def alternate_passes(
         The regularisation β.
     lam, init, max_iter, tol, callback
         As for :func:`~surelabel.solvers.alternate.alternate`, for one λ.
+    with_leverage : bool, default=False
+        Whether ``passes`` keeps the leverages, too, which takes one more pass.
 
     Returns
     -------
@@ -169,6 +176,8 @@ def alternate_passes(
         stop = callback is not None and callback(iteration)
         if course.converged or stop:
             break
+    if with_leverage:
+        passes.keep_leverage(model, None)
     return LowRankFit(W=W, b=b, **vars(course))
 
 
