@@ -25,7 +25,6 @@ from ..solvers.kernels import (
     learn_scaling,
     rescale,
 )
-from ..solvers.ordered_labels import smoothing_matrix, widths_to_try
 from ._kernel_bank import ChosenKernel, left_out
 
 LANDMARKS = 500  # for models of many rows
@@ -47,20 +46,12 @@ class KernelPeers:
         Rows that stand for all; None for exact models.
     equal : ndarray of int of shape (m,)
         Equal numbers for equal rows.
-    positions : ndarray of shape (l,), default=None
-        Where the labels stand, if they have an order: outputs are smoothed over neighbouring labels
-        with the width that makes the votes most likely.
 
     Attributes
     ----------
     scalings, points, gammas : list
         For each kernel: what its scaling learned, the rows that new ones are compared with, and γ.
-    trust, width : Trust, float
-        How outputs become probabilities, and the width of the smoothing.
     """
-
-    trust: Trust
-    width = 0.0
 
     def __init__(
         self,
@@ -68,9 +59,8 @@ class KernelPeers:
         kernels: Iterable[ChosenKernel],
         landmarks: np.ndarray | None,
         equal: np.ndarray,
-        positions: np.ndarray | None = None,
     ) -> None:
-        self.kernels, self._equal, self._positions = list(kernels), equal, positions
+        self.kernels, self._equal = list(kernels), equal
         self.scalings = [learn_scaling(k.scaling, X) for k in self.kernels]
         self.points, self.gammas = [], []
         self._hats: list[HatMatrix] = []
@@ -91,20 +81,12 @@ class KernelPeers:
         """Log-probabilities of the classes."""
         parts = [left_out(hat, posterior, self._equal) for hat in self._hats]
         outputs = np.mean(parts, axis=0, dtype=float)
-        self.trust = trust_features(outputs, evidence, posterior)
-        best, self.width = outputs, 0.0
-        if self._positions is not None:
-            for width in widths_to_try(self._positions)[1:]:
-                G = smoothing_matrix(self._positions, width)
-                trust = trust_features(outputs @ G, evidence, posterior)
-                if trust.log_likelihood > self.trust.log_likelihood:
-                    self.trust, self.width, self._G, best = trust, float(width), G, outputs @ G
-        return np.asarray(np.log(self.trust(best)))
+        self.trust: Trust = trust_features(outputs, evidence, posterior)
+        return np.asarray(np.log(self.trust(outputs)))
 
     def coefficients(self, posterior: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """For each kernel: coefficients of its values at ``points``, and the intercept."""
-        P = posterior @ self._G if self.width else posterior
-        return [hat.coefficients(P.astype(hat.leverage.dtype)) for hat in self._hats]
+        return [hat.coefficients(posterior.astype(hat.leverage.dtype)) for hat in self._hats]
 
 
 class CrossFitted:

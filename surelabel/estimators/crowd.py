@@ -57,9 +57,9 @@ class CrowdClassifier(OrderedLabels):
     random_state : int, default=0
         Seed of the 800 rows used to choose β, and of the landmarks for more than 3000 rows.
     ordered : bool or sequence, default=False
-        As in :class:`SUREClassifier`: outputs of the kernel models are smoothed with the width that
-        makes the votes most likely. Annotators may still confuse any two labels: on the one real
-        crowd with a scale (weather), matrices pulled towards neighbours are not more likely.
+        The order of the labels, as in :class:`SUREClassifier`, for ``predict(X, loss="absolute")``.
+        Votes are counted as without it: neither smoothed outputs nor annotators who confuse
+        neighbours made the labels of ordered votes better.
 
     Attributes
     ----------
@@ -84,8 +84,6 @@ class CrowdClassifier(OrderedLabels):
     scale_, failure_, class_prior_ : float, float, ndarray of shape (l,)
         ``predict_proba`` is ``(1 - failure_) softmax(scale_ · outputs) + failure_ · class_prior_``,
         with the numbers that make the votes most likely.
-    width_ : float
-        With ``ordered``, the width of the smoothing; 0 if there is none.
     estimator_ : classifier
         The fitted ``estimator``, if one was given.
     confirmed_ : bool
@@ -169,6 +167,8 @@ class CrowdClassifier(OrderedLabels):
                 "more than one class to tell apart"
             )
         self.classes_ = candidates.classes
+        if has_order(self.ordered):
+            label_positions(self.ordered, self.classes_)  # fails if it is no order
         truth = _known_classes(known, candidates)
         names: tuple[str, ...] = ()
         votes, group = np.empty((len(candidates), 0), int), np.empty(0, int)
@@ -250,11 +250,9 @@ class CrowdClassifier(OrderedLabels):
         rng = np.random.default_rng(self.random_state)
         drawn = np.sort(rng.permutation(m)[:SAMPLE])
         landmarks = None if m <= EXACT_ROWS else np.sort(rng.permutation(m)[:LANDMARKS])
-        equal, positions = equal_rows([X]), None
-        if has_order(self.ordered) and tally.n_classes > 2:
-            positions = label_positions(self.ordered, self.classes_)
+        equal = equal_rows([X])
         if known := self.__dict__.pop("_chosen", None):
-            return KernelPeers(X, known, landmarks, equal, positions)
+            return KernelPeers(X, known, landmarks, equal)
         with blas_threads(len(drawn)):
             bank = VoteBank(X[drawn], equal[drawn])
 
@@ -262,7 +260,7 @@ class CrowdClassifier(OrderedLabels):
             with blas_threads(len(drawn)):
                 kernels = bank.choose(fit.posterior[drawn], fit.evidence[drawn])
             chosen = kernels if landmarks is None else kernels[:1]
-            return KernelPeers(X, chosen, landmarks, equal, positions)
+            return KernelPeers(X, chosen, landmarks, equal)
 
         first = peers(alone)
         return peers(alternate_crowd(tally, first, known=truth, max_iter=BY_OTHERS + 1))
@@ -277,7 +275,7 @@ class CrowdClassifier(OrderedLabels):
         if isinstance(peers, CrossFitted):
             self.estimator_ = peers.fit(fit.posterior)
             return
-        self.scalings_, self.points_, self.width_ = peers.scalings, peers.points, peers.width
+        self.scalings_, self.points_ = peers.scalings, peers.points
         fitted = peers.coefficients(fit.posterior)
         self.dual_coefs_ = [A / len(fitted) for A, _ in fitted]
         self.intercept_ = np.mean([b for _, b in fitted], axis=0)

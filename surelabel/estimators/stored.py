@@ -200,7 +200,7 @@ KNOWN = {
         "confirmed_ ?flag; annotators_ Annotator[l]*1000000; kernels_ kernel*20; "
         "scalings_ f[*,n]*20 if learned; points_ f[*,n]*20 if learned; scale_ number if learned; "
         "failure_ share if learned; class_prior_ f[l] if learned; "
-        "dual_coefs_ f[*,l]*20 if learned; intercept_ f[l] if learned; width_ ?number",
+        "dual_coefs_ f[*,l]*20 if learned; intercept_ f[l] if learned",
         _crowd,
     ),
     "Annotator": Known(
