@@ -35,7 +35,7 @@ def widths_to_try(positions: np.ndarray) -> np.ndarray:
     span = float(np.ptp(positions))
     gap = span / (len(positions) - 1)
     n_steps = int(2 * np.log2(span / (2 * gap))) + 1
-    return np.append(0.0, gap / 2 * np.sqrt(2) ** np.arange(n_steps))
+    return np.append(0.0, gap / 2 * 2 ** (np.arange(n_steps) / 2))
 
 
 def choose_width(

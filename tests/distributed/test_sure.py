@@ -94,13 +94,18 @@ def assert_same(model, expected, X):
         {"solver": "nystroem", "landmarks": "kmeans++", "kernel": "laplacian", "init": "uniform"},
         {"solver": "fourier", "gamma": "mean_distance"},
         {"kernel": "linear"},
+        {"solver": "nystroem", "ordered": True},
     ],
 )
 def test_confidences_equal_those_in_memory(client, data, parameters):
     X, _, candidates = data
     expected = surelabel.SUREClassifier(**FIXED | parameters).fit(X, candidates)
     assert expected.n_iter_ > 3
-    assert_same(SUREClassifier(**FIXED | parameters).fit(blocks(X), candidates), expected, X)
+    model = SUREClassifier(**FIXED | parameters).fit(blocks(X), candidates)
+    assert_same(model, expected, X)
+    if "ordered" in parameters:
+        found = model.predict(blocks(X), loss="absolute").compute()
+        assert np.array_equal(found, expected.predict(X, loss="absolute"))
 
 
 def test_weights_and_votes(client, data):
