@@ -5,7 +5,7 @@ scikit-learn interface after it.
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -225,9 +225,13 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         -------
         ndarray of shape (n_samples,)
         """
+        return self._chosen_by(lambda scores: scores.argmax(axis=1), X)
+
+    def _chosen_by(self, rule: Callable[[np.ndarray], np.ndarray], X: Any) -> np.ndarray:
+        """The labels whose positions a rule finds in the scores."""
         X = self._checked(X)
         with blas_threads(X.shape[0]):
-            best = [_numbers(scores).argmax(axis=1) for scores in self._output_blocks(X)]
+            best = [rule(_numbers(scores)) for scores in self._output_blocks(X)]
         return np.asarray(self.classes_[np.concatenate(best)])
 
     def predict_proba(self, X: Any) -> np.ndarray:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from ..exceptions import ParameterError, first_few, shown
 from ..solvers.ordered_labels import median_label
-from ..solvers.threads import blas_threads
-from ._base import PartialLabelClassifier, _numbers
+from ._base import PartialLabelClassifier
 
 
 def has_order(ordered: Any) -> bool:
@@ -81,11 +81,8 @@ class OrderedLabels(PartialLabelClassifier):
                 "loss='absolute' needs the order of the labels: fit with ordered=True, or with "
                 "ordered=['low', 'medium', 'high']"
             )
-        X = self._checked(X)
+        check_is_fitted(self)
         positions = label_positions(self.ordered, self.classes_)
-        with blas_threads(X.shape[0]):
-            best = [
-                median_label(self._probabilities(_numbers(scores)), positions)
-                for scores in self._output_blocks(X)
-            ]
-        return np.asarray(self.classes_[np.concatenate(best)])
+        return self._chosen_by(
+            lambda scores: median_label(self._probabilities(scores), positions), X
+        )
