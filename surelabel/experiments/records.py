@@ -11,7 +11,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from ..exceptions import first_few
 from ..files import naming, replacing, sync_folder
 from .methods import defaults_of, is_method
 from .study import Study, StudyError, check_published, is_number, load_toml
@@ -69,8 +68,6 @@ RECORD: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("parameters", "defaults", "versions", "machine"), _table()),
     "converged": lambda value: value in (True, False, None),
 }
-#: Fields that records of version 0.1 may lack.
-LATER = {"study", "defaults", "converged"}
 #: The same checks for a study, as far as it has these fields.
 STUDIES: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("name", "title", "kind"), _is_text),
@@ -128,15 +125,12 @@ def read(folder: str | Path) -> Run:
 
 
 def is_outdated(record: Record, study: Mapping[str, Any]) -> bool:
-    """Whether a record relies on defaults that have changed since, or does not mention them, as in
-    version 0.1.
-    """
-    methods, name = study.get("methods", {}), record.get("method")
+    """Whether a record relies on defaults that have changed since."""
+    methods, name = study.get("methods", {}), record["method"]
     plan = methods.get(name) if isinstance(methods, Mapping) else None
     estimator = str(plan.get("estimator", name) if isinstance(plan, Mapping) else name)
-    return is_method(estimator) and record.get("defaults") != defaults_of(
-        estimator, record.get("parameters", ())
-    )
+    known = is_method(estimator)
+    return known and record["defaults"] != defaults_of(estimator, record["parameters"])
 
 
 def _load_study(path: Path) -> dict[str, Any]:
@@ -160,7 +154,6 @@ def read_all(path: str | Path) -> list[Run]:
     Returns
     -------
     list of Run
-        Every record has all fields of ``RECORD``, except perhaps those of version 0.1.
     """
     path = Path(path)
     studies = [path / STUDY] if (path / STUDY).is_file() else sorted(path.glob(f"*/{STUDY}"))
@@ -172,14 +165,6 @@ def read_all(path: str | Path) -> list[Run]:
             f"{path}: there are no finished trials here{old}; run some with surelabel reproduce or "
             "surelabel run"
         )
-    for folder, run in runs.items():
-        for record in run.records:
-            if missing := RECORD.keys() - LATER - record.keys():
-                raise StudyError(
-                    f"{folder}: the record of trial {record['cell']} has no "
-                    f"{first_few(sorted(missing))}; remove its line from {RECORDS} and run the "
-                    "study again"
-                )
     return [run for run in runs.values() if run.records]
 
 
@@ -224,7 +209,7 @@ class RecordWriter:
             except OSError:
                 self._file.truncate(size)
                 raise
-        self.finished[record["cell"]] = record.get("parameters", {})
+        self.finished[record["cell"]] = record["parameters"]
 
     def _lock(self) -> None:
         # The lock is released when the process ends, however it ends.
@@ -252,7 +237,7 @@ class RecordWriter:
             os.fsync(self._file.fileno())
         study = load_toml(self.folder / STUDY) if (self.folder / STUDY).is_file() else {}
         return {
-            record["cell"]: record.get("parameters", {})
+            record["cell"]: record["parameters"]
             for record in [*_earlier(self.folder), *_parse(self.folder / RECORDS, content)]
             if not is_outdated(record, study)
         }
@@ -300,7 +285,9 @@ def _parse(path: Path, content: bytes) -> list[Record]:
     for number, line in enumerate(content.split(b"\n")[:-1], start=1):
         try:
             record = json.loads(line)
-            wrong = [key for key, fits in RECORD.items() if key in record and not fits(record[key])]
+            wrong = [
+                key for key, fits in RECORD.items() if key not in record or not fits(record[key])
+            ]
             records.setdefault(record["cell"], record)
         except (ValueError, KeyError, TypeError, RecursionError):
             raise StudyError(
@@ -308,8 +295,8 @@ def _parse(path: Path, content: bytes) -> list[Record]:
             ) from None
         if wrong:
             raise StudyError(
-                f"{path}: line {number}: {wrong[0]!r} has an impossible value; remove that line "
-                "and run the study again"
+                f"{path}: line {number}: {wrong[0]!r} is missing, or has an impossible value; "
+                "remove that line and run the study again"
             )
     return list(records.values())
 

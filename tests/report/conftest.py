@@ -97,6 +97,7 @@ def make_record(rng, study, dataset, configuration, place, method, fold, paramet
         "curves": {"delta": (8.0 * 0.6 ** np.arange(20 + fold)).tolist()}
         if study.get("kind") == "convergence"
         else {},
+        "converged": None,
         "versions": {"surelabel": "0.1.0", "numpy": "2.1.0", "python": "3.12.1"},
         "machine": {"cpu": "made-up", "cores": 2, "memory_gib": 8},
         "finished": "2026-01-01T00:00:00+00:00",

@@ -63,7 +63,7 @@ def test_a_record_that_is_none_is_named(results, tmp_path):
     folder = results("table4")
     with open(folder / "records.jsonl", "a") as file:
         file.write('{"cell": "abc", "dataset": "lost"}\n')
-    with pytest.raises(StudyError, match="trial abc has no configuration, curves"):
+    with pytest.raises(StudyError, match=r"'study' is missing, or has an impossible value"):
         write_report(folder, tmp_path / "out")
 
 
