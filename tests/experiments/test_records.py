@@ -10,7 +10,6 @@ from surelabel.experiments.records import RecordWriter, read, read_all
 from surelabel.experiments.study import StudyError, read_study
 from surelabel.experiments.trials import trials_of
 
-
 WHOLE = {
     **dict.fromkeys(("study", "dataset", "method", "selection", "scaling", "finished"), "a"),
     **dict.fromkeys(("fold", "n_folds", "n_train", "n_test", "n_select"), 1),

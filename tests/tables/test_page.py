@@ -526,11 +526,9 @@ def test_annotators_of_long_names_are_told_apart_and_no_remark_is_cut(long_names
 
 def test_names_in_figures_are_different_if_they_can_be():
     same = "the same long beginning of all names, "
-    for ends in (("cat", "cow"), ("cat and the same long end", "cow and the same long end")):
-        names = class_names(np.array([same + end for end in ends], object))
-        assert len(set(names)) == 2
-        assert max(map(len, names)) <= 24
-    assert class_names(np.array(["cat", "x" * 30], object)) == ["cat", "x" * 23 + "…"]
+    names = class_names(np.array([same + "cat", same + "cow", "cat"], object))
+    assert len(set(names)) == 3
+    assert max(map(len, names)) <= 24
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

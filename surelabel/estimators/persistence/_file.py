@@ -66,7 +66,7 @@ class Reader:
         self._file, size = file, file.seek(0, 2)
         file.seek(0)
         first_line = file.read(18)
-        _check_format(first_line, file)
+        _check_format(first_line)
         self._checksum = sha256(first_line)
         self._left = max(0, size - len(first_line) - self._checksum.digest_size)
         self._room = max(ROOM, RATIO * size)
@@ -115,24 +115,19 @@ class Reader:
         return data
 
 
-def _check_format(first_line: bytes, file: BinaryIO) -> None:
+def _check_format(first_line: bytes) -> None:
     """Refuse files of other programs and other versions."""
     found = re.fullmatch(rb"surelabel model ([0-9])\n", first_line)
-    if found and int(found[1]) == FORMAT:
-        return
     if found and int(found[1]) > FORMAT:
         raise ModelFileError(
             "the model was saved by a version of surelabel newer than this one "
             f"({version('surelabel')}); upgrade surelabel"
         )
-    head = first_line + file.read(2**16)
-    file.seek(max(0, file.seek(0, 2) - 2**16))  # a zip archive lists its members at the end
-    if head.startswith(b"PK") and b"surelabel.json" in head + file.read():
+    if not found or int(found[1]) < FORMAT:
         raise ModelFileError(
-            "the model was saved by an earlier version of surelabel, whose model files could be "
-            "made to run code and are no longer read; fit the model again and save it"
+            "this is not a surelabel model file, or it is truncated, or of an earlier version; fit "
+            "the model again and save it"
         )
-    raise ModelFileError("this is not a surelabel model file, or it is truncated")
 
 
 def _finite(text: str) -> float:
