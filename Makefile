@@ -18,6 +18,7 @@ lint: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/codespell
 
 bench: .venv/installed
 	$(BIN)/python benchmarks/sure.py

@@ -102,6 +102,19 @@ def test_the_source_archive_holds_all_that_its_tests_need(archives):
     assert not files - names
 
 
+def test_the_recipe_of_conda_asks_for_the_same_versions():
+    recipe = (ROOT / "recipe/recipe.yaml").read_text(encoding="utf-8")
+    extras = PROJECT["project"]["optional-dependencies"]
+    for text in [*PROJECT["project"]["dependencies"], *extras["cli"]]:
+        name, version = text.split(">=")
+        conda = {"matplotlib": "matplotlib-base"}.get(name, name)
+        assert f"    - {conda} >={version}\n" in recipe
+    entry = PROJECT["project"]["scripts"]["surelabel"]
+    assert f"surelabel = {entry}" in recipe
+    assert PROJECT["project"]["requires-python"] == ">=3.11"
+    assert 'python_min: "3.11"' in recipe
+
+
 def imported(folder):
     """The top-level modules that the files of a folder import, at the top or in a function."""
     found = set()
