@@ -322,7 +322,7 @@ def _row_problems(
     if len(rows):
         yield Problem(
             "duplicates",
-            f"{len(rows)} rows have equal features as others but different candidates (row "
+            f"{len(rows)} rows have the features of another row, but other candidates (row "
             f"{first_few(rows + 1)})",
             rows,
         )

@@ -84,7 +84,7 @@ def test_duplicates_of_every_kind_of_column(make_labels):
     ]
     found = problem(look(make_labels, sets, table, features), "duplicates")
     assert found.rows.tolist() == [0, 1, 3, 4]
-    assert "4 rows have equal features as others but different candidates" in found.message
+    assert "4 rows have the features of another row, but other candidates" in found.message
 
 
 def test_classes(make_labels):
