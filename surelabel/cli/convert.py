@@ -13,61 +13,62 @@ from ._files import Json, check_outputs, check_table_output, is_file, write_outp
 from ._screen import print_json
 from ._settings import READING, Settings, takes_settings
 
-TOOL_PANEL = "Annotation tools"
 ANSWERS = "answers"
+
+
+def _tool_option(*names: str, metavar: str, help: str) -> Any:
+    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel="Annotation tools")
+
+
+Source = Annotated[
+    Path,
+    typer.Argument(
+        metavar="IN",
+        help="A table (.csv, .tsv, .json, .jsonl, .xlsx, .parquet, .arrow) or a .mat file.",
+    ),
+]
+Target = Annotated[
+    Path,
+    typer.Argument(
+        metavar="OUT",
+        help="The file to write; its extension gives the format, - is standard output.",
+    ),
+]
+To = Annotated[
+    str | None,
+    _tool_option(
+        metavar="answers|TOOL",
+        help="Answers for clean --answers (with --from and --id), or tasks with suggested labels "
+        "for label-studio, argilla or doccano.",
+    ),
+]
+From = Annotated[
+    str | None,
+    _tool_option(
+        "--from", metavar="TOOL", help="IN is an export of label-studio, argilla or doccano."
+    ),
+]
+Question = Annotated[
+    str | None,
+    _tool_option(metavar="NAME", help="The tool's question, if there are several."),
+]
+ShownColumn = Annotated[
+    str | None,
+    _tool_option(
+        metavar="COLUMN", help="The column that tasks show; by default the first text column."
+    ),
+]
 
 
 @takes_settings("id", "exclude", groups=())
 def convert(
-    source: Annotated[
-        Path,
-        typer.Argument(
-            metavar="IN",
-            help="A table (.csv, .tsv, .json, .jsonl, .xlsx, .parquet, .arrow) or a .mat file.",
-        ),
-    ],
-    target: Annotated[
-        Path,
-        typer.Argument(
-            metavar="OUT",
-            help="The file to write; its extension gives the format, - is standard output.",
-        ),
-    ],
+    source: Source,
+    target: Target,
     settings: Settings,
-    to: Annotated[
-        str | None,
-        typer.Option(
-            metavar="answers|TOOL",
-            help="Answers for clean --answers (with --from and --id), or tasks with suggested "
-            "labels for label-studio, argilla or doccano.",
-            rich_help_panel=TOOL_PANEL,
-        ),
-    ] = None,
-    tool: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="TOOL",
-            help="IN is an export of label-studio, argilla or doccano.",
-            rich_help_panel=TOOL_PANEL,
-        ),
-    ] = None,
-    question: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The tool's question, if there are several.",
-            rich_help_panel=TOOL_PANEL,
-        ),
-    ] = None,
-    shown: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="The column that tasks show; by default the first text column.",
-            rich_help_panel=TOOL_PANEL,
-        ),
-    ] = None,
+    to: To = None,
+    tool: From = None,
+    question: Question = None,
+    shown: ShownColumn = None,
     json: Json = False,
 ) -> None:
     """Convert a table to another file format, or from and to the files of annotation tools.

@@ -6,6 +6,7 @@ import secrets
 import sys
 import warnings
 import webbrowser
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,38 +18,47 @@ from ._files import TableFile, check_outputs, check_table_output, write_cleaned
 from ._settings import Settings, takes_settings
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from ..review.session import Review
+
+
+AnswersFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", readable=False, help="Where answers go (.jsonl); default: beside TABLE"
+    ),
+]
+CleanedTable = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="The cleaned table that Finish writes, with a page and a model of the same name; "
+        "default: beside TABLE",
+    ),
+]
+NewLabels = Annotated[
+    bool, typer.Option("--new-labels", help="Allow answers that are no label of the table.")
+]
+Port = Annotated[
+    int, typer.Option(metavar="NUMBER", min=0, max=2**16 - 1, help="Default: a free one")
+]
+NoBrowser = Annotated[
+    bool, typer.Option("--no-browser", help="Print the address, and do not open it.")
+]
 
 
 @takes_settings("max_error", "image")
 def review(
     table: TableFile,
     settings: Settings,
-    answers: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", readable=False, help="Where answers go (.jsonl); default: beside TABLE"
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="The cleaned table that Finish writes, with a page and a model of the same name; "
-            "default: beside TABLE",
-        ),
-    ] = None,
-    new_labels: Annotated[
-        bool, typer.Option("--new-labels", help="Allow answers that are no label of the table.")
-    ] = False,
-    port: Annotated[
-        int, typer.Option(metavar="NUMBER", min=0, max=2**16 - 1, help="Default: a free one")
-    ] = 0,
-    no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Print the address, and do not open it.")
-    ] = False,
+    answers: AnswersFile = None,
+    output: CleanedTable = None,
+    new_labels: NewLabels = False,
+    port: Port = 0,
+    no_browser: NoBrowser = False,
 ) -> None:
     """Answer row by row on a page in your browser; the model learns from every answer.
 
@@ -65,18 +75,14 @@ def review(
     from ..progress import stage
     from ..review import server
     from ..review.session import Review
-    from ..tables import clean
     from ..tables.reading import TableRead
 
     stem, ending = _stem_and_ending(table)
     answers = answers or table.with_name(f"{stem}.answers.jsonl")
     output = output or table.with_name(f"{stem}.cleaned{ending}")
     check_table_output(output)
-    check_outputs([table], answers, output)
-    page, model = (
-        output.with_name(f"{_stem_and_ending(output)[0]}{kind}") for kind in (".html", ".model")
-    )
-    check_outputs([table], answers, output, page, model)
+    check_outputs([table], answers, output)  # - is refused before it is asked for its extension
+    check_outputs([table], answers, output, *_beside(output))
     with stage("read", {}, verbose=True):
         rows = settings.read(table)
     under_review = Review(
@@ -89,32 +95,46 @@ def review(
         folder=table.resolve().parent,
         verbose=True,
     )
-
-    def finish() -> list[str]:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the page shows them
-            found = clean(
-                rows,
-                max_error=settings.max_error,
-                answers=answers,
-                prefix=settings.prefix,
-                **settings.columns(),
-            )
-        kept = model if found.model is not None else None
-        return list(map(str, write_cleaned(found, settings, output, page, kept)[0]))
-
     sys.setswitchinterval(1e-3)  # keeps the page responsive while the model is fitted
     token = secrets.token_urlsafe(24)
     try:
         with server.listen(port) as place:
             number = place.getsockname()[1]
             app = server.make_app(
-                under_review, title=table.name, token=token, port=number, finish=finish
+                under_review,
+                title=table.name,
+                token=token,
+                port=number,
+                finish=partial(_finish, rows, settings, answers, output),
             )
             _announce(f"http://{server.HOST}:{number}/{token}/", under_review, no_browser)
             server.make_server(app).run(sockets=[place])
     finally:
         under_review.close()
+
+
+def _finish(rows: pa.Table, settings: Settings, answers: Path, output: Path) -> list[str]:
+    """Write the cleaned table, its page and its model; return the names of the files."""
+    from ..tables import clean
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the page shows them
+        found = clean(
+            rows,
+            max_error=settings.max_error,
+            answers=answers,
+            prefix=settings.prefix,
+            **settings.columns(),
+        )
+    page, model = _beside(output)
+    kept = model if found.model is not None else None
+    return list(map(str, write_cleaned(found, settings, output, page, kept)[0]))
+
+
+def _beside(output: Path) -> tuple[Path, Path]:
+    """The page and the model beside the cleaned table."""
+    stem, _ = _stem_and_ending(output)
+    return output.with_name(f"{stem}.html"), output.with_name(f"{stem}.model")
 
 
 def _announce(address: str, under_review: Review, no_browser: bool) -> None:

@@ -228,14 +228,12 @@ class Cleaned(ChosenLabels, Result):
     def _statuses(self) -> list[tuple[str, str]]:
         """How many rows have each status, and what it means."""
         estimate = 1 - self.confidence[self.status == PROBABLE].astype(float)
-        meanings = {
-            CERTIFIED: "known, checked, or bounded by checks",
-            PROBABLE: f"probably right (the model's estimate: {percent(estimate.mean())} wrong; "
-            "not checked)"
-            if len(estimate)
-            else "sure enough to keep without a check",
-            LOOK: "a person should look at these; the column look says which first",
-        }
+        meanings = STATUSES | {LOOK: f"{STATUSES[LOOK]}; the column look says which first"}
+        if len(estimate):
+            wrong = percent(estimate.mean())
+            meanings[PROBABLE] = (
+                f"probably right (the model's estimate: {wrong} wrong; not checked)"
+            )
         width = max(len(f"{n:,}") for n in self.status_counts.values())
         return [
             (status, f"{n:>{width},} rows ({percent(n / len(self.label)):>7})  {meanings[status]}")

@@ -17,7 +17,7 @@ from ..report.tables import Cell, Column, Row, Table, number_cell, text_cell, te
 from ..text import short_percent
 from .annotators import AnnotatorAgreement
 from .overview import kinds, stage_times
-from .status import CERTIFIED, LOOK, PROBABLE
+from .status import STATUSES
 
 if TYPE_CHECKING:
     from .cleaning import Cleaned
@@ -77,21 +77,10 @@ def write_page(
 
 def _counts(cleaned: Cleaned) -> list[dict[str, Any]]:
     """Number and share of rows for each status, and what the status means."""
-    meanings = {
-        CERTIFIED: "known, checked, or bounded by checks",
-        PROBABLE: "probably right, not checked",
-        LOOK: "a person should look at these",
-    }
-    counts = cleaned.status_counts
     m = max(len(cleaned.status), 1)
     return [
-        {
-            "status": status,
-            "n": counts[status],
-            "share": counts[status] / m,
-            "meaning": meanings[status],
-        }
-        for status in meanings
+        {"status": status, "n": n, "share": n / m, "meaning": STATUSES[status]}
+        for status, n in cleaned.status_counts.items()
     ]
 
 

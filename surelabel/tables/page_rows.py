@@ -37,15 +37,14 @@ ROOM = 2_500_000
 
 @dataclass(frozen=True)
 class Content:
-    """The content of a row: its name, its text, its image as a data URI, some of its columns, and
-    its numbers.
+    """The content of a row: its name, its text, its image as a data URI, and some of its
+    columns.
     """
 
     name: str
     text: str | None
     image: str | None
     values: list[tuple[str, str]]
-    numbers: list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -125,18 +124,15 @@ class Reader:
         self.ids, self.text, self.image = cleaned.labels.ids, text, image
         self.images = Images(folder, ROOM) if folder is not None else None
         there = set(cleaned.table.column_names)
-        plain = {
-            feature.name: feature.kind
+        self.columns = [
+            feature.name
             for feature in cleaned.features
             if feature.kind not in ("vector", "image")
             and feature.name not in (text, image)
             and feature.name in there
-        }
-        self.numbers = [name for name, kind in plain.items() if kind == "number"][:COLUMNS]
-        self.columns = [name for name, kind in plain.items() if kind != "number"][:COLUMNS]
-        shown = (*self.columns, *self.numbers, *filter(None, (text, image)))
-        wanted = dict.fromkeys(shown)
-        self.table = cleaned.table.select(list(wanted))
+        ][:COLUMNS]
+        shown = dict.fromkeys((*self.columns, *filter(None, (text, image))))
+        self.table = cleaned.table.select(list(shown))
 
     def name(self, row: int) -> str:
         """The id of a row, or its number counted from 1."""
@@ -148,22 +144,17 @@ class Reader:
         blank = [None] * len(rows)
         texts = part.column(self.text).to_pylist() if self.text else blank
         paths = part.column(self.image).to_pylist() if self.image else blank
-        columns, numbers = (
-            {} if brief else {name: part.column(name).to_pylist() for name in names}
-            for names in (self.columns, self.numbers)
-        )
+        names = [] if brief else self.columns
+        columns = {name: part.column(name).to_pylist() for name in names}
         return [
             Content(
                 self.name(row),
                 None if texts[i] is None else cut(texts[i], BRIEF if brief else TEXT),
                 self._embed(paths[i], NEIGHBOUR_EDGE if brief else EDGE),
-                *(
-                    [
-                        (name, "–" if values[i] is None else cut(values[i], BRIEF))
-                        for name, values in part.items()
-                    ]
-                    for part in (columns, numbers)
-                ),
+                [
+                    (name, "–" if values[i] is None else cut(values[i], BRIEF))
+                    for name, values in columns.items()
+                ],
             )
             for i, row in enumerate(rows)
         ]

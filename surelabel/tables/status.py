@@ -13,7 +13,12 @@ from ..data.labelling import Labels
 from .calibration import Judgement
 
 CERTIFIED, PROBABLE, LOOK = "certified", "probable", "look"
-STATUSES = (CERTIFIED, PROBABLE, LOOK)
+#: The statuses, and what they mean.
+STATUSES = {
+    CERTIFIED: "known, checked, or bounded by checks",
+    PROBABLE: "probably right, not checked",
+    LOOK: "a person should look at these",
+}
 
 
 def status_of(confidence: np.ndarray, known: np.ndarray, max_error: float) -> np.ndarray:

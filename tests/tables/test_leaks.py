@@ -40,7 +40,7 @@ def truth(m=90):
 
 
 def test_the_statuses_are_those_that_are_given():
-    assert STATUSES == (CERTIFIED, PROBABLE, LOOK)
+    assert [*STATUSES] == [CERTIFIED, PROBABLE, LOOK]
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".jsonl"])

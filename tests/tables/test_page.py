@@ -437,8 +437,8 @@ def test_rows_come_some_at_a_time_and_a_link_shows_its_row(write, visit, cleaned
     page.locator(f"#{hidden}").wait_for(state="visible")
 
 
-def test_all_annotators_are_listed_and_numbers_are_folded(write, visit):
-    page = visit(write(m=700, annotators=30))
+def test_all_annotators_are_listed_and_columns_beside_a_text_are_folded(write, visit):
+    page = visit(write("text", m=700, annotators=30))
     assert page.locator("#annotators tbody tr").count() == 30
     folded = page.locator("#rows details").first
     assert folded.get_attribute("open") is None
