@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..exceptions import CandidateError, ParameterError, first_few, shown
+from ..exceptions import CandidateError, first_few
 from .finite import first_cells
 
 NUMBERS = int | float | np.number | np.bool_
@@ -338,48 +338,6 @@ def check_counts(counts: Any, indptr: np.ndarray) -> np.ndarray:
 
 
 # -------------------------------------------------------------------- votes
-
-
-def check_prefix(prefix: object) -> None:
-    """Refuse a prefix that cannot mark a label as ruled out."""
-    if not isinstance(prefix, str) or not prefix.strip():
-        raise ParameterError(
-            "not_prefix is what stands before a label that is ruled out, such as '!'; got "
-            f"{shown(prefix)}"
-        )
-
-
-def after_prefix(text: str, prefix: str) -> str | None:
-    """What follows a prefix; None if the text does not start with it. A blank must follow a prefix
-    that ends in a letter or digit.
-
-    >>> after_prefix("!cat", "!"), after_prefix("not cat", "not"), after_prefix("notch", "not")
-    ('cat', 'cat', None)
-    """
-    rest = text.removeprefix(prefix)
-    if not text.startswith(prefix) or (prefix[-1].isalnum() and rest == rest.lstrip() != ""):
-        return None
-    return rest.strip()
-
-
-def without_prefix(cells: np.ndarray, prefix: str | None) -> tuple[np.ndarray, np.ndarray]:
-    """The labels of cells without their prefix, and where there was one."""
-    if prefix is None:
-        return cells, np.zeros(cells.shape, bool)
-    check_prefix(prefix)
-    texts, which = np.unique(as_texts(cells.ravel()), return_inverse=True)
-    rests = [after_prefix(text, prefix) for text in texts.tolist()]
-    if "" in rests:
-        where = np.unique(np.nonzero(which.reshape(cells.shape) == rests.index(""))[0])
-        raise CandidateError(
-            f"{prefix!r} alone rules out no label: row {first_few(where)}; write the label after it"
-        )
-    labels = [text if rest is None else rest for text, rest in zip(texts, rests, strict=True)]
-    against = np.array([rest is not None for rest in rests], bool)
-    return (
-        np.array(labels, object)[which].reshape(cells.shape),
-        against[which].reshape(cells.shape),
-    )
 
 
 def net_votes(

@@ -7,13 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..exceptions import ParameterError, shown
-from ..text import count
-
 
 @dataclass(frozen=True)
 class CandidateSummary:
-    """The result of :meth:`CandidateSets.describe`; ``print`` it, or read its fields.
+    """The result of :meth:`CandidateSets.describe`.
 
     Attributes
     ----------
@@ -38,27 +35,8 @@ class CandidateSummary:
 
     def most_confused(self, count: int = 5) -> list[tuple[Any, Any, int]]:
         """The pairs of classes that share most rows, in descending order."""
-        if not isinstance(count, int | np.integer) or count < 0:
-            raise ParameterError(f"count must be a whole number, at least 0; got {shown(count)}")
         first, second = np.triu_indices(len(self.classes), k=1)
         shared = self.co_occurrence[first, second]
         best = np.argsort(-shared, kind="stable")[:count]
         labels = self.classes.tolist()
         return [(labels[first[i]], labels[second[i]], int(shared[i])) for i in best if shared[i]]
-
-    def __str__(self) -> str:
-        lines = [
-            f"{self.n_rows} rows, {len(self.classes)} classes, {self.average_size:.2f} candidates "
-            "on average"
-        ]
-        lines += [
-            f"  {count(n)} with {count(size, 'candidate', 'candidates')}"
-            for size, n in self.set_sizes.items()
-        ]
-        lines += ["candidate in rows:"]
-        lines += [
-            f"  {label}: {n}" for label, n in zip(self.classes, self.class_frequency, strict=True)
-        ]
-        lines += ["most often together:"] if self.most_confused() else []
-        lines += [f"  {a} and {b}: {count(n)}" for a, b, n in self.most_confused()]
-        return "\n".join(lines)

@@ -35,7 +35,6 @@ from ._label_arrays import (
     net_votes,
     read_matrix,
     row_pointers,
-    without_prefix,
 )
 from .candidate_summary import CandidateSummary
 
@@ -219,28 +218,18 @@ class CandidateSets:
         classes: Any = None,
         unlabelled: Unlabelled = "error",
         annotators: Iterable[Any] | None = None,
-        not_prefix: str | None = None,
     ) -> CandidateSets:
         """One column per annotator, with the label that the annotator gave in each cell; cells may
         be missing. ``counts`` has the number of votes, ``votes`` the votes themselves; annotators
         get the names of the columns of a DataFrame.
-
-        With ``not_prefix="!"``, the cell ``"!cat"`` is a vote against cat: the label is any other.
-        It cancels a vote for cat. The candidates of a row are the labels that have votes left, or,
-        if none has, those with the fewest votes against them.
-
-        >>> votes = [["cat", "!dog"], ["!cat", None], ["dog", "!dog"], ["cow", "dog"]]
-        >>> CandidateSets.from_votes(votes, not_prefix="!").to_lists()
-        [['cat'], ['cow', 'dog'], ['cat', 'cow', 'dog'], ['cow', 'dog']]
         """
         if annotators is None and hasattr(votes, "columns"):
             annotators = list(votes.columns)
         cells = label_array(votes, ndim=2)
-        cells, against = without_prefix(cells, not_prefix)
         given = np.nonzero(~is_missing(cells))
         codes, classes = encode(cells[given], given[0], classes)
         by_annotator = np.full(cells.shape, -1, np.int32)
-        by_annotator[given] = np.where(against[given], AGAINST - codes, codes)
+        by_annotator[given] = codes
         return cls.from_ballots(by_annotator, classes, unlabelled=unlabelled, annotators=annotators)
 
     @classmethod
@@ -253,7 +242,10 @@ class CandidateSets:
         annotators: Iterable[Any] | None = None,
     ) -> CandidateSets:
         """Votes as positions in ``classes``, a column per annotator: -1 where there is none, and
-        ``-2 - k`` for a vote against position ``k``; see :meth:`from_votes`.
+        ``-2 - k`` for a vote against position ``k``: the label is any other.
+
+        A vote against a label cancels a vote for it. The candidates of a row are the labels that
+        have votes left, or, if none has, those with the fewest votes against them.
         """
         classes = check_classes(classes)
         rows, who = np.nonzero(votes != -1)

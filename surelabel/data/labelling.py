@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..exceptions import CandidateError, ParameterError, TableError, first_few
+from ..exceptions import CandidateError, ParameterError, TableError, first_few, shown
 from ..solvers.crowds import AGAINST
 from ..text import suggest
-from ._label_arrays import after_prefix, check_classes, check_prefix, net_votes
+from ._label_arrays import check_classes, net_votes
 from ._label_cells import (
     Cells,
     Label,
@@ -226,7 +226,7 @@ def _check_roles(table: pa.Table, labelling: Labelling, source: str) -> None:
             f"counts, not {' and '.join(given) or 'none'}"
         )
     if labelling.not_prefix is not None:
-        check_prefix(labelling.not_prefix)
+        _check_prefix(labelling.not_prefix)
         if labelling.of_classes:
             raise ParameterError(
                 "not_prefix is for columns of labels and votes; a 0 rules a label out in a column "
@@ -357,12 +357,34 @@ def _read_cells(table: pa.Table, labelling: Labelling, source: str) -> _Given:
     return _Given(cells, gold)
 
 
+def _check_prefix(prefix: object) -> None:
+    """Refuse a prefix that cannot mark a label as ruled out."""
+    if not isinstance(prefix, str) or not prefix.strip():
+        raise ParameterError(
+            "not_prefix is what stands before a label that is ruled out, such as '!'; got "
+            f"{shown(prefix)}"
+        )
+
+
+def _after_prefix(text: str, prefix: str) -> str | None:
+    """What follows a prefix; None if the text does not start with it. A blank must follow a prefix
+    that ends in a letter or digit.
+
+    >>> _after_prefix("!cat", "!"), _after_prefix("not cat", "not"), _after_prefix("notch", "not")
+    ('cat', 'cat', None)
+    """
+    rest = text.removeprefix(prefix)
+    if not text.startswith(prefix) or (prefix[-1].isalnum() and rest == rest.lstrip() != ""):
+        return None
+    return rest.strip()
+
+
 def _for_and_against(cells: Cells, prefix: str, source: str) -> tuple[Cells, Cells]:
     """The labels of a column that are given, and those that are ruled out, which count less than
     nothing.
     """
     rests = [
-        after_prefix(value, prefix) if isinstance(value, str) else None for value in cells.values
+        _after_prefix(value, prefix) if isinstance(value, str) else None for value in cells.values
     ]
     if "" in rests:
         raise TableError(

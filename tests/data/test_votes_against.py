@@ -45,7 +45,7 @@ def test_votes_survive_rows_classes_and_copies(problem):
     assert np.array_equal(again.votes, votes)
 
 
-def test_wide_long_and_python_read_the_same():
+def test_wide_and_long_read_the_same():
     wide = read(WIDE, votes=("ann", "bob"), not_prefix="!")
     assert wide.candidates.to_lists() == [
         ["cat"],
@@ -54,10 +54,6 @@ def test_wide_long_and_python_read_the_same():
         ["cow", "dog"],
     ]
     assert wide.votes.tolist() == [[0, -4], [-2, -1], [2, -4], [1, 2]]
-    given_votes = list(zip(WIDE["ann"], WIDE["bob"], strict=True))
-    assert wide.candidates == CandidateSets.from_votes(
-        given_votes, annotators=("ann", "bob"), not_prefix="!"
-    )
     rows = [(i, who, WIDE[who][i]) for i in range(4) for who in ("ann", "bob")]
     ids, who, said = zip(*rows, strict=True)
     long = {"id": ids, "who": who, "said": said}
@@ -88,11 +84,9 @@ def test_numbers_words_spellings_and_lists():
 def test_what_cannot_be_is_refused():
     with pytest.raises(TableError, match=r"row 2, column 'a': '!' alone rules out no label"):
         read({"a": ["cat", "!"], "b": ["dog", "cat"]}, votes=("a", "b"), not_prefix="!")
-    with pytest.raises(CandidateError, match="row 1; write the label after it"):
-        CandidateSets.from_votes([["cat", "dog"], ["! ", "cat"]], not_prefix="!")
     for prefix in ("", " ", 3):
         with pytest.raises(ParameterError, match="not_prefix is what stands before"):
-            CandidateSets.from_votes([["cat", "dog"]], not_prefix=prefix)
+            read({"a": ["cat"], "b": ["dog"]}, votes=("a", "b"), not_prefix=prefix)
     with pytest.raises(ParameterError, match="a column per class"):
         read({"a": [1, 0], "b": [0, 1]}, indicator=("a", "b"), not_prefix="!")
     with pytest.raises(CandidateError, match="-2 - k against position k; see row 0"):
