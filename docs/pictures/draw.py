@@ -30,7 +30,10 @@ orient="auto-start-reverse"><path d="M0 0L10 5L0 10z" class="tip"/></marker></de
 
 def save(name: str, width: int, height: int, title: str, parts: list[str]) -> None:
     """Write a picture."""
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">'
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" role="img">'
+    )
     lines = [head, f"<title>{title}</title>", STYLE, *parts, "</svg>", ""]
     (HERE / name).write_text("\n".join(lines), encoding="utf-8")
 
