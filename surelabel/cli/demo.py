@@ -13,7 +13,7 @@ labels found: in the training images; new images: accuracy on the 540 others
   model.transduction_      # the label found for each row
   model.predict(X_new)     # and for new ones
 
-The README and docs/howto/python.md have the rest."""
+The rest: https://github.com/surelabel/surelabel/tree/main/docs/index.md"""
 
 
 def demo() -> None:
