@@ -21,6 +21,7 @@ TARGETS: dict[str, dict[str, list[str] | None]] = {
     "beyond": {"beyond": None},
     "pure": {"pure": None, "pure-parts": None},
     "people": {"people": None, "people-raw": None},
+    "ordered": {"ordered": None},
     "readings": {"table2-raw": None, "table2-minmax": None, "table2-repeated": None},
 }
 TARGETS["all"] = {study: None for target in TARGETS.values() for study in target}

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
 from ..data.candidates import CandidateSets, as_candidates
+from ..data.label_order import has_order, label_positions
 from ..exceptions import CandidateError, InputError
 from ..solvers.copied_votes import merge_copies
 from ..solvers.crowds import BY_OTHERS, CrowdFit, SoftTally, Tally, Trust, alternate_crowd
@@ -24,7 +25,7 @@ from ._annotators import Annotator, describe_annotators
 from ._base import check_inner
 from ._feature_models import LANDMARKS, CrossFitted, KernelPeers, class_outputs
 from ._kernel_bank import SAMPLE, ChosenKernel, VoteBank
-from ._ordered import OrderedLabels, has_order, label_positions
+from ._ordered import OrderedLabels
 from .limits import QUICK_ROWS
 
 #: With more rows, only the best kernel is used, with landmarks. A fit takes eight kernel matrices,

@@ -17,6 +17,7 @@ from scipy.special import softmax
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..data.candidates import CandidateSets
+from ..data.label_order import has_order, label_positions
 from ..data.rows import ArrayRows, Rows, as_rows
 from ..exceptions import ParameterError
 from ..solvers.alternate import Iteration, Trajectory
@@ -52,7 +53,7 @@ from ._lowrank import (
     local_passes,
     positive_definite,
 )
-from ._ordered import OrderedLabels, has_order, label_positions
+from ._ordered import OrderedLabels
 from .limits import choose_solver, exact_need
 
 M = TypeVar("M", LinearRidge, KernelRidge)

@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ..data.candidates import CandidateSets
+from ..data.label_order import label_positions
 from ..data.rows import ArrayRows, Rows
 from ..exceptions import InputError, ParameterError
 from ..solvers.confidence import SortedSets
@@ -31,7 +32,6 @@ from ..solvers.threads import blas_threads
 from ._base import check_learnable
 from ._kernel_bank import SAMPLE, ChosenKernel, choose_kernels
 from ._lowrank import draw_rows, generator
-from ._ordered import label_positions
 from ._registry import Method
 from .kernel import WEIGHTS, KernelClassifier, smooth
 

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ..data.candidates import CandidateSets
+from ..data.label_order import has_order
 from ..exceptions import ParameterError
 from ..solvers.alternate import Trajectory, alternate
 from ..solvers.confidence import SortedSets
@@ -20,7 +21,6 @@ from ..solvers.leave_one_out import LeftOut
 from ..solvers.out_of_core import LowRankFit, Passes, alternate_passes
 from ..solvers.ridge import KernelRidge, LinearRidge
 from ._compress import compress
-from ._ordered import has_order
 from .kernel import KernelClassifier
 
 #: The largest λ allowed; beyond 2 the confidences stay the same.

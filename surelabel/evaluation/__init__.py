@@ -2,19 +2,25 @@
 
 from .metrics import (
     SCORERS,
+    accuracy_within,
     approximated_accuracy,
     covering_rate,
     expected_calibration_error,
+    mean_absolute_error,
+    rank_correlation,
     transductive_accuracy,
 )
 from .significance import corrected_paired_t, critical_difference
 
 __all__ = [
     "SCORERS",
+    "accuracy_within",
     "approximated_accuracy",
     "corrected_paired_t",
     "covering_rate",
     "critical_difference",
     "expected_calibration_error",
+    "mean_absolute_error",
+    "rank_correlation",
     "transductive_accuracy",
 ]

@@ -15,9 +15,11 @@ from numbers import Integral, Real
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
+from scipy.stats import kendalltau
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from ..data.candidates import CandidateSets, as_candidates
+from ..data.label_order import label_positions
 from ..exceptions import (
     CandidateError,
     InputError,
@@ -117,8 +119,10 @@ def approximated_accuracy(
 
 
 @_metric
-def accuracy_within(y: Any, y_pred: Any, k: float, *, sample_weight: Any = None) -> float:
-    """Share of predictions at most ``k`` away from the true label: for labels that are numbers,
+def accuracy_within(
+    y: Any, y_pred: Any, k: float, *, ordered: Any = True, sample_weight: Any = None
+) -> float:
+    """Share of predictions at most ``k`` away from the true label: for labels that have an order,
     such as ages.
 
     The paper's MAE3 and MAE5 are ``k = 3`` and ``k = 5``. With several candidates, the nearest one
@@ -127,11 +131,13 @@ def accuracy_within(y: Any, y_pred: Any, k: float, *, sample_weight: Any = None)
     Parameters
     ----------
     y : array-like of shape (m,), or candidates in any form
-        Labels, which must be numbers.
+        What is known of each instance.
     y_pred : array-like of shape (m,)
         Predicted labels.
     k : float
         The largest distance allowed.
+    ordered : True or sequence, default=True
+        As for :func:`mean_absolute_error`.
     sample_weight : array-like of shape (m,), default=None
         Weights of the instances.
 
@@ -144,22 +150,65 @@ def accuracy_within(y: Any, y_pred: Any, k: float, *, sample_weight: Any = None)
     >>> accuracy_within([20, 30, 40, 50], [23, 30, 44, 10], k=3)
     0.5
     """
-    candidates, y_pred = _known(y), _numbers(y_pred, "y_pred", CandidateError)
     if not isinstance(k, Real) or not 0 <= k <= sys.float_info.max:
         raise ParameterError(f"k must be a distance: a finite number, at least 0; got {shown(k)}")
-    if y_pred.shape != (len(candidates),):
-        raise CandidateError(
-            f"y_pred has shape {y_pred.shape}, but there are {len(candidates)} rows of candidates"
-        )
-    if len(absent := np.flatnonzero(np.isnan(y_pred))):
-        raise CandidateError(f"there is no label in row {first_few(absent)} of y_pred")
-    if candidates.classes.dtype.kind not in "iuf":
-        raise CandidateError(
-            f"a distance between labels needs numbers; the classes are {candidates.classes.dtype}"
-        )
-    labels = candidates.classes[candidates.indices].astype(float)
-    near = np.abs(labels - y_pred[candidates.rows]) <= k
-    return _mean(row_max(near, candidates.indptr), sample_weight)
+    return _mean(_distances(y, y_pred, ordered) <= k, sample_weight)
+
+
+@_metric
+def mean_absolute_error(
+    y: Any, y_pred: Any, *, ordered: Any = True, sample_weight: Any = None
+) -> float:
+    """Mean distance between predictions and true labels, for labels that have an order.
+
+    With several candidates, the nearest one counts, so that it needs no true labels.
+
+    Parameters
+    ----------
+    y : array-like of shape (m,), or candidates in any form
+        What is known of each instance.
+    y_pred : array-like of shape (m,)
+        Predicted labels.
+    ordered : True or sequence, default=True
+        True for numbers; otherwise the classes in their order, whose distance is the number of
+        steps between them.
+    sample_weight : array-like of shape (m,), default=None
+        Weights of the instances.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> mean_absolute_error([20, 30, 40, 50], [23, 30, 44, 10])
+    11.75
+    >>> mean_absolute_error(["low", "high"], ["low", "low"], ordered=["low", "middle", "high"])
+    1.0
+    """
+    return _mean(_distances(y, y_pred, ordered), sample_weight)
+
+
+@_metric
+def rank_correlation(y_true: Any, y_pred: Any, *, ordered: Any = True) -> float:
+    """Kendall's τ_b of predictions and true labels: whether higher labels are predicted higher.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (m,)
+        True and predicted labels.
+    ordered : True or sequence, default=True
+        As for :func:`mean_absolute_error`.
+
+    Returns
+    -------
+    float
+        From -1 to 1; NaN if all predictions are equal.
+    """
+    truth, found = _places(y_true, "y_true", ordered), _places(y_pred, "y_pred", ordered)
+    if truth.shape != found.shape:
+        raise CandidateError(f"there are {len(truth)} true and {len(found)} predicted labels")
+    return float(kendalltau(truth, found).statistic)
 
 
 @_metric
@@ -318,6 +367,18 @@ def _score_within(k: float, estimator: Any, X: Any, y: Any) -> float:
     return accuracy_within(y, estimator.predict(X), k)
 
 
+def _score_distance(estimator: Any, X: Any, y: Any) -> float:
+    return -mean_absolute_error(y, estimator.predict(X))
+
+
+def _score_absolute(estimator: Any, X: Any, y: Any, y_true: Any) -> float:
+    return -mean_absolute_error(y_true, estimator.predict(X))
+
+
+def _score_ranks(estimator: Any, X: Any, y: Any, y_true: Any) -> float:
+    return rank_correlation(y_true, estimator.predict(X))
+
+
 def _score_oracle(estimator: Any, X: Any, y: Any, y_true: Any) -> float:
     return covering_rate(CandidateSets.from_labels(y_true), estimator.predict(X))
 
@@ -336,6 +397,9 @@ SCORERS: dict[str, CandidateScorer] = {
         CandidateScorer("neg_expected_calibration_error", _score_calibration),
         CandidateScorer("accuracy_within_3", partial(_score_within, 3)),
         CandidateScorer("accuracy_within_5", partial(_score_within, 5)),
+        CandidateScorer("neg_distance_to_set", _score_distance),
+        CandidateScorer("neg_mean_absolute_error", _score_absolute, oracle=True),
+        CandidateScorer("rank_correlation", _score_ranks, oracle=True),
         CandidateScorer("oracle", _score_oracle, oracle=True),
         CandidateScorer("transductive_accuracy", _score_transductive, oracle=True),
     )
@@ -396,6 +460,33 @@ def _numbers(values: Any, name: str, error: type[SurelabelError]) -> np.ndarray:
         return array.astype(float)
     except (TypeError, ValueError, OverflowError) as problem:
         raise error(f"{name} must be numbers: {problem}") from None
+
+
+def _places(labels: Any, name: str, ordered: Any) -> np.ndarray:
+    """Where labels stand; there must be one for each row."""
+    if ordered is True:
+        places = _numbers(labels, name, CandidateError)
+    else:
+        known, number = np.unique(np.asarray(labels, object).astype(str), return_inverse=True)
+        places = label_positions([str(label) for label in ordered], known)[number]
+    if len(absent := np.flatnonzero(np.isnan(places))):
+        raise CandidateError(f"there is no label in row {first_few(absent)} of {name}")
+    return places
+
+
+def _distances(y: Any, y_pred: Any, ordered: Any) -> np.ndarray:
+    """How far each prediction is from the nearest candidate."""
+    candidates, places = _known(y), _places(y_pred, "y_pred", ordered)
+    if places.shape != (len(candidates),):
+        raise CandidateError(
+            f"y_pred has shape {places.shape}, but there are {len(candidates)} rows of candidates"
+        )
+    if ordered is True and candidates.classes.dtype.kind not in "iuf":
+        raise CandidateError(
+            f"a distance between labels needs numbers; the classes are {candidates.classes.dtype}"
+        )
+    own = _places(candidates.classes, "y", ordered)[candidates.indices]
+    return np.asarray(-row_max(-np.abs(own - places[candidates.rows]), candidates.indptr))
 
 
 def _aligned(y: Any, proba: Any, classes: Any) -> tuple[CandidateSets, np.ndarray]:

@@ -18,7 +18,13 @@ from sklearn.model_selection import GridSearchCV, KFold
 
 from ..data.candidates import CandidateSets
 from ..exceptions import ParameterError
-from .metrics import SCORERS, accuracy_within, covering_rate, transductive_accuracy
+from .metrics import (
+    SCORERS,
+    accuracy_within,
+    covering_rate,
+    mean_absolute_error,
+    transductive_accuracy,
+)
 
 #: The criteria for choosing parameters. The first two use only candidates; "oracle" uses true
 #: labels.
@@ -191,7 +197,8 @@ def fold_scores(
     transduction : array-like
         The candidate found for each training row (``estimator.transduction_``).
     ordered : bool, default=False
-        Whether labels are numbers whose distance has a meaning: adds the accuracies within 3 and 5.
+        Whether labels are numbers whose distance has a meaning: adds the accuracies within 3 and 5,
+        and the mean distance.
 
     Returns
     -------
@@ -202,6 +209,7 @@ def fold_scores(
     scores = {"accuracy": covering_rate(truth, y_pred)}
     if ordered:
         scores |= {f"accuracy_within_{k}": accuracy_within(truth, y_pred, k) for k in (3, 5)}
+        scores["mean_absolute_error"] = mean_absolute_error(truth, y_pred)
     scores["transductive_accuracy"] = transductive_accuracy(y[fold.train], transduction)
     scores["covering_rate"] = covering_rate(candidates[fold.test], y_pred)
     return scores

@@ -94,6 +94,9 @@ class Plan:
         Parameters to choose; by default the grid of the method's own paper.
     scaling : str
         Scaling of the features; empty for that of the study.
+    loss : str
+        The loss that predictions serve, for labels with an order; empty for the most probable
+        label.
     """
 
     name: str
@@ -101,6 +104,7 @@ class Plan:
     parameters: dict[str, Any]
     grid: dict[str, list[Any]]
     scaling: str = ""
+    loss: str = ""
 
 
 @dataclass(frozen=True)
@@ -427,13 +431,14 @@ def _plans(table: _Table, kind: str) -> tuple[Plan, ...]:
                 "estimator", f"must be {able}: {method.name} does not record its convergence"
             )
         own_scaling = part.choice("scaling", FEATURE_SCALINGS, "") if "scaling" in entry else ""
+        loss = part.choice("loss", ("zero_one", "absolute"), "") if "loss" in entry else ""
         part.finish()
         # With one value there is nothing to choose.
         parameters = parameters | {
             key: values[0] for key, values in grid.items() if len(values) == 1
         }
         grid = {key: values for key, values in grid.items() if len(values) > 1}
-        plans.append(Plan(name, method.name, parameters, grid, own_scaling))
+        plans.append(Plan(name, method.name, parameters, grid, own_scaling, loss))
     return tuple(plans)
 
 

@@ -98,6 +98,7 @@ class Trial:
                 method.parameters,
                 method.grid,
                 self.defaults,
+                *([method.loss] if method.loss else []),
             ],
             "fold": [self.fold, study.folds],
             "scaling": self.scaling,
@@ -263,7 +264,8 @@ def _evaluate(trial: Trial, chosen: dict[str, Any] | None) -> dict[str, Any]:
     with _timed(seconds, "fit"):
         estimator.fit(X[fold.train], labels[fold.train])
     with _timed(seconds, "predict"):
-        predicted = estimator.predict(X[fold.test])
+        how = {"loss": trial.method.loss} if trial.method.loss else {}
+        predicted = estimator.predict(X[fold.test], **how)
     return {
         "cell": trial.id,
         "study": study.name,

@@ -9,12 +9,14 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import kendalltau
 from sklearn import config_context
 from sklearn.datasets import load_iris
 from sklearn.metrics import get_scorer, get_scorer_names, make_scorer
+from sklearn.metrics import mean_absolute_error as sklearn_error
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_validate
 
-from surelabel import CandidateSets, SUREClassifier, evaluation, make_partial
+from surelabel import CandidateSets, SUREClassifier, as_candidates, evaluation, make_partial
 from surelabel.evaluation.metrics import (
     SCORERS,
     accuracy_within,
@@ -22,6 +24,8 @@ from surelabel.evaluation.metrics import (
     best_candidate,
     covering_rate,
     expected_calibration_error,
+    mean_absolute_error,
+    rank_correlation,
     transductive_accuracy,
 )
 from surelabel.exceptions import CandidateError, InputError, ParameterError
@@ -135,6 +139,34 @@ def test_accuracy_within_needs_numbers_and_equal_lengths():
         accuracy_within([1, 2], [1, 2, 3], 3)
 
 
+@given(st.integers(0, 500))
+def test_distances_are_those_of_numpy_and_scikit_learn(seed):
+    rng = np.random.default_rng(seed)
+    truth, found = rng.integers(0, 9, (2, 12))
+    weight = rng.random(12) + 0.1
+    assert mean_absolute_error(truth, found, sample_weight=weight) == pytest.approx(
+        sklearn_error(truth, found, sample_weight=weight)
+    )
+    sets = [sorted({int(label), *rng.integers(0, 9, 2).tolist()}) for label in truth]
+    nearest = [min(abs(k - guess) for k in one) for one, guess in zip(sets, found, strict=True)]
+    assert mean_absolute_error(as_candidates(sets), found) == pytest.approx(np.mean(nearest))
+    assert accuracy_within(as_candidates(sets), found, 2) == np.mean(np.array(nearest) <= 2)
+
+
+def test_named_labels_have_distances_by_their_places():
+    order = ["low", "middle", "high"]
+    truth, found = ["low", "high", "middle"], ["high", "high", "low"]
+    assert mean_absolute_error(truth, found, ordered=order) == 1
+    assert accuracy_within(truth, found, 1, ordered=order) == pytest.approx(2 / 3)
+    assert rank_correlation(truth, truth, ordered=order) == pytest.approx(1)
+    with pytest.raises(CandidateError, match="numbers"):
+        mean_absolute_error(truth, found)
+    with pytest.raises(ParameterError, match="every class once; see high"):
+        mean_absolute_error(truth, found, ordered=["low", "middle"])
+    with pytest.raises(CandidateError, match="3 true and 2"):
+        rank_correlation([1, 2, 3], [1, 2])
+
+
 def test_transductive_accuracy():
     assert transductive_accuracy(["a", "b", "c"], ["a", "c", "c"]) == pytest.approx(2 / 3)
     assert transductive_accuracy(
@@ -176,6 +208,9 @@ def direct(name, fitted, X, candidates, y):
             -expected_calibration_error(candidates, fitted.predict_proba(X))
         ),
         "accuracy_within_3": lambda: accuracy_within(candidates, fitted.predict(X), 3),
+        "neg_distance_to_set": lambda: -mean_absolute_error(candidates, fitted.predict(X)),
+        "neg_mean_absolute_error": lambda: -np.abs(fitted.predict(X) - y).mean(),
+        "rank_correlation": lambda: kendalltau(fitted.predict(X), y).statistic,
         "accuracy_within_5": lambda: accuracy_within(candidates, fitted.predict(X), 5),
         "oracle": lambda: np.mean(fitted.predict(X) == y),
         "transductive_accuracy": lambda: np.mean(
