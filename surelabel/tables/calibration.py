@@ -184,9 +184,9 @@ def log_odds(probability: np.ndarray) -> np.ndarray:
     return np.asarray(logit(np.clip(probability.astype(float), least, 1 - least)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Judgement:
-    """The result for every row, found without knowing its gold label.
+    """What is found about every row; arrays have one entry per row.
 
     Attributes
     ----------
@@ -203,8 +203,6 @@ class Judgement:
         The most probable of all labels; where ``outside``, one that was not given.
     outside_probability : ndarray of float
         How likely the true label is none of those given; NaN without known labels.
-    proba : ndarray of shape (m, l)
-        Probabilities from the features alone.
     score, prior : ndarray of float, Prior
         The log-odds that the confidence is made of, and how.
     gold_confidence, gold_right : ndarray of shape (n_gold,)
@@ -218,7 +216,6 @@ class Judgement:
     outside: np.ndarray
     best: np.ndarray
     outside_probability: np.ndarray
-    proba: np.ndarray
     score: np.ndarray
     prior: Prior
     gold_confidence: np.ndarray
@@ -227,7 +224,6 @@ class Judgement:
 
 def judge_votes(
     posterior: np.ndarray,
-    proba: np.ndarray,
     labels: Labels,
     label: np.ndarray | None = None,
     *,
@@ -240,8 +236,6 @@ def judge_votes(
     ----------
     posterior : ndarray of shape (m, l)
         Probabilities of the labels by votes and features, without known labels.
-    proba : ndarray of shape (m, l)
-        What the features alone say, by models that did not learn from the row.
     labels : Labels
         Votes and gold labels as given.
     label : ndarray of int, default=None
@@ -261,7 +255,7 @@ def judge_votes(
     score = score if confirmed else np.zeros(len(label))
     nobody = ~labels.candidates.contains(labels.candidates.classes[label])
     rank = _ranked(np.where(nobody, score, -np.inf))
-    found = _judged(posterior, label, score, proba, labels.gold, VOTES)
+    found = _judged(posterior, label, score, labels.gold, VOTES)
     probability = np.full(len(rows), np.nan)
     if np.any(labels.gold >= 0):
         inside = labels.candidates.to_indicator().astype(bool)
@@ -302,7 +296,7 @@ def judge_sets(proba: np.ndarray, even: np.ndarray, labels: Labels) -> Judgement
     score = np.clip(log_odds(shares[rows, label] * (1 + confirmed) / 2), -SUREST_SETS, SUREST_SETS)
     if complete:
         score[candidates.sizes == 1] = np.inf
-    found = _judged(shares, label, score, proba, labels.gold, COMPLETE if complete else SETS)
+    found = _judged(shares, label, score, labels.gold, COMPLETE if complete else SETS)
     half = _posterior(proba, candidates, inside, 0.0 if complete else 0.5)
     missing = log_odds(np.sum(half, axis=1, where=~inside))
     best = half.argmax(axis=1)
@@ -333,7 +327,6 @@ def _judged(
     shares: np.ndarray,
     label: np.ndarray,
     score: np.ndarray,
-    proba: np.ndarray,
     gold: np.ndarray,
     prior: Prior,
 ) -> dict[str, Any]:
@@ -352,7 +345,6 @@ def _judged(
         "second": np.where(none, -1, second),
         "confidence": confidence,
         "shares": shares,
-        "proba": proba.astype(np.float32),
         "score": score,
         "prior": prior,
         "gold_confidence": blind,

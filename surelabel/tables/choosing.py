@@ -20,7 +20,7 @@ from ..solvers.crowds import Tally, alternate_crowd, trust_features
 from ..solvers.equal_rows import equal_rows
 from ..text import percent
 from .annotators import AnnotatorAgreement, annotator_agreement
-from .calibration import Judgement, Prior, judge_sets, judge_votes
+from .calibration import Judgement, judge_sets, judge_votes
 from .methods import (
     CROWD,
     DEFAULT,
@@ -81,20 +81,13 @@ class ChosenLabels(Decision):
 
     Attributes
     ----------
-    proba : ndarray of shape (m, l), float32
-        Probabilities of all classes from the features alone, by models that did not
-        learn from the row.
     gold_error : float or None
         Share of gold rows on which the choice among the candidates, made without knowing gold, is
         wrong.
     n_gold : int
         Number of gold rows.
-    gold_confidence, gold_right : ndarray of shape (n_gold,)
-        For the gold rows, in their order: the confidence of the choice, and whether it was right.
     annotators : list of AnnotatorAgreement
         Empty where the labels are not votes.
-    score, prior : ndarray of float, Prior
-        What the confidence is made of; see :mod:`surelabel.tables.calibration`.
     features_role : FeaturesRole or None
         What the features did beside votes; None without votes or without features.
     seconds : dict of str to float
@@ -110,14 +103,9 @@ class ChosenLabels(Decision):
         candidate, as with soft labels.
     """
 
-    proba: np.ndarray
     gold_error: float | None
     n_gold: int
-    gold_confidence: np.ndarray
-    gold_right: np.ndarray
     annotators: list[AnnotatorAgreement]
-    score: np.ndarray
-    prior: Prior
     features_role: FeaturesRole | None
     seconds: dict[str, float]
     classifier: Any
@@ -193,14 +181,9 @@ def choose_labels(
     gold, decision = labels.gold >= 0, decide(found, labels, max_error)
     return ChosenLabels(
         **vars(decision),
-        proba=found.proba,
         gold_error=float(1 - found.gold_right.mean()) if gold.any() else None,
         n_gold=int(gold.sum()),
-        gold_confidence=found.gold_confidence,
-        gold_right=found.gold_right,
         annotators=_annotators(fit.model, labels, decision.label, random_state),
-        score=found.score,
-        prior=found.prior,
         features_role=_features_role(fit.model),
         seconds=seconds,
         classifier=fit.model,
@@ -258,9 +241,7 @@ def _judge(
 def _judge_crowd(
     model: CrowdClassifier, labels: Labels, label: np.ndarray | None = None
 ) -> Judgement:
-    return judge_votes(
-        model.blind_proba_, model.loo_proba_, labels, label, confirmed=model.confirmed_
-    )
+    return judge_votes(model.blind_proba_, labels, label, confirmed=model.confirmed_)
 
 
 def _beside_votes(proba: np.ndarray, votes: np.ndarray, labels: Labels) -> Judgement:
@@ -272,7 +253,7 @@ def _beside_votes(proba: np.ndarray, votes: np.ndarray, labels: Labels) -> Judge
 
     tally = Tally(merge_copies(votes, proba.shape[1])[0], proba.shape[1])
     fit = alternate_crowd(tally, features, known=labels.gold)
-    return judge_votes(fit.unseen, np.exp(fit.log_prior), labels, confirmed=fit.confirmed)
+    return judge_votes(fit.unseen, labels, confirmed=fit.confirmed)
 
 
 def _annotators(

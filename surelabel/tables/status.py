@@ -54,46 +54,23 @@ def gain_of_answers(
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Decision:
-    """What is decided about every row; arrays have one entry per row.
+class Decision(Judgement):
+    """What is decided about every row: the judgement, and where the true label is known that label
+    with a confidence of 1.
 
     Attributes
     ----------
     classes : ndarray of shape (l,)
-        The label space.
-    label : ndarray of int
-        The label chosen, as a position in ``classes``: the gold label where it is known.
-    confidence : ndarray of float
-        Estimated probability that ``label`` is right, by models that did not learn from the row; 1
-        where gold is known.
-    second : ndarray of int
-        The second choice, -1 where there is none.
+        The label space; labels are positions in it.
     status : ndarray of str
         "probable": to be kept, by the estimate of its error; "certified": to be kept, and checks
         of such rows bound their error, or it was itself checked; "look": a person should look.
-    outside : ndarray of int
-        1 for the row whose true label is most likely none of those given, 2 for the next; 0 where
-        nothing speaks for another label.
-    best : ndarray of int
-        The most probable label of all: ``label``, or where ``outside`` one that was not given.
-    outside_probability : ndarray of float
-        How likely the true label is none of those given; NaN without known labels.
-    shares : ndarray of shape (m, l)
-        Probabilities of all labels: the confidence of the label chosen, and what it leaves for the
-        others.
     max_error : float
         The largest error that the rows kept may have.
     """
 
     classes: np.ndarray
-    label: np.ndarray
-    confidence: np.ndarray
-    second: np.ndarray
     status: np.ndarray
-    outside: np.ndarray
-    best: np.ndarray
-    outside_probability: np.ndarray
-    shares: np.ndarray
     max_error: float
 
     @property
@@ -181,14 +158,8 @@ def decide(found: Judgement, labels: Labels, max_error: float) -> Decision:
     """
     gold = labels.gold >= 0
     return Decision(
+        **vars(found),
         classes=labels.candidates.classes,
-        label=found.label,
-        confidence=found.confidence,
-        second=found.second,
         status=status_of(found.confidence, gold, max_error),
-        outside=found.outside,
-        best=found.best,
-        outside_probability=found.outside_probability,
-        shares=found.shares,
         max_error=max_error,
     ).with_known(np.flatnonzero(gold), labels.gold[gold])

@@ -11,6 +11,7 @@ from surelabel.data.table_files import read_table
 from surelabel.review.queues import Variety, next_help
 from surelabel.review.session import Review, ReviewError
 from surelabel.tables.answers import read_answers
+from surelabel.tables.calibration import SETS
 from surelabel.tables.reading import TableRead
 from surelabel.tables.status import LOOK, Decision
 from tests.review.conftest import write_rows
@@ -310,6 +311,10 @@ def test_help_has_variety():
         best=np.zeros(100, int),
         outside_probability=np.full(100, np.nan),
         shares=np.ones((100, 2)),
+        score=np.zeros(100),
+        prior=SETS,
+        gold_confidence=np.empty(0),
+        gold_right=np.empty(0, bool),
         max_error=0.1,
     )
     asked = []

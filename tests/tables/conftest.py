@@ -157,7 +157,6 @@ def make_cleaned(rng, labels, X, truth, counts, features):
         score=log_odds(best),
         prior=VOTES,
         features_role=None,
-        proba=proba.astype(np.float32),
         max_error=0.02,
         gold_error=float(np.mean(choice[known] != labels.gold[known])) if known.any() else None,
         n_gold=int(known.sum()),

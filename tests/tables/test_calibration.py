@@ -261,7 +261,7 @@ def test_shared_mistakes_make_many_votes_count_for_less(make_labels):
         votes[i, n:] = -1
     sets = CandidateSets.from_ballots(votes, ["a", "b"])
     posterior = np.tile([0.999, 0.001], (4, 1))
-    found = judge_votes(posterior, posterior, make_labels(sets, votes=votes, names="abcdefghij"))
+    found = judge_votes(posterior, make_labels(sets, votes=votes, names="abcdefghij"))
     expected = math.log(999) / (1 + 0.1 * np.array([0, 1, 4, 9]))
     np.testing.assert_allclose(found.score, expected)
     sure = 0.99 / (1 + np.exp(0.6 - 0.45 * expected))
@@ -272,7 +272,7 @@ def test_labels_that_nobody_voted_for_are_outside(make_labels):
     votes = np.array([[0, 0], [0, 1], [1, 1], [2, 2]])
     sets = CandidateSets.from_ballots(votes, ["a", "b", "c"])
     posterior = np.array([[0.1, 0.8, 0.1], [0.1, 0.8, 0.1], [0.02, 0.03, 0.95], [0.1, 0.1, 0.8]])
-    found = judge_votes(posterior, posterior, make_labels(sets, votes=votes, names=("x", "y")))
+    found = judge_votes(posterior, make_labels(sets, votes=votes, names=("x", "y")))
     assert found.label.tolist() == [1, 1, 2, 2]
     assert found.outside.tolist() == [2, 0, 1, 0]
     assert np.array_equal(found.best, found.label)
