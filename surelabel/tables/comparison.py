@@ -41,7 +41,7 @@ from .methods import (
     search,
     with_truth,
 )
-from .overview import Listing, Overview, Result, named, written_parameters
+from .overview import Listing, Overview, Result, written_parameters
 from .reading import Columns, TableRead, separate_names
 from .soft_labels import LIKELY, likely_sets
 
@@ -66,10 +66,6 @@ class MethodResult:
         standard deviation over the folds; NaN with votes.
     seconds : float
         Time for the whole search.
-    n_rows : int
-        Number of rows compared on.
-    n_known : int
-        How many of them have a known true label, which predictions are compared with.
     error : str or None
         Why the method could not be run on this table; its numbers are NaN in that case.
     fold_rates : tuple of float
@@ -83,8 +79,6 @@ class MethodResult:
     approximated_accuracy: float
     approximated_sd: float
     seconds: float
-    n_rows: int
-    n_known: int = 0
     error: str | None = None
     fold_rates: tuple[float, ...] = ()
 
@@ -221,17 +215,6 @@ class Comparison(Result):
                 "the candidates of a row are the fewest labels that together have "
                 f"{100 * LIKELY:g} % of its share"
             )
-        near = [
-            result.method
-            for result in self.results[1:]
-            if self.best is not None
-            and not result.error
-            and result.covering_rate >= self.best.covering_rate - self.best.covering_sd
-        ]
-        if near:
-            notes.append(
-                "within one standard deviation of the best, so possibly as good: " + named(near)
-            )
         if clear := self.better_than_default:
             notes.append(
                 f"{clear[1].method}, the default of clean, is clearly behind {clear[0].method}: "
@@ -279,25 +262,16 @@ def compare(
     """
     names = separate_names(methods) if methods is not None else None
     read = TableRead(frame, columns, votes_suffice=True)
-    labels = read.labels
     with read.named():
-        found = compare_methods(
+        return compare_methods(
             read.encoded()[1],
-            labels,
+            read.labels,
             methods=names,
             folds=folds,
             max_rows=max_rows,
             random_state=random_state,
             verbose=verbose,
         )
-    return Comparison(
-        results=found,
-        n_rows=found[0].n_rows,
-        n_table=read.table.num_rows,
-        by_votes=labels.votes is not None,
-        soft=labels.soft,
-        n_known=found[0].n_known,
-    )
 
 
 def compare_methods(
@@ -309,7 +283,7 @@ def compare_methods(
     max_rows: int = 2000,
     random_state: int = 0,
     verbose: bool = False,
-) -> list[MethodResult]:
+) -> Comparison:
     """Compare methods, each with its best parameters, on the same folds of rows or votes.
 
     Parameters
@@ -333,8 +307,7 @@ def compare_methods(
 
     Returns
     -------
-    list of MethodResult
-        The best covering rate first; methods that could not be run last.
+    Comparison
     """
     by_votes, names = labels.votes is not None, _method_names(X, labels, methods)
     rows = np.flatnonzero(_labelled(labels))
@@ -343,7 +316,7 @@ def compare_methods(
             "every row has every class as a candidate: there is nothing to learn from"
         )
     rows = np.sort(np.random.default_rng(random_state).permutation(rows)[:max_rows])
-    X, labels = X[rows], _some_rows(labels, rows)
+    n_table, X, labels = len(X), X[rows], _some_rows(labels, rows)
     what = "votes for " if by_votes else ""
     n_parts = int(np.sum(labels.votes != -1)) if by_votes else len(rows)
     if not 1 < folds <= min(len(rows), n_parts):
@@ -353,10 +326,15 @@ def compare_methods(
         )
     splits = list(KFold(folds, shuffle=True, random_state=random_state).split(np.arange(n_parts)))
     run = partial(_by_left_out_votes if by_votes else _by_left_out_rows, X, labels, splits)
-    found = [
-        _try(name, run, labels) for name in track(names, "compare", len(names), verbose=verbose)
-    ]
-    return best_first(found)
+    found = [_try(name, run) for name in track(names, "compare", len(names), verbose=verbose)]
+    return Comparison(
+        results=best_first(found),
+        n_rows=len(rows),
+        n_table=n_table,
+        by_votes=by_votes,
+        soft=labels.soft,
+        n_known=int(np.sum(labels.gold >= 0)),
+    )
 
 
 def _labelled(labels: Labels) -> np.ndarray:
@@ -414,7 +392,7 @@ def best_first(found: list[MethodResult]) -> list[MethodResult]:
 Scores = tuple[dict[str, Any], np.ndarray]
 
 
-def _try(name: str, run: Callable[[str], Scores], labels: Labels) -> MethodResult:
+def _try(name: str, run: Callable[[str], Scores]) -> MethodResult:
     """The result of one method, or why it could not be run."""
     start, error = perf_counter(), None
     try:
@@ -430,8 +408,6 @@ def _try(name: str, run: Callable[[str], Scores], labels: Labels) -> MethodResul
         approximated_accuracy=float(scores[1].mean()),
         approximated_sd=float(scores[1].std()),
         seconds=perf_counter() - start,
-        n_rows=len(labels.gold),
-        n_known=int(np.sum(labels.gold >= 0)),
         error=error,
         fold_rates=() if error else tuple(map(float, scores[0])),
     )

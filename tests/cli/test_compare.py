@@ -20,7 +20,7 @@ def comparison(rates, *, by_votes):
     """A comparison of methods with these rates of the folds."""
     nan = float("nan")
     results = [
-        MethodResult(name, {}, float(np.mean(folds)), float(np.std(folds)), nan, nan, 0.1, 60,
+        MethodResult(name, {}, float(np.mean(folds)), float(np.std(folds)), nan, nan, 0.1,
                      fold_rates=tuple(folds))
         for name, folds in rates.items()
     ]  # fmt: skip

@@ -143,7 +143,7 @@ def test_same_seed_same_answer(iris, make_labels):
     first, second = (
         choose_labels(X[::3], make_labels(sets[::3]), random_state=5) for _ in range(2)
     )
-    for name in ("label", "confidence", "second", "margin", "gain", "proba", "status"):
+    for name in ("label", "confidence", "second", "margin", "gain", "shares", "status"):
         assert np.array_equal(getattr(first, name), getattr(second, name)), name
 
 

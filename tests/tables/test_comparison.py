@@ -29,7 +29,7 @@ def test_scores_are_those_of_the_parameters_on_the_folds(iris, compared):
     assert knn.covering_rate == pytest.approx(np.mean(scores))
     assert knn.covering_sd == pytest.approx(np.std(scores))
     assert 0.5 < knn.approximated_accuracy <= knn.covering_rate
-    assert knn.n_rows == 150
+    assert compared.n_rows == 150
     assert knn.seconds > 0
 
 
@@ -47,7 +47,7 @@ def test_a_sample_of_the_rows_that_say_something(iris, make_labels):
     assert len(rows) == 60
     assert rows.min() >= 50
     assert np.all(np.diff(rows) > 0)
-    assert compare_methods(X, make_labels(sets), methods=["PLKNN"], max_rows=60)[0].n_rows == 60
+    assert compare_methods(X, make_labels(sets), methods=["PLKNN"], max_rows=60).n_rows == 60
 
 
 @pytest.mark.parametrize(("n_rows", "most"), [(12, 8), (6, 3)])
@@ -79,7 +79,7 @@ def test_all_methods_by_default(iris, make_labels, monkeypatch):
 
     def ask(name, *_):
         asked.append(name)
-        return comparison.MethodResult(name, {}, 0, 0, 0, 0, 0, 0)
+        return comparison.MethodResult(name, {}, 0, 0, 0, 0, 0)
 
     monkeypatch.setattr(comparison, "_try", ask)
     compare_methods(iris[0], make_labels(iris[2]))
