@@ -57,7 +57,6 @@ class Settings:
     noisy: A[bool, About("One label in each row; some are wrong.", LABELS, FLAG)] = False
     missing: A[Names, About("Labels that mean no label: NA,null", LABELS)] = None
     complete: A[bool, About("Every set of candidates holds the true label.", LABELS)] = False
-    unlabelled: A[str, About("Rows without labels: any (all) or an error.", LABELS)] = "all"
     normalise: A[bool, About("Games, GAMES and ' games.' are one label.", LABELS)] = False
     map: A[
         dict[str, str] | None,

@@ -25,7 +25,7 @@ from ._label_cells import (
     label_cells,
 )
 from .arrow_tables import find_column, is_cell, is_list, is_text, source_of
-from .candidates import CandidateSets, Unlabelled
+from .candidates import CandidateSets
 from .label_hints import Hint, NewNames, different_spellings, placeholders, several_labels
 from .text_values import NUMBER, blanked
 from .unpacking import too_sparse
@@ -54,7 +54,6 @@ class Labelling:
     annotator: str | None = None
     noisy: bool = False
     complete: bool = False
-    unlabelled: Unlabelled = "all"
     missing: tuple[str, ...] | None = None
     normalise: bool = False
     map: tuple[tuple[str, str], ...] = ()
@@ -167,12 +166,6 @@ def read_labels(
     known[gold.rows] = gold.codes
     known = known[first]
     unlabelled = (np.bincount(entries.rows, minlength=len(first)) == 0) & (known < 0)
-    if labelling.unlabelled == "error" and unlabelled.any():
-        raise TableError(
-            f"{source}: {unlabelled.sum()} row(s) have no label: row "
-            f"{first_few(first[unlabelled] + 1)}; label or remove them, or allow every label for "
-            "them"
-        )
     if annotators:
         votes = _vote_matrix(entries, voter, annotators, first, source)
         candidates = CandidateSets.from_ballots(votes, classes, annotators=annotators)

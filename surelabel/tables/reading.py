@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from ..data.arrow_tables import check_decimal, find_column, source_of, with_decimal
 from ..data.ballots import informative_rows
-from ..data.candidates import Unlabelled, check_unlabelled
 from ..data.frames import from_frame
 from ..data.labelling import Labelling, Labels, read_labels
 from ..data.table_files import read_table
@@ -76,8 +75,6 @@ class Columns(Reading, total=False):
     complete : bool, default=False
         Every set of candidates holds the true label, so a single candidate is certain. By default
         sets may lack it.
-    unlabelled : {"all", "error"}, default="all"
-        What to do with a row without labels: treat every label as possible, or raise an error.
     missing : str or list of str
         Values that mean "no label", such as ``"NA,null"``, as an empty cell always does; ``""`` if
         each value is a label.
@@ -123,7 +120,6 @@ class Columns(Reading, total=False):
     annotator: str | None
     noisy: bool
     complete: bool
-    unlabelled: Unlabelled
     missing: Names
     normalise: bool
     map: Mapping[str, str] | Sequence[str] | None
@@ -241,7 +237,6 @@ def make_labelling(table: pa.Table, **columns: Any) -> Labelling:
         columns[name] = column_names(columns.get(name), table)
     if columns.get("missing") is not None:
         columns["missing"] = tuple(filter(None, separate_names(columns["missing"])))
-    check_unlabelled(columns.get("unlabelled", "all"))
     columns["map"] = _label_map(columns.get("map"))
     columns["normalise"] = bool(columns.get("normalise"))
     return Labelling(**columns)

@@ -65,12 +65,3 @@ def test_a_file_is_read_as_the_arguments_say(tmp_path):
     assert surelabel.convert(file, **how).num_rows == 12
     with pytest.raises(ParameterError, match="delimiter says how a file is written, but the table"):
         surelabel.inspect(pd.DataFrame({"art": ["a", "b"]}), labels="art", delimiter=";")
-
-
-def test_rows_without_a_label_can_be_refused(cli, tmp_path):
-    (tmp_path / "gaps.csv").write_text("x,y\n" + "1,a\n2,b\n3,\n" * 4)
-    assert cli("inspect gaps.csv --labels y").exit_code == 0
-    refused = cli("inspect gaps.csv --labels y --settings unlabelled=error")
-    assert refused.exit_code == 2
-    assert "4 row(s) have no label: row 3, 6, 9, 12" in refused.output
-    assert cli("inspect gaps.csv --labels y --settings unlabelled=some").exit_code == 2

@@ -186,12 +186,6 @@ def test_gold_does_not_change_the_candidates():
     assert found.unlabelled.tolist() == [False, False, False, True]
 
 
-def test_rows_without_labels_can_be_refused():
-    columns = {"l": ["a|b", None, "", "b", None], "g": [None, "a", None, None, None]}
-    message = refusal(columns, labels="l", gold="g", unlabelled="error")
-    assert message.startswith("file: 2 row(s) have no label: row 3, 5; label or remove them")
-
-
 def test_ids_name_rows():
     assert labels_of({"i": [5, 3], "l": ["a", "b"]}, labels="l", id="i").ids.tolist() == [5, 3]
     assert refusal({"i": ["x", "y", "x"], "l": ["a", "b", "a"]}, labels="l", id="i") == (

@@ -148,14 +148,6 @@ def test_what_does_not_embed_is_refused(words, embed, error, message):
 #: What the example in the documentation uses of packages that are not needed otherwise, with the
 #: same signatures.
 STAND_INS = {
-    "sentence_transformers.py": """
-        import numpy as np
-
-        class SentenceTransformer:
-            def __init__(self, name): pass
-            def encode(self, sentences):
-                return np.array([[len(text), text.count("a")] for text in sentences], "float32")
-    """,
     "torch/__init__.py": """
         import contextlib
         import numpy as np
@@ -200,34 +192,25 @@ STAND_INS = {
 
 
 def test_the_example_of_the_documentation_runs(tmp_path):
-    text = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"```text\n(from sentence_transformers.*?)```", text, re.DOTALL)
+    page = Path(__file__).parents[2] / "docs" / "howto" / "texts-images.md"
+    text = page.read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(import torch\n.*?)```", text, re.DOTALL)
+    (embed,) = re.findall(r"`--as (photo=\S+)`", text)
     (tmp_path / "vectors.py").write_text(example)
     for name, content in STAND_INS.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(textwrap.dedent(content))
     for name, colour in (("cat", "red"), ("dog", "blue")):
         Image.new("RGB", (8, 8), colour).save(tmp_path / f"{name}.png")
-    labels = ["cat", "dog", "cat|dog", "dog"] * 5
     kinds = ["cat", "dog", "cat", "dog"] * 5
-    table = pa.table(
-        {
-            "photo": [f"{kind}.png" for kind in kinds],
-            "text": [
-                ("a cat meows" if kind == "cat" else "barks") + "!" * i
-                for i, kind in enumerate(kinds)
-            ],
-            "labels": labels,
-        }
+    rows = {"photo": [f"{kind}.png" for kind in kinds], "size": [i * i for i in range(20)]}
+    write_table(
+        pa.table(rows | {"labels": ["cat", "dog", "cat|dog", "dog"] * 5}), tmp_path / "a.csv"
     )
-    write_table(table, tmp_path / "pets.csv")
-    embeds = re.findall(r"--as (\S+)", example)
-    assert embeds == ["text=vectors:sentences", "photo=vectors:photos"]
-    words = ["clean", "pets.csv", "-o", "out.csv", "--labels", "labels"]
-    words += [word for embed in embeds for word in ("--as", embed)]
+    words = ["clean", "a.csv", "-o", "out.csv", "--labels", "labels", "--as", embed]
     done = subprocess.run(
         [sys.executable, "-m", "surelabel", *words], cwd=tmp_path, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert "text embedded" in done.stdout
+    assert "photo embedded" in done.stdout
     assert read_table(tmp_path / "out.csv")["label"].to_pylist() == kinds
