@@ -181,7 +181,7 @@ class KernelClassifier(
                 "use 'auto'"
             )
         # Dual and primal are one linear model, but with fewer columns than rows the system of the
-        # dual is singular but for β: at features of 10⁶, that is less than a rounding error.
+        # dual would be singular without β, and at features of 10⁶, β is less than a rounding error.
         same = self.solver == "dual" and self.kernel == "linear" and not isinstance(X, Rows)
         return (
             choose_solver(self.kernel, X.shape, n_classes, X.dtype.itemsize)

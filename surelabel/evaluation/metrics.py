@@ -444,7 +444,7 @@ def _mean(values: np.ndarray, sample_weight: Any) -> float:
 
 
 def _known(y: Any) -> CandidateSets:
-    """The candidates of the rows, of which there must be at least one."""
+    """The candidates of the rows; there must be at least one row."""
     candidates = as_candidates(y)
     if not len(candidates):
         raise CandidateError("there are no rows to score")

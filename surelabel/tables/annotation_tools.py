@@ -46,7 +46,7 @@ class _UnexpectedError(Exception):
 
 
 def _label_studio(records: list[dict[str, Any]], _: str, question: str | None) -> Iterator[_Answer]:
-    """JSON: tasks with annotations, of which those that were cancelled do not count."""
+    """JSON: tasks with annotations. Cancelled annotations do not count."""
     if not all("data" in record for record in records):
         raise _UnexpectedError("the entries have no 'data'; export JSON, not JSON-MIN, CSV or TSV")
     results = [
