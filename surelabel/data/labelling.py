@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..exceptions import CandidateError, ParameterError, TableError, first_few, shown
+from ..exceptions import ParameterError, TableError, first_few, shown
 from ..solvers.crowds import AGAINST
 from ..text import suggest
 from ._label_arrays import check_classes, net_votes
@@ -126,9 +126,7 @@ class Labels:
         return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(labels))
 
 
-def read_labels(
-    table: pa.Table, labelling: Labelling, *, classes: Any = None, source: str | None = None
-) -> Labels:
+def read_labels(table: pa.Table, labelling: Labelling) -> Labels:
     """Read the labels of a table.
 
     Labels are whole numbers if they are in every column that holds labels, even if written as text
@@ -142,23 +140,19 @@ def read_labels(
         The table.
     labelling : Labelling
         Which columns hold what.
-    classes : array-like, default=None
-        The label space; by default the labels found, sorted (with ``indicator``, in the order of
-        the columns).
-    source : str, default=None
-        The table's name in messages; by default its file.
 
     Returns
     -------
     Labels
     """
-    source = source or source_of(table)
+    source = source_of(table)
     _check_roles(table, labelling, source)
     instance, first = _rows_by_id(table, labelling, source)
     given, class_names, hints = _with_names(_read_cells(table, labelling, source), labelling)
     _check_gold(given, labelling, source)
-    classes = class_names or None if classes is None else classes
-    classes = _label_space(given.every, classes, table, source)
+    classes = (
+        check_classes(class_names) if class_names else _label_space(given.every, table, source)
+    )
     entries, gold = (_encode(cells, classes, source) for cells in given)
     annotators, voter = _who_gave(table, labelling, entries, source)
     entries = entries._replace(rows=instance[entries.rows])
@@ -416,12 +410,8 @@ def _with_names(
 # -------------------------------------------------------------------- classes and codes
 
 
-def _label_space(columns: list[Cells], classes: Any, table: pa.Table, source: str) -> np.ndarray:
-    if classes is not None:
-        try:
-            return check_classes(classes)
-        except CandidateError as error:
-            raise TableError(f"{source}: {error}") from None
+def _label_space(columns: list[Cells], table: pa.Table, source: str) -> np.ndarray:
+    """The labels found, sorted."""
     # In text files, numbers are written as text; elsewhere, text is text.
     written = {cells.column for cells in columns if is_cell(table.schema.field(cells.column))}
     _check_whole([cells for cells in columns if cells.column in written], source)

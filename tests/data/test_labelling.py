@@ -17,13 +17,13 @@ ALL = ["cat", "cow", "dog"]
 EXPECTED = [row or ALL for row in SETS]
 
 
-def labels_of(columns, classes=None, **labelling):
-    return read_labels(pa.table(columns), Labelling(**labelling), classes=classes, source="file")
+def labels_of(columns, **labelling):
+    return read_labels(pa.table(columns), Labelling(**labelling))
 
 
-def refusal(columns, classes=None, **labelling):
+def refusal(columns, **labelling):
     with pytest.raises((TableError, ParameterError)) as caught:
-        labels_of(columns, classes, **labelling)
+        labels_of(columns, **labelling)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -168,7 +168,7 @@ def test_rows_of_an_id_must_agree(column):
         LONG | {column: values}, labels="label", id="id", long=True, annotator="who", gold="gold"
     )
     assert message == (
-        f"file: id 'q' has different values in column {column!r}, in rows 2 and 6; make them "
+        f"table: id 'q' has different values in column {column!r}, in rows 2 and 6; make them "
         "equal, or leave the column out"
     )
 
@@ -189,11 +189,11 @@ def test_gold_does_not_change_the_candidates():
 def test_ids_name_rows():
     assert labels_of({"i": [5, 3], "l": ["a", "b"]}, labels="l", id="i").ids.tolist() == [5, 3]
     assert refusal({"i": ["x", "y", "x"], "l": ["a", "b", "a"]}, labels="l", id="i") == (
-        "file: column 'i' has 'x' in rows 1 and 3; if all rows with the same id are one instance, "
+        "table: column 'i' has 'x' in rows 1 and 3; if all rows with the same id are one instance, "
         "say so (long), otherwise use another id"
     )
     assert refusal({"i": ["x", None], "l": ["a", "b"]}, labels="l", id="i") == (
-        "file: column 'i' is empty in row 2; fill it in"
+        "table: column 'i' is empty in row 2; fill it in"
     )
 
 
@@ -231,24 +231,6 @@ def test_truth_is_text():
     assert found.to_lists() == [["True"], ["False"], ["False", "True"]]
 
 
-def test_classes_can_be_given():
-    found = labels_of({"l": ["a|b", "b"]}, ["c", "b", "a"], labels="l")
-    assert found.candidates.classes.tolist() == ["c", "b", "a"]
-    assert found.candidates.indices.tolist() == [1, 2, 1]
-    assert labels_of({"l": ["1|2", "2"]}, [1, 2, 3], labels="l").candidates.to_lists() == [
-        [1, 2],
-        [2],
-    ]
-    assert labels_of({"l": [1, 2]}, ["1", "2"], labels="l").candidates.to_lists() == [["1"], ["2"]]
-    assert refusal({"l": ["a", "b|bta"]}, ["alpha", "beta"], labels="l").startswith(
-        "file: row 1, column 'l': the label 'a' is unknown; the labels are alpha, beta"
-    )
-    assert refusal({"l": ["alpha", "beta|bta"]}, ["alpha", "beta"], labels="l") == (
-        "file: row 2, column 'l': the label 'bta' is unknown; did you mean 'beta'? The labels are "
-        "alpha, beta"
-    )
-
-
 # -------------------------------------------------------------------- refusals
 
 
@@ -258,9 +240,9 @@ def test_classes_can_be_given():
         (
             {"label": ["a"]},
             {"labels": "lable"},
-            "file: there is no column 'lable'; did you mean 'label'? The columns are label",
+            "table: there is no column 'lable'; did you mean 'label'? The columns are label",
         ),
-        ({"a": ["x"]}, {"votes": ("a", "b")}, "file: there is no column 'b'; the columns are a"),
+        ({"a": ["x"]}, {"votes": ("a", "b")}, "table: there is no column 'b'; the columns are a"),
         (
             {"a": ["x"]},
             {},
@@ -276,7 +258,7 @@ def test_classes_can_be_given():
         (
             {"a": ["x"]},
             {"labels": "a", "gold": "a"},
-            "file: column 'a' is named twice; give each column one role",
+            "table: column 'a' is named twice; give each column one role",
         ),
         (
             {"a": ["x"]},
@@ -293,83 +275,83 @@ def test_classes_can_be_given():
             {"labels": "a", "annotator": "w"},
             "a column of annotators needs a long table",
         ),
-        ({"a": [None, ""]}, {"labels": "a"}, "file: there is no label in column 'a'"),
+        ({"a": [None, ""]}, {"labels": "a"}, "table: there is no label in column 'a'"),
         (
             {"a": [1.0, 2.5]},
             {"labels": "a"},
-            "file: row 2, column 'a': '2.5' is not a label: labels are text or whole numbers",
+            "table: row 2, column 'a': '2.5' is not a label: labels are text or whole numbers",
         ),
         (
             {"a": ["x"] * 3 + ["y"], "b": [1, 2, 3, 0.5]},
             {"votes": ("a", "b")},
-            "file: row 4, column 'b': '0.5' is not a label",
+            "table: row 4, column 'b': '0.5' is not a label",
         ),
         (
             {"a": ['["x"]', "[y]"]},
             {"labels": "a"},
-            "file: row 2, column 'a': '[y]' is not a list of labels such as",
+            "table: row 2, column 'a': '[y]' is not a list of labels such as",
         ),
         (
             {"a": ['["x"]', '[{"y": 1}]']},
             {"labels": "a"},
-            "file: row 2, column 'a': '[{\"y\": 1}]' holds something other than text",
+            "table: row 2, column 'a': '[{\"y\": 1}]' holds something other than text",
         ),
-        ({"a": ["[" * 9999 + "]"]}, {"labels": "a"}, "file: row 1, column 'a': '[[[["),
+        ({"a": ["[" * 9999 + "]"]}, {"labels": "a"}, "table: row 1, column 'a': '[[[["),
         (
             {"a": ["[__import__('os').getpid()]"]},
             {"labels": "a"},
-            "file: row 1, column 'a': \"[__import__('os')",
+            "table: row 1, column 'a': \"[__import__('os')",
         ),
         (
             {"a": [{"x": 1}]},
             {"labels": "a"},
-            "file: column 'a' holds objects; it should hold labels",
+            "table: column 'a' holds objects; it should hold labels",
         ),
-        ({"a": [b"x"]}, {"labels": "a"}, "file: column 'a' holds binary; it should hold labels"),
+        ({"a": [b"x"]}, {"labels": "a"}, "table: column 'a' holds binary; it should hold labels"),
         (
             {"a": [["x"], ["y"]]},
             {"votes": ("a",)},
-            "file: column 'a' holds lists of text; it should hold labels",
+            "table: column 'a' holds lists of text; it should hold labels",
         ),
         (
             {"a": ["x|y", "x"], "g": ["x|y", "x"]},
             {"labels": "a", "gold": "g"},
-            "file: row 1, column 'g': 'x|y' holds several labels",
+            "table: row 1, column 'g': 'x|y' holds several labels",
         ),
         (
             {"a": [0, 1], "b": [1, 2]},
             {"indicator": ("a", "b")},
-            "file: row 2, column 'b': 2 instead of 0 or 1",
+            "table: row 2, column 'b': 2 instead of 0 or 1",
         ),
         (
             {"a": [0, None]},
             {"indicator": ("a",)},
-            "file: row 2, column 'a': nothing instead of 0 or 1",
+            "table: row 2, column 'a': nothing instead of 0 or 1",
         ),
         (
             {"a": ["0", "x"]},
             {"indicator": ("a",)},
-            "file: row 2, column 'a': 'x' instead of 0 or 1",
+            "table: row 2, column 'a': 'x' instead of 0 or 1",
         ),
         (
             {"a": [1], "g": ["b"]},
             {"indicator": ("a",), "gold": "g"},
-            "file: row 1, column 'g': the label 'b' is unknown; the labels",
+            "table: row 1, column 'g': the label 'b' is unknown; the labels",
         ),
         (
             {"a": [f"{i} x" for i in range(99)]},
             {"labels": "a"},
-            "file: column 'a' holds 99 different labels in 99 rows; are these",
+            "table: column 'a' holds 99 different labels in 99 rows; are these",
         ),
         (
             {"i": ["p", "p"], "a": ["x", "y"], "w": ["u", None]},
             {"labels": "a", "id": "i", "annotator": "w", "long": True},
-            "file: row 2, column 'w': the name of the annotator is missing; fill it in",
+            "table: row 2, column 'w': the name of the annotator is missing; fill it in",
         ),
         (
             {"i": ["p", "p"], "a": ["x", "y"], "w": ["u", "u"]},
             {"labels": "a", "id": "i", "annotator": "w", "long": True},
-            "file: 'u' gives two labels to the id of row 1; an annotator has only one vote",
+            "table: 'u' gives two labels to the id of row 1; an annotator has only one vote",
         ),
     ],
 )
