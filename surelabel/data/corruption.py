@@ -11,7 +11,6 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -141,7 +140,6 @@ def make_partial_instance(
     y: Any,
     rate: float = 0.1,
     *,
-    estimator: Any = None,
     classes: Any = None,
     random_state: Any = None,
 ) -> CandidateSets:
@@ -149,9 +147,10 @@ def make_partial_instance(
     the instance.
 
     Label ``j ≠ y`` joins with probability ``min(1, rate · (l - 1) · f_j(x) / Σ_{k ≠ y} f_k(x))``,
-    where ``f`` are the probabilities of the weak model, trained on the true labels: over the false
-    labels the mean is ``rate``, before the cut at 1. So instances differ in which labels join them,
-    not in how many do on average.
+    where ``f`` are the probabilities of the weak model (a strongly regularised logistic regression
+    on standardised features), trained on the true labels: over the false labels the mean is
+    ``rate``, before the cut at 1. So instances differ in which labels join them, not in how many do
+    on average.
 
     Guarantees: the true label is always inside; no set is empty.
 
@@ -163,13 +162,10 @@ def make_partial_instance(
         True labels.
     rate : float, default=0.1
         Mean flipping probability of a false label.
-    estimator : scikit-learn classifier with predict_proba, default=None
-        The weak model; by default a strongly regularised logistic regression on standardised
-        features.
     classes : array-like of shape (l,), default=None
         The label space; by default the labels that occur, sorted.
     random_state : int, RandomState or None, default=None
-        Seed of the draw (the estimator has its own).
+        Seed.
 
     Returns
     -------
@@ -182,15 +178,8 @@ def make_partial_instance(
     truth = CandidateSets.from_labels(y, classes=classes)
     rate = float(_probabilities("rate", rate, [()]))
     m, l = truth.shape
-    if estimator is None:
-        estimator = make_pipeline(StandardScaler(), LogisticRegression(C=0.01))
-    if not all(hasattr(estimator, name) for name in ("fit", "get_params", "predict_proba")):
-        raise ParameterError(
-            "estimator must be a scikit-learn classifier with predict_proba; got "
-            f"{shown(estimator)}"
-        )
     try:
-        model = clone(estimator).fit(X, truth.indices)
+        model = make_pipeline(StandardScaler(), LogisticRegression(C=0.01)).fit(X, truth.indices)
         proba = model.predict_proba(X)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
@@ -199,10 +188,7 @@ def make_partial_instance(
     weight = np.zeros((m, l))
     weight[:, model.classes_] = proba
     weight[np.arange(m), truth.indices] = 0
-    total = weight.sum(axis=1, keepdims=True)
-    # A model that is certain of the true label says nothing about the others: all are equally
-    # likely.
-    share = np.divide(weight, total, out=np.full((m, l), 1 / max(l - 1, 1)), where=total > 0)
+    share = weight / weight.sum(axis=1, keepdims=True)
     return _add_candidates(truth, np.minimum(1, rate * (l - 1) * share), random_state)
 
 

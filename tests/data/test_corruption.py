@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from sklearn.dummy import DummyClassifier
-from sklearn.tree import DecisionTreeClassifier
 
 from surelabel.data import catalog
 from surelabel.data.candidates import CandidateSets
@@ -157,15 +155,9 @@ def test_confusion_rates_depend_on_the_true_class():
 @given(labels(), SHARE, st.integers(0, 9))
 def test_instance_dependent_candidates_keep_the_truth(problem, rate, seed):
     y, classes = problem
+    assume(len(set(y)) > 1)
     X = np.random.default_rng(seed).normal(size=(len(y), 2))
-    sets = make_partial_instance(
-        X,
-        y,
-        rate,
-        estimator=DecisionTreeClassifier(max_depth=1),
-        classes=classes,
-        random_state=seed,
-    )
+    sets = make_partial_instance(X, y, rate, classes=classes, random_state=seed)
     assert truth_inside(sets, y)
     assert sets.classes.tolist() == classes.tolist()
 
@@ -183,22 +175,8 @@ def test_the_weak_model_confuses_what_lies_near():
 def test_the_mean_flipping_probability_is_the_rate():
     y = np.repeat(np.arange(4), 5000)
     # A model that knows only class frequencies gives all false labels the same share.
-    false = false_labels(
-        make_partial_instance(
-            y[:, None], y, 0.3, estimator=DummyClassifier(strategy="prior"), random_state=0
-        ),
-        y,
-    )
+    false = false_labels(make_partial_instance(0 * y[:, None], y, 0.3, random_state=0), y)
     assert false.sum() / (3 * len(y)) == pytest.approx(0.3, abs=0.01)
-
-
-def test_a_model_that_is_certain_of_the_truth_confuses_evenly():
-    y = np.repeat(np.arange(4), 5000)
-    sets = make_partial_instance(
-        y[:, None], y, 0.3, estimator=DecisionTreeClassifier(), random_state=0
-    )
-    share = [false_labels(sets, y)[y == 0, j].mean() for j in (1, 2, 3)]
-    np.testing.assert_allclose(share, 0.3, atol=0.03)
 
 
 @settings(max_examples=60)
@@ -271,7 +249,7 @@ def test_hostile_values_end_in_one_sentence(value):
     for function, options in (
         (make_partial, {"y": y, "p": 0.5, "r": 1, "eps": None, "classes": None}),
         (make_partial_flipping, {"y": y, "q": 0.1, "classes": None}),
-        (make_partial_instance, {"y": y, "X": X, "rate": 0.1, "estimator": None}),
+        (make_partial_instance, {"y": y, "X": X, "rate": 0.1}),
         (drop_truth, {"candidates": made, "y": y, "rate": 0.1}),
         (catalog.load, {"name": "glass", "data_home": None}),
         (catalog.describe, {"name": "glass"}),
