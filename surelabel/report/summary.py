@@ -11,7 +11,6 @@ the paper's claims with what was found; readings are Table 2 under different pro
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -133,22 +132,12 @@ def _tell_titles_apart(sections: Sequence[dict[str, Any]]) -> None:
 
 
 def file_name(*parts: str) -> str:
-    """Words joined to a file name; unusual characters are dropped, and a hash makes up for them.
+    """Words joined to a file name, with the codes of unusual characters in their place.
 
-    >>> file_name("table4", "fg-net")
-    'table4-fg-net'
-    >>> file_name("a/b") == file_name("a?b")
-    False
+    >>> file_name("table4", "fg-net"), file_name("a/b")
+    ('table4-fg-net', 'a_2fb')
     """
-    safe = []
-    for part in parts:
-        word = re.sub(r"[^A-Za-z0-9.]+", "-", part).strip("-.")
-        safe.append(
-            word
-            if word and word == part
-            else f"{word}-{hashlib.sha256(part.encode()).hexdigest()[:6]}".strip("-")
-        )
-    return "-".join(safe)
+    return re.sub(r"[^A-Za-z0-9_.-]", lambda found: f"_{ord(found[0]):x}", "-".join(parts))
 
 
 def _new_name(name: str, sections: Sequence[Mapping[str, Any]]) -> str:
