@@ -27,7 +27,7 @@ from .encoding import TableModel
 from .methods import VOTES_ONLY, find_method, fit_method
 from .new_columns import add_columns, check_new_columns, label_column, rounded
 from .overview import Overview, Result, kinds, named, stage_times, written_parameters
-from .reading import Columns, TableRead, kinds_given, open_table
+from .reading import Columns, Reading, TableRead, kinds_given, open_table
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -181,10 +181,7 @@ def predict(
     *,
     prefix: str = "",
     as_: Mapping[str, Any] | Sequence[str] | None = None,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    decimal: str | None = None,
-    sheet: str | None = None,
+    **reading: Unpack[Reading],
 ) -> Any:
     """Label the rows of a table.
 
@@ -199,9 +196,8 @@ def predict(
     as_ : mapping of str to callable, transformer or "module:name", default=None
         The functions that compute vectors: the same as in :func:`fit`, because model files contain
         no code. Kinds of columns may be given, too; the model knows them.
-    delimiter, encoding, decimal, sheet : str, default=None
-        How the file (for ``decimal``, the text in the table) is written; see
-        :class:`~surelabel.tables.Columns`.
+    **reading
+        How the file is written; see :class:`~surelabel.tables.Columns`.
 
     Returns
     -------
@@ -215,8 +211,7 @@ def predict(
             "the model did not learn from a table, so it cannot read one; make it with surelabel "
             "fit"
         )
-    how = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal, "sheet": sheet}
-    frame, table = open_table(frame, **how)
+    frame, table = open_table(frame, **reading)
     check_new_columns(table, ("label", "confidence", "second"), prefix)
     embedded, _ = embed_columns(table, kinds_given(as_, table)[1])
     with _usable():
