@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -12,7 +13,16 @@ import typer
 from ..text import plain
 
 if TYPE_CHECKING:
-    from ..tables.overview import Overview
+    from ..tables.overview import Overview, Result
+
+
+def tell(found: Result, name: object, *, json: bool) -> None:
+    """Print a result as JSON, or its summary with a name before it."""
+    if json:
+        print_json(found.to_dict())
+    else:
+        overview = found.overview()
+        show(replace(overview, title=f"{name}: {overview.title}"))
 
 
 def show(overview: Overview, *, error: bool = False) -> None:

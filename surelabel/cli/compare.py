@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from ._files import Json, TableFile
-from ._screen import print_json, show
+from ._screen import tell
 from ._settings import Settings, takes_settings
 
 
@@ -43,10 +42,6 @@ def compare(
         verbose=True,
         **settings.columns(),
     )
-    if json:
-        print_json(found.to_dict())
-    else:
-        overview = found.overview()
-        show(replace(overview, title=f"{table}: {overview.title}"))
+    tell(found, table, json=json)
     if found.errors:
         raise typer.Exit(1)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ._files import Json, TableFile, check_outputs
-from ._screen import print_json, show
+from ._screen import tell
 from ._settings import Settings, settings_text, takes_settings
 
 
@@ -48,10 +47,6 @@ def inspect(
         kinds = {feature.name: feature.kind for feature in found.features}
         with replacing(write_settings) as file:
             file.write(settings_text(settings, kinds).encode())
-    if json:
-        print_json(found.to_dict())
-    else:
-        overview = found.overview()
-        show(replace(overview, title=f"{table}: {overview.title}"))
+    tell(found, table, json=json)
     if strict and found.problems:
         raise typer.Exit(1)
