@@ -86,6 +86,26 @@ def test_the_page_of_the_commands_has_every_option(hooks):
     assert all(f"`{name}`" in page for name, about in ABOUT.items() if about.metavar is None)
 
 
+def test_options_of_the_pages_exist():
+    commands = get_command(app).commands.values()
+    known = {
+        name for command in commands for parameter in command.params for name in parameter.opts
+    }
+    known |= {"--help", "--install-completion"}
+    for page in DOCUMENTS:
+        if page.name in ("CHANGELOG.md", "SECURITY.md", "CONTRIBUTING.md", "report.md"):
+            continue
+        text = page.read_text(encoding="utf-8")
+        settings = re.findall(r"--settings '?(\w+)=", text)
+        assert set(settings) <= {*ABOUT, "NAME"}, page.name
+        used = re.findall(r"(?:`|surelabel [^`\n]* )(--[a-z][a-z-]+)", text)
+        assert set(used) <= known | BENCHMARKS, page.name
+
+
+#: Options of the benchmarks and of other programs.
+BENCHMARKS = {"--dask", "--only", "--sets", "--seeds", "--page"}
+
+
 def test_the_gallery(hooks):
     assert sorted(hooks["GALLERY"]) == sorted(
         path.stem for path in (ROOT / "examples/gallery").glob("*.py")

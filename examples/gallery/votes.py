@@ -30,6 +30,7 @@ for who in model.annotators_:
 
 # %%
 figure, axes = plt.subplots(figsize=(5, 2.2), layout="constrained")
-axes.barh(range(5), [who.accuracy for who in model.annotators_])
-axes.set(xlabel="accuracy, as estimated", yticks=range(5), ylabel="annotator", xlim=(0, 1))
+annotators = model.annotators_[::-1]
+axes.barh([who.name for who in annotators], [who.accuracy for who in annotators])
+axes.set(xlabel="accuracy, as estimated", xlim=(0, 1))
 plt.show()
