@@ -86,6 +86,20 @@ def test_the_page_of_the_commands_has_every_option(hooks):
     assert all(f"`{name}`" in page for name, about in ABOUT.items() if about.metavar is None)
 
 
+def test_pages_stay_short():
+    """Words without tables and code."""
+
+    def words(page):
+        text = page.read_text(encoding="utf-8")
+        return len(re.sub(r"(?s)<!--.*?-->|\|.*?\n|```.*?```", " ", text).split())
+
+    assert words(ROOT / "README.md") <= 450
+    assert words(ROOT / "docs/reference/commands.md") <= 1500
+    made = ("report.md", "results.md")
+    pages = (ROOT / "docs").rglob("*.md")
+    assert sum(words(page) for page in pages if page.name not in made) <= 13_000
+
+
 def test_options_of_the_pages_exist():
     commands = get_command(app).commands.values()
     known = {

@@ -228,7 +228,7 @@ class _Judge:
             return None
         if not clues and (self.n_classes == 2 or agreement.bits < BITS):
             return None
-        return "the values are class names, as of an annotator or the truth"
+        return "the values are class names, like those of an annotator or the truth"
 
     def _agreement(self, labels: np.ndarray) -> _Agreement | None:
         """How often labels, -1 for none, are among the candidates."""
