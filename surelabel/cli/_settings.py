@@ -55,6 +55,9 @@ class Settings:
     long: A[bool, About("One row per id and label.", LABELS, FLAG)] = False
     annotator: A[str | None, About("With --long: who gave the label.", LABELS, "COLUMN")] = None
     noisy: A[bool, About("One label in each row; some are wrong.", LABELS, FLAG)] = False
+    ordered: A[
+        Names, About("The labels in their order: low,medium,high; or numbers.", LABELS, "LABELS")
+    ] = None
     missing: A[Names, About("Labels that mean no label: NA,null", LABELS)] = None
     complete: A[bool, About("Every set of candidates holds the true label.", LABELS)] = False
     normalise: A[bool, About("Games, GAMES and ' games.' are one label.", LABELS)] = False

@@ -2,11 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..exceptions import ParameterError, first_few, shown
+
+#: Words of usual scales, each in its order.
+SCALES = [
+    line.split(", ")
+    for line in (
+        "very low, low, medium, high, very high",
+        "low, moderate, high",
+        "terrible, very poor, poor, bad, fair, okay, average, good, very good, great, excellent",
+        "none, mild, moderate, severe, critical",
+        "never, rarely, sometimes, often, always",
+        "strongly disagree, disagree, neutral, agree, strongly agree",
+        "very dissatisfied, dissatisfied, neutral, satisfied, very satisfied",
+        "very negative, negative, neutral, positive, very positive",
+        "very small, small, medium, large, very large",
+        "beginner, intermediate, advanced, expert",
+        "short, medium, long",
+        "minor, moderate, major, critical",
+    )
+]
+
+
+def usual_order(classes: Sequence[Any]) -> bool | list[str]:
+    """The order that labels usually have: True for three or more numbers, words of a scale in their
+    order, False for others.
+    """
+    if len(classes) < 3:
+        return False
+    words = {str(label).casefold().replace("_", " ").replace("-", " "): label for label in classes}
+    for scale in SCALES:
+        if len(words) == len(classes) and words.keys() <= set(scale):
+            return [words[word] for word in scale if word in words]
+    try:
+        label_positions(True, np.asarray(classes, object))
+    except ParameterError:
+        return False
+    return True
 
 
 def has_order(ordered: Any) -> bool:
@@ -25,13 +62,12 @@ def label_positions(ordered: Any, classes: np.ndarray) -> np.ndarray:
         The classes.
     """
     if not isinstance(ordered, bool | np.bool_):
-        order = list(ordered)
-        wrong = [label for label in classes.tolist() if order.count(label) != 1]
-        if wrong:
+        order, names = [str(label) for label in ordered], [str(label) for label in classes]
+        if wrong := [name for name in names if order.count(name) != 1]:
             raise ParameterError(
                 f"ordered must name every class once; see {first_few(wrong)} in {shown(order)}"
             )
-        return np.array([order.index(label) for label in classes.tolist()], float)
+        return np.array([order.index(name) for name in names], float)
     try:
         positions = np.array([float(label) for label in classes.tolist()])
     except (TypeError, ValueError):
@@ -39,7 +75,7 @@ def label_positions(ordered: Any, classes: np.ndarray) -> np.ndarray:
     if not np.all(np.isfinite(positions)) or len(np.unique(positions)) < len(classes):
         raise ParameterError(
             "ordered=True is for labels that are different numbers, but these are "
-            f"{first_few(classes.tolist())}: give the classes in their order, as "
-            "ordered=['low', 'medium', 'high']"
+            f"{first_few(classes.tolist())}: give the classes in their order, as in "
+            "low,medium,high"
         )
     return positions

@@ -27,6 +27,7 @@ from ._label_cells import (
 from .arrow_tables import find_column, is_cell, is_list, is_text, source_of
 from .candidates import CandidateSets
 from .label_hints import Hint, NewNames, different_spellings, placeholders, several_labels
+from .label_order import has_order, label_positions
 from .text_values import NUMBER, blanked
 from .unpacking import too_sparse
 
@@ -58,6 +59,7 @@ class Labelling:
     normalise: bool = False
     map: tuple[tuple[str, str], ...] = ()
     not_prefix: str | None = None
+    ordered: bool | tuple[str, ...] = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -97,6 +99,8 @@ class Labels:
         Whether the counts of the candidates are probabilities, as given.
     complete : bool, default=False
         Whether every set of candidates holds the true label, as the user says.
+    ordered : bool or tuple of str, default=False
+        Whether the labels are numbers with an order, or the labels in their order.
     """
 
     candidates: CandidateSets
@@ -107,6 +111,7 @@ class Labels:
     hints: tuple[Hint, ...] = ()
     soft: bool = False
     complete: bool = False
+    ordered: bool | tuple[str, ...] = False
 
     @property
     def votes(self) -> np.ndarray | None:
@@ -165,6 +170,8 @@ def read_labels(table: pa.Table, labelling: Labelling) -> Labels:
         candidates = CandidateSets.from_ballots(votes, classes, annotators=annotators)
     else:
         candidates = _counted_sets(entries, len(first), classes, labelling)
+    if has_order(labelling.ordered):
+        label_positions(labelling.ordered, candidates.classes)  # fails if it is no order
     if labelling.long:
         table = _one_row_each(table, labelling, instance, first, source)
     return Labels(
@@ -176,6 +183,7 @@ def read_labels(table: pa.Table, labelling: Labelling) -> Labels:
         hints=hints,
         soft=bool(labelling.counts),
         complete=labelling.complete,
+        ordered=labelling.ordered,
     )
 
 

@@ -468,7 +468,7 @@ def _places(labels: Any, name: str, ordered: Any) -> np.ndarray:
         places = _numbers(labels, name, CandidateError)
     else:
         known, number = np.unique(np.asarray(labels, object).astype(str), return_inverse=True)
-        places = label_positions([str(label) for label in ordered], known)[number]
+        places = label_positions(ordered, known)[number]
     if len(absent := np.flatnonzero(np.isnan(places))):
         raise CandidateError(f"there is no label in row {first_few(absent)} of {name}")
     return places

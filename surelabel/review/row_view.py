@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ..data.label_order import has_order, label_positions
 from ..data.labelling import Labels
 from ..solvers.crowds import AGAINST
 from ..tables.columns import Feature
@@ -139,8 +140,8 @@ def choices(
     row: int, labels: Labels, decision: Decision
 ) -> tuple[list[dict[str, Any]], int | None]:
     """The labels to choose from: the candidates, the likeliest first, and labels that are named as
-    a reason to ask. Their percentages add up to 100 with that of all other labels, which is
-    returned beside them; it is None if there are no others.
+    a reason to ask; all in their order, if labels have one. Their percentages add up to 100 with
+    that of all other labels, which is returned beside them; it is None if there are no others.
     """
     candidates = labels.candidates
     given = candidates.indices[candidates.indptr[row] : candidates.indptr[row + 1]]
@@ -148,6 +149,9 @@ def choices(
     order = given[np.argsort(-probability[given], kind="stable")].tolist()
     named = [decision.best[row], *decision.second[[row]][decision.status[[row]] == LOOK]]
     order += [code for code in map(int, dict.fromkeys(named)) if code >= 0 and code not in order]
+    if has_order(labels.ordered):
+        places = label_positions(labels.ordered, decision.classes)
+        order.sort(key=lambda code: float(places[code]))
     shown = probability[order]
     if all_shown := len(order) == len(probability):
         percents = _whole_percents(shown / shown.sum())

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..data.frames import to_frame
+from ..data.label_order import has_order, label_positions
 from ..data.labelling import Labels
 from ..evaluation.audits import share_still_wrong
 from ..exceptions import ParameterError
@@ -214,6 +215,7 @@ class Cleaned(ChosenLabels, Result):
             ("agree with result", named(agreement) or None),
             ("learned from", kinds(self.learned_from) or "the votes alone"),
             ("features", self.features_role.sentence() if self.features_role else None),
+            ("order", self._order()),
             ("left out", named(self.left_out) or None),
             ("method", self.method + (f" ({', '.join(details)})" if details else "")),
             ("time", stage_times(self.seconds)),
@@ -224,6 +226,23 @@ class Cleaned(ChosenLabels, Result):
             problems=self._problems(),
             notes=self._notes(),
         )
+
+    def _order(self) -> str | None:
+        """The order of the labels, and how far apart those are that a person must decide
+        between.
+        """
+        if not has_order(self.labels.ordered):
+            return None
+        places = label_positions(self.labels.ordered, self.classes).argsort().argsort()
+        names = [str(label) for label in self.classes[places.argsort()]]
+        shown = names if len(names) <= 6 else [*names[:3], "…", *names[-2:]]
+        doubtful = (self.status == LOOK) & (self.second >= 0)
+        steps = np.abs(places[self.label[doubtful]] - places[self.second[doubtful]])
+        text = " < ".join(shown)
+        if len(steps):
+            text += f"; of the rows to look at, {percent(np.mean(steps == 1))} are a doubt between "
+            text += f"neighbours, {percent(np.mean(steps > 2))} between labels three or more apart"
+        return text
 
     def _statuses(self) -> list[tuple[str, str]]:
         """How many rows have each status, and what it means."""

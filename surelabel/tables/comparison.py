@@ -38,6 +38,7 @@ from .methods import (
     find_method,
     fit_method,
     left_out_scores,
+    order_of,
     search,
     with_truth,
 )
@@ -70,6 +71,9 @@ class MethodResult:
         Why the method could not be run on this table; its numbers are NaN in that case.
     fold_rates : tuple of float
         The covering rate of each fold.
+    distance : float
+        If labels have an order: how many labels a prediction is away from the nearest candidate, on
+        average; NaN without an order.
     """
 
     method: str
@@ -81,6 +85,7 @@ class MethodResult:
     seconds: float
     error: str | None = None
     fold_rates: tuple[float, ...] = ()
+    distance: float = float("nan")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -130,6 +135,11 @@ class Comparison(Result):
         return (self.best, used[0]) if clear else None
 
     @property
+    def ordered(self) -> bool:
+        """Whether labels have an order, so that there are distances."""
+        return any(np.isfinite(result.distance) for result in self.results)
+
+    @property
     def errors(self) -> dict[str, str]:
         """Methods that could not be run on this table, and why."""
         return {result.method: result.error for result in self.results if result.error}
@@ -158,6 +168,8 @@ class Comparison(Result):
         estimates = (
             {"left-out votes": True} if self.by_votes else {"in candidates": True, "accuracy": True}
         )
+        if self.ordered:
+            estimates["distance"] = True
         listing = Listing(
             "",
             {"method": False} | estimates | {"seconds": True, "parameters": False},
@@ -179,9 +191,11 @@ class Comparison(Result):
         means = [(result.covering_rate, result.covering_sd)]
         if not self.by_votes:
             means.append((result.approximated_accuracy, result.approximated_sd))
+        distance = [f"{result.distance:.2f}"] if self.ordered else []
         return (
             result.method,
             *(f"{percent(mean)} ± {100 * spread:.1f}" for mean, spread in means),
+            *distance,
             f"{result.seconds:.1f}",
             written_parameters(result.parameters),
         )
@@ -195,6 +209,11 @@ class Comparison(Result):
             else "in candidates: share of predictions for left-out rows that are among their "
             "candidates; accuracy: estimated from the candidates"
         ]
+        if self.ordered:
+            notes.append(
+                "distance: how many labels a prediction is away from the nearest candidate, on "
+                "average; smaller is better"
+            )
         if self.n_rows < self.n_table:
             notes.append(
                 "rows for which every label is possible take no part, and of the others a random "
@@ -378,14 +397,16 @@ def _method_names(X: np.ndarray, labels: Labels, methods: Sequence[str] | None) 
 
 
 def best_first(found: list[MethodResult]) -> list[MethodResult]:
-    """Sort by covering rate; methods that could not be run come last."""
-    return sorted(
-        found,
-        key=lambda result: (
-            result.error is not None,
-            -result.covering_rate if result.error is None else 0.0,
-        ),
-    )
+    """Sort by covering rate, or by the distance of labels with an order; methods that could not be
+    run come last.
+    """
+
+    def place(result: MethodResult) -> tuple[bool, float]:
+        if result.error is not None:
+            return True, 0.0
+        return False, result.distance if np.isfinite(result.distance) else -result.covering_rate
+
+    return sorted(found, key=place)
 
 
 #: The parameters chosen, and the covering rate (and approximated accuracy) of each fold.
@@ -399,7 +420,7 @@ def _try(name: str, run: Callable[[str], Scores]) -> MethodResult:
         with convergence_warnings_ignored():
             chosen, scores = run(name)
     except SurelabelError as failure:
-        error, chosen, scores = str(failure), {}, np.full((2, 1), np.nan)
+        error, chosen, scores = str(failure), {}, np.full((3, 1), np.nan)
     return MethodResult(
         method=name,
         parameters=chosen,
@@ -410,6 +431,7 @@ def _try(name: str, run: Callable[[str], Scores]) -> MethodResult:
         seconds=perf_counter() - start,
         error=error,
         fold_rates=() if error else tuple(map(float, scores[0])),
+        distance=float(scores[2].mean()),
     )
 
 
@@ -420,7 +442,8 @@ def _by_left_out_rows(X: np.ndarray, labels: Labels, splits: list[Split], name: 
     candidates = with_truth(given, np.where(informative_rows(given), -1, labels.gold))
     chosen = search(method, X, candidates, splits)
     judge = with_truth(given, labels.gold)
-    return chosen, left_out_scores(method.estimator(**chosen), X, candidates, judge, splits)
+    model = method.estimator(**chosen | order_of(method, labels, strict=False))
+    return chosen, left_out_scores(model, X, candidates, judge, splits, labels.ordered)
 
 
 def _by_left_out_votes(X: np.ndarray, labels: Labels, splits: list[Split], name: str) -> Scores:
@@ -445,7 +468,8 @@ def _by_left_out_votes(X: np.ndarray, labels: Labels, splits: list[Split], name:
         right = np.where(truth >= 0, label[rows] == truth, label[rows] != AGAINST - truth)
         rates.append(float(right.mean()))
     chosen = {} if fit is None else fit.parameters
-    return chosen, np.stack([rates, np.full(len(rates), np.nan)])
+    nothing = np.full(len(rates), np.nan)
+    return chosen, np.stack([rates, nothing, nothing])
 
 
 def _with_votes(labels: Labels, votes: np.ndarray) -> Labels:

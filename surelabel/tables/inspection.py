@@ -4,6 +4,7 @@ and possible problems of its rows, classes, labels and columns.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,6 +18,7 @@ import pyarrow.compute as pc
 from ..data.arrow_tables import is_list
 from ..data.candidate_summary import CandidateSummary
 from ..data.candidates import CandidateSets
+from ..data.label_order import has_order, usual_order
 from ..data.labelling import Labels
 from ..exceptions import TableError, first_few
 from ..solvers.equal_rows import number_keys
@@ -88,6 +90,8 @@ class Inspection(Result):
         Possible problems.
     unused : dict of str to str
         Columns that are not learned from, and why.
+    order : str
+        What to give as ``--ordered``, if the labels seem to have an order; empty otherwise.
     """
 
     summary: CandidateSummary
@@ -102,6 +106,7 @@ class Inspection(Result):
     features: list[Feature]
     problems: list[Problem]
     unused: dict[str, str]
+    order: str
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain values, ready for JSON; rows are counted from 1."""
@@ -127,6 +132,7 @@ class Inspection(Result):
             "votes_per_row": self.votes_per_row,
             "unanimous": self.unanimous,
             "krippendorff_alpha": self.alpha,
+            "order": self.order or None,
             "features": {feature.name: feature.kind for feature in self.features},
             "not_used": self.unused,
             "problems": [
@@ -160,8 +166,17 @@ class Inspection(Result):
             facts=known(facts),
             listings=self._listings(),
             problems=[problem.message for problem in self.problems],
-            notes=[*notes, *([ONE_LABEL] if one_label else [])],
+            notes=[*notes, *([ONE_LABEL] if one_label else []), *self._order()],
         )
+
+    def _order(self) -> list[str]:
+        """An offer to use the order of the labels, if they seem to have one."""
+        if not self.order:
+            return []
+        return [
+            "The labels may have an order. If a neighbour is half right, say "
+            f"--ordered {self.order}"
+        ]
 
     def _listings(self) -> list[Listing]:
         """The classes, and the pairs of them that are candidates of the same rows."""
@@ -262,6 +277,7 @@ def inspect_labels(labels: Labels, features: Sequence[Feature], table: pa.Table)
         if labels.votes is None
         else krippendorff_alpha(labels.votes, len(labels.candidates.classes)),
         features=list(features),
+        order=_order_offered(labels),
         problems=[
             *_row_problems(labels, gold[~inside], features, table),
             *_class_problems(summary),
@@ -270,6 +286,14 @@ def inspect_labels(labels: Labels, features: Sequence[Feature], table: pa.Table)
         ],
         unused={},
     )
+
+
+def _order_offered(labels: Labels) -> str:
+    """The value of ``--ordered`` for labels that seem to have an order which was not given."""
+    order = usual_order(labels.candidates.classes.tolist())
+    if not order or has_order(labels.ordered):
+        return ""
+    return "numbers" if order is True else shlex.quote(",".join(order))
 
 
 def _gold_inside(labels: Labels, gold: np.ndarray) -> np.ndarray:

@@ -17,10 +17,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..data.ballots import informative_rows, weighed_votes
 from ..data.candidates import CandidateSets
+from ..data.label_order import has_order, label_positions
 from ..data.labelling import Labels
 from ..estimators import CrowdClassifier, Method, all_methods
 from ..estimators.limits import QUICK_ROWS
-from ..evaluation.metrics import SCORERS
+from ..evaluation.metrics import SCORERS, mean_absolute_error
 from ..evaluation.protocol import chosen_parameters
 from ..exceptions import CandidateError, InputError, ParameterError, shown
 from ..solvers.dawid_skene import dawid_skene, majority
@@ -100,6 +101,22 @@ def _given_several_times(labels: Labels) -> bool:
         return False
     uneven = row_max(given.counts, given.indptr) > -row_max(-given.counts, given.indptr)
     return bool(uneven[several].mean() > 0.5)
+
+
+def order_of(method: Method, labels: Labels, *, strict: bool = True) -> dict[str, Any]:
+    """The parameter ``ordered`` of a method, if labels have an order; it is an error if the method
+    cannot use it, unless ``strict`` is False.
+    """
+    if not has_order(labels.ordered):
+        return {}
+    if "ordered" in method.estimator().get_params():
+        return {"ordered": labels.ordered}
+    if strict:
+        raise ParameterError(
+            f"{method.name} does not use the order of labels: choose PURE or SURE, or leave the "
+            "order out"
+        )
+    return {}
 
 
 def large_parameters(method: Method, n_rows: int) -> dict[str, Any]:
@@ -219,16 +236,29 @@ def search(
 
 
 def left_out_scores(
-    model: Any, X: np.ndarray, candidates: CandidateSets, judge: CandidateSets, splits: list[Split]
+    model: Any,
+    X: np.ndarray,
+    candidates: CandidateSets,
+    judge: CandidateSets,
+    splits: list[Split],
+    ordered: Any = False,
 ) -> np.ndarray:
-    """Covering rate and approximated accuracy of each fold, compared with ``judge``; two rows."""
-    scorers = (SCORERS["covering_rate"], SCORERS["approximated_accuracy"])
+    """Covering rate, approximated accuracy and, if labels have an order, mean distance of each
+    fold, compared with ``judge``; three rows.
+    """
+    scores = []
     with convergence_warnings_ignored():
-        scores = [
-            [score(fitted, X[test], judge[test]) for score in scorers]
-            for train, test in splits
-            for fitted in [clone(model).fit(X[train], candidates[train])]
-        ]
+        for train, test in splits:
+            fitted = clone(model).fit(X[train], candidates[train])
+            names = ("covering_rate", "approximated_accuracy")
+            found = [SCORERS[name](fitted, X[test], judge[test]) for name in names]
+            distance = np.nan
+            if has_order(ordered):
+                # Numbers that are written as texts are numbers here.
+                order = judge.classes[label_positions(ordered, judge.classes).argsort()]
+                predicted = fitted.predict(X[test])
+                distance = mean_absolute_error(judge[test], predicted, ordered=order)
+            scores.append([*found, distance])
     return np.array(scores).T
 
 
@@ -317,10 +347,11 @@ def fit_method(
         rate = covered_share(crowd.loo_proba_, known)
         return FittedMethod(CROWD, crowd, chosen_kernels(crowd), rate, crowd.loo_proba_)
     known, large = with_gold(labels), large_parameters(method, len(X))
+    order = order_of(method, labels)
     if has_closed_form(method):
         check_different(equal)
         with timed("fit"):
-            learn = method.estimator(**large).fit if like is None else like.model.refit
+            learn = method.estimator(**large | order).fit if like is None else like.model.refit
             model = learn(X, known)
         with timed("judge rows"):
             proba = left_out_proba(model, X)
@@ -333,7 +364,7 @@ def fit_method(
             else (like.parameters, like.covering_rate)
         )
     with timed("fit"):
-        model = method.estimator(**chosen | large).fit(X, known)
+        model = method.estimator(**chosen | large | order).fit(X, known)
     return FittedMethod(name, model, chosen | large, rate)
 
 
@@ -369,7 +400,9 @@ def fit_crowd(
         annotators=labels.annotators,
     )
     learn = (
-        CrowdClassifier(estimator, random_state=random_state).fit if like is None else like.refit
+        CrowdClassifier(estimator, random_state=random_state, ordered=labels.ordered).fit
+        if like is None
+        else like.refit
     )
     return learn(X if X.shape[1] else None, ballots, known=gold)
 

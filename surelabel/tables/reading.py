@@ -87,6 +87,9 @@ class Columns(Reading, total=False):
     not_prefix : str
         What stands before a label that somebody rules out: with "!", ``!cat`` is a vote against
         cat.
+    ordered : bool or names, default=False
+        Whether the labels have an order, so that a neighbour is half right: True (or "numbers") for
+        numbers, otherwise the labels in their order, as in ``"low,medium,high"``.
     features : names of columns
         What to learn from; by default all columns that may be informative. Columns that hold the
         answer (an earlier result, a forgotten annotator) are left out with a warning, unless they
@@ -124,6 +127,7 @@ class Columns(Reading, total=False):
     normalise: bool
     map: Mapping[str, str] | Sequence[str] | None
     not_prefix: str | None
+    ordered: bool | Names
     features: Names
     exclude: Names
     no_features: bool
@@ -239,6 +243,10 @@ def make_labelling(table: pa.Table, **columns: Any) -> Labelling:
         columns["missing"] = tuple(filter(None, separate_names(columns["missing"])))
     columns["map"] = _label_map(columns.get("map"))
     columns["normalise"] = bool(columns.get("normalise"))
+    order = columns.get("ordered") or False
+    if not isinstance(order, bool):
+        order = tuple(separate_names(order))
+    columns["ordered"] = order == ("numbers",) or order
     return Labelling(**columns)
 
 
