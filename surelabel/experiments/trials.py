@@ -246,20 +246,11 @@ def _evaluate(trial: Trial, chosen: dict[str, Any] | None) -> dict[str, Any]:
     X = _scale(data.X, fold, trial.scaling)
     estimator = _estimator(trial)
     seconds = {"select": 0.0}
-    chosen = chosen or {}
-    if grid and not chosen:
-        search = known_methods()[trial.method.estimator].make_search(
-            trial.selection, estimator=estimator, grid=grid
-        )
-        choosing, scaled = fold, X
-        if trial.repetition:  # later ones use the parameters of the first
-            choosing = _fold(trial.first, len(data.X))
-            scaled = _scale(data.X, choosing, trial.scaling)
-        with _timed(seconds, "select"):
-            selected = select_parameters(
-                search, scaled, labels, data.y, choosing, selection=trial.selection
-            )
-        chosen = {name: selected[name] for name in grid}
+    if trial.repetition and grid and not chosen:  # later ones use the parameters of the first
+        first = _fold(trial.first, len(data.X))
+        scaled = _scale(data.X, first, trial.scaling)
+        chosen = _choose(trial, scaled, labels, data.y, first, seconds)
+    chosen = chosen or _choose(trial, X, labels, data.y, fold, seconds)
     estimator.set_params(**chosen)
     with _timed(seconds, "fit"):
         estimator.fit(X[fold.train], labels[fold.train])
@@ -293,6 +284,26 @@ def _evaluate(trial: Trial, chosen: dict[str, Any] | None) -> dict[str, Any]:
         "machine": _machine(),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+
+def _choose(
+    trial: Trial,
+    X: np.ndarray,
+    labels: CandidateSets,
+    y: np.ndarray,
+    fold: Fold,
+    seconds: dict[str, float],
+) -> dict[str, Any]:
+    """The parameters of the grid that the criterion prefers on a fold; none without a grid."""
+    grid = trial.method.grid
+    if not grid:
+        return {}
+    search = known_methods()[trial.method.estimator].make_search(
+        trial.selection, estimator=_estimator(trial), grid=grid
+    )
+    with _timed(seconds, "select"):
+        selected = select_parameters(search, X, labels, y, fold, selection=trial.selection)
+    return {name: selected[name] for name in grid}
 
 
 # ---------------------------------------------------------------- the problem
