@@ -57,8 +57,9 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
         flags=re.DOTALL,
     )
     for mark, made in (("options", options), ("settings", settings), ("gallery", gallery)):
-        if f"<!-- {mark} -->" in markdown:
-            markdown = markdown.replace(f"<!-- {mark} -->", made())
+        before, begin, rest = markdown.partition(f"<!-- {mark} -->")
+        if begin:  # up to the end, there is what readers of the file see instead
+            markdown = before + made() + rest.partition(f"<!-- end of {mark} -->")[2]
     return re.sub(r"<!-- names of (\S+) -->", lambda found: public_names(found[1]), markdown)
 
 
