@@ -23,7 +23,7 @@ from ..text import suggest
 from ._delimited import NO_ROWS, check_header
 from .file_formats import Content, damaged
 from .json_lines import as_json
-from .unpacking import limit, too_large, too_sparse
+from .unpacking import check_members, too_sparse
 
 #: Larger whole numbers are not exact in a workbook, which has only floats.
 EXACT = 2**53
@@ -118,9 +118,8 @@ def _chosen_sheet(book: Any, sheet: str | None, source: str) -> list[list[Cell]]
 def _check_size(data: bytes, source: str) -> None:
     """Refuse a workbook that would take far more memory than its cells."""
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:  # never yields more than it announces
-            if sum(entry.file_size for entry in archive.infolist()) > limit():
-                raise too_large(source, TableError)
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            check_members(archive.infolist(), source, TableError)
             for entry in archive.infolist():
                 part = archive.read(entry)
                 if b"sheetData" in part:

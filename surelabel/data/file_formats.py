@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ..exceptions import ParameterError, SurelabelError, TableError
-from .unpacking import limit, too_large, unpacked
+from .unpacking import check_members, unpacked
 
 Content = bytes | mmap.mmap
 
@@ -161,10 +161,11 @@ def _gunzipped(file: BinaryIO, source: str) -> bytes:
 def _unzipped(content: Content, source: str) -> dict[str, tuple[Content, str]]:
     """The tables of a zip archive, by their names in it."""
     found: dict[str, tuple[Content, str]] = {}
-    left = limit()
     try:
         with zipfile.ZipFile(io.BytesIO(content[:])) as archive:
-            for name in _tables_among(archive.namelist()):
+            names = _tables_among(archive.namelist())
+            check_members(map(archive.getinfo, names), source, TableError)
+            for name in names:
                 try:
                     form, compression = form_of(name, reading=True)
                 except TableError as error:
@@ -173,12 +174,7 @@ def _unzipped(content: Content, source: str) -> dict[str, tuple[Content, str]]:
                     raise TableError(
                         f"{source}: the files in the archive are themselves compressed; unpack it"
                     )
-                with archive.open(name) as stream:
-                    part = unpacked(stream, source, TableError)
-                left -= len(part)
-                if left < 0:
-                    raise too_large(source, TableError)
-                found[name] = part, form
+                found[name] = archive.read(name), form
     except (SurelabelError, MemoryError):
         raise
     except Exception as error:  # a password, or damage, for which zipfile has errors of many kinds

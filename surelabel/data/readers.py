@@ -15,7 +15,7 @@ from scipy import sparse
 from ..exceptions import CandidateError, DataFileError, SurelabelError, first_few
 from ._mat import load_mat
 from .candidates import CandidateSets
-from .unpacking import limit, no_memory, too_large
+from .unpacking import check_members, no_memory
 
 
 class PartialLabelData(NamedTuple):
@@ -129,9 +129,8 @@ def _arrays(path: Path, truth: str, *names: str) -> list[np.ndarray]:
     """``X``, the true labels and other arrays of an ``.npz`` archive."""
     try:
         with path.open("rb") as file:
-            with zipfile.ZipFile(file) as archive:  # never yields more bytes than it announces
-                if sum(member.file_size for member in archive.infolist()) > limit():
-                    raise too_large(path, DataFileError)
+            with zipfile.ZipFile(file) as archive:
+                check_members(archive.infolist(), path, DataFileError)
             with np.load(file, allow_pickle=False) as arrays:
                 X, y = arrays["X"].astype(np.float64), arrays[truth]
                 others = [arrays[name] for name in names]

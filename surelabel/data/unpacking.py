@@ -5,7 +5,9 @@ only up to a limit, and a table of few cells that are far apart is refused.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Any
+from zipfile import ZipInfo
 
 from ..exceptions import MemoryNeedError, SurelabelError
 from ..solvers.memory import available_memory
@@ -32,6 +34,16 @@ def unpacked(stream: Any, source: str | os.PathLike[str], error: type[SurelabelE
             raise too_large(source, error)
         pieces.append(piece)
     return b"".join(pieces)
+
+
+def check_members(
+    members: Iterable[ZipInfo], source: str | os.PathLike[str], error: type[SurelabelError]
+) -> None:
+    """Refuse members of a zip archive that are too large; zipfile never yields more bytes than
+    they announce.
+    """
+    if sum(member.file_size for member in members) > limit():
+        raise too_large(source, error)
 
 
 def too_large(source: str | os.PathLike[str], error: type[SurelabelError]) -> SurelabelError:
