@@ -77,19 +77,6 @@ def test_label_studio_without_names_or_conversion(tmp_path):
         surelabel.inspect(written(tmp_path / "b.json", tasks), labels="topic")
 
 
-def test_label_studio_marks_the_truth_and_skipped_tasks(tmp_path):
-    tasks = [
-        *STUDIO,
-        studio_task(3, [(5, ["neg"])], ground_truth=True),
-        studio_task(4, [(1, ["neg"])], was_cancelled=True),
-    ]
-    tasks[0]["annotations"][0]["completed_by"] = {"id": 1, "email": "a@b.c"}
-    table = surelabel.convert(written(tmp_path / "a.json", tasks), tool="label-studio")
-    tasks[0]["annotations"][0]["completed_by"] = 1
-    assert table["gold"].to_pylist() == [None, None, None, "neg", None]
-    assert set(table.column_names) == {"text", "size", "gold", "vote_1", "vote_2", "vote_a@b.c"}
-
-
 def test_argilla(tmp_path):
     table = surelabel.convert(written(tmp_path / "a.json", ARGILLA), tool="argilla")
     assert table.to_pydict() == {
@@ -133,20 +120,9 @@ def test_very_many_annotators_are_not_named(tmp_path):
         read_labels(long, Labelling(labels="label", id="id", long=True, annotator="who"))
 
 
-def test_doccano_has_one_file_for_each_annotator(tmp_path):
+def test_doccano_without_names_and_with_names_in_the_lines(tmp_path):
     lines = [{"id": i, "text": text, "label": ["x"], "Comments": []} for i, text in enumerate("ab")]
-    other = [{"id": 1, "text": "b", "label": ["y"]}, {"id": 2, "text": "c", "label": []}]
-    written(tmp_path / "ann.jsonl", lines)
-    written(tmp_path / "bob.jsonl", other)
-    expected = {
-        "id": [0, 1, 2],
-        "text": ["a", "b", "c"],
-        "vote_ann": ["x", "x", None],
-        "vote_bob": [None, "y", None],
-    }
-    (tmp_path / "idle.jsonl").write_text("")  # has answered nothing
-    assert surelabel.convert(tmp_path / "*.jsonl", tool="doccano").to_pydict() == expected
-    table = surelabel.convert(tmp_path / "ann.jsonl", tool="doccano")
+    table = surelabel.convert(written(tmp_path / "ann.jsonl", lines), tool="doccano")
     assert table["candidates"].to_pylist() == [["x"], ["x"]]
     users = [{"doc_id": 1, "text": "a", "labels": [n], "username": n} for n in "pq"]
     table = surelabel.convert(written(tmp_path / "old.jsonl", users), tool="doccano")

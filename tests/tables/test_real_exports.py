@@ -52,7 +52,12 @@ def test_label_studio_json(tmp_path):
     """The truth is no vote; skipped ones, drafts and predictions are nothing."""
     draft = {"id": 1, "user": "cyd@example.org", "result": choice("negative"), "annotation": None}
     tasks = [
-        task(1, annotation(1, 2, "negative"), annotation(2, 3, "so so"), predictions=[1]),
+        task(
+            1,
+            annotation(1, {"id": 2, "email": "ann@b.c"}, "negative"),
+            annotation(2, 3, "so so"),
+            predictions=[1],
+        ),
         task(2, annotation(3, 3, None, was_cancelled=True), annotation(4, 2, "so so")),
         task(3, annotation(5, 4, "positive", was_cancelled=True)),
         task(4, drafts=[draft]),
@@ -64,8 +69,9 @@ def test_label_studio_json(tmp_path):
         "text": [f"no {i}" for i in range(1, 6)],
         "price": [5.0] * 5,
         "note": [None] * 5,
-        "vote_2": ["negative", "so so", None, None, None],
+        "vote_2": [None, "so so", None, None, None],
         "vote_3": ["so so", None, None, None, "positive"],
+        "vote_ann@b.c": ["negative", None, None, None, None],
         "gold": [None, None, None, None, "negative"],
     }
 
