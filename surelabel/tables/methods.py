@@ -197,8 +197,13 @@ def choose_parameters(
     rows = sample_rows(known, CHOOSE_ROWS, random_state)
     X, known, splits = X[rows], known[rows], folds_of_rows(equal[rows], random_state)
     parameters = search(method, X, known, splits)
-    scores = left_out_scores(method.estimator(**parameters), X, known, known, splits)
-    return parameters, float(scores[0].mean())
+    with convergence_warnings_ignored():
+        models = (method.estimator(**parameters).fit(X[a], known[a]) for a, _ in splits)
+        scores = [
+            left_out_scores(model, X[b], known[b])
+            for model, (_, b) in zip(models, splits, strict=True)
+        ]
+    return parameters, float(np.mean(scores, axis=0)[0])
 
 
 def folds_of_rows(equal: np.ndarray, random_state: int) -> list[Split]:
@@ -236,30 +241,18 @@ def search(
 
 
 def left_out_scores(
-    model: Any,
-    X: np.ndarray,
-    candidates: CandidateSets,
-    judge: CandidateSets,
-    splits: list[Split],
-    ordered: Any = False,
-) -> np.ndarray:
-    """Covering rate, approximated accuracy and, if labels have an order, mean distance of each
-    fold, compared with ``judge``; three rows.
+    model: Any, X: np.ndarray, judge: CandidateSets, ordered: Any = False
+) -> list[float]:
+    """Covering rate, approximated accuracy and, if labels have an order, mean distance of rows that
+    a model did not learn from.
     """
-    scores = []
-    with convergence_warnings_ignored():
-        for train, test in splits:
-            fitted = clone(model).fit(X[train], candidates[train])
-            names = ("covering_rate", "approximated_accuracy")
-            found = [SCORERS[name](fitted, X[test], judge[test]) for name in names]
-            distance = np.nan
-            if has_order(ordered):
-                # Numbers that are written as texts are numbers here.
-                order = judge.classes[label_positions(ordered, judge.classes).argsort()]
-                predicted = fitted.predict(X[test])
-                distance = mean_absolute_error(judge[test], predicted, ordered=order)
-            scores.append([*found, distance])
-    return np.array(scores).T
+    names = ("covering_rate", "approximated_accuracy")
+    found = [float(SCORERS[name](model, X, judge)) for name in names]
+    if not has_order(ordered):
+        return [*found, np.nan]
+    # Numbers that are written as texts are numbers here.
+    order = judge.classes[label_positions(ordered, judge.classes).argsort()]
+    return [*found, float(mean_absolute_error(judge, model.predict(X), ordered=order))]
 
 
 @contextmanager
