@@ -200,27 +200,23 @@ def describe(name: str) -> Spec:
     return SPECS[name]
 
 
-def data_home(path: str | os.PathLike[str] | None = None) -> Path:
-    """The folder of the data files: ``path``, else the environment variable ``SURELABEL_DATA``,
-    else ``~/.cache/surelabel``.
+def data_home() -> Path:
+    """The folder of the data files: that of the environment variable ``SURELABEL_DATA``, else
+    ``~/.cache/surelabel``.
     """
-    if path is not None and not isinstance(path, str | os.PathLike):
-        raise ParameterError(f"data_home must be the path of a folder; got {shown(path)}")
     cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "surelabel"
-    return Path(path or os.environ.get("SURELABEL_DATA") or cache).expanduser()
+    return Path(os.environ.get("SURELABEL_DATA") or cache).expanduser()
 
 
-def load(name: str, data_home: str | os.PathLike[str] | None = None) -> Dataset:
-    """Load a data set by name; nothing is downloaded.
+def load(name: str) -> Dataset:
+    """Load a data set by name, from the data home or its subfolder ``realworld``, ``uci`` or
+    ``crowds``; nothing is downloaded.
 
     Parameters
     ----------
     name : str
         One of :func:`names`. "deter" is dermatology with the 23 features that the paper's Table 1
         implies (the 22 histopathological ones and age); "dermatology" has all 34.
-    data_home : path, default=None
-        See :func:`surelabel.data.catalog.data_home`; files may be in it or in its subfolder
-        ``realworld``, ``uci`` or ``crowds``.
 
     Returns
     -------
@@ -232,15 +228,15 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> Dataset:
     >>> catalog.load("ecoli").measure()
     Characteristics(examples=336, features=7, labels=8, average_candidates=None)
     """
-    return _read_file(describe(name), locate(name, data_home))
+    return _read_file(describe(name), locate(name))
 
 
-def locate(name: str, data_home: str | os.PathLike[str] | None = None) -> Path:
+def locate(name: str) -> Path:
     """The file of a data set, which is not read; a :class:`DataMissingError` if it is not here."""
     spec = describe(name)
-    path = _find(spec, data_home)
+    path = _find(spec)
     if path is None:
-        raise DataMissingError(_missing_message(spec, data_home))
+        raise DataMissingError(_missing_message(spec))
     return path
 
 
@@ -269,7 +265,7 @@ def load_file(path: Path, truth: str = "", candidates: str = "") -> Dataset:
     return Dataset(path.name, X, sets, y, np.unique(y) if sets is None else sets.classes, False)
 
 
-def fetch(name: str, data_home: str | os.PathLike[str] | None = None) -> Path:
+def fetch(name: str) -> Path:
     """Download the file of a data set into the data home, and verify it; a verified file is not
     downloaded again.
 
@@ -279,8 +275,6 @@ def fetch(name: str, data_home: str | os.PathLike[str] | None = None) -> Path:
     ----------
     name : str
         One of :func:`names`.
-    data_home : path, default=None
-        As in :func:`load`.
 
     Returns
     -------
@@ -288,14 +282,12 @@ def fetch(name: str, data_home: str | os.PathLike[str] | None = None) -> Path:
         The file.
     """
     spec = describe(name)
-    path = _find(spec, data_home)
+    path = _find(spec)
     if path is not None and (spec.embedded or _is_published(spec, path.read_bytes())):
         return path
     if not spec.downloadable:
-        raise DownloadError(
-            f"no public address of {spec.file} is known. {_missing_message(spec, data_home)}"
-        )
-    path = path or _place(spec, data_home)
+        raise DownloadError(f"no public address of {spec.file} is known. {_missing_message(spec)}")
+    path = path or _place(spec)
     url = BASE_URL + quote(spec.file)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -321,25 +313,15 @@ def fetch(name: str, data_home: str | os.PathLike[str] | None = None) -> Path:
     return path
 
 
-def status(data_home: str | os.PathLike[str] | None = None) -> list[Status]:
-    """Look for every data set, verify its file and measure it.
-
-    Parameters
-    ----------
-    data_home : path, default=None
-        As in :func:`load`.
-
-    Returns
-    -------
-    list of Status
-    """
-    return [_status(spec, data_home) for spec in SPECS.values()]
+def status() -> list[Status]:
+    """Look for every data set, verify its file and measure it."""
+    return [_status(spec) for spec in SPECS.values()]
 
 
-def _status(spec: Spec, home: str | os.PathLike[str] | None) -> Status:
-    path = _find(spec, home)
+def _status(spec: Spec) -> Status:
+    path = _find(spec)
     if path is None:
-        return Status(spec, "missing", problem=_missing_message(spec, home))
+        return Status(spec, "missing", problem=_missing_message(spec))
     try:
         measured = _read_file(spec, path).measure()
         if not _is_published(spec, path.read_bytes()):
@@ -360,28 +342,28 @@ def _read_file(spec: Spec, path: Path) -> Dataset:
     return Dataset(spec.name, X[:, columns], candidates, y, classes, spec.ordered)
 
 
-def _find(spec: Spec, home: str | os.PathLike[str] | None) -> Path | None:
+def _find(spec: Spec) -> Path | None:
     if spec.embedded:
         return _EMBEDDED / spec.file
-    places = (data_home(home) / folder / spec.file for folder in ("", *FOLDERS))
+    places = (data_home() / folder / spec.file for folder in ("", *FOLDERS))
     return next((place for place in places if place.is_file()), None)
 
 
-def _place(spec: Spec, home: str | os.PathLike[str] | None) -> Path:
+def _place(spec: Spec) -> Path:
     """Where a file belongs that is not there."""
     real_world, uci, crowds = FOLDERS
     candidates = spec.expected.average_candidates is not None
     folder = uci if not candidates else real_world if spec.file.endswith(".mat") else crowds
-    return data_home(home) / folder / spec.file
+    return data_home() / folder / spec.file
 
 
-def _missing_message(spec: Spec, home: str | os.PathLike[str] | None) -> str:
+def _missing_message(spec: Spec) -> str:
     download = (
         f"download it with surelabel datasets --fetch {spec.name}, or " if spec.downloadable else ""
     )
     return (
-        f"The data set {spec.name!r} is not in {data_home(home)}: {download}put {spec.file} at "
-        f"{_place(spec, home)} "
+        f"The data set {spec.name!r} is not in {data_home()}: {download}put {spec.file} at "
+        f"{_place(spec)} "
         f"(origin: {spec.origin}; the environment variable SURELABEL_DATA can name another folder)"
     )
 

@@ -311,8 +311,10 @@ def _choose(
 
 @lru_cache(maxsize=1)
 def _load(name: str, home: str | None) -> catalog.Dataset:
-    """The data set, kept for the next trial, because trials of one data set follow each other."""
-    return catalog.load(name, home)
+    """The data set, kept for the next trial, because trials of one data set follow each other; not
+    if the data are looked for in another folder.
+    """
+    return catalog.load(name)
 
 
 def _corrupt(data: catalog.Dataset, trial: Trial) -> CandidateSets:

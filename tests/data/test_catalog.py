@@ -102,8 +102,15 @@ def test_deter_is_dermatology_with_the_histopathological_features_and_age():
     assert deter.y.tolist() == dermatology.y.tolist()
 
 
-def test_embedded_files_have_their_checksums_and_attribution(tmp_path):
-    states = {status.spec.name: status for status in catalog.status(tmp_path)}
+@pytest.fixture
+def home(monkeypatch, tmp_path):
+    """The data home of a test."""
+    monkeypatch.setenv("SURELABEL_DATA", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def test_embedded_files_have_their_checksums_and_attribution(home):
+    states = {status.spec.name: status for status in catalog.status()}
     for name in EMBEDDED:
         assert states[name].state == "embedded"
         assert states[name].measured == catalog.describe(name).expected
@@ -138,9 +145,9 @@ def made_up_file(path, *, sparse_labels=True, seed=0, m=30, n=5, l=4):
         ("bird-song", "BirdSong.mat"),
     ],
 )
-def test_files_of_the_same_form_are_loaded_from_each_folder(tmp_path, folder, name, file):
-    partial, truth = made_up_file(tmp_path / folder / file, sparse_labels=name != "yahoo-news")
-    data = catalog.load(name, tmp_path)
+def test_files_of_the_same_form_are_loaded_from_each_folder(home, folder, name, file):
+    partial, truth = made_up_file(home / folder / file, sparse_labels=name != "yahoo-news")
+    data = catalog.load(name)
     np.testing.assert_array_equal(data.candidates.to_indicator(), partial.T)
     np.testing.assert_array_equal(data.y, truth.argmax(axis=0))
     assert data.name == name
@@ -151,8 +158,9 @@ def test_the_environment_variable_names_the_home(tmp_path, monkeypatch):
     made_up_file(tmp_path / "lost.mat")
     monkeypatch.setenv("SURELABEL_DATA", str(tmp_path))
     assert catalog.load("lost").X.shape == (30, 5)
+    monkeypatch.setenv("SURELABEL_DATA", str(tmp_path / "elsewhere"))
     with pytest.raises(DataMissingError):
-        catalog.load("lost", tmp_path / "elsewhere")
+        catalog.load("lost")
 
 
 def test_without_it_the_home_is_in_the_cache_of_the_user(monkeypatch, tmp_path):
@@ -164,21 +172,19 @@ def test_without_it_the_home_is_in_the_cache_of_the_user(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("name", "place"), [("lost", "realworld/lost.mat"), ("usps", "uci/usps.npz")]
 )
-def test_absent_data_is_an_error_that_says_where_the_file_belongs(tmp_path, name, place):
+def test_absent_data_is_an_error_that_says_where_the_file_belongs(home, name, place):
     with pytest.raises(DataMissingError) as caught:
-        catalog.load(name, tmp_path)
-    assert str(tmp_path / place) in str(caught.value)
+        catalog.load(name)
+    assert str(home / place) in str(caught.value)
     assert ("surelabel datasets --fetch" in str(caught.value)) == (name == "lost")
 
 
-def test_status_tells_present_missing_differing_and_unreadable(tmp_path, monkeypatch):
-    made_up_file(tmp_path / "lost.mat", seed=1)
-    made_up_file(tmp_path / "MSRCv2.mat", seed=2)
-    (tmp_path / "FG-NET.mat").write_bytes(b"torn")
-    monkeypatch.setitem(
-        catalog.SPECS, "lost", spec_of("lost", (tmp_path / "lost.mat").read_bytes())
-    )
-    found = {status.spec.name: status for status in catalog.status(tmp_path)}
+def test_status_tells_present_missing_differing_and_unreadable(home, monkeypatch):
+    made_up_file(home / "lost.mat", seed=1)
+    made_up_file(home / "MSRCv2.mat", seed=2)
+    (home / "FG-NET.mat").write_bytes(b"torn")
+    monkeypatch.setitem(catalog.SPECS, "lost", spec_of("lost", (home / "lost.mat").read_bytes()))
+    found = {status.spec.name: status for status in catalog.status()}
     assert {name: found[name].state for name in ("lost", "msrcv2", "fg-net", "italian")} == {
         "lost": "present",
         "msrcv2": "differs",
@@ -187,7 +193,7 @@ def test_status_tells_present_missing_differing_and_unreadable(tmp_path, monkeyp
     }
     assert found["lost"].measured[:3] == (30, 5, 4)
     assert "FG-NET.mat" in found["fg-net"].problem
-    assert str(tmp_path / "realworld" / "italian.mat") in found["italian"].problem
+    assert str(home / "realworld" / "italian.mat") in found["italian"].problem
 
 
 # ---------------------------------------------------------------- download
@@ -224,31 +230,30 @@ def files_below(folder):
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-def test_a_good_file_is_kept_and_not_asked_for_again(server, published, tmp_path):
+def test_a_good_file_is_kept_and_not_asked_for_again(server, published, home):
     spec, content = published
     (server / spec.file).write_bytes(content)
-    home = tmp_path / "home"
-    path = catalog.fetch(spec.name, home)
+    path = catalog.fetch(spec.name)
     assert path.read_bytes() == content
     assert files_below(home) == [os.path.join("realworld", spec.file)]
-    assert catalog.load(spec.name, home).X.shape == (30, 5)
+    assert catalog.load(spec.name).X.shape == (30, 5)
     (server / spec.file).unlink()
-    assert catalog.fetch(spec.name, home) == path
+    assert catalog.fetch(spec.name) == path
 
 
 @pytest.mark.parametrize(("name", "agrees"), [("yahoo-news", True), ("lost", False)])
 def test_the_blob_id_is_that_of_git_and_a_sha256_must_agree_too(
-    server, monkeypatch, tmp_path, name, agrees
+    server, monkeypatch, home, name, agrees
 ):
     # echo hello | git hash-object --stdin
     spec = replace(catalog.describe(name), git_blob="ce013625030ba8dba906f756967f9e9ca394464a")
     monkeypatch.setitem(catalog.SPECS, name, spec)
     (server / spec.file).write_bytes(b"hello\n")
     if agrees:
-        assert catalog.fetch(name, tmp_path).read_bytes() == b"hello\n"
+        assert catalog.fetch(name).read_bytes() == b"hello\n"
     else:
         with pytest.raises(DownloadError, match="checksum differs"):
-            catalog.fetch(name, tmp_path)
+            catalog.fetch(name)
 
 
 @pytest.mark.parametrize(
@@ -262,10 +267,9 @@ def test_the_blob_id_is_that_of_git_and_a_sha256_must_agree_too(
     ],
 )
 def test_what_is_not_the_file_is_refused_and_the_old_file_kept(
-    server, published, tmp_path, monkeypatch, kind, reason
+    server, published, home, monkeypatch, kind, reason
 ):
     spec, content = published
-    home = tmp_path / "home"
     (home / "realworld").mkdir(parents=True)
     (home / "realworld" / spec.file).write_bytes(b"older")
     found = {"cut": content[:50], "other content": content[::-1], "empty": b""}
@@ -275,7 +279,7 @@ def test_what_is_not_the_file_is_refused_and_the_old_file_kept(
         cut = mock.Mock(side_effect=IncompleteRead(content[:50], 100))
         monkeypatch.setattr(catalog, "urlopen", cut)
     with pytest.raises(DownloadError) as caught:
-        catalog.fetch(spec.name, home)
+        catalog.fetch(spec.name)
     message = str(caught.value)
     assert server.as_uri() in message
     assert str(home / "realworld" / spec.file) in message
@@ -285,28 +289,29 @@ def test_what_is_not_the_file_is_refused_and_the_old_file_kept(
     assert (home / "realworld" / spec.file).read_bytes() == b"older"
 
 
-def test_a_damaged_file_is_replaced_where_it_lies(server, published, tmp_path):
+def test_a_damaged_file_is_replaced_where_it_lies(server, published, home):
     spec, content = published
     (server / spec.file).write_bytes(content)
-    (tmp_path / "home").mkdir()
-    (tmp_path / "home" / spec.file).write_bytes(b"torn")
-    path = catalog.fetch(spec.name, tmp_path / "home")
-    assert path == tmp_path / "home" / spec.file
+    home.mkdir()
+    (home / spec.file).write_bytes(b"torn")
+    path = catalog.fetch(spec.name)
+    assert path == home / spec.file
     assert path.read_bytes() == content
 
 
-def test_a_home_that_cannot_be_written_is_named(published, tmp_path):
-    (tmp_path / "realworld").write_text("a file where the folder should be")
+def test_a_home_that_cannot_be_written_is_named(published, home):
+    home.mkdir()
+    (home / "realworld").write_text("a file where the folder should be")
     with pytest.raises(DownloadError, match="cannot write into"):
-        catalog.fetch(published[0].name, tmp_path)
+        catalog.fetch(published[0].name)
 
 
-def test_usps_has_no_known_address_and_embedded_sets_need_none(tmp_path):
+def test_usps_has_no_known_address_and_embedded_sets_need_none(home):
     with pytest.raises(
         DownloadError, match=r"no public address of usps.npz is known.*put usps.npz at"
     ):
-        catalog.fetch("usps", tmp_path)
-    assert catalog.fetch("glass", tmp_path).name == "glass.csv"
+        catalog.fetch("usps")
+    assert catalog.fetch("glass").name == "glass.csv"
 
 
 # ---------------------------------------------------------------- the real files, where they are
@@ -316,7 +321,7 @@ def real(name):
     home = os.environ.get("SURELABEL_DATA")
     if not home:
         pytest.skip("SURELABEL_DATA does not name a data home")
-    if catalog._find(catalog.describe(name), home) is None:
+    if catalog._find(catalog.describe(name)) is None:
         pytest.skip(f"{catalog.describe(name).file} is not in SURELABEL_DATA")
     return catalog.load(name)
 

@@ -251,9 +251,8 @@ def test_hostile_values_end_in_one_sentence(value):
         (make_partial_flipping, {"y": y, "q": 0.1, "classes": None}),
         (make_partial_instance, {"y": y, "X": X, "rate": 0.1}),
         (drop_truth, {"candidates": made, "y": y, "rate": 0.1}),
-        (catalog.load, {"name": "glass", "data_home": None}),
+        (catalog.load, {"name": "glass"}),
         (catalog.describe, {"name": "glass"}),
-        (catalog.data_home, {"path": None}),
     ):
         for name in options:
             call(function, (), options | {name: value})
