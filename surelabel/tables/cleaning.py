@@ -22,7 +22,7 @@ from .auditing import Audit, apply_sheet, draw_sheet
 from .choosing import ChosenLabels, choose_labels
 from .columns import Feature
 from .encoding import TableModel
-from .methods import VOTES_ONLY, find_method, joint
+from .methods import VOTES_ONLY, votes_suffice
 from .new_columns import NEW_COLUMNS, add_columns, check_new_columns, label_column, rounded
 from .overview import (
     ONE_LABEL,
@@ -370,8 +370,7 @@ def clean(
         )
     seconds: dict[str, float] = {}
     with stage("labels", seconds, verbose=verbose):
-        votes_suffice = method in tuple(VOTES_ONLY) or joint(find_method(method, tuple(VOTES_ONLY)))
-        read = TableRead(frame, columns, votes_suffice=votes_suffice)
+        read = TableRead(frame, columns, votes_suffice=votes_suffice(method))
         check_new_columns(read.table, NEW_COLUMNS, prefix)
         labels, placed = read.labels, None
         if answers is not None:
@@ -388,15 +387,11 @@ def clean(
             verbose=verbose,
             estimator=estimator,
         )
-        found = choose(read.labels)
+        found, audited = choose(read.labels), None
         if placed is not None:
-            found = choose(labels, like=found)
-    audited = None
+            found, audited = with_answers(choose(labels, like=found), labels, placed)
     if audit is not None:
-        _, sheet = open_table(audit)
-        found, audited = apply_sheet(found, read.labels.table, sheet, prefix=prefix)
-    elif placed is not None:
-        found, audited = with_answers(found, labels, placed)
+        found, audited = apply_sheet(found, read.table, open_table(audit)[1], prefix=prefix)
     by_features = read.features and method not in VOTES_ONLY
     return Cleaned(
         **vars(found) | {"seconds": seconds | found.seconds},

@@ -77,6 +77,11 @@ def joint(method: Method) -> bool:
     return method == _JOINT or has_closed_form(method)
 
 
+def votes_suffice(name: str) -> bool:
+    """Whether a method of this name can do without features where there are votes."""
+    return name in tuple(VOTES_ONLY) or joint(find_method(name, tuple(VOTES_ONLY)))
+
+
 def by_crowd(method: Method, labels: Labels, estimator: Any = None) -> bool:
     """Whether votes and features are learned from together."""
     votes = labels.votes is not None or labels.soft or _given_several_times(labels)

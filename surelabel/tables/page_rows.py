@@ -14,6 +14,7 @@ from ..solvers.memory import block_rows
 from ..solvers.neighbours import nearest
 from ..text import short_percent
 from .images import Images
+from .overview import LISTED
 from .status import LOOK
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ NEIGHBOURS = 3
 """Number of rows to be kept that are shown beside each row."""
 CANDIDATES = 6
 """Maximum number of candidates named for a row."""
-COLUMNS = 8
-"""Number of columns shown for a row that has neither a text nor an image."""
 TEXT, BRIEF = 500, 90
 """Longer texts are cut to this many characters; those of columns and of neighbours to the second
 number.
@@ -130,7 +129,7 @@ class Reader:
             if feature.kind not in ("vector", "image")
             and feature.name not in (text, image)
             and feature.name in there
-        ][:COLUMNS]
+        ][:LISTED]
         shown = dict.fromkeys((*self.columns, *filter(None, (text, image))))
         self.table = cleaned.table.select(list(shown))
 
