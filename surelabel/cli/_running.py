@@ -52,9 +52,7 @@ class RunOptions:
     ] = None
     dask: A[
         str | None,
-        typer.Option(
-            metavar="ADDRESS", help="Run on this Dask cluster; 'local' starts one on this machine."
-        ),
+        typer.Option(metavar="ADDRESS", help="Run on the Dask cluster at this address."),
     ] = None
     results: A[
         Path, typer.Option(help="The folder for the records, with a subfolder for each study.")

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from itertools import islice
 from threading import Thread
 from typing import Any, TypeVar
@@ -25,7 +25,6 @@ from joblib.externals.loky.backend import resource_tracker
 from ..exceptions import SurelabelError
 from ..extras import extra
 from ..files import temporary_folder
-from ..interrupts import uninterrupted
 
 T = TypeVar("T")
 
@@ -77,9 +76,7 @@ def run_with_joblib(
                 results.close()
 
 
-def run_with_dask(
-    function: Callable[[Any], T], items: Sequence[Any], workers: int, address: str
-) -> Generator[T]:
+def run_with_dask(function: Callable[[Any], T], items: Sequence[Any], address: str) -> Generator[T]:
     """Run on a Dask cluster.
 
     Parameters
@@ -87,10 +84,8 @@ def run_with_dask(
     function : callable
         Of one item.
     items : sequence
-    workers : int
-        Number of processes, for a cluster on this machine.
     address : str
-        The address of the scheduler, or "local" to start a cluster for this run.
+        The address of the scheduler.
 
     Yields
     ------
@@ -98,30 +93,15 @@ def run_with_dask(
         As each is ready.
     """
     with extra("dask", "--dask"):
-        from dask import config as dask_config
-        from distributed import Client, KilledWorker, LocalCluster, as_completed
+        from distributed import Client, KilledWorker, as_completed
         from distributed.comm.core import CommClosedError
     # The errors below say everything; Dask would repeat them while it reconnects.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    with ExitStack() as stack:
-        try:
-            cluster: Any = address
-            if address == "local":
-                folder = stack.enter_context(temporary_folder())
-                stack.enter_context(dask_config.set({"temporary-directory": folder}))
-                own = {
-                    "dashboard_address": ":0",
-                    "silence_logs": logging.CRITICAL,
-                    "preload": [f"import tempfile; tempfile.tempdir = {folder!r}"],
-                }
-                # A cluster that is cut off while it starts cannot be closed: it would go on
-                # starting, and write where nobody removes it.
-                with uninterrupted(), _children_without_ctrl_c():
-                    cluster = LocalCluster(n_workers=workers, threads_per_worker=1, **own)
-                    stack.enter_context(cluster)
-            client = stack.enter_context(Client(cluster))
-        except (OSError, ValueError) as error:
-            raise BackendError(f"no Dask scheduler answers at {address!r} ({error})") from None
+    try:
+        connected = Client(address)
+    except (OSError, ValueError) as error:
+        raise BackendError(f"no Dask scheduler answers at {address!r} ({error})") from None
+    with connected as client:
         try:
             waiting = iter(items)
             running = as_completed(client.map(function, list(islice(waiting, WINDOW)), pure=False))

@@ -79,7 +79,7 @@ def run_study(
     workers : int, default=None
         Number of processes; by default one per core. The records do not depend on it.
     dask : str, default=None
-        Address of a Dask scheduler, or "local".
+        Address of a Dask scheduler; its workers are used instead of processes.
     tell : callable, default=print
         Called with each message for the user.
 
@@ -103,7 +103,7 @@ def run_study(
                     for trial in group
                 ]
                 yield from (
-                    run_with_dask(_attempt, jobs, workers, dask)
+                    run_with_dask(_attempt, jobs, dask)
                     if dask
                     else run_with_joblib(_attempt, jobs, workers)
                 )

@@ -147,10 +147,8 @@ def test_a_signal_at_any_moment(folder, cli, usual_time, verb):
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux' /proc")
-@pytest.mark.parametrize("words", ["run tiny.toml --workers 2", "run tiny.toml --dask local"])
-def test_workers_end_with_the_command(folder, usual_time, words):
-    if "dask" in words:
-        pytest.importorskip("distributed")
+def test_workers_end_with_the_command(folder, usual_time):
+    words = "run tiny.toml --workers 2"
     chance = random.Random(words)
     for whole_group in (True, False):  # a terminal sends Ctrl-C to all processes
         before = files(folder)
@@ -161,21 +159,6 @@ def test_workers_end_with_the_command(folder, usual_time, words):
         if process.poll() is None:
             (os.killpg if whole_group else os.kill)(process.pid, number)
         check(process, number, folder, before, resumed=True)
-
-
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux' /proc")
-@pytest.mark.parametrize("whole_group", [True, False])
-def test_a_cluster_that_is_starting_ends_with_the_command(folder, whole_group):
-    """Cut off between its start and the moment it could be closed, it wrote on."""
-    pytest.importorskip("distributed")
-    for pause in (0.0, 0.02, 0.1, 0.3):
-        before = files(folder)
-        process = start("run tiny.toml --dask local", folder)
-        while process.poll() is None and not any((folder / "tmp").iterdir()):
-            time.sleep(0.002)
-        time.sleep(pause)
-        (os.killpg if whole_group else os.kill)(process.pid, signal.SIGTERM)
-        check(process, signal.SIGTERM, folder, before, resumed=True)
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer")

@@ -86,25 +86,26 @@ def _runs(process):
 def test_every_item_once_with_dask(monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setattr(backends, "WINDOW", 2)
-    assert sorted(run_with_dask(abs, [-3, 1, -2, 5, -4], 1, "local")) == [1, 2, 3, 4, 5]
+    with cluster() as (address, _):
+        assert sorted(run_with_dask(abs, [-3, 1, -2, 5, -4], address)) == [1, 2, 3, 4, 5]
 
 
 def test_without_dask_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(MissingExtraError, match=r'pip install "surelabel\[dask\]"'):
-        next(run_with_dask(abs, [1], 1, "local"))
+        next(run_with_dask(abs, [1], "tcp://here:1"))
 
 
 def test_a_scheduler_that_does_not_answer():
     pytest.importorskip("distributed")
     with pytest.raises(BackendError, match="no Dask scheduler answers at 'nowhere'"):
-        next(run_with_dask(abs, [1], 1, "nowhere"))
+        next(run_with_dask(abs, [1], "nowhere"))
 
 
 def test_a_dead_scheduler_is_one_error_that_says_so():
     pytest.importorskip("distributed")
     with cluster() as (address, process):
-        results = run_with_dask(abs, range(100_000), 1, address)
+        results = run_with_dask(abs, range(100_000), address)
         next(results)
         process.kill()
         begun = time.monotonic()

@@ -14,6 +14,7 @@ from surelabel.experiments.records import read
 from surelabel.experiments.runner import run_study
 from surelabel.experiments.study import read_study
 from surelabel.experiments.trials import evaluate, trials_of
+from tests.dead_scheduler import cluster
 
 
 def records_by_cell(folder):
@@ -82,7 +83,8 @@ def test_two_workers_give_the_same_records(study, undisturbed, tmp_path):
 
 def test_dask_gives_the_same_records(study, undisturbed, tmp_path):
     pytest.importorskip("distributed")
-    assert run_study(study, tmp_path, workers=1, dask="local").finished == 30
+    with cluster() as (address, _):
+        assert run_study(study, tmp_path, dask=address).finished == 30
     assert records_by_cell(tmp_path) == undisturbed
 
 
