@@ -38,8 +38,7 @@ from .kernel import WEIGHTS, KernelClassifier, smooth
 
 @dataclass(eq=False, repr=False)
 class PUREClassifier(KernelClassifier):
-    """Peer-guided retraining: like SURE, but the output that decides a row's confidence comes from
-    the model without that row.
+    """Peer-guided retraining: like SURE, but each row is judged by the model without that row.
 
     The model is that of :class:`SUREClassifier`. The outputs without the row are exact and in
     closed form, ``(q_i - h_i p_i) / (1 - h_i)`` with the leverage ``h_i``, for all rows at once.
