@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -113,6 +114,15 @@ def test_the_recipe_of_conda_asks_for_the_same_versions():
     assert f"surelabel = {entry}" in recipe
     assert PROJECT["project"]["requires-python"] == ">=3.11"
     assert 'python_min: "3.11"' in recipe
+
+
+def test_links_of_the_readme_lead_to_the_repository(archives):
+    with zipfile.ZipFile(archives[1]) as wheel:
+        (name,) = (name for name in wheel.namelist() if name.endswith("METADATA"))
+        text = wheel.read(name).decode()
+    links = re.findall(r"\]\(([^)\s]+)\)", text)
+    assert len(links) > 10
+    assert all(link.startswith("https://") for link in links)
 
 
 def imported(folder):
