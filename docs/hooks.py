@@ -42,7 +42,12 @@ PUBLIC = (
 
 
 #: The pages with a table between comments, ``<!-- people -->`` and ``<!-- end of people -->``.
-WRITTEN = ("reference/methods.md", "evidence/paper.md")
+WRITTEN = (
+    "reference/methods.md",
+    "evidence/paper.md",
+    "evidence/ordered.md",
+    "evidence/ordered.md",
+)
 
 #: The examples of the gallery, in their order.
 GALLERY = ("candidates", "votes", "noisy", "pipeline", "methods", "frames")
@@ -51,7 +56,7 @@ GALLERY = ("candidates", "votes", "noisy", "pipeline", "methods", "frames")
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Fill in the tables and the public names: what is added to the package is on its page."""
     markdown = re.sub(
-        r"(<!-- (methods|people) -->\n).*(<!-- end of \2 -->)",
+        r"(<!-- (methods|people|ages|orders) -->\n).*(<!-- end of \2 -->)",
         lambda found: f"{found[1]}\n{TABLES[found[2]]()}\n\n{found[3]}",
         markdown,
         flags=re.DOTALL,
@@ -229,7 +234,38 @@ def people_table() -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-TABLES = {"methods": methods_table, "people": people_table}
+def ages_table() -> str:
+    """FG-NET with the order and without it, from the records, as Markdown."""
+    run = read(Path(__file__).parent / "reproduction/records/ordered")
+    metrics = {"accuracy": "exact", "accuracy_within_3": "within 3 years"}
+    metrics |= {"accuracy_within_5": "within 5 years", "mean_absolute_error": "mean error (years)"}
+    lines = [["method", *metrics.values()], [":---", *["---:"] * len(metrics)]]
+    for method in run.study["methods"]:
+        own = [record["scores"] for record in run.records if record["method"] == method]
+        means = {metric: fmean(scores[metric] for scores in own) for metric in metrics}
+        lines.append([method, *(f"{value:.3f}" for value in means.values())])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def orders_table() -> str:
+    """Mean error and share of exact predictions on other tables, from the records, as Markdown."""
+    text = (Path(__file__).parent / "ordered/records.jsonl").read_text(encoding="utf-8")
+    found: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+    for record in map(json.loads, text.splitlines()):
+        numbers = f"{record['mean_error']:.3f} ({record['exact']:.3f})"
+        found[record["table"], record["kind"]][record["method"]] = numbers
+    methods = ["PURE", "PURE, order", "PURE, order, absolute loss"]
+    lines = [["table", "false candidates", *methods], [":---", ":---", *["---:"] * 3]]
+    lines += [[*key, *(row[method] for method in methods)] for key, row in found.items()]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+TABLES = {
+    "methods": methods_table,
+    "people": people_table,
+    "ages": ages_table,
+    "orders": orders_table,
+}
 
 
 def public_names(module: str) -> str:

@@ -1,7 +1,7 @@
 """Make the files that the how-to pages use: ``python make_howto.py FOLDER``.
 
 Flowers are Fisher's irises, with false candidates or wrong labels added. Birds and messages are
-those of two stories. The files in docs/howto were made with it.
+those of two stories, essays are made up. The files in docs/howto were made with it.
 """
 
 from __future__ import annotations
@@ -53,6 +53,25 @@ def flowers(folder: Path) -> None:
     )
 
 
+def essays(folder: Path) -> None:
+    """Write 200 made-up essays with the grades that their readers found possible."""
+    rng, m = np.random.default_rng(3), 200
+    grade = np.clip(np.round(rng.normal(3.4, 1.3, m)), 1, 6).astype(int)
+    words = np.round(120 + 45 * grade + rng.normal(0, 60, m)).astype(int)
+    slips = np.round(np.clip(14 - 2 * grade + rng.normal(0, 2.5, m), 0, None)).astype(int)
+    long = np.round(np.clip(0.05 + 0.03 * grade + rng.normal(0, 0.04, m), 0.01, None), 3)
+    sources = rng.poisson(grade / 1.5)
+    near = np.clip(grade[:, None] + rng.choice([-1, 0, 1], (m, 2), p=[0.3, 0.4, 0.3]), 1, 6)
+    rows = []
+    for i in range(m):
+        possible = sorted({int(grade[i]), *near[i].tolist()})
+        found = (int(words[i]), int(slips[i]), float(long[i]), int(sources[i]))
+        rows.append((f"e{i:03}", *found, "|".join(map(str, possible))))
+    write(
+        folder / "essays.csv", ("essay", "words", "slips", "long_words", "sources", "grades"), rows
+    )
+
+
 def stories(folder: Path) -> None:
     """Write the birds, and the messages as CSV."""
     sys.path.insert(0, str(Path(__file__).parent))
@@ -78,6 +97,7 @@ def main(folder: Path) -> None:
     """Write all files into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     flowers(folder)
+    essays(folder)
     stories(folder)
 
 

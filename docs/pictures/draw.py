@@ -228,7 +228,7 @@ def ordered() -> None:
                 found[name][method].append(record["scores"][metric])
     rows = {name: {m: fmean(v) for m, v in values.items()} for name, values in found.items()}
     head = "FG-NET: share of ages predicted exactly, or nearly"
-    plot = panel(rows, ours, 0, 90, "PURE, SURE and the six of its paper without it")
+    plot = panel(rows, ours, 0, 90, "eight methods without it")
     save("ordered.svg", 680, 228, head, [text(10, 24, head, "head"), *plot])
 
 
