@@ -30,8 +30,6 @@ stopped: int | None = None
 """The first signal received, or None."""
 _code: int | None = None
 """The exit code, once the command has ended."""
-_held: int | None = None
-"""A signal that is held back, or None."""
 _said = _swallowed = False
 
 
@@ -68,8 +66,8 @@ def install() -> None:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Hold signals back until the block ends, so that all of it happens or none. A command that
-    takes too long over it is ended by force.
+    """Hold signals back until the block, which should be short, ends, so that all of it happens or
+    none.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # signals arrive in the main thread only
@@ -78,16 +76,9 @@ def uninterrupted() -> Iterator[None]:
     handlers = {number: signal.getsignal(number) for number in SIGNALS}
     before = {number: old for number, old in handlers.items() if old not in (None, signal.SIG_IGN)}
 
-    def hold(number: int, _: object) -> None:
-        global _held
-        caught.append(number)
-        if hasattr(signal, "setitimer") and signal.getsignal(signal.SIGALRM) is _insist:
-            _held = number
-            _alarm(GRACE)
-
     try:
         for number in before:
-            signal.signal(number, hold)
+            signal.signal(number, lambda number, _: caught.append(number))
         yield
     finally:
         for number, handler in before.items():
@@ -183,7 +174,7 @@ def _insist(*_: object) -> None:
         raise Stopped(stopped or signal.SIGTERM)
     remove_unfinished(unfinished)
     _say()
-    os._exit(128 + (stopped or _held or signal.SIGTERM))
+    os._exit(128 + (stopped or signal.SIGTERM))
 
 
 def _leave() -> None:

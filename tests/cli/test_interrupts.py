@@ -161,34 +161,6 @@ def test_workers_end_with_the_command(folder, usual_time):
         check(process, number, folder, before, resumed=True)
 
 
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_is_not_held_back_for_ever(number):
-    code = """
-import signal, sys, time
-signal.signal(signal.SIGINT, signal.default_int_handler)
-from surelabel import interrupts
-from surelabel.files import temporary_folder
-interrupts.install()
-interrupts.GRACE = 0.5
-with temporary_folder() as folder, interrupts.uninterrupted():
-    print(folder, flush=True)
-    time.sleep(60)
-"""
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, "clean"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    folder = process.stdout.readline().strip()
-    process.send_signal(number)
-    errors = process.communicate(timeout=30)[1]
-    assert process.returncode == 128 + number
-    assert errors == "stopped; no file is half-written\n"
-    assert not Path(folder).exists()
-
-
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux' /proc")
 def test_an_interrupt_that_python_drops_is_raised_again(tmp_path):
     """Exceptions in finalizers go nowhere; the command ends all the same, without a traceback,
