@@ -20,10 +20,10 @@ from .arrow_tables import DIALECT, HEADER, column_slices, combined, decimal_of, 
 from .file_formats import Content, signature
 
 DELIMITERS = ",;\t|"
-#: Maximum length of a row in bytes, and the part of a file that one thread reads at a time; larger
-#: in tables of very many columns.
+#: Bytes that one thread reads at a time, which no row may exceed, and the most that tables with
+#: very many columns get.
 BLOCK, LARGEST_BLOCK = 8 << 20, 256 << 20
-#: Bytes in which the delimiter is sought.
+#: Number of bytes searched for the delimiter.
 SAMPLE = 1 << 16
 #: Maximum number of rows written together.
 ROWS = 1 << 15
@@ -33,7 +33,7 @@ BOMS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-#: What is wrong with a file of one line.
+#: The message for a file of one line.
 NO_ROWS = "there is a header line, but no row below it"
 
 
@@ -57,7 +57,7 @@ def dialect_of(table: pa.Table) -> Dialect | None:
 
 
 def as_utf8(content: Content, source: str, encoding: str | None) -> Content:
-    """The bytes of a text file in UTF-8; what is no text is refused."""
+    """The bytes of a text file in UTF-8; content that is not text is refused."""
     if not len(content):
         raise TableError(f"{source}: the file is empty; a table has a header line and rows")
     if form := signature(content):
@@ -115,8 +115,8 @@ def _line(content: Content, place: int) -> int:
 
 
 def read_delimited(content: Content, source: str, delimiter: str | None) -> pa.Table:
-    """Read UTF-8 text whose first row names the columns. All cells are text; only those without
-    text and without quotation marks are missing.
+    """Read UTF-8 text whose first row names the columns. All cells are text; only empty cells
+    without quotation marks are missing.
     """
     text = _Text(content, delimiter or find_delimiter(content))
     try:
@@ -153,8 +153,8 @@ def _newline(content: Content) -> str:
 
 
 def find_delimiter(content: Content) -> str:
-    """The delimiter for which the first rows have as many columns as the header; of several, the
-    one with most columns.
+    """The delimiter that gives the first rows as many columns as the header; if several do, the one
+    with the most columns.
     """
     end = content.find(b"\n", SAMPLE) + 1
     sample = content[: end or None].decode("utf-8-sig")
@@ -204,7 +204,7 @@ class _Text:
         return pa_csv.read_csv(
             pa.BufferReader(pa.py_buffer(self.content)),
             read_options=pa_csv.ReadOptions(
-                # Each block makes a piece of each column, which should have many cells.
+                # Each block becomes one chunk of each column; a chunk should have many cells.
                 block_size=min(max(BLOCK, width << 14), LARGEST_BLOCK),
                 # A process that ends while Arrow starts threads would be aborted.
                 use_threads=on_bad_row is None and len(self.content) >= BLOCK,
@@ -262,7 +262,7 @@ def _explain(text: _Text, message: str) -> str:
 
 
 def _misplaced_quotes(text: _Text) -> str:
-    """Where the first misplaced quotation marks are, which Arrow accepts; "" if nowhere."""
+    """Where the first misplaced quotation mark is, as Arrow accepts it; "" if there is none."""
     number = 0
     try:
         for _ in text.rows(strict=True):

@@ -246,7 +246,7 @@ def check_entries(indptr: Any, indices: Any, n_classes: int) -> tuple[np.ndarray
 def fill_rows(
     indptr: np.ndarray, indices: np.ndarray, values: np.ndarray, n_classes: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The entries, with every class and the value 0 for rows that have none."""
+    """The entries; rows without entries get every class with the value 0."""
     sizes = np.diff(indptr)
     empty = sizes == 0
     sizes[empty] = n_classes
@@ -346,7 +346,7 @@ def net_votes(
     """Row pointers, positions and counts of the candidates that votes for and against labels make.
 
     A vote against a label takes a vote for it away. The candidates of a row are the labels that
-    have votes left. If no label has, they are the labels with the fewest votes against them, each
+    have votes left. If there are none, they are the labels with the fewest votes against them, each
     with a count of 0.
 
     Parameters

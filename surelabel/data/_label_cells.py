@@ -45,12 +45,12 @@ class Cells:
         return int(self.rows[np.argmax(self.which == position)]) + 1
 
     def rows_of(self, names: Collection[Label]) -> np.ndarray:
-        """The rows, counted from 0, that have one of some labels."""
+        """The rows, counted from 0, that have one of these labels."""
         wanted = [i for i, value in enumerate(self.values) if value in names]
         return np.asarray(self.rows[np.isin(self.which, wanted)])
 
     def keep(self, wanted: np.ndarray) -> Cells:
-        """Some of the labels: those whose entry in ``wanted`` is true."""
+        """The labels whose entry in ``wanted`` is true."""
         if wanted.all():
             return self
         kept = wanted[self.which]
@@ -59,7 +59,7 @@ class Cells:
         return Cells(self.column, self.rows[kept], which, values, self.amounts[kept])
 
     def without(self, names: Collection[str]) -> Cells:
-        """All labels but some."""
+        """All labels except these."""
         return self.keep(np.array([str(value) not in names for value in self.values], bool))
 
 
@@ -153,7 +153,7 @@ def _parse_list(text: str) -> list[Any]:
 
 def _as_label(value: Any) -> Label | None:
     """A label as text without surrounding spaces, or as a whole number (as text if it has more than
-    64 bits); None if there is none.
+    64 bits); None for an empty value.
     """
     match value:
         case None | "":

@@ -41,7 +41,7 @@ class _Element(NamedTuple):
 
 
 def load_mat(path: Path) -> dict[str, Any]:
-    """The variables of a file: arrays and sparse arrays; of others, what they hold, in words."""
+    """The variables of a file as arrays and sparse arrays; other kinds are described in words."""
     with open(path, "rb") as file:
         header = file.read(128)
         if header[124:126] in (b"\0\2", b"\2\0") and header[126:] in (b"IM", b"MI"):

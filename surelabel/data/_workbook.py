@@ -1,7 +1,7 @@
 """Excel workbooks (.xlsx) ↔ :class:`pyarrow.Table`: a sheet with column names in its first row.
 
 A workbook is a zip archive of XML, read by python-calamine and written by XlsxWriter. The reader
-keeps a sheet as a full rectangle, so its size is looked at first.
+keeps a sheet as a full rectangle, so its size is checked first.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def _sheet_rows(data: bytes, sheet: str | None, source: str) -> list[list[Cell]]
 
 
 def _chosen_sheet(book: Any, sheet: str | None, source: str) -> list[list[Cell]]:
-    """The cells of the sheet of that name; by default, of the only one that is not empty. Hidden
-    ones, which hold lists for choosing and the like, count only if no other has cells.
+    """The cells of the named sheet; by default, of the only one that is not empty. Hidden sheets,
+    which often hold lists of choices, count only if no other sheet has cells.
     """
     from python_calamine import SheetTypeEnum, SheetVisibleEnum
 
@@ -166,8 +166,8 @@ def _is_whole(number: float) -> bool:
 
 
 def _kinds(cells: tuple[Cell, ...]) -> set[type]:
-    """The kinds of the cells that are not empty: whole numbers are floats, and dates beside times
-    have a time.
+    """The kinds of the cells that are not empty. Whole numbers count as floats, and dates beside
+    dates with a time as these.
     """
     kinds = {float if type(cell) is int else type(cell) for cell in cells if cell != ""}
     return kinds - {date} if datetime in kinds else kinds

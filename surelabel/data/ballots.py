@@ -1,4 +1,4 @@
-"""Votes of known annotators as candidates, without the votes that are not informative."""
+"""Votes of known annotators as candidates, without uninformative votes."""
 
 from __future__ import annotations
 

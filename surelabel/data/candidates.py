@@ -70,8 +70,8 @@ class CandidateSets:
 
     Notes
     -----
-    Labels are strings or whole numbers. Numbers are kept exactly, or refused: 2**53 + 1 beside a
-    float, or a number above 2**63 beside a negative one, has no common type with it.
+    Labels are strings or whole numbers. Numbers are kept exactly, or refused: no type holds both
+    2**53 + 1 and a float, or both a number above 2**63 and a negative one.
 
     Examples
     --------
@@ -147,7 +147,7 @@ class CandidateSets:
         cls, matrix: Any, *, classes: Any = None, unlabelled: Unlabelled = "error"
     ) -> CandidateSets:
         """A 0/1 matrix, instances × classes: an array, any scipy sparse matrix, or a DataFrame
-        (columns are classes).
+        whose columns are classes.
         """
         if classes is None and hasattr(matrix, "columns"):
             classes = list(matrix.columns)

@@ -56,7 +56,7 @@ class Characteristics(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Spec:
-    """What is known of a data set without looking at it.
+    """What the catalog says about a data set.
 
     Attributes
     ----------
@@ -67,8 +67,7 @@ class Spec:
     file : str
         Its file: in the package, or in the data home.
     expected : Characteristics
-        Its size; that of the paper's table where ``table`` names one, otherwise measured on the
-        file.
+        Its size: from the paper's table if ``table`` names one, otherwise measured on the file.
     table : str or None
         The table of the paper that lists it.
     task, origin, licence : str
@@ -180,7 +179,7 @@ class Status:
 
 
 def names() -> list[str]:
-    """The names of all data sets, those of the paper's Table 1 first, then Table 3, then others.
+    """The names of all data sets: the paper's Table 1, then its Table 3, then the others.
 
     >>> names()[:4]
     ['deter', 'dermatology', 'ecoli', 'glass']
@@ -189,7 +188,7 @@ def names() -> list[str]:
 
 
 def describe(name: str) -> Spec:
-    """What is known of a data set without looking at it.
+    """What the catalog says about a data set.
 
     >>> describe("lost").expected
     Characteristics(examples=1122, features=108, labels=16, average_candidates=2.23)
@@ -201,7 +200,7 @@ def describe(name: str) -> Spec:
 
 
 def data_home() -> Path:
-    """The folder of the data files: that of the environment variable ``SURELABEL_DATA``, else
+    """The folder of the data files: the environment variable ``SURELABEL_DATA``, or
     ``~/.cache/surelabel``.
     """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "surelabel"
@@ -232,7 +231,7 @@ def load(name: str) -> Dataset:
 
 
 def locate(name: str) -> Path:
-    """The file of a data set, which is not read; a :class:`DataMissingError` if it is not here."""
+    """The path of a data set's file; raises :class:`DataMissingError` if the file is missing."""
     spec = describe(name)
     path = _find(spec)
     if path is None:
@@ -241,14 +240,14 @@ def locate(name: str) -> Path:
 
 
 def load_file(path: Path, truth: str = "", candidates: str = "") -> Dataset:
-    """Load a data set of one's own.
+    """Load your own data set.
 
     Parameters
     ----------
     path : path
         A ``.mat`` file as :func:`~surelabel.data.readers.read_mat` reads it, or a table.
     truth, candidates : str
-        Columns of a table: the true label, and the candidates if there are any.
+        Columns of a table: the true label and, optionally, the candidates.
 
     Returns
     -------
@@ -306,7 +305,7 @@ def fetch(name: str) -> Path:
             file.write(content)
     except (OSError, HTTPException) as error:
         if isinstance(error, HTTPError):
-            error.close()  # it holds the connection
+            error.close()  # closes the connection
         raise DownloadError(
             f"could not download {url}: {error}; try again, or put {spec.file} at {path}"
         ) from None
@@ -350,7 +349,7 @@ def _find(spec: Spec) -> Path | None:
 
 
 def _place(spec: Spec) -> Path:
-    """Where a file belongs that is not there."""
+    """Where a missing file belongs."""
     real_world, uci, crowds = FOLDERS
     candidates = spec.expected.average_candidates is not None
     folder = uci if not candidates else real_world if spec.file.endswith(".mat") else crowds

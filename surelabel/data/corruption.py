@@ -1,8 +1,8 @@
 """Make candidate labels from true ones, to measure methods where the truth is known.
 
 :func:`make_partial` is the protocol of the paper; ``make_partial_...`` are more realistic
-processes. All of them keep the true label among the candidates; :func:`drop_truth`, on top of any
-of them, does not.
+processes. All of them keep the true label among the candidates; :func:`drop_truth` then removes it
+from some rows.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def make_partial(
     classes: Any = None,
     random_state: Any = None,
 ) -> CandidateSets:
-    """Add false candidates to true labels by the protocol of the section "Controlled UCI Datasets"
-    of the paper.
+    """Add false candidates to true labels, as the paper does in its section "Controlled UCI
+    Datasets".
 
     Guarantees: exactly ``round(p · m)`` rows are ambiguous, each with exactly ``r`` false
     candidates; the true label is always inside; no set is empty.
@@ -44,8 +44,8 @@ def make_partial(
     r : int, default=1
         Number of false candidates of an ambiguous row.
     eps : float, default=None
-        With ``eps`` every class has one coupled class (the next one), which is the false candidate
-        with probability ``eps``; otherwise it is any other. The paper defines it for ``r = 1``.
+        If given, the false candidate is the next class with probability ``eps``, and any other
+        class otherwise. The paper defines it for ``r = 1``.
     classes : array-like of shape (l,), default=None
         The label space; by default the labels that occur.
     random_state : int, RandomState or None, default=None
@@ -236,8 +236,8 @@ def drop_truth(
         )
     rng = _generator(random_state)
     noisy = np.sort(rng.permutation(m)[: round(rate * m)])
-    # The label outside the set with the largest random key: all are equally likely. A full set has
-    # none.
+    # Take the label outside the set with the largest random key: all are equally likely. A full set
+    # has no label outside.
     keys = np.where(inside[noisy], -1, rng.random_sample((len(noisy), l)))
     substitute = keys.argmax(axis=1)
     inside[noisy, substitute] |= candidates.sizes[noisy] < l

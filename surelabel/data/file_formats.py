@@ -1,4 +1,4 @@
-"""The format of a file, by its name or its first bytes, and the bytes that it holds, unpacked."""
+"""The format of a file, by its name or its first bytes, and its unpacked content."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def form_of(path: str | os.PathLike[str], *, reading: bool = False) -> tuple[str
 
 
 def signature(content: Content) -> str:
-    """The format that the first bytes tell; "" for text."""
+    """The format that the first bytes indicate; "" for text."""
     return next((form for start, form in SIGNATURES.items() if content[: len(start)] == start), "")
 
 
@@ -95,8 +95,8 @@ def signature(content: Content) -> str:
 
 
 def contents(source: str) -> dict[str, tuple[Content, str]]:
-    """The bytes of a file and their format by its name; of a zip archive, those of every table in
-    it; for "-", those of standard input.
+    """The content and format of a file, by its name. A zip archive gives every table in it; "-" is
+    standard input.
     """
     if source == "-":
         return _standard_input()
@@ -129,7 +129,7 @@ def _read_bytes(source: str, compression: str) -> Content:
 
 
 def _standard_input() -> dict[str, tuple[Content, str]]:
-    """The whole of standard input, unpacked, with its format by what it holds."""
+    """All of standard input, unpacked; its content tells the format."""
     if sys.stdin is None or sys.stdin.isatty():
         raise TableError(
             f"{STANDARD_INPUT}: there is nothing to read; send a table through a pipe, or name a "
@@ -177,13 +177,13 @@ def _unzipped(content: Content, source: str) -> dict[str, tuple[Content, str]]:
                 found[name] = archive.read(name), form
     except (SurelabelError, MemoryError):
         raise
-    except Exception as error:  # a password, or damage, for which zipfile has errors of many kinds
+    except Exception as error:  # a password or damage: zipfile raises errors of many kinds
         raise damaged(source, error) from None
     return found
 
 
 def _tables_among(names: list[str]) -> list[str]:
-    """The files of an archive that may be tables; if none is, all but those that systems add."""
+    """The files of an archive that may be tables; if none, all except those that systems add."""
     names = [
         name
         for name in names

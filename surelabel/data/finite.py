@@ -54,7 +54,7 @@ def check_finite(X: Any, numbers: np.ndarray | None = None) -> None:
 
 
 def text_advice(X: Any) -> str:
-    """What to do about the columns that hold text, if there are any; for the end of a message."""
+    """The end of a message: what to do about columns of text; "" if there are none."""
     try:
         values = np.asarray(X, object)
     except (ValueError, OSError):  # rows of different shapes, or a file of numbers
@@ -75,7 +75,7 @@ def text_advice(X: Any) -> str:
 
 
 def _holds_text(column: np.ndarray) -> bool:
-    """Whether a column has a text in it that is no number."""
+    """Whether a column holds a text that is not a number."""
     try:
         column.astype(float)
     except ValueError:

@@ -216,7 +216,7 @@ def _infinities(column: pa.ChunkedArray) -> int:
 
 
 def as_json(value: Any) -> Any:
-    """Values that JSON cannot express, as text; a decimal number stays a number if it is exact."""
+    """The value, or its text if JSON cannot express it; an exact decimal number stays a number."""
     if isinstance(value, Decimal):
         if value.as_tuple().exponent == 0:  # a whole number, perhaps of more than 64 bits
             return int(value)

@@ -1,5 +1,5 @@
-"""Hints on labels that may be misspelled (``Games`` beside ``games``) or may be no labels (``NA``),
-and new names for labels.
+"""Hints on labels that may be misspelled (``Games`` beside ``games``) or not labels at all
+(``NA``), and new names for labels.
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ def different_spellings(columns: Sequence[Cells]) -> list[Hint]:
 
 
 def several_labels(columns: Sequence[Cells], listed: str | None) -> list[Hint]:
-    """The first label of a column whose parts are labels; a cell of the column ``listed`` may hold
-    several.
+    """A hint on the first label whose parts are labels, too. Cells of the column ``listed`` may
+    hold several labels; others may not.
     """
     known = {spelling_key(str(value)) for cells in columns for value in cells.values}
     for cells in columns:
@@ -145,7 +145,7 @@ def several_labels(columns: Sequence[Cells], listed: str | None) -> list[Hint]:
 
 
 def _rows_with(columns: Sequence[Cells], names: Collection[Label]) -> np.ndarray:
-    """The rows that have one of some labels in any column."""
+    """The rows that have one of these labels in any column."""
     return np.unique(np.concatenate([cells.rows_of(names) for cells in columns]))
 
 
@@ -166,8 +166,7 @@ def _spellings(columns: Sequence[Cells], key: Callable[[str], str]) -> dict[str,
 
 
 class NewNames:
-    """The names that labels are given: as mapped, or, if they are normalised, the most frequent
-    spelling.
+    """New names of labels: those mapped, or the most frequent spelling if labels are normalised.
 
     Parameters
     ----------
@@ -188,7 +187,7 @@ class NewNames:
 
     def _key(self, name: str) -> str:
         key = spelling_key(name) if self._normalise else name.strip()
-        # "2" for "2.0": how a table has it depends on the other cells of its column.
+        # "2" for "2.0": which of them a table holds depends on the other cells of the column.
         return re.sub(r"^(-?[0-9]+)\.0*$", r"\1", key)
 
     def of(self, labels: Iterable[Label]) -> list[Label]:
@@ -206,7 +205,7 @@ class NewNames:
         return replace(cells, values=self.of(cells.values)).without(("",))
 
     def hints(self) -> list[Hint]:
-        """Labels that were to be renamed, but do not occur: one hint for all, or none."""
+        """Labels with a new name that do not occur: one hint for all, or none."""
         absent = [old for old, _ in self._mapped if self._key(old) not in self._known]
         absent = list(dict.fromkeys(map(str.strip, absent)))
         if not absent:

@@ -30,7 +30,7 @@ SCALES = [
 
 
 def usual_order(classes: Sequence[Any]) -> bool | list[str]:
-    """The order that labels usually have: True for three or more numbers, words of a scale in their
+    """The usual order of labels: True for three or more numbers, the words of a scale in their
     order, False for others.
     """
     if len(classes) < 3:

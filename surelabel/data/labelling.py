@@ -98,7 +98,7 @@ class Labels:
     soft : bool, default=False
         Whether the counts of the candidates are probabilities, as given.
     complete : bool, default=False
-        Whether every set of candidates holds the true label, as the user says.
+        Whether the user says that every candidate set holds the true label.
     ordered : bool or tuple of str, default=False
         Whether the labels are numbers with an order, or the labels in their order.
     """
@@ -124,7 +124,7 @@ class Labels:
         return self.candidates.annotators
 
     def lists(self) -> pa.Array:
-        """The candidates of each row as a list, which is empty without labels."""
+        """The candidates of each row as a list, empty for rows without labels."""
         candidates, given = self.candidates, ~self.unlabelled
         offsets = np.concatenate([[0], np.cumsum(np.where(given, candidates.sizes, 0))])
         labels = candidates.classes[candidates.indices[given[candidates.rows]]]
@@ -134,10 +134,10 @@ class Labels:
 def read_labels(table: pa.Table, labelling: Labelling) -> Labels:
     """Read the labels of a table.
 
-    Labels are whole numbers if they are in every column that holds labels, even if written as text
-    (``2`` and ``2.0``); otherwise all are text, without surrounding spaces. Empty texts, NaN,
-    missing cells and the texts in ``labelling.missing`` are not labels; every other text is one,
-    including NA and null.
+    Labels are whole numbers if every column of labels holds only these, even as text (``2`` and
+    ``2.0``); otherwise all are text, without surrounding spaces. Empty texts, NaN, missing cells
+    and the texts in ``labelling.missing`` are not labels; every other text is one, including NA and
+    null.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def read_labels(table: pa.Table, labelling: Labelling) -> Labels:
     else:
         candidates = _counted_sets(entries, len(first), classes, labelling)
     if has_order(labelling.ordered):
-        label_positions(labelling.ordered, candidates.classes)  # fails if it is no order
+        label_positions(labelling.ordered, candidates.classes)  # an error if it is not an order
     if labelling.long:
         table = _one_row_each(table, labelling, instance, first, source)
     return Labels(
@@ -337,7 +337,7 @@ def _one_row_each(
 
 
 def _read_cells(table: pa.Table, labelling: Labelling, source: str) -> _Given:
-    """What the cells of the columns of labels say."""
+    """The labels in the cells of the label columns."""
     if labelling.labels is not None:
         cells = [label_cells(table, labelling.labels, labelling.separator, source)]
     elif labelling.votes:
@@ -375,9 +375,7 @@ def _after_prefix(text: str, prefix: str) -> str | None:
 
 
 def _for_and_against(cells: Cells, prefix: str, source: str) -> tuple[Cells, Cells]:
-    """The labels of a column that are given, and those that are ruled out, which count less than
-    nothing.
-    """
+    """The labels that a column gives, and those that it rules out, with negative amounts."""
     rests = [
         _after_prefix(value, prefix) if isinstance(value, str) else None for value in cells.values
     ]

@@ -1,4 +1,4 @@
-"""A table file → numbers and labels, for a study on data of one's own."""
+"""A table file → numbers and labels, for a study on your own data."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .text_values import parse_numbers
 def read_own_table(
     path: Path, truth: str, candidates: str = ""
 ) -> tuple[np.ndarray, CandidateSets | None, np.ndarray]:
-    """Read features, candidate labels (None if the table has none) and true labels. All columns but
-    those of labels are features, and must hold numbers.
+    """Read features, candidate labels (None if the table has none) and true labels. All other
+    columns are features, and must hold numbers.
     """
     table = read_table(path)
     source = source_of(table)

@@ -86,8 +86,8 @@ def _partial_label_data(content: dict[str, Any], path: Path) -> PartialLabelData
 
 
 def read_csv(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Read instances and labels from a table with a header line, numbers in all columns but the
-    last, and the label in the last: integers if all are whole numbers, otherwise strings.
+    """Read instances and labels from a table with a header line. The last column holds the labels:
+    integers if all are whole numbers, otherwise strings. The other columns hold numbers.
     """
     with path.open(newline="", encoding="utf-8") as file:
         _, *rows = csv.reader(file)
@@ -105,7 +105,7 @@ def read_npz(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 def read_crowd(path: Path) -> PartialLabelData:
     """Read an archive of votes: ``row``, ``annotator`` and ``label`` of each, numbered from 0, and
-    ``X``, ``truth`` and ``classes``. The candidates are the labels that have a vote; they hold the
+    ``X``, ``truth`` and ``classes``. The candidates are the labels with a vote; they keep the
     votes, too.
     """
     X, truth, classes, row, annotator, label = _arrays(

@@ -118,7 +118,7 @@ class ArrayRows(Rows):
             return np.ascontiguousarray(array[rows], dtype=self.dtype)
         block = np.array(array[rows], self.dtype, order="C", subok=False)
         pages: Any = getattr(array, "_mmap", None)  # None for a copy
-        # The pages just read would stay in memory. Those of mode "c" may exist only there.
+        # Free the pages just read. In mode "c", changed pages exist only in memory.
         if pages is not None and array.mode != "c" and hasattr(mmap, "MADV_DONTNEED"):
             pages.madvise(mmap.MADV_DONTNEED)
         return block

@@ -56,8 +56,8 @@ def read_table(
 ) -> pa.Table:
     """Read a table from a file: CSV, TSV, JSON (also compressed), Excel, Parquet, Feather or Arrow.
 
-    The cells of delimited text stay text, as they are written; those without text and quotation
-    marks are missing. Rare types of Arrow, such as half floats, become the common ones.
+    The cells of delimited text stay text, as written; empty cells without quotation marks are
+    missing. Rare types of Arrow, such as half floats, become the common ones.
 
     Parameters
     ----------
@@ -174,9 +174,9 @@ def _stacked(tables: list[pa.Table], files: list[str], pattern: str) -> pa.Table
 
 
 def read_records(path: str | os.PathLike[str]) -> dict[str, list[dict[str, Any]]]:
-    """The objects of JSON files, or the rows of other tables, by the names of the files, without
-    folder and extensions; files of the same name are one after another. The path may be a pattern,
-    or a zip archive of several files.
+    """The objects of JSON files, or the rows of other tables, by file name without folder and
+    extensions; files of the same name are joined. The path may be a pattern, or a zip archive of
+    several files.
     """
     found: dict[str, list[dict[str, Any]]] = {}
     sources = files_of(path)
@@ -186,7 +186,7 @@ def read_records(path: str | os.PathLike[str]) -> dict[str, list[dict[str, Any]]
             for name, (content, form) in files.items():
                 stem = Path(name).name
                 rows = found.setdefault(stem[: stem.lower().rfind(form)], [])
-                # Beside others, an empty file is of somebody who has answered nothing.
+                # Among several files, an empty one is from somebody who has answered nothing.
                 alone = len(files) == len(sources) == 1
                 if re.search(rb"\S", content) or (alone and not len(content)):
                     rows += _records(content, source, form)
@@ -237,7 +237,7 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
 
 
 def write_as_text(table: pa.Table, file: BinaryIO, form: str = ".csv") -> None:
-    """Write a table as text to an open file: as it was, if it was read from text in this format."""
+    """Write a table as text to an open file, as it was written if it was read in this format."""
     dialect = dialect_of(table) if form_read(table) == form else None
     write_delimited(table, file, dialect or Dialect(TEXT_FORMS[form]))
 

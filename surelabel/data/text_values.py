@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 #: Texts that mean "no value" in columns that are learned from; "None" is not among them, because
-#: people use it as a category; "\\N" is that of database dumps.
+#: people use it as a category; "\\N" comes from database dumps.
 MISSING = [
     *("", "NA", "N/A", "#N/A", "n/a", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", r"\N")
 ]

@@ -19,8 +19,8 @@ FREE_CELLS, SPARSEST = 10_000_000, 1000
 
 
 def limit() -> int:
-    """The largest size of unpacked content in bytes: a quarter of the memory that is free,
-    because the table that is made of it takes memory, too.
+    """The largest size of unpacked content in bytes: a quarter of the free memory, because the
+    table made from it takes memory, too.
     """
     return (available_memory() or 16 << 30) // 4
 
