@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -37,14 +38,27 @@ M, N, CHUNK = 900, 6, 250
 FIXED = {"gamma": 0.05, "n_components": 40, "tol": 2e-2}
 
 
-@pytest.fixture(scope="module")
-def two_processes():
+@contextmanager
+def two_workers():
     quiet = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, processes=True, **quiet) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         client.run(__import__, "surelabel.distributed")
+        yield client
+
+
+@pytest.fixture(scope="module")
+def two_processes():
+    with two_workers() as client:
+        yield client
+
+
+@pytest.fixture
+def mortal():
+    """A cluster of one test, which may kill its workers: a busy machine may not bring them back."""
+    with two_workers() as client, client.as_current():
         yield client
 
 
@@ -332,7 +346,7 @@ def test_what_the_scheduler_remembers_does_not_grow_with_iterations(client, data
 # ---------------------------------------------------------------- workers that die
 
 
-def test_a_worker_killed_in_the_middle_of_a_fit_leaves_the_same_answer(client, data):
+def test_a_worker_killed_in_the_middle_of_a_fit_leaves_the_same_answer(mortal, data):
     X, _, candidates = data
     undisturbed = SUREClassifier(**FIXED).fit(blocks(X), candidates)
     killed = []
@@ -342,23 +356,23 @@ def test_a_worker_killed_in_the_middle_of_a_fit_leaves_the_same_answer(client, d
             return
         blocks = {
             address: sum(str(key).startswith("_make_block") for key in keys)
-            for address, keys in client.has_what().items()
+            for address, keys in mortal.has_what().items()
         }
         victim = max(blocks, key=blocks.get)
         assert blocks[victim] > 0  # something is lost
-        killed.append(client.run(os.getpid)[victim])
+        killed.append(mortal.run(os.getpid)[victim])
         os.kill(killed[0], signal.SIGKILL)
 
     model = SUREClassifier(**FIXED, callback=kill).fit(blocks(X), candidates)
     assert killed
-    assert killed[0] not in client.run(os.getpid).values()
+    assert killed[0] not in mortal.run(os.getpid).values()
     assert np.array_equal(
         model.confidence_.data, undisturbed.confidence_.data
     )  # not a bit is different
     assert np.array_equal(model.objective_path_, undisturbed.objective_path_)
 
 
-def test_a_worker_that_dies_in_a_task_leaves_the_same_answer(client, data, in_memory, tmp_path):
+def test_a_worker_that_dies_in_a_task_leaves_the_same_answer(mortal, data, in_memory, tmp_path):
     X, _, candidates = data
 
     def read(block, block_id):
@@ -372,13 +386,13 @@ def test_a_worker_that_dies_in_a_task_leaves_the_same_answer(client, data, in_me
     assert (Path(tmp_path) / "died").exists()
 
 
-def test_a_block_that_always_kills_its_worker_is_an_error(client, data):
+def test_a_block_that_always_kills_its_worker_is_an_error(mortal, data):
     X, _, candidates = data
 
     def allow(failures, dask_scheduler):
         dask_scheduler.allowed_failures = failures
 
-    client.run_on_scheduler(allow, 0)
+    mortal.run_on_scheduler(allow, 0)
     dying = da.map_blocks(
         lambda block: os.kill(os.getpid(), signal.SIGKILL), blocks(X)[:CHUNK], meta=X[:0]
     )
@@ -386,7 +400,7 @@ def test_a_block_that_always_kills_its_worker_is_an_error(client, data):
         ClusterError, match="workers of the Dask cluster died, perhaps because memory ran out"
     ):
         SUREClassifier(**FIXED).fit(dying, candidates[:CHUNK])
-    client.run_on_scheduler(allow, 3)
+    mortal.run_on_scheduler(allow, 3)
 
 
 def test_a_dead_scheduler_is_one_error_that_says_so(data):
