@@ -34,7 +34,7 @@ class Annotator:
     labels : tuple
         The label of a constant annotator.
     copies : tuple of str
-        Annotators who probably copied this one, or were copied by this one.
+        Annotators who probably copied this one, or whom this one copied.
     """
 
     name: str
@@ -63,8 +63,8 @@ class Annotator:
 def describe_annotators(
     votes: np.ndarray, names: Sequence[str], classes: np.ndarray, fit: CrowdFit, group: np.ndarray
 ) -> list[Annotator]:
-    """Describe every annotator, in the order of the columns of ``votes``; copies of each other have
-    equal numbers in ``group``, and share the matrix of the first of them.
+    """Describe every annotator, in the order of the columns of ``votes``. Annotators who copied
+    each other have equal numbers in ``group``, and share one matrix.
     """
     best, found = fit.posterior.argmax(axis=1), []
     for a, name in enumerate(names):

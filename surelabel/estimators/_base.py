@@ -35,7 +35,7 @@ from ..solvers.memory import available_memory, block_rows
 from ..solvers.sparse_rows import row_argmax, row_max, row_normalise
 from ..solvers.threads import blas_threads
 
-#: The values of a parameter ``n_jobs``: -1 is one for every core, as everywhere in scikit-learn.
+#: The values of a parameter ``n_jobs``: -1 means one per core, as in scikit-learn.
 N_JOBS = [
     Interval(Integral, 1, None, closed="left"),
     Interval(Integral, None, -1, closed="right"),
@@ -107,7 +107,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return X, self._taken(candidates)
 
     def _taken(self, candidates: CandidateSets) -> CandidateSets:
-        """The candidates to learn from; of votes, the informative ones."""
+        """The candidates to learn from; for votes, only the informative ones."""
         return weighed_votes(candidates)
 
     def _check_parameters(self) -> None:
@@ -190,7 +190,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return (X[rows] for rows in gen_batches(X.shape[0], step))
 
     def _width(self) -> int:
-        """How many numbers computing the outputs of one row takes."""
+        """How many numbers it takes to compute the outputs of one row."""
         return max(int(self.n_features_in_), len(self.classes_))
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -337,7 +337,7 @@ class WeightedPartialLabelClassifier(PartialLabelClassifier):
         used: np.ndarray,
         *by_row: np.ndarray | None,
     ) -> np.ndarray:
-        """Learn, and return the confidences of all rows, also of those of weight 0."""
+        """Learn, and return the confidences of all rows, including those of weight 0."""
         if used.all():
             return self._fit(X, candidates, weight, *by_row)
         entry_used = used[candidates.rows]
@@ -377,8 +377,8 @@ class WeightedPartialLabelClassifier(PartialLabelClassifier):
 
 
 def check_rows(model: Any, rows: Rows, *, reset: bool) -> None:
-    """The checks that scikit-learn makes of an array, for rows that are not in memory: their
-    number, their columns and the names of these.
+    """Check rows that are not in memory as scikit-learn checks an array: number of rows, number of
+    columns and column names.
     """
     if min(rows.shape) < 1 or (reset and rows.shape[0] < 2):
         raise InputError(
@@ -431,7 +431,7 @@ def check_learnable(candidates: CandidateSets, *, votes: bool = False) -> None:
 
 
 def _numbers(outputs: np.ndarray) -> np.ndarray:
-    """The outputs, if none is NaN or larger than any number; -inf is a class that cannot be."""
+    """The outputs, if none is NaN or +inf; -inf marks a class that is impossible."""
     if np.isnan(outputs).any() or (outputs == np.inf).any():
         raise NumericalError(
             "the outputs of the model are not numbers: its coefficients, or the instances, are too "
@@ -446,7 +446,7 @@ def _one_line(error: Exception) -> str:
 
 
 def check_inner(estimator: BaseEstimator | None) -> None:
-    """Refuse an inner classifier whose instances are kernel values or distances: it is fitted to a
+    """Refuse an inner classifier that takes kernel values or distances, because it is fitted to a
     selection of rows.
     """
     if hasattr(estimator, "__sklearn_tags__") and get_tags(estimator).input_tags.pairwise:
@@ -457,7 +457,7 @@ def check_inner(estimator: BaseEstimator | None) -> None:
 
 
 def require_memory(what: str, need: float, advice: str) -> None:
-    """Refuse a computation that cannot fit into memory before it is started.
+    """Refuse a computation that would not fit into memory, before it starts.
 
     Parameters
     ----------

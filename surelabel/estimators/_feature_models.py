@@ -1,5 +1,5 @@
-"""Models of the features beside votes. Their outputs for a training row leave out that row and
-all rows equal to it, because copies of a row would confirm its votes.
+"""Models of the features, for use with votes. Their outputs for a training row leave out that row
+and all rows equal to it, because copies of a row would confirm its votes.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class KernelPeers:
     Attributes
     ----------
     scalings, points, gammas : list
-        For each kernel: what its scaling learned, the rows that new ones are compared with, and γ.
+        For each kernel: what its scaling learned, the rows to compare new ones with, and γ.
     """
 
     def __init__(

@@ -30,16 +30,17 @@ from .kernel import factorise, sort_candidates
 
 SAMPLE = 800  # number of rows used for the choice
 
-#: PURE tries all scalings with these kernels and β, and keeps the usual one unless others are
-#: better by two standard errors: of those at most three, whose criteria differ.
+#: PURE tries all scalings with these kernels and β. It keeps the usual model unless others are
+#: better by two standard errors; then it averages the best of these whose criteria differ, three at
+#: most.
 KERNELS, BETAS = ("rbf", "laplacian"), (0.01, 0.1)
 USUAL = ("standard", "rbf", 0.1)
 ERRORS, KEPT, SAME = 2.0, 3, 1e-3
 TEMPERATURE = 0.1
 EXCESS = 0.2  # the limit of the guard
 
-#: Crowds average these, each with its best β. Texts need the first: words that occur once would
-#: count for most if every column had the same spread.
+#: Crowds average these, each with its best β. Texts need the first: if every column had the same
+#: spread, words that occur once would count most.
 BESIDE_VOTES = (
     ("none", "rbf"),
     ("standard", "rbf"),
@@ -97,7 +98,7 @@ def kernel_matrices(
 
 
 def candidate_share(outputs: np.ndarray, inside: np.ndarray) -> np.ndarray:
-    """Log of the share of each row's softmax (temperature 0.1) that its candidates have."""
+    """Log of the candidates' share of each row's softmax (temperature 0.1)."""
     scaled = outputs.astype(np.float64) / TEMPERATURE
     return np.asarray(
         logsumexp(np.where(inside, scaled, -np.inf), axis=1) - logsumexp(scaled, axis=1)
@@ -133,10 +134,10 @@ def choose_kernels(
     choices : list of ChosenKernel
         Best first.
     guarded : bool
-        Whether the guard fired, so that only the usual kernel was chosen: the leave-one-out
-        covering rate of the best exceeds that of held-out rows by 0.2.
+        Whether the guard fired: the leave-one-out covering rate of the best exceeds that of
+        held-out rows by 0.2. Then only the usual kernel is chosen.
     """
-    # The order in which the model keeps its rows, so that no matrix has to be sorted.
+    # The model keeps its rows in this order, so no matrix has to be sorted.
     order = np.argsort(candidates.sizes, kind="stable")
     equal = order if equal is None else equal[order]
     X, candidates = X[order], candidates[order]
@@ -189,8 +190,8 @@ def _held_out(
     equal: np.ndarray,
     stop: dict[str, Any],
 ) -> np.ndarray | None:
-    """Where the prediction of a model of other folds is among the candidates: 0 or 1 for every row;
-    equal rows are in the same fold. None if there are not enough different rows.
+    """Whether a model of the other folds predicts one of the candidates: 0 or 1 for every row.
+    Equal rows are in the same fold. None if there are not enough different rows.
     """
     if len(np.unique(equal)) < 5:
         return None

@@ -92,7 +92,7 @@ def draw_rows(
 def draw(
     n_rows: int, count: int, weight: np.ndarray | None, rng: np.random.Generator
 ) -> np.ndarray:
-    """Positions of ``count`` random rows (of all, if there are fewer), ascending; none has weight
+    """Ascending positions of ``count`` random rows, or of all if there are fewer; none has weight
     0.
     """
     allowed = np.arange(n_rows) if weight is None else np.flatnonzero(weight)

@@ -1,4 +1,4 @@
-"""Labels with an order: the parameter ``ordered``, and predictions that serve the distance."""
+"""Labels with an order: the parameter ``ordered``, and predictions for the absolute loss."""
 
 from __future__ import annotations
 

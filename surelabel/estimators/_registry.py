@@ -37,7 +37,7 @@ class Method:
         The cost of a fit to m rows, n features and l labels.
     search : callable, default=None
         The method's own search, if points of a grid can share work: ``search(estimator, grid,
-        selection)``. By default that of scikit-learn. :meth:`make_search` returns it.
+        selection)``. The default is scikit-learn's search. :meth:`make_search` returns it.
     many_rows : mapping of str to Any
         Parameters that keep a fit affordable on tens of thousands of rows; empty if the defaults
         do.
@@ -74,8 +74,8 @@ class Method:
         estimator : estimator, default=None
             An estimator with the fixed parameters; by default all have their default values.
         grid : mapping of str to sequence, default=None
-            Values to try; by default those that the method recommends for a new table: its grid,
-            for SURE also other kernels.
+            Values to try; by default what the method recommends for a new table: its grid, and for
+            SURE also other kernels.
 
         Returns
         -------

@@ -15,8 +15,8 @@ from ..evaluation.metrics import approximated_accuracy, covering_rate
 from ..exceptions import CandidateError, ParameterError
 from ..solvers.sparse_rows import row_max
 
-#: ``(estimator, points, X, candidates, queries, proba)`` → the scores (or probabilities) of the
-#: queries for each point of the grid, in order, learned from ``X`` and ``candidates``.
+#: ``(estimator, points, X, candidates, queries, proba)`` → for each point of the grid, the scores
+#: (or probabilities) of the queries, learned from ``X`` and ``candidates``.
 Outputs = Callable[
     [Any, Sequence[dict[str, Any]], np.ndarray, CandidateSets, np.ndarray, bool],
     Iterable[np.ndarray],

@@ -28,22 +28,21 @@ from ._kernel_bank import SAMPLE, ChosenKernel, VoteBank
 from ._ordered import OrderedLabels
 from .limits import QUICK_ROWS
 
-#: With more rows, only the best kernel is used, with landmarks. A fit takes eight kernel matrices,
-#: and eight of half the rows take as long as one.
+#: With more rows, only the best kernel is used, with landmarks. A fit factorises eight kernel
+#: matrices, each of which takes an eighth of the time at half the rows.
 EXACT_ROWS = QUICK_ROWS // 2
 
 
 class CrowdClassifier(OrderedLabels):
-    """Learns from the votes of annotators and from the features; each shows how far the other can
-    be trusted.
+    """Learn from the votes of annotators and the features; each shows how far to trust the other.
 
-    Every annotator has a confusion matrix. The probability of a label is that of a model of the
-    features which has not seen the row, times the probabilities of all votes for the row given the
-    label. The model and the matrices are fitted to these probabilities, and so on until nothing
-    changes. So an annotator who always gives the same label, or answers at random, has no
-    influence; the votes of one who is wrong on purpose count against the label they name; copies
-    count as one; and features that do not help are ignored. The label found may be one that nobody
-    voted for.
+    Every annotator has a confusion matrix. The probability of a label is its probability by a model
+    of the features that has not seen the row, times the probabilities of the row's votes given the
+    label. Model and matrices are then fitted to these probabilities, and so on until nothing
+    changes. Annotators who always give the same label, or answer at random, have no influence.
+    Votes of somebody who is wrong on purpose count against the label they name. Copies count as
+    one, and features that do not help are ignored. The label found may be one that nobody voted
+    for.
 
     Parameters
     ----------
@@ -59,8 +58,8 @@ class CrowdClassifier(OrderedLabels):
         Seed of the 800 rows used to choose β, and of the landmarks for more than 3000 rows.
     ordered : bool or sequence, default=False
         The order of the labels, as in :class:`SUREClassifier`, for ``predict(X, loss="absolute")``.
-        Votes are counted as without it: neither smoothed outputs nor annotators who confuse
-        neighbours made the labels of ordered votes better.
+        It does not change how votes count: neither smoothing outputs nor modelling annotators who
+        confuse neighbours improved the labels.
 
     Attributes
     ----------
@@ -72,7 +71,7 @@ class CrowdClassifier(OrderedLabels):
     transduction_ : ndarray of shape (m,)
         The most probable label of each training row.
     blind_proba_ : ndarray of shape (m, l)
-        As ``confidence_``, each row without its own known label.
+        As ``confidence_``, but each row without its own known label.
     loo_proba_ : ndarray of shape (m, l)
         Probabilities of each training row by the features alone, from a model that did not learn
         from it.
@@ -169,7 +168,7 @@ class CrowdClassifier(OrderedLabels):
             )
         self.classes_ = candidates.classes
         if has_order(self.ordered):
-            label_positions(self.ordered, self.classes_)  # fails if it is no order
+            label_positions(self.ordered, self.classes_)  # an error if it is not an order
         truth = _known_classes(known, candidates)
         names: tuple[str, ...] = ()
         votes, group = np.empty((len(candidates), 0), int), np.empty(0, int)
@@ -196,7 +195,7 @@ class CrowdClassifier(OrderedLabels):
         return self
 
     def refit(self, X: Any, y: Any, known: Any = None) -> Self:
-        """A model of other votes or known labels with the kernels of this one: they are not chosen
+        """Learn from other votes or known labels with the kernels of this model, without choosing
         again.
 
         Parameters
@@ -221,7 +220,7 @@ class CrowdClassifier(OrderedLabels):
     def _alternate(
         self, X: Any, tally: Tally, truth: np.ndarray
     ) -> tuple[KernelPeers | CrossFitted | None, CrowdFit, CrowdFit]:
-        """The model of the features (None without features), the fit, and that of votes alone."""
+        """The model of the features (None without them), the fit, and the fit to votes alone."""
         stop: dict[str, Any] = {"known": truth, "max_iter": self.max_iter, "tol": self.tol}
         alone = fit = alternate_crowd(tally, **stop)
         peers: Any = None
@@ -244,8 +243,8 @@ class CrowdClassifier(OrderedLabels):
     def _kernel_peers(
         self, X: np.ndarray, tally: Tally, alone: CrowdFit, truth: np.ndarray
     ) -> KernelPeers:
-        """The models, with the β that make the votes most likely on a sample of rows: first those
-        of the votes alone, then those of the first rounds with features.
+        """The models, with the β that make the votes most likely on a sample of rows: first by the
+        votes alone, then by the first rounds with features.
         """
         m = len(alone.posterior)
         rng = np.random.default_rng(self.random_state)

@@ -32,13 +32,13 @@ class IPALClassifier(NeighbourClassifier):
 
     ``min_w ‖x_i - Σ_{j∈N_i} w_ij x_j‖²`` with ``w ≥ 0``, then ``H_ij = w_ij / Σ_j w_ij``;
 
-    along these weights confidences propagate, from ``P_ic = 1/|S_i|`` for the candidates ``c``,
+    confidences propagate along these weights, from ``P_ic = 1/|S_i|`` for the candidates ``c``,
 
     ``F ← α H F + (1 - α) P``, zero outside the candidates, every row scaled to sum 1;
 
-    and each row keeps the candidate of largest ``F_ic · Σ_i P_ic / Σ_i F_ic``: the classes get back
-    the mass they began with. A new instance is reconstructed in the same way and gets the label
-    ``c`` whose neighbours alone leave the smallest error ``‖x - Σ_{j: label c} w_j x_j‖²``.
+    and each row keeps the candidate with the largest ``F_ic · Σ_i P_ic / Σ_i F_ic``: the classes
+    get back the mass they began with. A new instance is reconstructed in the same way and gets the
+    label ``c`` whose neighbours alone leave the smallest error ``‖x - Σ_{j: label c} w_j x_j‖²``.
 
     Parameters
     ----------

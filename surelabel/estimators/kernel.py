@@ -111,8 +111,8 @@ class KernelParameters:
 
 
 class _Attributes:
-    """Attributes that a dataclass would take for parameters, and β, whose place among these differs
-    between methods.
+    """Attributes that a dataclass would take for parameters, and β, whose position differs between
+    methods.
     """
 
     beta: float
@@ -128,9 +128,9 @@ class KernelClassifier(
     OrderedLabels, WeightedPartialLabelClassifier, KernelParameters, _Attributes
 ):
     """Base class of the methods that alternate ridge regression on confidences with a confidence
-    step: a method implements ``_alternate(model, sets)``, which returns the course of the
-    iterations and the model's coefficients and intercept, and, for rows in blocks,
-    ``_alternate_passes(passes)``.
+    step. A method implements ``_alternate(model, sets)``, which returns the course of the
+    iterations and the model's coefficients and intercept, and ``_alternate_passes(passes)`` for
+    rows in blocks.
     """
 
     callback: Callable[[Iteration], bool | None] | None = None
@@ -180,8 +180,8 @@ class KernelClassifier(
                 f"solver={self.solver!r} has nothing to approximate for kernel={self.kernel!r}; "
                 "use 'auto'"
             )
-        # Dual and primal are one linear model, but with fewer columns than rows the system of the
-        # dual would be singular without β, and at features of 10⁶, β is less than a rounding error.
+        # Dual and primal give the same linear model. With fewer columns than rows, only β keeps the
+        # dual system from being singular, and for features of 10⁶ it is less than a rounding error.
         same = self.solver == "dual" and self.kernel == "linear" and not isinstance(X, Rows)
         return (
             choose_solver(self.kernel, X.shape, n_classes, X.dtype.itemsize)
@@ -223,7 +223,7 @@ class KernelClassifier(
     def _smooth_labels(
         self, X: Any, candidates: CandidateSets, weight: np.ndarray | None, confidence: np.ndarray
     ) -> np.ndarray:
-        """Let outputs speak for neighbouring labels; return the confidences that follow."""
+        """Smooth outputs over neighbouring labels; return the confidences that follow."""
         self.width_, positions = 0.0, label_positions(self.ordered, self.classes_)
         if len(positions) <= 2:
             return confidence
@@ -249,7 +249,7 @@ class KernelClassifier(
         return row_normalise(chosen.astype(confidence.dtype), candidates.indptr)
 
     def _smooth_weights(self, G: np.ndarray) -> None:
-        """Make outputs ``Q`` of the model ``QG``."""
+        """Replace the outputs ``Q`` of the model by ``QG``."""
         smooth(self.__dict__, G)
 
     def _left_out(self, X: Any, equal: np.ndarray | None) -> np.ndarray:
@@ -339,7 +339,7 @@ class KernelClassifier(
         )
 
     def _set_gamma(self, X: Any, D: np.ndarray | None, weight: np.ndarray | None) -> None:
-        """The number γ for these instances, if it is one at their precision."""
+        """Set γ for these instances; an error if it is 0 or infinite at their precision."""
         with np.errstate(over="ignore"):
             self.gamma_ = gamma_of(self.kernel, self.gamma, self.bandwidth, X, D, weight)
             usable = self.gamma_ is None or 0 < X.dtype.type(self.gamma_) < np.inf
@@ -421,7 +421,7 @@ class KernelClassifier(
 
 
 def smooth(weights: dict[str, Any], G: np.ndarray) -> None:
-    """Multiply the weights of a linear model by ``G``, whose outputs are then multiplied, too."""
+    """Multiply the weights of a linear model, and thus its outputs, by ``G``."""
     for name in WEIGHTS:
         if name in weights:
             values = weights[name]
@@ -429,8 +429,8 @@ def smooth(weights: dict[str, Any], G: np.ndarray) -> None:
 
 
 def warn_of_offset(X: np.ndarray) -> None:
-    """Warn if instances are so far from 0 that half of the digits in which they differ were lost
-    before they got here.
+    """Warn if instances are so far from 0 that they have already lost half of the digits in which
+    they differ.
     """
     with np.errstate(over="ignore"):
         offset, spread = np.linalg.norm(X.mean(axis=0)), np.sqrt(X.var(axis=0).sum())
@@ -463,10 +463,7 @@ def warn_of_rounding(K: np.ndarray, beta: float) -> None:
 def probabilities(outputs: np.ndarray) -> np.ndarray:
     """Outputs of SURE as probabilities: a softmax at temperature 0.1.
 
-    Chosen by cross-validated calibration on seven problems (``benchmarks/calibration.py``): mean
-    expected calibration error 0.08, against 0.12 for the projection onto the simplex, 0.16 for
-    normalised positive parts, 0.09 at temperature 0.15. The temperature was chosen among six on the
-    same problems, so its own figure is slightly optimistic.
+    Chosen by cross-validated calibration on seven problems (``benchmarks/calibration.py``).
     """
     return np.asarray(softmax(outputs / np.asarray(0.1, outputs.dtype), axis=1))
 

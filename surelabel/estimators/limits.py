@@ -1,5 +1,5 @@
 """Up to how many rows fits are exact, which solver a kernel model uses, and where it keeps its
-features: by memory, disk and time.
+features, given memory, disk and time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..solvers.out_of_core import Keep
 #: The kernel matrix of more rows takes minutes to factorise, so "auto" approximates it.
 EXACT_ROWS = 25_000
 
-#: With more rows, an exact fit takes longer than one with landmarks, which commands then use.
+#: With more rows, commands use landmarks, which take less time than an exact fit.
 QUICK_ROWS = 6_000
 
 

@@ -30,7 +30,7 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
     """One classifier for each pair of labels, and one for each label on top of them (PALOC).
 
     For labels ``j < k`` a binary classifier ``h_jk`` learns from the rows that have exactly one of
-    the two as a candidate; a pair without rows for both sides abstains. If the label with most
+    the two as a candidate; a pair without rows for both sides abstains. If the label with the most
     votes of the pairs is a candidate of a row, it replaces the row's candidates. Then one
     classifier ``h_j`` for each label learns from ``[x, all h_jk(x)]`` which rows still have it as a
     candidate. The score of label ``j`` is ``Σ_k [h_jk votes for j] + μ [h_j says yes]``.
@@ -41,8 +41,8 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
         The binary learner. None is ``SVC``: the Gaussian kernel with ``C = 1`` and ``γ = 1 / Σ_j
         Var[x_j]`` over the features of each stage; for standardised features this is libsvm's
         default. (Unlike scikit-learn's "scale", it does not change when a constant is added to a
-        feature.) All machines of a Gaussian ``SVC`` share one kernel matrix (variances are those of
-        all rows) and keep their support vectors once; other learners are trained one by one.
+        feature.) All Gaussian ``SVC`` machines share one kernel matrix (with the variances of all
+        rows) and keep each support vector once; other learners are trained one by one.
     mu : float, default=10
         Weight μ of the classifiers of the second stage relative to one vote; the default is the
         paper's value.
@@ -60,7 +60,7 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
     confidence_ : csr_array of shape (m, l)
         Scores of the training rows, normalised over their candidates.
     transduction_ : ndarray of shape (m,)
-        The candidate of highest score of each training row.
+        The candidate with the highest score of each training row.
     n_iter_ : int
         Always 1: each classifier is trained once.
     converged_ : bool

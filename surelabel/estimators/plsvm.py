@@ -27,8 +27,8 @@ class PLSVMClassifier(LinearPartialLabelClassifier):
     Parameters
     ----------
     lam : float, default=0.01
-        The penalty λ. The default suits features of standard deviation 1; features a times as large
-        need a penalty ``a²`` times as large.
+        The penalty λ. The default suits features of standard deviation 1; features ``a`` times as
+        large need a penalty ``a²`` times as large.
     fit_intercept : bool, default=False
         Whether to add a constant feature, penalised like the others. The paper has none.
     tol : float, default=1e-3

@@ -43,11 +43,11 @@ class PUREClassifier(KernelClassifier):
     The model is that of :class:`SUREClassifier`. The outputs without the row are exact and in
     closed form, ``(q_i - h_i p_i) / (1 - h_i)`` with the leverage ``h_i``, for all rows at once.
     Rows with equal features are left out together, whatever their candidates, because a copy of a
-    row would confirm it; so a row of weight 2 is the row twice. If rows are read in blocks, finding
-    equal ones takes one more pass; on a cluster they are not looked for.
+    row would confirm it. So a row of weight 2 counts as two rows. If rows are read in blocks,
+    finding equal ones takes one more pass; a cluster does not look for them.
 
     The confidence step is ``p_ij ∝ q_ij² / π_j^(g/2)`` over the candidates, with ``π`` the mean of
-    the confidences; ``g`` between 0 and 1 says how false candidates arise and is found by the
+    the confidences; ``g`` between 0 and 1 says how false candidates arise; it maximises the
     likelihood of the candidates.
 
     Parameters
@@ -56,11 +56,11 @@ class PUREClassifier(KernelClassifier):
         The regularisation β, for a kernel given by name.
     kernel : "auto", or as in :class:`SUREClassifier`, default="auto"
         "auto" chooses kernel (rbf or laplacian), scaling of the features (standardised, as they
-        are, signed roots, ranks) and β on a sample of 800 rows, by the share of the softmax of the
-        leave-one-out outputs that a row's candidates get. The default is standardised features, rbf
-        and β = 0.1; if others are better by two standard errors, the best three of them, each with
-        its best β, are averaged. A kernel given by name uses the features as they are. Only
-        "linear" takes a sparse ``X``.
+        are, signed roots, ranks) and β on a sample of 800 rows, by the candidates' share of the
+        softmax of the leave-one-out outputs. The default is standardised features, rbf and β = 0.1.
+        If others are better by two standard errors, the best three of them are averaged, each with
+        its best β. A kernel given by name uses the features as they are. Only "linear" takes a
+        sparse ``X``.
     gamma, bandwidth, degree, coef0, solver, n_components, landmarks, ordered
         As in :class:`SUREClassifier`. With "auto", ``gamma`` and ``bandwidth`` apply to the kernels
         chosen.
@@ -79,8 +79,8 @@ class PUREClassifier(KernelClassifier):
         Stop when ``‖ΔP‖_F / √m`` falls to this.
     callback : callable, default=None
         Called with an :class:`~surelabel.solvers.alternate.Iteration` after each iteration of each
-        kernel, whose objective is the negative log-likelihood of the candidates; if it returns
-        True, the fit stops.
+        kernel; if it returns True, the fit stops. The objective is the negative log-likelihood of
+        the candidates.
     verbose : bool or int, default=0
         Print the kernels chosen, and a line per iteration.
     random_state : int, RandomState instance or None, default=0
@@ -103,13 +103,13 @@ class PUREClassifier(KernelClassifier):
         How much the output of a training row depends on its own confidence, for a kernel given by
         name.
     scale_ : float
-        ``predict_proba`` is the softmax of ``scale_`` times the outputs: the factor with which
+        ``predict_proba`` is the softmax of ``scale_`` times the outputs. With this factor,
         ``loo_decision_`` makes the candidates most likely.
     width_ : float
         With ``ordered``, the width of the smoothing; 0 if there is none.
     fitted_confidence_ : csr_array of shape (m, l)
-        With ``ordered`` and a kernel given by name, what the model was fitted to: the confidences
-        before the smoothing.
+        With ``ordered`` and a kernel given by name: the confidences before the smoothing, to which
+        the model was fitted.
     prior_shift_ : float
         ``g`` (the mean over the kernels). 0: false candidates are drawn at random. 1: all
         candidates of a set are equally likely, however frequent their classes.
@@ -119,10 +119,10 @@ class PUREClassifier(KernelClassifier):
     members_ : list of PUREClassifier
         With "auto", the fitted models behind ``kernels_``.
     scalings_ : list of ndarray
-        With "auto", what the scaling of each learned from the training rows.
+        With "auto", what the scaling of each kernel learned from the training rows.
     guarded_ : bool
-        Whether the guard fired: peers confirmed each other's mistakes, so that the covering rate of
-        held-out rows was lower by 0.2 or more, and the model stays at ``P = Y / |S|``.
+        Whether the guard fired and the model stays at ``P = Y / |S|``: the covering rate of
+        held-out rows was lower by 0.2 or more, because peers confirmed each other's mistakes.
     solver_, X_fit_, dual_coef_, frequencies_, phases_, coef_, intercept_, gamma_
         As in :class:`SUREClassifier`, for a kernel given by name.
     support_ : ndarray
@@ -172,9 +172,9 @@ class PUREClassifier(KernelClassifier):
         sample_weight : array-like of shape (m,), default=None
             Weights of the instances, 0 or more.
         groups : array-like of shape (m,), default=None
-            The group of each row, such as the picture that a face comes from: every label that is a
-            candidate in a group is assumed to be the label of one of its rows, with probability
-            0.9. Groups with more than 8 labels are not used.
+            The group of each row, such as the picture that a face comes from. Every candidate of a
+            group is assumed to be the label of one of its rows, with probability 0.9. Groups with
+            more than 8 labels are not used.
 
         Returns
         -------
@@ -186,7 +186,7 @@ class PUREClassifier(KernelClassifier):
         return self
 
     def refit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """A model of other candidates with the kernels of this one: they are not chosen again.
+        """Learn from other candidates with the kernels of this model, without choosing again.
 
         Parameters
         ----------
@@ -364,8 +364,8 @@ class PUREClassifier(KernelClassifier):
         weight: np.ndarray | None,
         confidence: np.ndarray,
     ) -> None:
-        """As :meth:`_calibrate`, without the outputs of all rows, for the model at the end and for
-        that of the start.
+        """As :meth:`_calibrate`, but without the outputs of all rows, for the final model and the
+        first one.
         """
         rows = X if isinstance(X, Rows) else ArrayRows(X)
         sample, drawn = draw_rows(rows, ROWS, weight, generator(self.random_state))
@@ -410,7 +410,7 @@ class PUREClassifier(KernelClassifier):
         super()._set_coefficients(coefficients, intercept, *at)
 
     def _keep_first(self) -> None:
-        """Keep the weights at even shares, which are set now, for :meth:`at_even_shares`."""
+        """Keep the current weights, those at even shares, for :meth:`at_even_shares`."""
         self._first = {name: getattr(self, name) for name in WEIGHTS if hasattr(self, name)}
 
     def _set_low_rank(self, features: FeatureMap, fit: Any, dtype: Any) -> None:

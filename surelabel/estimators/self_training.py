@@ -18,10 +18,10 @@ TIE = 1e-9  # confidences that differ by less are equal up to rounding
 
 
 class SelfTrainingPLClassifier(WeightedPartialLabelClassifier):
-    """Train, take candidates that the model is sure of as true labels, and train again, until there
-    are no more.
+    """Train, take the candidates that the model is sure of as true labels, and train again, until
+    there are no more.
 
-    The straightforward method in the introduction of Feng & An (2019). A multi-output ridge
+    This is the straightforward method in the introduction of Feng & An (2019). A multi-output ridge
     regression learns the confidences ``P`` of the labels, at first ``P_ij = 1/|S_i|`` for the
     candidates ``j ∈ S_i`` of a row,
 
@@ -47,12 +47,12 @@ class SelfTrainingPLClassifier(WeightedPartialLabelClassifier):
     coef_, intercept_ : ndarray of shape (l, n) and (l,)
         The model of the last round.
     picked_ : ndarray of shape (m,)
-        Whether the label of a training row is settled: it was certain, or was picked. Rows of
-        weight 0 have no entry.
+        Whether the label of a training row is settled: certain, or picked. Rows of weight 0 have no
+        entry.
     confidence_ : csr_array of shape (m, l)
         1 for settled labels, otherwise how sure the model is of each candidate.
     transduction_ : ndarray of shape (m,)
-        The label of highest confidence of each training row.
+        The label with the highest confidence of each training row.
     support_ : ndarray
         The training rows that were learned from: those with a weight above 0.
     n_iter_ : int

@@ -1,12 +1,12 @@
-"""The classes that model files hold, and the values of each: this table is all there is.
+"""The classes that model files may hold, and the values of each.
 
 A value is declared by its name and its kind: a word; in brackets, its sizes; after ``<``, the size
 that positions stay below. ``f[k,n]`` is a matrix of finite numbers. Sizes have names (``n``
 features, ``l`` classes, ``m`` training rows): the first array fixes them, and all others must
 agree; ``*`` is any size, ``n+pairs`` a sum. ``a|b`` is a choice of words. The name of a class, of a
 role or of one of the ``DICTS`` is a kind, too; its brackets say which sizes it shares. A number
-after ``*`` makes it a list of at most so many. ``?`` says that the value may be missing, ``if``
-that the object (of which the values before are set) has it under a condition.
+after ``*`` makes it a list of at most that length. ``?`` says that the value may be missing; ``if``
+gives a condition on the object, whose earlier values are set.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Known:
-    """A class of model files: its module, its values, whether an object agrees with itself, and its
-    role: "classifier" (with parameters), "encoder", "table model", "column" or "part".
+    """A class of model files: its module, its values, a check that the values agree, and its role:
+    "classifier" (with parameters), "encoder", "table model", "column" or "part".
     """
 
     module: str
@@ -51,7 +51,7 @@ def declarations(values: str) -> list[Declared]:
 
 
 def values_of(declared: str, owner: Any) -> Iterator[Declared]:
-    """The declarations that hold for an object, each when the values before are set."""
+    """The declarations that hold for an object, each read when the earlier values are set."""
     for value in declarations(declared):
         if value.condition is None or CONDITIONS[value.condition](owner):
             yield value

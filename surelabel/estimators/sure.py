@@ -76,10 +76,8 @@ class SUREClassifier(KernelClassifier):
     init : {"candidates", "uniform"}, default="candidates"
         Start at ``P = Y`` as the paper does, or at ``Y / |S|``.
     prior : float, default=1.0
-        The weight κ of the votes; without votes it has no effect. Over 24 simulated crowds
-        (``benchmarks/votes.py``) 88.1 % of the training labels were found at κ = 1 and 85.7 % at κ
-        = 0; new rows were right in 83.1 % and 82.3 %. The default was chosen among five values on
-        the same crowds.
+        The weight κ of the votes; without votes it has no effect. The default was chosen among five
+        values on simulated crowds (``benchmarks/votes.py``).
     max_iter : int, default=200
         Maximum number of iterations.
     tol : float, default=1e-3
@@ -93,8 +91,8 @@ class SUREClassifier(KernelClassifier):
         Seed of the landmarks and Fourier features; exact solvers are not random.
     ordered : bool or sequence, default=False
         Whether the labels have an order, such as ages or grades: True if they are numbers, whose
-        distances count; otherwise the classes in their order. Outputs then speak for neighbouring
-        labels, too (:mod:`surelabel.solvers.ordered_labels`).
+        distances count; otherwise the classes in their order. Outputs are then smoothed over
+        neighbouring labels (:mod:`surelabel.solvers.ordered_labels`).
     n_jobs : int, default=None
         Number of threads for blocks of rows, in prediction and low-rank fits; None for as many as
         BLAS has.
@@ -110,8 +108,7 @@ class SUREClassifier(KernelClassifier):
     solver_ : {"dual", "primal", "nystroem", "fourier"}
         The solver used.
     X_fit_ : ndarray
-        The instances with which the kernel of new instances is computed: the training instances, or
-        the landmarks.
+        The instances to compare new ones with: the training instances, or the landmarks.
     dual_coef_ : ndarray of shape (m, l)
         ``A`` of eq. 6 (kernels other than "linear"): one row for each of ``X_fit_``, or for each
         Fourier feature.
@@ -130,9 +127,9 @@ class SUREClassifier(KernelClassifier):
     support_ : ndarray
         The training rows that were learned from: those with a weight above 0.
     width_, scale_, loo_decision_ : float, float, ndarray of shape (m, l)
-        With ``ordered``: the width of the smoothing (0 if there is none), the factor with which
-        ``predict_proba`` is a softmax of the outputs, and the outputs that they are chosen by,
-        each by the model without the row (exact solvers).
+        With ``ordered``: the width of the smoothing (0 if there is none), the factor of the outputs
+        in the softmax of ``predict_proba``, and, for exact solvers, the leave-one-out outputs that
+        both are chosen by.
     n_iter_ : int
         Number of iterations.
     converged_ : bool
@@ -229,11 +226,10 @@ class SUREClassifier(KernelClassifier):
             )
 
     def compress(self, n_components: int, X: Any = None, y: Any = None) -> SUREClassifier:
-        """A model with few landmarks that approximates this one, as small and fast as wanted, for
-        serving.
+        """A model with few landmarks that approximates this one: small and fast, for serving.
 
         Landmarks are chosen as in ``fit`` (``landmarks``, ``random_state``), and their coefficients
-        approximate the outputs of this model in the sense of least squares.
+        approximate the outputs of this model by least squares.
 
         Parameters
         ----------

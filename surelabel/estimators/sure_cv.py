@@ -39,12 +39,13 @@ KERNEL_CONSTRAINTS = KernelParameters._parameter_constraints
 
 @dataclass(eq=False, repr=False)
 class SURECV(OrderedLabels, KernelParameters):
-    """SURE with built-in cross-validation over λ × β × two kernels (or others, and bandwidths, if
-    given).
+    """SURE with built-in cross-validation over λ, β and two kernels (or given kernels and
+    bandwidths).
 
     All λ of a fold share one factorisation and run as one stack; all folds share one kernel matrix.
-    For that, a bandwidth rule such as "mean_distance" is evaluated once on all training instances;
-    at a number ``gamma`` the scores equal those of ``GridSearchCV`` over :class:`SUREClassifier`.
+    For that, a bandwidth rule such as "mean_distance" is evaluated once on all training instances.
+    If ``gamma`` is a number, the scores equal those of ``GridSearchCV`` over
+    :class:`SUREClassifier`.
 
     Parameters
     ----------
@@ -52,10 +53,8 @@ class SURECV(OrderedLabels, KernelParameters):
         The grid; the default is that of the paper.
     kernel : "auto", or as in :class:`SUREClassifier`, or a sequence of such, default="auto"
         "auto" is the paper's rbf kernel, unless the laplacian is better by more than the standard
-        error of the difference over the folds. Which of the two is better differs by data: chosen
-        by candidates, the laplacian raises MSRCv2 from 0.50 to 0.56 and glass from 0.65 to 0.75,
-        while Lost stays with rbf (study "beyond"). "rbf" alone takes half the time. From a
-        sequence, the best is chosen.
+        error of the difference over the folds. "rbf" alone takes half the time. From a sequence,
+        the best is chosen.
     gamma : {"mean_distance", "median_distance", "scale"} or float, default="mean_distance"
         As in :class:`SUREClassifier`.
     bandwidth : float or sequence of float, default=1.0
@@ -84,7 +83,7 @@ class SURECV(OrderedLabels, KernelParameters):
     best_score_ : float
         Their mean score.
     best_index_ : int
-        Their row in ``cv_results_``; with ``kernel="auto"`` not always that of rank 1.
+        Their row in ``cv_results_``; with ``kernel="auto"`` its rank may not be 1.
     cv_results_ : dict of arrays
         As that of ``GridSearchCV``: ``params``, ``param_lam``, ``param_beta``, …,
         ``split0_test_score``, …, ``mean_test_score``, ``std_test_score``, ``rank_test_score``.

@@ -52,8 +52,8 @@ class SURERetrainer(WeightedPartialLabelClassifier):
         :class:`PUREClassifier`. Rows with equal features are in the same fold. Each iteration takes
         that many fits. None is the paper's method: one fit to all rows, and SURE's confidence step
         (eq. 10). "auto" is None for least squares (``Ridge``, ``LinearRegression``,
-        ``KernelRidge``, also at the end of a pipeline) and 5 for all others: a flexible model, such
-        as a forest, repeats what it was fitted to.
+        ``KernelRidge``, also at the end of a pipeline) and 5 for all others, because a flexible
+        model, such as a forest, repeats what it was fitted to.
     init : {"candidates", "uniform"}, default="uniform"
         Start at ``P = Y`` as the paper does, or at ``Y / |S|`` (the plain "every candidate is a
         weighted example"); without effect on cross-fitted models, which start at ``Y / |S|``.
@@ -81,7 +81,7 @@ class SURERetrainer(WeightedPartialLabelClassifier):
     delta_path_ : ndarray of shape (n_iter_,)
         ``‖ΔP‖_F / √m`` of each iteration.
     prior_shift_ : float
-        Of cross-fitted models: ``g``, as in :class:`PUREClassifier`.
+        For cross-fitted models: ``g``, as in :class:`PUREClassifier`.
 
     References
     ----------

@@ -36,10 +36,10 @@ class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClass
     strategy : {"weighted", "unambiguous", "random"}, default="weighted"
         What to do with a row with candidates ``S``:
 
-        - "weighted": one example for each candidate, of weight ``1 / |S|``; - "unambiguous": only
-        rows with one candidate are learned from; - "random": one candidate of each row, picked at
-        random, counts as its label. A row with a sample weight is picked once, and the picks depend
-        on the order of the rows.
+        - "weighted": one example for each candidate, of weight ``1 / |S|``;
+        - "unambiguous": learn only from rows with one candidate;
+        - "random": one candidate, picked at random, counts as the label. A row with a sample weight
+          is picked once, and the picks depend on the order of the rows.
     random_state : int, RandomState instance or None, default=None
         Seed of the picks of strategy "random".
 
@@ -51,8 +51,8 @@ class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClass
         The fitted classifier; its classes are 0, 1, … in the order of ``trained_classes_``. A model
         that was loaded from a file has only ``coef_`` and ``intercept_``.
     coef_, intercept_ : ndarray
-        Those of the logistic regression, if ``estimator`` is None: one row per trained class, or
-        one in all for two classes.
+        Those of the logistic regression, if ``estimator`` is None: one row per trained class, or a
+        single row for two classes.
     trained_classes_ : ndarray
         The classes that were learned from; all others have probability 0.
     confidence_ : csr_array of shape (m, l)

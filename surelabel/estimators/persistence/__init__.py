@@ -1,7 +1,7 @@
 """Model files: surelabel's own models as numbers, texts and plain arrays, and nothing that runs.
 
 ``_file`` writes and reads the bytes, ``_values`` the values, and :mod:`surelabel.estimators.stored`
-says which classes there are and what each must hold.
+lists the classes and what each must hold.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     model : estimator
         An estimator of surelabel, a ``TableEncoder``, or the model of a table that
         :func:`surelabel.fit` or :func:`surelabel.clean` learned. Pipelines and models around other
-        estimators are refused. What says how to work (``n_jobs``, ``verbose``, ``callback``, a
-        ``cv`` or ``random_state`` that is an object) is not stored.
+        estimators are refused. Parameters that only say how to work are not stored: ``n_jobs``,
+        ``verbose``, ``callback``, and a ``cv`` or ``random_state`` that is an object.
     path : path-like
         Where to write it.
 
     Raises
     ------
     ModelFileError
-        If model files do not hold such a model.
+        If model files cannot hold such a model.
     ParameterError
         If no file can be written at ``path``.
     OSError
@@ -56,7 +56,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
         with replacing(path) as file:
             file.write(content)
     except OSError as error:
-        if error.errno in FULL:  # the disk is at fault, not the path
+        if error.errno in FULL:  # the path is fine, but the disk is full
             raise
         raise ParameterError(
             f"{path}: the model cannot be written there ({error.strerror}); name another file"
@@ -110,7 +110,7 @@ def _read(file: BinaryIO) -> Any:
 
 
 def _one_line(error: Exception) -> str:
-    """The message of an error, in one line that is not too long."""
+    """The message of an error, in one short line."""
     text = " ".join(printable(error).split())
     if not isinstance(error, ModelFileError):
         text = f"{type(error).__name__}: {text}"

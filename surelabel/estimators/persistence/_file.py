@@ -1,9 +1,8 @@
 """The bytes of a model file: a first line, the length of a header, the header in JSON, the arrays
-that the header describes, one after the other, and the SHA-256 of all this, which tells a damaged
-file from another model.
+that the header describes, in order, and the SHA-256 of all this, which reveals damage.
 
-Nothing is packed, and there are no positions: a file holds no more than its size, and no array is
-made before it is known that the file has its bytes.
+Nothing is compressed, and nothing refers to positions. So a file holds no more than its size, and
+no array is made before the file is known to have its bytes.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ FORMAT = 3
 MOST_LISTS = 10**6
 #: Longest side of an array without numbers: what is computed from it need not be empty.
 LONGEST_EMPTY = 2**20
-#: Labels take the space of the longest, once per class and training row: in total at most so many
-#: bytes, or so many times the size of the file.
+#: Every label takes the space of the longest, once per class and training row. The total is at most
+#: this many bytes, or this many times the size of the file.
 ROOM, RATIO = 2**28, 64
 #: The types of arrays.
 TYPES = frozenset(["|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f4", "<f8"])
@@ -37,7 +36,7 @@ class Damaged(ModelFileError):
 
 
 def require(holds: Any, what: str) -> None:
-    """Refuse a file for which a condition does not hold; ``what`` is wrong with it."""
+    """Refuse a file that violates a condition; ``what`` says what is wrong with it."""
     if not holds:
         raise Damaged(what)
 

@@ -17,9 +17,9 @@ from .._search import search_results
 from ..stored import DICTS, KNOWN, Declared, Known, values_of
 from ._file import Damaged, Reader, foreign, require
 
-#: Characters of a class name: a prediction repeats it for every row of a table.
+#: Longest class name, in characters: a prediction repeats it for every row of a table.
 LONGEST_NAME = 1000
-#: Parameters that say how to work, not what the model is: it is loaded with their defaults.
+#: Parameters that only say how to work; a loaded model has their defaults.
 FORGOTTEN = ("callback", "n_jobs", "verbose")
 #: The types of single values; a share is a number or NaN, which is stored as None.
 SINGLE: dict[str, tuple[type, ...]] = {
