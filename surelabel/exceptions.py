@@ -25,25 +25,19 @@ class SurelabelError(ValueError):
 
 
 class CandidateError(SurelabelError):
-    """The candidate labels cannot be used: an empty set, an unknown class, a length other than that
-    of X.
-    """
+    """The candidates cannot be used: an empty set, an unknown class, or not one set per row."""
 
 
 class InputError(SurelabelError):
-    """The instances ``X`` cannot be used: NaN, infinity, or columns that differ from those at
-    fit.
-    """
+    """The instances ``X`` cannot be used: NaN, infinity, or other columns than at fit."""
 
 
 class InputTypeError(InputError, TypeError):
-    """The instances ``X`` are not numbers at all; also a ``TypeError``, as scikit-learn
-    requires.
-    """
+    """The instances ``X`` are not numbers; a ``TypeError``, too, as scikit-learn requires."""
 
 
 class ParameterError(SurelabelError):
-    """A parameter is out of its range, or names something that does not exist."""
+    """A parameter is out of range, or names something that does not exist."""
 
 
 class MemoryNeedError(SurelabelError):
@@ -77,9 +71,7 @@ class TableError(SurelabelError):
 
 
 class DownloadError(SurelabelError):
-    """A data file could not be downloaded, or differs from what was expected; nothing of it was
-    kept.
-    """
+    """A data file could not be downloaded, or is not the expected one; nothing was kept."""
 
 
 def first_few(items: Iterable[Any], shown: int = 5) -> str:

@@ -15,14 +15,12 @@ from .exceptions import ParameterError, shown
 
 #: Error numbers of a full disk, an exceeded quota or a file size limit.
 FULL = tuple(getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG") if hasattr(errno, name))
-#: Temporary files that wait for others, and where they belong; None outside of all_or_none.
+#: Temporary files that wait for others, and where they belong; None outside all_or_none.
 _together: ContextVar[dict[Path, Path] | None] = ContextVar("_together", default=None)
 
 
 def checked_path(path: object) -> Path:
-    """The path, if it is a valid one: a string or a Path, without characters that no file name may
-    have.
-    """
+    """Return the path, or refuse it if it is not a string or a Path that can name a file."""
     if not isinstance(path, str | os.PathLike) or isinstance(os.fspath(path), bytes):
         raise ParameterError(f"{shown(path)} is not the path of a file; pass a string or a Path")
     try:
@@ -35,8 +33,7 @@ def checked_path(path: object) -> Path:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file to write to, put in place when it is complete: readers see the old file or the new
-    one, never a part.
+    """Open a file that takes its place when complete: readers see the old file or the new one.
 
     Parameters
     ----------
@@ -67,16 +64,14 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     except BaseException as error:
         interrupts.remove_unfinished([temporary])
         if isinstance(error, OSError) and error.filename in (None, str(temporary)):
-            # The error of a full disk names no file, that of a missing folder the temporary one.
+            # A full disk's error names no file, and a missing folder's names the temporary one.
             error.filename = str(path)
         raise
 
 
 @contextmanager
 def all_or_none() -> Iterator[None]:
-    """Put the files that :func:`replacing` completes within the block in place together when the
-    block ends, and none of them if it raises.
-    """
+    """Put all files of :func:`replacing` in place when the block ends, or none if it raises."""
     if _together.get() is not None:  # part of a larger block
         yield
         return
@@ -93,9 +88,7 @@ def all_or_none() -> Iterator[None]:
 
 
 def _create(temporary: Path, *, like: Path) -> int:
-    """The descriptor of a new file, with the mode of the file ``like`` if that exists, else the
-    default.
-    """
+    """Create a file with the mode of ``like``, if that exists, and return its descriptor."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
         mode = stat.S_IMODE(like.stat().st_mode)
@@ -117,9 +110,7 @@ def _take_places(files: dict[Path, Path]) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make sure that new files of a folder survive a power cut. Windows cannot open folders, and
-    needs no such call.
-    """
+    """Make sure that new files in a folder survive a power cut; Windows needs no such call."""
     if hasattr(os, "O_DIRECTORY"):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -130,7 +121,7 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Add the file name to errors that lack it, such as that of a full disk."""
+    """Add the file name to errors that lack it, such as a full disk."""
     try:
         yield
     except OSError as error:
@@ -140,7 +131,7 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextmanager
 def making_folders(paths: Iterable[str | os.PathLike[str]]) -> Iterator[None]:
-    """Create the folders that files need; those that are new are removed if the block raises."""
+    """Create the folders that files need; remove the new ones if the block raises."""
     made: list[Path] = []
     try:
         for path in paths:

@@ -34,7 +34,7 @@ _said = _swallowed = False
 
 
 class Stopped(KeyboardInterrupt):
-    """The process was asked to end, by the signal of this number."""
+    """The signal of this number asked the process to end."""
 
 
 def install() -> None:
@@ -66,9 +66,7 @@ def install() -> None:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Hold signals back until the block, which should be short, ends, so that all of it happens or
-    none.
-    """
+    """Hold signals back until the (short) block ends, so that all of it happens, or none."""
     if threading.current_thread() is not threading.main_thread():
         yield  # signals arrive in the main thread only
         return
@@ -144,9 +142,7 @@ def _say() -> None:
 
 
 def _silence() -> None:
-    """Drop what is still written to standard error: event loops and threads report being cut off as
-    an error.
-    """
+    """Silence standard error: event loops and threads report being cut off as an error."""
     with suppress(OSError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 2)
@@ -179,13 +175,13 @@ def _insist(*_: object) -> None:
 
 def _leave() -> None:
     """Exit before Python removes the signal handlers: without them a signal or the alarm would kill
-    the process, or be lost. What Python would clean up then, the system does, too, and faster.
+    the process, or be lost. The system also cleans up what Python would, and faster.
     """
     if stopped is not None and not _done():
         os._exit(128 + stopped)
     if _code is not None:
         for stream in (sys.stdout, sys.stderr):
-            print(end="", file=stream, flush=True)  # an error is Python's to report
+            print(end="", file=stream, flush=True)  # Python reports a failure
         os._exit(_code)
 
 

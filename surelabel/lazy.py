@@ -19,7 +19,7 @@ def lazily(
     Parameters
     ----------
     folder : str
-        Its ``__name__``.
+        The ``__name__`` of the package.
     names : mapping of str to sequence of str
         Each module with its public names.
     parts : collection of str, default=()

@@ -12,9 +12,7 @@ T = TypeVar("T")
 
 
 def track(items: Iterable[T], description: str, total: int, *, verbose: bool) -> Iterable[T]:
-    """Iterate over the items, with a progress bar if ``verbose`` and standard error is a
-    terminal.
-    """
+    """Iterate over the items; if ``verbose``, show a progress bar on a terminal."""
     console = _terminal() if verbose else None
     if console is None:
         return items
@@ -25,9 +23,7 @@ def track(items: Iterable[T], description: str, total: int, *, verbose: bool) ->
 
 @contextmanager
 def stage(name: str, seconds: dict[str, float], *, verbose: bool) -> Iterator[None]:
-    """Add the time that a stage takes; if ``verbose`` and standard error is a terminal, show its
-    name meanwhile.
-    """
+    """Add the seconds that a stage takes; if ``verbose``, show its name on a terminal."""
     start = perf_counter()
     console = _terminal() if verbose else None
     with nullcontext() if console is None else console.status(name):
@@ -36,7 +32,7 @@ def stage(name: str, seconds: dict[str, float], *, verbose: bool) -> Iterator[No
 
 
 def _terminal() -> "Console | None":
-    """Standard error, if it is a terminal and rich, which the commands bring, is installed."""
+    """Standard error, if it is a terminal and rich is installed."""
     try:
         from rich.console import Console
     except ModuleNotFoundError:

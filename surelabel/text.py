@@ -55,7 +55,7 @@ def percent(share: float | None) -> str:
 
 
 def short_percent(share: float) -> str:
-    """A share in per cent, with a digit more where it is small; number and sign stay on one line.
+    """A share in per cent, with one more digit if it is small; number and sign stay on one line.
 
     >>> [short_percent(share).split() for share in (0.8234, 0.0123, 0.00004)]
     [['82', '%'], ['1.2', '%'], ['<', '0.1', '%']]
@@ -75,7 +75,7 @@ def count(n: int, one: str = "row", many: str = "rows") -> str:
 
 
 def toml(value: Any) -> str:
-    r"""A value in TOML, which is as in JSON except for tables, infinity and one character.
+    r"""A value in TOML, which differs from JSON in tables, infinity and one character.
 
     >>> print(toml({'say "hi"': ["a", float("inf"), True]}))
     {"say \"hi\"" = ["a", inf, true]}

@@ -103,7 +103,7 @@ def check_table_output(path: Path | None, *, json: bool = False) -> None:
 
 
 def check_model_output(settings: Settings, option: str, path: Path | None) -> None:
-    """Refuse, before anything is computed, to write a model that model files do not hold."""
+    """Refuse, before anything is computed, to write a model that a model file cannot hold."""
     from ..estimators.persistence import foreign
 
     if settings.estimator is not None and path is not None:

@@ -21,18 +21,18 @@ def extended(
     options: Sequence[inspect.Parameter],
     collect: Callable[..., Any],
 ) -> Callable[..., None]:
-    """A command with further options.
+    """Add options to a command.
 
     Parameters
     ----------
     command : callable
         The command.
     argument : str
-        The argument in which it receives what the options say.
+        Its argument that receives what the options say.
     options : sequence of inspect.Parameter
         The options.
     collect : callable
-        Makes the value of the argument from those of the options.
+        Makes the value of that argument from the values of the options.
     """
     own = [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)

@@ -144,8 +144,8 @@ ABOUT: dict[str, About] = {
 def takes_settings(
     *names: str, groups: tuple[str, ...] = (LABELS, FEATURES)
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command ``--settings``, the options of these groups and those named; all settings
-    reach it in its argument ``settings``.
+    """Give a command ``--settings``, and the options of these groups and names; its argument
+    ``settings`` receives all settings.
     """
     chosen = [
         name
@@ -164,7 +164,7 @@ def _option(name: str) -> inspect.Parameter:
         help=about.help,
         rich_help_panel=about.group,
     )
-    # None, if it is not given: then the file, or the default of the setting, decides.
+    # None if it is not given: then the file, or the default of the setting, decides.
     return option(name, A[TYPES[name] | None, declared])
 
 
@@ -195,9 +195,7 @@ def _combined(settings: list[str] | None, **options: Any) -> Settings:
 
 
 def _updated(found: dict[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Later settings replace earlier ones; kinds of further columns, and new names of further
-    labels, are added to them.
-    """
+    """Later settings replace earlier ones; kinds of columns and names of labels add up."""
     both = found | dict(new)
     if "as_" in both:
         both["as_"] = [*found.get("as_", []), *new.get("as_", [])]
@@ -233,8 +231,8 @@ def read_settings(path: str) -> dict[str, Any]:
     """The settings of a TOML file, by name."""
     with open(path, "rb") as file:
         try:
-            found = tomllib.loads(file.read().decode("utf-8-sig"))  # editors may add the mark
-        except (ValueError, RecursionError) as error:  # also of bytes that are not UTF-8
+            found = tomllib.loads(file.read().decode("utf-8-sig"))  # editors may add a BOM
+        except (ValueError, RecursionError) as error:  # also if it is not UTF-8
             why = " ".join(str(error).split())
             raise ParameterError(f"{path}: this is not a settings file in TOML ({why})") from None
     return {
@@ -272,7 +270,7 @@ def _all_texts(values: Iterable[Any]) -> bool:
 
 
 def settings_text(settings: Settings, kinds: Mapping[str, str]) -> str:
-    """A settings file: what is given, and as comments what else can be.
+    """A settings file: the settings given, and the others as comments.
 
     Parameters
     ----------
@@ -294,7 +292,7 @@ def settings_text(settings: Settings, kinds: Mapping[str, str]) -> str:
     chosen = dict(text.rpartition("=")[::2] for text in settings.as_ or [])
     return "\n".join(
         [
-            "# Settings for --settings; options of the command line come before them.",
+            "# Settings for --settings; options on the command line override them.",
             *given,
             "",
             *others,

@@ -1,4 +1,4 @@
-"""``surelabel review``: a page on which a person answers row by row and the model learns along."""
+"""``surelabel review``: a page on which a person answers row by row, and the model learns."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CleanedTable = Annotated[
     ),
 ]
 NewLabels = Annotated[
-    bool, typer.Option("--new-labels", help="Allow answers that are no label of the table.")
+    bool, typer.Option("--new-labels", help="Allow labels that the table does not have.")
 ]
 Port = Annotated[
     int, typer.Option(metavar="NUMBER", min=0, max=2**16 - 1, help="Default: a free one")

@@ -30,7 +30,7 @@ NOT_ENOUGH = "not enough records"
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper: where it stands, the studies whose records decide, and how."""
+    """A sentence of the paper: where it stands, the studies whose records decide, and the check."""
 
     place: str
     text: str
@@ -253,7 +253,7 @@ def _which_p(sections: Sections) -> Finding | None:
 
 
 def _best_inside(parameter: str, symbol: str) -> ClaimCheck:
-    """ClaimCheck that the best value is between the ends."""
+    """Check that the best value lies between the ends."""
 
     def check(sections: Sections) -> Finding | None:
         texts, agree = [], []

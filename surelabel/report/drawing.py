@@ -125,8 +125,8 @@ def short(name: str) -> str:
 
 
 def class_names(classes: np.ndarray) -> list[str]:
-    """The names of classes or people for figures: on one line, with the middle of long ones left
-    out, because names that differ mostly do so at their ends.
+    """The names of classes or people for figures: on one line, without the middle of long ones,
+    because names mostly differ at their ends.
 
     >>> class_names(np.array(["someone of a very long name 1", "someone of a very long name 2"]))
     ['someone of … long name 1', 'someone of … long name 2']

@@ -52,7 +52,7 @@ def fill_template(name: str, **values: Any) -> str:
         inline=inline,
         style=_source(environment, "page.css") + _source(environment, f"{name}.css"),
         script=script,
-        # no script but ours runs, and nothing is fetched
+        # only our script runs, and nothing is fetched
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         **values,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .tables import Cell, Table
 
-#: What LaTeX needs written otherwise.
+#: Characters that LaTeX writes differently.
 SPECIAL = {
     **{character: f"\\{character}" for character in "&%$#_{}"},
     "\\": r"\textbackslash{}",

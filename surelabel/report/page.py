@@ -24,7 +24,7 @@ TOPICS = {
     "times": False,
     "parameters": False,
 }
-#: Tables with more rows start folded, and in Markdown are a file of their own.
+#: Tables with more rows start folded, and have their own file in Markdown.
 LONGEST = 40
 
 
@@ -35,7 +35,7 @@ class Section:
     Attributes
     ----------
     name, title : str
-        The name is part of those of its files.
+        The names of its files contain its name.
     oracle : bool
         Whether parameters were chosen by true labels.
     notes : list of str

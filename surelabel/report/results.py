@@ -1,7 +1,7 @@
 """Records → results: means and tests of every setting, win/tie/loss, readings of Table 2, ranks.
 
 A setting is a data set with a configuration: ``{"dataset": …, "configuration": …, "records": …}``,
-its records by method, in the order of folds.
+the records are those of each method, in the order of folds.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _scores_by_fold(records: Sequence[Record], metric: str) -> dict[int, float]:
 
 
 def mean_and_std(records: Sequence[Record], metric: str) -> dict[str, Any]:
-    """Mean and standard deviation (of a sample, n − 1) over the folds; all else is still open."""
+    """A cell with mean and standard deviation (n − 1) over the folds; the rest comes later."""
     scores = list(_scores_by_fold(records, metric).values())
     return {
         "mean": float(np.mean(scores)) if scores else None,

@@ -95,8 +95,8 @@ def summarize(runs: Runs) -> dict[str, Any]:
 
 
 def _of_twins(study: Mapping[str, Any], records: Sequence[Record], runs: Runs) -> list[Record]:
-    """The records of methods without parameters in studies with another criterion only: they are
-    the same with this one.
+    """Records of methods without parameters from studies that differ only in the criterion: they
+    hold here, too.
     """
     there = {record["method"] for record in records}
     return [
@@ -132,7 +132,7 @@ def _tell_titles_apart(sections: Sequence[dict[str, Any]]) -> None:
 
 
 def file_name(*parts: str) -> str:
-    """Words joined to a file name, with the codes of unusual characters in their place.
+    """Join words to a file name; codes replace unusual characters.
 
     >>> file_name("table4", "fg-net"), file_name("a/b")
     ('table4-fg-net', 'a_2fb')

@@ -69,7 +69,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """A table ready to print; its name is that of its file, its topic gives its place on the
+    """A table ready to print; its name is also its file's, and its topic decides its place on the
     page.
     """
 
@@ -219,7 +219,7 @@ def _plus_minus(mean: float | None, std: float | None) -> str:
 def _lead(
     rows: list[dict[str, Any]],
 ) -> tuple[list[Column], Callable[[dict[str, Any]], list[Cell]]]:
-    """The first columns of a table of results: data set, and configuration if there are any."""
+    """The first columns of a table of results: data set, and configuration if there is one."""
 
     def dataset(row: dict[str, Any]) -> Cell:
         # As the paper writes it: fg-net (MAE3) is the share of predictions within 3 years.

@@ -11,7 +11,7 @@ import numpy as np
 from ..tables.status import CERTIFIED, LOOK, Decision
 
 CHECK, HELP = "check", "help"
-#: The next row should not resemble the rows of this many last answers.
+#: The next row should not resemble the last rows answered, up to this many.
 RECENT = 10
 #: Rows are alike if they are closer than this fraction of the mean distance.
 NEAR = 0.5
@@ -21,9 +21,9 @@ def gains(found: Decision) -> np.ndarray:
     """How much an answer to each row would help.
 
     :attr:`~surelabel.tables.status.Decision.gain` as a fraction of the largest, plus one minus the
-    margin of the first two shares: the calibrated doubt, and the model's own. Of seven rules, this
-    was the only one that was never far behind the best, on digits, a crowd and texts (seeds 100 to
-    102 of ``benchmarks/review.py``).
+    margin of the first two shares: the calibrated doubt, and the model's own. Of seven rules, only
+    this one was never far behind the best on digits, a crowd and texts (seeds 100 to 102 of
+    ``benchmarks/review.py``).
     """
     two = np.partition(found.shares, -2, axis=1)[:, -2:]
     near = np.where(found.status == CERTIFIED, 0.0, 1 - (two[:, 1] - two[:, 0]))
@@ -46,7 +46,7 @@ class Variety:
         self._width = NEAR**2 * 2 * max(n_varying, 1)  # the mean squared distance is 2 n
 
     def __call__(self, recent: Sequence[int]) -> np.ndarray:
-        """A factor for the gain of each row: near 0 beside a row that was just asked."""
+        """A factor for the gain of each row: near 0 for rows like those just asked."""
         factor = np.ones(len(self._Z), np.float32)
         for row in recent[-RECENT:]:
             gap = self._Z - self._Z[row]

@@ -11,7 +11,7 @@ from ..tables.choosing import ChosenLabels
 
 
 class RefittedModel:
-    """Chooses the labels again whenever answers have changed what is known; nobody waits for it.
+    """Chooses the labels again, in the background, whenever answers change what is known.
 
     Parameters
     ----------
@@ -32,13 +32,13 @@ class RefittedModel:
 
     def __init__(self, choose: Callable[[Labels], ChosenLabels], found: ChosenLabels) -> None:
         self._choose, self.found, self.trouble, self.seconds = choose, found, "", 0.0
-        self._labels: Labels | None = None  # to be learned from, or just being learned from
+        self._labels: Labels | None = None  # to learn from next, or being learned from
         self._changed, self._closing = threading.Condition(), False
         self._thread = threading.Thread(target=self._work, name="refit", daemon=True)
         self._thread.start()
 
     def learn(self, labels: Labels) -> None:
-        """Learn from these labels as soon as the refit under way, if there is one, has ended."""
+        """Learn from these labels as soon as any refit under way has ended."""
         with self._changed:
             self._labels = labels
             self._changed.notify_all()
@@ -49,7 +49,7 @@ class RefittedModel:
             return self._changed.wait_for(lambda: self._labels is None, seconds)
 
     def close(self) -> None:
-        """End the background thread; a refit under way is not waited for."""
+        """End the background thread, without waiting for a refit under way."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()

@@ -139,9 +139,9 @@ class RowView:
 def choices(
     row: int, labels: Labels, decision: Decision
 ) -> tuple[list[dict[str, Any]], int | None]:
-    """The labels to choose from: the candidates, the likeliest first, and labels that are named as
-    a reason to ask; all in their order, if labels have one. Their percentages add up to 100 with
-    that of all other labels, which is returned beside them; it is None if there are no others.
+    """The labels to choose from, and the percentage of all others (None if there are none); all
+    percentages add up to 100. The labels are the candidates, the likeliest first, and those that a
+    reason to ask names; if labels have an order, they keep it.
     """
     candidates = labels.candidates
     given = candidates.indices[candidates.indptr[row] : candidates.indptr[row + 1]]
@@ -189,7 +189,7 @@ def reasons(row: int, queue: str, labels: Labels, decision: Decision) -> list[st
     if queue == CHECK:
         return [
             "It was drawn at random from the rows to be kept: checks like this one limit how many "
-            "of them all can be wrong."
+            "of them can be wrong."
         ]
     found = []
     first, second = int(decision.label[row]), int(decision.second[row])

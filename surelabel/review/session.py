@@ -46,8 +46,8 @@ from .refitting import RefittedModel
 from .row_view import RowView, choices, reasons
 from .store import AnswersFile
 
-#: After an answer, the next row waits for a model that learns from it in less than this many
-#: seconds; on larger tables a key press is answered at once, and the model learns meanwhile.
+#: After an answer, the next row waits for the model if it learns in less than this many seconds; on
+#: larger tables the next row appears at once, and the model learns meanwhile.
 PATIENCE = 0.3
 #: A row shown to one person is not shown to others for this many seconds.
 RESERVED = 900.0
@@ -119,7 +119,7 @@ class Review:
             path, {"id": labelling.id, "columns": list(read.labels.table.column_names)}
         )
         self._server = secrets.token_hex(4)
-        self.file.log.shows.clear()  # most likely by servers that have ended: go on where they were
+        self.file.log.shows.clear()  # most likely of servers that have ended: continue there
         self._keys = keys_for(self.file.log, read.labels, labelling.id, read.source)
         self._place()
         with read.named():
@@ -273,7 +273,7 @@ class Review:
         return next_help(found, variety, closed) if row is None else row
 
     def _drawn(self) -> set[int]:
-        """Rows of the draw: these are checked in their order only."""
+        """Rows of the draw: they are asked only as checks, in their order."""
         return set(self._placed.drawn[self._placed.drawn >= 0].tolist())
 
     def draw(self) -> None:
@@ -486,5 +486,5 @@ class Review:
 
 
 def _now(more: float = 0.0) -> str:
-    """The time, or that of some seconds later."""
+    """The time now, or some seconds later."""
     return (datetime.now(UTC) + timedelta(seconds=more)).isoformat(timespec="seconds")

@@ -1,7 +1,6 @@
 """Files of annotation tools ↔ tables: who gave which label, and tasks with suggested labels.
 
-Each tool has a function that reads the answers of an export and one that makes a task; all else is
-common.
+Each tool has two functions: one reads the answers of an export, the other makes a task.
 """
 
 from __future__ import annotations
@@ -194,7 +193,7 @@ def read_tool(
     tool : {"label-studio", "argilla", "doccano"}
         The tool that wrote the files.
     question : str or None
-        The question whose answers are the labels; needed where there are several.
+        The question whose answers are the labels; needed if there are several.
     source : str
         The name in messages.
 
@@ -203,8 +202,8 @@ def read_tool(
     table : pyarrow.Table
         The content of the tasks, without the fields of single answers or suggestions. One column
         ``vote_NAME`` per annotator if each gave at most one label per task; otherwise
-        ``candidates``: the labels as often as they were given. ``gold`` where an answer is marked
-        as the truth.
+        ``candidates``: each label as often as it was given. ``gold`` where an answer is marked as
+        the truth.
     labelling : Labelling
         Which columns hold what.
     """
@@ -234,7 +233,7 @@ def _as_table(answers: list[_Answer], source: str) -> tuple[pa.Table, Labelling]
     tasks: dict[str, list[_Answer]] = {}
     for answer in answers:
         tasks.setdefault(json.dumps(answer.key, sort_keys=True, default=str), []).append(answer)
-    votes, why = _votes(tasks), "somebody gave several labels of one task"
+    votes, why = _votes(tasks), "somebody gave a task several labels"
     if votes is not None and too_sparse(len(tasks), len(votes), len(answers)):
         why = f"a table of {len(tasks):,} tasks and {len(votes):,} annotators would be too large"
         votes = None
@@ -284,7 +283,7 @@ def _given(task: list[_Answer]) -> list[str]:
 
 
 def _votes(tasks: Mapping[str, list[_Answer]]) -> dict[str, dict[str, str]] | None:
-    """The label that each annotator gave to each task. None if somebody gave several labels to one,
+    """The label that each annotator gave to each task. None if somebody gave a task several labels,
     or if nobody is named.
     """
     votes: dict[str, dict[str, str]] = {}
@@ -308,9 +307,9 @@ def to_answers(table: pa.Table, labelling: Labelling, id: str | None, source: st
     Parameters
     ----------
     table, labelling : pyarrow.Table, Labelling
-        Of :func:`read_tool`.
+        From :func:`read_tool`.
     id : str or None
-        The column that names the rows in the table that the tasks were made from.
+        The column that names the rows from which the tasks were made.
     source : str
         The name in messages.
 
@@ -347,20 +346,20 @@ def to_answers(table: pa.Table, labelling: Labelling, id: str | None, source: st
             stacklevel=2,
         )
     if not found:
-        raise TableError(f"{source}: there is no task on whose label everyone who answered agrees")
+        raise TableError(f"{source}: there is no task whose answers all agree")
     return pa.Table.from_pylist(found, pa.schema([(key, pa.string()) for key in found[0]]))
 
 
 def to_tasks(
     table: pa.Table, tool: str, *, question: str | None, shown: str | None, prefix: str
 ) -> pa.Table:
-    """Tasks with suggested labels for an annotation tool, from a table that ``clean`` or
-    ``predict`` made; the rows to look at come first.
+    """Make tasks with suggested labels for an annotation tool; the rows to look at come first.
 
     Parameters
     ----------
     table : pyarrow.Table
-        It has a column ``label``, and perhaps ``confidence`` and ``look``.
+        From ``clean`` or ``predict``: it has a column ``label``, and perhaps ``confidence`` and
+        ``look``.
     tool : {"label-studio", "argilla", "doccano"}
         The tool that will read them.
     question : str or None
@@ -403,7 +402,7 @@ def to_tasks(
 
 
 def _write_out_gaps(tasks: list[dict[str, Any]]) -> None:
-    """Numbers as texts where some are missing: doccano would import NaN, which it cannot store."""
+    """Write numbers as texts if some are missing: doccano would import NaN, but cannot store it."""
     for name in tasks[0]:
         values = [task[name] for task in tasks]
         if None in values and any(isinstance(value, int | float | Decimal) for value in values):

@@ -21,17 +21,16 @@ class AnnotatorAgreement:
     n_votes : int
         Number of rows the annotator labelled.
     agreement : float
-        Share of these on which the vote is for the label chosen, or against another one (NaN
-        without votes).
+        Share of votes that are for the label chosen, or against another one; NaN without votes.
     n_gold : int
         Number of votes on rows whose true label is known.
     gold_agreement : float or None
-        Share of those that are right; None without any.
+        Share of those that are right; None if there are none.
     most_confused : tuple of (int, int, int) or None
-        The most frequent disagreement: label chosen, vote, number of rows; None without any.
+        The most frequent disagreement: label chosen, vote, number of rows; None if there is none.
     remark : str
         What is unusual about the annotator, in words: always gives the same label, answers at
-        random, is wrong more often than by chance, votes like another. Empty if nothing is.
+        random, is wrong more often than by chance, votes like another. Empty if nothing is unusual.
     """
 
     name: str
@@ -55,7 +54,7 @@ def annotator_agreement(
     Parameters
     ----------
     votes : ndarray of shape (m, annotators)
-        Positions in the classes, -1 where there is no vote, ``-2 - k`` for one against ``k``.
+        Positions in the classes, -1 where there is no vote, ``-2 - k`` for a vote against ``k``.
     names : sequence of str
         The annotators.
     label : ndarray of shape (m,)
@@ -92,7 +91,7 @@ def krippendorff_alpha(votes: np.ndarray, n_classes: int) -> float | None:
     Returns
     -------
     float or None
-        None if no row has two votes, or if there are no two labels to compare.
+        None if no row has two votes, or if all votes in such rows are for the same label.
 
     References
     ----------

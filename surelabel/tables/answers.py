@@ -1,5 +1,5 @@
-"""Answers of people: the file that the review page writes, which row each answer belongs to, and
-what the answers make of the labels.
+"""People's answers: the file that the review page writes, the row of each answer, and how the
+answers change the labels.
 
 The file holds one JSON object per line. The first line says how rows are identified: by a column of
 names (``id``), or by their content (``columns``). An answer has ``row`` and ``label``, or the
@@ -63,7 +63,7 @@ class Answer:
     draw : int or None
         If the row was a check: the number of its draw, counted from 0.
     content : str or None
-        Hash of the content of the row when it was answered.
+        Hash of the row's content when it was answered.
     progress : dict
         How far the review was: ``settled`` and ``still_wrong``.
     """
@@ -151,9 +151,7 @@ class AnswerLog:
         self.columns, self.id = list(columns), name
 
     def last(self) -> dict[str, Answer]:
-        """The answer that counts for each row: the last one that was not taken back, skips
-        aside.
-        """
+        """The answer that counts for each row: the last one, except skips and those taken back."""
         by_row: dict[str, list[Answer]] = {}
         for answer in self.answers:
             given = by_row.setdefault(answer.row, [])
@@ -311,7 +309,7 @@ class RowKeys:
 
 
 def keys_for(log: AnswerLog, labels: Labels, id_column: str | None, source: str) -> RowKeys:
-    """The keys of a table's rows, made in the same way as those of the answers file."""
+    """The keys of a table's rows, made as in the answers file."""
     table = labels.table
     if log.columns is None:
         return RowKeys(table, labels.ids, table.column_names)
@@ -345,7 +343,7 @@ class PlacedAnswers:
     draw : Draw or None
         The last draw.
     checks : list of Answer or None
-        For each of its rows, up to the last one answered, the answer or None.
+        The answer (or None) to each row of the draw, up to the last one answered.
     drawn : ndarray of int
         The table row of each row of the draw, -1 where it is gone or has changed.
     """
@@ -366,7 +364,7 @@ def place_answers(log: AnswerLog, keys: RowKeys) -> PlacedAnswers:
     log : AnswerLog
         The answers.
     keys : RowKeys
-        What the rows are known by.
+        How the rows are identified.
 
     Returns
     -------
@@ -404,7 +402,7 @@ def place_answers(log: AnswerLog, keys: RowKeys) -> PlacedAnswers:
 def use_answers(
     path: Any, labels: Labels, id_column: str | None, source: str
 ) -> tuple[Labels, PlacedAnswers]:
-    """The labels of a table with the answers of a file; warns of those that cannot be used."""
+    """Update a table's labels by the answers of a file; warn of answers that cannot be used."""
     log = read_answers(path)
     placed = place_answers(log, keys_for(log, labels, id_column, source))
     for sentence in remarks(placed):
@@ -434,8 +432,8 @@ def remarks(placed: PlacedAnswers) -> list[str]:
 def labels_with(labels: Labels, placed: PlacedAnswers) -> Labels:
     """The labels of a table, updated by the answers.
 
-    An answer is gold: it is learned from, and it shows how far confidences can be trusted. Where
-    none of the candidates is right, all other labels become candidates. A new label becomes a
+    An answer is gold: the model learns from it, and it shows how far confidences can be trusted.
+    Where none of the candidates is right, all other labels become candidates. A new label becomes a
     class.
 
     Parameters
@@ -468,7 +466,7 @@ def labels_with(labels: Labels, placed: PlacedAnswers) -> Labels:
 
 
 def known_labels(labels: Labels, placed: PlacedAnswers) -> np.ndarray:
-    """Position of the label that is gold or was answered, -1 where there is neither."""
+    """Position of the gold or answered label, -1 where there is neither."""
     code_of = {str(label): code for code, label in enumerate(labels.candidates.classes.tolist())}
     known = labels.gold.copy()
     for row, answer in placed.rows.items():

@@ -1,7 +1,7 @@
 """Random checks: how an estimated error becomes a guaranteed bound.
 
 The rows to be kept are put in a random order, a person gives their true labels in that order, and
-an exact bound (:mod:`surelabel.evaluation.audits`) says how many of all of them can still be wrong.
+an exact bound (:mod:`surelabel.evaluation.audits`) says how many of these rows can still be wrong.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Found = TypeVar("Found", bound=ChosenLabels)
 LEVELS = (0.1, 0.05, 0.02)
 #: The answer if nobody can tell or no label is right; it counts as a mistake.
 NOBODY_KNOWS = "?"
-#: The columns before and after those of the table in an audit sheet.
+#: The columns that an audit sheet has before and after those of the table.
 BEFORE, AFTER = ("check", "row"), ("label", "answer", "audit")
 
 
@@ -44,12 +44,11 @@ class Audit:
     n_rows : int
         Number of rows that were to be kept.
     n_checked, n_wrong : int
-        Number of these that were checked, and of those whose label was wrong (and is now
-        corrected).
+        Number of rows checked, and number of those whose label was wrong (and is now corrected).
     n_changed : int, default=0
-        Number of these that are no longer kept with the label they had.
+        Number of rows that are no longer kept with the label they had.
     n_fallen : int, default=0
-        Number of these that are not kept any more because the checks found more mistakes than the
+        Number of rows that are no longer kept because the checks found more mistakes than the
         estimate allowed.
     still_wrong : float
         Upper bound on the share of rows that are still wrong; it holds with a probability of 90 %.
@@ -63,9 +62,9 @@ class Audit:
 
     @property
     def still_wrong(self) -> float:
-        """The bound; it holds whenever one stops checking."""
+        """The bound; it holds whenever you stop checking."""
         share = share_still_wrong(self.n_rows, self.n_checked, self.n_wrong)
-        # The same number can be wrong among fewer rows.
+        # The number of wrong rows stays the same, but fewer rows are kept.
         return min(share / self._kept, 1.0) if self._kept else 0.0
 
     @property
@@ -111,7 +110,7 @@ class Audit:
         return "; ".join(parts)
 
     def warning(self) -> str:
-        """What is said if there were more mistakes than estimated; otherwise empty."""
+        """A warning if there were more mistakes than estimated; otherwise empty."""
         if not self.n_fallen:
             return ""
         verb = "seemed probable, but needs" if self.n_fallen == 1 else "seemed probable, but need"
@@ -154,7 +153,7 @@ def draw_sheet(
     Returns
     -------
     pyarrow.Table
-        The columns of the table between ``check``, ``row`` and ``label``, ``answer``, ``audit``.
+        ``check`` and ``row``, the columns of the table, then ``label``, ``answer`` and ``audit``.
     """
     for what, value, least in (("n_checks", n_checks, 1), ("random_state", random_state, 0)):
         if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
@@ -189,7 +188,7 @@ def apply_sheet(
     Parameters
     ----------
     found : ChosenLabels
-        The labels, computed as they were when the sheet was drawn.
+        The labels, computed as for the sheet.
     table : pyarrow.Table
         The rows.
     sheet : pyarrow.Table

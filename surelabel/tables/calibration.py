@@ -1,21 +1,20 @@
 """Which label of a row is best, and how likely it is right.
 
-The probabilities of a model that did not learn from the row (what the features say) are combined by
-Bayes' rule with the row's own candidates or votes (what people said). With ``z`` the log-odds of
-the best label,
+Bayes' rule combines the probabilities of a model that did not learn from the row (what the features
+say) with the row's own candidates or votes (what people said). With ``z`` the log-odds of the best
+label,
 
     confidence = 0.99 σ(a + b z).
 
-Models are too sure, because people make the same mistakes, and nothing in a table without known
-labels shows it. But the way in which they are too sure is much the same on all real data of one
-kind. So ``(a, log b)`` has a normal prior that was learned from such data, and the known labels of
-the table, if there are any, do the rest. ``benchmarks/real.py`` measures how well it holds on data
-that took no part.
+Models are too sure, because people make the same mistakes, and a table without known labels does
+not show it. But they are too sure in much the same way on all real data of one kind. So a normal
+prior of ``(a, log b)`` was learned from such data, and known labels of the table update it.
+``benchmarks/real.py`` measures how well this holds on other data.
 
-A model that learns which candidate is right becomes sure of it, even where there is no evidence: in
-a corner of the feature space where two labels always occur together it settles for one of them, and
-then finds it confirmed by all rows there. So there is a second model, which is fitted to even
-shares of the candidates and never prefers one; a choice that it does not confirm counts half.
+A model that learns which candidate is right becomes sure of it, even without evidence: where two
+labels always occur together, it settles for one of them, and then all rows there confirm it. So a
+second model is fitted to even shares of the candidates, and never prefers one. A choice that it
+does not confirm counts half.
 """
 
 from __future__ import annotations
@@ -31,17 +30,17 @@ from sklearn.model_selection import KFold
 from ..data.candidates import CandidateSets
 from ..data.labelling import Labels
 
-#: No label is surer than this, because known labels are wrong now and then, too.
+#: No confidence is above this, because even known labels are sometimes wrong.
 SUREST = 0.99
 #: People make the same mistakes, so n votes count as n / (1 + 0.1 (n - 1)): the design effect of an
-#: intraclass correlation of 0.1. Over the nine sets of real votes of ``calibration.VOTES``, each
-#: judged by what the others say, it lowers the log loss by a tenth, and with it the mean confidence
-#: is nowhere above the accuracy by more than .08 (.11 without).
+#: intraclass correlation of 0.1. On the nine sets of real votes of ``VOTES``, each judged by the
+#: others, it lowers the log loss by a tenth, and the mean confidence exceeds the accuracy by at
+#: most .08 (.11 without it).
 SHARED = 0.1
-#: Share of the sets that lack the truth. In the unions of the votes of labelme and cifar10n it is
-#: .11 and .02; from .02 to .20 the confidences hardly change.
+#: Share of the sets that lack the truth. It is .11 in the unions of labelme's votes, and .02 in
+#: those of cifar10n; from .02 to .20 the confidences hardly change.
 LACKING = 0.05
-#: Beyond these log-odds, candidate sets of real data get no better: Lost, MSRCv2, labelme.
+#: Beyond these log-odds, labels from real candidate sets get no better (Lost, MSRCv2, labelme).
 SUREST_SETS = 10
 
 
@@ -62,11 +61,11 @@ VOTES = Prior(-0.6, 0.45, (0.6, 0.3))
 SETS = Prior(0.3, 0.45, (0.7, 0.3))
 #: Candidate sets that always hold the truth: Lost, MSRCv2, italian.
 COMPLETE = Prior(0.6, 0.57, (0.7, 0.3))
-#: New rows, of which nobody said anything, by models of sets: the same sets; and by models of
-#: votes: labelme, cifar10n (also with their first votes alone) and sentiment in three folds.
+#: New rows without labels. Models of sets: the same sets. Models of votes: labelme, cifar10n (also
+#: with their first votes alone) and sentiment, in three folds.
 NEW_ROWS, NEW_BESIDE_VOTES = Prior(0.4, 0.8, (0.7, 0.3)), Prior(-0.3, 0.6, (0.7, 0.3))
-#: Whether the truth is outside the set: the unions of labelme and cifar10n, and a third crowd. Its
-#: ``a`` differs so much between them that nothing can be said without known labels.
+#: Whether the truth is outside the set: the unions of labelme and cifar10n, and a third crowd.
+#: ``a`` differs so much between them that only known labels say anything.
 OUTSIDE = Prior(-0.9, 1.0, (1.6, 0.3))
 
 
@@ -94,7 +93,7 @@ def fit_calibration(z: np.ndarray, right: np.ndarray, prior: Prior) -> Calibrati
     Parameters
     ----------
     z : ndarray of shape (n,)
-        What the model says about rows of known label, made without knowing it.
+        The model's log-odds on rows whose label is known, computed without that label.
     right : ndarray of bool of shape (n,)
         Whether its label was right.
     prior : Prior
@@ -118,15 +117,14 @@ def fit_calibration(z: np.ndarray, right: np.ndarray, prior: Prior) -> Calibrati
 def calibrated(
     z: np.ndarray, known: np.ndarray, right: np.ndarray, prior: Prior
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Confidences of all rows; and those of the rows of known label as they would be if that label
-    were not known.
+    """Confidences of all rows, and of each known row as if its own label were not known.
 
     Parameters
     ----------
     z : ndarray of shape (m,)
-        What the model says about each row.
+        The model's log-odds on each row.
     known : ndarray of int
-        The rows of known label.
+        The rows whose label is known.
     right : ndarray of bool
         Whether the model's label is right there.
     prior : Prior
@@ -153,13 +151,13 @@ def sure_of_new(model: Any, X: Any, proba: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     model : estimator
-        A classifier. If it has a model at even shares, as PURE has, a label that this does not
-        confirm counts half. One that learned from votes is too sure, and corrected. Of others it is
-        what they say.
+        A classifier. If it has a model at even shares, as PURE does, a label that this one does not
+        confirm counts half. If it learned from votes, it is too sure, and is corrected. Others are
+        taken at their word.
     X : ndarray of shape (m, n)
         The rows.
     proba : ndarray of shape (m, l)
-        What the classifier says about them.
+        Its probabilities for them.
 
     Returns
     -------
@@ -195,7 +193,7 @@ class Judgement:
     confidence : ndarray of float
         Estimated probability that ``label`` is right.
     shares : ndarray of shape (m, l)
-        Probabilities of all labels: ``confidence`` for the best, and what it leaves for the others.
+        Probabilities of all labels: ``confidence`` for the best; the others share the rest.
     outside : ndarray of int
         1 for the row whose true label is most likely none of those given, 2 for the next; 0 where
         nothing speaks for another label.
@@ -204,9 +202,9 @@ class Judgement:
     outside_probability : ndarray of float
         How likely the true label is none of those given; NaN without known labels.
     score, prior : ndarray of float, Prior
-        The log-odds that the confidence is made of, and how.
+        The log-odds and the prior from which the confidence is computed.
     gold_confidence, gold_right : ndarray of shape (n_gold,)
-        Confidence of the gold rows, by other gold rows only, and whether the choice was right.
+        Confidence of the gold rows, by the other gold rows alone, and whether the choice was right.
     """
 
     label: np.ndarray
@@ -272,14 +270,14 @@ def judge_sets(proba: np.ndarray, even: np.ndarray, labels: Labels) -> Judgement
         P(r) = r_j / (Σ_{k∈S} r_k + λ / (1 - λ) · s / (l - s) · Σ_{k∉S} r_k),
         z = logit of P(q) (1 + P(e)) / 2,
 
-    where λ is the share of sets that lack the truth: given the truth, a set that holds it is one of
-    C(l-1, s-1), one that lacks it one of C(l-1, s).
+    where λ is the share of sets that lack the truth: given the truth, C(l-1, s-1) sets hold it, and
+    C(l-1, s) lack it.
 
     Parameters
     ----------
     proba, even : ndarray of shape (m, l)
-        Probabilities of models that did not learn from the row: of the method, and of one that
-        learned from even shares of the candidates.
+        Probabilities by models that did not learn from the row: the method, and one that learned
+        from even shares of the candidates.
     labels : Labels
         Candidates and gold labels as given, and whether every set holds the truth.
 
@@ -330,7 +328,7 @@ def _judged(
     gold: np.ndarray,
     prior: Prior,
 ) -> dict[str, Any]:
-    """What votes and sets have in common: confidences, and what they leave for other labels."""
+    """The part that votes and sets share: confidences, and the shares of the other labels."""
     known = np.flatnonzero(gold >= 0)
     right = label[known] == gold[known]
     confidence, blind = calibrated(score, known, right, prior)
@@ -353,8 +351,8 @@ def _judged(
 
 
 def with_confidence(shares: np.ndarray, label: np.ndarray, confidence: np.ndarray) -> np.ndarray:
-    """Probabilities of all labels in which the label chosen has its confidence, and the others
-    share the rest in proportion; none of them is above the label chosen.
+    """Probabilities of all labels: the label chosen has its confidence, and the others share the
+    rest in proportion, but none exceeds it.
     """
     rows = np.arange(len(label))
     rest = shares.astype(float)

@@ -64,7 +64,7 @@ class FeaturesRole:
         return "decisive" if self.share > 0.1 else "helpful"
 
     def sentence(self) -> str:
-        """The same in words."""
+        """The role in a sentence."""
         found = f"t = {self.sharpness:.3g}, ε = {self.failure:g}"
         if not self.n_changed:
             return f"{self.word}: the votes alone give the same labels ({found})"
@@ -82,18 +82,17 @@ class ChosenLabels(Decision):
     Attributes
     ----------
     gold_error : float or None
-        Share of gold rows on which the choice among the candidates, made without knowing gold, is
-        wrong.
+        Share of gold rows for which the choice among the candidates, made without gold, is wrong.
     n_gold : int
         Number of gold rows.
     annotators : list of AnnotatorAgreement
-        Empty where the labels are not votes.
+        Empty if the labels are not votes.
     features_role : FeaturesRole or None
         What the features did beside votes; None without votes or without features.
     seconds : dict of str to float
         Time by stage.
     classifier : estimator
-        The fitted classifier, on ``X``.
+        The classifier, fitted to ``X``.
     method : str
         Its name.
     parameters : dict
@@ -128,9 +127,9 @@ def choose_labels(
     """Choose a label for every row, and say how sure it is.
 
     Every row is judged by a model that did not learn from it (:mod:`surelabel.tables.calibration`);
-    rows with equal features are always left out together. PURE has such models in closed form. For
-    other methods, parameters are chosen by cross-validation on candidates, and folds are left out.
-    The final model learns from all rows.
+    rows with equal features are always left out together. PURE has such models in closed form.
+    Other methods choose parameters by cross-validation on candidates, and leave out folds. The
+    final model learns from all rows.
 
     Parameters
     ----------
@@ -149,7 +148,7 @@ def choose_labels(
     estimator : classifier or "module:name", default=None
         The model of the features, where the labels are votes; see :func:`fit_crowd`.
     like : ChosenLabels, default=None
-        An earlier result whose method, kernels and parameters are used, in place of a new choice.
+        An earlier result: use its method, kernels and parameters instead of choosing anew.
         ``clean`` and ``review`` choose by the table as it is, before any answer, so that both find
         the same labels after the same answers.
 
@@ -196,9 +195,7 @@ def choose_labels(
 def _by_votes_only(
     method: str, labels: Labels, estimator: Any, random_state: int, timed: Any
 ) -> tuple[FittedMethod, Judgement]:
-    """Judge the labels of a method that looks at votes alone; how sure they are is what the model
-    of the annotators says.
-    """
+    """Judge the labels of a method that looks at votes alone, by the model of the annotators."""
     if labels.votes is None or estimator is not None:
         raise ParameterError(
             f"{method} goes by the votes of known annotators alone: name them (votes), and give no "
@@ -262,7 +259,7 @@ def _annotators(
     """How the annotators compare with the labels chosen, and what is odd about them."""
     if labels.votes is None:
         return []
-    if not isinstance(model, CrowdClassifier):  # what the votes alone say of them
+    if not isinstance(model, CrowdClassifier):  # what the votes alone say about them
         model = fit_crowd(np.empty((len(label), 0)), labels, random_state)
     remarks = {person.name: person.remark for person in model.annotators_}
     return annotator_agreement(labels.votes, labels.annotators, label, labels.gold, remarks)
@@ -290,9 +287,7 @@ def _checked_rows(X: Any, labels: Labels, max_error: float) -> np.ndarray:
 
 
 def _even_shares(model: Any) -> Any:
-    """The first step of a model alone, fitted to even shares of the candidates; that of SURE if the
-    method has no such step. It never prefers one candidate.
-    """
+    """A model's first step (SURE's if it has none), fitted to even shares of the candidates."""
     base = clone(model) if "init" in model.get_params() else SUREClassifier()
     return base.set_params(init="uniform", max_iter=1)
 

@@ -37,7 +37,7 @@ from .overview import (
 from .reading import Columns, TableRead, open_table
 from .status import CERTIFIED, LOOK, PROBABLE, STATUSES
 
-#: Number of answers whose worth is said.
+#: Number of answers whose worth the summary states.
 ANSWERS = 30
 
 
@@ -59,15 +59,15 @@ class Cleaned(ChosenLabels, Result):
     features : list of Feature
         The columns that can be learned from.
     X : ndarray of shape (m, n)
-        The matrix they were encoded as.
+        The matrix that encodes them.
     source : str
         The name of the table: its file, or "table".
     prefix : str
         Prefix of the names of the new columns.
     audit : Audit or None
-        The result of random checks, if there were any.
+        The result of random checks; None without checks.
     left_out : dict of str to str
-        Columns that were not learned from because they hold the answer, and why we think so.
+        Columns left out because they hold the answer, and why we think so.
     """
 
     frame: Any
@@ -105,7 +105,7 @@ class Cleaned(ChosenLabels, Result):
         Parameters
         ----------
         n_checks : int, default=300
-            Maximum number of rows; you may answer only the first ones, as many as you like.
+            Maximum number of rows; answer as many of the first ones as you like.
         random_state : int, default=0
             Seed of the random order.
 
@@ -228,9 +228,7 @@ class Cleaned(ChosenLabels, Result):
         )
 
     def _order(self) -> str | None:
-        """The order of the labels, and how far apart those are that a person must decide
-        between.
-        """
+        """The order of the labels, and how far apart the two choices of doubtful rows are."""
         if not has_order(self.labels.ordered):
             return None
         places = label_positions(self.labels.ordered, self.classes).argsort().argsort()
@@ -291,7 +289,7 @@ class Cleaned(ChosenLabels, Result):
         )
 
     def what_decided(self) -> str:
-        """What the labels were chosen by, in a sentence without its full stop."""
+        """What decided the labels, in a sentence without its full stop."""
         if self.features_role:
             return f"Beside the votes, the features are {self.features_role.sentence()}"
         if self.labels.votes is None and not self.labels.soft:
@@ -314,8 +312,8 @@ def clean(
     verbose: bool = False,
     **columns: Unpack[Columns],
 ) -> Cleaned:
-    """Choose a label for every row of a table, say how sure it is, and which rows a person should
-    look at.
+    """Choose a label for every row of a table, say how sure it is, and list the rows that a person
+    should look at.
 
     The columns added are ``label``, ``confidence``, ``margin``, ``second``, ``status`` (certified,
     probable or look), ``outside`` (1 for the row whose true label is most likely none of those
@@ -328,13 +326,13 @@ def clean(
     frame : data frame, pyarrow.Table or path
         The table.
     method : str, default="PURE"
-        A name in :func:`surelabel.all_methods`; with votes also "Crowd" (which PURE means there),
-        "majority" and "Dawid-Skene".
+        A name in :func:`surelabel.all_methods`; with votes, PURE means "Crowd", and "majority" and
+        "Dawid-Skene" are also possible.
     max_error : float, default=0.1
-        Labels whose estimated error is at most this are probable, and to be kept.
+        Keep labels whose estimated error is at most this: their status is "probable".
     audit : data frame, pyarrow.Table or path, default=None
-        A sheet that :meth:`Cleaned.audit_sheet` drew from the same table with the same arguments,
-        with answers.
+        An answered sheet that :meth:`Cleaned.audit_sheet` drew from the same table with the same
+        arguments.
     answers : path-like, default=None
         A file of answers that ``surelabel review`` wrote. They are taken as true, and the checks
         among them bound how many of the labels kept can be wrong.
@@ -408,9 +406,7 @@ def clean(
 
 
 def _rows(read: TableRead) -> pa.Table:
-    """The rows to which columns are added; rows of a long table that became one keep their
-    candidates as a list.
-    """
+    """The rows to add columns to: one per id of a long table, with its candidates as a list."""
     if not read.labelling.long:
         return read.table
     return read.table.append_column(str(read.labelling.labels), read.labels.lists())

@@ -40,11 +40,11 @@ NEARLY_ALL = 0.9
 LOOKED_AT = 1000
 #: Scripts without spaces between words.
 UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]{4}"
-#: Vectors in text, as JSON has them.
+#: Vectors written as JSON.
 VECTOR = r"^\[\s*[-+0-9.eE]+(?:\s*,\s*[-+0-9.eE]+)*\s*\]$"
 #: The usual names of columns that hold identifiers.
 ID_NAME = re.compile(r"(?i:(^|[_\W])(id|uuid|guid|key|index|nr|no))$|[a-z]I[Dd]$")
-#: Numbers with the other decimal separator than the table has.
+#: Numbers whose decimal separator is not the table's.
 FOREIGN = {".": r"^[-+]?[0-9]+,[0-9]+$", ",": r"^[-+]?[0-9]+\.[0-9]+$"}
 
 
@@ -74,12 +74,12 @@ class ColumnReader:
         return self._columns[name].type
 
     def column_slices(self, names: Sequence[str]) -> Iterator[slice]:
-        """Columns to read together."""
+        """Slices of the columns to read together."""
         return column_slices(len(names), self.n_rows)
 
     def parsed(self, names: Sequence[str], *, truth: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers, NaN where missing, and where a cell is not one; one row for each column. With
-        ``truth``, "true" is 1 and "false" is 0.
+        """Numbers (NaN where missing), and whether each cell is something else; one row for each
+        column. With ``truth``, "true" is 1 and "false" is 0.
         """
         values = np.full((len(names), self.n_rows), np.nan)
         wrong = np.zeros(values.shape, bool)
@@ -110,7 +110,7 @@ class ColumnReader:
         return np.asarray(pc.fill_null(column.cast(pa.float64(), safe=False), np.nan).to_numpy())
 
     def numbers(self, names: Sequence[str]) -> np.ndarray:
-        """Numbers, one row for each column, NaN where missing; what is none is an error."""
+        """Numbers, one row for each column, NaN where missing; any other cell is an error."""
         values, wrong = self.parsed(names, truth=True)
         for bad, problem in (
             (wrong, "where a number is needed; correct or empty the cell"),
@@ -319,7 +319,7 @@ def _all_differ(values: np.ndarray) -> bool:
 
 
 class _Sample(NamedTuple):
-    """Some texts of a column, evenly spread; how many cells hold one, and how many different."""
+    """Some texts of a column, evenly spread; the number of all its texts, and of different ones."""
 
     texts: pa.Array
     n_known: int
@@ -398,9 +398,7 @@ def _text_kind(reader: ColumnReader, name: str, sample: _Sample) -> Guess:
 
 
 def _words_among_numbers(reader: ColumnReader, name: str) -> Guess | None:
-    """That a column of numbers with words among them is refused, and what helps; None if there are
-    no words.
-    """
+    """Refuse a column of numbers with words among them, and say what helps; None without words."""
     rows = np.flatnonzero(reader.parsed([name])[1][0])
     if not len(rows):
         return None
@@ -456,8 +454,7 @@ def choose_features(
     exclude : collection of str, default=()
         Not these columns.
     kinds : mapping of str to str, default=None
-        Columns to be used as another kind than they look like, or that would not be used by
-        default.
+        The kinds of columns that look like another kind, or would not be used by default.
     asked : collection of str, default=None
         Those of ``features`` that must be used; others are used if possible. By default all.
 

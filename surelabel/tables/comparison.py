@@ -1,9 +1,9 @@
 """``compare``: which method suits a table best, by cross-validation that needs no true labels.
 
-Candidates are compared by rows that a method did not learn from: is its prediction among their
-candidates? Votes are compared by votes that it did not see: do they equal the label that it finds
-without them? Whether a label is among a row's votes would say little if some annotator always votes
-for the same class, because that label is in every row.
+Methods are compared on rows that they did not learn from: is the prediction among the candidates?
+With votes, they are compared on votes that they did not see: is each the label found without it? To
+ask whether the label is among a row's votes would say little if some annotator always votes for the
+same class.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ class MethodResult:
         The best point of its grid.
     covering_rate, covering_sd : float
         Share of left-out rows whose prediction is among their candidates, or is the true label
-        where it is known: mean and standard deviation over the folds. The parameters were chosen by
-        the rows that the first fold learned from, so it is slightly optimistic. With votes: share
-        of left-out votes that equal the label found.
+        where it is known: mean and standard deviation over the folds. It is slightly optimistic,
+        because parameters are chosen on the training rows of the first fold. With votes: share of
+        left-out votes that equal the label found.
     approximated_accuracy, approximated_sd : float
         Accuracy as estimated from candidates, and true labels where they are known: mean and
         standard deviation over the folds; NaN with votes.
@@ -71,8 +71,8 @@ class MethodResult:
     fold_rates : tuple of float
         The covering rate of each fold.
     distance : float
-        If labels have an order: how many labels a prediction is away from the nearest candidate, on
-        average; NaN without an order.
+        If labels have an order, the mean number of steps from a prediction to the nearest
+        candidate; otherwise NaN.
     """
 
     method: str
@@ -104,9 +104,8 @@ class Comparison(Result):
     soft : bool
         Whether the candidates are the likely labels of soft labels.
     n_known : int
-        How many of the rows compared on have a known true label. Methods learn from their
-        candidates all the same (from the true label if they have none), and what they find for them
-        is compared with the true label.
+        Number of rows compared on whose true label is known. Methods still learn from their
+        candidates (from the true label if they have none), but are judged by the true label.
     """
 
     results: list[MethodResult]
@@ -123,8 +122,8 @@ class Comparison(Result):
 
     @property
     def better_than_default(self) -> tuple[MethodResult, MethodResult] | None:
-        """The best method, and the method that ``clean`` uses by default, if the latter is behind
-        by more than two standard errors of the difference over the folds; otherwise None.
+        """The best method and the default of ``clean``, if the default is behind by more than two
+        standard errors of the difference over the folds; otherwise None.
         """
         used = [r for r in self.results if r.method in (CROWD, DEFAULT) and not r.error]
         if not used or self.best is None or len(self.best.fold_rates) < 2:
@@ -253,8 +252,8 @@ def compare(
     verbose: bool = False,
     **columns: Unpack[Columns],
 ) -> Comparison:
-    """Find out which method, with which parameters, suits a table best, by cross-validation that
-    needs no true labels, and uses those that are known.
+    """Find the method and the parameters that suit a table best, by cross-validation. It needs no
+    true labels, but uses those that are known.
 
     Parameters
     ----------
@@ -458,8 +457,8 @@ def _without_unused_order(name: str, labels: Labels) -> Labels:
 
 
 def _by_left_out_votes(X: np.ndarray, labels: Labels, splits: list[Split], name: str) -> Scores:
-    """Learn from some votes, and compare the labels found with the others; true labels are not
-    learned from, and count in place of the votes left out.
+    """Learn from some votes, not from true labels; compare the labels found with the other votes,
+    or with the true label where it is known.
     """
     assert labels.votes is not None
     cast, rates = np.argwhere(labels.votes != -1), []
@@ -484,9 +483,7 @@ def _by_left_out_votes(X: np.ndarray, labels: Labels, splits: list[Split], name:
 
 
 def _with_votes(labels: Labels, votes: np.ndarray) -> Labels:
-    """The labels with these votes in place of their own, and none known for certain; a row without
-    votes may have any label.
-    """
+    """The labels with other votes, and without gold; a row without votes may have any label."""
     candidates = CandidateSets.from_ballots(
         votes, labels.candidates.classes, annotators=labels.annotators
     )

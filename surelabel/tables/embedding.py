@@ -20,7 +20,7 @@ from .images import folder_of
 EMBEDDED = " embedded"
 #: A sparse matrix with more columns is refused: with its zeros it would take gigabytes.
 WIDEST = 20_000
-#: How code of the user may fail; ``sys.exit()`` in it does not end ours.
+#: How the user's code may fail; its ``sys.exit()`` does not end the command.
 FAILURES = (Exception, SystemExit)
 
 

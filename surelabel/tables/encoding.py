@@ -1,10 +1,10 @@
 """Columns of a table → the matrix X that models learn from.
 
 An encoder of columns has ``fit(reader, names)``, which learns from columns; ``widths``, the number
-of columns of X that each becomes; ``names(name, i)``, the names of those of the i-th column; and
-``fill(reader, names, X, first)``, which writes them, starting at column ``first[i]`` of X. Its
+of columns of X that each becomes; ``names(name, i)``, the names of the columns of X for the i-th;
+and ``fill(reader, names, X, first)``, which writes them, starting at column ``first[i]`` of X. Its
 attributes are numbers, arrays and lists of text, so that model files stay plain. A table may have
-very many number columns, so these are encoded together; the other kinds one by one.
+very many number columns, so these share one encoder; the others have one each.
 """
 
 from __future__ import annotations
@@ -38,8 +38,7 @@ from .times import DAY, MONDAY, WEEK, YEAR, find_order, read_times
 MOST_CATEGORIES = 50
 #: At most this many columns of X for a text, and this many n-grams counted on the way.
 TEXT_DIMENSIONS, MOST_WORDS = 100, 20_000
-#: Rows of text that are Python strings at the same time, and rows that the n-grams are learned
-#: from.
+#: Rows of text that are Python strings at a time, and rows from which n-grams are learned.
 BATCH, LEARNED_ROWS = 10_000, 50_000
 #: For more rows than this, X is float32.
 LARGE = 100_000
@@ -66,7 +65,7 @@ class NumberColumns:
         self.tells_missing, self.median, self.mean, self.deviation = map(
             np.concatenate, zip(*learned, strict=True)
         )
-        if only_flags:  # all on one scale, as categories are: a rare 1 is not to weigh more
+        if only_flags:  # one scale for all, as for categories: a rare 1 should not weigh more
             self.mean, self.deviation = np.zeros(len(names)), np.ones(len(names))
         return self
 
@@ -95,14 +94,14 @@ class NumberColumns:
 
 
 def _spread(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Whether some are missing, and the median, mean and standard deviation, of each row."""
+    """For each row: whether numbers are missing, the median, mean and standard deviation."""
     absent = np.isnan(values)
     nothing = absent.all(axis=1)
     values[nothing] = 0
     median = np.nanmedian(values, axis=1)
     values = np.where(np.isnan(values), median[:, None], values)
     mean, deviation = values.mean(axis=1), values.std(axis=1)
-    # The deviation of equal numbers is a rounding error.
+    # Rounding can make the deviation of equal numbers differ from 0.
     deviation[deviation <= 1e-12 * np.abs(mean)] = 1
     return absent.any(axis=1) & ~nothing, median, mean, deviation
 
@@ -165,13 +164,13 @@ class CategoryColumn(OneColumn):
         return [f"{name} is {category}" for category in known + ["another"] * bool(self.others)]
 
     def codes(self, reader: ColumnReader, name: str) -> tuple[np.ndarray, np.ndarray]:
-        """Position of every cell among the categories, -1 for one never seen; and where cells are
+        """Position of every cell among the categories, -1 if it was never seen; and where cells are
         missing.
         """
         texts, by_value = reader.texts(name, "category")
         known = pa.array([*self.categories, *self.others], texts.type)
         if by_value or self.by_value:
-            # numbers of files with types were written with a point, by us
+            # we write the numbers of typed files with a point
             texts = canonical(texts, "." if by_value else reader.decimal)
             known = canonical(known, "." if self.by_value else reader.decimal)
         found = pc.fill_null(pc.index_in(texts, known), -1).to_numpy()
@@ -277,7 +276,7 @@ def _as_matrix(chunk: pa.Array) -> np.ndarray:
 class TimeColumn(OneColumn):
     """A date becomes the days that have passed (standardised) and its position in the year and the
     week; a time becomes its position in the day. A position is two numbers, those of a point on a
-    circle, so that 23:59 is near 00:01. What is the same in all rows is left out.
+    circle, so that 23:59 is near 00:01. Parts that are the same in all rows are left out.
     """
 
     def learn(self, reader: ColumnReader, name: str) -> None:
@@ -388,8 +387,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Numbers are standardised, unless all of them are 0 or 1; missing ones are replaced by the median
     and marked in a column of their own. Categories become 0/1 columns. Dates and times become the
     days that have passed and points on the circles of year, week and day. Texts become at most 100
-    directions of their TF-IDF. Vectors stay as they are. A text or a vector is scaled so that it
-    varies as much as all numbers and categories together, so that no kind dominates the others.
+    directions of their TF-IDF. Vectors stay as they are. A text or a vector is scaled to vary as
+    much as all numbers and categories together, so that no kind dominates the others.
 
     Parameters
     ----------
@@ -485,9 +484,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return np.cumsum(widths)
 
     def _balance(self, table: pa.Table) -> np.ndarray:
-        """Factors with which every text and every vector varies as much as all plain columns
-        together.
-        """
+        """Factors that make every text and vector vary as much as all plain columns together."""
         plain = np.array(
             [feature.kind not in ("text", "vector", "image") for feature in self.features_], bool
         )
@@ -519,7 +516,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         reader, ends = self._reader(table), self._ends()
         for group, encoder in zip(self._groups(), self.encoders_, strict=True):
-            if self.features_[group[0]].kind == "vector":  # of another length, no X is needed
+            if self.features_[group[0]].kind == "vector":  # refuse other lengths before X is made
                 reader.vectors(self._names(group)[0], encoder.widths[0])
         first = np.concatenate([[0], ends[:-1]])
         X = np.empty((table.num_rows, ends[-1]), self.dtype_)

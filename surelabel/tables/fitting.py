@@ -108,7 +108,7 @@ def fit(
     frame : data frame, pyarrow.Table or path
         The table.
     method : str, default="PURE"
-        A name in :func:`surelabel.all_methods`; with votes also "Crowd", which PURE means there.
+        A name in :func:`surelabel.all_methods`; with votes, PURE means "Crowd".
     answers : path-like, default=None
         A file of answers that ``surelabel review`` wrote; they are taken as true.
     estimator : classifier or "module:name", default=None
@@ -195,7 +195,7 @@ def predict(
         Prefix of the names of the new columns.
     as_ : mapping of str to callable, transformer or "module:name", default=None
         The functions that compute vectors: the same as in :func:`fit`, because model files contain
-        no code. Kinds of columns may be given, too; the model knows them.
+        no code. Kinds of columns are not needed: the model knows them.
     **reading
         How the file is written; see :class:`~surelabel.tables.Columns`.
 
@@ -243,7 +243,7 @@ def _two_best(classifier: Any, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, n
 
 @contextmanager
 def _usable() -> Iterator[None]:
-    """Turn unexpected errors inside a model into one that says that the model is unusable."""
+    """Turn an unexpected error inside a model into one that says that the model is unusable."""
     try:
         yield
     except (SurelabelError, MemoryError, OSError, Warning):

@@ -41,10 +41,8 @@ def folder_of(source: str) -> Path:
 
 
 def find_inside(folder: Path, name: str) -> Path | None:
-    """The path of a file, if the file exists and lies in the folder even after links are
-    followed; None for any other, and for a URL.
-    """
-    # the text of the path first, so that files outside are never touched
+    """A file's path, if it exists in the folder even after links are followed; otherwise None."""
+    # check the text of the path first, so that files outside are never touched
     path = Path(os.path.normpath(folder / name))
     if not path.is_relative_to(folder):
         return None

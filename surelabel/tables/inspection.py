@@ -1,6 +1,4 @@
-"""``inspect``: look at a table of candidate labels before learning from it: how ambiguous it is,
-and possible problems of its rows, classes, labels and columns.
-"""
+"""``inspect``: how ambiguous a table is, and problems of its rows, classes, labels and columns."""
 
 from __future__ import annotations
 
@@ -47,7 +45,7 @@ class Problem:
     kind : str
         A short name that scripts can rely on: "unlabelled", "gold outside", "duplicates", "rare
         class", "never apart", "leak", "numbers in text", "no number", "no vector", "no time", "no
-        image", or that of a hint on the names of labels.
+        image", or the name of a hint about label names.
     message : str
         One sentence: what was found, where, and what it means.
     rows : ndarray of int
@@ -353,7 +351,7 @@ def _row_problems(
 
 
 def disagreeing_rows(table: pa.Table, candidates: CandidateSets) -> np.ndarray:
-    """The rows whose cells are equal to those of other rows, but whose candidates are not."""
+    """The rows that equal other rows in their cells, but not in their candidates."""
     groups = np.zeros(table.num_rows, np.int64)
     for column in table.columns:
         # vectors are compared as texts
@@ -369,7 +367,7 @@ def disagreeing_rows(table: pa.Table, candidates: CandidateSets) -> np.ndarray:
 
 
 def _class_problems(summary: CandidateSummary) -> Iterator[Problem]:
-    """Classes that are rare, or never without another."""
+    """Classes that are rare, or never occur without another."""
     frequency, names = summary.class_frequency, summary.classes
     rare = names[frequency < RARE]
     if len(rare):
@@ -390,7 +388,7 @@ def _class_problems(summary: CandidateSummary) -> Iterator[Problem]:
 
 
 def _column_problems(features: Sequence[Feature], table: pa.Table) -> Iterator[Problem]:
-    """Columns with cells that cannot be read as what they are learned from as."""
+    """Columns with cells that cannot be read as the kind of the column."""
     reader = ColumnReader(table)
     numbers = [feature.name for feature in features if feature.kind == "number"]
     read: list[tuple[str, Callable[[], Any]]] = [

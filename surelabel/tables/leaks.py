@@ -38,7 +38,7 @@ DETERMINED = 0.99
 BITS = 20
 #: Rows and values examined first: a table may have very many columns.
 FIRST_ROWS, FIRST_VALUES = 1000, 20
-#: Class names that features have for other reasons, as numbers and single letters.
+#: Class names that features have for other reasons, such as numbers and single letters.
 WORDS = """
 yes no true false positive negative none some all other low medium high small large big good bad
 left right agree disagree strongly somewhat neutral neither nor never rarely sometimes often
@@ -85,11 +85,11 @@ def find_leaks(
 
 
 def _earlier_output(table: pa.Table, labelling: Labelling) -> set[str]:
-    """Columns that ``clean`` or ``predict`` added: by what the file says; else by their names, if
-    there are the three that ``predict`` adds, or the statuses.
+    """Columns that ``clean`` or ``predict`` added: the file marks them; or their names say so, if
+    all three of ``predict`` or the statuses are there.
     """
     ours = {field.name for field in table.schema if ADDED in (field.metadata or {})}
-    there = {*table.column_names, *labelling.columns}  # long form has dropped the labels
+    there = {*table.column_names, *labelling.columns}  # reading a long table drops its labels
     for name in there:
         prefix = re.sub("(confidence|status)$", "", name)
         three = {prefix + new for new in ("label", "confidence", "second")} <= there
@@ -141,8 +141,8 @@ class _Agreement(NamedTuple):
 
     @property
     def bits(self) -> float:
-        """By chance, a share a > p has a probability of at most 2^(-n KL) (Chernoff), where KL is
-        a log2 (a/p) + (1 - a) log2 ((1 - a)/(1 - p)); n KL.
+        """The bits n KL, where KL = a log2 (a/p) + (1 - a) log2 ((1 - a)/(1 - p)). By chance, a
+        share a > p has a probability of at most 2^(-n KL) (Chernoff).
         """
         p, a = self.chance, self.share
         return float(self.n * rel_entr([a, 1 - a], [p, 1 - p]).sum() / np.log(2)) if a > p else 0.0
@@ -162,8 +162,8 @@ class _Judge:
 
     @cached_property
     def sets(self) -> sparse.csr_array:
-        """The candidates of each row, or those with the most votes of annotators who tell
-        something; none in rows that say nothing.
+        """The candidates of each row, or those with the most votes of informative annotators; none
+        in rows that say nothing.
         """
         candidates = weighed_votes(self.labels.candidates)
         rows, columns, counts = candidates.rows, candidates.indices, candidates.counts
@@ -210,9 +210,9 @@ class _Judge:
         return None if -1 in found else found
 
     def _class_names(self, name: str, codes: np.ndarray, values: list[str]) -> str | None:
-        """Whether the values are class names, and agree with the labels: fairly if either the class
-        names or the name of the column suggest it, or at all if both do. If neither does, the
-        agreement must be substantial; of two classes, such as 0 and 1, it says nothing.
+        """Whether the values are class names that agree with the labels. There are two clues:
+        unusual class names, and the name of the column. With both, any agreement counts; with one,
+        it must be fair; with none, substantial, and there must be more than two classes.
         """
         named = [self._named(value) for value in values]
         known = np.array([part is not None for part in named], bool)
@@ -249,7 +249,7 @@ class _Judge:
         rows = np.flatnonzero((codes >= 0) & self.telling)
         # the best of at most n_classes**n_values ways to assign classes to the values
         needed = BITS + n_values * np.log2(self.n_classes)
-        # Of a share a, p is at least a² / n_values (Cauchy-Schwarz), and KL at most log2 (1/p).
+        # For a share a, p ≥ a² / n_values (Cauchy-Schwarz), and KL ≤ log2 (1/p).
         if len(rows) * np.log2(n_values / DETERMINED**2) < needed:
             return None
         one = sparse.csr_array(

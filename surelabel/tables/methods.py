@@ -1,4 +1,4 @@
-"""Which method learns from a table, what it learns from, and with which parameters: the same for
+"""The method that learns from a table, its training data and its parameters: the same for
 ``clean``, ``fit``, ``compare`` and ``review``.
 """
 
@@ -66,13 +66,13 @@ def find_method(name: str, besides: Sequence[str] = ()) -> Method:
 
 
 def has_closed_form(method: Method) -> bool:
-    """Whether a method has the outputs without a row in closed form, and so needs no folds."""
+    """Whether a method has leave-one-out outputs in closed form, and so needs no folds."""
     return hasattr(method.estimator, "leave_one_out")
 
 
 def joint(method: Method) -> bool:
-    """Whether a method learns from votes, or soft labels, and features together: Crowd, and methods
-    in whose place it is used where there are votes.
+    """Whether a method learns from votes (or soft labels) and features together: Crowd, and the
+    methods that it replaces where there are votes.
     """
     return method == _JOINT or has_closed_form(method)
 
@@ -109,8 +109,8 @@ def _given_several_times(labels: Labels) -> bool:
 
 
 def order_of(method: Method, labels: Labels, *, strict: bool = True) -> dict[str, Any]:
-    """The parameter ``ordered`` of a method, if labels have an order; it is an error if the method
-    cannot use it, unless ``strict`` is False.
+    """The parameter ``ordered`` of a method, if labels have an order. With ``strict``, a method
+    that cannot use it is an error.
     """
     if not has_order(labels.ordered):
         return {}
@@ -164,9 +164,7 @@ def with_sets(candidates: CandidateSets, rows: np.ndarray, codes: np.ndarray) ->
 
 
 def sample_rows(candidates: CandidateSets, max_rows: int, random_state: int) -> np.ndarray:
-    """At most ``max_rows`` random rows, in order, of those for which not every label is
-    possible.
-    """
+    """At most ``max_rows`` random rows, in order, except those where every label is possible."""
     rows = np.flatnonzero(informative_rows(candidates))
     if not len(rows):
         raise CandidateError(
@@ -188,7 +186,7 @@ def choose_parameters(
     method : Method
         The method and its grid.
     X, known : ndarray of shape (m, n), CandidateSets
-        The rows; of very many, a sample is used.
+        The rows; if there are very many, a sample is used.
     equal : ndarray of int of shape (m,)
         Equal numbers for equal rows, which are left out together.
     random_state : int
@@ -212,7 +210,7 @@ def choose_parameters(
 
 
 def folds_of_rows(equal: np.ndarray, random_state: int) -> list[Split]:
-    """Folds that keep equal rows together: ten folds of few different rows, three of very many."""
+    """Folds that keep equal rows together: ten for few different rows, three for very many."""
     check_different(equal)
     n = len(np.unique(equal))
     n_folds = min(10 if n < 200 else 5 if n < 50_000 else 3, n)
@@ -220,7 +218,7 @@ def folds_of_rows(equal: np.ndarray, random_state: int) -> list[Split]:
 
 
 def check_different(equal: np.ndarray) -> None:
-    """Refuse rows of which nearly all are equal."""
+    """Refuse rows if nearly all of them are equal."""
     n_different = len(np.unique(equal))
     if n_different < 4:
         raise InputError(
@@ -235,7 +233,7 @@ def search(
     """The parameters of a method with the best covering rate of left-out rows."""
     if not method.grid:
         return {}
-    # There are at most as many neighbours as the folds have rows.
+    # No method can use more neighbours than the folds have rows.
     grid, counts = None, method.grid.get("n_neighbors", ())
     others = max(1, min(len(train) for train, _ in splits) - 1)
     if max(counts, default=0) > others:
@@ -262,8 +260,8 @@ def left_out_scores(
 
 @contextmanager
 def convergence_warnings_ignored() -> Iterator[None]:
-    """Ignore warnings about fits that stop before they converge, at a bad point of a grid or on a
-    part of the rows: users can do nothing about these.
+    """Ignore warnings about fits that do not converge, at a bad point of a grid or on some of the
+    rows: users can do nothing about them.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -311,7 +309,7 @@ def fit_method(
     like: FittedMethod | None = None,
     timed: Callable[[str], AbstractContextManager[Any]] = lambda _: nullcontext(),
 ) -> FittedMethod:
-    """Learn from a table, with kernels or parameters that are chosen by the table itself.
+    """Learn from a table, and choose kernels or parameters by it.
 
     Parameters
     ----------
@@ -326,11 +324,10 @@ def fit_method(
     estimator : classifier or "module:name", default=None
         The model of the features beside votes; see :func:`fit_crowd`.
     like : FittedMethod, default=None
-        An earlier fit whose kernels or parameters are used, in place of a new choice. After
-        answers, every verb uses those of the table before any answer, so that all of them find the
-        same labels.
+        An earlier fit: use its kernels or parameters instead of choosing anew. After answers, every
+        verb uses those of the table before any answer, so that all find the same labels.
     timed : callable
-        Given the name of a part of the work; returns a context manager around it.
+        Takes the name of a stage, and returns a context manager around it.
 
     Returns
     -------
@@ -377,7 +374,7 @@ def fit_crowd(
 
     ``estimator`` is the model of the features, a classifier with ``predict_proba`` or its
     ``"module:name"``. If it takes a seed and has none, it gets ours. ``like`` is a model whose
-    kernels are used, in place of a new choice.
+    kernels are used instead of choosing anew.
     """
     if estimator is not None:
         estimator = imported("estimator", estimator)

@@ -15,7 +15,7 @@ from ..text import printable
 if TYPE_CHECKING:
     from .columns import Feature
 
-#: What is said of a table with one label in each row.
+#: The hint for a table with one label in each row.
 ONE_LABEL = "every row has one label; if some of them may be wrong, noisy (--noisy) finds which"
 #: Columns, classes or pairs that are listed before "and … more".
 LISTED = 8

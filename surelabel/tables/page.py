@@ -130,7 +130,7 @@ def _lacking(cleaned: Cleaned, reader: Reader) -> Table:
         + (
             "The probability that the true label was not given rests on the known labels."
             if known
-            else "How likely each of them lacks its true label, only known labels could tell."
+            else "Only known labels could tell how likely each of them lacks its true label."
         ),
         [
             Column("#"),
@@ -152,7 +152,7 @@ def _annotators(cleaned: Cleaned) -> Table:
         if most is None:
             return "–"
         chosen, voted, n = most
-        if chosen == voted:  # of votes against labels
+        if chosen == voted:  # votes against the label chosen
             return f"not {cleaned.classes[voted]} ({n:,}×)"
         return f"{cleaned.classes[voted]} for {cleaned.classes[chosen]} ({n:,}×)"
 

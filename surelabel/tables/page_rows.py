@@ -48,9 +48,7 @@ class Content:
 
 @dataclass(frozen=True)
 class Choice:
-    """A candidate of a row, with its probability if it is the first or second choice, and its votes
-    if there are any.
-    """
+    """A candidate of a row, its votes, and its probability if it is the first or second choice."""
 
     label: str
     probability: float | None

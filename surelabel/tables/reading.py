@@ -35,7 +35,7 @@ Names = str | Sequence[str] | None
 
 
 class Reading(TypedDict, total=False):
-    """How a file is written: the last four of :class:`Columns`."""
+    """How a file is written: the last four attributes of :class:`Columns`."""
 
     delimiter: str | None
     encoding: str | None
@@ -76,8 +76,8 @@ class Columns(Reading, total=False):
         Every set of candidates holds the true label, so a single candidate is certain. By default
         sets may lack it.
     missing : str or list of str
-        Values that mean "no label", such as ``"NA,null"``, as an empty cell always does; ``""`` if
-        each value is a label.
+        Values that mean "no label", such as ``"NA,null"``; ``""`` if every value is a label. Empty
+        cells always mean "no label".
     normalise : bool, default=False
         Treat labels that differ only in case, in spaces and hyphens, or in surrounding punctuation
         as one, in the most frequent spelling: ``Games``, ``GAMES`` and ``" games."``.
@@ -85,8 +85,7 @@ class Columns(Reading, total=False):
         New names for labels: ``{"GAMES": "games"}`` or ``["GAMES=games"]``. An empty new name
         removes the label.
     not_prefix : str
-        What stands before a label that somebody rules out: with "!", ``!cat`` is a vote against
-        cat.
+        The prefix of a label that somebody rules out: with "!", ``!cat`` is a vote against cat.
     ordered : bool or names, default=False
         Whether the labels have an order, so that a neighbour is half right: True (or "numbers") for
         numbers, otherwise the labels in their order, as in ``"low,medium,high"``.
@@ -99,11 +98,10 @@ class Columns(Reading, total=False):
     no_features : bool, default=False
         Learn from no column: the votes alone decide.
     as_ : mapping of str to str, callable or transformer; or list of "COLUMN=KIND"
-        What columns are learned from as, whatever they look like: "number", "category", "text",
-        "time", "vector" or "image" (paths, relative to the table's file, or to the current folder
-        for frames in memory). A function or transformer, or the ``"module:name"`` of one,
-        computes vectors from the cells; see
-        :func:`surelabel.tables.embedding.embed_columns`.
+        The kinds of columns, whatever they look like: "number", "category", "text", "time",
+        "vector" or "image" (paths, relative to the table's file, or to the current folder for
+        frames in memory). A function or transformer, or the ``"module:name"`` of one, computes
+        vectors from the cells; see :func:`surelabel.tables.embedding.embed_columns`.
     decimal : {".", ","}
         The decimal separator of numbers that are written as text; by default a point.
     delimiter, encoding, sheet : str
@@ -177,7 +175,7 @@ def column_names(given: Names, table: pa.Table, *, patterns: bool = True) -> tup
 
 
 def kinds_given(given: Any, table: pa.Table) -> tuple[dict[str, Kind], dict[str, Any], set[str]]:
-    """What columns are to be learned from as.
+    """The kinds of columns, and the functions that compute vectors from them.
 
     Parameters
     ----------
@@ -282,7 +280,7 @@ class TableRead:
     labels : Labels
         What they say.
     table : pyarrow.Table
-        The rows; of a long table, one for each id.
+        The rows; one for each id if the table is long.
     embedded : pyarrow.Table
         The rows, with the vectors that were computed from some columns.
     features : list of Feature

@@ -11,7 +11,7 @@ LIKELY = 0.9
 
 
 def shares_of(candidates: CandidateSets) -> np.ndarray:
-    """Shares of the classes of every row; even where there are none."""
+    """Shares of the classes in every row; equal where there are none."""
     counts = candidates.to_counts()
     total = counts.sum(axis=1, keepdims=True)
     even = np.full(counts.shape, 1 / counts.shape[1])
@@ -19,7 +19,7 @@ def shares_of(candidates: CandidateSets) -> np.ndarray:
 
 
 def likely_sets(candidates: CandidateSets) -> CandidateSets:
-    """The fewest labels of every row that together have 90 % of its share, with what they have."""
+    """The fewest labels of every row that together have 90 % of its votes, with their shares."""
     shares = shares_of(candidates)
     order = np.argsort(-shares, axis=1, kind="stable")
     sorted_shares = np.take_along_axis(shares, order, axis=1)

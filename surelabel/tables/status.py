@@ -55,16 +55,16 @@ def gain_of_answers(
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Decision(Judgement):
-    """What is decided about every row: the judgement, and where the true label is known that label
-    with a confidence of 1.
+    """What is decided about every row: the judgement, or the true label with a confidence of 1
+    where it is known.
 
     Attributes
     ----------
     classes : ndarray of shape (l,)
         The label space; labels are positions in it.
     status : ndarray of str
-        "probable": to be kept, by the estimate of its error; "certified": to be kept, and checks
-        of such rows bound their error, or it was itself checked; "look": a person should look.
+        "probable": to be kept, by the estimate of its error; "certified": to be kept, because it
+        was checked itself, or checks of such rows bound the error; "look": a person should look.
     max_error : float
         The largest error that the rows kept may have.
     """
@@ -127,9 +127,7 @@ class Decision(Judgement):
         return replace(self, **changed)
 
     def with_classes(self, classes: np.ndarray) -> Self:
-        """The decision in terms of other classes, some of which are new or gone; nothing is known
-        of rows whose label is gone.
-        """
+        """The decision with other classes; nothing is known about rows whose label is gone."""
         if np.array_equal(self.classes, classes):
             return self
         place = {name: code for code, name in enumerate(classes.tolist())}
@@ -153,8 +151,8 @@ class Decision(Judgement):
 
 
 def decide(found: Judgement, labels: Labels, max_error: float) -> Decision:
-    """Combine the judgement with what is known: gold rows are certified, and of the others those
-    that are sure enough are probable.
+    """Combine the judgement with what is known: gold rows are certified, and other rows are
+    probable if they are sure enough.
     """
     gold = labels.gold >= 0
     return Decision(

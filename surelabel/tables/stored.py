@@ -1,4 +1,4 @@
-"""What model files hold of tables: the values of each class, as in
+"""What model files hold about tables: the values of each class, as in
 :mod:`surelabel.estimators.stored`.
 """
 

@@ -31,7 +31,7 @@ ORDERS = {
 DATE = "|".join(re.sub(r"\?P<\w>", "?:", pattern) for pattern in ORDERS.values())
 DAY = 86_400.0
 YEAR, WEEK = 365.2425, 7.0
-#: Days from the first of 1970, a Thursday, to a Monday.
+#: Days from 1 January 1970, a Thursday, to a Monday.
 MONDAY = 4
 
 

@@ -153,7 +153,7 @@ def test_the_page_ranks_rows_that_may_lack_their_label(cli, crowd, known):
     first = table["outside"].to_pylist().index("1")
     listed = page_text("page.html").partition("the likeliest first.")[2]
     assert ("The probability that" in listed) == known
-    assert ("only known labels could tell" in listed) != known
+    assert ("Only known labels could tell" in listed) != known
     given = table["set"][first].as_py().replace("|", ", ")
     assert f" 1 p{first} {given} {table['best'][first].as_py()} " in listed
     filled = [bool(share) for share in table["outside_probability"].to_pylist()]
