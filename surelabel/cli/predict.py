@@ -39,7 +39,7 @@ def predict(
     json: Json = False,
 ) -> None:
     """Add a label, its confidence and the second choice to every row of a table; its own columns
-    stay as they are.
+    stay as they are. If labels have an order, the column median has the smallest expected distance.
 
     surelabel predict pets.model new.csv -o labelled.csv
 

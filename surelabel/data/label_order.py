@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,15 @@ def has_order(ordered: Any) -> bool:
     return not isinstance(ordered, bool | np.bool_) or bool(ordered)
 
 
+def order_given(ordered: Any) -> list[str]:
+    """The names of the classes in the order that was given."""
+    if isinstance(ordered, Set) or not isinstance(ordered, Iterable):
+        raise ParameterError(
+            f"ordered must be True or a list of the classes in their order, not {shown(ordered)}"
+        )
+    return [str(label) for label in ordered]
+
+
 def label_positions(ordered: Any, classes: np.ndarray) -> np.ndarray:
     """Where each class stands: its number, or its place in the order that was given.
 
@@ -62,20 +72,32 @@ def label_positions(ordered: Any, classes: np.ndarray) -> np.ndarray:
         The classes.
     """
     if not isinstance(ordered, bool | np.bool_):
-        order, names = [str(label) for label in ordered], [str(label) for label in classes]
-        if wrong := [name for name in names if order.count(name) != 1]:
+        order, names = order_given(ordered), [str(label) for label in classes]
+        missing = [name for name in names if name not in order]
+        repeated = [name for name, n in Counter(order).items() if n > 1]
+        if missing or repeated:
+            what = "missing" if missing else "repeated"
             raise ParameterError(
-                f"ordered must name every class once; see {first_few(wrong)} in {shown(order)}"
+                f"ordered must name every class once; {what}: {first_few(missing or repeated)} "
+                "(if all classes are numbers, give ordered=True, or --ordered numbers)"
             )
         return np.array([order.index(name) for name in names], float)
     try:
         positions = np.array([float(label) for label in classes.tolist()])
     except (TypeError, ValueError):
         positions = np.array([np.nan])
-    if not np.all(np.isfinite(positions)) or len(np.unique(positions)) < len(classes):
+    with np.errstate(over="ignore", invalid="ignore"):
+        span = np.ptp(positions)
+    if not np.isfinite(span) or len(np.unique(positions)) < len(classes):
         raise ParameterError(
-            "ordered=True is for labels that are different numbers, but these are "
-            f"{first_few(classes.tolist())}: give the classes in their order, as in "
+            "ordered=True, or --ordered numbers, is for labels that are different numbers, but "
+            f"these are {first_few(classes.tolist())}: give the classes in their order, as in "
             "low,medium,high"
         )
     return positions
+
+
+def written_order(ordered: Any, classes: np.ndarray) -> str:
+    """The order for people: ``low < medium < high``."""
+    names = [str(label) for label in classes[label_positions(ordered, classes).argsort()]]
+    return " < ".join(names if len(names) <= 6 else [*names[:3], "…", *names[-2:]])

@@ -153,7 +153,7 @@ def read_labels(table: pa.Table, labelling: Labelling) -> Labels:
     source = source_of(table)
     _check_roles(table, labelling, source)
     instance, first = _rows_by_id(table, labelling, source)
-    given, class_names, hints = _with_names(_read_cells(table, labelling, source), labelling)
+    given, class_names, order, hints = _with_names(_read_cells(table, labelling, source), labelling)
     _check_gold(given, labelling, source)
     classes = (
         check_classes(class_names) if class_names else _label_space(given.every, table, source)
@@ -170,8 +170,8 @@ def read_labels(table: pa.Table, labelling: Labelling) -> Labels:
         candidates = CandidateSets.from_ballots(votes, classes, annotators=annotators)
     else:
         candidates = _counted_sets(entries, len(first), classes, labelling)
-    if has_order(labelling.ordered):
-        label_positions(labelling.ordered, candidates.classes)  # an error if it is not an order
+    if has_order(order):
+        label_positions(order, candidates.classes)  # an error if it is not an order
     if labelling.long:
         table = _one_row_each(table, labelling, instance, first, source)
     return Labels(
@@ -183,7 +183,7 @@ def read_labels(table: pa.Table, labelling: Labelling) -> Labels:
         hints=hints,
         soft=bool(labelling.counts),
         complete=labelling.complete,
-        ordered=labelling.ordered,
+        ordered=order,
     )
 
 
@@ -394,15 +394,20 @@ def _for_and_against(cells: Cells, prefix: str, source: str) -> tuple[Cells, Cel
 
 def _with_names(
     given: _Given, labelling: Labelling
-) -> tuple[_Given, list[Label], tuple[Hint, ...]]:
-    """The labels in their final spelling, the names of columns of classes, and hints on names."""
+) -> tuple[_Given, list[Label], bool | tuple[str, ...], tuple[Hint, ...]]:
+    """The labels in their final spelling, the names of columns of classes, the order of the labels,
+    and hints on names.
+    """
     class_names: list[Label] = list(labelling.of_classes)
+    order = labelling.ordered
     hints: list[Hint] = []
     if labelling.normalise or labelling.map:
         names = NewNames(given.every, normalise=labelling.normalise, mapped=labelling.map)
         hints += names.hints()
         given = given.changed(names.rename)
         class_names = [name for name in dict.fromkeys(names.of(class_names)) if name != ""]
+        if not isinstance(order, bool):
+            order = tuple(map(str, dict.fromkeys(names.of(order))))
     named = [cells for cells in given.every if cells.column not in labelling.of_classes]
     if not labelling.normalise:
         hints += different_spellings(named)
@@ -410,7 +415,7 @@ def _with_names(
     if labelling.missing is None:
         hints = [*placeholders(given.every), *hints]
     given = given.changed(lambda cells: cells.without(labelling.missing or ()))
-    return given, class_names, tuple(hints)
+    return given, class_names, order, tuple(hints)
 
 
 # -------------------------------------------------------------------- classes and codes

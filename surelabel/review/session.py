@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.label_order import has_order
 from ..data.labelling import Labels
 from ..exceptions import SurelabelError, TableError
 from ..progress import stage
@@ -308,7 +309,7 @@ class Review:
         names = map(str, self._labels.candidates.classes.tolist())
         labels = with_classes(self._given, names)
         options, another = choices(row, labels, found)
-        if queue == CHECK:  # the order must not suggest an answer
+        if queue == CHECK and not has_order(labels.ordered):  # the place must not suggest an answer
             options.sort(key=lambda choice: str(choice["label"]))
         return {
             "ticket": ticket,

@@ -25,8 +25,9 @@ import pyarrow as pa
 
 from ..data.arrow_tables import is_list
 from ..data.candidates import CandidateSets
+from ..data.label_order import has_order, label_positions
 from ..data.labelling import Labels
-from ..exceptions import TableError, first_few
+from ..exceptions import ParameterError, TableError, first_few
 from ..files import checked_path
 from ..text import count
 from .auditing import Audit
@@ -488,6 +489,14 @@ def with_classes(labels: Labels, names: Iterable[str]) -> Labels:
             "table are whole numbers; correct the answer"
         )
     classes = np.array([*given.classes.tolist(), *map(int if numbers else str, new)])
+    if has_order(labels.ordered):
+        try:
+            label_positions(labels.ordered, classes)
+        except ParameterError:
+            raise TableError(
+                f"the answer {first_few(map(repr, new), 1)} has no place in the order of the "
+                "labels; correct the answer, or name it in ordered"
+            ) from None
     empty = labels.unlabelled[given.rows]  # these get every class
     sizes = np.where(labels.unlabelled, 0, given.sizes)
     candidates = CandidateSets(

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..data.frames import to_frame
-from ..data.label_order import has_order, label_positions
+from ..data.label_order import has_order, label_positions, written_order
 from ..data.labelling import Labels
 from ..evaluation.audits import share_still_wrong
 from ..exceptions import ParameterError
@@ -228,18 +228,16 @@ class Cleaned(ChosenLabels, Result):
         )
 
     def _order(self) -> str | None:
-        """The order of the labels, and how far apart the two choices of doubtful rows are."""
+        """The order of the labels, and how many doubtful rows are between neighbours."""
         if not has_order(self.labels.ordered):
             return None
         places = label_positions(self.labels.ordered, self.classes).argsort().argsort()
-        names = [str(label) for label in self.classes[places.argsort()]]
-        shown = names if len(names) <= 6 else [*names[:3], "…", *names[-2:]]
         doubtful = (self.status == LOOK) & (self.second >= 0)
         steps = np.abs(places[self.label[doubtful]] - places[self.second[doubtful]])
-        text = " < ".join(shown)
-        if len(steps):
+        text = written_order(self.labels.ordered, self.classes)
+        if len(steps) and len(places) > 2:
             text += f"; of the rows to look at, {percent(np.mean(steps == 1))} are a doubt between "
-            text += f"neighbours, {percent(np.mean(steps > 2))} between labels three or more apart"
+            text += "neighbours"
         return text
 
     def _statuses(self) -> list[tuple[str, str]]:

@@ -71,8 +71,8 @@ class MethodResult:
     fold_rates : tuple of float
         The covering rate of each fold.
     distance : float
-        If labels have an order, the mean number of steps from a prediction to the nearest
-        candidate; otherwise NaN.
+        If labels have an order, the mean distance from a prediction to the nearest candidate;
+        otherwise NaN.
     """
 
     method: str
@@ -209,8 +209,8 @@ class Comparison(Result):
         ]
         if self.ordered:
             notes.append(
-                "distance: how many labels a prediction is away from the nearest candidate, on "
-                "average; smaller is better"
+                "distance: how far a prediction is from the nearest candidate, on average, in the "
+                "units of the labels, or in steps between words; smaller is better"
             )
         if self.n_rows < self.n_table:
             notes.append(

@@ -10,10 +10,12 @@ from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
+import pyarrow as pa
 from sklearn.utils import gen_batches
 
 from ..data.arrow_tables import source_of
 from ..data.frames import to_frame
+from ..data.label_order import has_order, written_order
 from ..exceptions import ModelFileError, ParameterError, SurelabelError, first_few
 from ..progress import stage
 from ..solvers.equal_rows import equal_rows
@@ -25,7 +27,7 @@ from .columns import Feature
 from .embedding import embed_columns
 from .encoding import TableModel
 from .methods import VOTES_ONLY, find_method, fit_method
-from .new_columns import add_columns, check_new_columns, label_column, rounded
+from .new_columns import MEDIAN, add_columns, check_new_columns, label_column, rounded
 from .overview import Overview, Result, kinds, named, stage_times, written_parameters
 from .reading import Columns, Reading, TableRead, kinds_given, open_table
 
@@ -82,13 +84,19 @@ class Fitted(Result):
         return Overview(
             title=f"a model of {count(self.n_rows)} and {classes}",
             facts=[
-                ("classes", named(self.classes.tolist())),
+                ("classes", self._classes()),
                 ("learned from", kinds(self.features)),
                 ("method", f"{self.method} ({written_parameters(self.parameters)})"),
                 *([] if np.isnan(self.cv_score) else [("left-out rows", covering)]),
                 ("time", stage_times(self.seconds)),
             ],
         )
+
+    def _classes(self) -> str:
+        ordered = getattr(self.model.classifier, "ordered", False)
+        if has_order(ordered):
+            return written_order(ordered, self.classes)
+        return named(self.classes.tolist())
 
 
 def fit(
@@ -203,7 +211,8 @@ def predict(
     -------
     data frame
         The table with the columns ``label``, ``confidence`` (the model's probability of the label)
-        and ``second`` (its second choice); a frame of the kind given.
+        and ``second`` (its second choice); if labels have an order, also ``median``, the label with
+        the smallest expected distance to the truth. A frame of the kind given.
     """
     model = getattr(model, "model", model)
     if not isinstance(model, TableModel):
@@ -212,16 +221,20 @@ def predict(
             "fit"
         )
     frame, table = open_table(frame, **reading)
-    check_new_columns(table, ("label", "confidence", "second"), prefix)
+    ordered = has_order(getattr(model.classifier, "ordered", False))
+    check_new_columns(table, ("label", "confidence", "second", *[MEDIAN] * ordered), prefix)
     embedded, _ = embed_columns(table, kinds_given(as_, table)[1])
     with _usable():
         _warn_of_categories(model.encoder.unknown_categories(embedded), source_of(table))
-        first, second, confidence = _two_best(model.classifier, model.encoder.transform(embedded))
+        X = model.encoder.transform(embedded)
+        first, second, confidence = _two_best(model.classifier, X)
         found = {
             "label": label_column(model.classes_, first),
             "confidence": rounded(confidence),
             "second": label_column(model.classes_, second),
         }
+        if ordered:
+            found[MEDIAN] = pa.array(model.classifier.predict(X, loss="absolute"))
     return to_frame(add_columns(table, found, prefix), frame)
 
 

@@ -25,7 +25,7 @@ from ..data.labelling import Labelling, Labels
 from ..data.text_values import NUMBER, blanked, canonical
 from ..solvers.sparse_rows import row_max
 from .columns import is_plain
-from .new_columns import ADDED, NEW_COLUMNS
+from .new_columns import ADDED, MEDIAN, NEW_COLUMNS
 from .status import STATUSES
 
 #: A column of labels has at least this share of class names.
@@ -94,7 +94,7 @@ def _earlier_output(table: pa.Table, labelling: Labelling) -> set[str]:
         prefix = re.sub("(confidence|status)$", "", name)
         three = {prefix + new for new in ("label", "confidence", "second")} <= there
         if prefix != name and (three or _holds_statuses(table, name)):
-            ours |= {prefix + new for new in NEW_COLUMNS} & there
+            ours |= {prefix + new for new in (*NEW_COLUMNS, MEDIAN)} & there
     return ours
 
 

@@ -253,9 +253,12 @@ def left_out_scores(
     found = [float(SCORERS[name](model, X, judge)) for name in names]
     if not has_order(ordered):
         return [*found, np.nan]
-    # Numbers that are written as texts are numbers here.
-    order = judge.classes[label_positions(ordered, judge.classes).argsort()]
-    return [*found, float(mean_absolute_error(judge, model.predict(X), ordered=order))]
+    # Numbers may be written as texts.
+    places = label_positions(ordered, judge.classes)
+    place_of = dict(zip(judge.classes.tolist(), places, strict=True))
+    predicted = [place_of[label] for label in model.predict(X).tolist()]
+    judge = CandidateSets(judge.indptr, judge.indices, places)
+    return [*found, float(mean_absolute_error(judge, predicted))]
 
 
 @contextmanager

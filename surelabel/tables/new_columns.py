@@ -12,7 +12,7 @@ from ..exceptions import ParameterError, TableError, shown
 
 #: Number of decimals of confidences and other shares.
 DECIMALS = 4
-#: What ``clean`` adds; ``predict`` adds some of these.
+#: What ``clean`` adds; ``predict`` adds some of these, and ``MEDIAN`` if labels have an order.
 NEW_COLUMNS = (
     "label",
     "confidence",
@@ -24,6 +24,7 @@ NEW_COLUMNS = (
     "outside_probability",
     "look",
 )
+MEDIAN = "median"
 #: Marks a column that we added, in files with typed columns, so that it is not learned from later.
 ADDED = b"surelabel.added"
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 from ..data.arrow_tables import check_decimal, find_column, source_of, with_decimal
 from ..data.ballots import informative_rows
 from ..data.frames import from_frame
+from ..data.label_order import has_order, order_given
 from ..data.labelling import Labelling, Labels, read_labels
 from ..data.table_files import read_table
 from ..exceptions import (
@@ -241,11 +242,22 @@ def make_labelling(table: pa.Table, **columns: Any) -> Labelling:
         columns["missing"] = tuple(filter(None, separate_names(columns["missing"])))
     columns["map"] = _label_map(columns.get("map"))
     columns["normalise"] = bool(columns.get("normalise"))
-    order = columns.get("ordered") or False
-    if not isinstance(order, bool):
-        order = tuple(separate_names(order))
-    columns["ordered"] = order == ("numbers",) or order
+    columns["ordered"] = _label_order(columns.get("ordered"))
     return Labelling(**columns)
+
+
+def _label_order(given: Any) -> bool | tuple[str, ...]:
+    """Whether labels are numbers with an order, or the labels in their order: ``"low,high"``, or a
+    list, whose labels may hold commas.
+    """
+    if given is None or not has_order(given):
+        return False
+    if isinstance(given, bool | np.bool_):
+        return True
+    order = order_given([given] if isinstance(given, str) else given)
+    if len(order) == 1:
+        order = separate_names(order)
+    return order == ["numbers"] or tuple(order)
 
 
 def _label_map(given: Any) -> tuple[tuple[str, str], ...]:

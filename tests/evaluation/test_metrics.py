@@ -161,7 +161,7 @@ def test_named_labels_have_distances_by_their_places():
     assert rank_correlation(truth, truth, ordered=order) == pytest.approx(1)
     with pytest.raises(CandidateError, match="numbers"):
         mean_absolute_error(truth, found)
-    with pytest.raises(ParameterError, match="every class once; see high"):
+    with pytest.raises(ParameterError, match="every class once; missing: high"):
         mean_absolute_error(truth, found, ordered=["low", "middle"])
     with pytest.raises(CandidateError, match="3 true and 2"):
         rank_correlation([1, 2, 3], [1, 2])

@@ -348,6 +348,20 @@ def test_help_passes_from_near_duplicates_to_others(pets, tmp_path, read_pets):
     assert max(map(len, same.split())) <= 3
 
 
+def test_an_order_is_kept(start):
+    order = ["emu", "dog", "cow", "cat"]
+    review = start(columns={"ordered": order}, new_labels=True, check_share=0.5)
+    row, queues = review.next("tab")["row"], set()
+    with pytest.raises(ReviewError, match="'yak' has no place in the order"):
+        review.answer("tab", row["ticket"], "label", label="yak", new=True)
+    for _ in range(4):
+        queues.add(row["queue"])
+        places = [order.index(choice["label"]) for choice in row["choices"]]
+        assert places == sorted(places)
+        row = review.answer("tab", row["ticket"], "unknown")["row"]
+    assert queues == {"help", "check"}
+
+
 def test_what_is_shown_of_a_row(start, pets):
     review = start(check_share=0.0)
     row = review.next("tab")["row"]

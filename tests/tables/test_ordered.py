@@ -2,11 +2,13 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import surelabel
-from surelabel.data.label_order import usual_order
+from surelabel.data.label_order import label_positions, usual_order
 from surelabel.exceptions import ParameterError
+from surelabel.tables.reading import TableRead
 
 GRADES = ["poor", "fair", "good", "great"]
 
@@ -70,13 +72,65 @@ def test_usual_scales(classes, order):
     ("how", "said"),
     [
         ({"ordered": True}, "different numbers"),
-        ({"ordered": "poor,fair"}, "every class once; see good, great"),
+        ({"ordered": "poor,fair"}, "every class once; missing: good, great"),
+        ({"ordered": [*GRADES, "best", "best"]}, "once; repeated: best"),
+        ({"ordered": set(GRADES)}, "must be True or a list"),
+        ({"ordered": 4}, "must be True or a list"),
+        ({"ordered": ""}, "once; missing: fair, good, great, poor"),
         ({"ordered": GRADES, "method": "PLKNN"}, "PLKNN does not use the order"),
     ],
 )
 def test_what_is_no_order_is_refused(grades, how, said):
     with pytest.raises(ParameterError, match=said):
         surelabel.clean(grades.drop(columns="number"), labels="grade", **how)
+
+
+def test_numbers_whose_distance_overflows_are_no_order():
+    classes = ["-1e308", "0", "1e308"]
+    assert not usual_order(classes)
+    with pytest.raises(ParameterError, match="different numbers"):
+        label_positions(True, np.array(classes))
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        "0,10,20,30",
+        ["0", "10", "20", "30"],
+        [0, 10, 20, 30],
+        np.arange(0, 40, 10),
+        range(0, 40, 10),
+    ],
+)
+def test_an_order_is_a_text_or_any_sequence(grades, order):
+    read = TableRead(grades, {"labels": "number", "ordered": order})
+    assert read.labels.ordered == ("0", "10", "20", "30")
+
+
+def test_labels_in_a_list_may_hold_commas(grades):
+    names = [f"{name}, or so" for name in GRADES]
+    table = grades.replace({"grade": dict(zip(GRADES, names, strict=True))}, regex=True)
+    read = TableRead(table, {"labels": "grade", "ordered": names})
+    assert read.labels.ordered == tuple(names)
+
+
+@pytest.mark.parametrize("how", [{"normalise": True}, {"map": {"POOR": "poor", "Great": "great"}}])
+def test_the_order_is_renamed_with_the_labels(grades, how):
+    table = grades.replace({"grade": {"^poor": "POOR", "great$": "Great"}}, regex=True)
+    order = ["POOR", "poor", "fair", "good", "Great"]
+    labels = TableRead(table, {"labels": "grade", "ordered": order} | how).labels
+    assert [name.lower() for name in labels.ordered] == GRADES
+    assert sorted(labels.ordered) == labels.candidates.classes.tolist()
+
+
+def test_distances_between_numbers_are_theirs(grades):
+    found = [
+        surelabel.compare(
+            grades.drop(columns="grade"), labels="number", ordered=order, methods=["SURE"]
+        )
+        for order in ("numbers", "0,10,20,30")
+    ]
+    assert found[0].results[0].distance == pytest.approx(10 * found[1].results[0].distance)
 
 
 def test_methods_are_compared_by_distance(grades):
@@ -102,3 +156,15 @@ def test_a_fitted_table_keeps_the_order(grades, tmp_path):
     X = np.random.default_rng(0).normal(size=(5, model.classifier.n_features_in_))
     found = [one.classifier.predict(X, loss="absolute").tolist() for one in (again, model)]
     assert found[0] == found[1]
+    labelled = surelabel.predict(again, table[:9])
+    X = again.encoder.transform(pa.Table.from_pandas(table[:9]))
+    expected = again.classifier.predict(X, loss="absolute").tolist()
+    assert labelled["median"].tolist() == expected
+    labelled.to_csv(tmp_path / "labelled.csv", index=False)
+    learned = surelabel.inspect(tmp_path / "labelled.csv", labels="grade").features
+    assert [feature.name for feature in learned] == ["x", "z"]
+
+
+def test_only_an_order_has_a_median(grades):
+    fitted = surelabel.fit(grades.drop(columns="number"), labels="grade")
+    assert "median" not in surelabel.predict(fitted, grades[:3])
