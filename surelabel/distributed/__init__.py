@@ -7,9 +7,9 @@ the number of workers. The model ``W`` (D × l) is sent to the workers, and sums
 back.
 
 Confidences depend on the block and the model; the previous ones are needed only for the size of the
-change. What a lost worker held can therefore be computed again from at most two models, however
-many iterations there were: Dask's scheduler does so, and the fit continues. (A step of PURE needs
-the previous confidences, so there all steps, at most 30, are repeated.)
+change. If a worker is lost, Dask's scheduler computes what it held again, from at most two models,
+and the fit continues. (A step of PURE needs the previous confidences, so all steps, at most 30, are
+repeated.)
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..extras import extra
 
 with extra("dask", "surelabel.distributed"):
     import dask.array as da
-    import distributed  # noqa: F401 (says what is missing, if it is)
+    import distributed  # noqa: F401 (raises the error if it is missing)
     from dask.base import is_dask_collection
     from dask.delayed import delayed
 
@@ -52,14 +52,14 @@ class OnCluster(KernelClassifier):
     """Base class of the methods on dask arrays and data frames: ``fit`` and prediction on a
     cluster, for a class that works in memory.
 
-    Besides everything that the class in memory accepts (and then handles in the same way), ``fit``
+    ``fit`` accepts whatever the class in memory accepts, and handles it in the same way. It also
     takes
 
     - ``X``: a dask array in blocks of rows, or a dask data frame of numbers. A
-    :class:`dask.distributed.Client` must be active. - ``y``: candidates in any form in local
-    memory, which are sent to the blocks; or a dask array, data frame, column or bag in the same
-    partitions as ``X``, or a list of :class:`~dask.delayed.Delayed`, one per block, each holding
-    candidates in any form.
+      :class:`dask.distributed.Client` must be active.
+    - ``y``: candidates in any form in local memory, which are sent to the blocks; or a dask array,
+      data frame, column or bag in the same partitions as ``X``; or a list of
+      :class:`~dask.delayed.Delayed`, one per block, each holding candidates in any form.
 
     The solver is "nystroem" or "fourier" ("primal" for the linear kernel), never an exact one,
     because that needs a matrix of all pairs of rows in one place; "auto" is "nystroem". Features
@@ -139,7 +139,7 @@ class OnCluster(KernelClassifier):
         )
 
     def decision_function(self, X: Any) -> Any:
-        """Scores of the classes, with two classes one column; lazy for dask input, as
+        """Scores of the classes, one column for two classes; lazy for dask input, as
         :meth:`predict_proba`.
         """
         return (
@@ -190,7 +190,7 @@ class OnCluster(KernelClassifier):
         predict.
         """
         model = self._in_memory(**self.get_params(deep=False) | {"callback": None, "n_jobs": 1})
-        # Blocks have no column names; these have been checked before.
+        # Blocks have no column names; they were checked before.
         left_out = (
             *("confidence_", "transduction_", "support_", "leverage_", "loo_decision_"),
             "fitted_confidence_",
@@ -237,8 +237,8 @@ class PUREClassifier(OnCluster, _PURE):
     :class:`surelabel.PUREClassifier`, input and predictions those of :class:`OnCluster`.
 
     ``kernel="auto"`` chooses on a sample of rows, which is fetched into local memory. Groups need
-    an exact solver, and so data in memory. Equal rows are not looked for on the cluster: each is
-    judged by a model that has learned from its copies.
+    an exact solver, and so data in memory. The cluster does not look for equal rows: each is judged
+    by a model that has learned from its copies.
 
     See Also
     --------

@@ -34,8 +34,8 @@ FAN_IN = 8  # number of sums that one task adds up
 
 @dataclass(frozen=True)
 class Piece:
-    """Some rows of a block, few enough to compute their features again; ``values`` are features or
-    instances.
+    """Some rows of a block, few enough that their features can be recomputed; ``values`` are
+    features or instances.
     """
 
     values: np.ndarray
@@ -242,7 +242,7 @@ class DaskPasses:
         return targets
 
     def keep_leverage(self, model: GramRidge, equal: Equal | None = None) -> None:
-        """Compute and keep the leverage of every row; equal rows are not looked for."""
+        """Compute and keep the leverage of every row, without looking for equal rows."""
         carried = _carry(self._client, model)
         self._leverages = self._map(_leverage, self._blocks, features=self._features, model=carried)
 

@@ -146,11 +146,11 @@ def gather(client: Client, futures: Sequence[Future[Any]]) -> list[Any]:
 
 @contextmanager
 def explained(client: Client) -> Iterator[None]:
-    """Turn errors of the cluster into ones that say whether workers or the scheduler died, and what
-    to do.
+    """Turn errors of the cluster into messages that say whether workers or the scheduler died, and
+    what to do.
     """
     try:
-        if client.status != "running":  # it would wait for a scheduler that is gone
+        if client.status != "running":  # otherwise it would wait for a lost scheduler
             raise CommClosedError
         yield
     except KilledWorker as error:
@@ -186,7 +186,7 @@ def is_frame(X: Any) -> bool:
 
 def float_type(X: Any) -> np.dtype:
     """The float type of the instances: float32 if all columns are, otherwise float64. Refuses
-    anything but rows of numbers.
+    anything except rows of numbers.
     """
     if getattr(X, "ndim", None) != 2:
         raise InputError(
@@ -235,8 +235,8 @@ def _partitions(collection: Any) -> list[Delayed]:
     if isinstance(collection, da.Array):
         return list(whole_rows(collection).to_delayed().ravel())
     if hasattr(collection, "simplify"):
-        # Only the columns needed are read. Further optimisation would merge small partitions, and
-        # those of X differently from those of y.
+        # Read only the columns needed. Further optimisation would merge small partitions,
+        # differently for X and y.
         return list(collection.simplify().to_delayed(optimize_graph=False))
     return list(collection.to_delayed())
 
@@ -268,7 +268,7 @@ def _with_classes(part: CandidateSets, classes: np.ndarray) -> CandidateSets:
 
 def _join(parts: list[CandidateSets]) -> CandidateSets:
     sizes = np.concatenate([part.sizes for part in parts])
-    # Lists have counts only if a label is repeated, which may happen in some of the parts only.
+    # Lists have counts only if a label is repeated, which may happen in only some of the parts.
     counts = (
         None
         if all(part.counts is None for part in parts)

@@ -1,14 +1,14 @@
-"""How many rows of a set can still be wrong after some of them were drawn at random and checked.
+"""How many rows of a set can still be wrong after a random sample of them was checked.
 
-Of ``N`` rows an unknown number ``E`` is wrong. They are checked in a random order that was fixed in
-advance; after ``n`` checks, ``k`` were found wrong. For each ``E₀``, with the hypergeometric
-likelihood ``L``,
+An unknown number ``E`` of ``N`` rows is wrong. The rows are checked in a random order that was
+fixed in advance; after ``n`` checks, ``k`` were found wrong. For each ``E₀``, with the
+hypergeometric likelihood ``L``,
 
     ``e(E₀) = mean over E ≤ E₀/2 of L(E) / L(E₀)``
 
 is the wealth of somebody who bets against ``E₀`` at fair odds. If ``E₀`` is true, the probability
 that it ever reaches ``1/δ`` is at most ``δ`` (Ville's inequality). So ``U``, the largest ``E₀``
-with ``e ≤ 1/δ``, is at least ``E`` with probability ``1 - δ``, whenever one stops checking
+with ``e ≤ 1/δ``, is at least ``E`` with probability ``1 - δ``, whenever the checking stops
 (Waudby-Smith & Ramdas 2020). Nothing is assumed about annotators or models, only that the order is
 random and the answers are right.
 """
@@ -32,7 +32,7 @@ def most_wrong(n_rows: int, n_checked: int, n_wrong: int, risk: float = RISK) ->
     n_rows : int
         Number of rows ``N`` of the set.
     n_checked, n_wrong : int
-        Number of rows checked, and of those among them that were wrong.
+        Number of rows checked, and how many of them were wrong.
     risk : float, default=0.1
         The probability ``δ`` that more are wrong.
 
@@ -84,7 +84,7 @@ def checks_needed(
     level : float
         The share of wrong rows.
     n_checked, n_wrong : int, default=0
-        Number of rows checked so far, and of those that were wrong.
+        Number of rows checked so far, and how many of them were wrong.
     risk : float, default=0.1
         The probability that the bound does not hold.
 

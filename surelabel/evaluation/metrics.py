@@ -38,7 +38,7 @@ R = TypeVar("R")
 
 
 def _metric(function: Callable[P, R]) -> Callable[P, R]:
-    """A metric that says what to pass if it is passed as ``scoring=``, and so called with an
+    """A metric that raises a helpful error if it is passed as ``scoring=``, and so called with an
     estimator, ``X`` and ``y``.
     """
 
@@ -122,8 +122,8 @@ def approximated_accuracy(
 def accuracy_within(
     y: Any, y_pred: Any, k: float, *, ordered: Any = True, sample_weight: Any = None
 ) -> float:
-    """Share of predictions at most ``k`` away from the true label: for labels that have an order,
-    such as ages.
+    """Share of predictions at most ``k`` away from the true label, for labels with an order, such
+    as ages.
 
     The paper's MAE3 and MAE5 are ``k = 3`` and ``k = 5``. With several candidates, the nearest one
     counts.
@@ -414,8 +414,8 @@ scoring=SCORERS["covering_rate"])``. With true labels, "oracle" is the accuracy,
 
 
 def row_weights(sample_weight: Any, n_rows: int, dtype: Any = np.float64) -> np.ndarray:
-    """Weights of rows as numbers: one for each row, not negative, not all zero, and finite, as is
-    their sum.
+    """Weights of rows as numbers: one for each row, not negative, not all zero, and with a finite
+    sum.
     """
     with np.errstate(over="ignore"):
         weight = _numbers(sample_weight, "sample_weight", InputError).astype(dtype)

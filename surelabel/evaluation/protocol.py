@@ -135,7 +135,7 @@ def grid_search(estimator: Any, grid: Mapping[str, Sequence[Any]], selection: st
 def select_parameters(
     search: Any, X: Any, candidates: CandidateSets, y: Any, fold: Fold, *, selection: str
 ) -> dict[str, Any]:
-    """Choose parameters on the inner folds of a fold.
+    """Choose parameters on the inner folds of an outer fold.
 
     Parameters
     ----------

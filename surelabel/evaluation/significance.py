@@ -21,8 +21,8 @@ def two_sample_t(a: Any, b: Any, alpha: float = 0.05) -> Verdict:
     """Compare two methods by Student's t-test for two independent samples of equal variance, as the
     paper does.
 
-    Folds of one cross-validation are not independent, so this test is not exact; it is here to
-    count wins and losses as the paper does.
+    Folds of one cross-validation are not independent, so this test is not exact. Use it to count
+    wins and losses as the paper does.
 
     Parameters
     ----------

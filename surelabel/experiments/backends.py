@@ -28,8 +28,7 @@ from ..files import temporary_folder
 
 T = TypeVar("T")
 
-#: Maximum number of items with the Dask scheduler at a time: enough for any cluster, and little to
-#: send.
+#: Maximum number of items that the Dask scheduler has at a time: enough for any cluster.
 WINDOW = 1000
 
 
@@ -95,7 +94,7 @@ def run_with_dask(function: Callable[[Any], T], items: Sequence[Any], address: s
     with extra("dask", "--dask"):
         from distributed import Client, KilledWorker, as_completed
         from distributed.comm.core import CommClosedError
-    # The errors below say everything; Dask would repeat them while it reconnects.
+    # The errors below say enough; Dask would repeat them while it reconnects.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
         connected = Client(address)
@@ -121,7 +120,7 @@ def run_with_dask(function: Callable[[Any], T], items: Sequence[Any], address: s
 @contextmanager
 def _children_without_ctrl_c() -> Iterator[None]:
     """Start processes that ignore Ctrl-C: a terminal sends it to all of them, but only this process
-    should handle it, and end the others.
+    should handle it and end the others.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
@@ -153,7 +152,7 @@ def _start_trackers() -> None:
 
 def _begin(parent: int, folder: str) -> None:
     """Set up a worker: its temporary files go where the parent removes them, and it ends when the
-    parent is gone, because a parent that was killed cannot end its workers.
+    parent has gone, because a killed parent cannot end its workers.
     """
     tempfile.tempdir = folder
 

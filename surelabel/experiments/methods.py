@@ -1,4 +1,4 @@
-"""The methods that a study may name: those of the package, and two references that are given the
+"""The methods that a study may name: those of the package, and two references that learn from the
 votes themselves or the true labels.
 """
 
@@ -15,8 +15,7 @@ from sklearn.svm import SVC
 from ..data.candidates import CandidateSets
 from ..estimators import CrowdClassifier, Method, WeightedCandidatesClassifier, all_methods
 
-#: Parameters that do not affect results (an order only does if it is given), and the seed, which a
-#: trial sets itself.
+#: Parameters whose defaults do not affect results, and the seed, which a trial sets itself.
 WITHOUT_EFFECT = frozenset({"callback", "n_jobs", "ordered", "random_state", "verbose"})
 
 
@@ -60,7 +59,7 @@ def known_methods() -> dict[str, Method]:
 
 
 def labels_for(method: str, candidates: CandidateSets, y: np.ndarray) -> CandidateSets:
-    """What a method learns from: of votes, the sets of all labels that have any.
+    """What a method learns from; votes become the sets of all labels with a vote.
 
     Parameters
     ----------
@@ -82,7 +81,7 @@ def labels_for(method: str, candidates: CandidateSets, y: np.ndarray) -> Candida
 
 
 def defaults_of(estimator: str, given: Collection[str] = ()) -> dict[str, Any]:
-    """The defaults of a method's parameters, without those given and those that do not affect
+    """The defaults of a method's parameters, except those given and those that do not affect
     results.
 
     >>> defaults_of("PLKNN", given=["n_neighbors"])
@@ -97,7 +96,7 @@ def defaults_of(estimator: str, given: Collection[str] = ()) -> dict[str, Any]:
 
 @cache
 def is_method(name: str) -> bool:
-    """Whether there is a method of this name; scanning the package for every record takes long."""
+    """Whether there is a method of this name; cached, because scanning the package takes long."""
     return name in known_methods()
 
 

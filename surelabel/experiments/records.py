@@ -53,7 +53,7 @@ def _list(of: Callable[[Any], bool]) -> Callable[[Any], bool]:
 Record = dict[str, Any]
 #: The fields of a record, each with a check of its value. ``cell`` is the id of the trial,
 #: ``parameters`` were chosen or given, ``defaults`` are all others, ``n_select`` is 0 if nothing
-#: was chosen, and ``curves`` are those of studies of convergence.
+#: was chosen, and only studies of convergence have ``curves``.
 RECORD: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(
         ("cell", "study", "dataset", "method", "selection", "scaling", "finished"), _is_text
@@ -68,7 +68,7 @@ RECORD: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("parameters", "defaults", "versions", "machine"), _table()),
     "converged": lambda value: value in (True, False, None),
 }
-#: The same checks for a study, as far as it has these fields.
+#: Checks of fields of a study, where it has them.
 STUDIES: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("name", "title", "kind"), _is_text),
     "datasets": _list(_is_text),
@@ -86,7 +86,7 @@ class Run(NamedTuple):
     records : list of Record
         In the order in which they finished.
     outdated : list of Record
-        Records of methods whose defaults have changed since; they are never mixed with current
+        Records of methods whose defaults have changed since then; they are never mixed with current
         ones. Running the study again repeats these trials.
     """
 
@@ -125,7 +125,7 @@ def read(folder: str | Path) -> Run:
 
 
 def is_outdated(record: Record, study: Mapping[str, Any]) -> bool:
-    """Whether a record relies on defaults that have changed since."""
+    """Whether a record relies on defaults that have changed since then."""
     methods, name = study.get("methods", {}), record["method"]
     plan = methods.get(name) if isinstance(methods, Mapping) else None
     estimator = str(plan.get("estimator", name) if isinstance(plan, Mapping) else name)
@@ -278,8 +278,8 @@ def _earlier(folder: Path) -> list[Record]:
 
 
 def _parse(path: Path, content: bytes) -> list[Record]:
-    """The records of all complete lines, the first one of each trial; text after the last line end
-    was never finished.
+    """The first record of each trial, from all complete lines; a last line without an end was never
+    finished.
     """
     records: dict[str, Record] = {}
     for number, line in enumerate(content.split(b"\n")[:-1], start=1):

@@ -1,6 +1,4 @@
-"""Run a study: finished trials are kept and failed ones tried again, whatever stopped the last
-run.
-"""
+"""Run a study: keep finished trials and try failed ones again, whatever stopped the last run."""
 
 from __future__ import annotations
 
@@ -150,7 +148,7 @@ class _Failure:
 
 
 def _chosen(trial: Trial, finished: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
-    """What the first repetition has chosen, if it has."""
+    """What the first repetition has chosen; None if it has not chosen yet."""
     parameters, names = finished.get(trial.first.id, {}), trial.method.grid.keys()
     return {name: parameters[name] for name in names} if names <= parameters.keys() else None
 

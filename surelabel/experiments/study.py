@@ -25,7 +25,7 @@ from .methods import known_methods
 #: accuracy: choose parameters, fit, score. sensitivity: score every point of the grid. convergence:
 #: record the iterations of the fit.
 STUDY_KINDS = ("accuracy", "sensitivity", "convergence")
-#: How features may be scaled, and what is said of it.
+#: How features may be scaled, each with its description.
 FEATURE_SCALINGS = {
     "none": "used as they are",
     "standard": "scaled to mean 0 and standard deviation 1",
@@ -95,7 +95,7 @@ class Plan:
     scaling : str
         Scaling of the features; empty for that of the study.
     loss : str
-        The loss that predictions serve, for labels with an order; empty for the most probable
+        The loss that predictions minimise, for labels with an order; empty for the most probable
         label.
     """
 
@@ -109,16 +109,16 @@ class Plan:
 
 @dataclass(frozen=True)
 class OwnData:
-    """A data set of one's own.
+    """Your own data set.
 
     Attributes
     ----------
     file : str
         Its file, a ``.mat`` or a table.
     truth, candidates : str
-        Columns of a table: the true label, and the candidates if there are any.
+        Columns of a table: the true label and, optionally, the candidates.
     digest : str
-        SHA-256 of the file: another content makes other trials.
+        SHA-256 of the file: if the content changes, so do the trials.
     """
 
     file: str
@@ -134,7 +134,7 @@ class OwnData:
 
 @lru_cache(maxsize=1)
 def load_own(data: OwnData) -> catalog.Dataset:
-    """Load a data set of one's own; it is kept for the next trial."""
+    """Load your own data set; it is kept for the next trial."""
     return catalog.load_file(Path(data.file), data.truth, data.candidates)
 
 
@@ -147,7 +147,7 @@ class Study:
     name, title : str
         The name is also the name of the results folder.
     datasets : tuple of str
-        Names from :func:`surelabel.data.catalog.names`, or of ``data``.
+        Names from :func:`surelabel.data.catalog.names`, or from ``data``.
     configurations : tuple of Configuration
     methods : tuple of Plan
     kind : {"accuracy", "sensitivity", "convergence"}
@@ -155,8 +155,8 @@ class Study:
         Number of folds of the outer cross-validation, and of the inner one that chooses parameters.
     repetitions : int
         How often the outer cross-validation is repeated, each time with other folds of the same
-        candidates. Parameters are chosen in the first repetition only: fold k of every other one
-        takes those of its fold k.
+        candidates. Parameters are chosen in the first repetition only: fold k of every other
+        repetition uses those of fold k of the first.
     selection : {"covering_rate", "approximated_accuracy", "oracle"}
         The score of the inner cross-validation.
     scaling : {"none", "standard", "minmax", "unit"}
@@ -167,7 +167,7 @@ class Study:
     published : dict
         Numbers to compare with.
     data : dict of str to OwnData
-        Data sets of one's own.
+        Your own data sets.
     """
 
     name: str
@@ -187,8 +187,8 @@ class Study:
     data: dict[str, OwnData] = field(default_factory=dict)
 
     def configurations_of(self, dataset: str) -> list[Configuration]:
-        """The configurations for a data set: "real" if it has candidates of its own, the others if
-        its labels are certain.
+        """The configurations for a data set: "real" if it has its own candidates, the others if its
+        labels are certain.
         """
         certain = (
             self.data[dataset].certain
@@ -285,7 +285,7 @@ def read_study(path: str | Path) -> Study:
 
 
 def _own_data(table: _Table) -> dict[str, OwnData]:
-    """The data sets of one's own, ``[data.NAME]``; paths are relative to the study file."""
+    """The user's own data sets, ``[data.NAME]``; paths are relative to the study file."""
     found = {}
     for name, entry in table.mapping("data").items():
         if name in catalog.names():
@@ -320,7 +320,7 @@ def load_toml(path: str | Path) -> dict[str, Any]:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value of a file is a finite number, small enough to be summed; no bool."""
+    """Whether a value of a file is a finite number, small enough to be summed, and not a bool."""
     return type(value) in (int, float) and abs(value) < 1e300
 
 

@@ -50,7 +50,7 @@ class Trial:
     method : Plan
         The method; without a grid if there is nothing to choose.
     fold : int
-        Counted from 0; the folds of a second repetition follow those of the first.
+        Counted from 0; the folds of the second repetition follow those of the first.
     """
 
     study: Study
@@ -123,7 +123,7 @@ class Trial:
     @property
     def _data(self) -> list[Any]:
         """What identifies the data set and its candidates; the name of a configuration does not
-        count. A data set of one's own is identified by its content, too.
+        count. The user's own data are also identified by their content.
         """
         data = self.study.data.get(self.dataset)
         own = [] if data is None else [data.digest, data.truth, data.candidates]
@@ -150,7 +150,7 @@ def trials_of(
     methods: Collection[str] | None = None,
     folds: int | None = None,
 ) -> Iterator[Trial]:
-    """Enumerate the trials of a study, or those that are asked for.
+    """Enumerate the trials of a study, all or some.
 
     Repetitions vary slowest, and folds more slowly than methods, so that an interrupted run has
     compared the methods on the same folds.
@@ -159,7 +159,7 @@ def trials_of(
     ----------
     study : Study
     datasets, configurations, methods : collection of str, default=None
-        Names of those to include; None for all.
+        The names to include; None for all.
     levels : collection of float, default=None
         Only the controlled configurations at these levels of p (of ε in configuration I).
     folds : int, default=None
@@ -246,7 +246,7 @@ def _evaluate(trial: Trial, chosen: dict[str, Any] | None) -> dict[str, Any]:
     X = _scale(data.X, fold, trial.scaling)
     estimator = _estimator(trial)
     seconds = {"select": 0.0}
-    if trial.repetition and grid and not chosen:  # later ones use the parameters of the first
+    if trial.repetition and grid and not chosen:  # later repetitions use those of the first
         first = _fold(trial.first, len(data.X))
         scaled = _scale(data.X, first, trial.scaling)
         chosen = _choose(trial, scaled, labels, data.y, first, seconds)
@@ -311,8 +311,8 @@ def _choose(
 
 @lru_cache(maxsize=1)
 def _load(name: str, home: str | None) -> catalog.Dataset:
-    """The data set, kept for the next trial, because trials of one data set follow each other; not
-    if the data are looked for in another folder.
+    """The data set, kept for the next trial (unless the data home changes), because trials of one
+    data set follow each other.
     """
     return catalog.load(name)
 

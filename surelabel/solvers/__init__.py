@@ -1,5 +1,5 @@
-"""The algorithms as plain functions: arrays in, arrays out. They serve the estimators and may
-change in any version; nothing here is public.
+"""The algorithms as plain functions: arrays in, arrays out. The estimators use them; nothing here
+is public, and it may change in any version.
 """
 
 __all__: list[str] = []

@@ -57,8 +57,8 @@ def canonical_order(
 def distinct_rows(
     X: Any, candidates: sparse.csr_array, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """One of all rows with equal instances and candidates, in :func:`canonical_order`, and their
-    weights together: a row that is given twice is one row of twice the weight.
+    """The different rows in :func:`canonical_order`. Rows with equal instances and candidates are
+    one row, with the sum of their weights.
     """
     same = equal_rows([X]) * len(weight) + equal_rows([candidates])
     _, first, group = np.unique(same, return_index=True, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Cholesky factors: made in place, and solved with in place, also on a part of a factor.
+"""Cholesky factors, computed in place, and solves with all or part of a factor, also in place.
 
 A C-ordered matrix is the transpose of a Fortran-ordered one, so LAPACK can overwrite it.
 """
@@ -54,8 +54,8 @@ def solve(factor: np.ndarray, rows: np.ndarray) -> np.ndarray:
 def forward(factor: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Solve ``L x = r`` for every row ``r``, in place.
 
-    Almost all of it is products of matrices, so other threads can work at the same time: SciPy's
-    ``trsm`` holds the interpreter lock.
+    Almost all of the work is matrix products, during which other threads can run; SciPy's ``trsm``
+    would hold the interpreter lock.
     """
     trsm = _blas("trsm", factor.dtype)
     for part in _parts(len(factor)):

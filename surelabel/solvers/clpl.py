@@ -69,7 +69,7 @@ def fit_clpl(
             value, gradient = value + loss, gradient + slope
         return value, gradient
 
-    # The Hessian is largest, and equal to this, if every label of every instance is outside its set
-    # and within the margin.
+    # An upper bound of the Hessian, reached if every label of every instance is outside its set and
+    # within the margin.
     inverse = inverse_factor(X, 2 * cost, ridge=1.0)
     return minimise(value_and_gradient, np.zeros((X.shape[1], n_classes)), inverse, tol, max_iter)

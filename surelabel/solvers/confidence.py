@@ -22,10 +22,10 @@ class SortedSets:
     """Candidate sets sorted by size: certain rows first, then the entries of all rows of each size
     as one dense array.
 
-    In this order, all rows of a size can be projected at once, and the ambiguous rows come last,
-    where the Cholesky factor of the model can be cut (see :mod:`surelabel.solvers.ridge`). The
-    entries of ``n`` rows with ``c`` candidates are stored as ``c × n``: operations over the
-    candidates of a row are then operations on whole vectors.
+    In this order, all rows of a size can be projected at once. The ambiguous rows come last, so
+    that the model needs only the trailing part of its Cholesky factor (see
+    :mod:`surelabel.solvers.ridge`). The entries of ``n`` rows with ``c`` candidates are stored as
+    ``c × n``: operations over the candidates of a row are then operations on whole vectors.
 
     Parameters
     ----------
@@ -99,9 +99,9 @@ class SortedSets:
         """The initial ``P`` for ``count`` problems at once: 1 for all candidates as in the paper,
         or uniform.
 
-        A row whose set is every label is an unlabelled row and always starts uniform. (From there
-        or from ones, the first confidence step gives the same ``P``: the difference shifts all
-        outputs of a row equally.)
+        A row whose set is every label is unlabelled and always starts uniform. (The first
+        confidence step gives the same ``P`` as from ones, because the difference shifts all outputs
+        of a row equally.)
         """
         p = np.ones((count, len(self.columns)), self.weight.dtype)
         for part in self._by_size(p):
@@ -160,7 +160,7 @@ class SortedSets:
         return 0.0 if self.prior is None else self._clean_prior + self.weighted_sum(p * self.prior)
 
     def ambiguous_entries(self, values: np.ndarray) -> np.ndarray:
-        """Of values aligned with ``indices``, those of the ambiguous rows, sorted by set size."""
+        """Select the ambiguous rows, sorted by set size, from values aligned with ``indices``."""
         return values[self._positions]
 
     def all_entries(self, p: np.ndarray) -> np.ndarray:
@@ -185,8 +185,7 @@ def confidence(q: np.ndarray, lam: float | np.ndarray) -> np.ndarray:
     ndarray of shape (..., c, n)
         On the probability simplex along the second last axis.
     """
-    # p = e_j as soon as v_j exceeds the others by 1, so from λ = 2 on; with a larger λ, q would
-    # lose digits.
+    # p = e_j if v_j exceeds the others by 1, so for every λ ≥ 2; a larger λ would cost digits of q.
     half = np.minimum(np.asarray(lam, q.dtype), 4) / 2
     largest, *others = _descending(q)
     theta = _threshold([largest + half, *others])

@@ -1,7 +1,7 @@
 """Annotators who copy each other, and their votes merged into one.
 
-Good annotators agree because they are right. Copies also agree where they are wrong: on the rows
-where one of them differs from most of the others, the other one gives the same label.
+Good annotators agree because they are right. Copies also agree where they are wrong: where one of
+them differs from most of the others, the other one gives the same label.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 #: Two annotators are copies if they share at least this part of the votes in which they differ from
-#: the others, each on at least so many rows. In the real crowds with features, it is .75 at most.
+#: the others, each on at least this many rows. In the real crowds with features, annotators share
+#: .75 at most.
 COPIED, COPIED_ROWS = 0.87, 20
 
 
@@ -40,7 +41,7 @@ def merge_copies(votes: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndar
     common, same = ((each.T @ each).toarray() for each in (voted, cast))
     total = np.bincount(rows * n_classes + label, minlength=m * n_classes)
     total = total.reshape(m, n_classes)
-    # Where copies disagree, one of them differs from the others: that is rare for both.
+    # Where copies disagree, one of them differs from the others, which is rare for both.
     alike = np.triu((common >= COPIED_ROWS) & (same >= (2 * COPIED - 1) * common), 1)
     pairs = []
     by_annotator = voted.tocsc()
@@ -61,7 +62,7 @@ def merge_copies(votes: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndar
 
 
 def _are_copies(first: np.ndarray, second: np.ndarray, total: np.ndarray) -> bool:
-    """Whether two annotators share the votes that differ from what most of the others say;
+    """Whether two annotators share the votes in which they differ from most of the others;
     ``total`` counts the votes for each class on the same rows.
     """
     each, others = np.arange(len(first)), total.copy()

@@ -1,7 +1,7 @@
-"""Votes of annotators: how often each is right, and what all of them say about each row.
+"""Votes of annotators: how often each annotator is right, and what they all say about each row.
 
 A vote ``y_ia`` is drawn from a confusion matrix of the annotator: ``C_a[z, v]`` is the probability
-of the vote ``v`` if ``z`` is the truth. With the probability ``f_i(z)`` of every class before the
+of the vote ``v`` if ``z`` is the truth. If ``f_i(z)`` is the probability of every class before the
 votes are seen, the truth of row ``i`` has
 
     p_i(z) ∝ f_i(z) Π_a C_a[z, y_ia].
@@ -12,13 +12,13 @@ of ``p``. Three things are added here.
 *Few votes.* ``C_a`` is the mean of a Dirichlet posterior: the counts, plus ``s`` times a simple
 matrix of the same annotator, ``α_a I + (1 - α_a) 1π_aᵀ``. An annotator knows the truth with
 probability ``α_a``, and otherwise names a class by the habit ``π_a`` (the model of MACE, Hovy et
-al. 2013). For somebody who gives every row the same label, or any label at random, ``α_a = 0``, and
-the votes carry no information. The evidence of the counts decides how large ``s`` is.
+al. 2013). For somebody who gives every row the same label, or labels at random, ``α_a = 0``, and
+the votes carry no information. ``s`` maximises the evidence of the counts.
 
 *Features.* ``f_i = (1 - ε) softmax(t Q_i) + ε π``, where ``Q_i`` are the outputs of a model that
-did not learn from row ``i``. ``t`` and ``ε`` are those that make all votes most likely, so useless
-features switch themselves off. In the first rounds with features that are of use, nobody is judged
-by their own vote: otherwise a single label per row would always confirm itself.
+did not learn from row ``i``. ``t`` and ``ε`` make all votes most likely, so useless features switch
+themselves off. In the first rounds with useful features, nobody is judged by their own vote:
+otherwise a single label per row would always confirm itself.
 
 *Votes against a class* are votes for one of the others: ``1 - C_a[z, k]``.
 
@@ -34,24 +34,24 @@ import numpy as np
 from scipy import sparse
 from scipy.special import betaincinv, gammaln, logsumexp, softmax
 
-#: What stands in a matrix of votes for one against class ``k`` is ``AGAINST - k``.
+#: In a matrix of votes, ``AGAINST - k`` is a vote against class ``k``.
 AGAINST = -2
-#: How many votes the simple matrix may count for. From votes alone the evidence chooses 1000 on
-#: labelme, cifar10n, sentiment, temp and popularity, 200 on weather and 100 on wsd.
+#: How many votes the simple matrix may count for. From votes alone, the evidence chooses 100 on
+#: wsd, 200 on weather and 1000 on the other real crowds.
 STRENGTHS = (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
-#: Number of votes that the mean of all annotators counts for in the estimate of ``α_a``. Half
-#: of the annotators of temp cast at most 16 votes, of labelme 27, of cifar10n 50.
+#: Number of votes that the mean of all annotators counts for in the estimate of ``α_a``. Half of
+#: the annotators cast at most 16 votes on temp, 27 on labelme and 50 on cifar10n.
 POOLING = 4
 #: How often the features may fail, ``ε``: 0.1 on sentiment, 0.02 on cifar10n, 0 on labelme.
 FAILURES = (0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1)
-#: Rounds with features, and the first of them, in which nobody is judged by their own votes. With
-#: more rounds, features that are right less often than people outweigh them: of cifar10n's labels
-#: with one vote per row, .82 are right as given and after 8 rounds, .70 after 40. With more votes
-#: nothing changes after 8. On labelme 0 rounds by others give .869, 3 and 6 give .875.
+#: Number of rounds with features, and of the first ones, in which nobody is judged by their own
+#: votes. In more rounds, features that are worse than people outweigh them: with one vote per row
+#: of cifar10n, .82 of the labels are right as given and after 8 rounds, .70 after 40. With more
+#: votes nothing changes after 8. On labelme, 0 rounds by others give .869, 3 and 6 give .875.
 ROUNDS, BY_OTHERS = 8, 3
 #: An annotator whose agreement with the truth (Cohen's kappa) is surely below this answers at
-#: random: it is no more than "slight" (Landis and Koch 1977). In the seven real crowds that is said
-#: of 14 of 741 annotators, whose kappa with the known truth is .11 at most.
+#: random: it is "slight" at most (Landis and Koch 1977). In the seven real crowds this holds for 14
+#: of 741 annotators, whose kappa with the known truth is .11 at most.
 SLIGHT = 0.2
 
 
@@ -103,7 +103,7 @@ class Tally:
         self.n_classes = n_classes
         rows, who = np.nonzero(votes != -1)
         vote = votes[rows, who]
-        # An annotator has a column for each class, and behind them one against each class.
+        # Each annotator has a column for every class, followed by one against every class.
         self._n_kinds = 2 * n_classes if np.any(vote <= AGAINST) else n_classes
         kind = np.where(vote <= AGAINST, n_classes + AGAINST - vote, vote)
         shape = (len(votes), votes.shape[1] * self._n_kinds)
@@ -111,8 +111,8 @@ class Tally:
         self._cast = sparse.csr_array((np.ones(len(rows)), place), shape=shape)
 
     def counts(self, posterior: np.ndarray, confusion: np.ndarray | None = None) -> np.ndarray:
-        """``Σ_i p_i(z) [y_ia = v]``, annotators × truths × votes. A vote against a class is
-        shared among the others as the confusion matrices (by default even ones) have it.
+        """``Σ_i p_i(z) [y_ia = v]``, annotators × truths × votes. A vote against a class is shared
+        among the others in proportion to the confusion matrices (by default evenly).
         """
         return self._by_vote(self._cast.T @ posterior, confusion)
 
@@ -166,8 +166,8 @@ class Tally:
 
 
 class SoftTally(Tally):
-    """Counts or probabilities of the classes (rows × classes, at least 0), as one vote of each row
-    that says how sure it is.
+    """Counts or probabilities of the classes (rows × classes, at least 0), as one vote per row that
+    says how sure it is.
     """
 
     def __init__(self, counts: np.ndarray) -> None:
@@ -177,7 +177,7 @@ class SoftTally(Tally):
         self._shares = np.divide(counts, total, out=even, where=total > 0)
 
     def evidence(self, confusion: np.ndarray) -> np.ndarray:
-        """``log p_i(z) / mean p(z)``; one share in a hundred is held to be wrong."""
+        """``log p_i(z) / mean p(z)``; one share in a hundred is assumed to be wrong."""
         shares = 0.99 * self._shares + 0.01 / self.n_classes
         return np.asarray(np.log(shares / shares.mean(axis=0)))
 
@@ -187,8 +187,8 @@ class SoftTally(Tally):
 
 
 def confusion_matrices(counts: np.ndarray) -> np.ndarray:
-    """Each annotator's matrix (truths × votes) from the counts of votes by truth, pulled towards a
-    simple one of the same annotator.
+    """Each annotator's matrix (truths × votes) from the counts of votes by truth, pulled towards
+    the annotator's simple matrix.
     """
     simple, met = _simple_matrices(counts), counts.sum(axis=2)
     evidence = [
@@ -209,7 +209,7 @@ def _simple_matrices(counts: np.ndarray) -> np.ndarray:
     usual = (votes.sum(axis=0) + 1) / (votes.sum() + n_classes)
     habit = np.tile(usual, (len(counts), 1))
     for _ in range(20):
-        # Of the votes that are right, this share was known, not right by habit.
+        # The right votes that were known rather than right by habit.
         known = right * (knows / (knows + (1 - knows) * habit.T)).T
         # One annotator who never errs, or never knows, does not stand for all.
         together = np.clip(knows @ total / max(total.sum(), 1), 0.3, 0.95)
@@ -235,14 +235,14 @@ def alternate_crowd(
     tally : Tally
         The votes.
     class_model : callable, default=None
-        Called with posterior and evidence; returns ``log f``, for each row without having learned
-        from it. By default the mean of the posterior.
+        Called with posterior and evidence; returns ``log f`` of each row by a model that did not
+        learn from it. By default the mean of the posterior.
     known : ndarray of shape (m,), default=None
         Position of the true class where it is known, else -1.
     max_iter : int, default=100
-        Number of iterations at most; with a class model ``ROUNDS`` if that is less.
+        Maximum number of iterations; with a class model at most ``ROUNDS``.
     tol : float, default=1e-3
-        It ends when ``‖ΔP‖_F / √m`` falls to this.
+        Stop when ``‖ΔP‖_F / √m`` falls to this.
 
     Returns
     -------
@@ -256,9 +256,9 @@ def alternate_crowd(
         evidence = tally.evidence(confusion)
         alone = np.broadcast_to(np.log(class_shares(posterior)), posterior.shape)
         log_prior = alone if class_model is None else class_model(posterior, evidence)
-        # Features judge people if they make the votes likelier by more than their two numbers
-        # cost, which is log m by the Bayesian information criterion. Otherwise weak features that
-        # learned from single labels turn against them.
+        # Features judge people only if they raise the log-likelihood of the votes by more than log
+        # m, the cost of two parameters by the Bayesian information criterion. Otherwise weak
+        # features that learned from single labels turn against them.
         gain = np.sum(logsumexp(log_prior + evidence, axis=1) - logsumexp(alone + evidence, axis=1))
         by_others = number <= BY_OTHERS and bool(gain > np.log(len(posterior)))
         last, posterior = posterior, with_known(softmax(log_prior + evidence, axis=1), known)
@@ -318,8 +318,8 @@ class Trust:
 
 
 def trust_features(outputs: np.ndarray, evidence: np.ndarray, posterior: np.ndarray) -> Trust:
-    """The ``t`` and ``ε`` that make the votes most likely, for outputs of models that did not learn
-    from the row, and the evidence of the votes; ``π`` is the mean of the posterior.
+    """The ``t`` and ``ε`` that make the votes most likely, given their evidence and outputs of
+    models that did not learn from the row; ``π`` is the mean of the posterior.
     """
     prior, failures = class_shares(posterior), np.array(FAILURES)
     highest = evidence.max(axis=1, keepdims=True)
@@ -345,8 +345,8 @@ def judge_annotator(
     kind of annotator: "wrong" if that interval lies below chance, "random" if agreement is surely
     at most slight.
 
-    Chance is that of the classes in the whole table: in wsd, good annotators saw twenty rows of one
-    class, and rightly said the same of all.
+    Chance refers to the classes of the whole table: in wsd, good annotators saw twenty rows of one
+    class, and rightly gave all of them the same label.
     """
     cast = votes != -1
     vote, usual, n = votes[cast], posterior.mean(axis=0), int(cast.sum())

@@ -1,4 +1,4 @@
-"""Majority vote and Dawid and Skene's method: what every model of votes is compared with."""
+"""Majority vote and Dawid and Skene's method, the usual references for models of votes."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def dawid_skene(
     n_classes : int
         Number of classes.
     max_iter : int, default=100
-        Number of iterations at most.
+        Maximum number of iterations.
     tol : float, default=1e-5
-        It ends when no probability changes by more than this.
+        Stop when no probability changes by more than this.
 
     Returns
     -------

@@ -81,7 +81,7 @@ def folds_of(
     numbers : ndarray of int of shape (m,)
         Equal numbers for equal rows.
     n_folds : int
-        Number of folds, at most that of different rows.
+        Number of folds, at most the number of different rows.
     random_state : int
         Seed.
 

@@ -40,8 +40,7 @@ class Landmarks:
     ) -> None:
         self.points, self._kernel_of = points, kernel_of
         K = kernel_of(double := points.astype(np.float64), double)
-        # Landmarks that are (almost) the same point, up to the precision of the features, must not
-        # cause huge numbers.
+        # Keep landmarks that are (almost) the same point from causing huge numbers.
         K.flat[:: len(K) + 1] += (len(K) * EPS + 8 * np.finfo(points.dtype).eps) * np.abs(
             K.diagonal()
         ).max()
@@ -197,9 +196,8 @@ def choose_landmarks(
         Number of landmarks, at most ``s``.
     how : {"uniform", "kmeans++", "leverage"}
         At random; far from each other (the seeding of k-means++); or with probability proportional
-        to the ridge leverage scores ``(K (K + μI)⁻¹)_ii``, estimated through a first uniform choice
-        of as many landmarks, with ``μ`` such that about ``count`` directions of the kernel stand
-        out.
+        to the ridge leverage scores ``(K (K + μI)⁻¹)_ii``. These are estimated from as many uniform
+        landmarks, with ``μ`` such that about ``count`` directions of the kernel stand out.
     kernel_of : callable
         The kernel between two sets of rows.
     rng : numpy.random.Generator

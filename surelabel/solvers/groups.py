@@ -1,9 +1,9 @@
 """Rows that share one list of labels, such as the faces of one picture and the names below it.
 
-Every label of the list belongs to some row of the group, except with a probability of 0.1: a
-labelling of the rows that leaves a label out counts a tenth. With ``p_k`` the confidences of row
-``k`` and ``p_k(T)`` their sum over the labels ``T``, the chance that the rows other than ``i`` and
-a label ``j`` of row ``i`` cover the list ``U`` is, by inclusion and exclusion,
+Every label of the list belongs to some row of the group with probability 0.9: a labelling of the
+rows that leaves a label out counts a tenth. With ``p_k`` the confidences of row ``k`` and
+``p_k(T)`` their sum over the labels ``T``, the chance that the rows other than ``i`` and a label
+``j`` of row ``i`` cover the list ``U`` is, by inclusion and exclusion,
 
     C_ij = Σ_{T ⊆ U∖{j}} (-1)^|T| Π_{k≠i} (1 - p_k(T)),
 

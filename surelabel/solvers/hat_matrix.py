@@ -2,9 +2,9 @@
 
 The model step is linear in the confidences, ``Q = SP``, and ``S``, the hat matrix, depends on the
 instances alone: exactly, ``I - S = βM - 11ᵀ/m`` with ``M = (HKH + βI)⁻¹``, or from ``D`` features,
-``S = 11ᵀ/m + VVᵀ`` with ``V = HZL⁻ᵀ`` and ``LLᵀ = ZᵀHZ + βI`` (see :mod:`.ridge`). Votes leave no
-class out, so a product with ``S`` is all there is to a fit, where candidate sets leave most entries
-at 0.
+``S = 11ᵀ/m + VVᵀ`` with ``V = HZL⁻ᵀ`` and ``LLᵀ = ZᵀHZ + βI`` (see :mod:`.ridge`). Votes rule no
+class out, so a fit is a product with the full matrix ``S``; with candidate sets, most entries of
+``P`` are 0.
 """
 
 from __future__ import annotations

@@ -66,9 +66,7 @@ def kernel_matrix(
 
 
 def distances(kernel: str, X: np.ndarray, Z: np.ndarray | None = None) -> np.ndarray:
-    """The distances of which the kernel is a function: squared Euclidean ones, or L1 distances for
-    the laplacian kernel.
-    """
+    """The distances that the kernel depends on: squared Euclidean, or L1 for the laplacian."""
     if kernel == "laplacian":
         D = squareform(pdist(X, "cityblock")) if Z is None else cdist(X, Z, "cityblock")
         return D.astype(X.dtype, copy=False)
@@ -135,9 +133,8 @@ def gamma_of(
     ----------
     kernel : str or callable
     gamma : {"mean_distance", "median_distance", "scale"} or float
-        The paper's rule (σ is the average distance between instances, γ = 1/(2σ²), for the
-        laplacian kernel γ = 1/σ), the same with the median, scikit-learn's ``1 / (n Var[X])``, or γ
-        itself.
+        The paper's rule (γ = 1/(2σ²) with σ the average distance between instances; γ = 1/σ for the
+        laplacian kernel), the same with the median, scikit-learn's ``1 / (n Var[X])``, or γ itself.
     bandwidth : float
         Multiplies σ of the first two.
     X : array of shape (m, n)

@@ -33,7 +33,7 @@ def inverse_factor(X: Any, cost: np.ndarray, ridge: float) -> np.ndarray | None:
     if X.shape[1] > WIDEST:
         return None
     curvature = weighted_gram(X, cost)
-    # L only has to be near the Hessian, so the diagonal may be larger against rounding errors.
+    # L Lᵀ need only be near the Hessian, so a larger diagonal may absorb rounding errors.
     curvature[np.diag_indices_from(curvature)] += ridge + 1e-12 * np.trace(curvature)
     factor = linalg.cholesky(curvature, lower=True, check_finite=False)
     return linalg.solve_triangular(factor, np.eye(len(factor)), lower=True, check_finite=False)
@@ -46,7 +46,7 @@ def minimise(
     tol: float,
     max_iter: int,
 ) -> Minimum:
-    """Minimise in variables in which the function is well conditioned, whatever the sizes of the
+    """Minimise in variables that make the function well conditioned, whatever the sizes of the
     features.
 
     Parameters

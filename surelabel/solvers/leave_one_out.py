@@ -5,10 +5,10 @@ without row ``i`` is, for all rows at once,
 
     q_i⁽⁻ⁱ⁾ = (q_i - h_i p_i) / (1 - h_i),    h_i = S_ii (the leverage)
 
-since a model fitted to ``q_i⁽⁻ⁱ⁾`` in place of ``p_i`` is the model without the row, which already
-meets that target. Rows with equal features are left out together (:class:`LeftOut`); otherwise a
-copy of a row would confirm it. With ``π`` the mean of ``P`` (with one extra row for every class)
-and ``q = max(q⁽⁻ⁱ⁾, 0.001)``, the step is
+because a row with the target ``q_i⁽⁻ⁱ⁾``, which the model without it already meets, changes
+nothing. Rows with equal features are left out together (:class:`LeftOut`); otherwise a copy of a
+row would confirm it. With ``π`` the mean of ``P`` (with one extra row for every class) and ``q =
+max(q⁽⁻ⁱ⁾, 0.001)``, the step is
 
     p_ij ∝ [j ∈ S_i] q_ij² / π_j^(g/2).
 
@@ -62,8 +62,8 @@ class LeftOut:
 
     Equal rows ``G`` have the same output, ``q = Σ h_j p_j + (1 - H) q⁽⁻ᴳ⁾`` with ``H = Σ h_j``
     (sums over ``G``). So each of them is judged like one row with the leverage ``H`` and the
-    confidences ``Σ h_j p_j / H``. If ``w`` rows are equal, and their confidences too, that is one
-    row of weight ``w``.
+    confidences ``Σ h_j p_j / H``. ``w`` equal rows with equal confidences are like one row of
+    weight ``w``.
 
     Parameters
     ----------
@@ -129,9 +129,9 @@ class LeftOut:
         P : ndarray or CSR matrix of shape (m, l)
             Confidences that the model was fitted to.
         Q : ndarray of shape (m, l)
-            Its outputs; of some rows, if ``rows`` says of which.
+            Its outputs, for all rows or for ``rows``.
         rows : ndarray of int, default=None
-            These rows.
+            The rows of ``Q``; None for all.
         """
         rows = np.arange(len(self.leverage)) if rows is None else rows
         own = P[rows].toarray() if sparse.issparse(P) else P[rows]
@@ -181,8 +181,8 @@ def choose_shift(likelihood: np.ndarray) -> float:
 def class_shares(mass: np.ndarray, total: float) -> np.ndarray:
     """``π``: each class's share of the rows, with one extra row for every class.
 
-    Without it, a class that loses all its rows would have a share of 0, next to which its outputs
-    of at least 0.001 would seem large: ``g`` would be 1 on data with rare classes.
+    Without it, a class that loses all its rows would have a share of 0. Compared with that, its
+    outputs of at least 0.001 would seem large, and ``g`` would be 1 on data with rare classes.
 
     Parameters
     ----------
@@ -260,10 +260,10 @@ def iterate_peers(
 ) -> None:
     """Repeat a step of PURE until the confidences no longer change.
 
-    ``g`` of a step is estimated from the outputs of the step before; in the first it is 1, since
-    ``P = Y / |S|`` treats all candidates equally. So one pass over the rows is one iteration even
-    if rows are read in blocks. It is fixed after 10 iterations, because otherwise confidences and
-    ``g`` could change each other forever.
+    ``g`` of a step is estimated from the outputs of the previous step; in the first step it is 1,
+    because ``P = Y / |S|`` treats all candidates equally. So one pass over the rows is one
+    iteration even if rows are read in blocks. ``g`` is fixed after 10 iterations, because otherwise
+    it and the confidences could change each other forever.
 
     Parameters
     ----------
@@ -313,14 +313,14 @@ def alternate_peers(
         Maximum number of iterations. With 0, the model stays at ``P = Y / |S|`` (``fitted_p``), and
         ``p`` is the result of one confidence step.
     tol : float
-        It ends when ``‖ΔP‖_F / √m`` falls to this (rows counted by weight).
+        Stop when ``‖ΔP‖_F / √m`` falls to this (rows counted by weight).
     shift : float, default=None
         A known ``g``.
     refine : callable, default=None
         Changes the confidences of the ambiguous entries after each step.
     callback : callable, default=None
-        Called with an :class:`~surelabel.solvers.alternate.Iteration` after each iteration, whose
-        objective is the negative log-likelihood; if it returns True, the iterations stop.
+        Called with an :class:`~surelabel.solvers.alternate.Iteration` after each iteration; if it
+        returns True, the iterations stop. The objective is the negative log-likelihood.
 
     Returns
     -------
@@ -356,8 +356,8 @@ def alternate_peers(
 
 @dataclass(frozen=True)
 class PeerSolution:
-    """A model that :func:`alternate_peers` found, and that of even shares, ``P = Y / |S|``, where
-    it began. Rows are sorted by set size.
+    """A model that :func:`alternate_peers` found, and the one at even shares, ``P = Y / |S|``,
+    where it began. Rows are sorted by set size.
 
     Attributes
     ----------
@@ -366,7 +366,7 @@ class PeerSolution:
     leverage : ndarray of shape (m,)
         ``h_i`` of every row.
     coefficients : ndarray of shape (2, k, l)
-        Those of the model, and of the model at even shares.
+        Of the model, and of the model at even shares.
     intercepts : ndarray of shape (2, l)
         Likewise.
     outputs : ndarray of shape (2, m, l)

@@ -191,8 +191,8 @@ def fit_mixture(
     """Variational EM, with components initialised on the classes, until a round raises the bound by
     no more than ``tol`` per instance.
     """
-    # The rounds amplify rounding errors, so that even the order of a sum would change the result:
-    # all sums are computed in one order, by one thread.
+    # The rounds amplify rounding errors, so even the order of a sum would change the result.
+    # Therefore one thread computes all sums, in one order.
     rows, classes = canonical_order(X, candidates, sample_weight)
     given = candidates
     X, candidates, sample_weight = (

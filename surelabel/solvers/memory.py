@@ -9,8 +9,7 @@ BLOCK = 2**22  # numbers of a block of rows: 32 MiB of float64
 
 
 def available_memory() -> int | None:
-    """Memory that can be used now, in bytes: what is free on the machine, or less if a control
-    group (a container) sets a limit.
+    """Memory that is free now, in bytes, within the limit of a control group (a container).
 
     Returns
     -------
@@ -69,7 +68,7 @@ def block_rows(width: int) -> int:
 
 
 def feature_rows(n_components: int) -> int:
-    """Number of rows whose features are summed at a time: enough for products with their Gram
-    matrix to be fast, however many features there are.
+    """Number of rows whose features are summed at a time: enough for fast products, however many
+    features there are.
     """
     return max(256, block_rows(n_components))

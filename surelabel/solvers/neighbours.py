@@ -1,6 +1,4 @@
-"""Nearest neighbours by Euclidean distance, the same ones on every machine: of equal distances, the
-lower row comes first.
-"""
+"""Nearest neighbours by Euclidean distance, the same on every machine: ties go to the lower row."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ def nearest(
     Parameters
     ----------
     instances : ndarray of shape (m, n), float64
-        The rows among which neighbours are looked for.
+        The rows to search.
     k : int
         At most ``m``, or ``m - 1`` without ``queries``.
     queries : ndarray of shape (q, n), float64, default=None
@@ -71,7 +69,7 @@ def _nearest_of_pairs(
     ``(query, row)``. Pairs are in ascending order, with at least ``k`` for each point.
     """
     squared = _squared_distances(points, query, instances, row)
-    order = np.lexsort((squared, query))  # stable: of equal distances, the lower row comes first
+    order = np.lexsort((squared, query))  # stable: ties go to the lower row
     first = np.searchsorted(query, np.arange(len(points)))
     chosen = order[first[:, None] + np.arange(k)]
     return np.sqrt(squared[chosen]), row[chosen]
@@ -89,7 +87,7 @@ class ApproximateIndex:
     Parameters
     ----------
     instances : ndarray of shape (m, n), float64
-        The rows among which neighbours are looked for.
+        The rows to search.
     """
 
     def __init__(self, instances: np.ndarray) -> None:

@@ -1,13 +1,13 @@
 """Labels that have an order: a neighbour is half right.
 
-Outputs ``Q`` speak for their neighbours before anything is chosen: they become ``QG``, where
+Outputs ``Q`` are smoothed over neighbouring labels before any choice: they become ``QG``, where
 
     G_jk ∝ exp(-(x_j - x_k)² / 2s²),   columns that sum to 1,
 
 with ``x`` the positions of the labels and ``s`` the width. Every model here is linear in the
-confidences, so smoothing its outputs is smoothing its coefficients, and outputs of the model
-without a row stay exact. The width is the one for which ``softmax(t QG)`` makes the candidates most
-likely. Choosing by the covering rate would prefer no smoothing at all.
+confidences, so smoothing its coefficients smooths its outputs, and outputs of the model without a
+row stay exact. The width is chosen so that ``softmax(t QG)`` makes the candidates most likely. The
+covering rate would choose no smoothing at all.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def smoothing_matrix(positions: np.ndarray, width: float) -> np.ndarray:
 
 
 def widths_to_try(positions: np.ndarray) -> np.ndarray:
-    """0, and from half the mean gap between neighbours to a quarter of the range, by steps of √2.
-    With two labels there is nothing to smooth.
+    """0, and widths from half the mean gap between neighbours to a quarter of the range, each √2
+    times the last. With two labels there is nothing to smooth.
     """
     if len(positions) <= 2:
         return np.zeros(1)

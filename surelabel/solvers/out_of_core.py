@@ -108,7 +108,7 @@ class Passes(Protocol):
         """
 
     def keep_leverage(self, model: GramRidge, equal: Equal | None) -> None:
-        """Compute and keep the leverage of every row; rows that are equal are left out together."""
+        """Compute and keep the leverage of every row; equal rows are left out together."""
 
     def advance_peers(
         self, W: np.ndarray, b: np.ndarray, mean: np.ndarray, shift: float
@@ -381,8 +381,7 @@ class LocalPasses:
             self._entries(rows)[:] = sets.all_entries(p)
             return sums[0], sums[1]
 
-        # Added as they are computed: l × D numbers for each of many blocks would take too much
-        # memory.
+        # Add sums as they are computed: l × D numbers for every block would take too much memory.
         return reduce(lambda one, two: (one[0] + two[0], one[1] + two[1]), self._pass(work))
 
     def advance(self, W: np.ndarray, b: np.ndarray, lam: float) -> Targets:
@@ -429,7 +428,7 @@ class LocalPasses:
         return reduce(add, self._pass(work))
 
     def _pass(self, work: Callable[[slice, np.ndarray, SortedSets], R]) -> Iterator[R]:
-        """The results of ``work`` for all blocks, in order: it is called with the rows, their
+        """The results of ``work`` for all blocks, in order. ``work`` is called with the rows, their
         features and their candidates.
         """
 

@@ -1,7 +1,7 @@
 """One-vs-one decomposition of candidate labels, and many kernel machines over one kernel matrix.
 
-The pairs of ``l`` labels are ordered as ``(0, 1), (0, 2), …, (0, l - 1), (1, 2), …``: those of one
-first label are consecutive.
+The pairs of ``l`` labels are ordered as ``(0, 1), (0, 2), …, (0, l - 1), (1, 2), …``: pairs with
+the same first label are consecutive.
 """
 
 from collections.abc import Iterable, Iterator
@@ -45,8 +45,8 @@ def pair_votes(outputs: np.ndarray, n_labels: int) -> np.ndarray:
 
 
 def keep_elected(votes: np.ndarray, indptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """Which candidates remain: those with the most votes of all labels; if none of a row's
-    candidates has that many, all of them.
+    """Which candidates remain: those with the most votes of all labels; all of them, if none of a
+    row's candidates has that many.
     """
     sizes = np.diff(indptr)
     rows = np.repeat(np.arange(len(sizes)), sizes)

@@ -15,8 +15,8 @@ from .lbfgs import inverse_factor, minimise
 from .out_of_core import RowBlocks
 from .temperature import softmax_scale
 
-TIE = 1e-7  # of the scores: candidates that differ by less are equally good
-SMOOTHING = 0.3  # to begin with: a third of the margin
+TIE = 1e-7  # relative to the scores: candidates that differ by less are equally good
+SMOOTHING = 0.3  # at the start: a third of the margin
 PROXIMAL_STEPS = 200  # maximum for one round; usually fewer than ten
 ROUNDING = 1e-10  # smaller gaps are rounding errors, for an objective that starts at 1
 
@@ -53,10 +53,10 @@ def fit_plsvm(
     """Minimise ``λ/2 ‖W‖² + Σ_i cost_i max(0, 1 - (max_{j∈S_i} f_j - max_{k∉S_i} f_k))`` with ``f =
     xᵢᵀW``, costs of sum 1.
 
-    The first maximum makes it non-convex. Each round replaces it by the score of the candidate that
-    is best so far (evenly of all that are equally good). That bounds the objective from above and
-    touches it at the current weights, so no round can raise it: the concave-convex procedure
-    (Yuille & Rangarajan 2003).
+    The first maximum makes it non-convex. Each round replaces it by the score of the best candidate
+    so far (the mean, if several are equally good). That bounds the objective from above and touches
+    it at the current weights, so no round can raise it: the concave-convex procedure (Yuille &
+    Rangarajan 2003).
 
     At W = 0 all candidates are equally good and any mixture of them will do, but their mean can
     leave W = 0 optimal: the first round mixes them by their probabilities under CLPL, whose convex
@@ -89,7 +89,7 @@ def fit_plsvm(
     classes = np.arange(n_classes)
     if not isinstance(X, RowBlocks):
         # A rounding error can decide which of two candidates is better, and so change all later
-        # rounds: all sums are computed in one order, by one thread.
+        # rounds. Therefore one thread computes all sums, in one order.
         rows, classes = canonical_order(X, candidates, weight)
         X, weight = X[rows], weight[rows]
         candidates = candidates[rows][:, classes].sorted_indices()
@@ -193,7 +193,7 @@ def solve_round(convex: Round, start: State, tol: float) -> tuple[State, bool]:
     """Minimise over W in a round.
 
     The maximiser ``α`` of the smoothed problem becomes the next ``α°``: proximal steps in the dual
-    variables (the method of multipliers, Rockafellar 1976), exact in the end whatever the
+    variables (the method of multipliers, Rockafellar 1976), whose limit is exact whatever the
     smoothing. Any ``α`` bounds the minimum from below, so the duality gap tells when to stop: below
     a tenth of what was gained since the start, or a fraction ``tol`` of what was gained since W =
     0.
@@ -214,7 +214,7 @@ def solve_round(convex: Round, start: State, tol: float) -> tuple[State, bool]:
         smoothed = SmoothedRound(convex, alpha, smoothing)
         if inverse is None:
             inverse = inverse_factor(convex.X, 0.2 / smoothing * convex.cost, ridge=convex.lam)
-        # A step with little smoothing is worth nothing unless it is precise.
+        # A step with little smoothing is useless unless it is precise.
         precision = float(np.clip(smoothing, 1e-3, 0.1))
         found = minimise(smoothed, W, inverse, precision, max_iter=100)
         W = found.weights
@@ -228,7 +228,7 @@ def solve_round(convex: Round, start: State, tol: float) -> tuple[State, bool]:
         last, gap = gap, best - bound
         if gap <= max(0.1 * (first - best), tol * (zero - best), ROUNDING):
             return State(best_W, alpha, smoothing), True
-        # Less smoothing makes fewer steps, each of them harder.
+        # With less smoothing, there are fewer steps, but each is harder.
         if not found.converged or gap > 0.5 * last:
             smoothing = max(0.3 * smoothing, ROUNDING) if found.converged else 4 * smoothing
             inverse = None

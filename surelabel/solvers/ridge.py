@@ -7,13 +7,13 @@ P``, ``H = I - ssᵀ/sᵀs``, solved by ``B`` with ``A = diag(s) B`` and ``Q̃ =
 
 Let ``M = (HK̃H + βI)⁻¹``. Since ``Ms = s/β``, ``βB = βMP̃ - s p̄ᵀ`` with ``p̄ = P̃ᵀs / sᵀs``. Rows
 with one candidate never change, so they come first: then ``M`` restricted to the ambiguous rows is
-the inverse of the trailing block of the Cholesky factor alone, and the certain rows contribute one
-solve, once.
+the inverse of the trailing block of the Cholesky factor alone, and the certain rows cost a single
+solve.
 
 *Features* (eq. 3 and 4, :class:`LinearRidge`). The linear model on ``D`` features ``Z`` of every
 row, ``f(x) = Wᵀz + b`` with ``W = (ZᵀHZ + βI)⁻¹ ZᵀHP`` and ``b = p̄ - Wᵀz̄``; features are the
-instances themselves, or a map whose inner products approximate a kernel (see :mod:`.features`). All
-it needs of the rows are the sums ``ZᵀZ`` and ``ZᵀP``, over blocks of rows if there are many (see
+instances themselves, or a map whose inner products approximate a kernel (see :mod:`.features`). It
+needs only the sums ``ZᵀZ`` and ``ZᵀP``, computed over blocks of rows if there are many (see
 :mod:`.out_of_core`).
 
 The factors depend on the instances and β only: every iteration and every λ shares them. The
@@ -40,8 +40,8 @@ from .threads import blas_threads
 
 SMALL = 2**23  # numbers that fit into any memory: 64 MiB of float64
 
-# With at most this many classes per candidate of a row, it is faster to compute all outputs of a
-# block by one matrix product than those of the candidates class by class.
+# With at most this many classes per candidate of a row, one matrix product for all outputs of a
+# block is faster than computing those of the candidates class by class.
 DENSE = 60
 
 # ---------------------------------------------------------------- a kernel matrix
@@ -68,7 +68,7 @@ class KernelRidge:
         self._factor = cholesky(K)
         clean, ambiguous = self._root[: sets.n_clean], self._root[sets.n_clean :]
         self._entry_root = ambiguous[sets.rows]
-        # Certain rows: their P̃ is fixed, so is β M_ac P̃_c, and so is their own share of the loss.
+        # For certain rows, P̃, β M_ac P̃_c and their own share of the loss are fixed.
         certain = np.zeros((sets.n_classes, sets.n_rows), K.dtype)
         certain[sets.clean_columns, np.arange(sets.n_clean)] = clean
         solved = self.beta * solve(self._factor, certain) if sets.n_clean else certain
@@ -151,10 +151,10 @@ class _PartialInverse:
 
     The cost rule, in flops at the speed of a wide solve: reading the factor counts as 15 extra
     columns, reading one entry of a block as 25 flops, and inverting runs at two fifths of that
-    speed (all measured). The number of iterations is not known in advance, so it uses solves until
-    they have cost as much as the blocks would, and then builds the blocks. That is never worse than
-    twice the better choice. Several problems at once take about 30 products, until the slowest of
-    them ends, so blocks are built as soon as that number of products would pay for them. Blocks are
+    speed (all measured). The number of iterations is not known in advance, so solves are used until
+    they have cost as much as the blocks would; then the blocks are built. That never costs more
+    than twice the better choice. Several problems at once take about 30 products until the slowest
+    of them ends, so blocks are built as soon as that many products would pay for them. Blocks are
     never built if they and the inverse would need more than 1.4 times the memory of the kernel
     matrix, unless that is little anyway.
     """
@@ -181,9 +181,7 @@ class _PartialInverse:
         self._set_up = 2.5 * (n**3 / 3 + min(n**3 / 3, n * self._entries)) if fits else np.inf
 
     def take(self, inverse: np.ndarray) -> None:
-        """Use ``L⁻¹`` of the whole factor, which was computed for other reasons: then blocks cost
-        less.
-        """
+        """Use ``L⁻¹`` of the whole factor if it is known anyway: then blocks cost less."""
         n = self._n
         self._trailing = inverse[len(inverse) - n :, len(inverse) - n :]
         self._inverted = True
@@ -394,8 +392,8 @@ class GramRidge:
     def leverage(self, Z: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         """``h_i`` of these rows."""
         centred = Z - self._mean.astype(Z.dtype)
-        # L⁻¹ times the rows as columns, in place; half the operations of a product with a full
-        # matrix. Arrays in C's order are the transposes of Fortran's.
+        # L⁻¹ times the rows as columns, in place, with half the operations of a full product. A
+        # C-ordered array is the transpose of a Fortran-ordered one.
         product = get_blas_funcs("trmm", dtype=Z.dtype)
         inverse = self._inverse.astype(Z.dtype, order="C", copy=False)
         found = product(1.0, inverse.T, centred.T, trans_a=1, overwrite_b=1)

@@ -16,8 +16,8 @@ def row_max(values: np.ndarray, indptr: np.ndarray) -> np.ndarray:
 
 
 def row_argmax(values: np.ndarray, indptr: np.ndarray, tie: float = 0.0) -> np.ndarray:
-    """Position (in ``values``) of the largest entry of each row; entries within ``tie`` of it count
-    as equal, the first wins.
+    """Position (in ``values``) of the largest entry of each row. Entries within ``tie`` of it count
+    as equal, and the first of them wins.
     """
     best = row_max(values, indptr) - tie
     at_best = np.flatnonzero(values >= np.repeat(best, np.diff(indptr)))

@@ -28,7 +28,7 @@ def softmax_scale(
     weight : ndarray of shape (m,), default=None
         Their weights.
     sample : numpy.random.Generator, default=None
-        If given, at most 2,000 rows are used, drawn by it.
+        If given, it draws at most 2,000 rows to use.
 
     Returns
     -------

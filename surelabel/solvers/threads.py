@@ -1,9 +1,9 @@
 """How many threads BLAS may use, and the same number of threads for elementwise work on a matrix.
 
 Threads of BLAS wait for each other in a loop. On small matrices they only get in each other's way,
-and beside other busy processes a fit with two takes ten times as long as with one. The size of the
-matrices decides, not how busy the machine is: the last digits of a result depend on the number of
-threads, and the same fit must have the same result again.
+and beside other busy processes a fit with two takes ten times as long as with one. Only the size of
+the matrices decides, because the last digits of a result depend on the number of threads, and the
+same fit must always give the same result.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from threadpoolctl import ThreadpoolController
 
 STRIPE = 2**17  # numbers of a matrix that fit into a core's cache
 MANY = 2**20  # several threads pay off for at least this many numbers
-SEVERAL_FROM = 1500  # rows of a matrix from which BLAS may use several threads
+SEVERAL_FROM = 1500  # BLAS may use several threads for at least this many rows
 
 
 @cache
