@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.version import Version
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -114,6 +115,14 @@ def test_the_recipe_of_conda_asks_for_the_same_versions():
     assert f"surelabel = {entry}" in recipe
     assert PROJECT["project"]["requires-python"] == ">=3.11"
     assert 'python_min: "3.11"' in recipe
+
+
+def test_the_changelog_begins_with_this_version():
+    version = Version(PROJECT["project"]["version"])
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    heading = next(line for line in changelog.splitlines() if line.startswith("## "))
+    when = "unreleased" if version.is_devrelease else r"\d{4}-\d\d-\d\d"
+    assert re.fullmatch(rf"## {re.escape(version.base_version)} \({when}\)", heading)
 
 
 def test_links_of_the_readme_lead_to_the_repository(archives):
