@@ -252,7 +252,7 @@ def load_file(path: Path, truth: str = "", candidates: str = "") -> Dataset:
     Returns
     -------
     Dataset
-        Its name is that of the file.
+        Named after the file.
     """
     sets: CandidateSets | None
     if path.suffix.lower() == ".mat":

@@ -552,8 +552,8 @@ def _vote_matrix(
     if too_sparse(len(first), len(annotators), len(voter)):
         raise TableError(
             f"{source}: {len(annotators):,} annotators gave {len(voter):,} labels to "
-            f"{len(first):,} rows, too few each to learn anything about them; do not name the "
-            "annotators, and their labels are candidates"
+            f"{len(first):,} rows, too few each to learn anything about them; leave the "
+            "annotators out, and their labels become candidates"
         )
     votes = np.full((len(first), len(annotators)), -1, np.int32)
     votes[instance, voter] = codes

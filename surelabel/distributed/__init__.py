@@ -205,8 +205,8 @@ class OnCluster(KernelClassifier):
 
 
 class SUREClassifier(OnCluster, _SURE):
-    """SURE on dask arrays and data frames; parameters and fitted attributes are those of
-    :class:`surelabel.SUREClassifier`, input and predictions those of :class:`OnCluster`.
+    """SURE on dask arrays and data frames. :class:`surelabel.SUREClassifier` describes parameters
+    and fitted attributes, :class:`OnCluster` input and predictions.
 
     See Also
     --------
@@ -233,8 +233,8 @@ class SUREClassifier(OnCluster, _SURE):
 
 
 class PUREClassifier(OnCluster, _PURE):
-    """PURE on dask arrays and data frames; parameters and fitted attributes are those of
-    :class:`surelabel.PUREClassifier`, input and predictions those of :class:`OnCluster`.
+    """PURE on dask arrays and data frames. :class:`surelabel.PUREClassifier` describes parameters
+    and fitted attributes, :class:`OnCluster` input and predictions.
 
     ``kernel="auto"`` chooses on a sample of rows, which is fetched into local memory. Groups need
     an exact solver, and so data in memory. The cluster does not look for equal rows: each is judged

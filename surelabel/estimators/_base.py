@@ -422,8 +422,8 @@ def check_learnable(candidates: CandidateSets, *, votes: bool = False) -> None:
             raise CandidateError(
                 "every row has every class as a candidate: there is nothing to learn from"
                 + (
-                    " but their shares, which CrowdClassifier, PUREClassifier and SUREClassifier "
-                    "(prior above 0) use"
+                    " except their shares, which CrowdClassifier, PUREClassifier and "
+                    "SUREClassifier (prior above 0) use"
                     if differ
                     else ""
                 )
@@ -499,6 +499,6 @@ def check_weight(sample_weight: Any, X: Any) -> tuple[Any, np.ndarray]:
         raise InputError(
             f"sample_weight holds {weight[rows[0]]:.2g}, whose square overflows or underflows in "
             f"{weight.dtype}; see row {first_few(rows)}: divide the weights by their mean, and set "
-            "those to 0 that hardly count"
+            "negligible ones to 0"
         )
     return weight, used

@@ -42,7 +42,7 @@ class SharedSearch(BaseEstimator):
     Attributes
     ----------
     best_params_, best_score_, best_index_, cv_results_
-        As those of ``GridSearchCV``.
+        As in ``GridSearchCV``.
     """
 
     def __init__(

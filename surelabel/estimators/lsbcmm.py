@@ -26,7 +26,7 @@ class LSBCMMClassifier(WeightedPartialLabelClassifier):
     σ(w_jᵀx + b_j))``, and a component draws the label from its multinomial ``θ_k``. Variational EM
     raises a lower bound of the likelihood of the candidate sets; it never falls. Components are
     initialised on the classes in turn, starting with those that are candidates most often: nothing
-    is random, and neither the order of rows nor that of classes matters.
+    is random, and the order of rows and classes does not matter.
 
     Parameters
     ----------

@@ -40,8 +40,8 @@ from .kernel import WEIGHTS, KernelClassifier, smooth
 class PUREClassifier(KernelClassifier):
     """Peer-guided retraining: like SURE, but each row is judged by the model without that row.
 
-    The model is that of :class:`SUREClassifier`. The outputs without the row are exact and in
-    closed form, ``(q_i - h_i p_i) / (1 - h_i)`` with the leverage ``h_i``, for all rows at once.
+    The model is the same as in :class:`SUREClassifier`. The outputs without the row are exact and
+    in closed form, ``(q_i - h_i p_i) / (1 - h_i)`` with the leverage ``h_i``, for all rows at once.
     Rows with equal features are left out together, whatever their candidates, because a copy of a
     row would confirm it. So a row of weight 2 counts as two rows. If rows are read in blocks,
     finding equal ones takes one more pass; a cluster does not look for them.

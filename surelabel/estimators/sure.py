@@ -276,6 +276,6 @@ def check_lam(lam: float) -> None:
     """Refuse a λ so large that the loss has no digits left."""
     if lam > LARGEST_LAM:
         raise ParameterError(
-            f"lam must be at most {LARGEST_LAM:g}; got {lam:g}. From 2 on every row takes one "
+            f"lam must be at most {LARGEST_LAM:g}; got {lam:g}. Above 2, every row takes one "
             "candidate, so a larger lam changes no confidence, only the digits of the objective"
         )

@@ -50,7 +50,7 @@ class SURECV(OrderedLabels, KernelParameters):
     Parameters
     ----------
     lams, betas : sequence of float, default=(0.001, 0.01, 0.05, 0.1, 0.3, 0.5, 1)
-        The grid; the default is that of the paper.
+        The grid; the default is the paper's.
     kernel : "auto", or as in :class:`SUREClassifier`, or a sequence of such, default="auto"
         "auto" is the paper's rbf kernel, unless the laplacian is better by more than the standard
         error of the difference over the folds. "rbf" alone takes half the time. From a sequence,
@@ -85,8 +85,8 @@ class SURECV(OrderedLabels, KernelParameters):
     best_index_ : int
         Their row in ``cv_results_``; with ``kernel="auto"`` its rank may not be 1.
     cv_results_ : dict of arrays
-        As that of ``GridSearchCV``: ``params``, ``param_lam``, ``param_beta``, …,
-        ``split0_test_score``, …, ``mean_test_score``, ``std_test_score``, ``rank_test_score``.
+        As in ``GridSearchCV``: ``params``, ``param_lam``, ``param_beta``, …, ``split0_test_score``,
+        …, ``mean_test_score``, ``std_test_score``, ``rank_test_score``.
     classes_, confidence_, transduction_, n_iter_, converged_
         As in :class:`SUREClassifier`.
 
@@ -339,7 +339,7 @@ class SURECV(OrderedLabels, KernelParameters):
         kernels = self._kernels()
         if not kernels or not _as_list(self.bandwidth):
             raise ParameterError(
-                "kernel and bandwidth must name at least one to try; one of them is an empty list"
+                "kernel or bandwidth is an empty list: give at least one value to try"
             )
         if "precomputed" in kernels and len(kernels) > 1:
             raise ParameterError(

@@ -214,8 +214,7 @@ class SURERetrainer(WeightedPartialLabelClassifier):
         different = int(numbers.max()) + 1
         if different < 2:
             raise InputError(
-                "X has 1 different row, which cannot be judged by models of others: use "
-                "cross_fit=None"
+                "all rows of X are equal, so no other row can judge them: use cross_fit=None"
             )
         return folds_of(numbers, min(int(n_folds), different), 0)
 

@@ -93,7 +93,7 @@ class Plan:
     grid : dict of str to list
         Parameters to choose; by default the grid of the method's own paper.
     scaling : str
-        Scaling of the features; empty for that of the study.
+        Scaling of the features; if empty, the study's.
     loss : str
         The loss that predictions minimise, for labels with an order; empty for the most probable
         label.

@@ -33,7 +33,7 @@ class Iteration:
     delta : float
         Change of the confidences, ``‖ΔP‖_F / √m``.
     objective : float
-        Value of the objective (2), with the term of the votes if there are any.
+        Value of the objective (2), including the term of the votes.
     """
 
     number: int

@@ -311,7 +311,9 @@ def test_inner_classifier_of_kernel_values(model):
 def test_votes_that_a_method_does_not_take():
     votes = CandidateSets.from_counts(1 + Y)
     for model in (PALOCClassifier(), SUREClassifier(prior=0), SURERetrainer()):
-        with pytest.raises(CandidateError, match="but their shares, which CrowdClassifier, PURE"):
+        with pytest.raises(
+            CandidateError, match="except their shares, which CrowdClassifier, PURE"
+        ):
             model.fit(X, votes)
 
 

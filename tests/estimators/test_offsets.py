@@ -114,7 +114,7 @@ def test_lam_from_2_on_is_all_the_same(model):
         np.testing.assert_allclose(confidence.sum(axis=1), 1, atol=1e-12)
         np.testing.assert_allclose(confidence, confidences[0], atol=1e-12)
     for lam in (1.1e8, 1e17, 1e300):
-        with pytest.raises(ParameterError, match=r"lam must be at most 1e\+08; got .*From 2 on"):
+        with pytest.raises(ParameterError, match=r"lam must be at most 1e\+08; got .*Above 2"):
             model(lam=lam).fit(X, Y)
     with pytest.raises(ParameterError, match="lam must be at most"):
         SURECV(lams=[0.1, 1e17]).fit(X, Y)

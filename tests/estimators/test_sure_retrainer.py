@@ -138,7 +138,7 @@ def test_a_copy_does_not_confirm_a_row(iris):
 
 
 def test_rows_that_are_all_equal():
-    with pytest.raises(InputError, match="1 different row"):
+    with pytest.raises(InputError, match="all rows of X are equal"):
         SURERetrainer(LogisticRegression()).fit(np.ones((9, 2)), [[0], [1], [0, 1]] * 3)
 
 

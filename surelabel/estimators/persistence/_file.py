@@ -102,7 +102,7 @@ class Reader:
 
     def finish(self) -> None:
         """Check that nothing is left, and that the bytes are those that were written."""
-        require(self._left == 0, "it goes on after its end")
+        require(self._left == 0, "it continues after its end")
         require(self._file.read() == self._checksum.digest(), "its checksum differs")
 
     def _read(self, size: int) -> bytes:

@@ -155,7 +155,7 @@ def _read_values(declared: str, node: Any, source: Reader, sizes: Sizes, owner: 
             if value.most is None:
                 found = _read(value, part, source, sizes, owner)
             else:
-                require(isinstance(part, list) and len(part) <= value.most, "it is no such list")
+                require(isinstance(part, list) and len(part) <= value.most, "it is not such a list")
                 found = [_read(value, item, source, sizes, owner) for item in part]
         except Damaged as error:
             raise Damaged(f"{value.name}: {error}") from None
@@ -172,7 +172,9 @@ def _read(value: Declared, node: Any, source: Reader, sizes: Sizes, owner: Any) 
         return _single(value, node, sizes)
     if word in ("texts", "names", "categories"):
         types = {str, type(None)} if word == "categories" else {str}
-        require(isinstance(node, list) and set(map(type, node)) <= types, "it is no list of texts")
+        require(
+            isinstance(node, list) and set(map(type, node)) <= types, "it is not a list of texts"
+        )
         sizes.check(value.sizes[0], len(node))
         return np.array(node, object) if word == "names" else node
     if word == "labels":
@@ -204,14 +206,14 @@ def _array(
 
 def _single(value: Declared, node: Any, sizes: Sizes) -> Any:
     if "|" in value.word:
-        require(node in value.word.split("|"), "it is no such word")
+        require(node in value.word.split("|"), "it is not such a word")
         return node
     require(type(node) in SINGLE[value.word], f"it is a {type(node).__name__}")
     if isinstance(node, int | float):
         require(abs(node) < 2**63, "it is too large")
         require(value.word not in ("count", "gamma") or node >= 0, "it is below 0")
     if value.sizes[0] != "*":
-        require(sizes.setdefault(value.sizes[0], node) == node, "it is another size")
+        require(sizes.setdefault(value.sizes[0], node) == node, "it is of another size")
     return float("nan") if node is None and value.word == "share" else node
 
 
@@ -224,15 +226,17 @@ def _labels(node: Any, source: Reader, sizes: Sizes) -> np.ndarray:
         labels = np.array(node)
     else:
         labels = _array("any", ["*"], node, source, sizes)
-        require(np.isfinite(labels).all() and not (labels % 1).any(), "a label is no whole number")
-    require(2 <= len(labels) == len(set(labels.tolist())), "labels are equal, or there is one only")
+        require(
+            np.isfinite(labels).all() and not (labels % 1).any(), "a label is not a whole number"
+        )
+    require(2 <= len(labels) == len(set(labels.tolist())), "labels are equal, or there is only one")
     sizes.check("l", len(labels))
     sizes["pairs"] = len(labels) * (len(labels) - 1) // 2
     return labels
 
 
 def _sparse(value: Declared, node: Any, source: Reader, sizes: Sizes, owner: Any) -> Any:
-    require(isinstance(node, list) and len(node) == 3, "it is no sparse matrix")
+    require(isinstance(node, list) and len(node) == 3, "it is not a sparse matrix")
     rows, columns = value.sizes
     indptr = _array("i", ["*"], node[0], source, sizes)
     indices = _array("i", ["*"], node[1], source, sizes, columns)
