@@ -62,10 +62,14 @@ def outcome(model: Any, X: np.ndarray) -> dict[str, Any]:
     for name in ("predict_proba", "decision_function"):
         if hasattr(model, name):
             found[name] = summary(getattr(model, name)(X))
-    shifts = isinstance(model, surelabel.LSBCMMClassifier)  # its intercepts are not determined
     for name in COEFFICIENTS:
-        if getattr(model, name, None) is not None and not (shifts and name == "intercept_"):
+        if getattr(model, name, None) is not None:
             found[name] = summary(getattr(model, name))
+    if isinstance(model, surelabel.LSBCMMClassifier):
+        # Intercepts are not determined, nor are sticks with no rows on one of their sides.
+        del found["intercept_"]
+        rows = model.posterior_.sum(axis=1) - model.concentration * model.posterior_.shape[1]
+        found["coef_"] = summary(model.coef_[np.flatnonzero(rows > 0.5)[:-1]])
     for name in ("solver_", "best_params_"):
         if hasattr(model, name):
             found[name] = getattr(model, name)
