@@ -1,4 +1,4 @@
-"""What a command does about an error: one line on standard error, and an exit code."""
+"""How a command reports an error: one line on standard error, and an exit code."""
 
 import errno
 import os

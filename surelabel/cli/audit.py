@@ -32,7 +32,7 @@ def audit(
 
     Write the true label of each row into the column answer, starting with the first row (? where
     nobody can tell); stop whenever you like. Then run clean with the same options and --audit: it
-    corrects what was wrong, and says how many of all the labels kept can still be wrong.
+    corrects what was wrong, and says how many of the labels kept can still be wrong.
 
     surelabel audit pets.csv -o audit.csv --labels candidates
 

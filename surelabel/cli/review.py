@@ -81,7 +81,7 @@ def review(
     answers = answers or table.with_name(f"{stem}.answers.jsonl")
     output = output or table.with_name(f"{stem}.cleaned{ending}")
     check_table_output(output)
-    check_outputs([table], answers, output)  # - is refused before it is asked for its extension
+    check_outputs([table], answers, output)  # refuses - before asking for its extension
     check_outputs([table], answers, output, *_beside(output))
     with stage("read", {}, verbose=True):
         rows = settings.read(table)

@@ -1,6 +1,6 @@
 """The claims of the paper's experimental section, each beside what the records show.
 
-Every claim is a function of the sections of a summary by study. It returns what was found and
+Every claim is a function of the sections of a summary, by study. It returns what was found and
 whether it agrees ("yes", "in part" or "no"), or None if there are no records for it.
 """
 

@@ -65,8 +65,8 @@ def _source(environment: Environment, name: str) -> Markup:
 
 
 def inline(picture: Picture, methods: Sequence[str] = ()) -> Markup:
-    """The figure as part of the page: with ids of its own, the page's colours, and the parts of
-    each method marked for the filter.
+    """Embed a figure in the page, with its own ids and the page's colours; the parts of each method
+    are marked for the filter.
     """
     svg = picture.svg[picture.svg.index("<svg") :]
     svg = re.sub(r'(<\w+ id="|href="#(?!row)|url\(#)', rf"\g<1>{picture.name}-", svg)

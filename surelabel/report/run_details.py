@@ -141,9 +141,7 @@ def gaps(
 
 
 def _n_configurations(study: Mapping[str, Any], real: bool) -> int:
-    """The number of configurations that a study has for data with or without candidates of its
-    own.
-    """
+    """Number of configurations of a study, for real or for generated candidates."""
     return sum(
         prod(len(entry[key]) for key in entry if isinstance(entry[key], list))
         for entry in study.get("configurations", ())

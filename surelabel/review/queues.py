@@ -66,7 +66,7 @@ def next_help(
     variety : ndarray of shape (m,)
         The factors of :class:`Variety`.
     closed : iterable of int
-        Rows that are not to be asked.
+        Rows that are not asked.
     look_only : bool, default=True
         Ask only rows that a person should look at.
 

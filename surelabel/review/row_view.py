@@ -36,7 +36,7 @@ class RowView:
     labels : Labels
         The rows, and what is known about their labels.
     hidden : set of str
-        Columns that are not shown: those of labels.
+        The columns of labels, which are not shown.
     features : list of Feature
         What is learned from.
     X : ndarray of shape (m, n)

@@ -450,7 +450,7 @@ class Review:
                 "progress": self.progress(),
             }
 
-    # ---------------------------------------------------------------- how far it is
+    # ---------------------------------------------------------------- progress
 
     def progress(self) -> dict[str, Any]:
         """The progress of the review, and what the next answers are worth."""

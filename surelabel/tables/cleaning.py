@@ -50,7 +50,7 @@ class Cleaned(ChosenLabels, Result):
     Attributes
     ----------
     frame : data frame
-        The rows as they were, with the columns that :func:`clean` adds; a frame of the kind given.
+        The rows with the columns that :func:`clean` adds; the same kind of frame as given.
     model : TableModel or None
         The encoder and the final classifier, as :func:`~surelabel.fit` gives them; None where the
         votes alone decide.
@@ -112,7 +112,7 @@ class Cleaned(ChosenLabels, Result):
         Returns
         -------
         data frame
-            A frame of the kind given.
+            The same kind of frame as given.
         """
         if self.audit is not None:
             raise ParameterError(
@@ -270,7 +270,7 @@ class Cleaned(ChosenLabels, Result):
         return list(filter(None, [ONE_LABEL if one else "", self.worth_of_answers()]))
 
     def worth_of_answers(self) -> str:
-        """What a person's answers to 30 rows would buy; empty if there are known labels."""
+        """What a person's answers to 30 rows would gain; empty if there are known labels."""
         if self.n_gold or self.audit:
             return ""
         buys = (
@@ -411,7 +411,7 @@ def _rows(read: TableRead) -> pa.Table:
 
 
 def _contradicted(n_rows: int, n_annotators: int) -> list[tuple[str, str]]:
-    """The fact about rows whose label is probably not among those given."""
+    """The fact about rows whose true label was probably not given."""
     if not n_rows:
         return []
     if n_annotators == 1:

@@ -224,7 +224,7 @@ class Guess(NamedTuple):
     kind : {"number", "category", "text", "vector", "time", "image"} or None
         None if it is not to be learned from.
     reason : str
-        Why not.
+        Why it is not learned from.
     severity : {"", "warning", "error"}
         Whether the user should know, or must change something.
     """

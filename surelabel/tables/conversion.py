@@ -65,7 +65,7 @@ def convert(
     Returns
     -------
     data frame
-        A frame of the kind given; a :class:`pyarrow.Table` for a file.
+        The same kind of frame as given; a :class:`pyarrow.Table` for a file.
 
     Examples
     --------

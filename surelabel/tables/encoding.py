@@ -275,8 +275,8 @@ def _as_matrix(chunk: pa.Array) -> np.ndarray:
 
 class TimeColumn(OneColumn):
     """A date becomes the days that have passed (standardised) and its position in the year and the
-    week; a time becomes its position in the day. A position is two numbers, those of a point on a
-    circle, so that 23:59 is near 00:01. Parts that are the same in all rows are left out.
+    week; a time becomes its position in the day. A position is a point on a circle (two numbers),
+    so that 23:59 is near 00:01. Parts that are the same in all rows are left out.
     """
 
     def learn(self, reader: ColumnReader, name: str) -> None:

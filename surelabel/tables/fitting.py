@@ -212,7 +212,7 @@ def predict(
     data frame
         The table with the columns ``label``, ``confidence`` (the model's probability of the label)
         and ``second`` (its second choice); if labels have an order, also ``median``, the label with
-        the smallest expected distance to the truth. A frame of the kind given.
+        the smallest expected distance to the truth. The same kind of frame as given.
     """
     model = getattr(model, "model", model)
     if not isinstance(model, TableModel):

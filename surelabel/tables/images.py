@@ -122,7 +122,7 @@ class Images:
 
 @lru_cache(maxsize=1024)
 def _reduce(path: Path, edge: int) -> str | None:
-    """Decode and encode again, so that nothing but pixels gets through."""
+    """Decode and encode again, so that only pixels get through."""
     paper = open_image(path, edge)
     if paper is None:
         return None
@@ -135,7 +135,7 @@ def _reduce(path: Path, edge: int) -> str | None:
 
 
 def readable_images(paths: pa.Array, source: str) -> list[bool]:
-    """Whether the first paths are those of images."""
+    """Whether each of the first paths leads to a readable image."""
     first = paths.drop_null().slice(0, TRIED).to_pylist()
     return [bool(row) for row in ~np.isnan(describe_images(first, folder_of(source))[:, 0])]
 

@@ -35,7 +35,7 @@ Split = tuple[np.ndarray, np.ndarray]
 
 #: The name of the method that learns from votes, or soft labels, and features together.
 CROWD = "Crowd"
-#: What the table functions use by default; where there are votes, that is Crowd.
+#: The default of the table functions; with votes, it means Crowd.
 DEFAULT = "PURE"
 #: Methods that look at votes alone.
 VOTES_ONLY: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {

@@ -45,7 +45,7 @@ def status_of(confidence: np.ndarray, known: np.ndarray, max_error: float) -> np
 def gain_of_answers(
     label: np.ndarray, rival: np.ndarray, doubt: np.ndarray, n_classes: int
 ) -> np.ndarray:
-    """How much an answer by a person would help: a row's doubt, times the square root of all doubt
+    """How much a person's answer would help: a row's doubt, times the square root of all doubt
     between the same two labels, because an answer also helps to tell these apart elsewhere.
     """
     first, second = np.minimum(label, rival) + 1, np.maximum(label, rival) + 1
@@ -81,9 +81,7 @@ class Decision(Judgement):
 
     @property
     def gain(self) -> np.ndarray:
-        """How much an answer by a person would help, 0 for known rows; the rows to look at are
-        sorted by it, descending.
-        """
+        """How much a person's answer would help, 0 for known rows; it sorts the rows to look at."""
         rival = np.where(self.outside > 0, self.best, self.second)
         return gain_of_answers(self.label, rival, 1 - self.confidence, len(self.classes))
 
@@ -99,7 +97,7 @@ class Decision(Judgement):
 
     @property
     def expected_error(self) -> float:
-        """The error that the rows kept are expected to have; NaN if there are none."""
+        """Expected error of the rows kept; NaN if there are none."""
         return float(np.mean(1 - self.confidence[self.kept])) if self.n_kept else float("nan")
 
     def rows_to_look_at(self) -> np.ndarray:

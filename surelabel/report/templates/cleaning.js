@@ -1,5 +1,5 @@
 
-// Filter: a row is shown while it holds every word, has the candidate and is here for the reason.
+// Filter: show the rows that hold every word, have the candidate, and have the reason.
 const filters = document.getElementById("filters");
 
 function filter() {
@@ -20,7 +20,7 @@ function filter() {
   page();
 }
 
-// Rows are shown some at a time, in the order they have just now; on a phone each takes a screen.
+// Show some rows at a time, in their current order; on a phone each takes a screen.
 const more = document.getElementById("more");
 const step = matchMedia("(max-width: 40rem)").matches ? 10 : 20;
 let shown = step;
@@ -32,7 +32,7 @@ function page() {
   more.textContent = `Show more rows (${Math.max(0, found.length - shown)} left)`;
 }
 
-// A link to a row, as from the map, shows all rows up to it.
+// A link to a row, such as from the map, shows all rows up to it.
 function reveal() {
   const found = [...document.querySelectorAll("#rows tbody tr:not(.off)")];
   const place = found.findIndex((row) => `#${row.id}` === location.hash);

@@ -1,6 +1,6 @@
 "use strict";
 
-// Sort: by the column whose heading is pressed; pressed again, the other way round. What is missing stays last.
+// Press a heading to sort by its column, and again to reverse the order; missing values stay last.
 function compare(a, b) {
   if (a === "" || b === "") return 0;
   const difference = Number(a) - Number(b);
@@ -17,7 +17,7 @@ function sort(heading) {
   body.append(...rows);
 }
 
-// A heading is no <button>: browsers do not repeat those on the next printed page.
+// A heading is not a <button>: browsers do not repeat buttons on the next printed page.
 for (const button of document.querySelectorAll("th [role=button]")) {
   button.addEventListener("click", () => sort(button.parentElement));
   button.addEventListener("keydown", (event) => {

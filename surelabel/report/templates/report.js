@@ -21,7 +21,7 @@ filters.addEventListener("click", ({ target }) => {
   filter();
 });
 
-// A link to a folded part opens it, and so does printing all of them.
+// A link to a folded part opens it; printing opens all of them.
 function reveal() {
   const part = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (part?.tagName === "DETAILS") part.open = true;

@@ -1,5 +1,5 @@
 
-// The review page: a row is shown, a key answers it, and the next one comes with the answer of the server.
+// The review page: it shows a row, a key answers it, and the reply of the server brings the next one.
 const part = (id) => document.getElementById(id);
 const client = sessionStorage.client || (sessionStorage.client = crypto.getRandomValues(new Uint32Array(2)).join("-"));
 const CELLS = 14;  // columns that are shown at once
@@ -235,7 +235,7 @@ addEventListener("keydown", (event) => {
   else return;
   event.preventDefault();
 });
-// What the model makes of the answers while the person reads.
+// Show what the model has learned while the person reads.
 setInterval(() => {
   if (!waiting && !document.hidden) ask("progress").then((found) => found.progress && !waiting && tell(found.progress)).catch(() => {});
 }, 3000);
