@@ -116,7 +116,7 @@ def test_very_many_annotators_are_not_named(tmp_path):
     assert found["candidates"].to_pylist() == [["pos"]] * m
     # The same, read without convert: refused before the matrix of votes is made.
     long = pa.table({"id": range(m), "who": range(m), "label": ["a", "b"] * (m // 2)})
-    with pytest.raises(TableError, match=r"100,000 annotators gave 100,000 labels .* do not name"):
+    with pytest.raises(TableError, match=r"100,000 annotators gave 100,000 labels .* leave the"):
         read_labels(long, Labelling(labels="label", id="id", long=True, annotator="who"))
 
 
