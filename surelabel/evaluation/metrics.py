@@ -19,7 +19,7 @@ from scipy.stats import kendalltau
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from ..data.candidates import CandidateSets, as_candidates
-from ..data.label_order import label_positions
+from ..data.label_order import has_order, label_positions
 from ..exceptions import (
     CandidateError,
     InputError,
@@ -364,19 +364,25 @@ def _score_calibration(estimator: Any, X: Any, y: Any) -> float:
 
 
 def _score_within(k: float, estimator: Any, X: Any, y: Any) -> float:
-    return accuracy_within(y, estimator.predict(X), k)
+    return accuracy_within(y, estimator.predict(X), k, ordered=_order_of(estimator))
+
+
+def _order_of(estimator: Any) -> Any:
+    """The order that a model was fitted with; numbers have theirs."""
+    ordered = getattr(estimator, "ordered", True)
+    return ordered if has_order(ordered) else True
 
 
 def _score_distance(estimator: Any, X: Any, y: Any) -> float:
-    return -mean_absolute_error(y, estimator.predict(X))
+    return -mean_absolute_error(y, estimator.predict(X), ordered=_order_of(estimator))
 
 
 def _score_absolute(estimator: Any, X: Any, y: Any, y_true: Any) -> float:
-    return -mean_absolute_error(y_true, estimator.predict(X))
+    return -mean_absolute_error(y_true, estimator.predict(X), ordered=_order_of(estimator))
 
 
 def _score_ranks(estimator: Any, X: Any, y: Any, y_true: Any) -> float:
-    return rank_correlation(y_true, estimator.predict(X))
+    return rank_correlation(y_true, estimator.predict(X), ordered=_order_of(estimator))
 
 
 def _score_oracle(estimator: Any, X: Any, y: Any, y_true: Any) -> float:
@@ -465,7 +471,7 @@ def _numbers(values: Any, name: str, error: type[SurelabelError]) -> np.ndarray:
 def _places(labels: Any, name: str, ordered: Any) -> np.ndarray:
     """Where labels stand; there must be one for each row."""
     if ordered is True:
-        places = _numbers(labels, name, CandidateError)
+        places = _numbers(np.asarray(labels, object), name, CandidateError)  # also as text
     else:
         known, number = np.unique(np.asarray(labels, object).astype(str), return_inverse=True)
         places = label_positions(ordered, known)[number]
@@ -480,10 +486,6 @@ def _distances(y: Any, y_pred: Any, ordered: Any) -> np.ndarray:
     if places.shape != (len(candidates),):
         raise CandidateError(
             f"y_pred has shape {places.shape}, but there are {len(candidates)} rows of candidates"
-        )
-    if ordered is True and candidates.classes.dtype.kind not in "iuf":
-        raise CandidateError(
-            f"a distance between labels needs numbers; the classes are {candidates.classes.dtype}"
         )
     own = _places(candidates.classes, "y", ordered)[candidates.indices]
     return np.asarray(-row_max(-np.abs(own - places[candidates.rows]), candidates.indptr))

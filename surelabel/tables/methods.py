@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..data.ballots import informative_rows, weighed_votes
 from ..data.candidates import CandidateSets
-from ..data.label_order import has_order, label_positions
+from ..data.label_order import has_order
 from ..data.labelling import Labels
 from ..estimators import CrowdClassifier, Method, all_methods
 from ..estimators.limits import QUICK_ROWS
@@ -253,12 +253,7 @@ def left_out_scores(
     found = [float(SCORERS[name](model, X, judge)) for name in names]
     if not has_order(ordered):
         return [*found, np.nan]
-    # Numbers may be written as texts.
-    places = label_positions(ordered, judge.classes)
-    place_of = dict(zip(judge.classes.tolist(), places, strict=True))
-    predicted = [place_of[label] for label in model.predict(X).tolist()]
-    judge = CandidateSets(judge.indptr, judge.indices, places)
-    return [*found, float(mean_absolute_error(judge, predicted))]
+    return [*found, float(mean_absolute_error(judge, model.predict(X), ordered=ordered))]
 
 
 @contextmanager

@@ -133,7 +133,7 @@ def test_accuracy_within_takes_the_nearest_candidate():
 def test_accuracy_within_needs_numbers_and_equal_lengths():
     with pytest.raises(CandidateError, match="y_pred must be numbers"):
         accuracy_within(["a", "b"], ["a", "b"], 3)
-    with pytest.raises(CandidateError, match="a distance between labels needs numbers"):
+    with pytest.raises(CandidateError, match="y must be numbers"):
         accuracy_within(["a", "b"], [1, 2], 3)
     with pytest.raises(CandidateError, match="there are 2 rows of candidates"):
         accuracy_within([1, 2], [1, 2, 3], 3)
@@ -151,6 +151,19 @@ def test_distances_are_those_of_numpy_and_scikit_learn(seed):
     nearest = [min(abs(k - guess) for k in one) for one, guess in zip(sets, found, strict=True)]
     assert mean_absolute_error(as_candidates(sets), found) == pytest.approx(np.mean(nearest))
     assert accuracy_within(as_candidates(sets), found, 2) == np.mean(np.array(nearest) <= 2)
+
+
+@pytest.mark.parametrize("ordered", [["low", "middle", "high"], True])
+def test_scorers_use_the_order_of_the_model(ordered):
+    X = np.repeat(np.arange(3.0), 5)[:, None]
+    names = ordered if ordered is not True else ["2", "9", "10"]
+    y = np.repeat(names, 5)
+    model = SUREClassifier(ordered=ordered).fit(X, CandidateSets.from_labels(y))
+    wrong = np.repeat([names[0], names[0], names[2]], 5)
+    step = 1 if ordered is not True else 7
+    assert SCORERS["neg_distance_to_set"](model, X, wrong) == pytest.approx(-step / 3)
+    assert SCORERS["accuracy_within_5"](model, X, wrong) == (1 if step == 1 else 2 / 3)
+    assert SCORERS["rank_correlation"](model, X, None, y) == pytest.approx(1)
 
 
 def test_named_labels_have_distances_by_their_places():
