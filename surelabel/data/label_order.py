@@ -54,7 +54,7 @@ def has_order(ordered: Any) -> bool:
 
 def order_given(ordered: Any) -> list[str]:
     """The names of the classes in the order that was given."""
-    if isinstance(ordered, Set) or not isinstance(ordered, Iterable):
+    if isinstance(ordered, Set) or not isinstance(ordered, Iterable) or np.ndim(ordered) == 0:
         raise ParameterError(
             f"ordered must be True or a list of the classes in their order, not {shown(ordered)}"
         )
