@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,7 @@ def has_order(ordered: Any) -> bool:
 
 def order_given(ordered: Any) -> list[str]:
     """The names of the classes in the order that was given."""
-    if isinstance(ordered, Set) or not isinstance(ordered, Iterable) or np.ndim(ordered) == 0:
+    if np.asarray(ordered, dtype=object).ndim != 1:  # a set, for one, has no order
         raise ParameterError(
             f"ordered must be True or a list of the classes in their order, not {shown(ordered)}"
         )
