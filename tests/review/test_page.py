@@ -232,4 +232,8 @@ def test_a_server_that_is_gone_is_told_of(serve, browser):
     press(page, "1")
     assert page.locator("#message").is_hidden()
     assert len(read_answers(server.review.file.path).answers) == 1
+    page.evaluate("() => { shown.ticket = 'of a review that was restarted'; }")
+    page.keyboard.press("1")
+    page.wait_for_function("() => !shown.ticket.includes('restarted') && !waiting")
+    assert len(read_answers(server.review.file.path).answers) == 1
     context.close()
