@@ -20,6 +20,7 @@ TOPICS = {
     "sensitivity": True,
     "convergence": True,
     "transductive": False,
+    "distance": False,
     "paired": False,
     "times": False,
     "parameters": False,

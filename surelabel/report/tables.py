@@ -105,6 +105,7 @@ def tables_of(section: dict[str, Any]) -> list[Table]:
         *(_win_tie_loss(section, test) for test in TESTS),
         _ranks(section),
         _transductive(section, transductive),
+        _mean_error(section),
         _paired(section, scores),
         _times(section),
         _parameters(section),
@@ -280,6 +281,26 @@ def _transductive(section: dict[str, Any], rows: list[dict[str, Any]]) -> Table:
     what = "Share of training rows whose true label was found among the candidates. "
     title = "Transductive accuracy"
     return _results(section, "transductive", title, what, rows, section["methods"])
+
+
+def _mean_error(section: dict[str, Any]) -> Table:
+    """Distances of labels with an order."""
+    rows = [row for row in section["results"] if row["metric"] == "mean_absolute_error"]
+    columns, first = _lead(rows)
+
+    def errors(row: dict[str, Any]) -> list[Cell]:
+        cells = [row["cells"][method] for method in section["methods"]]
+        least = min((cell["mean"] for cell in cells if cell["mean"] is not None), default=None)
+        return [_score(cell | {"verdict": ""}, least) for cell in cells]
+
+    return _table(
+        section,
+        "distance",
+        "Mean error",
+        "Mean distance between predicted and true labels; smaller is better.",
+        [*columns, *_method_columns(section["methods"])],
+        [Row([*first(row), *errors(row)], row["dataset"]) for row in rows],
+    )
 
 
 def _score(cell: dict[str, Any], best: float | None) -> Cell:

@@ -1,8 +1,9 @@
 import re
+from pathlib import Path
 
 import pytest
 
-from surelabel.experiments.records import Run
+from surelabel.experiments.records import Run, read
 from surelabel.report import latex, markdown
 from surelabel.report.summary import summarize
 from surelabel.report.tables import Cell, Column, Row, Table, tables_of
@@ -91,3 +92,13 @@ def test_latex_rows_have_the_columns_of_the_head(section_of):
         assert {len(re.findall(r"(?<!\\)&", line)) for line in body} == {len(table.columns) - 1}
         assert len(re.search(r"\\begin\{tabular\}\{([lr]+)\}", text)[1]) == len(table.columns)
         assert text.count("{") - text.count(r"\{") == text.count("}") - text.count(r"\}")
+
+
+def test_the_smallest_mean_error_is_bold():
+    run = read(Path(__file__).parents[2] / "docs/reproduction/records/ordered")
+    (section,) = summarize([run])["sections"]
+    errors = next(table for table in tables_of(section) if table.topic == "distance")
+    (row,) = errors.rows
+    numbers = [cell.sort for cell in row.cells[1:]]
+    assert [cell.best for cell in row.cells[1:]] == [number == min(numbers) for number in numbers]
+    assert not any(cell.mark for cell in row.cells)
