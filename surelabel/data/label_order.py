@@ -14,8 +14,7 @@ from ..exceptions import ParameterError, first_few, shown
 SCALES = [
     line.split(", ")
     for line in (
-        "very low, low, medium, high, very high",
-        "low, moderate, high",
+        "very low, low, medium, moderate, high, very high",
         "terrible, very poor, poor, bad, fair, okay, average, good, very good, great, excellent",
         "none, mild, moderate, severe, critical",
         "never, rarely, sometimes, often, always",
@@ -23,8 +22,6 @@ SCALES = [
         "very dissatisfied, dissatisfied, neutral, satisfied, very satisfied",
         "very negative, negative, neutral, positive, very positive",
         "very small, small, medium, large, very large",
-        "beginner, intermediate, advanced, expert",
-        "short, medium, long",
         "minor, moderate, major, critical",
     )
 ]

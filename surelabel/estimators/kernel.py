@@ -254,6 +254,8 @@ class KernelClassifier(
 
     def _left_out(self, X: Any, equal: np.ndarray | None) -> np.ndarray:
         """Outputs of the training rows by the model without them and their equals."""
+        # In passes, SURE's model was fitted to the confidences before the last step, which differ
+        # by at most tol once it has converged.
         return LeftOut(self.leverage_, equal).outputs(self.confidence_, self._scores(X))
 
     def _equal_rows(self, X: Any) -> np.ndarray | None:

@@ -215,7 +215,7 @@ class Cleaned(ChosenLabels, Result):
             ("agree with result", named(agreement) or None),
             ("learned from", kinds(self.learned_from) or "the votes alone"),
             ("features", self.features_role.sentence() if self.features_role else None),
-            ("order", self._order()),
+            ("order", self.order_of_labels()),
             ("left out", named(self.left_out) or None),
             ("method", self.method + (f" ({', '.join(details)})" if details else "")),
             ("time", stage_times(self.seconds)),
@@ -227,7 +227,7 @@ class Cleaned(ChosenLabels, Result):
             notes=self._notes(),
         )
 
-    def _order(self) -> str | None:
+    def order_of_labels(self) -> str | None:
         """The order of the labels, and how many doubtful rows are between neighbours."""
         if not has_order(self.labels.ordered):
             return None

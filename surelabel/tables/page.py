@@ -68,6 +68,7 @@ def write_page(
         galleries=page_figures.build(cleaned, shown),
         annotators=_annotators(cleaned),
         worth=cleaned.worth_of_answers(),
+        order=cleaned.order_of_labels(),
         lacking=_lacking(cleaned, reader),
         how=_how_it_was_done(cleaned),
     )

@@ -31,7 +31,7 @@ def grades():
     )
 
 
-def test_words_and_numbers_at_even_distances_are_the_same(grades):
+def test_words_and_numbers_at_even_distances_are_the_same(grades, tmp_path):
     words = surelabel.clean(grades.drop(columns="number"), labels="grade", ordered=GRADES)
     numbers = surelabel.clean(grades.drop(columns="grade"), labels="number", ordered=True)
     by_text = surelabel.clean(
@@ -42,6 +42,8 @@ def test_words_and_numbers_at_even_distances_are_the_same(grades):
     place = {name: k for k, name in enumerate(GRADES)}
     found = [place[name] for name in words.classes[words.label]]
     assert found == (numbers.classes[numbers.label].astype(int) // 10).tolist()
+    page = words.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "The labels have an order: poor &lt; fair &lt; good &lt; great; of the rows" in page
     facts = dict(words.overview().facts)
     assert facts["order"].startswith("poor < fair < good < great; of the rows to look at")
 
