@@ -71,15 +71,10 @@ def votes_of(name):
     return X, votes, truth, n_classes
 
 
-def names(n_classes):
-    return [f"{k:03}" for k in range(n_classes)]
-
-
-def labels_of(sets, n_classes, **how):
+def labels_of(sets, **how):
     """Labels as ``clean`` reads them, from one list of positions for each row."""
-    cells = ["|".join(f"{k:03}" for k in row) for row in sets]
-    table = pa.table({"label": cells})
-    return read_labels(table, Labelling(labels="label", **how), classes=names(n_classes))
+    table = pa.table({"label": ["|".join(map(str, row)) for row in sets]})
+    return read_labels(table, Labelling(labels="label", **how))
 
 
 def table_of(name):
@@ -94,18 +89,18 @@ def table_of(name):
         given, truth = given.T > 0, truth.T.argmax(axis=1)
         rows = np.sort(np.random.default_rng(0).permutation(len(X))[:2000])  # italian has 21,878
         sets = [np.flatnonzero(row) for row in given[rows]]
-        return X[rows], labels_of(sets, given.shape[1]), truth[rows]
-    X, votes, truth, l = votes_of(base)
+        return X[rows], labels_of(sets), truth[rows]
+    X, votes, truth, _ = votes_of(base)
     if part == "first vote":
         first = votes[np.arange(len(votes)), (votes >= 0).argmax(axis=1)]
-        return X, labels_of(first[:, None], l, noisy=True), truth
+        return X, labels_of(first[:, None], noisy=True), truth
     if part == "union":
-        return X, labels_of([np.unique(row[row >= 0]) for row in votes], l), truth
+        return X, labels_of([np.unique(row[row >= 0]) for row in votes]), truth
     columns = {
-        f"v{a}": [None if vote < 0 else f"{vote:03}" for vote in votes[:, a]]
+        f"v{a}": [None if vote < 0 else str(vote) for vote in votes[:, a]]
         for a in range(votes.shape[1])
     }
-    labels = read_labels(pa.table(columns), Labelling(votes=tuple(columns)), classes=names(l))
+    labels = read_labels(pa.table(columns), Labelling(votes=tuple(columns)))
     return np.empty((len(votes), 0)) if X is None else X, labels, truth
 
 
@@ -145,7 +140,7 @@ def measure(method, name):
     else:
         X, labels, truth = table_of(name)
         found = choose_labels(X[:, :0] if method == ALONE else X, labels)
-        label = found.label
+        label = labels.candidates.classes[found.label].astype(int)
         score, place = np.unique(np.round(found.score, 1), return_inverse=True)
         counts = np.bincount(place), np.bincount(place, label == truth).astype(int)
         extra = {"scores": np.column_stack([score, *counts]).tolist()}

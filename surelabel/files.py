@@ -3,8 +3,8 @@
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -72,9 +72,6 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 @contextmanager
 def all_or_none() -> Iterator[None]:
     """Put all files of :func:`replacing` in place when the block ends, or none if it raises."""
-    if _together.get() is not None:  # part of a larger block
-        yield
-        return
     files: dict[Path, Path] = {}
     token = _together.set(files)
     try:
@@ -126,24 +123,6 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
         yield
     except OSError as error:
         error.filename = error.filename or os.fspath(path)
-        raise
-
-
-@contextmanager
-def making_folders(paths: Iterable[str | os.PathLike[str]]) -> Iterator[None]:
-    """Create the folders that files need; remove the new ones if the block raises."""
-    made: list[Path] = []
-    try:
-        for path in paths:
-            folder = Path(path).parent
-            missing = [part for part in (folder, *folder.parents) if not part.exists()]
-            made += reversed(missing)
-            folder.mkdir(parents=True, exist_ok=True)
-        yield
-    except BaseException:
-        for folder in reversed(made):
-            with suppress(OSError):  # never created, or no longer empty
-                folder.rmdir()
         raise
 
 

@@ -1,9 +1,8 @@
 """Progress, shown only on a terminal and only if asked for."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
-from time import perf_counter
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,14 +20,10 @@ def track(items: Iterable[T], description: str, total: int, *, verbose: bool) ->
     return rich_track(items, description, total, console=console, transient=True)
 
 
-@contextmanager
-def stage(name: str, seconds: dict[str, float], *, verbose: bool) -> Iterator[None]:
-    """Add the seconds that a stage takes; if ``verbose``, show its name on a terminal."""
-    start = perf_counter()
+def stage(name: str, *, verbose: bool) -> AbstractContextManager[Any]:
+    """If ``verbose``, show the name of a stage on a terminal while it lasts."""
     console = _terminal() if verbose else None
-    with nullcontext() if console is None else console.status(name):
-        yield
-    seconds[name] = seconds.get(name, 0.0) + perf_counter() - start
+    return nullcontext() if console is None else console.status(name)
 
 
 def _terminal() -> "Console | None":

@@ -13,7 +13,6 @@ from surelabel.experiments import read_study
 from surelabel.files import (
     all_or_none,
     checked_path,
-    making_folders,
     replacing,
     temporary_folder,
 )
@@ -24,16 +23,6 @@ from surelabel.report import write_report
 def write(path):
     with replacing(path) as file:
         file.write(b"new")
-
-
-def test_a_new_file_has_the_usual_permissions(tmp_path):
-    path = tmp_path / "a"
-    with replacing(path) as file:
-        file.write(b"new")
-        assert not path.exists()
-    (tmp_path / "b").write_text("")
-    assert path.read_bytes() == b"new"
-    assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE((tmp_path / "b").stat().st_mode)
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o755, 0o444])
@@ -49,25 +38,17 @@ def test_a_file_keeps_the_mode_of_the_one_it_replaces(tmp_path, mode):
     assert path.read_text() == "new"
 
 
-def test_a_new_file_follows_the_umask(tmp_path):
-    before = os.umask(0o077)
+@pytest.mark.parametrize(("umask", "mode"), [(0o077, 0o600), (0o022, 0o644)])
+def test_a_new_file_follows_the_umask(tmp_path, umask, mode):
+    path, before = tmp_path / "a", os.umask(umask)
     try:
-        with replacing(tmp_path / "a") as file:
+        with replacing(path) as file:
             file.write(b"new")
+            assert not path.exists()
     finally:
         os.umask(before)
-    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o600
-
-
-def test_folders_are_made_and_go_again(tmp_path):
-    paths = [tmp_path / "page" / "tables" / "a", tmp_path / "page" / "b"]
-    with pytest.raises(ZeroDivisionError), making_folders(paths):  # noqa: PT012
-        assert all(path.parent.is_dir() for path in paths)
-        _ = 1 / 0
-    assert not list(tmp_path.iterdir())
-    with making_folders(paths):
-        paths[0].write_text("")
-    assert paths[0].exists()
+    assert path.read_bytes() == b"new"
+    assert stat.S_IMODE(path.stat().st_mode) == mode
 
 
 def test_what_is_unfinished_can_be_removed_at_once(tmp_path):
@@ -124,8 +105,7 @@ def test_a_missing_folder_is_named(tmp_path):
 def test_several_files_come_together(tmp_path):
     with all_or_none():
         write(tmp_path / "a.csv")
-        with all_or_none():  # as a report does, whose files belong together, too
-            write(tmp_path / "b.html")
+        write(tmp_path / "b.html")
         assert not (tmp_path / "a.csv").exists()
         assert not (tmp_path / "b.html").exists()
     assert sorted(os.listdir(tmp_path)) == ["a.csv", "b.html"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeGuard
@@ -13,8 +12,6 @@ import typer
 from ..exceptions import ParameterError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from ..tables import Cleaned
     from ._settings import Settings
 
@@ -58,13 +55,20 @@ def is_file(path: Path | None) -> TypeGuard[Path]:
 
 
 def check_outputs(
-    inputs: Iterable[Path | None], *outputs: Path | None, table: Path | None = None
+    inputs: Iterable[Path | None],
+    *outputs: Path | None,
+    table: Path | None = None,
+    json: bool = False,
 ) -> None:
     """Check, before anything is computed, that every output can be written and replaces no
-    input; only the ``table`` may go to standard output.
+    input. Only the ``table`` may go to standard output, unless ``json`` does.
     """
-    from ..data.file_formats import files_of
+    from ..data.file_formats import files_of, form_of
 
+    if is_file(table):
+        form_of(table)  # an error if it is not the name of a table
+    elif json:
+        raise ParameterError("--json prints a report in place of the table: name a file to write")
     if STANDARD_OUTPUT in outputs:
         raise ParameterError("-: only tables are written to standard output; name a file")
     taken = {
@@ -90,18 +94,6 @@ def check_outputs(
             )
 
 
-def check_table_output(path: Path | None, *, json: bool = False) -> None:
-    """Check, before anything is computed, that the extension of a file names a format for tables,
-    and that a report as JSON does not go where the table goes.
-    """
-    from ..data.file_formats import form_of
-
-    if is_file(path):
-        form_of(path)
-    elif json:
-        raise ParameterError("--json prints a report in place of the table: name a file to write")
-
-
 def check_model_output(settings: Settings, option: str, path: Path | None) -> None:
     """Refuse, before anything is computed, to write a model that a model file cannot hold."""
     from ..estimators.persistence import foreign
@@ -113,58 +105,25 @@ def check_model_output(settings: Settings, option: str, path: Path | None) -> No
         )
 
 
-def write_output(table: pa.Table, path: Path | None, settings: Settings) -> None:
-    """Write a table to a file, or to standard output as CSV. In text formats, which a spreadsheet
-    may open, escape formulas or warn of them.
-    """
-    from ..data.file_formats import TEXT_FORMS, form_of
-    from ..data.formulas import escape_formulas, find_formula
-    from ..data.table_files import write_as_text, write_table
-
-    if not is_file(path) or form_of(path)[0] in TEXT_FORMS:
-        if settings.escape_formulas:
-            table = escape_formulas(table)
-        elif found := find_formula(table):
-            where = f"row {found[0]}" if found[0] else "the header"
-            place = path if is_file(path) else "the output"
-            typer.echo(
-                f"warning: {place}: {where}, column {found[1]!r}: this looks like a formula, and a "
-                "spreadsheet would run it; --settings escape_formulas=true writes such cells as "
-                "text",
-                err=True,
-            )
-    if not is_file(path):
-        write_as_text(table, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
-    else:
-        write_table(table, path)
-
-
 def write_cleaned(
     found: Cleaned, settings: Settings, output: Path, report: Path | None, model: Path | None
-) -> tuple[list[Path], dict[str, float]]:
-    """Write a cleaned table, its report page and its model: all of them, or none.
-
-    Returns
-    -------
-    paths : list of Path
-        The files written.
-    seconds : dict of str to float
-        Time by stage.
+) -> list[Path]:
+    """Write a cleaned table, its report page and its model, all of them or none; return the files
+    written.
     """
+    from ..data.table_files import write_table
     from ..estimators import save_model
     from ..files import all_or_none
     from ..progress import stage
 
     if model is not None and found.model is None:
         raise ParameterError("the votes alone decide, so there is no model to write")
-    seconds: dict[str, float] = {}
     with all_or_none():
         if report is not None:
-            with stage("report", seconds, verbose=True):
+            with stage("report", verbose=True):
                 found.report(report, text=settings.text, image=settings.image)
         if model is not None:
             save_model(found.model, model)
-        with stage("write", seconds, verbose=True):
-            write_output(found.frame, output, settings)
-    return [path for path in (output, report, model) if is_file(path)], seconds
+        with stage("write", verbose=True):
+            write_table(found.frame, output)
+    return [path for path in (output, report, model) if is_file(path)]

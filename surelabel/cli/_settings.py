@@ -31,6 +31,8 @@ READING = "How the file is written"
 #: The metavar of an option without a value.
 FLAG = "FLAG"
 Names = list[str] | None
+#: In options, NAME=VALUE.
+Pairs = dict[str, str] | None
 
 
 class About(NamedTuple):
@@ -61,16 +63,13 @@ class Settings:
     missing: A[Names, About("Labels that mean no label: NA,null", LABELS)] = None
     complete: A[bool, About("Every set of candidates holds the true label.", LABELS)] = False
     normalise: A[bool, About("Games, GAMES and ' games.' are one label.", LABELS)] = False
-    map: A[
-        dict[str, str] | None,
-        About('New names of labels: {"GAMES" = "games"}', LABELS),
-    ] = None
+    map: A[Pairs, About('New names of labels: {"GAMES" = "games"}', LABELS)] = None
     not_prefix: A[str | None, About('With "!", !cat is a vote against cat.', LABELS)] = None
     features: A[Names, About("Only these: a,b,c or 'x*'.", FEATURES, "COLUMNS")] = None
     exclude: A[Names, About("Not these.", FEATURES, "COLUMNS")] = None
     no_features: A[bool, About("None: the votes alone decide.", FEATURES, FLAG)] = False
     as_: A[
-        Names,
+        Pairs,
         About(
             "number, category, text, time, vector, image, or MODULE:NAME that makes vectors.",
             FEATURES,
@@ -90,9 +89,6 @@ class Settings:
         About("With votes, the model of the features: sklearn.ensemble:RandomForestClassifier"),
     ] = None
     prefix: A[str, About("Before the names of the new columns.")] = ""
-    escape_formulas: A[
-        bool, About("In CSV, put ' before text that a spreadsheet would run as a formula.")
-    ] = False
     image: A[str | None, About("Images to show, by their paths.", metavar="COLUMN")] = None
     text: A[str | None, About("The column of text that the report shows.")] = None
 
@@ -108,16 +104,6 @@ class Settings:
 
     def columns(self) -> Columns:
         """Which columns hold what, as keyword arguments of the table functions."""
-        ways = ("labels", "votes", "indicator", "counts")
-        given = [name for name in ways if getattr(self, name)]
-        if len(given) != 1:
-            both = (
-                f"not {' and '.join(f'--{name}' for name in given)}" if given else "none is given"
-            )
-            raise ParameterError(
-                "say where the labels are in exactly one way: with --labels, --votes, --indicator "
-                f"or --counts; {both}"
-            )
         return self.of_group(LABELS) | self.of_group(FEATURES)  # type: ignore[return-value]
 
     def cleaning(self) -> dict[str, Any]:
@@ -165,7 +151,8 @@ def _option(name: str) -> inspect.Parameter:
         rich_help_panel=about.group,
     )
     # None if it is not given: then the file, or the default of the setting, decides.
-    return option(name, A[TYPES[name] | None, declared])
+    kind = Names if TYPES[name] == Pairs else TYPES[name]
+    return option(name, A[kind | None, declared])
 
 
 def _files() -> inspect.Parameter:
@@ -191,17 +178,20 @@ def _combined(settings: list[str] | None, **options: Any) -> Settings:
             found = _updated(found, {known: _from_text(known, value)})
         else:
             found = _updated(found, read_settings(text))
-    return Settings(**_updated(found, {k: v for k, v in options.items() if v is not None}))
+    given = {
+        name: _checked(name, value, f"--{name.strip('_')}")
+        for name, value in options.items()
+        if value is not None
+    }
+    return Settings(**_updated(found, given))
 
 
 def _updated(found: dict[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     """Later settings replace earlier ones; kinds of columns and names of labels add up."""
-    both = found | dict(new)
-    if "as_" in both:
-        both["as_"] = [*found.get("as_", []), *new.get("as_", [])]
-    if "map" in both:
-        both["map"] = found.get("map", {}) | new.get("map", {})
-    return both
+    return found | {
+        name: found.get(name, {}) | value if isinstance(value, dict) else value
+        for name, value in new.items()
+    }
 
 
 def _setting_named(name: str, where: str) -> str:
@@ -249,19 +239,17 @@ def _checked(name: str, value: Any, where: str) -> Any:
         right, wanted = isinstance(value, int | float) and value is not True, "a number"
     elif kind in (str, str | None):
         right, wanted = isinstance(value, str), "a text"
-    elif isinstance(value, dict) and name in ("as_", "map"):
-        right, wanted = _all_texts(value.values()), "a table of texts"
+    elif kind == Pairs:
+        texts = [value] if isinstance(value, str) else value
+        if isinstance(texts, list) and all("=" in text for text in map(str, texts)):
+            value = dict(str(text).rpartition("=")[::2] for text in texts)
+        right = isinstance(value, dict) and _all_texts(value.values())
+        wanted = "NAME=VALUE or a table of texts"
     else:
         value = [value] if isinstance(value, str) else value
         right, wanted = isinstance(value, list) and _all_texts(value), "a text or a list of texts"
     if not right:
         raise ParameterError(f"{where}: {name.strip('_')} must be {wanted}, not {shown(value)}")
-    if name == "as_" and isinstance(value, dict):
-        return [f"{column}={kind}" for column, kind in value.items()]
-    if name == "map" and isinstance(value, list):
-        if wrong := [text for text in value if "=" not in text]:
-            raise ParameterError(f"{where}: map must be OLD=NEW, not {wrong[0]!r}")
-        return dict(text.split("=", 1) for text in value)
     return value
 
 
@@ -289,7 +277,7 @@ def settings_text(settings: Settings, kinds: Mapping[str, str]) -> str:
         else:
             example = "" if value is None else value
             others.append(f"# {one.name} = {toml(example)}  # {ABOUT[one.name].help}")
-    chosen = dict(text.rpartition("=")[::2] for text in settings.as_ or [])
+    chosen = settings.as_ or {}
     return "\n".join(
         [
             "# Settings for --settings; options on the command line override them.",

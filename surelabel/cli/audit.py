@@ -11,9 +11,7 @@ from ._files import (
     Output,
     TableFile,
     check_outputs,
-    check_table_output,
     is_file,
-    write_output,
 )
 from ._settings import Settings, takes_settings
 
@@ -38,18 +36,18 @@ def audit(
 
     surelabel clean pets.csv -o cleaned.csv --labels candidates --audit audit.csv
     """
+    from ..data.table_files import write_table
     from ..evaluation.audits import checks_needed
     from ..progress import stage
     from ..tables import clean
     from ..tables.auditing import LEVELS
 
-    check_table_output(output)
     check_outputs([table], table=output)
-    with stage("read", {}, verbose=True):
+    with stage("read", verbose=True):
         rows = settings.read(table)
     found = clean(rows, verbose=True, **settings.cleaning(), **settings.columns())
     sheet = found.audit_sheet(checks, random_state=seed)
-    write_output(sheet, output, settings)
+    write_table(sheet, output)
     n_rows = found.status_counts["probable"]
     needed = ", ".join(
         f"{checks_needed(n_rows, level):,} for {100 * level:g} %" for level in LEVELS

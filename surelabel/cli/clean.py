@@ -17,7 +17,6 @@ from ._files import (
     TableFile,
     check_model_output,
     check_outputs,
-    check_table_output,
     is_file,
     write_cleaned,
 )
@@ -55,10 +54,8 @@ def clean(
     from ..tables import clean
 
     check_model_output(settings, "--model", model)
-    check_table_output(output, json=json)
-    check_outputs([table, audit, answers], report, model, table=output)
-    seconds: dict[str, float] = {}
-    with stage("read", seconds, verbose=True):
+    check_outputs([table, audit, answers], report, model, table=output, json=json)
+    with stage("read", verbose=True):
         rows = settings.read(table)
     found = clean(
         rows,
@@ -68,8 +65,7 @@ def clean(
         **settings.cleaning(),
         **settings.columns(),
     )
-    paths, writing = write_cleaned(found, settings, output, report, model)
-    found = replace(found, seconds=seconds | found.seconds | writing)
+    paths = write_cleaned(found, settings, output, report, model)
     if json:
         print_json(found.to_dict())
     else:

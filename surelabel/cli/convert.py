@@ -9,7 +9,7 @@ import typer
 
 from ..exceptions import ParameterError
 from ..text import count, printable
-from ._files import Json, check_outputs, check_table_output, is_file, write_output
+from ._files import Json, check_outputs, is_file
 from ._screen import print_json
 from ._settings import READING, Settings, takes_settings
 
@@ -39,14 +39,12 @@ To = Annotated[
     _tool_option(
         metavar="answers|TOOL",
         help="Answers for clean --answers (with --from and --id), or tasks with suggested labels "
-        "for label-studio, argilla or doccano.",
+        "for label-studio or argilla.",
     ),
 ]
 From = Annotated[
     str | None,
-    _tool_option(
-        "--from", metavar="TOOL", help="IN is an export of label-studio, argilla or doccano."
-    ),
+    _tool_option("--from", metavar="TOOL", help="IN is an export of label-studio or argilla."),
 ]
 Question = Annotated[
     str | None,
@@ -81,9 +79,10 @@ def convert(
 
     surelabel convert export.json pets.answers.jsonl --from label-studio --to answers --id pet
     """
+    from ..data.table_files import write_table
     from ..tables.conversion import convert
 
-    _check_options(source, target, to, tool, json)
+    _check_options(source, target, to, json)
     names: dict[str, Any] = {"to": to, "tool": tool}  # convert refuses unknown ones
     table = convert(
         source,
@@ -95,7 +94,7 @@ def convert(
         exclude=settings.exclude,
         **settings.of_group(READING),
     )
-    write_output(table, target, settings)
+    write_table(table, target)
     if json:
         print_json({"output": str(target), "rows": table.num_rows, "columns": table.column_names})
     elif is_file(target):
@@ -105,38 +104,22 @@ def convert(
         )
 
 
-def _check_options(
-    source: Path, target: Path, to: str | None, tool: str | None, json: bool
-) -> None:
+def _check_options(source: Path, target: Path, to: str | None, json: bool) -> None:
     """Refuse options that do not fit together before anything is read."""
+    from ..data.file_formats import JSON_FORMS, form_of
     from ..tables.annotation_tools import TOOLS
 
-    if to == ANSWERS:
-        _check_answers(target, tool)
-    if to in TOOLS:
-        _check_json(target)
-    check_table_output(target, json=json)
-    check_outputs([source], table=target)
-
-
-def _check_answers(target: Path, tool: str | None) -> None:
-    if tool is None:
-        raise ParameterError("answers come from an annotation tool: say which one (--from)")
-    if target.suffix != ".jsonl":
+    if to == ANSWERS and target.suffix != ".jsonl":
         raise ParameterError(
             f"{target}: answers are written as JSON lines; use a name that ends in .jsonl"
         )
-    if target.exists():
+    if to == ANSWERS and target.exists():
         raise ParameterError(
             f"{target} exists, and answers are never overwritten; name another file"
         )
-
-
-def _check_json(target: Path) -> None:
-    from ..data.file_formats import JSON_FORMS, form_of
-
-    if not is_file(target) or form_of(target)[0] not in JSON_FORMS:
+    if to in TOOLS and not (is_file(target) and form_of(target)[0] in JSON_FORMS):
         raise ParameterError(
             f"{target}: tasks are written as JSON; use a name that ends in .json, or in .jsonl for "
             "JSON lines"
         )
+    check_outputs([source], table=target, json=json)

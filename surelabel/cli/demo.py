@@ -40,6 +40,7 @@ def demo() -> None:
     for row in range(3):
         console.print(f"  image {row + 1}: one of {', '.join(map(str, candidates[row]))}")
     console.print()
+    # With true labels, every row is unambiguous, so this is a plain SVM.
     unambiguous = WeightedCandidatesClassifier(SVC(), "unambiguous")
     methods = [
         ("PURE, tuned without true labels", PUREClassifier(), candidates),

@@ -45,12 +45,10 @@ def fit(
 
     check_model_output(settings, "--output", output)
     check_outputs([table, answers], output)
-    seconds: dict[str, float] = {}
-    with stage("read", seconds, verbose=True):
+    with stage("read", verbose=True):
         rows = settings.read(table)
     found = fit(rows, method=settings.method, answers=answers, verbose=True, **settings.columns())
     save_model(found.model, output)
-    found = replace(found, seconds=seconds | found.seconds)
     if json:
         print_json({"model": output} | found.to_dict())
         return

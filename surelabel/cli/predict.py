@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ..exceptions import ModelFileError
 from ..text import count, printable
-from ._files import Json, TableFile, check_outputs, check_table_output, is_file, write_output
+from ._files import STANDARD_OUTPUT, Json, TableFile, check_outputs, is_file
 from ._screen import print_json
 from ._settings import Settings, takes_settings
 
@@ -45,33 +42,21 @@ def predict(
 
     surelabel predict pets.model new.csv | head
     """
+    from ..data.table_files import write_table
     from ..estimators import load_model
     from ..progress import stage
     from ..tables import predict
 
-    check_table_output(output, json=json)
-    check_outputs([model, table], table=output)
-    seconds: dict[str, float] = {}
-    with stage("read", seconds, verbose=True):
+    check_outputs([model, table], table=output, json=json)
+    with stage("read", verbose=True):
         loaded = load_model(model)
         rows = settings.read(table)
-    with stage("predict", seconds, verbose=True), _named(model):
+    with stage("predict", verbose=True):
         found = predict(loaded, rows, prefix=settings.prefix, as_=settings.as_)
-    write_output(found, output, settings)
+    write_table(found, output or STANDARD_OUTPUT)
     if json:
         labels = found[f"{settings.prefix}label"].value_counts().to_pylist()
         counts = {part["values"]: part["counts"] for part in labels}
-        print_json(
-            {"output": str(output), "rows": found.num_rows, "labels": counts, "seconds": seconds}
-        )
+        print_json({"output": str(output), "rows": found.num_rows, "labels": counts})
     elif is_file(output):
         typer.echo(f"{printable(output)}: {count(found.num_rows)}")
-
-
-@contextmanager
-def _named(model: Path) -> Iterator[None]:
-    """Put the file name before errors about the model."""
-    try:
-        yield
-    except ModelFileError as error:
-        raise ModelFileError(f"{model}: {error}") from error

@@ -6,6 +6,7 @@ import secrets
 import sys
 import warnings
 import webbrowser
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,7 +15,7 @@ import typer
 
 from ..exceptions import ParameterError
 from ..text import printable
-from ._files import TableFile, check_outputs, check_table_output, write_cleaned
+from ._files import TableFile, check_outputs, write_cleaned
 from ._settings import Settings, takes_settings
 
 if TYPE_CHECKING:
@@ -80,10 +81,9 @@ def review(
     stem, ending = _stem_and_ending(table)
     answers = answers or table.with_name(f"{stem}.answers.jsonl")
     output = output or table.with_name(f"{stem}.cleaned{ending}")
-    check_table_output(output)
-    check_outputs([table], answers, output)  # refuses - before asking for its extension
-    check_outputs([table], answers, output, *_beside(output))
-    with stage("read", {}, verbose=True):
+    check_outputs([table], answers, output)  # refuses "-", which has no extension for _beside
+    check_outputs([table], answers, *_beside(output), table=output)
+    with stage("read", verbose=True):
         rows = settings.read(table)
     under_review = Review(
         TableRead(rows, settings.columns(), votes_suffice=True),
@@ -98,17 +98,17 @@ def review(
     sys.setswitchinterval(1e-3)  # keeps the page responsive while the model is fitted
     token = secrets.token_urlsafe(24)
     try:
-        with server.listen(port) as place:
-            number = place.getsockname()[1]
+        with server.listen(port) as socket:
+            port = socket.getsockname()[1]  # the free one, if it was 0
             app = server.make_app(
                 under_review,
                 title=table.name,
                 token=token,
-                port=number,
+                port=port,
                 finish=partial(_finish, rows, settings, answers, output),
             )
-            _announce(f"http://{server.HOST}:{number}/{token}/", under_review, no_browser)
-            server.make_server(app).run(sockets=[place])
+            _announce(f"http://{server.HOST}:{port}/{token}/", under_review, no_browser)
+            server.make_server(app).run(sockets=[socket])
     finally:
         under_review.close()
 
@@ -127,8 +127,8 @@ def _finish(rows: pa.Table, settings: Settings, answers: Path, output: Path) -> 
             **settings.columns(),
         )
     page, model = _beside(output)
-    kept = model if found.model is not None else None
-    return list(map(str, write_cleaned(found, settings, output, page, kept)[0]))
+    written_model = model if found.model is not None else None  # votes alone make no model
+    return list(map(str, write_cleaned(found, settings, output, page, written_model)))
 
 
 def _beside(output: Path) -> tuple[Path, Path]:
@@ -148,7 +148,9 @@ def _announce(address: str, under_review: Review, no_browser: bool) -> None:
 
 
 def _stem_and_ending(table: Path) -> tuple[str, str]:
-    """The name of a table without its extensions, and the extensions."""
+    """The name of a table without its extensions, and the extensions; for a zip archive, which can
+    only be read, ``.csv``.
+    """
     from ..data.file_formats import form_of
 
     if str(table) == "-":
@@ -156,16 +158,14 @@ def _stem_and_ending(table: Path) -> tuple[str, str]:
             "a review needs the file of a table, not standard input: it is read again when the "
             "review goes on"
         )
-    form_of(table, reading=True)  # its error comes first
-    form, compression = form_of(table)
-    name = table.name
-    return name[: len(name) - len(form + compression)], form + compression
+    ending = "".join(form_of(table, reading=True))
+    return table.name[: -len(ending)], ".csv" if ending == ".zip" else ending
 
 
 def _user() -> str:
+    """The login name of the user; empty if it is not known."""
     from getpass import getuser
 
-    try:
+    with suppress(Exception):  # KeyError, OSError or ImportError, by platform
         return getuser()
-    except Exception:  # the system knows no name: KeyError, OSError or ImportError, by platform
-        return ""
+    return ""

@@ -6,19 +6,13 @@ from ..lazy import lazily
 
 if TYPE_CHECKING:
     from .candidates import CandidateSets, as_candidates
-    from .corruption import (
-        drop_truth,
-        make_partial,
-        make_partial_flipping,
-        make_partial_instance,
-    )
+    from .corruption import drop_truth, make_partial, make_partial_instance
 
 __all__ = [
     "CandidateSets",
     "as_candidates",
     "drop_truth",
     "make_partial",
-    "make_partial_flipping",
     "make_partial_instance",
 ]
 

@@ -27,12 +27,6 @@ BLOCK, LARGEST_BLOCK = 8 << 20, 256 << 20
 SAMPLE = 1 << 16
 #: Maximum number of rows written together.
 ROWS = 1 << 15
-BOMS = {
-    codecs.BOM_UTF32_LE: "utf-32",
-    codecs.BOM_UTF32_BE: "utf-32",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
 #: The message for a file of one line.
 NO_ROWS = "there is a header line, but no row below it"
 
@@ -58,13 +52,12 @@ def dialect_of(table: pa.Table) -> Dialect | None:
 
 def as_utf8(content: Content, source: str, encoding: str | None) -> Content:
     """The bytes of a text file in UTF-8; content that is not text is refused."""
-    if not len(content):
-        raise TableError(f"{source}: the file is empty; a table has a header line and rows")
     if form := signature(content):
         raise TableError(f"{source}: this is a {form} file, not text; give it that ending")
-    bom = next((name for bom, name in BOMS.items() if content[: len(bom)] == bom), "utf-8")
-    if (encoding or bom) not in ("utf-8", "utf-8-sig"):
-        content = _decoded(content, source, encoding or bom)
+    if content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        encoding = encoding or "utf-16"
+    if encoding and encoding not in ("utf-8", "utf-8-sig"):
+        content = _decoded(content, source, encoding)
     if (nul := content.find(b"\0")) >= 0:
         raise TableError(
             f"{source}: line {_line(content, nul)} holds a NUL byte, so this is not text (if it "
@@ -122,7 +115,8 @@ def read_delimited(content: Content, source: str, delimiter: str | None) -> pa.T
     try:
         rows = text.read()
     except pa.ArrowInvalid as error:
-        raise TableError(f"{source}: {_explain(text, str(error))}") from None
+        why = f"a row of more than {BLOCK >> 20} MB? Arrow says: {str(error).splitlines()[0]}"
+        raise TableError(f"{source}: {_problem(text) or why}") from None
     header = [column[0].as_py() or "" for column in rows.columns]
     table = _in_few_chunks(rows.slice(1))
     # Delimiters at the end of every line produce columns without name and content.
@@ -196,10 +190,8 @@ class _Text:
         finally:
             csv.field_size_limit(limit)
 
-    def read(self, on_bad_row: Any = None) -> pa.Table:
-        """All rows, including the header, as text; ``on_bad_row`` is called for rows of another
-        width.
-        """
+    def read(self) -> pa.Table:
+        """All rows, including the header, as text."""
         width = len(next(self.rows()))
         return pa_csv.read_csv(
             pa.BufferReader(pa.py_buffer(self.content)),
@@ -207,14 +199,13 @@ class _Text:
                 # Each block becomes one chunk of each column; a chunk should have many cells.
                 block_size=min(max(BLOCK, width << 14), LARGEST_BLOCK),
                 # A process that ends while Arrow starts threads would be aborted.
-                use_threads=on_bad_row is None and len(self.content) >= BLOCK,
+                use_threads=len(self.content) >= BLOCK,
                 autogenerate_column_names=True,
             ),
             parse_options=pa_csv.ParseOptions(
                 delimiter=self.delimiter,
                 newlines_in_values=self.quoted,
                 ignore_empty_lines=width != 1,
-                invalid_row_handler=on_bad_row,
             ),
             convert_options=pa_csv.ConvertOptions(
                 null_values=[""],
@@ -228,48 +219,22 @@ class _Text:
 # -------------------------------------------------------------------- what is wrong with a text
 
 
-def _explain(text: _Text, message: str) -> str:
-    """What is wrong, and in which row; only a single-threaded reader knows the row."""
-    bad: list[Any] = []
-
-    def remember(row: Any) -> str:
-        bad.append(row)
-        return "error"
-
-    if "Empty CSV" in message:
-        if any(next(text.rows(), [])):
-            return NO_ROWS
-        return "the file is empty; a table has a header line and rows"
+def _problem(text: _Text) -> str:
+    """What is wrong, and in which row, as Python's reader sees it; "" if nothing is."""
+    number, width = 0, 0
     try:
-        text.read(on_bad_row=remember)
-    except pa.ArrowInvalid as error:
-        message = str(error)
-    if bad:
-        row = bad[0]
-        advice = f"quote cells that contain {text.delimiter!r}"
-        if '"' in row.text:
-            advice = "is a quotation mark left open, or not doubled within a cell?"
-        return (
-            f"row {row.number - 1}: {row.actual_columns} columns, but the header has "
-            f"{row.expected_columns}; {advice} (the delimiter is {text.delimiter!r})"
-        )
-    if "straddl" in message:
-        return (
-            _misplaced_quotes(text)
-            or f"a row has more than {BLOCK >> 20} MB; use Parquet for rows this long"
-        )
-    return f"the text cannot be read as a table ({message.splitlines()[0]})"
-
-
-def _misplaced_quotes(text: _Text) -> str:
-    """Where the first misplaced quotation mark is, as Arrow accepts it; "" if there is none."""
-    number = 0
-    try:
-        for _ in text.rows(strict=True):
-            number += 1
+        for number, row in enumerate(text.rows(strict=True)):
+            width = width or len(row)
+            if len(row) != width:
+                return (
+                    f"row {number}: {len(row)} columns, but the header has {width}; quote cells "
+                    f"that contain {text.delimiter!r}, the delimiter"
+                )
     except csv.Error:
-        return f"row {number}: a quotation mark is left open, or not doubled within a cell"
-    return ""
+        return f"row {number + 1}: a quotation mark is left open, or not doubled within a cell"
+    if not width:
+        return "the file is empty; a table has a header line and rows"
+    return "" if number else NO_ROWS
 
 
 def _check_quotes(table: pa.Table, text: _Text, source: str) -> None:
@@ -286,7 +251,7 @@ def _check_quotes(table: pa.Table, text: _Text, source: str) -> None:
         pc.any(pc.match_substring_regex(column, '(?s)(\n.*"|".*\n)')).as_py()
         for column in table.columns
     )
-    if suspicious and (problem := _misplaced_quotes(text)):
+    if suspicious and (problem := _problem(text)):
         raise TableError(f"{source}: {problem}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -30,37 +30,60 @@ PRINTED_LIST = re.compile(rf"\[\s*+(?:{_ITEM}\s*+,\s*+)*+(?:{_ITEM}\s*+)?+\]")
 
 @dataclass(frozen=True)
 class Cells:
-    """The labels of one column: row ``rows[k]`` of the table has ``values[which[k]]``, which counts
-    for ``amounts[k]``.
+    """Labels in the cells of columns: row ``rows[k]`` of the table has ``values[which[k]]`` in
+    ``columns[column[k]]``, which counts for ``amounts[k]``.
     """
 
-    column: str
+    columns: list[str]
     rows: np.ndarray
+    column: np.ndarray
     which: np.ndarray
     values: list[Label]
     amounts: np.ndarray
 
-    def row_of(self, position: int) -> int:
-        """The first row, counted from 1, that has a value."""
-        return int(self.rows[np.argmax(self.which == position)]) + 1
+    @staticmethod
+    def joined(parts: Sequence[Cells]) -> Cells:
+        """The labels of several columns together, each value once."""
+        values: dict[Label, int] = {}
+        columns: list[str] = []
+        which, column = [], []
+        for part in parts:
+            places = [values.setdefault(value, len(values)) for value in part.values]
+            which.append(np.array(places, int)[part.which])
+            column.append(part.column + len(columns))
+            columns += part.columns
+        return Cells(
+            columns,
+            np.concatenate([part.rows for part in parts]),
+            np.concatenate(column),
+            np.concatenate(which),
+            list(values),
+            np.concatenate([part.amounts for part in parts]),
+        )
 
-    def rows_of(self, names: Collection[Label]) -> np.ndarray:
-        """The rows, counted from 0, that have one of these labels."""
-        wanted = [i for i, value in enumerate(self.values) if value in names]
-        return np.asarray(self.rows[np.isin(self.which, wanted)])
+    def first(self, position: int) -> str:
+        """The place of the first cell that has a value."""
+        k = np.argmax(self.which == position)
+        return f"row {self.rows[k] + 1}, column {self.columns[self.column[k]]!r}"
 
-    def keep(self, wanted: np.ndarray) -> Cells:
-        """The labels whose entry in ``wanted`` is true."""
-        if wanted.all():
-            return self
-        kept = wanted[self.which]
-        values = [value for value, chosen in zip(self.values, wanted, strict=True) if chosen]
-        which = (np.cumsum(wanted) - 1)[self.which[kept]]
-        return Cells(self.column, self.rows[kept], which, values, self.amounts[kept])
+    def within(self, names: Collection[str | None]) -> np.ndarray:
+        """Which entries are in these columns."""
+        return np.asarray(np.array([name in names for name in self.columns], bool)[self.column])
+
+    def having(self, names: Collection[Label]) -> Cells:
+        """Only these labels."""
+        return self.keep(np.array([value in names for value in self.values], bool)[self.which])
 
     def without(self, names: Collection[str]) -> Cells:
         """All labels except these."""
-        return self.keep(np.array([str(value) not in names for value in self.values], bool))
+        return self.keep(np.array([str(v) not in names for v in self.values], bool)[self.which])
+
+    def keep(self, wanted: np.ndarray) -> Cells:
+        """The entries that are wanted, and the values that they have."""
+        used, which = np.unique(self.which[wanted], return_inverse=True)
+        values = [self.values[i] for i in used.tolist()]
+        rows, column, amounts = self.rows[wanted], self.column[wanted], self.amounts[wanted]
+        return Cells(self.columns, rows, column, which, values, amounts)
 
 
 def label_cells(table: pa.Table, name: str, separator: str | None, source: str) -> Cells:
@@ -102,7 +125,8 @@ def label_cells(table: pa.Table, name: str, separator: str | None, source: str) 
     repeated = pa.array(parts, pa.large_list(pa.int64())).take(pa.array(codes))
     which = repeated.flatten().to_numpy()
     rows = np.repeat(rows, repeated.value_lengths().to_numpy())
-    return Cells(name, rows, which, list(values), np.ones(len(which), np.int64))
+    column_of = np.zeros(len(which), int)
+    return Cells([name], rows, column_of, which, list(values), np.ones(len(which), np.int64))
 
 
 def check_names(table: pa.Table, name: str, source: str) -> None:
@@ -185,39 +209,27 @@ def _what_is_wrong(error: Exception) -> str:
     return 'is not a list of labels such as ["cat", "dog"]; correct it'
 
 
-def count_cells(table: pa.Table, name: str, source: str) -> Cells:
-    """The rows in which a column of counts or probabilities is above 0; an empty cell is 0."""
+def class_cells(table: pa.Table, name: str, source: str, *, counts: bool) -> Cells:
+    """The rows in which the column of a class is above 0. It holds 0 and 1 (or true and false), or,
+    with ``counts``, numbers of votes or probabilities, where an empty cell is 0.
+    """
     column = table[name].combine_chunks()
-    check_names(table, name, source)
-    decimal = (decimal_of(table) if is_text(column.type) else None) or "."
-    values, wrong = parse_numbers(column.cast(pa.large_string()), decimal)
-    wrong |= ~(np.isfinite(values) & (values >= 0)) & ~np.isnan(values)
+    texts = column.cast(pa.large_string())
+    if not counts:
+        truth = pc.index_in(pc.utf8_lower(texts), pa.array(["false", "true"], texts.type))
+        texts = pc.coalesce(truth.cast(texts.type), texts)
+    values, wrong = parse_numbers(texts, (is_text(column.type) and decimal_of(table)) or ".")
+    if counts:
+        wrong |= ~(np.isfinite(values) & (values >= 0)) & ~np.isnan(values)
+        wanted = "a count or probability; it must be a finite number, at least 0"
+    else:
+        wrong, wanted = ~np.isin(values, (0, 1)), "0 or 1, which say whether the label is possible"
     bad = np.flatnonzero(wrong)
     if len(bad):
-        cell = str(column[int(bad[0])].as_py())[:40]
-        raise TableError(
-            f"{source}: row {bad[0] + 1}, column {name!r}: {cell!r} is not a count or probability; "
-            "it must be a finite number, at least 0"
-        )
+        cell = column[int(bad[0])].as_py()
+        what = "an empty cell" if cell is None else repr(str(cell)[:40])
+        raise TableError(f"{source}: row {bad[0] + 1}, column {name!r}: {what} is not {wanted}")
     rows = np.flatnonzero(values > 0)
-    return Cells(name, rows, np.zeros(len(rows), int), [name], values[rows])
-
-
-def indicator_cells(table: pa.Table, name: str, source: str) -> Cells:
-    """The rows in which a column of 0 and 1 (or true and false) has 1."""
-    encoded = different_cells(table[name].combine_chunks())
-    contents = [str(value).strip().lower() for value in encoded.dictionary.to_pylist()]
-    meaning = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
-    wrong = [position for position, content in enumerate(contents) if content not in meaning]
-    codes = pc.fill_null(encoded.indices, -1).to_numpy()
-    bad = np.flatnonzero((codes < 0) | np.isin(codes, wrong))
-    if len(bad):
-        what = (
-            "nothing" if codes[bad[0]] < 0 else repr(encoded.dictionary[int(codes[bad[0]])].as_py())
-        )
-        raise TableError(
-            f"{source}: row {bad[0] + 1}, column {name!r}: {what} instead of 0 or 1, which say "
-            "whether the label is possible"
-        )
-    rows = np.flatnonzero(np.array([meaning[content] for content in contents])[codes])
-    return Cells(name, rows, np.zeros(len(rows), int), [name], np.ones(len(rows), np.int64))
+    amounts = values[rows] if counts else np.ones(len(rows), np.int64)
+    zeros = np.zeros(len(rows), int)
+    return Cells([name], rows, zeros, zeros, [name], amounts)

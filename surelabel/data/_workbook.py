@@ -11,7 +11,7 @@ import json
 import re
 import warnings
 import zipfile
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, BinaryIO
 
@@ -27,25 +27,20 @@ from .unpacking import check_members, too_sparse
 
 #: Larger whole numbers are not exact in a workbook, which has only floats.
 EXACT = 2**53
-#: The position of a cell.
+#: The position of a cell (``r="B3"``) or of a row (``r="3"``) in the XML of a sheet.
 _PLACE = re.compile(rb"""\sr\s*=\s*["']([A-Za-z]*)([0-9]+)["']""")
-#: Text, a number, a truth value, a date, a time, both, or a duration.
+#: Text, a number, a truth value, a date, or a time.
 Cell = Any
-#: How dates and times are displayed.
-FORMATS = {
-    date: "yyyy-mm-dd",
-    datetime: "yyyy-mm-dd hh:mm:ss",
-    time: "hh:mm:ss",
-    timedelta: "[h]:mm:ss",
-}
+#: How dates are displayed.
+FORMATS = {date: "yyyy-mm-dd", datetime: "yyyy-mm-dd hh:mm:ss"}
 
 
 # -------------------------------------------------------------------- reading
 
 
 def read_workbook(content: Content, source: str, sheet: str | None) -> pa.Table:
-    """Read a sheet. Numbers, truth values, dates, times and durations keep their type if all cells
-    of a column have the same; otherwise the column is text, with a warning. Empty rows are skipped.
+    """Read a sheet. Numbers, truth values and dates keep their type if all cells of a column have
+    the same type; otherwise the column is text, with a warning. Empty rows are skipped.
     """
     data = bytes(content)
     _check_size(data, source)
@@ -89,34 +84,34 @@ def _sheet_rows(data: bytes, sheet: str | None, source: str) -> list[list[Cell]]
 
 
 def _chosen_sheet(book: Any, sheet: str | None, source: str) -> list[list[Cell]]:
-    """The cells of the named sheet; by default, of the only one that is not empty. Hidden sheets,
-    which often hold lists of choices, count only if no other sheet has cells.
+    """The cells of the named sheet; by default, of the only visible one that is not empty: hidden
+    sheets often hold lists of choices.
     """
     from python_calamine import SheetTypeEnum, SheetVisibleEnum
 
-    shown = {
+    is_visible = {
         part.name: part.visible == SheetVisibleEnum.Visible
         for part in book.sheets_metadata
         if part.typ == SheetTypeEnum.WorkSheet
     }
     if sheet is not None:
-        if sheet not in shown:
+        if sheet not in is_visible:
             raise TableError(
-                f"{source}: there is no sheet {sheet!r}; {suggest(sheet, shown, 'sheets')}"
+                f"{source}: there is no sheet {sheet!r}; {suggest(sheet, is_visible, 'sheets')}"
             )
         return list(book.get_sheet_by_name(sheet).to_python())
-    full = {name: rows for name in shown if (rows := book.get_sheet_by_name(name).to_python())}
-    full = {name: rows for name, rows in full.items() if shown[name]} or full
-    if len(full) > 1:
+    visible = [name for name in is_visible if is_visible[name]]
+    filled = {name: rows for name in visible if (rows := book.get_sheet_by_name(name).to_python())}
+    if len(filled) > 1:
         raise TableError(
-            f"{source}: the workbook has the sheets {first_few(full, 12)}; say which one "
-            f"(--settings sheet={next(iter(full))!r})"
+            f"{source}: the workbook has the sheets {first_few(filled, 12)}; say which one "
+            f"(--settings sheet={next(iter(filled))!r})"
         )
-    return next(iter(full.values()), [])
+    return next(iter(filled.values()), [])
 
 
 def _check_size(data: bytes, source: str) -> None:
-    """Refuse a workbook that would take far more memory than its cells."""
+    """Refuse a workbook that would take far more memory than its cells need."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             check_members(archive.infolist(), source, TableError)
@@ -137,7 +132,7 @@ def _check_rectangle(part: bytes, source: str) -> None:
         letters, row = match.groups()
         column = 0
         for letter in letters.upper():
-            column = 26 * column + letter - 64
+            column = 26 * column + letter - 64  # the code of A is 65
         width, height, count = max(width, column), max(height, int(row)), count + 1
     if too_sparse(height, width, count):
         raise TableError(
@@ -147,34 +142,23 @@ def _check_rectangle(part: bytes, source: str) -> None:
 
 
 def _typed_column(cells: tuple[Cell, ...]) -> pa.Array:
-    """Cells as a column of one type if they all have it, otherwise as text; empty ones are
+    """Cells as a column of their type if all have the same, otherwise as text; empty cells are
     missing.
     """
     given = [None if cell == "" else cell for cell in cells]
     kinds = _kinds(cells)
     if len(kinds) > 1:
         return pa.array([None if cell is None else _displayed(cell) for cell in given], pa.string())
-    if kinds == {float} and all(cell is None or _is_whole(cell) for cell in given):
+    if kinds == {float} and all(
+        cell is None or (cell % 1 == 0 and abs(cell) < EXACT) for cell in given
+    ):
         return pa.array(given, pa.int64())
-    if kinds == {datetime}:
-        given = [_with_time(cell) if isinstance(cell, date) else cell for cell in given]
     return pa.array(given) if kinds else pa.nulls(len(given), pa.float64())
 
 
-def _is_whole(number: float) -> bool:
-    return number % 1 == 0 and abs(number) < EXACT
-
-
 def _kinds(cells: tuple[Cell, ...]) -> set[type]:
-    """The kinds of the cells that are not empty. Whole numbers count as floats, and dates beside
-    dates with a time as these.
-    """
-    kinds = {float if type(cell) is int else type(cell) for cell in cells if cell != ""}
-    return kinds - {date} if datetime in kinds else kinds
-
-
-def _with_time(day: date) -> datetime:
-    return day if isinstance(day, datetime) else datetime(day.year, day.month, day.day)
+    """The kinds of the cells that are not empty; whole numbers count as floats."""
+    return {float if type(cell) is int else type(cell) for cell in cells if cell != ""}
 
 
 def _displayed(cell: Cell) -> str:
@@ -222,7 +206,7 @@ def write_workbook(table: pa.Table, file: BinaryIO) -> None:
 
 
 def _sheet_cell(value: Any) -> Cell | None:
-    """The value, or a text where a sheet has no type that holds it."""
+    """The value, or a text if a sheet has no type that holds it; None for an empty cell."""
     match as_json(value) if isinstance(value, Decimal | bytes) else value:
         case None | "":
             return None
@@ -232,13 +216,10 @@ def _sheet_cell(value: Any) -> Cell | None:
             return cell if abs(cell) < EXACT else str(cell)
         case float() as cell:
             return None if cell != cell else str(cell) if abs(cell) == float("inf") else cell
-        case datetime() | time() as cell:
-            known = isinstance(cell, time) or cell.year >= 1900
-            return cell if known and cell.tzinfo is None and not cell.microsecond else str(cell)
-        case date() as cell:
-            return cell if cell.year >= 1900 else str(cell)
-        case timedelta() as cell:
-            known = timedelta(0) <= cell < timedelta(days=1_000_000) and not cell.microseconds
-            return cell if known else str(cell)
-        case cell:
+        case date() as cell:  # or a datetime
+            would_be_lost = getattr(cell, "microsecond", 0) or getattr(cell, "tzinfo", None)
+            return cell if cell.year >= 1900 and not would_be_lost else str(cell)
+        case list() | dict() as cell:
             return json.dumps(cell, ensure_ascii=False, default=as_json)
+        case cell:
+            return str(cell)

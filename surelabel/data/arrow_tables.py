@@ -43,17 +43,13 @@ def with_decimal(table: pa.Table, decimal: str | None) -> pa.Table:
     """The table, with the decimal separator of its texts if one is given."""
     if decimal is None:
         return table
+    if decimal not in (".", ","):
+        raise TableError(
+            f"{source_of(table)}: the decimal separator must be a point or a comma, not {decimal!r}"
+        )
     return table.replace_schema_metadata(
         (table.schema.metadata or {}) | {DECIMAL: decimal.encode()}
     )
-
-
-def check_decimal(decimal: str | None, source: str) -> None:
-    """Refuse a decimal separator that is neither a point nor a comma."""
-    if decimal not in (None, ".", ","):
-        raise TableError(
-            f"{source}: the decimal separator must be a point or a comma, not {decimal!r}"
-        )
 
 
 def is_cell(field: pa.Field) -> bool:

@@ -56,48 +56,22 @@ class Characteristics(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Spec:
-    """What the catalog says about a data set.
-
-    Attributes
-    ----------
-    name : str
-        Its name here.
-    title : str
-        Its name in print.
-    file : str
-        Its file: in the package, or in the data home.
-    expected : Characteristics
-        Its size: from the paper's table if ``table`` names one, otherwise measured on the file.
-    table : str or None
-        The table of the paper that lists it.
-    task, origin, licence : str
-        Its task, where it comes from, and its licence.
-    sha256, git_blob : str or None
-        The checksums of the file: SHA-256, and as git computes it (``git hash-object FILE``).
-    embedded : bool
-        Whether it is part of the package.
-    downloadable : bool
-        Whether a public address of exactly this file is known.
-    ordered : bool
-        Whether labels are numbers whose distance has a meaning, such as ages.
-    columns : tuple of int
-        The first feature of the file that is used, and the one after the last; empty for all.
-    """
+    """What the catalog says about a data set."""
 
     name: str
-    title: str
-    file: str
-    expected: Characteristics
-    table: str | None = None
+    title: str  # in print
+    file: str  # in the package, or in the data home
+    expected: Characteristics  # from the paper's table if there is one, otherwise measured
+    table: str | None = None  # of the paper
     task: str
     origin: str
     licence: str
     sha256: str | None = None
-    git_blob: str
-    embedded: bool = False
-    downloadable: bool = False
-    ordered: bool = False
-    columns: tuple[int, int] | tuple[()] = ()
+    git_blob: str  # the checksum of git hash-object
+    embedded: bool = False  # part of the package
+    downloadable: bool = False  # a public address of exactly this file is known
+    ordered: bool = False  # labels are numbers whose distance has a meaning, such as ages
+    columns: tuple[int, int] | tuple[()] = ()  # the first feature used, and the one after the last
 
 
 def _read_specs() -> dict[str, Spec]:
@@ -155,27 +129,13 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Status:
-    """What :func:`status` found out about one data set.
-
-    Attributes
-    ----------
-    spec : Spec
-        What the catalog says about it.
-    state : {"embedded", "present", "missing", "differs", "unreadable"}
-        "differs": the file can be read, but its content is not the published one.
-    path : Path or None
-        Its file.
-    measured : Characteristics or None
-        Its size, to compare with ``spec.expected``.
-    problem : str
-        Why it is missing or unreadable; otherwise empty.
-    """
+    """What :func:`status` found out about one data set."""
 
     spec: Spec
     state: Literal["embedded", "present", "missing", "differs", "unreadable"]
     path: Path | None = None
-    measured: Characteristics | None = None
-    problem: str = ""
+    measured: Characteristics | None = None  # to compare with spec.expected
+    problem: str = ""  # why it is missing or unreadable
 
 
 def names() -> list[str]:

@@ -1,8 +1,8 @@
 """Make candidate labels from true ones, to measure methods where the truth is known.
 
-:func:`make_partial` is the protocol of the paper; ``make_partial_...`` are more realistic
-processes. All of them keep the true label among the candidates; :func:`drop_truth` then removes it
-from some rows.
+:func:`make_partial` is the protocol of the paper, :func:`make_partial_instance` a more realistic
+process. Both keep the true label among the candidates; :func:`drop_truth` then removes it from some
+rows.
 """
 
 from __future__ import annotations
@@ -63,8 +63,7 @@ def make_partial(
     """
     truth = CandidateSets.from_labels(y, classes=classes)
     m, l = truth.shape
-    if not isinstance(p, Real) or not 0 <= p <= 1:
-        raise ParameterError(f"p must be a proportion from 0 to 1; got {shown(p)}")
+    p = _share("p", p)
     if not isinstance(r, Integral) or not 0 <= r < l:
         raise ParameterError(
             f"r, the number of false candidates, must be a whole number below the {l} classes; got "
@@ -95,44 +94,6 @@ def make_partial(
     order = np.lexsort((columns, rows))
     indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=m))])
     return CandidateSets(indptr, columns[order], truth.classes)
-
-
-# ---------------------------------------------------------------- realistic processes
-
-
-def make_partial_flipping(
-    y: Any, q: Any = 0.1, *, classes: Any = None, random_state: Any = None
-) -> CandidateSets:
-    """Make every false label a candidate with a given probability, independently of all else.
-
-    Guarantees: the true label is always inside; no set is empty. The number of false candidates is
-    random, with mean ``Σ_{j ≠ y} q_j``, or ``Σ_{j ≠ y} q_yj``.
-
-    Parameters
-    ----------
-    y : array-like of shape (m,)
-        True labels.
-    q : float or array-like of shape (l,) or (l, l), default=0.1
-        Flipping probability: one for all labels, one per label, or one per true class (row) and
-        label (column), in the order of the classes; the diagonal is ignored.
-    classes : array-like of shape (l,), default=None
-        The label space; by default the labels that occur, sorted.
-    random_state : int, RandomState or None, default=None
-        Seed.
-
-    Returns
-    -------
-    CandidateSets
-
-    References
-    ----------
-    Lv, Xu, Feng, Niu, Geng and Sugiyama. Progressive identification of true labels for
-    partial-label learning. ICML 2020.
-    """
-    truth = CandidateSets.from_labels(y, classes=classes)
-    l = truth.shape[1]
-    q = _probabilities("q", q, [(), (l,), (l, l)])
-    return _add_candidates(truth, np.broadcast_to(q, (l, l))[truth.indices], random_state)
 
 
 def make_partial_instance(
@@ -176,7 +137,7 @@ def make_partial_instance(
     Xu, Qiao, Geng and Zhang. Instance-dependent partial label learning. NeurIPS 2021.
     """
     truth = CandidateSets.from_labels(y, classes=classes)
-    rate = float(_probabilities("rate", rate, [()]))
+    rate = _share("rate", rate)
     m, l = truth.shape
     try:
         model = make_pipeline(StandardScaler(), LogisticRegression(C=0.01)).fit(X, truth.indices)
@@ -189,7 +150,9 @@ def make_partial_instance(
     weight[:, model.classes_] = proba
     weight[np.arange(m), truth.indices] = 0
     share = weight / weight.sum(axis=1, keepdims=True)
-    return _add_candidates(truth, np.minimum(1, rate * (l - 1) * share), random_state)
+    inside = _generator(random_state).random_sample((m, l)) < rate * (l - 1) * share
+    inside[np.arange(m), truth.indices] = True
+    return CandidateSets.from_indicator(inside, classes=truth.classes)
 
 
 def drop_truth(
@@ -221,7 +184,7 @@ def drop_truth(
     """
     candidates = as_candidates(candidates)
     truth = CandidateSets.from_labels(y, classes=candidates.classes)
-    rate = float(_probabilities("rate", rate, [()]))
+    rate = _share("rate", rate)
     m, l = candidates.shape
     if len(truth) != m:
         raise CandidateError(f"there are {len(truth)} true labels but {m} rows of candidates")
@@ -245,15 +208,6 @@ def drop_truth(
     return CandidateSets.from_indicator(inside, classes=candidates.classes)
 
 
-def _add_candidates(
-    truth: CandidateSets, probability: np.ndarray, random_state: Any
-) -> CandidateSets:
-    """Candidates drawn independently with the given probabilities (m × l), and the true label."""
-    inside = _generator(random_state).random_sample(truth.shape) < probability
-    inside[np.arange(len(truth)), truth.indices] = True
-    return CandidateSets.from_indicator(inside, classes=truth.classes)
-
-
 def _generator(random_state: Any) -> np.random.RandomState:
     try:
         generator: np.random.RandomState = check_random_state(random_state)
@@ -265,17 +219,7 @@ def _generator(random_state: Any) -> np.random.RandomState:
     return generator
 
 
-def _probabilities(name: str, values: Any, shapes: list[tuple[int, ...]]) -> np.ndarray:
-    try:
-        probabilities: np.ndarray = np.asarray(values, float)
-    except (TypeError, ValueError, OverflowError):
-        raise ParameterError(
-            f"{name} must hold probabilities, from 0 to 1; got {shown(values)}"
-        ) from None
-    if probabilities.shape not in shapes:
-        raise ParameterError(
-            f"{name} must have shape {' or '.join(map(str, shapes))}; it has {probabilities.shape}"
-        )
-    if not np.all((probabilities >= 0) & (probabilities <= 1)):
-        raise ParameterError(f"{name} must hold probabilities, from 0 to 1")
-    return probabilities
+def _share(name: str, value: float) -> float:
+    if not isinstance(value, Real) or not 0 <= value <= 1:
+        raise ParameterError(f"{name} must be a number from 0 to 1; got {shown(value)}")
+    return float(value)

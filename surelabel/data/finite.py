@@ -1,4 +1,4 @@
-"""Refuse instances with text, NaN, infinity, or numbers too large or too small to be squared."""
+"""Refuse instances with NaN, infinity, or numbers too large or too small to be squared."""
 
 from __future__ import annotations
 
@@ -51,38 +51,6 @@ def check_finite(X: Any, numbers: np.ndarray | None = None) -> None:
             f"(row, column) {first_cells(X, huge, numbers)}; "
             "scale the features, for instance with sklearn.preprocessing.StandardScaler"
         )
-
-
-def text_advice(X: Any) -> str:
-    """The end of a message: what to do about columns of text; "" if there are none."""
-    try:
-        values = np.asarray(X, object)
-    except (ValueError, OSError):  # rows of different shapes, or a file of numbers
-        return ""
-    if values.ndim != 2:
-        return ""
-    names = getattr(X, "columns", range(values.shape[1]))
-    texts = [
-        repr(name) for name, column in zip(names, values.T, strict=True) if _holds_text(column)
-    ]
-    return (
-        f" in column {first_few(texts)}; encode text first, for instance with "
-        "sklearn.preprocessing.OneHotEncoder in a ColumnTransformer, or give the table to "
-        "surelabel.fit, which does so"
-        if texts
-        else ""
-    )
-
-
-def _holds_text(column: np.ndarray) -> bool:
-    """Whether a column holds a text that is not a number."""
-    try:
-        column.astype(float)
-    except ValueError:
-        return any(isinstance(value, str) for value in column)
-    except (TypeError, OverflowError):
-        pass
-    return False
 
 
 def check_not_vanishing(X: Any) -> None:

@@ -25,9 +25,6 @@ from .unpacking import too_sparse
 DEEPEST = 64
 #: What Arrow raises for values that do not fit together; its errors derive from Python's.
 REFUSED = (ValueError, TypeError, OverflowError)
-#: What a value is, in words, if it is neither an object nor a number.
-KINDS = {type(None): "null", bool: "true or false", str: "a text", list: "a list"}
-
 
 # -------------------------------------------------------------------- reading
 
@@ -47,47 +44,29 @@ def read_json(content: Content, source: str) -> pa.Table:
 def json_rows(content: Content, source: str) -> Iterator[dict[str, Any]]:
     """The objects of a UTF-8 text: each has its own line, or all are in a list."""
     decoder = json.JSONDecoder(object_pairs_hook=_with_unique_keys, parse_constant=_refuse_constant)
-    if re.match(rb"(\xef\xbb\xbf)?\s*\[", content):
-        return _list_objects(content[:].decode("utf-8-sig"), source, decoder)
-    return _line_objects(content, source, decoder)
-
-
-def _line_objects(
-    content: Content, source: str, decoder: json.JSONDecoder
-) -> Iterator[dict[str, Any]]:
-    lines = io.TextIOWrapper(
-        pa.BufferReader(pa.py_buffer(content)), encoding="utf-8-sig", newline="\n"
-    )
-    for number, line in enumerate(lines, start=1):
-        if line.isspace():
-            continue
-        try:
-            yield _checked_object(decoder.decode(line))
-        except (ValueError, RecursionError) as error:
-            raise TableError(
-                f"{source}: line {number} is not a JSON object on a line of its own "
-                f"({_json_error(error)}); a JSON file holds one object per row, each on its "
-                "line or all in a list"
-            ) from None
-
-
-def _list_objects(text: str, source: str, decoder: json.JSONDecoder) -> Iterator[dict[str, Any]]:
+    place = "this"
     try:
-        entries = decoder.decode(text)
+        if re.match(rb"(\xef\xbb\xbf)?\s*\[", content):
+            for number, entry in enumerate(decoder.decode(content[:].decode("utf-8-sig")), start=1):
+                place = f"entry {number} of the list"
+                yield _checked_object(entry)
+            return
+        file = pa.BufferReader(pa.py_buffer(content))
+        for number, line in enumerate(io.TextIOWrapper(file, "utf-8-sig", newline="\n"), start=1):
+            place = f"line {number}"
+            if not line.isspace():
+                yield _checked_object(decoder.decode(line))
     except (ValueError, RecursionError) as error:
-        raise TableError(f"{source}: this is not a list in JSON ({error})") from None
-    for number, entry in enumerate(entries, start=1):
-        try:
-            yield _checked_object(entry)
-        except (ValueError, RecursionError) as error:
-            raise TableError(
-                f"{source}: entry {number} of the list is not a JSON object ({_json_error(error)})"
-            ) from None
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        raise TableError(
+            f"{source}: {place} is not in JSON as expected ({why}); a JSON file holds one object "
+            "per row, each on its line or all in a list"
+        ) from None
 
 
 def _checked_object(row: Any) -> dict[str, Any]:
-    if type(row) is not dict:
-        raise ValueError(f"it is {KINDS.get(type(row), 'a number')}")
+    if not isinstance(row, dict):
+        raise ValueError(f"it is not an object: {str(row)[:40]}")
     _check_depth(row, DEEPEST)
     return row
 
@@ -113,12 +92,6 @@ def _with_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(text: str) -> None:
     raise ValueError(f"JSON has no {text}; write null for missing values")
-
-
-def _json_error(error: Exception) -> str:
-    if isinstance(error, json.JSONDecodeError):
-        return f"{error.msg} at character {error.colno}"
-    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
 def rows_to_table(rows: Iterable[dict[str, Any]], source: str) -> pa.Table:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -19,16 +18,15 @@ from ._label_cells import (
     Cells,
     Label,
     check_names,
-    count_cells,
+    class_cells,
     different_cells,
-    indicator_cells,
     label_cells,
 )
 from .arrow_tables import find_column, is_cell, is_list, is_text, source_of
 from .candidates import CandidateSets
-from .label_hints import Hint, NewNames, different_spellings, placeholders, several_labels
+from .label_hints import Hint, different_spellings, new_names, placeholders, several_labels
 from .label_order import has_order, label_positions
-from .text_values import NUMBER, blanked
+from .text_values import blanked
 from .unpacking import too_sparse
 
 #: Texts that are whole numbers, unlike names such as 007.
@@ -92,9 +90,8 @@ class Labels:
         The instances: the table itself, or, for a long table, one row per id without the columns of
         label and annotator.
     hints : tuple of Hint
-        Labels whose names often mean that there is no label, unless ``missing`` was given; labels
-        to be renamed that do not occur; different spellings of a label; labels that look like
-        several.
+        Labels whose names often mean that there is no label, unless ``missing`` was given;
+        different spellings of a label; labels that look like several.
     soft : bool, default=False
         Whether the counts of the candidates are probabilities, as given.
     complete : bool, default=False
@@ -153,17 +150,18 @@ def read_labels(table: pa.Table, labelling: Labelling) -> Labels:
     source = source_of(table)
     _check_roles(table, labelling, source)
     instance, first = _rows_by_id(table, labelling, source)
-    given, class_names, order, hints = _with_names(_read_cells(table, labelling, source), labelling)
-    _check_gold(given, labelling, source)
-    classes = (
-        check_classes(class_names) if class_names else _label_space(given.every, table, source)
+    cells, class_names, order, hints = _with_names(_read_cells(table, labelling, source), labelling)
+    classes = check_classes(class_names) if class_names else _label_space(cells, table, source)
+    codes = _encode(cells, classes, source)
+    is_gold = cells.within((labelling.gold,))
+    known = np.full(table.num_rows, -1)
+    known[cells.rows[is_gold]] = codes[is_gold]
+    known = known[first]
+    entries = _Entries(
+        *(part[~is_gold] for part in (cells.rows, codes, cells.column, cells.amounts))
     )
-    entries, gold = (_encode(cells, classes, source) for cells in given)
     annotators, voter = _who_gave(table, labelling, entries, source)
     entries = entries._replace(rows=instance[entries.rows])
-    known = np.full(table.num_rows, -1)
-    known[gold.rows] = gold.codes
-    known = known[first]
     unlabelled = (np.bincount(entries.rows, minlength=len(first)) == 0) & (known < 0)
     if annotators:
         votes = _vote_matrix(entries, voter, annotators, first, source)
@@ -185,21 +183,6 @@ def read_labels(table: pa.Table, labelling: Labelling) -> Labels:
         complete=labelling.complete,
         ordered=order,
     )
-
-
-class _Given(NamedTuple):
-    """The labels in the cells of a table, column by column."""
-
-    candidates: list[Cells]
-    gold: list[Cells]
-
-    @property
-    def every(self) -> list[Cells]:
-        return [*self.candidates, *self.gold]
-
-    def changed(self, change: Callable[[Cells], Cells]) -> _Given:
-        """The same with every column changed."""
-        return _Given(*([change(cells) for cells in part] for part in self))
 
 
 class _Entries(NamedTuple):
@@ -250,19 +233,6 @@ def _check_roles(table: pa.Table, labelling: Labelling, source: str) -> None:
         raise ParameterError(
             f"{source}: column {twice[0]!r} is named twice; give each column one role"
         )
-
-
-def _check_gold(given: _Given, labelling: Labelling, source: str) -> None:
-    """Refuse a known-true label that looks like several."""
-    if not given.gold or labelling.labels is None:
-        return
-    gold, known = given.gold[0], given.candidates[0].values
-    for position, label in enumerate(gold.values):
-        if isinstance(label, str) and labelling.separator in label and label not in known:
-            raise TableError(
-                f"{source}: row {gold.row_of(position)}, column {labelling.gold!r}: {label!r} "
-                "holds several labels; only one can be known to be true"
-            )
 
 
 # -------------------------------------------------------------------- instances
@@ -336,20 +306,20 @@ def _one_row_each(
 # -------------------------------------------------------------------- cells and names
 
 
-def _read_cells(table: pa.Table, labelling: Labelling, source: str) -> _Given:
-    """The labels in the cells of the label columns."""
+def _read_cells(table: pa.Table, labelling: Labelling, source: str) -> Cells:
+    """The labels in the cells of the label columns, and of the column of known ones."""
     if labelling.labels is not None:
         cells = [label_cells(table, labelling.labels, labelling.separator, source)]
     elif labelling.votes:
         cells = [label_cells(table, name, None, source) for name in labelling.votes]
     else:
-        read = indicator_cells if labelling.indicator else count_cells
-        cells = [read(table, name, source) for name in labelling.of_classes]
+        counts = bool(labelling.counts)
+        cells = [class_cells(table, name, source, counts=counts) for name in labelling.of_classes]
     if labelling.not_prefix is not None:
-        prefix = labelling.not_prefix
-        cells = [part for column in cells for part in _for_and_against(column, prefix, source)]
-    gold = [] if labelling.gold is None else [label_cells(table, labelling.gold, None, source)]
-    return _Given(cells, gold)
+        cells = [_for_and_against(column, labelling.not_prefix, source) for column in cells]
+    if labelling.gold is not None:
+        cells.append(label_cells(table, labelling.gold, None, source))
+    return Cells.joined(cells)
 
 
 def _check_prefix(prefix: object) -> None:
@@ -374,97 +344,82 @@ def _after_prefix(text: str, prefix: str) -> str | None:
     return rest.strip()
 
 
-def _for_and_against(cells: Cells, prefix: str, source: str) -> tuple[Cells, Cells]:
-    """The labels that a column gives, and those that it rules out, with negative amounts."""
+def _for_and_against(cells: Cells, prefix: str, source: str) -> Cells:
+    """The labels of a column; those that it rules out have negative amounts."""
     rests = [
         _after_prefix(value, prefix) if isinstance(value, str) else None for value in cells.values
     ]
     if "" in rests:
         raise TableError(
-            f"{source}: row {cells.row_of(rests.index(''))}, column {cells.column!r}: "
-            f"{prefix!r} alone rules out no label; write the label after it"
+            f"{source}: {cells.first(rests.index(''))}: {prefix!r} alone rules out no label; write "
+            "the label after it"
         )
-    against = np.array([rest is not None for rest in rests], bool)
     values = [
         value if rest is None else rest for value, rest in zip(cells.values, rests, strict=True)
     ]
-    named = replace(cells, values=values)
-    return named.keep(~against), replace(named, amounts=-named.amounts).keep(against)
+    sign = np.array([1 if rest is None else -1 for rest in rests], int)
+    return replace(cells, values=values, amounts=cells.amounts * sign[cells.which])
 
 
 def _with_names(
-    given: _Given, labelling: Labelling
-) -> tuple[_Given, list[Label], bool | tuple[str, ...], tuple[Hint, ...]]:
+    cells: Cells, labelling: Labelling
+) -> tuple[Cells, list[Label], bool | tuple[str, ...], tuple[Hint, ...]]:
     """The labels in their final spelling, the names of columns of classes, the order of the labels,
     and hints on names.
     """
     class_names: list[Label] = list(labelling.of_classes)
     order = labelling.ordered
-    hints: list[Hint] = []
     if labelling.normalise or labelling.map:
-        names = NewNames(given.every, normalise=labelling.normalise, mapped=labelling.map)
-        hints += names.hints()
-        given = given.changed(names.rename)
-        class_names = [name for name in dict.fromkeys(names.of(class_names)) if name != ""]
+        name = new_names(cells, normalise=labelling.normalise, mapped=labelling.map)
+        cells = replace(cells, values=list(map(name, cells.values))).without(("",))
+        class_names = [new for new in dict.fromkeys(map(name, class_names)) if new != ""]
         if not isinstance(order, bool):
-            order = tuple(map(str, dict.fromkeys(names.of(order))))
-    named = [cells for cells in given.every if cells.column not in labelling.of_classes]
-    if not labelling.normalise:
-        hints += different_spellings(named)
-    hints += several_labels(named, listed=labelling.labels)
-    if labelling.missing is None:
-        hints = [*placeholders(given.every), *hints]
-    given = given.changed(lambda cells: cells.without(labelling.missing or ()))
-    return given, class_names, order, tuple(hints)
+            order = tuple(map(str, dict.fromkeys(map(name, order))))
+    cells = Cells.joined([cells]).without(())  # every label that occurs, once
+    named = cells.keep(~cells.within(labelling.of_classes))
+    hints = [
+        *(placeholders(cells) if labelling.missing is None else ()),
+        *(() if labelling.normalise else different_spellings(named)),
+        *several_labels(named),
+    ]
+    return cells.without(labelling.missing or ()), class_names, order, tuple(hints)
 
 
 # -------------------------------------------------------------------- classes and codes
 
 
-def _label_space(columns: list[Cells], table: pa.Table, source: str) -> np.ndarray:
+def _label_space(cells: Cells, table: pa.Table, source: str) -> np.ndarray:
     """The labels found, sorted."""
-    # In text files, numbers are written as text; elsewhere, text is text.
-    written = {cells.column for cells in columns if is_cell(table.schema.field(cells.column))}
-    _check_whole([cells for cells in columns if cells.column in written], source)
-    labels = {
-        _whole(label) if cells.column in written else label
-        for cells in columns
-        for label in cells.values
-    }
-    n_rows = table.num_rows
-    where = first_few((repr(cells.column) for cells in columns), 3)
-    if not labels:
+    where = first_few(map(repr, cells.columns), 3)
+    if not cells.values:
         raise TableError(f"{source}: there is no label in column {where}")
+    labels = set(cells.values)
+    # In text files, numbers are written as text; elsewhere, text is text.
+    if all(is_cell(table.schema.field(name)) for name in cells.columns):
+        labels = set(map(_whole, cells.values))
     if any(isinstance(label, str) for label in labels):
-        labels = {str(label) for cells in columns for label in cells.values}
-    if len(labels) > max(50, n_rows / 2):
+        labels = set(map(str, cells.values))
+    if len(labels) > max(50, table.num_rows / 2):
         raise TableError(
-            f"{source}: column {where} holds {len(labels)} different labels in {n_rows} rows; are "
-            "these the labels, and is the "
-            "separator right?"
+            f"{source}: column {where} holds {len(labels)} different labels in {table.num_rows} "
+            "rows; are these the labels, and is the separator right?"
         )
     return np.array(sorted(labels))
 
 
-def _encode(columns: Sequence[Cells], classes: np.ndarray, source: str) -> _Entries:
-    """The positions of labels in the classes, and of their columns among the columns."""
+def _encode(cells: Cells, classes: np.ndarray, source: str) -> np.ndarray:
+    """The position of every label in the classes."""
     position = {label: code for code, label in enumerate(classes.tolist())}
     text = classes.dtype.kind in "US"
-    places = {name: place for place, name in enumerate(dict.fromkeys(c.column for c in columns))}
-    parts = [_Entries(*(np.empty(0, int) for _ in range(4)))]
-    for cells in columns:
-        code = [position.get(str(label) if text else _whole(label), -1) for label in cells.values]
-        if -1 in code:
-            strange = code.index(-1)
-            label, known = cells.values[strange], list(map(str, classes.tolist()))
-            raise TableError(
-                f"{source}: row {cells.row_of(strange)}, column {cells.column!r}: the label "
-                f"{label!r} is unknown; {suggest(str(label), known, 'labels')}"
-            )
-        codes = np.array(code, int)[cells.which]
-        place = np.full(len(codes), places[cells.column])
-        parts.append(_Entries(cells.rows, codes, place, cells.amounts))
-    return _Entries(*map(np.concatenate, zip(*parts, strict=True)))
+    code = [position.get(str(label) if text else _whole(label), -1) for label in cells.values]
+    if -1 in code:
+        strange = code.index(-1)
+        label, known = cells.values[strange], list(map(str, classes.tolist()))
+        raise TableError(
+            f"{source}: {cells.first(strange)}: the label {label!r} is unknown; "
+            f"{suggest(str(label), known, 'labels')}"
+        )
+    return np.asarray(np.array(code, int)[cells.which])
 
 
 def _counted_sets(
@@ -478,19 +433,6 @@ def _counted_sets(
     again = len(np.unique(rows * len(classes) + codes)) < len(codes)
     counted = labelling.counts or (labelling.labels and again)
     return CandidateSets(indptr, indices, classes, counts if counted else None, unlabelled="all")
-
-
-def _check_whole(columns: list[Cells], source: str) -> None:
-    """Refuse columns of numbers that are not whole: these are not labels."""
-    for cells in columns:
-        texts = list(map(str, cells.values))
-        if all(re.match(NUMBER["."], text) for text in texts):
-            for position, text in enumerate(texts):
-                if float(text) % 1 != 0:
-                    raise TableError(
-                        f"{source}: row {cells.row_of(position)}, column {cells.column!r}: "
-                        f"{text[:40]!r} is not a label: labels are text or whole numbers"
-                    )
 
 
 def _whole(label: Label) -> Label:

@@ -18,8 +18,8 @@ from .text_values import parse_numbers
 def read_own_table(
     path: Path, truth: str, candidates: str = ""
 ) -> tuple[np.ndarray, CandidateSets | None, np.ndarray]:
-    """Read features, candidate labels (None if the table has none) and true labels. All other
-    columns are features, and must hold numbers.
+    """Read the features, the candidate labels (None without ``candidates``) and the true labels.
+    All columns except ``truth`` and ``candidates`` are features, and must hold numbers.
     """
     table = read_table(path)
     source = source_of(table)
@@ -29,6 +29,7 @@ def read_own_table(
     if not features:
         raise TableError(f"{source}: there are only labels, and no column to learn from")
     X = np.column_stack([_feature_numbers(table, name) for name in features])
+    # Without candidates, the true labels are read as sets of one candidate.
     labels = read_labels(
         table, Labelling(labels=candidates or truth, gold=truth if candidates else None)
     )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
+import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -17,7 +17,6 @@ from ..files import replacing
 from ._delimited import BLOCK, Dialect, as_utf8, dialect_of, read_delimited, write_delimited
 from ._workbook import read_workbook, write_workbook
 from .arrow_tables import (
-    check_decimal,
     checked_table,
     combined,
     decimal_of,
@@ -36,7 +35,6 @@ from .file_formats import (
     damaged,
     files_of,
     form_of,
-    packing,
     path_text,
 )
 from .json_lines import json_rows, read_json, write_json
@@ -89,7 +87,6 @@ def read_table(
         len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0'
     ):
         raise TableError(f"{source}: the delimiter must be one plain character, not {delimiter!r}")
-    check_decimal(decimal, source)
     files = files_of(source)
     tables = [_read_one(name, delimiter, encoding, sheet) for name in files]
     table = tables[0] if files == [source] else _stacked(tables, files, source)
@@ -110,7 +107,17 @@ def _read_one(
         ((content, form),) = found.values()
         if sheet is not None and form != ".xlsx":
             raise TableError(f"{source}: only workbooks (.xlsx) have sheets; leave the sheet out")
-        return _parsed(content, source, form, delimiter, encoding, sheet)
+        if not len(content):
+            raise TableError(f"{source}: the file is empty; a table has a header line and rows")
+        if form == ".xlsx":
+            table = read_workbook(content, source, sheet)
+        elif form in BINARY_FORMS:
+            table = _read_arrow(content, form)
+        elif form in JSON_FORMS:
+            table = read_json(as_utf8(content, source, encoding), source)
+        else:
+            table = read_delimited(as_utf8(content, source, encoding), source, delimiter)
+        return checked_table(table, source, form)
 
 
 @contextmanager
@@ -124,29 +131,7 @@ def _reading(source: str) -> Iterator[None]:
         raise damaged(source, error) from None
 
 
-def _parsed(
-    content: Content,
-    source: str,
-    form: str,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    sheet: str | None = None,
-) -> pa.Table:
-    """The table that the bytes of a file hold."""
-    if form in BINARY_FORMS:
-        table = _read_binary(content, source, form, sheet)
-    elif form in JSON_FORMS:
-        table = read_json(as_utf8(content, source, encoding), source)
-    else:
-        table = read_delimited(as_utf8(content, source, encoding), source, delimiter)
-    return checked_table(table, source, form)
-
-
-def _read_binary(content: Content, source: str, form: str, sheet: str | None) -> pa.Table:
-    if not len(content):
-        raise TableError(f"{source}: the file is empty")
-    if form == ".xlsx":
-        return read_workbook(content, source, sheet)
+def _read_arrow(content: Content, form: str) -> pa.Table:
     file = pa.BufferReader(pa.py_buffer(content))
     if form == ".parquet":
         with pq.ParquetFile(file) as parquet:
@@ -173,31 +158,15 @@ def _stacked(tables: list[pa.Table], files: list[str], pattern: str) -> pa.Table
     return checked_table(joined, pattern, form_read(tables[0]))
 
 
-def read_records(path: str | os.PathLike[str]) -> dict[str, list[dict[str, Any]]]:
-    """The objects of JSON files, or the rows of other tables, by file name without folder and
-    extensions; files of the same name are joined. The path may be a pattern, or a zip archive of
-    several files.
-    """
-    found: dict[str, list[dict[str, Any]]] = {}
-    sources = files_of(path)
-    for source in sources:
+def read_records(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """The objects of JSON files; the path may be a pattern, or a zip archive of several files."""
+    found: list[dict[str, Any]] = []
+    for source in files_of(path):
         with _reading(source):
-            files = contents(source)
-            for name, (content, form) in files.items():
-                stem = Path(name).name
-                rows = found.setdefault(stem[: stem.lower().rfind(form)], [])
-                # Among several files, an empty one is from somebody who has answered nothing.
-                alone = len(files) == len(sources) == 1
-                if re.search(rb"\S", content) or (alone and not len(content)):
-                    rows += _records(content, source, form)
+            for content, _ in contents(source).values():
+                if content[:].strip():
+                    found += json_rows(as_utf8(content, source, None), source)
     return found
-
-
-def _records(content: Content, source: str, form: str) -> list[dict[str, Any]]:
-    if form in JSON_FORMS:
-        return list(json_rows(as_utf8(content, source, None), source))
-    rows: list[dict[str, Any]] = _parsed(content, source, form).to_pylist()
-    return rows
 
 
 # -------------------------------------------------------------------- writing
@@ -208,20 +177,31 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
     new one is complete.
 
     Text that was read from a file with the same extension keeps its delimiter, line ends and byte
-    order mark. In formats with types, text columns become integers, floats, dates or times if no
-    value changes; otherwise they stay text.
+    order mark. In formats with types, text columns become integers or floats if no value changes;
+    otherwise they stay text.
 
     Parameters
     ----------
     table : pyarrow.Table
         The table. In delimited text, missing cells are empty and lists are JSON.
     path : path-like
-        Its extension gives the format, as for :func:`read_table`.
+        Its extension gives the format, as for :func:`read_table`; ``"-"`` is CSV to standard
+        output.
     """
-    form, compression = form_of(path)
+    name = path_text(path)
+    form, compression = (".csv", "") if name == "-" else form_of(path)
     try:
-        with replacing(path) as file, packing(file, Path(path_text(path)), compression) as stream:
-            _write(table, stream, form)
+        if name == "-":
+            _write(table, sys.stdout.buffer, form)
+            sys.stdout.buffer.flush()
+            return
+        with replacing(path) as file:
+            if compression:
+                packed = _Gzip(file)
+                _write(table, packed, form)
+                packed.finish()
+            else:
+                _write(table, file, form)
     except MemoryError:  # Arrow's is also an ArrowException, and is not about the table
         raise
     except (pa.ArrowException, OverflowError) as error:  # times that Python cannot represent
@@ -230,10 +210,29 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
             ".parquet"
         ) from None
     except OSError as error:
+        if name == "-":  # closed by its reader, for one
+            raise
         raise TableError(
             f"{path}: the file cannot be written ({error.strerror or error}); free some "
             "space, or write it somewhere else; nothing was changed"
         ) from None
+
+
+class _Gzip:
+    """Compresses what is written to a file. Unlike Python's own class, it leaves nothing to be
+    written when it is deleted, which would fail again on a full disk; and it writes no time, so
+    that equal tables give equal bytes.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._packer = zlib.compressobj(wbits=16 + zlib.MAX_WBITS)  # 16: with gzip's header
+
+    def write(self, data: bytes) -> None:
+        self._file.write(self._packer.compress(data))
+
+    def finish(self) -> None:
+        self._file.write(self._packer.flush())
 
 
 def write_as_text(table: pa.Table, file: BinaryIO, form: str = ".csv") -> None:
@@ -242,11 +241,11 @@ def write_as_text(table: pa.Table, file: BinaryIO, form: str = ".csv") -> None:
     write_delimited(table, file, dialect or Dialect(TEXT_FORMS[form]))
 
 
-def _write(table: pa.Table, file: BinaryIO, form: str) -> None:
+def _write(table: pa.Table, file: Any, form: str) -> None:
     if form in TEXT_FORMS:
         write_as_text(table, file, form)
         return
-    table = _with_types(table, dates=form in BINARY_FORMS)
+    table = _with_types(table)
     if form in JSON_FORMS:
         write_json(table, file, listed=form == ".json")
     elif form == ".parquet":
@@ -258,12 +257,12 @@ def _write(table: pa.Table, file: BinaryIO, form: str) -> None:
             writer.write_table(table)
 
 
-def _with_types(table: pa.Table, *, dates: bool) -> pa.Table:
+def _with_types(table: pa.Table) -> pa.Table:
     """The table with types for the cells of a text file, and without our metadata."""
     columns, fields = [], []
     for field, column in zip(table.schema, table.columns, strict=True):
         if is_cell(field) and pa.types.is_string(field.type):
-            found = typed(combined(column), decimal_of(table) or ".", dates=dates)
+            found = typed(combined(column), decimal_of(table) or ".")
             column = column if is_text(found.type) else found
             field = pa.field(field.name, column.type)
         columns.append(column)

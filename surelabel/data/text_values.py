@@ -90,53 +90,37 @@ def canonical(texts: pa.Array, decimal: str = ".") -> pa.Array:
     )
 
 
-def typed(texts: pa.Array, decimal: str = ".", *, dates: bool) -> pa.Array:
+def typed(texts: pa.Array, decimal: str = ".") -> pa.Array:
     """A column of text as integers, if all are whole numbers; as floats, if none has too many
-    digits, a plus sign or leading zeros (as identifiers have); with ``dates``, as dates and times,
-    if they are in Arrow's own format. Otherwise it stays text: no value changes.
+    digits, a plus sign or leading zeros (as identifiers have). Otherwise it stays text: no value
+    changes.
 
     >>> for column in (["1", "NA"], ["1", "2.50"], ["007", "8"], ["0.12345678901234567", "1"]):
-    ...     print(typed(pa.array(column), dates=False).type)
+    ...     print(typed(pa.array(column)).type)
     int64
     double
     string
     string
-    >>> print(typed(pa.array(["2020-01-05", None]), dates=True).type)
-    date32[day]
     """
     values, wrong = parse_numbers(texts, decimal)
     absent = np.isnan(values)
-    if absent.all():
-        return _dates(texts) if dates and wrong.any() else texts
-    if wrong.any():
-        return _dates(texts) if dates else texts
+    if wrong.any() or absent.all():
+        return texts
     plain = blanked(pc.utf8_trim_whitespace(texts), pa.array(absent))
     if decimal == ",":
         plain = pc.replace_substring(plain, ",", ".")
-    if integers := _same_again(plain, pa.int64()):
-        return integers
+    try:
+        integers = plain.cast(pa.int64())
+        if _all(pc.equal(integers.cast(plain.type), plain)):
+            return integers
+    except pa.ArrowInvalid:
+        pass
     if not _all(pc.match_substring_regex(plain, _PLAIN)):
         return texts
     numbers = pa.array(values, mask=absent)
     differ = plain.filter(pc.not_equal(numbers.cast(plain.type), plain)).unique()
     exact = all(Decimal(repr(float(text))) == Decimal(text) for text in differ.to_pylist())
     return numbers if exact else texts
-
-
-def _dates(texts: pa.Array) -> pa.Array:
-    plain = blanked(texts, pc.equal(texts, ""))
-    if not _all(pc.match_substring_regex(plain, r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9:]{8})?$")):
-        return texts
-    return _same_again(plain, pa.date32()) or _same_again(plain, pa.timestamp("s")) or texts
-
-
-def _same_again(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
-    """The texts as values of another type, if these print as the same texts."""
-    try:
-        values = texts.cast(kind)
-    except pa.ArrowInvalid:
-        return None
-    return values if _all(pc.equal(values.cast(texts.type), texts)) else None
 
 
 def _all(truth: pa.Array) -> bool:

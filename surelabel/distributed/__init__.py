@@ -61,10 +61,10 @@ class OnCluster(KernelClassifier):
       data frame, column or bag in the same partitions as ``X``; or a list of
       :class:`~dask.delayed.Delayed`, one per block, each holding candidates in any form.
 
-    The solver is "nystroem" or "fourier" ("primal" for the linear kernel), never an exact one,
-    because that needs a matrix of all pairs of rows in one place; "auto" is "nystroem". Features
-    are kept between passes if a worker's share takes at most half of its memory; otherwise the
-    instances are kept, and features are computed again in every pass.
+    The solver is "nystroem" ("primal" for the linear kernel), never an exact one, because that
+    needs a matrix of all pairs of rows in one place. Features are kept between passes if a worker's
+    share takes at most half of its memory; otherwise the instances are kept, and features are
+    computed again in every pass.
 
     ``confidence_`` and ``transduction_`` are gathered at the end into local memory: 12 bytes for
     each candidate of a row. ``predict``, ``predict_proba`` and ``decision_function`` of dask input

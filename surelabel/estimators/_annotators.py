@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..solvers.crowds import AGAINST, CrowdFit, judge_annotator
+from ..solvers.crowds import CrowdFit, classes_named, judge_annotator
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def describe_annotators(
         vote = votes[rows, a]
         accuracy, interval, kind = judge_annotator(votes[:, a], fit.posterior)
         constant = len(vote) and kind != "usual" and vote.min() == vote.max() >= 0
-        agrees = np.where(vote <= AGAINST, AGAINST - vote != best[rows], vote == best[rows])
+        agrees = classes_named(vote, len(classes))[np.arange(len(rows)), best[rows]]
         found.append(
             Annotator(
                 name=name,

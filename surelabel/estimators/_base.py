@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..data.ballots import weighed_votes
 from ..data.candidates import CandidateSets, as_candidates
-from ..data.finite import check_finite, check_not_vanishing, finite_blocks, text_advice
+from ..data.finite import check_finite, check_not_vanishing, finite_blocks
 from ..data.rows import Rows
 from ..evaluation.metrics import covering_rate, row_weights
 from ..exceptions import (
@@ -145,7 +145,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             kind = InputError if sparse.issparse(X) else InputTypeError
             raise kind(_one_line(error)) from None
         except (ValueError, OverflowError) as error:
-            raise InputError(_one_line(error) + text_advice(X)) from None
+            raise InputError(_one_line(error)) from None
         if sparse.issparse(X) and not X.has_canonical_format:
             X = X.copy()  # X may belong to the caller
             X.sum_duplicates()
@@ -218,8 +218,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         Parameters
         ----------
         X : array-like of shape (n_samples, n)
-            The instances; for SURE, PURE and the linear methods also a memory map, an h5py or Zarr
-            array or a Parquet data set larger than memory.
+            The instances.
 
         Returns
         -------
@@ -457,16 +456,8 @@ def check_inner(estimator: BaseEstimator | None) -> None:
 
 
 def require_memory(what: str, need: float, advice: str) -> None:
-    """Refuse a computation that would not fit into memory, before it starts.
-
-    Parameters
-    ----------
-    what : str
-        The beginning of the message, such as "an exact kernel fit of 100000 rows".
-    need : float
-        Peak memory in bytes.
-    advice : str
-        What to do instead.
+    """Refuse a computation (``what``, such as "an exact kernel fit of 100000 rows") whose peak
+    memory in bytes is not free, before it starts; ``advice`` says what to do instead.
     """
     available = available_memory()
     if available is not None and need > available:

@@ -73,16 +73,8 @@ class ChosenKernel:
 def kernel_matrices(
     X: np.ndarray, names: Any, weight: np.ndarray | None = None
 ) -> Iterator[tuple[tuple[str, str], np.ndarray]]:
-    """The kernel matrix of the rows for each scaling and kernel, with the mean distance as width.
-
-    Parameters
-    ----------
-    X : ndarray of shape (m, n)
-        The rows.
-    names : iterable of (str, str)
-        Scalings and kernels.
-    weight : ndarray of shape (m,) or None, default=None
-        Their weights.
+    """The kernel matrix of the rows for each pair of scaling and kernel, with the mean distance as
+    width.
     """
     scaled: dict[str, np.ndarray] = {}
     for scaling, kernel in names:
@@ -115,27 +107,12 @@ def choose_kernels(
     **stop: Any,
 ) -> tuple[list[ChosenKernel], bool]:
     """The usual kernel, or up to three that are better by two standard errors, each with its best
-    β.
+    β, chosen on a sample of rows; and whether the guard fired.
 
-    Parameters
-    ----------
-    X, candidates, weight
-        The sample of rows.
-    prior : float
-        The weight κ of the votes.
-    equal : ndarray of int, default=None
-        Equal numbers for equal rows; None if all rows differ.
-    stop
-        ``max_iter``, ``tol`` and ``shift`` of
-        :func:`~surelabel.solvers.leave_one_out.alternate_peers`.
-
-    Returns
-    -------
-    choices : list of ChosenKernel
-        Best first.
-    guarded : bool
-        Whether the guard fired: the leave-one-out covering rate of the best exceeds that of
-        held-out rows by 0.2. Then only the usual kernel is chosen.
+    It fires if the leave-one-out covering rate of the best exceeds that of held-out rows by 0.2.
+    Then only the usual kernel is chosen. ``equal`` are equal numbers for equal rows, None if all
+    differ; ``stop`` is ``max_iter``, ``tol`` and ``shift`` of
+    :func:`~surelabel.solvers.leave_one_out.alternate_peers`.
     """
     # The model keeps its rows in this order, so no matrix has to be sorted.
     order = np.argsort(candidates.sizes, kind="stable")

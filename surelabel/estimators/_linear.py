@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -16,30 +15,17 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 
 from ..data.candidates import CandidateSets
-from ..data.finite import finite_blocks
-from ..data.rows import Rows, as_rows
 from ..exceptions import NumericalError
 from ..solvers.canonical_order import distinct_rows
-from ..solvers.out_of_core import RowBlocks
 from ..solvers.sparse_rows import row_softmax
 from ..solvers.temperature import softmax_scale
-from ._base import (
-    WeightedPartialLabelClassifier,
-    check_learnable,
-    check_rows,
-    require_memory,
-)
+from ._base import WeightedPartialLabelClassifier, check_learnable, require_memory
 
 
 def in_row_space(X: Any) -> tuple[Any, np.ndarray | None]:
-    """For many more columns than rows, X = L Qᵀ: scores and |W|² are the same for V and W = Q V, so
-    a linear method learns V from L, which has as many columns as rows.
-
-    Returns
-    -------
-    L : ndarray, or X as it is
-    Q : ndarray or None
-        The orthonormal columns; None if X stays as it is.
+    """For many more columns than rows, X = L Qᵀ with orthonormal columns of Q: scores and |W|² are
+    the same for V and W = Q V, so a linear method learns V from L, which has as many columns as
+    rows. Returns L and Q; X and None if X stays as it is.
     """
     if not isinstance(X, np.ndarray) or X.shape[1] <= 2 * X.shape[0]:
         return X, None
@@ -75,19 +61,16 @@ class LinearPartialLabelClassifier(WeightedPartialLabelClassifier):
         )
         X = self._with_constant(X)
         weight = np.ones(m) if weight is None else weight.astype(np.float64)
-        if isinstance(X, RowBlocks):
-            W = self._weights(X, candidates, weight)
-        else:
-            rows, total = distinct_rows(X, candidates.to_sparse(), weight)
-            inner, Q = in_row_space(X[rows])
-            try:
-                W = self._weights(inner, candidates[rows], total)
-            except np.linalg.LinAlgError:
-                raise NumericalError(
-                    f"{type(self).__name__} cannot learn from features of this size: scale them, "
-                    "for example with StandardScaler"
-                ) from None
-            W = W if Q is None else Q @ W
+        rows, total = distinct_rows(X, candidates.to_sparse(), weight)
+        inner, Q = in_row_space(X[rows])
+        try:
+            W = self._weights(inner, candidates[rows], total)
+        except np.linalg.LinAlgError:
+            raise NumericalError(
+                f"{type(self).__name__} cannot learn from features of this size: scale them, for "
+                "example with StandardScaler"
+            ) from None
+        W = W if Q is None else Q @ W
         self._possible = (
             np.bincount(candidates.indices, weight[candidates.rows], candidates.shape[1]) > 0
         )
@@ -108,23 +91,11 @@ class LinearPartialLabelClassifier(WeightedPartialLabelClassifier):
 
     def _with_constant(self, X: Any) -> Any:
         """The instances in double precision, with a column of ones for the intercept."""
-        if isinstance(X, Rows):
-            return RowBlocks(partial(finite_blocks, X), X.shape, self.fit_intercept)
         X = X.astype(np.float64, copy=False)
         if not self.fit_intercept:
             return X
         ones = np.ones((X.shape[0], 1))
         return sparse.hstack([X, ones]).tocsr() if sparse.issparse(X) else np.hstack([X, ones])
-
-    def _validate_X(self, X: Any, *, reset: bool) -> Any:
-        """As for every estimator; data that should not be read at once become
-        :class:`~surelabel.data.rows.Rows`.
-        """
-        rows = as_rows(X)
-        if rows is None:
-            return super()._validate_X(X, reset=reset)
-        check_rows(self, rows, reset=reset)
-        return rows
 
     def _linear_scores(self, X: Any) -> np.ndarray:
         return np.asarray(X @ self.coef_.T + self.intercept_)

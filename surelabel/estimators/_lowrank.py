@@ -4,7 +4,7 @@ rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -14,17 +14,10 @@ import numpy as np
 from ..data.candidates import CandidateSets
 from ..data.finite import check_finite, finite_blocks
 from ..data.rows import Rows
-from ..exceptions import NumericalError, ParameterError
+from ..exceptions import NumericalError
 from ..solvers.cholesky import NotPositiveDefiniteError
 from ..solvers.confidence import SortedSets
-from ..solvers.features import (
-    Centred,
-    FeatureMap,
-    FourierFeatures,
-    Landmarks,
-    choose_landmarks,
-    fourier_features,
-)
+from ..solvers.features import Centred, FeatureMap, Landmarks
 from ..solvers.kernels import kernel_matrix
 from ..solvers.memory import feature_rows
 from ..solvers.out_of_core import Keep, LocalPasses, LowRankFit
@@ -32,45 +25,23 @@ from ..solvers.threads import blas_threads
 from .limits import choose_keep
 
 BANDWIDTH_ROWS = 4_000  # rows used for the average distance
-SAMPLE = 10  # candidate rows for each landmark
+SAMPLE = 10  # rows drawn for each landmark
 
 
-def make_features(model: Any, rows: Rows, weight: np.ndarray | None) -> Landmarks | FourierFeatures:
-    """The feature map of a :class:`~surelabel.estimators.kernel.KernelClassifier` with a low-rank
-    solver; sets its ``gamma_``.
+def make_features(model: Any, rows: Rows, weight: np.ndarray | None) -> Landmarks:
+    """Landmarks drawn at random for a :class:`~surelabel.estimators.kernel.KernelClassifier`; sets
+    its ``gamma_``.
     """
     rng = generator(model.random_state)
-    m, n = rows.shape
-    count = min(model.n_components, m)
+    count = min(model.n_components, rows.shape[0])
     if weight is not None:
         count = min(count, int(np.count_nonzero(weight)))
     sample, drawn = draw_rows(rows, max(BANDWIDTH_ROWS, SAMPLE * count), weight, rng)
     subset = draw(len(sample), BANDWIDTH_ROWS, None, rng)
     model._set_gamma(sample[subset], None, None if weight is None else weight[drawn[subset]])
-    if model.solver_ == "fourier":
-        if model.kernel not in ("rbf", "laplacian"):
-            raise ParameterError(
-                "solver='fourier' is for kernel='rbf' and 'laplacian'; use solver='nystroem'"
-            )
-        return fourier_features(model.kernel, model.gamma_, n, model.n_components, rng, rows.dtype)
-    kernel = kernel_of(model)
+    chosen = np.sort(rng.choice(len(sample), count, replace=False))
     with positive_definite(model.beta):
-        return Landmarks(
-            sample[choose_landmarks(sample, count, model.landmarks, kernel, rng)], kernel
-        )
-
-
-def kernel_of(model: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """The kernel of a model whose ``gamma_`` is known, as a function of two sets of rows."""
-    return partial(
-        _kernel_of, kernel=model.kernel, gamma=model.gamma_, degree=model.degree, coef0=model.coef0
-    )
-
-
-def _kernel_of(
-    X: np.ndarray, Z: np.ndarray, *, kernel: str | Callable[..., Any], **parameters: Any
-) -> np.ndarray:
-    return np.ascontiguousarray(kernel_matrix(kernel, X, Z, **parameters), dtype=X.dtype)
+        return Landmarks(sample[chosen], partial(kernel_matrix, model.kernel, gamma=model.gamma_))
 
 
 def generator(random_state: Any) -> np.random.Generator:

@@ -4,30 +4,24 @@ neighbours among them.
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from ..exceptions import NumericalError, ParameterError
-from ..solvers.neighbours import ApproximateIndex, nearest
+from ..solvers.neighbours import nearest
 from ._base import PartialLabelClassifier
 
 
 class NeighbourClassifier(PartialLabelClassifier):
-    """Base class of the methods with ``n_neighbors`` and ``search``; ``_fit`` calls ``_keep``
-    first.
-    """
+    """Base class of the methods with ``n_neighbors``; ``_fit`` calls ``_keep`` first."""
 
     n_neighbors: int
-    search: str
     X_fit_: np.ndarray
-    _index: ApproximateIndex | None
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "search": [StrOptions({"exact", "approximate"})],
     }
 
     def _keep(self, X: np.ndarray) -> None:
@@ -37,7 +31,6 @@ class NeighbourClassifier(PartialLabelClassifier):
                 "it, or fit on more rows"
             )
         self.X_fit_ = np.asarray(X, dtype=np.float64)
-        self._index = None
 
     def _neighbours(self, X: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Distances and rows of the neighbours of new instances; by default of the training rows,
@@ -45,24 +38,10 @@ class NeighbourClassifier(PartialLabelClassifier):
         """
         queries = None if X is None else np.asarray(X, dtype=np.float64)
         k = min(self.n_neighbors, len(self.X_fit_) - 1) if queries is None else self.n_neighbors
-        if self.search == "exact":
-            try:
-                return nearest(self.X_fit_, k, queries)
-            except OverflowError as error:
-                raise NumericalError(f"{error}; scale the features") from None
-        index = getattr(self, "_index", None)
-        if index is None:
-            if find_spec("faiss") is None:
-                raise ParameterError(
-                    "search='approximate' needs faiss, which is not installed: pip install "
-                    "\"surelabel[neighbours]\", or use search='exact'"
-                )
-            index = self._index = ApproximateIndex(self.X_fit_)
-        return index.nearest(k, queries)
+        try:
+            return nearest(self.X_fit_, k, queries)
+        except OverflowError as error:
+            raise NumericalError(f"{error}; scale the features") from None
 
     def _width(self) -> int:
         return max(super()._width(), self.n_neighbors)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The state without the search index, which is rebuilt from the instances when needed."""
-        return {name: value for name, value in super().__getstate__().items() if name != "_index"}

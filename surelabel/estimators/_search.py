@@ -24,25 +24,8 @@ Outputs = Callable[
 
 
 class SharedSearch(BaseEstimator):
-    """As ``GridSearchCV(refit=False)``, but a method computes all points of the grid together.
-
-    Parameters
-    ----------
-    outputs : callable
-        The function of the method; see :data:`Outputs`.
-    estimator : estimator
-        An estimator with the fixed parameters.
-    grid : mapping of str to sequence
-        Values to try.
-    scoring : {"covering_rate", "approximated_accuracy", "oracle"}
-        How the left-out rows are scored.
-    cv : int, splitter or iterable, default=None
-        As in ``GridSearchCV``.
-
-    Attributes
-    ----------
-    best_params_, best_score_, best_index_, cv_results_
-        As in ``GridSearchCV``.
+    """As ``GridSearchCV(estimator, grid, refit=False)``, but a method computes all points of the
+    grid together by its function ``outputs`` (see :data:`Outputs`).
     """
 
     def __init__(
@@ -60,21 +43,7 @@ class SharedSearch(BaseEstimator):
         self.cv = cv
 
     def fit(self, X: Any, y: Any, y_true: Any = None) -> Self:
-        """Score every point of the grid.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, n)
-            The instances.
-        y : CandidateSets or any form that :func:`surelabel.as_candidates` accepts
-            The candidate labels of each instance.
-        y_true : array-like of shape (m,), default=None
-            True labels, for ``scoring="oracle"`` only.
-
-        Returns
-        -------
-        self
-        """
+        """Score every point of the grid; true labels are for ``scoring="oracle"`` only."""
         estimator = clone(self.estimator)
         X, candidates = estimator._validate_fit(X, y)
         truth = truth_for(self.scoring, y_true, candidates)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
 from ..data.candidates import CandidateSets, as_candidates
 from ..data.label_order import has_order, label_positions
 from ..exceptions import CandidateError, InputError
 from ..solvers.copied_votes import merge_copies
-from ..solvers.crowds import BY_OTHERS, CrowdFit, SoftTally, Tally, Trust, alternate_crowd
+from ..solvers.crowds import ROUNDS, CrowdFit, SoftTally, Tally, Trust, alternate_crowd
 from ..solvers.equal_rows import equal_rows
 from ..solvers.kernels import kernel_matrix, rescale
 from ..solvers.threads import blas_threads
@@ -38,8 +35,8 @@ class CrowdClassifier(OrderedLabels):
 
     Every annotator has a confusion matrix. The probability of a label is its probability by a model
     of the features that has not seen the row, times the probabilities of the row's votes given the
-    label. Model and matrices are then fitted to these probabilities, and so on until nothing
-    changes. Annotators who always give the same label, or answer at random, have no influence.
+    label. Model and matrices are then fitted to these probabilities, and so on for eight rounds.
+    Annotators who always give the same label, or answer at random, have no influence.
     Votes of somebody who is wrong on purpose count against the label they name. Copies count as
     one, and features that do not help are ignored. The label found may be one that nobody voted
     for.
@@ -50,10 +47,6 @@ class CrowdClassifier(OrderedLabels):
         The model of the features: any scikit-learn classifier with ``predict_proba``, cross-fitted
         in five folds. None is the mean of four kernel ridge regressions, whose leave-one-out
         outputs have a closed form.
-    max_iter : int, default=100
-        Maximum number of iterations.
-    tol : float, default=1e-3
-        Stop when ``‖ΔP‖_F / √m`` falls to this.
     random_state : int, default=0
         Seed of the 800 rows used to choose β, and of the landmarks for more than 3000 rows.
     ordered : bool or sequence, default=False
@@ -89,9 +82,6 @@ class CrowdClassifier(OrderedLabels):
     confirmed_ : bool
         Whether votes agree with the features and the other votes more often than by chance. If not,
         nothing shows that any label is right.
-    n_iter_, converged_
-        Number of iterations of the fit to votes alone, and whether its change fell to ``tol``. With
-        features there are eight rounds at most.
 
     See Also
     --------
@@ -112,8 +102,6 @@ class CrowdClassifier(OrderedLabels):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict_proba"]), None],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
         "ordered": ["boolean", "array-like"],
     }
@@ -124,14 +112,10 @@ class CrowdClassifier(OrderedLabels):
         self,
         estimator: BaseEstimator | None = None,
         *,
-        max_iter: int = 100,
-        tol: float = 1e-3,
         random_state: Any = 0,
         ordered: Any = False,
     ) -> None:
         self.estimator = estimator
-        self.max_iter = max_iter
-        self.tol = tol
         self.random_state = random_state
         self.ordered = ordered
 
@@ -153,6 +137,10 @@ class CrowdClassifier(OrderedLabels):
         -------
         self
         """
+        return self._fit_votes(X, y, known, None)
+
+    def _fit_votes(self, X: Any, y: Any, known: Any, kernels: list[ChosenKernel] | None) -> Self:
+        """Fit, with the kernels given."""
         self._check_parameters()
         check_inner(self.estimator)
         if X is not None:
@@ -160,39 +148,45 @@ class CrowdClassifier(OrderedLabels):
         else:
             candidates = as_candidates(y)
             self.n_features_in_ = 0
-        l = candidates.shape[1]
-        if l < 2:
-            raise CandidateError(
-                f"there is only one class ({candidates.classes.tolist()[0]!r}): a classifier needs "
-                "more than one class to tell apart"
-            )
         self.classes_ = candidates.classes
+        if len(self.classes_) < 2:
+            raise CandidateError(
+                f"there is only one class ({self.classes_.tolist()[0]!r}): a classifier needs more "
+                "than one class to tell apart"
+            )
         if has_order(self.ordered):
             label_positions(self.ordered, self.classes_)  # an error if it is not an order
-        truth = _known_classes(known, candidates)
-        names: tuple[str, ...] = ()
-        votes, group = np.empty((len(candidates), 0), int), np.empty(0, int)
-        if candidates.votes is None and candidates.counts is not None:
-            if X is None:
-                raise CandidateError(
-                    "soft labels need features to be judged by, and there are none"
-                )
-            tally: Tally = SoftTally(candidates.to_counts())
-        else:
-            votes, names = _votes_of(candidates)
-            merged, group = merge_copies(votes, l)
-            tally = Tally(merged, l)
         with blas_threads(len(candidates)):
-            peers, fit, alone = self._alternate(X, tally, truth)
+            self._fit(X, candidates, _known_classes(known, candidates), kernels)
+        return self
+
+    def _fit(
+        self,
+        X: Any,
+        candidates: CandidateSets,
+        known: np.ndarray,
+        kernels: list[ChosenKernel] | None,
+    ) -> np.ndarray:
+        names, votes, tally, group = _ballots(candidates)
+        if X is None and isinstance(tally, SoftTally):
+            raise CandidateError("soft labels need features to be judged by, and there are none")
+        alone = fit = alternate_crowd(tally, known=known)
+        peers: KernelPeers | CrossFitted | None = None
+        if X is not None:
+            peers = (
+                CrossFitted(X, self.estimator, len(self.classes_))
+                if self.estimator is not None
+                else self._kernel_peers(X, tally, alone, known, kernels)
+            )
+            fit = alternate_crowd(tally, peers, known=known)
         self.loo_proba_ = np.exp(fit.log_prior)
         self.blind_proba_, self.confirmed_ = fit.unseen, fit.confirmed
-        self.n_iter_, self.converged_ = alone.n_iter, alone.converged
         self.annotators_ = describe_annotators(votes, names, self.classes_, fit, group)
         self.confidence_ = sparse.csr_array(fit.posterior)
         self.transduction_ = self.classes_[fit.posterior.argmax(axis=1)]
         self.votes_alone_ = alone.posterior.argmax(axis=1)
         self._set_model(peers, fit)
-        return self
+        return np.asarray(self.confidence_.data)
 
     def refit(self, X: Any, y: Any, known: Any = None) -> Self:
         """Learn from other votes or known labels with the kernels of this model, without choosing
@@ -210,38 +204,16 @@ class CrowdClassifier(OrderedLabels):
         """
         check_is_fitted(self)
         other: Self = clone(self)
-        if self.kernels_:
-            other._chosen = [
-                ChosenKernel(kernel["scaling"], kernel["kernel"], kernel["beta"])
-                for kernel in self.kernels_
-            ]
-        return other.fit(X, y, known)
-
-    def _alternate(
-        self, X: Any, tally: Tally, truth: np.ndarray
-    ) -> tuple[KernelPeers | CrossFitted | None, CrowdFit, CrowdFit]:
-        """The model of the features (None without them), the fit, and the fit to votes alone."""
-        stop: dict[str, Any] = {"known": truth, "max_iter": self.max_iter, "tol": self.tol}
-        alone = fit = alternate_crowd(tally, **stop)
-        peers: Any = None
-        if X is not None:
-            peers = (
-                CrossFitted(X, self.estimator, tally.n_classes)
-                if self.estimator is not None
-                else self._kernel_peers(X, tally, alone, truth)
-            )
-            fit = alternate_crowd(tally, peers, **stop)
-        if not alone.converged:
-            warnings.warn(
-                f"the fit to votes did not converge in max_iter={self.max_iter} iterations; "
-                "increase max_iter",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        return peers, fit, alone
+        kernels = [ChosenKernel(k["scaling"], k["kernel"], k["beta"]) for k in self.kernels_]
+        return other._fit_votes(X, y, known, kernels)
 
     def _kernel_peers(
-        self, X: np.ndarray, tally: Tally, alone: CrowdFit, truth: np.ndarray
+        self,
+        X: np.ndarray,
+        tally: Tally,
+        alone: CrowdFit,
+        known: np.ndarray,
+        kernels: list[ChosenKernel] | None,
     ) -> KernelPeers:
         """The models, with the β that make the votes most likely on a sample of rows: first by the
         votes alone, then by the first rounds with features.
@@ -251,19 +223,17 @@ class CrowdClassifier(OrderedLabels):
         drawn = np.sort(rng.permutation(m)[:SAMPLE])
         landmarks = None if m <= EXACT_ROWS else np.sort(rng.permutation(m)[:LANDMARKS])
         equal = equal_rows([X])
-        if known := self.__dict__.pop("_chosen", None):
-            return KernelPeers(X, known, landmarks, equal)
+        if kernels:
+            return KernelPeers(X, kernels, landmarks, equal)
         with blas_threads(len(drawn)):
             bank = VoteBank(X[drawn], equal[drawn])
 
         def peers(fit: CrowdFit) -> KernelPeers:
             with blas_threads(len(drawn)):
-                kernels = bank.choose(fit.posterior[drawn], fit.evidence[drawn])
-            chosen = kernels if landmarks is None else kernels[:1]
-            return KernelPeers(X, chosen, landmarks, equal)
+                chosen = bank.choose(fit.posterior[drawn], fit.evidence[drawn])
+            return KernelPeers(X, chosen if landmarks is None else chosen[:1], landmarks, equal)
 
-        first = peers(alone)
-        return peers(alternate_crowd(tally, first, known=truth, max_iter=BY_OTHERS + 1))
+        return peers(alternate_crowd(tally, peers(alone), known=known, rounds=ROUNDS // 2))
 
     def _set_model(self, peers: KernelPeers | CrossFitted | None, fit: CrowdFit) -> None:
         """Set the model that predicts, fitted to the probabilities of the training rows."""
@@ -280,20 +250,12 @@ class CrowdClassifier(OrderedLabels):
         self.dual_coefs_ = [A / len(fitted) for A, _ in fitted]
         self.intercept_ = np.mean([b for _, b in fitted], axis=0)
         self.kernels_ = [
-            {
-                "scaling": kernel.scaling,
-                "kernel": kernel.kernel,
-                "gamma": gamma,
-                "beta": kernel.beta,
-            }
-            for kernel, gamma in zip(peers.kernels, peers.gammas, strict=True)
+            {"scaling": k.scaling, "kernel": k.kernel, "gamma": gamma, "beta": k.beta}
+            for k, gamma in zip(peers.kernels, peers.gammas, strict=True)
         ]
 
     def _taken(self, candidates: CandidateSets) -> CandidateSets:
         return candidates  # all votes: fit finds out what they are worth
-
-    def _fit(self, *args: Any, **kwargs: Any) -> np.ndarray:
-        raise NotImplementedError  # fit does it all, because votes are not candidate sets
 
     def _checked(self, X: Any) -> Any:
         check_is_fitted(self)
@@ -324,18 +286,28 @@ class CrowdClassifier(OrderedLabels):
         return Trust(self.scale_, self.failure_, self.class_prior_, np.nan)(scores)
 
 
-def _votes_of(candidates: CandidateSets) -> tuple[np.ndarray, tuple[str, ...]]:
-    """The votes by annotator; certain labels are the votes of a single annotator."""
-    if candidates.votes is not None:
-        if np.all(candidates.votes == -1):
-            raise CandidateError("there are no votes: there is nothing to learn from")
-        return candidates.votes, candidates.annotators
-    if np.all(candidates.sizes == 1):
-        return candidates.indices[:, None], ("annotator 1",)
-    raise CandidateError(
-        "CrowdClassifier learns from votes of known annotators, but these are candidate sets: use "
-        "CandidateSets.from_votes, or PUREClassifier for sets"
-    )
+def _ballots(
+    candidates: CandidateSets,
+) -> tuple[tuple[str, ...], np.ndarray, Tally, np.ndarray]:
+    """Names of the annotators, their votes, the votes to count, and equal numbers for annotators
+    who copy each other. Certain labels are the votes of a single annotator; soft labels have
+    none.
+    """
+    l, votes, names = candidates.shape[1], candidates.votes, candidates.annotators
+    if votes is None and candidates.counts is not None:
+        nobody = np.empty((len(candidates), 0), int)
+        return (), nobody, SoftTally(candidates.to_counts()), np.empty(0, int)
+    if votes is None and np.all(candidates.sizes == 1):
+        votes, names = candidates.indices[:, None], ("annotator 1",)
+    if votes is None:
+        raise CandidateError(
+            "CrowdClassifier learns from votes of known annotators, but these are candidate sets: "
+            "use CandidateSets.from_votes, or PUREClassifier for sets"
+        )
+    if np.all(votes == -1):
+        raise CandidateError("there are no votes: there is nothing to learn from")
+    merged, group = merge_copies(votes, l)
+    return names, votes, Tally(merged, l), group
 
 
 def _known_classes(known: Any, candidates: CandidateSets) -> np.ndarray:

@@ -47,8 +47,6 @@ class IPALClassifier(NeighbourClassifier):
     alpha : float, default=0.95
         Share of the neighbours in a round of propagation, from 0 to 1; the rest is the uniform
         initial confidence.
-    search : {"exact", "approximate"}, default="exact"
-        How neighbours are searched, as in :class:`PLKNNClassifier`.
     max_iter : int, default=100
         Largest number of rounds.
     tol : float, default=1e-6
@@ -120,13 +118,11 @@ class IPALClassifier(NeighbourClassifier):
         n_neighbors: int = 10,
         *,
         alpha: float = 0.95,
-        search: str = "exact",
         max_iter: int = 100,
         tol: float = 1e-6,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.alpha = alpha
-        self.search = search
         self.max_iter = max_iter
         self.tol = tol
 
@@ -256,8 +252,7 @@ def _search(
     estimator: IPALClassifier, grid: Mapping[str, Sequence[Any]] | None, selection: str
 ) -> Any:
     grid = METHOD.grid if grid is None else grid
-    # Approximate searches for k neighbours do not find the first k of a search for more.
-    shared = estimator.search == "exact" and set(grid) <= {"n_neighbors", "alpha"}
+    shared = set(grid) <= {"n_neighbors", "alpha"}
     make = partial(SharedSearch, _grid_outputs) if shared else grid_search
     return make(estimator, grid, selection)
 

@@ -23,14 +23,7 @@ from ..exceptions import ParameterError
 from ..solvers.alternate import Iteration, Trajectory
 from ..solvers.confidence import SortedSets
 from ..solvers.equal_rows import equal_rows
-from ..solvers.features import (
-    LANDMARKS,
-    Centred,
-    FeatureMap,
-    FourierFeatures,
-    Landmarks,
-    move_origin,
-)
+from ..solvers.features import Centred, FeatureMap, move_origin
 from ..solvers.kernels import KERNELS, distances, exponentiate, gamma_of, kernel_matrix
 from ..solvers.leave_one_out import LeftOut
 from ..solvers.memory import block_rows
@@ -74,14 +67,11 @@ class KernelParameters:
     describes them.
     """
 
-    kernel: str | Callable[..., Any] = "rbf"
+    kernel: str = "rbf"
     gamma: str | float = "mean_distance"
     bandwidth: float = 1.0
-    degree: float = 3
-    coef0: float = 1
     solver: str = "auto"
     n_components: int = 1000
-    landmarks: str = "uniform"
     prior: float = 1.0
     max_iter: int = 200
     tol: float = 1e-3
@@ -90,17 +80,14 @@ class KernelParameters:
     ordered: Any = False
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kernel": [StrOptions(set(KERNELS)), callable],
+        "kernel": [StrOptions(set(KERNELS))],
         "gamma": [
-            StrOptions({"mean_distance", "median_distance", "scale"}),
+            StrOptions({"mean_distance", "scale"}),
             Interval(Real, *WIDTHS, closed="both"),
         ],
         "bandwidth": [Interval(Real, *WIDTHS, closed="both")],
-        "degree": [Interval(Real, 0, None, closed="neither")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
-        "solver": [StrOptions({"auto", "dual", "primal", "nystroem", "fourier"})],
+        "solver": [StrOptions({"auto", "dual", "primal", "nystroem"})],
         "n_components": [Interval(Integral, 1, None, closed="left")],
-        "landmarks": [StrOptions(set(LANDMARKS))],
         "prior": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -153,8 +140,8 @@ class KernelClassifier(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = isinstance(self.kernel, str) and self.kernel == "linear"
-        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        tags.input_tags.sparse = self.kernel == "linear"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
     def _validate_X(self, X: Any, *, reset: bool) -> Any:
@@ -175,10 +162,10 @@ class KernelClassifier(
         """The solver for these instances; ``n_classes`` is 0 if it is not known."""
         if self.solver == "primal" and self.kernel != "linear":
             raise ParameterError("solver='primal' is for kernel='linear' only; use solver='auto'")
-        if self.solver in ("nystroem", "fourier") and self.kernel in ("linear", "precomputed"):
+        if self.solver == "nystroem" and self.kernel in ("linear", "precomputed"):
             raise ParameterError(
-                f"solver={self.solver!r} has nothing to approximate for kernel={self.kernel!r}; "
-                "use 'auto'"
+                f"solver='nystroem' has nothing to approximate for kernel={self.kernel!r}; use "
+                "'auto'"
             )
         # Dual and primal give the same linear model. With fewer columns than rows, only β keeps the
         # dual system from being singular, and for features of 10⁶ it is less than a rounding error.
@@ -216,7 +203,7 @@ class KernelClassifier(
         self.solver_ = self._solver_for(X, candidates.shape[1])
         if self.verbose:
             print(f"solver: {self.solver_}")
-        if self.solver_ in ("nystroem", "fourier") or isinstance(X, Rows):
+        if self.solver_ == "nystroem" or isinstance(X, Rows):
             return self._fit_blocks(X if isinstance(X, Rows) else ArrayRows(X), candidates, weight)
         return self._fit_exactly(X, candidates, weight)
 
@@ -282,11 +269,8 @@ class KernelClassifier(
         self.intercept_ = b.astype(dtype)
         if isinstance(features, Centred):
             self._set_linear(W.T.astype(dtype), features.origin, self.intercept_)
-        elif isinstance(features, Landmarks):
-            self.X_fit_, self.dual_coef_ = features.points, features.dual(W).astype(dtype)
         else:
-            self.frequencies_, self.phases_ = features.frequencies, features.phases
-            self.dual_coef_ = W.astype(dtype)
+            self.X_fit_, self.dual_coef_ = features.points, features.dual(W).astype(dtype)
 
     def _passes(
         self, rows: Rows, features: FeatureMap, candidates: CandidateSets, weight: np.ndarray | None
@@ -328,17 +312,14 @@ class KernelClassifier(
         require_memory(
             f"an exact kernel fit of {X.shape[0]} rows", need, "use solver='nystroem' (or 'auto')"
         )
+        self.gamma_ = None
         if self.kernel == "precomputed":
-            self.gamma_ = None
             return np.asarray(X)
         if self.kernel in ("rbf", "laplacian"):
             D = distances(self.kernel, X)
             self._set_gamma(X, D, weight)
             return exponentiate(D, self.gamma_)
-        self._set_gamma(X, None, weight)
-        return kernel_matrix(
-            self.kernel, X, gamma=self.gamma_, degree=self.degree, coef0=self.coef0
-        )
+        return kernel_matrix("linear", X)
 
     def _set_gamma(self, X: Any, D: np.ndarray | None, weight: np.ndarray | None) -> None:
         """Set γ for these instances; an error if it is 0 or infinite at their precision."""
@@ -408,12 +389,7 @@ class KernelClassifier(
             return np.asarray(X @ still.T + near @ self.coef_[:, moved].T + self.origin_output_)
         if self.kernel == "linear":
             return np.asarray((X - self.origin_) @ self.coef_.T + self.origin_output_)
-        if self.solver_ == "fourier":
-            features = FourierFeatures(self.frequencies_, self.phases_)(X)
-            return np.asarray(features @ self.dual_coef_ + self.intercept_)
-        K = kernel_matrix(
-            self.kernel, X, self.X_fit_, gamma=self.gamma_, degree=self.degree, coef0=self.coef0
-        )
+        K = kernel_matrix(self.kernel, X, self.X_fit_, gamma=self.gamma_)
         return np.asarray((K @ self.dual_coef_).astype(X.dtype, copy=False) + self.intercept_)
 
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:

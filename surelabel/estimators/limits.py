@@ -7,8 +7,6 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
-from typing import Any
 
 from ..solvers.memory import available_memory
 from ..solvers.out_of_core import Keep
@@ -27,24 +25,9 @@ def exact_need(n_rows: int, n_classes: int, itemsize: int) -> int:
     return int(itemsize * n_rows * (2.2 * n_rows + 3 * n_classes))
 
 
-def choose_solver(
-    kernel: str | Callable[..., Any], shape: tuple[int, int], n_classes: int, itemsize: int
-) -> str:
+def choose_solver(kernel: str, shape: tuple[int, int], n_classes: int, itemsize: int) -> str:
     """The solver for ``solver="auto"``: exact if it fits into memory and does not take minutes,
-    otherwise landmarks.
-
-    Parameters
-    ----------
-    kernel : str or callable
-    shape : tuple of int
-        The shape of ``X``.
-    n_classes : int
-    itemsize : int
-        Size of a number in bytes.
-
-    Returns
-    -------
-    {"primal", "dual", "nystroem"}
+    otherwise landmarks; ``itemsize`` is the size of a number in bytes.
     """
     m, n = shape
     if kernel == "linear":

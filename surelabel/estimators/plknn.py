@@ -30,11 +30,6 @@ class PLKNNClassifier(NeighbourClassifier):
     weights : {"distance", "uniform"}, default="distance"
         Weight of a neighbour's vote: ``1 - d_i / Σ_j d_j`` over the distances of the ``k``
         neighbours, or 1.
-    search : {"exact", "approximate"}, default="exact"
-        How neighbours are searched. The time of the exact search grows as ``m²``. The approximate
-        one (``pip install "surelabel[neighbours]"``) takes as long for 20,000 rows and a quarter of
-        the time for 100,000. How many neighbours it misses depends on the data: almost none in
-        clustered data, 7 % in 50 independent normal features.
 
     Attributes
     ----------
@@ -85,12 +80,9 @@ class PLKNNClassifier(NeighbourClassifier):
         "weights": [StrOptions({"distance", "uniform"})],
     }
 
-    def __init__(
-        self, n_neighbors: int = 10, *, weights: str = "distance", search: str = "exact"
-    ) -> None:
+    def __init__(self, n_neighbors: int = 10, *, weights: str = "distance") -> None:
         self.n_neighbors = n_neighbors
         self.weights = weights
-        self.search = search
 
     def _fit(self, X: Any, candidates: CandidateSets) -> np.ndarray:
         check_learnable(candidates)

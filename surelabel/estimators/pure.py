@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
 from dataclasses import KW_ONLY, asdict, dataclass
 from functools import partial
@@ -22,7 +21,7 @@ from ..exceptions import InputError, ParameterError
 from ..solvers.confidence import SortedSets
 from ..solvers.features import FeatureMap
 from ..solvers.groups import GroupPosterior
-from ..solvers.kernels import learn_scaling, rescale
+from ..solvers.kernels import KERNELS, learn_scaling, rescale
 from ..solvers.leave_one_out import LeftOut, PeerTrajectory, solve_peers
 from ..solvers.ordered_labels import smoothing_matrix
 from ..solvers.out_of_core import PeerFit, alternate_peer_passes
@@ -61,7 +60,7 @@ class PUREClassifier(KernelClassifier):
         If others are better by two standard errors, the best three of them are averaged, each with
         its best β. A kernel given by name uses the features as they are. Only "linear" takes a
         sparse ``X``.
-    gamma, bandwidth, degree, coef0, solver, n_components, landmarks, ordered
+    gamma, bandwidth, solver, n_components, ordered
         As in :class:`SUREClassifier`. With "auto", ``gamma`` and ``bandwidth`` apply to the kernels
         chosen.
     prior_shift : "auto" or float, default="auto"
@@ -84,7 +83,7 @@ class PUREClassifier(KernelClassifier):
     verbose : bool or int, default=0
         Print the kernels chosen, and a line per iteration.
     random_state : int, RandomState instance or None, default=0
-        Seed of the sample for the choice, of landmarks and of Fourier features.
+        Seed of the sample for the choice, and of landmarks.
     n_jobs : int, default=None
         Number of threads for blocks of rows, in prediction and low-rank fits.
 
@@ -123,7 +122,7 @@ class PUREClassifier(KernelClassifier):
     guarded_ : bool
         Whether the guard fired and the model stays at ``P = Y / |S|``: the covering rate of
         held-out rows was lower by 0.2 or more, because peers confirmed each other's mistakes.
-    solver_, X_fit_, dual_coef_, frequencies_, phases_, coef_, intercept_, gamma_
+    solver_, X_fit_, dual_coef_, coef_, intercept_, gamma_
         As in :class:`SUREClassifier`, for a kernel given by name.
     support_ : ndarray
         The training rows that were learned from: those with a weight above 0.
@@ -146,7 +145,7 @@ class PUREClassifier(KernelClassifier):
 
     beta: float = 0.1
     _: KW_ONLY
-    kernel: str | Callable[..., Any] = "auto"
+    kernel: str = "auto"
     prior_shift: str | float = "auto"
     same_set_groups: bool = False
     max_iter: int = 30
@@ -154,7 +153,7 @@ class PUREClassifier(KernelClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelClassifier._parameter_constraints,
-        "kernel": [*KernelClassifier._parameter_constraints["kernel"], StrOptions({"auto"})],
+        "kernel": [StrOptions({"auto", *KERNELS})],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
         "prior_shift": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
         "same_set_groups": ["boolean"],

@@ -67,11 +67,11 @@ LINEAR = FITTED + "coef_ f[l,n]; intercept_ f[l]; support_ ?i[*]<m\n"
 MARGIN = LINEAR + "scale_ number; objective_ ?F[*]; _possible b[l]"
 NEAR = FITTED + "X_fit_ f[m,n]\n"
 KERNEL = f"""{FITTED}
-solver_ dual|primal|nystroem|fourier; support_ i[k]<n if precomputed; support_ ?i[*]<m if features
+solver_ dual|primal|nystroem; support_ i[k]<n if precomputed; support_ ?i[*]<m if features
 gamma_ gamma if single; intercept_ f[l] if single; coef_ f[l,n] if linear; origin_ f[n] if linear
-origin_output_ f[l] if linear; frequencies_ f[n,k] if waves; phases_ f[k] if waves
+origin_output_ f[l] if linear
 X_fit_ f[k,n] if points; dual_coef_ f[k,l] if dual
-delta_path_ ?F[*]; objective_path_ ?F[*]; compression_ ?compression; width_ ?number
+delta_path_ ?F[*]; objective_path_ ?F[*]; width_ ?number
 """
 ALONE = KERNEL + "scale_ ?number; leverage_ ?f[*]; loo_decision_ ?f[*,l]\n"
 PEERS = f"""{KERNEL}
@@ -81,15 +81,14 @@ kernels_ kernel*20; scalings_ f[*,n]*20 if auto; members_ Self[n,l]*20 if auto; 
 """
 #: Dicts by name, their values in alphabetical order.
 DICTS = {
-    "compression": "changed share; n_rows count; rms share; score ?share; score_before ?share",
     "first": "coef_ ?f[l,n]; dual_coef_ ?f[k,l]; intercept_ f[l]; origin_output_ ?f[l]; "
     "scale_ number",
     "kernel": "beta number; criterion ?share; gamma ?gamma; "
-    "kernel rbf|laplacian|polynomial|linear|cosine|precomputed; scaling standard|none|root|rank",
+    "kernel rbf|laplacian|linear|precomputed; scaling standard|none|root|rank",
     "point": "bandwidth ?label; beta ?label; kernel ?label; lam ?label",
     "results": "points point*1000000; scores f[*,*]",
 }
-COMPARING = ("rbf", "laplacian", "polynomial", "cosine")
+COMPARING = ("rbf", "laplacian")
 CONDITIONS: dict[str, Callable[[Any], Any]] = {
     "auto": lambda model: model.kernel == "auto",
     "single": lambda model: model.kernel != "auto",
@@ -97,8 +96,7 @@ CONDITIONS: dict[str, Callable[[Any], Any]] = {
     "precomputed": lambda model: model.kernel == "precomputed",
     "features": lambda model: model.kernel != "precomputed",
     "dual": lambda model: model.kernel in (*COMPARING, "precomputed"),
-    "points": lambda model: model.kernel in COMPARING and model.solver_ != "fourier",
-    "waves": lambda model: model.kernel in COMPARING and model.solver_ == "fourier",
+    "points": lambda model: model.kernel in COMPARING,
     "learned": lambda model: model.n_features_in_ > 0,
     "binary": lambda model: len(model._seen) == 2,
     "several": lambda model: len(model._seen) > 2,
@@ -108,7 +106,7 @@ CONDITIONS: dict[str, Callable[[Any], Any]] = {
 
 
 def _has_gamma(model: Any) -> bool:
-    return model.kernel not in COMPARING[:3] or model.gamma_ is not None
+    return model.kernel not in COMPARING or model.gamma_ is not None
 
 
 def _scaled(model: Any, models: list[Any]) -> bool:

@@ -32,7 +32,7 @@ from ._ordered import OrderedLabels
 from ._registry import Method
 from ._search import search_results, truth_for
 from .kernel import KernelParameters, factorise, probabilities, sort_candidates
-from .sure import GRID, SUREClassifier, check_lam
+from .sure import GRID, SUREClassifier
 
 KERNEL_CONSTRAINTS = KernelParameters._parameter_constraints
 
@@ -55,11 +55,11 @@ class SURECV(OrderedLabels, KernelParameters):
         "auto" is the paper's rbf kernel, unless the laplacian is better by more than the standard
         error of the difference over the folds. "rbf" alone takes half the time. From a sequence,
         the best is chosen.
-    gamma : {"mean_distance", "median_distance", "scale"} or float, default="mean_distance"
+    gamma : {"mean_distance", "scale"} or float, default="mean_distance"
         As in :class:`SUREClassifier`.
     bandwidth : float or sequence of float, default=1.0
         As in :class:`SUREClassifier`; several are searched over.
-    degree, coef0, solver, n_components, landmarks, init, prior, max_iter, tol, random_state
+    solver, n_components, init, prior, max_iter, tol, random_state
         As in :class:`SUREClassifier`.
     ordered : bool or sequence, default=False
         As in :class:`SUREClassifier`; the best parameters are searched without the order.
@@ -166,8 +166,8 @@ class SURECV(OrderedLabels, KernelParameters):
         self, X: Any, candidates: CandidateSets, weight: np.ndarray | None, truth: CandidateSets
     ) -> None:
         folds = self._folds(X, candidates, weight)
-        kernels, bandwidths = self._kernels(), _as_list(self.bandwidth)
-        lams, betas = np.asarray(self.lams, X.dtype), [float(beta) for beta in self.betas]
+        bandwidths, betas, kernels, given = self._axes().values()
+        lams = np.asarray(given, X.dtype)
         scores = np.empty((len(bandwidths), len(betas), len(kernels), len(lams), len(folds)))
 
         def collect(k: int, h: int, f: int, running: list[Future[np.ndarray]]) -> None:
@@ -197,7 +197,7 @@ class SURECV(OrderedLabels, KernelParameters):
                     collect(*pending.popleft())
             while pending:
                 collect(*pending.popleft())
-        self._set_results(scores, kernels, bandwidths)
+        self._set_results(scores)
 
     def _fold_outputs(
         self,
@@ -280,14 +280,9 @@ class SURECV(OrderedLabels, KernelParameters):
             )
         return covering_rate(truth, self.classes_[outputs.argmax(axis=1)], sample_weight=weight)
 
-    def _set_results(self, scores: np.ndarray, kernels: list[Any], bandwidths: list[Any]) -> None:
-        # The order of ParameterGrid, so that ties go to the same parameters as in GridSearchCV.
-        axes = {
-            "bandwidth": bandwidths,
-            "beta": list(self.betas),
-            "kernel": kernels,
-            "lam": list(self.lams),
-        }
+    def _set_results(self, scores: np.ndarray) -> None:
+        axes = self._axes()
+        usual_kernel = axes["kernel"][0]
         searched = {
             name for name, values in axes.items() if name in ("lam", "beta") or len(values) > 1
         }
@@ -299,9 +294,10 @@ class SURECV(OrderedLabels, KernelParameters):
         self.cv_results_ = search_results(params, scores)
         mean = self.cv_results_["mean_test_score"]
         self.best_index_ = int(self.cv_results_["rank_test_score"].argmin())
-        if self.kernel == "auto" and params[self.best_index_]["kernel"] != kernels[0]:
+        if self.kernel == "auto" and params[self.best_index_]["kernel"] != usual_kernel:
             usual = max(
-                (i for i, p in enumerate(params) if p["kernel"] == kernels[0]), key=mean.__getitem__
+                (i for i, p in enumerate(params) if p["kernel"] == usual_kernel),
+                key=mean.__getitem__,
             )
             gain = scores[self.best_index_] - scores[usual]
             if len(gain) > 1 and gain.mean() <= gain.std(ddof=1) / np.sqrt(len(gain)):
@@ -309,47 +305,34 @@ class SURECV(OrderedLabels, KernelParameters):
         self.best_params_ = params[self.best_index_]
         self.best_score_ = float(mean[self.best_index_])
 
-    def _kernels(self) -> list[Any]:
-        return ["rbf", "laplacian"] if self.kernel == "auto" else _as_list(self.kernel)
+    def _axes(self) -> dict[str, list[Any]]:
+        """The values to try, in the order of ParameterGrid, so that ties go to the same parameters
+        as in GridSearchCV.
+        """
+        kernels = ["rbf", "laplacian"] if self.kernel == "auto" else self.kernel
+        axes = {"bandwidth": self.bandwidth, "beta": self.betas, "kernel": kernels}
+        return {name: _as_list(values) for name, values in (axes | {"lam": self.lams}).items()}
 
     def _fixed_parameters(self) -> dict[str, Any]:
         names = [field.name for field in fields(KernelParameters) if field.name != "verbose"]
         fixed = {name: getattr(self, name) for name in (*names, "init")}
-        return fixed | {"kernel": self._kernels()[0], "bandwidth": _as_list(self.bandwidth)[0]}
+        axes = self._axes()
+        return fixed | {name: axes[name][0] for name in ("kernel", "bandwidth")}
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        for name, low in (("lams", "0 or more"), ("betas", "above 0")):
-            given = getattr(self, name)
-            try:
-                values = np.asarray([float(value) for value in given])
-            except (TypeError, ValueError, OverflowError):
-                raise ParameterError(
-                    f"{name} must be a list of numbers, each {low}; got {shown(given)}"
-                ) from None
-            if (
-                not len(values)
-                or np.any(~(values >= 0) | ~np.isfinite(values))
-                or (low == "above 0" and np.any(values == 0))
-            ):
-                raise ParameterError(
-                    f"{name} must be a list of numbers, each {low}; got {shown(values.tolist())}"
-                )
-        check_lam(max(self.lams))
-        kernels = self._kernels()
-        if not kernels or not _as_list(self.bandwidth):
-            raise ParameterError(
-                "kernel or bandwidth is an empty list: give at least one value to try"
-            )
-        if "precomputed" in kernels and len(kernels) > 1:
+        axes = self._axes()
+        for name, values in axes.items():
+            if not values:
+                raise ParameterError(f"the list of values of {name} is empty: give at least one")
+        for name, values in axes.items():
+            for value in values:
+                SUREClassifier(**self._fixed_parameters() | {name: value})._check_parameters()
+        if "precomputed" in axes["kernel"] and len(axes["kernel"]) > 1:
             raise ParameterError(
                 "kernel='precomputed' cannot be searched beside others: X is either kernels or "
                 "features"
             )
-        for kernel, bandwidth in product(kernels, _as_list(self.bandwidth)):
-            SUREClassifier(
-                **self._fixed_parameters() | {"kernel": kernel, "bandwidth": bandwidth}
-            )._check_parameters()
 
     def _outputs(self, X: Any) -> np.ndarray:
         return self.best_estimator_._outputs(X)
@@ -399,7 +382,7 @@ def _as_list(value: Any) -> list[Any]:
     """One value or several, as a list."""
     if isinstance(value, np.ndarray):
         return value.ravel().tolist()
-    return [value] if isinstance(value, str | Real) or callable(value) else list(value)
+    return [value] if isinstance(value, str | Real) else list(value)
 
 
 def _search(

@@ -25,7 +25,7 @@ from ..solvers.equal_rows import equal_rows, folds_of
 from ..solvers.leave_one_out import class_shares, next_shift, peer_confidence, shift_likelihood
 from ._base import WeightedPartialLabelClassifier, check_learnable
 from .kernel import probabilities
-from .sure import check_lam
+from .sure import LAM
 
 
 class SURERetrainer(WeightedPartialLabelClassifier):
@@ -34,7 +34,7 @@ class SURERetrainer(WeightedPartialLabelClassifier):
     Alternates "fit the model to the confidences" with a confidence step. A regressor is fitted to
     the matrix of confidences ``P``; a classifier to every candidate as an example weighted by its
     confidence, and its ``predict_proba`` is the output. For models other than regularised least
-    squares, there is no guarantee that the confidences converge.
+    squares, there is no guarantee that the confidences converge. They start at ``Y / |S|``.
 
     Parameters
     ----------
@@ -54,15 +54,10 @@ class SURERetrainer(WeightedPartialLabelClassifier):
         (eq. 10). "auto" is None for least squares (``Ridge``, ``LinearRegression``,
         ``KernelRidge``, also at the end of a pipeline) and 5 for all others, because a flexible
         model, such as a forest, repeats what it was fitted to.
-    init : {"candidates", "uniform"}, default="uniform"
-        Start at ``P = Y`` as the paper does, or at ``Y / |S|`` (the plain "every candidate is a
-        weighted example"); without effect on cross-fitted models, which start at ``Y / |S|``.
     max_iter : int, default=20
         Maximum number of refits.
     tol : float, default=1e-3
         Stop when ``‖ΔP‖_F / √m`` falls to this.
-    verbose : bool or int, default=0
-        Print a line per iteration.
 
     Attributes
     ----------
@@ -101,12 +96,10 @@ class SURERetrainer(WeightedPartialLabelClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict"]), None],
-        "lam": [Interval(Real, 0, None, closed="left")],
+        "lam": LAM,
         "cross_fit": [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"}), None],
-        "init": [StrOptions({"candidates", "uniform"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -115,22 +108,14 @@ class SURERetrainer(WeightedPartialLabelClassifier):
         *,
         lam: float = 0.3,
         cross_fit: int | str | None = "auto",
-        init: str = "uniform",
         max_iter: int = 20,
         tol: float = 1e-3,
-        verbose: bool | int = 0,
     ) -> None:
         self.estimator = estimator
         self.lam = lam
         self.cross_fit = cross_fit
-        self.init = init
         self.max_iter = max_iter
         self.tol = tol
-        self.verbose = verbose
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_lam(self.lam)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -148,18 +133,13 @@ class SURERetrainer(WeightedPartialLabelClassifier):
             raise ParameterError(
                 f"estimator is the class {model.__name__}: pass an instance, {model.__name__}(...)"
             )
-        if _classifies(model) and not (
-            hasattr(model, "predict_proba") and has_fit_parameter(model, "sample_weight")
-        ):
+        weighted = has_fit_parameter(model, "sample_weight")
+        if _classifies(model) and not (weighted and hasattr(model, "predict_proba")):
             raise ParameterError(
                 f"{type(model).__name__} cannot be retrained: a classifier needs predict_proba and "
                 "a fit that takes sample_weight"
             )
-        if (
-            weight is not None
-            and not _classifies(model)
-            and not has_fit_parameter(model, "sample_weight")
-        ):
+        if weight is not None and not weighted:
             raise ParameterError(
                 f"{type(model).__name__} does not take sample_weight: fit without weights, or "
                 "choose another model"
@@ -168,7 +148,7 @@ class SURERetrainer(WeightedPartialLabelClassifier):
             candidates.indptr, candidates.indices, candidates.shape[1], weight, X.dtype
         )
         folds = self._folds(X)
-        p = sets.initial("uniform" if folds else self.init, 1)[0]
+        p = sets.initial("uniform", 1)[0]
         path: list[float] = []
         following = 1.0  # g of the next step
         while len(path) < self.max_iter and (not path or path[-1] > self.tol):
@@ -182,15 +162,10 @@ class SURERetrainer(WeightedPartialLabelClassifier):
                 new = sets.project(q[None], np.array([self.lam], X.dtype))[0]
             path.append(float(np.sqrt((new - p) ** 2 @ sets.entry_weight / sets.total_weight)))
             p = new
-            if self.verbose:
-                print(f"refit {len(path)}: change {path[-1]:.3g}")
         if folds:
             self.estimator_ = self._fitted(X, candidates, sets.all_entries(p), weight)
-        self.n_iter_, self.delta_path_, self.converged_ = (
-            len(path),
-            np.array(path),
-            path[-1] <= self.tol,
-        )
+        self.n_iter_, self.delta_path_ = len(path), np.array(path)
+        self.converged_ = path[-1] <= self.tol
         if not self.converged_:
             warnings.warn(
                 f"SURERetrainer stopped after max_iter={self.max_iter} refits with a change of "

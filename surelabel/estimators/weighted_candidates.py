@@ -1,6 +1,4 @@
-"""The plain alternatives: an ordinary classifier on weighted, unambiguous or randomly picked
-candidates.
-"""
+"""The plain alternatives: an ordinary classifier on weighted or on unambiguous candidates."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
@@ -19,8 +17,6 @@ from ..exceptions import CandidateError, ParameterError
 from ._base import WeightedPartialLabelClassifier, check_inner, check_learnable
 from ._linear import in_row_space
 from ._registry import Method
-
-OVO = ("decision_function_shape", "ovo")  # of scikit-learn's support vector machines
 
 
 class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClassifier):
@@ -33,15 +29,9 @@ class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClass
         Any scikit-learn classifier. None is ``LogisticRegression(max_iter=1000)``: it is convex, so
         nothing is random; it has probabilities of its own; and it treats a weight as that many
         copies of a row.
-    strategy : {"weighted", "unambiguous", "random"}, default="weighted"
-        What to do with a row with candidates ``S``:
-
-        - "weighted": one example for each candidate, of weight ``1 / |S|``;
-        - "unambiguous": learn only from rows with one candidate;
-        - "random": one candidate, picked at random, counts as the label. A row with a sample weight
-          is picked once, and the picks depend on the order of the rows.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the picks of strategy "random".
+    strategy : {"weighted", "unambiguous"}, default="weighted"
+        "weighted" makes one example of each candidate of a row, of weight ``1 / |S|``.
+        "unambiguous" learns only from rows with one candidate.
 
     Attributes
     ----------
@@ -85,19 +75,16 @@ class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClass
             HasMethods(["fit", "decision_function"]),
             None,
         ],
-        "strategy": [StrOptions({"weighted", "unambiguous", "random"})],
-        "random_state": ["random_state"],
+        "strategy": [StrOptions({"weighted", "unambiguous"})],
     }
 
     def __init__(
         self,
         estimator: BaseEstimator | None = None,
-        strategy: Literal["weighted", "unambiguous", "random"] = "weighted",
-        random_state: Any = None,
+        strategy: Literal["weighted", "unambiguous"] = "weighted",
     ) -> None:
         self.estimator = estimator
         self.strategy = strategy
-        self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -110,17 +97,18 @@ class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClass
     def _fit(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
         check_learnable(candidates)
         check_inner(self.estimator)
-        rows, labels = self._examples(candidates)
+        rows, labels = candidates.rows, candidates.indices
+        if self.strategy == "unambiguous":
+            certain = candidates.sizes[rows] == 1
+            rows, labels = rows[certain], labels[certain]
         seen, codes = np.unique(labels, return_inverse=True)
         if len(seen) < 2:
             advice = "" if self.strategy == "weighted" else "; try strategy='weighted'"
             raise CandidateError(
                 f"strategy={self.strategy!r} finds examples of {len(seen)} class(es) among "
-                f"{len(candidates)} rows, "
-                f"and a classifier needs two{advice}"
+                f"{len(candidates)} rows, and a classifier needs two{advice}"
             )
         self.estimator_ = clone(self._inner())
-        self._check_scores_of_classes()
         if self.strategy == "weighted":
             each = 1 / candidates.sizes[rows]
             weight = each if weight is None else weight[rows] * each
@@ -134,9 +122,8 @@ class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClass
         else:
             raise ParameterError(
                 f"{type(self.estimator_).__name__} does not accept sample_weight, which "
-                "strategy='weighted' and weighted rows "
-                "need: choose another estimator or another strategy (transformers belong in a "
-                "pipeline around this classifier)"
+                "strategy='weighted' and weighted rows need: choose another estimator or strategy "
+                "(transformers belong in a pipeline around this classifier)"
             )
         if Q is not None:
             self.estimator_.coef_ = self.estimator_.coef_ @ Q.T
@@ -152,31 +139,6 @@ class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClass
         """The classes that were learned from."""
         check_is_fitted(self)
         return np.asarray(self.classes_[self._seen])
-
-    def _check_scores_of_classes(self) -> None:
-        """Refuse scores of pairs of classes, which look like scores of classes."""
-        pairs = [
-            name
-            for name, value in self.estimator_.get_params().items()
-            if (name.split("__")[-1], value) == OVO
-        ]
-        if pairs and not hasattr(self.estimator_, "predict_proba"):
-            raise ParameterError(
-                f"the estimator's {pairs[0]}='ovo' gives scores of pairs of classes: set it to "
-                "'ovr'"
-            )
-
-    def _examples(self, candidates: CandidateSets) -> tuple[np.ndarray, np.ndarray]:
-        """Row and class position of each training example."""
-        if self.strategy == "weighted":
-            return candidates.rows, candidates.indices
-        if self.strategy == "unambiguous":
-            rows = np.flatnonzero(candidates.sizes == 1)
-            return rows, candidates.indices[candidates.indptr[rows]]
-        pick = check_random_state(self.random_state).uniform(size=len(candidates))
-        return np.arange(len(candidates)), candidates.indices[
-            candidates.indptr[:-1] + (pick * candidates.sizes).astype(np.intp)
-        ]
 
     def _outputs(self, X: Any) -> np.ndarray:
         """Probabilities of the inner classifier, or its scores if it has none; classes it never saw

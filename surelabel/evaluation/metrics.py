@@ -10,9 +10,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial, wraps
+from functools import partial
 from numbers import Integral, Real
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import numpy as np
 from scipy.stats import kendalltau
@@ -33,30 +33,7 @@ from ..solvers.sparse_rows import row_argmax, row_max, row_sum
 MOST_BINS = 10**6  # maximum for a calibration error
 ROUNDING = 1e-5  # a probability may exceed 1 by this, as sums in single precision do
 
-P = ParamSpec("P")
-R = TypeVar("R")
 
-
-def _metric(function: Callable[P, R]) -> Callable[P, R]:
-    """A metric that raises a helpful error if it is passed as ``scoring=``, and so called with an
-    estimator, ``X`` and ``y``.
-    """
-
-    @wraps(function)
-    def metric(*args: P.args, **kwargs: P.kwargs) -> R:
-        if not args or not hasattr(args[0], "fit"):
-            return function(*args, **kwargs)
-        name = function.__name__
-        names = " or ".join(f'SCORERS["{scorer}"]' for scorer in SCORERS if name in scorer)
-        raise ParameterError(
-            f"{name} is a metric, not a scorer: pass scoring={names}, after from "
-            "surelabel.evaluation import SCORERS"
-        )
-
-    return metric
-
-
-@_metric
 def covering_rate(y: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
     """Share of predictions that lie inside the candidate set.
 
@@ -79,7 +56,6 @@ def covering_rate(y: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
     return _mean(_known(y).contains(y_pred), sample_weight)
 
 
-@_metric
 def approximated_accuracy(
     y: Any, proba: Any, *, classes: Any = None, sample_weight: Any = None
 ) -> float:
@@ -118,7 +94,6 @@ def approximated_accuracy(
     return _mean(expected, sample_weight)
 
 
-@_metric
 def accuracy_within(
     y: Any, y_pred: Any, k: float, *, ordered: Any = True, sample_weight: Any = None
 ) -> float:
@@ -155,7 +130,6 @@ def accuracy_within(
     return _mean(_distances(y, y_pred, ordered) <= k, sample_weight)
 
 
-@_metric
 def mean_absolute_error(
     y: Any, y_pred: Any, *, ordered: Any = True, sample_weight: Any = None
 ) -> float:
@@ -189,7 +163,6 @@ def mean_absolute_error(
     return _mean(_distances(y, y_pred, ordered), sample_weight)
 
 
-@_metric
 def rank_correlation(y_true: Any, y_pred: Any, *, ordered: Any = True) -> float:
     """Kendall's τ_b of predictions and true labels: whether higher labels are predicted higher.
 
@@ -211,7 +184,6 @@ def rank_correlation(y_true: Any, y_pred: Any, *, ordered: Any = True) -> float:
     return float(kendalltau(truth, found).statistic)
 
 
-@_metric
 def transductive_accuracy(y_true: Any, transduction: Any, *, sample_weight: Any = None) -> float:
     """Share of training instances for which the right candidate was found.
 
@@ -255,7 +227,6 @@ def best_candidate(y: Any, proba: Any, *, classes: Any = None) -> np.ndarray:
     return np.asarray(candidates.classes[candidates.indices[best]])
 
 
-@_metric
 def expected_calibration_error(
     y: Any, proba: Any, *, classes: Any = None, n_bins: int = 15, sample_weight: Any = None
 ) -> float:

@@ -110,21 +110,8 @@ def _seed(*identity: int) -> int:
 
 
 def grid_search(estimator: Any, grid: Mapping[str, Sequence[Any]], selection: str) -> GridSearchCV:
-    """A search over the grid of any partial-label classifier, for :func:`select_parameters`.
-
-    Parameters
-    ----------
-    estimator : estimator
-        An estimator with the fixed parameters.
-    grid : mapping of str to sequence
-        Values to try.
-    selection : {"covering_rate", "approximated_accuracy", "oracle"}
-        How the left-out rows are scored.
-
-    Returns
-    -------
-    GridSearchCV
-        It does not refit, because the final model learns from all training rows.
+    """A search over the grid of any partial-label classifier, for :func:`select_parameters`. It
+    does not refit, because the final model learns from all training rows.
     """
     check_selection(selection)
     return GridSearchCV(
@@ -135,24 +122,9 @@ def grid_search(estimator: Any, grid: Mapping[str, Sequence[Any]], selection: st
 def select_parameters(
     search: Any, X: Any, candidates: CandidateSets, y: Any, fold: Fold, *, selection: str
 ) -> dict[str, Any]:
-    """Choose parameters on the inner folds of an outer fold.
-
-    Parameters
-    ----------
-    search : search
-        A search from :meth:`surelabel.estimators.Method.make_search`, scoring by ``selection``; its
-        ``cv`` is set to the inner folds.
-    X, candidates, y : array, CandidateSets, array
-        The whole data set. The true labels ``y`` are passed on for "oracle" only.
-    fold : Fold
-        Which rows.
-    selection : {"covering_rate", "approximated_accuracy", "oracle"}
-        The criterion.
-
-    Returns
-    -------
-    dict
-        The best point of the grid.
+    """The best point of the grid on the inner folds of an outer fold. The search comes from
+    :meth:`surelabel.estimators.Method.make_search` and scores by ``selection``; the true labels
+    ``y`` are passed on for "oracle" only.
     """
     check_selection(selection)
     rows = fold.select

@@ -39,21 +39,10 @@ class BackendError(SurelabelError):
 def run_with_joblib(
     function: Callable[[Any], T], items: Sequence[Any], workers: int
 ) -> Generator[T]:
-    """Run in processes of this machine; with one worker, in this process.
+    """Run ``function`` of each item in processes of this machine; with one worker, in this process.
 
-    Parameters
-    ----------
-    function : callable
-        Of one item.
-    items : sequence
-    workers : int
-        Number of processes.
-
-    Yields
-    ------
-    result
-        Each as soon as it is ready. Items are handed out one by one, so that finished ones do not
-        wait for others.
+    Results come as soon as they are ready. Items are handed out one by one, so that finished ones
+    do not wait for others.
     """
     if workers == 1:
         yield from map(function, items)

@@ -17,6 +17,13 @@ from ..estimators import CrowdClassifier, Method, WeightedCandidatesClassifier, 
 
 #: Parameters whose defaults do not affect results, and the seed, which a trial sets itself.
 WITHOUT_EFFECT = frozenset({"callback", "n_jobs", "ordered", "random_state", "verbose"})
+#: Parameters that are gone, at the only value that is left: records made before still hold them.
+FORMER: dict[str, dict[str, Any]] = {
+    "IPAL": {"search": "exact"},
+    "PLKNN": {"search": "exact"},
+    "PURE": {"coef0": 1, "degree": 3, "landmarks": "uniform"},
+    "SURE": {"coef0": 1, "degree": 3, "landmarks": "uniform"},
+}
 
 
 class TrueLabelsSVM(WeightedCandidatesClassifier):
@@ -59,18 +66,8 @@ def known_methods() -> dict[str, Method]:
 
 
 def labels_for(method: str, candidates: CandidateSets, y: np.ndarray) -> CandidateSets:
-    """What a method learns from; votes become the sets of all labels with a vote.
-
-    Parameters
-    ----------
-    method : str
-        One of :func:`known_methods`.
-    candidates, y : CandidateSets, ndarray of shape (m,)
-        The candidates, with votes or without, and the true labels.
-
-    Returns
-    -------
-    CandidateSets
+    """What a method learns from, given candidates (with votes or without) and true labels; votes
+    become the sets of all labels with a vote.
     """
     reference = REFERENCES[method].estimator if method in REFERENCES else None
     if reference is TrueLabelsSVM:
@@ -85,7 +82,7 @@ def defaults_of(estimator: str, given: Collection[str] = ()) -> dict[str, Any]:
     results.
 
     >>> defaults_of("PLKNN", given=["n_neighbors"])
-    {'search': 'exact', 'weights': 'distance'}
+    {'weights': 'distance', 'search': 'exact'}
     """
     return {
         name: value
@@ -102,7 +99,8 @@ def is_method(name: str) -> bool:
 
 @cache
 def _all_defaults(estimator: str) -> dict[str, Any]:
-    found = known_methods()[estimator].estimator().get_params(deep=False)
+    method = known_methods()[estimator]
+    found = method.estimator().get_params(deep=False) | FORMER.get(method.name, {})
     return dict(json.loads(json.dumps(found, default=_written)))  # as a record has them
 
 

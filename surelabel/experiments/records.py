@@ -16,6 +16,7 @@ from .methods import defaults_of, is_method
 from .study import Study, StudyError, check_published, is_number, load_toml
 from .trials import trials_of
 
+#: The files of a results folder.
 STUDY = "study.toml"
 RECORDS = "records.jsonl"
 
@@ -42,18 +43,20 @@ def _is_configuration(value: Any) -> bool:
     )
 
 
-def _table(of: Callable[[Any], bool] = lambda value: True) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, dict) and all(map(of, value.values()))
+def _table(check: Callable[[Any], bool] = lambda value: True) -> Callable[[Any], bool]:
+    """A check for dicts whose values all pass another check."""
+    return lambda value: isinstance(value, dict) and all(map(check, value.values()))
 
 
-def _list(of: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, list) and all(map(of, value))
+def _list(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """A check for lists whose values all pass another check."""
+    return lambda value: isinstance(value, list) and all(map(check, value))
 
 
 Record = dict[str, Any]
 #: The fields of a record, each with a check of its value. ``cell`` is the id of the trial,
-#: ``parameters`` were chosen or given, ``defaults`` are all others, ``n_select`` is 0 if nothing
-#: was chosen, and only studies of convergence have ``curves``.
+#: ``parameters`` are those chosen or given, ``defaults`` all others; ``n_select`` is 0 if nothing
+#: was chosen, and ``curves`` is empty except in studies of convergence.
 RECORD: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(
         ("cell", "study", "dataset", "method", "selection", "scaling", "finished"), _is_text
@@ -68,7 +71,7 @@ RECORD: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("parameters", "defaults", "versions", "machine"), _table()),
     "converged": lambda value: value in (True, False, None),
 }
-#: Checks of fields of a study, where it has them.
+#: Checks of these fields of a study; a study may lack any of them.
 STUDIES: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("name", "title", "kind"), _is_text),
     "datasets": _list(_is_text),
@@ -86,8 +89,8 @@ class Run(NamedTuple):
     records : list of Record
         In the order in which they finished.
     outdated : list of Record
-        Records of methods whose defaults have changed since then; they are never mixed with current
-        ones. Running the study again repeats these trials.
+        Records of methods whose defaults have changed since the trial ran; they are never mixed
+        with current ones. Running the study again repeats these trials.
     """
 
     study: dict[str, Any]
@@ -101,8 +104,8 @@ def read(folder: str | Path) -> Run:
     Parameters
     ----------
     folder : path-like
-        The results folder of one study. Earlier records may be compressed with ``gzip``; new ones
-        are written to another file beside it.
+        The results folder of one study. ``records.jsonl`` may have been compressed with ``gzip``;
+        later records are then in a new ``records.jsonl`` beside ``records.jsonl.gz``.
 
     Returns
     -------
@@ -119,13 +122,14 @@ def read(folder: str | Path) -> Run:
     study = _load_study(folder / STUDY)
     run = Run(study, [], [])
     found = [*_earlier(folder), *_parse(path, content)]
+    # If both files have a record of a trial, the later one counts.
     for record in {record["cell"]: record for record in found}.values():
         (run.outdated if is_outdated(record, study) else run.records).append(record)
     return run
 
 
 def is_outdated(record: Record, study: Mapping[str, Any]) -> bool:
-    """Whether a record relies on defaults that have changed since then."""
+    """Whether a record relies on defaults that have changed since the trial ran."""
     methods, name = study.get("methods", {}), record["method"]
     plan = methods.get(name) if isinstance(methods, Mapping) else None
     estimator = str(plan.get("estimator", name) if isinstance(plan, Mapping) else name)
@@ -144,16 +148,8 @@ def _load_study(path: Path) -> dict[str, Any]:
 
 
 def read_all(path: str | Path) -> list[Run]:
-    """The runs of a results folder, or of all results folders in it, that have finished trials.
-
-    Parameters
-    ----------
-    path : path-like
-        The folder of one study, or one that holds several.
-
-    Returns
-    -------
-    list of Run
+    """The runs with finished trials: that of a results folder, or those of all results folders in
+    a folder.
     """
     path = Path(path)
     studies = [path / STUDY] if (path / STUDY).is_file() else sorted(path.glob(f"*/{STUDY}"))
@@ -231,9 +227,9 @@ class RecordWriter:
         """
         self._file.seek(0)
         content = self._file.read()
-        whole = content.rfind(b"\n") + 1
-        if whole < len(content):
-            self._file.truncate(whole)
+        end_of_lines = content.rfind(b"\n") + 1
+        if end_of_lines < len(content):
+            self._file.truncate(end_of_lines)
             os.fsync(self._file.fileno())
         study = load_toml(self.folder / STUDY) if (self.folder / STUDY).is_file() else {}
         return {
@@ -243,6 +239,7 @@ class RecordWriter:
         }
 
     def _check_belong(self, study: Study) -> None:
+        """Refuse a folder with records of trials that the study does not have."""
         strange = self.finished.keys() - {trial.id for trial in trials_of(study)}
         if strange:
             raise StudyError(
@@ -264,7 +261,7 @@ class RecordWriter:
 
 
 def _earlier(folder: Path) -> list[Record]:
-    """The compressed records."""
+    """The records in the compressed file, if there is one."""
     path = folder / f"{RECORDS}.gz"
     if not path.is_file():
         return []
@@ -278,8 +275,8 @@ def _earlier(folder: Path) -> list[Record]:
 
 
 def _parse(path: Path, content: bytes) -> list[Record]:
-    """The first record of each trial, from all complete lines; a last line without an end was never
-    finished.
+    """The first record of each trial, from all complete lines; a last line without a line break
+    was not written to its end.
     """
     records: dict[str, Record] = {}
     for number, line in enumerate(content.split(b"\n")[:-1], start=1):
@@ -302,7 +299,7 @@ def _parse(path: Path, content: bytes) -> list[Record]:
 
 
 def _write_durably(path: Path, text: str) -> None:
-    """Replace a file in one step, and make sure that it (and the records) survive a power cut."""
+    """Replace a file in one step; it and other new files of its folder survive a power cut."""
     with replacing(path) as file:
         file.write(text.encode())
     sync_folder(path.parent)

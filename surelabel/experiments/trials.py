@@ -213,22 +213,12 @@ def _digest(identity: Any) -> Any:
 
 
 def evaluate(trial: Trial, chosen: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Choose parameters, fit, predict and score one trial.
+    """Choose parameters, fit, predict and score one trial, and return its record (see
+    :mod:`surelabel.experiments.records`). ``chosen`` are the parameters of the same fold of the
+    first repetition; by default they are chosen here, on that fold.
 
     It uses one thread, because trials run side by side, and because sums over several threads
     differ in the last digits.
-
-    Parameters
-    ----------
-    trial : Trial
-    chosen : dict, default=None
-        The parameters that were chosen for the same fold of the first repetition. By default they
-        are chosen here, on that fold.
-
-    Returns
-    -------
-    dict
-        The record: see :mod:`surelabel.experiments.records`.
     """
     with threadpool_limits(limits=1), warnings.catch_warnings():
         # The record says whether the fit converged.

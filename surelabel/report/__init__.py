@@ -8,7 +8,7 @@ from typing import Any
 
 from ..experiments.records import Run, read_all
 from ..extras import extra
-from ..files import all_or_none, checked_path, making_folders, replacing
+from ..files import all_or_none, checked_path, replacing
 
 __all__ = ["write_report"]
 
@@ -61,8 +61,9 @@ def _files(runs: list[Run]) -> dict[str, str]:
 def write_files(files: dict[str, str], output: Path) -> list[Path]:
     """Write all files into a folder, or none, so that a reader never sees half of a report."""
     paths = [output / name for name in files]
-    with making_folders(paths), all_or_none():
+    with all_or_none():
         for path, content in zip(paths, files.values(), strict=True):
+            path.parent.mkdir(parents=True, exist_ok=True)
             with replacing(path) as file:
                 file.write(content.encode(errors="replace"))  # file names need not be UTF-8
     return paths

@@ -53,17 +53,8 @@ def _claim(place: str, text: str, *studies: str) -> Callable[[ClaimCheck], Claim
 
 def check_claims(sections: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Every claim whose first study has records: ``place``, ``text``, ``found``, ``agrees``,
-    ``command``. If a study is not complete, nothing is found, and ``agrees`` is empty.
-
-    Parameters
-    ----------
-    sections : sequence of dict
-        The result of :func:`surelabel.report.summary.summarize`. If a study was run with several
-        criteria, the one that uses only candidates counts.
-
-    Returns
-    -------
-    list of dict
+    ``command``. If a study is not complete, nothing is found, and ``agrees`` is empty. If it was
+    run with several criteria, the one that uses only candidates counts.
     """
     by_study: dict[str, Mapping[str, Any]] = {}
     for section in sections:

@@ -26,7 +26,9 @@ COLOURS = (INK, "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"
 MARKERS = "osD^vPX*<>hp"
 LINES = ("-", "--", ":")
 PLAIN = StrMethodFormatter("{x:g}")
-"""Labels of a logarithmic axis without math text, which is switched off."""
+"""Labels of a logarithmic axis as plain numbers: the usual 10² needs math text, which STYLE
+switches off.
+"""
 
 STYLE: Any = {
     "axes.axisbelow": True,
@@ -57,19 +59,18 @@ STYLE: Any = {
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawn figure: its file name without extension, its title, its data set (None if it shows
-    several), its SVG text.
-    """
+    """A drawn figure: its file name without extension, its title, its SVG text."""
 
     name: str
     title: str
-    dataset: str | None
     svg: str
 
 
 @dataclass(frozen=True)
 class Gallery:
-    """Figures that share a caption, such as the panels of one figure of the paper."""
+    """Figures that share a caption, such as the panels of one figure of the paper; the topic
+    decides their place on the page.
+    """
 
     topic: str
     title: str
@@ -87,25 +88,22 @@ def line_style(place: int) -> dict[str, Any]:
 
 
 def picture_of(
-    draw: Callable[[Axes], None],
-    size: tuple[float, float],
-    name: str,
-    title: str,
-    dataset: str | None = None,
+    draw: Callable[[Axes], None], size: tuple[float, float], name: str, title: str
 ) -> Picture:
     """Draw on new axes and return the SVG, which is identical for identical data."""
     figure = Figure(figsize=size, layout="constrained")
     draw(figure.add_subplot())
     text = io.StringIO()
+    # the salt and the metadata: without them, every SVG has other ids and the current date
     with rc_context({"svg.hashsalt": name}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the reader's font has it
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-    return Picture(name, title, dataset, text.getvalue())
+    return Picture(name, title, text.getvalue())
 
 
 def over_iterations(axes: Axes, path: Any, ylabel: str, **line: Any) -> None:
-    """A quantity that falls to zero from iteration to iteration, on a logarithmic axis."""
-    # exact zeros cannot be drawn on it
+    """Draw a quantity that falls to zero from iteration to iteration, on a logarithmic axis."""
+    # exact zeros are masked, because a logarithmic axis has no place for them
     axes.plot(
         np.arange(1, len(path) + 1), np.ma.masked_less_equal(path, 0), color=COLOURS[2], **line
     )

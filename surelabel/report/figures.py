@@ -5,14 +5,13 @@ convergence.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.axes import Axes
-from matplotlib.legend import Legend
 
 from .drawing import COLOURS, INK, STYLE, Gallery, line_style, over_iterations, picture_of, short
 from .summary import chosen_by, file_name
@@ -60,7 +59,6 @@ def _curves(section: dict[str, Any]) -> Iterator[Gallery]:
                     panel["dataset"],
                 ),
                 f"{panel['dataset']}, {family}",
-                panel["dataset"],
             )
             for panel in panels
         ]
@@ -81,36 +79,19 @@ def _draw_curves(axes: Axes, panel: dict[str, Any], section: dict[str, Any]) -> 
     for order, (method, line) in enumerate(panel["series"].items()):
         mean, std = np.array(line["mean"]), np.array(line["std"])
         style = line_style(section["methods"].index(method))
-        band = axes.fill_between(
+        axes.fill_between(
             line["x"], mean - std, mean + std, color=style["color"], alpha=0.1, linewidth=0
         )
-        (curve,) = axes.plot(line["x"], mean, label=short(method), zorder=3 - order / 100, **style)
-        band.set_gid(series_id(section, method, "band"))
-        curve.set_gid(series_id(section, method, "line"))
+        axes.plot(line["x"], mean, label=short(method), zorder=3 - order / 100, **style)
     axes.set(xlabel=_symbol(panel["running"]), ylabel="accuracy")
     _title(axes, short(panel["dataset"]), section)
-    legend = axes.legend(
+    axes.legend(
         loc="upper center",
         bbox_to_anchor=(0.5, -0.17),
         ncols=4,
         columnspacing=1.2,
         handlelength=1.8,
     )
-    _name_legend(legend, section, panel["series"])
-
-
-def series_id(section: dict[str, Any], method: str, part: str) -> str:
-    """The id of the part of a figure that belongs to one method, for the filter of the page."""
-    return f"method{section['methods'].index(method)}-{part}"
-
-
-def _name_legend(legend: Legend, section: dict[str, Any], methods: Iterable[str]) -> None:
-    for method, handle, text in zip(
-        methods, legend.legend_handles, legend.get_texts(), strict=True
-    ):
-        if handle is not None:
-            handle.set_gid(series_id(section, method, "key"))
-        text.set_gid(series_id(section, method, "name"))
 
 
 # ---------------------------------------------------------------- critical difference
@@ -216,7 +197,6 @@ def _sensitivity(section: dict[str, Any]) -> Gallery:
                     panel["dataset"],
                 ),
                 f"{panel['method']} on {panel['dataset']}, varying {parameter}",
-                panel["dataset"],
             )
         )
     caption = (
@@ -247,7 +227,6 @@ def _convergence(section: dict[str, Any]) -> Gallery:
             (4.4, 3.1),
             file_name(section["name"], "convergence", panel["method"], panel["dataset"]),
             f"{panel['method']} on {panel['dataset']}",
-            panel["dataset"],
         )
         for panel in section["convergence"]
         if any(len(path) > 1 for path in panel["folds"])

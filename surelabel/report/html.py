@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Sequence
-from itertools import chain
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -26,16 +24,8 @@ def render_html(page: Page) -> str:
     def starts_open(display: Table | Gallery) -> bool:
         return TOPICS[display.topic] and not is_long(display)
 
-    sections = page.sections
-    methods = [section.methods + section.published_methods for section in sections]
-    return fill_template(
-        "report",
-        title=sections[0].title if len(sections) == 1 else "Results",
-        page=page,
-        starts_open=starts_open,
-        datasets=list(dict.fromkeys(name for section in sections for name in section.datasets)),
-        methods=list(dict.fromkeys(chain.from_iterable(methods))),
-    )
+    title = page.sections[0].title if len(page.sections) == 1 else "Results"
+    return fill_template("report", title=title, page=page, starts_open=starts_open)
 
 
 def fill_template(name: str, **values: Any) -> str:
@@ -64,10 +54,8 @@ def _source(environment: Environment, name: str) -> Markup:
     return Markup(environment.loader.get_source(environment, name)[0])
 
 
-def inline(picture: Picture, methods: Sequence[str] = ()) -> Markup:
-    """Embed a figure in the page, with its own ids and the page's colours; the parts of each method
-    are marked for the filter.
-    """
+def inline(picture: Picture) -> Markup:
+    """Embed a figure in the page, with its own ids and the page's colours."""
     svg = picture.svg[picture.svg.index("<svg") :]
     svg = re.sub(r'(<\w+ id="|href="#(?!row)|url\(#)', rf"\g<1>{picture.name}-", svg)
     # links to rows (#row…) lead out of the figure, into this page; keyboard users should not have
@@ -75,10 +63,5 @@ def inline(picture: Picture, methods: Sequence[str] = ()) -> Markup:
     svg = svg.replace(' target="_blank"', ' tabindex="-1"')
     for colour, themed in THEMED.items():
         svg = svg.replace(colour, themed)
-
-    def mark(match: re.Match[str]) -> str:
-        return f'{match[0]} data-method="{escape(methods[int(match[1])])}"'
-
-    svg = re.sub(rf'<g id="{re.escape(picture.name)}-method(\d+)-\w+"', mark, svg)
     # the text of the figure was escaped when it was drawn
     return Markup(svg.replace("<svg", f'<svg role="img" aria-label="{escape(picture.title)}"', 1))

@@ -46,9 +46,9 @@ def latex_table(table: Table) -> str:
 
     lines = []
     for row in table.rows:
-        lines.append([ours(cell) for cell in row.cells])
-        if any(cell.published for cell in row.cells):
-            published = [latex_text(cell.published + cell.arrow) for cell in row.cells]
+        lines.append([ours(cell) for cell in row])
+        if any(cell.published for cell in row):
+            published = [latex_text(cell.published + cell.arrow) for cell in row]
             lines.append([r"\quad published", *published[1:]])
     body = "".join(f"{' & '.join(line)} \\\\\n" for line in lines)
     header = " & ".join(latex_text(column.title) for column in table.columns)

@@ -47,7 +47,7 @@ def markdown_table(table: Table) -> str:
     lines = [
         [markdown_text(column.title) for column in table.columns],
         ["---:" if column.numeric else ":---" for column in table.columns],
-        *([show(cell) for cell in row.cells] for row in table.rows),
+        *([show(cell) for cell in row] for row in table.rows),
     ]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 

@@ -42,8 +42,6 @@ class Section:
     notes : list of str
         What a reader must know: criterion, folds, scaling, trials, limits.
     displays : list of Table or Gallery
-    datasets, methods, published_methods : list of str
-        What can be filtered.
     """
 
     name: str
@@ -51,9 +49,6 @@ class Section:
     oracle: bool
     notes: list[str]
     displays: list[Table | Gallery]
-    datasets: list[str]
-    methods: list[str]
-    published_methods: list[str]
 
 
 @dataclass(frozen=True)
@@ -109,14 +104,8 @@ def is_long(display: Table | Gallery) -> bool:
 def _section_of(section: dict[str, Any]) -> Section:
     topics = list(TOPICS)
     displays: list[Table | Gallery] = [*tables_of(section), *figures_of(section)]
-    return Section(
-        notes=_notes(section),
-        displays=sorted(displays, key=lambda display: topics.index(display.topic)),
-        **{
-            key: section[key]
-            for key in ("name", "title", "oracle", "datasets", "methods", "published_methods")
-        },
-    )
+    displays.sort(key=lambda display: topics.index(display.topic))
+    return Section(section["name"], section["title"], section["oracle"], _notes(section), displays)
 
 
 def in_short(summary: dict[str, Any]) -> list[str]:
@@ -163,7 +152,8 @@ def _notes(section: dict[str, Any]) -> list[str]:
     lines += [
         f"{line['method']} on {line['dataset']}: {line['stopped']} of {line['n']} fits stopped "
         "before they converged."
-        for line in section["unconverged"]
+        for line in section["fits"]
+        if line["stopped"] and section["kind"] != "convergence"
     ]
     if section["outdated"]:
         lines.append(

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from itertools import product
 from math import prod
 from typing import Any
 
@@ -15,18 +16,13 @@ import numpy as np
 from ..experiments.records import Record
 
 
-def _by_dataset_and_method(
-    records: list[Record], datasets: list[str], methods: list[str]
-) -> list[tuple[str, str, list[Record]]]:
-    """The records of every pair of data set and method that has any."""
+def fits(records: list[Record], datasets: list[str], methods: list[str]) -> list[dict[str, Any]]:
+    """Of every data set and method: mean seconds per trial of each step, how often each parameter
+    value was chosen, and how many fits stopped before they converged.
+    """
     groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for record in records:
         groups[record["dataset"], record["method"]].append(record)
-    return [(d, m, groups[d, m]) for d in datasets for m in methods if (d, m) in groups]
-
-
-def times(records: list[Record], datasets: list[str], methods: list[str]) -> list[dict[str, Any]]:
-    """Mean seconds per trial of choosing parameters, fitting and predicting."""
     return [
         {
             "dataset": dataset,
@@ -36,27 +32,14 @@ def times(records: list[Record], datasets: list[str], methods: list[str]) -> lis
                 step: float(np.mean([record["seconds"][step] for record in group]))
                 for step in ("select", "fit", "predict")
             },
-        }
-        for dataset, method, group in _by_dataset_and_method(records, datasets, methods)
-    ]
-
-
-def parameters(
-    records: list[Record], datasets: list[str], methods: list[str]
-) -> list[dict[str, Any]]:
-    """How often each parameter value was chosen, over folds and configurations."""
-    return [
-        {
-            "dataset": dataset,
-            "method": method,
-            "n": len(group),
             "chosen": {
                 name: Counter(str(record["parameters"].get(name)) for record in group).most_common()
                 for name in dict.fromkeys(name for record in group for name in record["parameters"])
             },
+            "stopped": sum(record.get("converged") is False for record in group),
         }
-        for dataset, method, group in _by_dataset_and_method(records, datasets, methods)
-        if any(record["parameters"] for record in group)
+        for dataset, method in product(datasets, methods)
+        if (group := groups.get((dataset, method)))
     ]
 
 
@@ -76,22 +59,6 @@ def capped(records: list[Record], datasets: list[str]) -> list[dict[str, Any]]:
         if rows["n_select"] < rows["n_train"]:
             capped.append({"dataset": dataset, **rows})
     return capped
-
-
-def unconverged(
-    records: list[Record], datasets: list[str], methods: list[str]
-) -> list[dict[str, Any]]:
-    """Where fits stopped before they converged, and how often."""
-    counts = [
-        {
-            "dataset": dataset,
-            "method": method,
-            "n": len(group),
-            "stopped": sum(r.get("converged") is False for r in group),
-        }
-        for dataset, method, group in _by_dataset_and_method(records, datasets, methods)
-    ]
-    return [line for line in counts if line["stopped"]]
 
 
 def outdated(records: Iterable[Record]) -> list[str]:

@@ -4,9 +4,10 @@ it.
 A summary is ``{"sections": [...], "claims": [...], "readings": [...], "versions": [...],
 "machines": [...], "finished": "..."}``. A section is one study under one selection criterion:
 ``results`` (one row per data set, configuration and metric, with a cell per method),
-``win_tie_loss``, ``ranks`` (Friedman), ``curves``, ``sensitivity``, ``convergence``, ``times``,
-``parameters``, ``capped``, ``unconverged``, ``outdated`` and ``gaps`` (what is missing). Claims are
-the paper's claims with what was found; readings are Table 2 under different protocols.
+``win_tie_loss``, ``ranks`` (Friedman), ``curves``, ``sensitivity``, ``convergence``, ``fits``
+(times and parameters), ``capped`` (data sets whose parameters were chosen on a part of the training
+rows), ``outdated`` (records left out) and ``gaps`` (trials without records). Claims are the
+paper's claims with what was found; readings are Table 2 under different protocols.
 """
 
 from __future__ import annotations
@@ -57,22 +58,11 @@ CRITERIA = {
 
 
 def summarize(runs: Runs) -> dict[str, Any]:
-    """Summarise the records of one or more runs.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-        The result of :func:`surelabel.experiments.records.read_all`.
-
-    Returns
-    -------
-    dict
-        See the module docstring.
-    """
+    """Summarise the records of one or more runs; the module docstring says what is in a summary."""
     sections: list[dict[str, Any]] = []
     readings = []
     for study, found, outdated in sorted(runs, key=_place_in_paper):
-        # independent of the order in which they finished
+        # so that the summary does not depend on the order in which trials finished
         records = sorted(found, key=lambda record: record["cell"])
         criteria = {record["selection"] for record in records} - {"none"}
         selection = min(criteria, default="none")
@@ -95,16 +85,16 @@ def summarize(runs: Runs) -> dict[str, Any]:
 
 
 def _of_twins(study: Mapping[str, Any], records: Sequence[Record], runs: Runs) -> list[Record]:
-    """Records of methods without parameters from studies that differ only in the criterion: they
-    hold here, too.
+    """Records of methods that have no parameters to choose, from studies that differ from this one
+    only in the selection criterion: they are valid here, too.
     """
-    there = {record["method"] for record in records}
+    present = {record["method"] for record in records}
     return [
         record
         for run in runs
         if _protocol(run.study) == _protocol(study)
         for record in run.records
-        if record["selection"] == "none" and record["method"] not in there
+        if record["selection"] == "none" and record["method"] not in present
     ]
 
 
@@ -148,7 +138,7 @@ def _new_name(name: str, sections: Sequence[Mapping[str, Any]]) -> str:
 
 
 def chosen_by(section: Mapping[str, Any]) -> str:
-    """The sentence under every table and figure."""
+    """The sentence under every table and figure: how parameters were chosen."""
     return f"Selection criterion: {section['criterion']}."
 
 
@@ -182,12 +172,8 @@ def _summarize_study(
         "curves": [],
         "sensitivity": sensitivity_panels(settings) if kind == "sensitivity" else [],
         "convergence": convergence_paths(settings) if kind == "convergence" else [],
-        "times": run_details.times(records, datasets, methods),
-        "parameters": run_details.parameters(records, datasets, methods),
+        "fits": run_details.fits(records, datasets, methods),
         "capped": run_details.capped(records, datasets),
-        "unconverged": run_details.unconverged(records, datasets, methods)
-        if kind != "convergence"
-        else [],
         "gaps": run_details.gaps(study, records, methods, datasets),
     }
     if kind == "accuracy":

@@ -51,20 +51,13 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its title, and its method if it can be filtered."""
+    """A column: its title, and whether it holds numbers."""
 
     title: str
-    method: str | None = None
     numeric: bool = True
 
 
-@dataclass(frozen=True)
-class Row:
-    """A row: its cells, and its data set and method if it can be filtered."""
-
-    cells: list[Cell]
-    dataset: str | None = None
-    method: str | None = None
+Row = list[Cell]
 
 
 @dataclass(frozen=True)
@@ -131,7 +124,7 @@ def _claims(summary: dict[str, Any]) -> Table:
         "the published one, and in part if the direction is the same; other claims agree if they "
         "hold in every case. The command in the last column creates the records.",
         text_columns("Where", "The paper says", "We find", "Agree?", "Reproduce"),
-        [Row([text_cell(claim[name]) for name in names]) for claim in summary["claims"]],
+        [[text_cell(claim[name]) for name in names] for claim in summary["claims"]],
     )
 
 
@@ -146,23 +139,21 @@ def _readings(summary: dict[str, Any]) -> Table:
 
     def row(reading: dict[str, Any]) -> Row:
         known = [value for value in reading["distance"].values() if value is not None]
-        return Row(
-            [
-                text_cell(", ".join(reading["datasets"])),
-                text_cell(reading["scaling"]),
-                number_cell(reading["n_scores"], "{}"),
-                text_cell(reading["selection"]),
-                *(count(reading, method) for method in methods),
-                number_cell(sum(known) / len(known), "{:.2f}"),
-            ]
-        )
+        return [
+            text_cell(", ".join(reading["datasets"])),
+            text_cell(reading["scaling"]),
+            number_cell(reading["n_scores"], "{}"),
+            text_cell(reading["selection"]),
+            *(count(reading, method) for method in methods),
+            number_cell(sum(known) / len(known), "{:.2f}"),
+        ]
 
     rows = [row(reading) for reading in readings]
     if readings:
         published = (readings[0]["published"].get(method, []) for method in methods)
         texts = ["published, all four sets", "", "", ""]
         cells = [*map(text_cell, texts), *(Cell(_slashed(counts)) for counts in published)]
-        rows.append(Row([*cells, Cell("")]))
+        rows.append([*cells, Cell("")])
     return Table(
         "readings",
         "Table 2 under each reading of what the paper leaves open",
@@ -173,7 +164,7 @@ def _readings(summary: dict[str, Any]) -> Table:
             *text_columns("Data sets", "Features"),
             Column("Scores"),
             *text_columns("Parameters by"),
-            *_method_columns(methods),
+            *map(Column, methods),
             Column("Distance"),
         ],
         rows,
@@ -203,10 +194,6 @@ def _table(
     )
 
 
-def _method_columns(methods: list[str]) -> list[Column]:
-    return [Column(method, method) for method in methods]
-
-
 def _slashed(counts: list[int]) -> str:
     return "/".join(map(str, counts))
 
@@ -217,22 +204,28 @@ def _plus_minus(mean: float | None, std: float | None) -> str:
     return f"{mean:.3f}" if std is None else f"{mean:.3f} ± {std:.3f}"
 
 
-def _lead(
+def _by_setting(
+    section: dict[str, Any],
+    topic: str,
+    title: str,
+    caption: str,
     rows: list[dict[str, Any]],
-) -> tuple[list[Column], Callable[[dict[str, Any]], list[Cell]]]:
-    """The first columns of a table of results: data set, and configuration if there is one."""
+    methods: list[str],
+    cells: Callable[[dict[str, Any]], list[Cell]],
+) -> Table:
+    """A table with a row per setting and a column per method."""
+    configured = any(row["configuration"] for row in rows)
 
-    def dataset(row: dict[str, Any]) -> Cell:
+    def line(row: dict[str, Any]) -> Row:
         # As the paper writes it: fg-net (MAE3) is the share of predictions within 3 years.
         within = re.fullmatch(r"accuracy_within_(\d+)", row["metric"])
-        return text_cell(f"{row['dataset']} (MAE{within[1]})" if within else row["dataset"])
+        dataset = f"{row['dataset']} (MAE{within[1]})" if within else row["dataset"]
+        first = [dataset, row["configuration"]] if configured else [dataset]
+        return [*map(text_cell, first), *cells(row)]
 
-    if not any(row["configuration"] for row in rows):
-        return text_columns("Data set"), lambda row: [dataset(row)]
-    return (
-        text_columns("Data set", "Configuration"),
-        lambda row: [dataset(row), text_cell(row["configuration"])],
-    )
+    first = text_columns("Data set", "Configuration") if configured else text_columns("Data set")
+    columns = [*first, *map(Column, methods)]
+    return _table(section, topic, title, caption, columns, [line(row) for row in rows])
 
 
 def _results(
@@ -244,7 +237,6 @@ def _results(
     methods: list[str],
 ) -> Table:
     """Mean ± standard deviation, marks, the published number beside."""
-    columns, first = _lead(rows)
     caption = (
         f"{what}Mean ± standard deviation over {section['folds']} folds; bold is the best of a "
         f"row. •/◦: {section['reference']} is significantly superior/inferior (two-sample t-test "
@@ -261,14 +253,7 @@ def _results(
         best = max(means, default=None)
         return [_score(row["cells"][method], best) for method in methods]
 
-    return _table(
-        section,
-        topic,
-        title,
-        caption,
-        [*columns, *_method_columns(methods)],
-        [Row([*first(row), *scores(row)], row["dataset"]) for row in rows],
-    )
+    return _by_setting(section, topic, title, caption, rows, methods, scores)
 
 
 def _accuracy(section: dict[str, Any], rows: list[dict[str, Any]]) -> Table:
@@ -286,21 +271,15 @@ def _transductive(section: dict[str, Any], rows: list[dict[str, Any]]) -> Table:
 def _mean_error(section: dict[str, Any]) -> Table:
     """Distances of labels with an order."""
     rows = [row for row in section["results"] if row["metric"] == "mean_absolute_error"]
-    columns, first = _lead(rows)
+    caption = "Mean distance between predicted and true labels; smaller is better."
 
     def errors(row: dict[str, Any]) -> list[Cell]:
         cells = [row["cells"][method] for method in section["methods"]]
         least = min((cell["mean"] for cell in cells if cell["mean"] is not None), default=None)
         return [_score(cell | {"verdict": ""}, least) for cell in cells]
 
-    return _table(
-        section,
-        "distance",
-        "Mean error",
-        "Mean distance between predicted and true labels; smaller is better.",
-        [*columns, *_method_columns(section["methods"])],
-        [Row([*first(row), *errors(row)], row["dataset"]) for row in rows],
-    )
+    methods = section["methods"]
+    return _by_setting(section, "distance", "Mean error", caption, rows, methods, errors)
 
 
 def _score(cell: dict[str, Any], best: float | None) -> Cell:
@@ -336,7 +315,7 @@ def _win_tie_loss(section: dict[str, Any], test: str) -> Table:
 
     def row(line: dict[str, Any]) -> Row:
         lead = [text_cell(line["family"]), number_cell(line["n"], "{}")]
-        return Row([*lead, *(count(line, method) for method in methods)])
+        return [*lead, *(count(line, method) for method in methods)]
 
     return _table(
         section,
@@ -344,7 +323,7 @@ def _win_tie_loss(section: dict[str, Any], test: str) -> Table:
         title,
         f"How often {section['reference']} is significantly better, not distinguishable, or worse "
         f"({explanation}, at {section['alpha']}).",
-        [*text_columns("Configuration"), Column("Results"), *_method_columns(methods)],
+        [*text_columns("Configuration"), Column("Results"), *map(Column, methods)],
         [row(line) for line in section["win_tie_loss"]],
         "win-tie-loss" if test == "verdict" else "win-tie-loss-paired",
     )
@@ -360,7 +339,7 @@ def _ranks(section: dict[str, Any]) -> Table:
             f"than {ranks['critical_difference']:.2f} apart (Nemenyi)."
         )
         rows = [
-            Row([text_cell(method), number_cell(rank, "{:.2f}")], method=method)
+            [text_cell(method), number_cell(rank, "{:.2f}")]
             for method, rank in sorted(ranks["average"].items(), key=lambda item: item[1])
         ]
     columns = [*text_columns("Method"), Column("Average rank")]
@@ -369,25 +348,22 @@ def _ranks(section: dict[str, Any]) -> Table:
 
 def _paired(section: dict[str, Any], rows: list[dict[str, Any]]) -> Table:
     """p-values of the paired test with the corrected variance."""
-    columns, first = _lead(rows)
     methods = section["methods"][1:]
 
     def p_value(cell: dict[str, Any]) -> Cell:
         p, mark = cell["corrected_p"], MARKS.get(cell["corrected_verdict"], "")
         return number_cell(p, "<0.001" if p is not None and p < 0.001 else "{:.3f}", mark=mark)
 
-    def row(row: dict[str, Any]) -> Row:
-        return Row([*first(row), *(p_value(row["cells"][m]) for m in methods)], row["dataset"])
-
-    return _table(
+    return _by_setting(
         section,
         "paired",
         "Paired t-test, p-values",
         f"{section['reference']} against each method, by the paired t-test with the variance "
         f"corrected for overlapping training sets; •/◦: {section['reference']} is "
         f"superior/inferior at {section['alpha']}.",
-        [*columns, *_method_columns(methods)],
-        [row(line) for line in rows] if methods else [],
+        rows if methods else [],
+        methods,
+        lambda row: [p_value(row["cells"][method]) for method in methods],
     )
 
 
@@ -399,7 +375,7 @@ def _times(section: dict[str, Any]) -> Table:
         seconds = [line[step] for step in steps]
         cells = [text_cell(line["dataset"]), text_cell(line["method"])]
         cells += [number_cell(number, "{:.3g}") for number in (*seconds, sum(seconds))]
-        return Row([*cells, number_cell(line["n"], "{}")], line["dataset"], line["method"])
+        return [*cells, number_cell(line["n"], "{}")]
 
     return _table(
         section,
@@ -411,7 +387,7 @@ def _times(section: dict[str, Any]) -> Table:
             *(Column(f"{step} (s)") for step in (*steps, "total")),
             Column("cells"),
         ],
-        [row(line) for line in section["times"]],
+        [row(line) for line in section["fits"]],
     )
 
 
@@ -423,8 +399,7 @@ def _parameters(section: dict[str, Any]) -> Table:
             f"{name}: " + ", ".join(f"{value} ×{n}" for value, n in counts)
             for name, counts in line["chosen"].items()
         )
-        texts = (line["dataset"], line["method"], chosen)
-        return Row([text_cell(text) for text in texts], line["dataset"], line["method"])
+        return [text_cell(text) for text in (line["dataset"], line["method"], chosen)]
 
     return _table(
         section,
@@ -432,5 +407,5 @@ def _parameters(section: dict[str, Any]) -> Table:
         "Parameters chosen",
         "Every value with the number of trials that chose it, the most frequent first.",
         text_columns("Data set", "Method", "Parameters"),
-        [row(line) for line in section["parameters"]],
+        [row(line) for line in section["fits"] if line["chosen"]],
     )

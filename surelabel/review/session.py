@@ -124,7 +124,7 @@ class Review:
         self._keys = keys_for(self.file.log, read.labels, labelling.id, read.source)
         self._place()
         with read.named():
-            with stage("encode", {}, verbose=verbose):
+            with stage("encode", verbose=verbose):
                 X = read.encoded()[1]
             choose = partial(choose_labels, X, max_error=max_error)
             first = choose(read.labels, verbose=verbose)

@@ -43,14 +43,8 @@ class Iteration:
 
 @dataclass(kw_only=True)
 class Course:
-    """The course of the iterations.
-
-    Attributes
-    ----------
-    delta_path, objective_path : list of float
-        One value per iteration; the objective is NaN where it was not wanted.
-    converged : bool
-        Whether the change fell to the tolerance.
+    """The course of the iterations: one value each per iteration (the objective is NaN where it was
+    not wanted), and whether the change fell to the tolerance.
     """
 
     delta_path: list[float] = field(default_factory=list)
@@ -66,14 +60,8 @@ class Course:
 
 @dataclass(kw_only=True)
 class Trajectory(Course):
-    """The course of the iterations for one problem in memory, and its solution.
-
-    Attributes
-    ----------
-    p : ndarray of shape (n_entries,)
-        Confidences of the ambiguous entries at the end.
-    fitted_p : ndarray of shape (n_entries,)
-        The confidences that the last model step was fitted to.
+    """The course of the iterations for one problem in memory: the confidences of the ambiguous
+    entries at the end, and those that the last model step was fitted to.
     """
 
     p: np.ndarray

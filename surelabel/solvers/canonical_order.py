@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from .equal_rows import equal_rows
-from .out_of_core import row_blocks
+from .memory import row_blocks
 
 TINY = np.finfo(float).tiny
 
@@ -18,23 +18,10 @@ def canonical_order(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Order rows and classes by their content, not by their position.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (m, n)
-        The instances.
-    candidates : csr_array of shape (m, l)
-        The candidate entries, all 1.
-    weight : ndarray of shape (m,)
-        Weights of the instances.
-
-    Returns
-    -------
-    rows : ndarray of shape (m,)
-        Sorted by a number that is almost certainly different for different instances, then by
-        candidates, then by weight.
-    classes : ndarray of shape (l,)
-        Sorted by candidate mass ``Σ_i weight_i/|S_i|``, largest first; equal masses (up to
-        rounding) by the sum of their mean instance.
+    Rows are sorted by a number that is almost certainly different for different instances, then by
+    candidates (entries of 1), then by weight. Classes are sorted by candidate mass ``Σ_i
+    weight_i/|S_i|``, largest first; equal masses (up to rounding) by the sum of their mean
+    instance.
     """
     shares = candidates.multiply((weight / candidates.sum(axis=1))[:, None]).tocsr()
     mass = shares.sum(axis=0)

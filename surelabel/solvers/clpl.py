@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from .lbfgs import Minimum, inverse_factor, minimise
-from .out_of_core import row_blocks
+from .memory import row_blocks
 from .sparse_rows import row_sum
 
 
@@ -19,29 +19,11 @@ def fit_clpl(
     max_iter: int,
 ) -> Minimum:
     """Minimise ``½‖W‖² + Σ_i cost_i [ψ(mean of f_j over S_i) + Σ_{j∉S_i} ψ(-f_j)]``, ``f = xᵢᵀW``,
-    ``ψ(z) = max(0, 1-z)²``.
+    ``ψ(z) = max(0, 1-z)²``; the weights have the shape (n, l).
 
     This is the paper's convex loss, with the squared hinge. The paper reduces it to a binary
     problem of ``Σ (l - |S_i| + 1)`` rows of length ``n·l``, which is never formed here: value and
     gradient are two products with X.
-
-    Parameters
-    ----------
-    X : ndarray, CSR matrix or RowBlocks of shape (m, n)
-        The instances.
-    indptr, indices : ndarray
-        The candidates of each instance, as compressed rows.
-    n_classes : int
-        The number l of labels.
-    cost : ndarray of shape (m,)
-        Weight of the loss of each instance.
-    tol, max_iter : float, int
-        As in :func:`surelabel.solvers.lbfgs.minimise`.
-
-    Returns
-    -------
-    Minimum
-        Its weights have the shape (n, l).
     """
     sizes = np.diff(indptr)
     # The positions of the candidates in a flat m × l array

@@ -171,19 +171,9 @@ class SortedSets:
 
 
 def confidence(q: np.ndarray, lam: float | np.ndarray) -> np.ndarray:
-    """Confidences of instances with equally many candidates (eq. 10).
-
-    Parameters
-    ----------
-    q : ndarray of shape (..., c, n)
-        Modelling outputs of the c candidates of n instances.
-    lam : float or ndarray
-        The weight λ of the infinity norm; an array must broadcast against ``(..., n)``.
-
-    Returns
-    -------
-    ndarray of shape (..., c, n)
-        On the probability simplex along the second last axis.
+    """Confidences of instances with equally many candidates (eq. 10), on the probability simplex
+    along the second last axis of the outputs ``q`` (… × candidates × instances); λ may differ
+    between the first axes.
     """
     # p = e_j if v_j exceeds the others by 1, so for every λ ≥ 2; a larger λ would cost digits of q.
     half = np.minimum(np.asarray(lam, q.dtype), 4) / 2

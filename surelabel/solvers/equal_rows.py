@@ -14,17 +14,8 @@ from .memory import block_rows
 
 
 def equal_rows(blocks: Iterable[Any]) -> np.ndarray:
-    """Number the groups of equal rows.
-
-    Parameters
-    ----------
-    blocks : iterable of ndarray or CSR matrix
-        The rows, in one or more blocks.
-
-    Returns
-    -------
-    ndarray of shape (m,)
-        Equal numbers for equal rows; groups are numbered by their first row.
+    """Equal numbers for equal rows, given in one or more blocks; groups are numbered by their first
+    row.
     """
     hashes = np.concatenate([_hashes(block) for block in blocks])
     _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
@@ -74,21 +65,8 @@ def number_keys(keys: Iterable[bytes]) -> np.ndarray:
 def folds_of(
     numbers: np.ndarray, n_folds: int, random_state: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Folds that keep equal rows together; if all rows differ, those of scikit-learn's ``KFold``.
-
-    Parameters
-    ----------
-    numbers : ndarray of int of shape (m,)
-        Equal numbers for equal rows.
-    n_folds : int
-        Number of folds, at most the number of different rows.
-    random_state : int
-        Seed.
-
-    Returns
-    -------
-    list of tuple of ndarray
-        The rows to learn from and those left out, both ascending.
+    """Folds that keep rows with equal numbers together, as rows to learn from and rows left out,
+    both ascending; if all rows differ, those of scikit-learn's ``KFold``.
     """
     names, numbers = np.unique(numbers, return_inverse=True)
     folds = KFold(n_folds, shuffle=True, random_state=random_state).split(names)

@@ -23,16 +23,8 @@ EXCEPTION = 0.1
 
 
 def group_posterior(P: np.ndarray) -> np.ndarray:
-    """Confidences of the rows of one group, given that each label belongs to one of them.
-
-    Parameters
-    ----------
-    P : ndarray of shape (rows, labels)
-        Confidences over the list of the group, each row summing to 1.
-
-    Returns
-    -------
-    ndarray of shape (rows, labels)
+    """Confidences of the rows of one group (rows × labels of its list, each row summing to 1),
+    given that each label belongs to one of them.
     """
     n, u = P.shape
     inside = (np.arange(2**u)[:, None] >> np.arange(u)) & 1  # sets × labels
@@ -58,14 +50,8 @@ class _Group:
 
 class GroupPosterior:
     """The posterior for all groups, as the ``refine`` of
-    :func:`~surelabel.solvers.leave_one_out.alternate_peers`.
-
-    Parameters
-    ----------
-    sets : SortedSets
-        The candidates.
-    groups : ndarray of shape (m,)
-        The number of each row's group, with rows in their original order.
+    :func:`~surelabel.solvers.leave_one_out.alternate_peers`; ``groups`` are the numbers of the
+    rows' groups, with rows in their original order.
     """
 
     def __init__(self, sets: SortedSets, groups: np.ndarray) -> None:

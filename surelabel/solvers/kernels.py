@@ -4,20 +4,17 @@ one ``m × m`` array, never a second.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist, pdist, squareform
-from sklearn.metrics.pairwise import pairwise_kernels
-from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import safe_sparse_dot
 
 from .threads import by_stripes
 
-#: The kernels by name. ``gamma`` and ``bandwidth`` act on the first three.
-KERNELS = ("rbf", "laplacian", "polynomial", "linear", "cosine", "precomputed")
+#: The kernels by name. ``gamma`` and ``bandwidth`` act on the first two.
+KERNELS = ("rbf", "laplacian", "linear", "precomputed")
 
 #: The scalings by name.
 SCALINGS = ("standard", "none", "root", "rank")
@@ -25,44 +22,13 @@ SCALINGS = ("standard", "none", "root", "rank")
 RANKED = 1000  # number of rows that represent all others in ranks
 
 
-def kernel_matrix(
-    kernel: str | Callable[..., Any],
-    X: Any,
-    Z: Any = None,
-    *,
-    gamma: float | None = None,
-    degree: float = 3,
-    coef0: float = 1,
-) -> np.ndarray:
-    """Kernel between the rows of ``X`` and of ``Z`` (by default ``X`` itself).
-
-    Parameters
-    ----------
-    kernel : {"rbf", "laplacian", "polynomial", "linear", "cosine"} or callable
-        A callable is called with two rows, as in scikit-learn's ``pairwise_kernels``.
-    X : array of shape (m, n)
-    Z : array of shape (k, n), default=None
-    gamma : float
-        ``exp(-γ‖x-z‖²)``, ``exp(-γ‖x-z‖₁)``, ``(γ xᵀz + coef0)^degree``.
-    degree, coef0 : float
-        Parameters of the polynomial kernel.
-
-    Returns
-    -------
-    ndarray of shape (m, k)
+def kernel_matrix(kernel: str, X: Any, Z: Any = None, *, gamma: float | None = None) -> np.ndarray:
+    """Kernel between the rows of ``X`` and of ``Z`` (by default ``X`` itself): ``exp(-γ‖x-z‖²)``
+    ("rbf"), ``exp(-γ‖x-z‖₁)`` ("laplacian") or ``xᵀz`` ("linear").
     """
-    if callable(kernel):
-        return np.ascontiguousarray(pairwise_kernels(X, Z, metric=kernel), dtype=X.dtype)
     if kernel in ("rbf", "laplacian"):
         return exponentiate(distances(kernel, X, Z), gamma)
-    if kernel == "cosine":
-        X, Z = normalize(X), None if Z is None else normalize(Z)
-    K = _gram(X) if Z is None else safe_sparse_dot(X, Z.T, dense_output=True)
-    if kernel == "polynomial":
-        K *= gamma
-        K += coef0
-        K **= degree
-    return K
+    return _gram(X) if Z is None else safe_sparse_dot(X, Z.T, dense_output=True)
 
 
 def distances(kernel: str, X: np.ndarray, Z: np.ndarray | None = None) -> np.ndarray:
@@ -120,34 +86,20 @@ def exponentiate(D: np.ndarray, gamma: float | None) -> np.ndarray:
 
 
 def gamma_of(
-    kernel: str | Callable[..., Any],
+    kernel: str,
     gamma: str | float,
     bandwidth: float,
     X: Any,
     D: np.ndarray | None,
     weight: np.ndarray | None,
 ) -> float | None:
-    """The number γ for the parameter ``gamma``.
+    """The number γ for the parameter ``gamma``; None for kernels without γ.
 
-    Parameters
-    ----------
-    kernel : str or callable
-    gamma : {"mean_distance", "median_distance", "scale"} or float
-        The paper's rule (γ = 1/(2σ²) with σ the average distance between instances; γ = 1/σ for the
-        laplacian kernel), the same with the median, scikit-learn's ``1 / (n Var[X])``, or γ itself.
-    bandwidth : float
-        Multiplies σ of the first two.
-    X : array of shape (m, n)
-    D : ndarray of shape (m, m) or None
-        ``distances(kernel, X)``, if already computed.
-    weight : ndarray of shape (m,) or None
-
-    Returns
-    -------
-    float or None
-        None for kernels without γ.
+    "mean_distance" is the paper's rule: γ = 1/(2σ²) with σ the average distance between instances,
+    times the bandwidth; γ = 1/σ for the laplacian kernel. "scale" is scikit-learn's ``1 / (n
+    Var[X])``. ``D`` is ``distances(kernel, X)``, if already computed.
     """
-    if callable(kernel) or kernel in ("linear", "cosine", "precomputed"):
+    if kernel in ("linear", "precomputed"):
         return None
     if not isinstance(gamma, str):
         return float(gamma)
@@ -156,9 +108,7 @@ def gamma_of(
         variance = float(np.average((X - mean) ** 2, axis=0, weights=weight).mean())
         return reciprocal(X.shape[1] * variance)
     D = distances(kernel, X) if D is None else D
-    sigma = bandwidth * (mean_distance if gamma == "mean_distance" else median_distance)(
-        D, squared=kernel != "laplacian", weight=weight
-    )
+    sigma = bandwidth * mean_distance(D, squared=kernel != "laplacian", weight=weight)
     return reciprocal(sigma if kernel == "laplacian" else 2 * sigma**2)
 
 
@@ -186,47 +136,12 @@ def mean_distance(D: np.ndarray, *, squared: bool, weight: np.ndarray | None = N
     return total / (w.sum() ** 2 - min(w.sum(), w @ w))
 
 
-def median_distance(D: np.ndarray, *, squared: bool, weight: np.ndarray | None = None) -> float:
-    """Median distance over the pairs of different instances."""
-    values = squareform(D, checks=False)
-    if squared:
-        np.sqrt(values, out=values)
-    if weight is None:
-        return float(np.median(values, overwrite_input=True))
-    # A weight counts as copies, which are pairs at distance 0.
-    pairs = np.concatenate(
-        [
-            squareform(np.outer(weight, weight), checks=False),
-            np.maximum(weight * (weight - 1) / 2, 0),
-        ]
-    )
-    values = np.concatenate([values, np.zeros(len(weight), D.dtype)])
-    order = np.argsort(values, kind="stable")
-    mass = np.cumsum(pairs[order])
-    low, high = (
-        np.searchsorted(mass, mass[-1] / 2, side="left"),
-        np.searchsorted(mass, mass[-1] / 2, side="right"),
-    )
-    return float(values[order[low]] + values[order[min(high, len(order) - 1)]]) / 2
-
-
 # ---------------------------------------------------------------- scalings
 
 
 def learn_scaling(name: str, X: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
-    """What :func:`rescale` needs to know about the training rows.
-
-    Parameters
-    ----------
-    name : {"standard", "none", "root", "rank"}
-        Mean 0 and variance 1; unchanged; ``sign(x)√|x|``; the share of training rows with smaller
-        values.
-    X : ndarray of shape (m, n)
-    weight : ndarray of shape (m,) or None
-
-    Returns
-    -------
-    ndarray of shape (rows, n)
+    """What :func:`rescale` needs to know about the training rows: means and deviations for
+    "standard", sorted columns for "rank", nothing for "none" and "root".
     """
     if name == "standard":
         mean = np.average(X, axis=0, weights=weight)
@@ -242,19 +157,8 @@ def learn_scaling(name: str, X: np.ndarray, weight: np.ndarray | None = None) ->
 
 
 def rescale(name: str, learned: np.ndarray, X: np.ndarray) -> np.ndarray:
-    """The rows, scaled.
-
-    Parameters
-    ----------
-    name : {"standard", "none", "root", "rank"}
-    learned : ndarray
-        The result of :func:`learn_scaling`.
-    X : ndarray of shape (m, n)
-
-    Returns
-    -------
-    ndarray of shape (m, n)
-        ``X`` itself for "none".
+    """The rows, scaled. "standard": mean 0 and variance 1; "none": unchanged; "root":
+    ``sign(x)√|x|``; "rank": the share of training rows with smaller values.
     """
     if name == "standard":
         return (X - learned[0]) / learned[1]

@@ -3,13 +3,15 @@ L-BFGS-B.
 """
 
 from collections.abc import Callable
+from functools import reduce
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 from scipy.optimize import minimize
 
-from .out_of_core import weighted_gram
+from .memory import row_blocks
 
 WIDEST = 2000  # features up to which an n × n factor is cheap beside the products with X
 
@@ -39,6 +41,15 @@ def inverse_factor(X: Any, cost: np.ndarray, ridge: float) -> np.ndarray | None:
     return linalg.solve_triangular(factor, np.eye(len(factor)), lower=True, check_finite=False)
 
 
+def weighted_gram(X: Any, weight: np.ndarray) -> np.ndarray:
+    """``Xᵀ diag(weight) X``."""
+    if sparse.issparse(X):
+        return (X.T @ X.multiply(weight[:, None])).toarray()
+    return reduce(
+        add, ((block.T * weight[rows]) @ block for rows, block in row_blocks(X, X.shape[1]))
+    )
+
+
 def minimise(
     value_and_gradient: Function,
     start: np.ndarray,
@@ -49,24 +60,9 @@ def minimise(
     """Minimise in variables that make the function well conditioned, whatever the sizes of the
     features.
 
-    Parameters
-    ----------
-    value_and_gradient : callable
-        Value and gradient at weights of the shape of ``start``.
-    start : ndarray of shape (n, l)
-        Where to begin.
-    inverse : ndarray of shape (n, n) or None
-        Inverse of a lower triangular ``L`` with ``L Lᵀ`` near the Hessian of each column: the
-        variables are ``V = Lᵀ W``. None is the identity.
-    tol : float
-        Stop when the largest entry of the gradient (with respect to ``V``) is at most this fraction
-        of that at ``start``.
-    max_iter : int
-        Largest number of iterations.
-
-    Returns
-    -------
-    Minimum
+    ``inverse`` is that of a lower triangular ``L`` with ``L Lᵀ`` near the Hessian of each column:
+    the variables are ``V = Lᵀ W``; None is the identity. It stops when the largest entry of the
+    gradient (with respect to ``V``) is at most the fraction ``tol`` of that at ``start``.
     """
 
     def weights(flat: np.ndarray) -> np.ndarray:

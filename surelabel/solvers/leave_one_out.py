@@ -39,19 +39,11 @@ SETTLED = 10  # g is fixed after this many iterations
 
 
 def without_row(p: np.ndarray, q: np.ndarray, leverage: np.ndarray) -> np.ndarray:
-    """Outputs of the model fitted without the row itself.
+    """Outputs of the model fitted without the row itself, from the confidences ``p`` that it was
+    fitted to, its outputs ``q``, and the leverage of the row of each entry.
 
-    Parameters
-    ----------
-    p, q : ndarray
-        Confidences that the model was fitted to, and its outputs.
-    leverage : ndarray
-        ``h_i`` of the row of each entry. If it is 1, the output depends on the row alone, and the
-        result is meaningless but finite.
-
-    Returns
-    -------
-    ndarray
+    If a leverage is 1, the output depends on the row alone, and the result is meaningless but
+    finite.
     """
     rest = np.maximum(1 - leverage, np.finfo(q.dtype).eps)
     return p - (p - q) / rest
@@ -97,15 +89,8 @@ class LeftOut:
     def means(
         self, rows: np.ndarray, columns: np.ndarray, n_classes: int
     ) -> Callable[[np.ndarray], np.ndarray]:
-        """A function of the confidences of all candidates of the rows that returns their means over
-        equal rows.
-
-        Parameters
-        ----------
-        rows, columns : ndarray of int of shape (n_entries,)
-            Row and class of every candidate.
-        n_classes : int
-            Number of classes.
+        """A function of the confidences of all candidates, whose rows and classes are given, that
+        returns their means over equal rows.
         """
         if not len(self._rows):
             return lambda p: p
@@ -122,16 +107,9 @@ class LeftOut:
         return mean
 
     def outputs(self, P: Any, Q: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
-        """Outputs of the model fitted without the row and its equals.
-
-        Parameters
-        ----------
-        P : ndarray or CSR matrix of shape (m, l)
-            Confidences that the model was fitted to.
-        Q : ndarray of shape (m, l)
-            Its outputs, for all rows or for ``rows``.
-        rows : ndarray of int, default=None
-            The rows of ``Q``; None for all.
+        """Outputs of the model fitted without the row and its equals, from the confidences ``P`` (m
+        × l, dense or CSR) that it was fitted to and its outputs ``Q``, for all rows or for
+        ``rows``.
         """
         rows = np.arange(len(self.leverage)) if rows is None else rows
         own = P[rows].toarray() if sparse.issparse(P) else P[rows]
@@ -147,22 +125,10 @@ class LeftOut:
 
 
 def shift_likelihood(sets: SortedSets, q: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    """Log-likelihood of the candidates of the ambiguous rows, for every ``g`` of ``SHIFTS``.
+    """Log-likelihood of the candidates of the ambiguous rows, for every ``g`` of ``SHIFTS``, from
+    the outputs ``q`` at the ambiguous entries and the class shares ``mean``, ``π``.
 
-    Parameters
-    ----------
-    sets : SortedSets
-        The candidates.
-    q : ndarray of shape (n_entries,)
-        Outputs at the ambiguous entries.
-    mean : ndarray of shape (l,)
-        ``π``.
-
-    Returns
-    -------
-    ndarray of shape (11,)
-        Rows with every label as a candidate do not show how false candidates arise, and are left
-        out.
+    Rows with every label as a candidate do not show how false candidates arise, and are left out.
     """
     informative = sets.row_sums(np.ones((1, len(q))))[0] < sets.n_classes
     weight = sets.weight[sets.n_clean :].astype(np.float64) * informative
@@ -179,17 +145,11 @@ def choose_shift(likelihood: np.ndarray) -> float:
 
 
 def class_shares(mass: np.ndarray, total: float) -> np.ndarray:
-    """``π``: each class's share of the rows, with one extra row for every class.
+    """``π``: each class's share of the rows, with one extra row for every class, from the sums of
+    confidences by weight and the weight of all rows.
 
     Without it, a class that loses all its rows would have a share of 0. Compared with that, its
     outputs of at least 0.001 would seem large, and ``g`` would be 1 on data with rare classes.
-
-    Parameters
-    ----------
-    mass : ndarray of shape (l,)
-        Sum of the confidences over the rows, by weight.
-    total : float
-        The weight of all rows.
     """
     return np.asarray((mass + 1) / (total + len(mass)))
 
@@ -204,22 +164,8 @@ def next_shift(
 
 
 def peer_confidence(sets: SortedSets, q: np.ndarray, mean: np.ndarray, shift: float) -> np.ndarray:
-    """``p_ij ∝ q_ij² / π_j^(g/2)`` over the candidates of each ambiguous row.
-
-    Parameters
-    ----------
-    sets : SortedSets
-        The candidates; their votes multiply ``q`` by ``exp(κ π)``.
-    q : ndarray of shape (n_entries,)
-        Leave-one-out outputs.
-    mean : ndarray of shape (l,)
-        ``π``.
-    shift : float
-        ``g``.
-
-    Returns
-    -------
-    ndarray of shape (n_entries,)
+    """``p_ij ∝ q_ij² / π_j^(g/2)`` over the candidates of each ambiguous row, from leave-one-out
+    outputs ``q``; votes multiply ``q`` by ``exp(κ π)``.
     """
     lifted = np.maximum(q, FLOOR)
     if sets.prior is not None:
@@ -230,13 +176,8 @@ def peer_confidence(sets: SortedSets, q: np.ndarray, mean: np.ndarray, shift: fl
 
 @dataclass(kw_only=True)
 class PeerCourse(Course):
-    """The course of the iterations; ``objective_path`` is the negative log-likelihood of the
-    candidates.
-
-    Attributes
-    ----------
-    shift : float
-        ``g`` of the last step.
+    """The course of the iterations, with ``g`` of the last step; ``objective_path`` is the negative
+    log-likelihood of the candidates.
     """
 
     shift: float = 0.0
@@ -258,22 +199,14 @@ def iterate_peers(
     shift: float | None = None,
     callback: Callable[[Iteration], bool | None] | None = None,
 ) -> None:
-    """Repeat a step of PURE until the confidences no longer change.
+    """Repeat a step of PURE until the confidences no longer change; ``course`` gets the course of
+    the iterations.
 
-    ``g`` of a step is estimated from the outputs of the previous step; in the first step it is 1,
-    because ``P = Y / |S|`` treats all candidates equally. So one pass over the rows is one
-    iteration even if rows are read in blocks. ``g`` is fixed after 10 iterations, because otherwise
-    it and the confidences could change each other forever.
-
-    Parameters
-    ----------
-    step : callable
-        Takes a step with the given ``g``; returns its change ``‖ΔP‖_F / √m`` and the result of
-        :func:`shift_likelihood`.
-    course : PeerCourse
-        Gets the course of the iterations.
-    max_iter, tol, shift, callback
-        As for :func:`alternate_peers`.
+    ``step`` is called with ``g``, and returns its change ``‖ΔP‖_F / √m`` and the result of
+    :func:`shift_likelihood`. ``g`` is estimated from the outputs of the previous step; in the first
+    step it is 1, because ``P = Y / |S|`` treats all candidates equally. So one pass over the rows
+    is one iteration even if rows are read in blocks. ``g`` is fixed after 10 iterations, because
+    otherwise it and the confidences could change each other forever.
     """
     following = 1.0 if shift is None else shift
     for number in range(1, max(max_iter, 1) + 1):
@@ -383,18 +316,9 @@ class PeerSolution:
 def solve_peers(
     model: Any, sets: SortedSets, equal: np.ndarray | None, **options: Any
 ) -> PeerSolution:
-    """PURE with one model in memory.
-
-    Parameters
-    ----------
-    model : KernelRidge or LinearRidge
-        The model.
-    sets : SortedSets
-        The candidates.
-    equal : ndarray of int of shape (m,) or None
-        Equal numbers for equal rows, sorted by set size; None if all rows differ.
-    options
-        Further arguments of :func:`alternate_peers`.
+    """PURE with one model in memory, a KernelRidge or a LinearRidge; ``equal`` are equal numbers
+    for equal rows, sorted by set size, or None if all rows differ; ``options`` are those of
+    :func:`alternate_peers`.
     """
     leverage = model.leverage()
     left_out = LeftOut(leverage, equal)

@@ -88,16 +88,9 @@ def e_step(
     posterior: np.ndarray,
     sample_weight: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Responsibilities of the pairs (component, candidate), summed as the M step needs them.
-
-    Returns
-    -------
-    by_component : ndarray of shape (m, K)
-        ``Σ_y q_i(k, y)``.
-    counts : ndarray of shape (K, l)
-        ``Σ_i q_i(k, y)``, rows weighted.
-    evidence : ndarray of shape (m,)
-        ``Σ_k φ_k(x_i) Σ_{y ∈ S_i} T_ky``.
+    """Responsibilities of the pairs (component, candidate), summed as the M step needs them: ``Σ_y
+    q_i(k, y)`` (m × K), ``Σ_i q_i(k, y)`` (K × l, rows weighted), and the evidence ``Σ_k φ_k(x_i)
+    Σ_{y ∈ S_i} T_ky`` of every row.
     """
     labels = np.exp(expected_log_labels(posterior))
     by_component = weights * (candidates @ labels.T)

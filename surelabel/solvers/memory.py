@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+from sklearn.utils import gen_batches
 
 BLOCK = 2**22  # numbers of a block of rows: 32 MiB of float64
 
 
 def available_memory() -> int | None:
-    """Memory that is free now, in bytes, within the limit of a control group (a container).
-
-    Returns
-    -------
-    int or None
-        None where the system does not say.
+    """Memory that is free now, in bytes, within the limit of a control group (a container); None
+    where the system does not say.
     """
     limits = [limit for limit in (_machine(), _control_group()) if limit is not None]
     return min(limits, default=None)
 
 
 def installed_memory() -> int | None:
-    """Installed memory in bytes.
-
-    Returns
-    -------
-    int or None
-        None where the system does not say: Windows has no ``os.sysconf``.
-    """
+    """Installed memory in bytes; None where the system does not say (Windows)."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -72,3 +66,10 @@ def feature_rows(n_components: int) -> int:
     features there are.
     """
     return max(256, block_rows(n_components))
+
+
+def row_blocks(X: Any, width: int) -> Iterator[tuple[slice, Any]]:
+    """Rows of an array or a CSR matrix, a block at a time, if each row takes ``width`` numbers."""
+    step = block_rows(max(width, X.shape[1]))
+    for rows in gen_batches(X.shape[0], step):
+        yield rows, X if step >= X.shape[0] else X[rows]

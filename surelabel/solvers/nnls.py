@@ -12,25 +12,13 @@ from .memory import block_rows
 def reconstruction_weights(
     targets: np.ndarray, instances: np.ndarray, neighbours: np.ndarray
 ) -> np.ndarray:
-    """Weights ``w ≥ 0`` of each target's neighbours that minimise ``‖x - Σ_j w_j x_j‖``.
+    """Weights ``w ≥ 0`` of each target's neighbours (q × k rows of ``instances``) that minimise
+    ``‖x - Σ_j w_j x_j‖``.
 
     Each target is one call of scipy's compiled version of Lawson and Hanson's algorithm, which
     takes about ten microseconds. Solving all targets together on their Gram matrices is not faster,
     and squares the condition number. If the solution is not unique (duplicates, more neighbours
     than features), it is the one that the algorithm finds.
-
-    Parameters
-    ----------
-    targets : ndarray of shape (q, n)
-        The instances to reconstruct.
-    instances : ndarray of shape (m, n)
-        The rows to which ``neighbours`` refers.
-    neighbours : ndarray of shape (q, k)
-        The neighbours of each target.
-
-    Returns
-    -------
-    ndarray of shape (q, k)
     """
     weights = np.empty(neighbours.shape)
     for i, rows in enumerate(neighbours):
@@ -41,22 +29,12 @@ def reconstruction_weights(
 def prefix_weights(
     targets: np.ndarray, instances: np.ndarray, neighbours: np.ndarray, counts: Sequence[int]
 ) -> Iterator[np.ndarray]:
-    """The weights of each target's first ``k`` neighbours, for every ``k`` of ``counts``.
+    """The weights of each target's first ``k`` neighbours, nearest first, for every ``k`` of the
+    ascending ``counts``.
 
     If no further neighbour would reduce the error (``x_j·(x - Σ_i w_i x_i) < 0``), the weights stay
     the same and those of further neighbours are 0, by the conditions of Karush, Kuhn and Tucker;
     only the other targets are solved again.
-
-    Parameters
-    ----------
-    targets, instances, neighbours
-        As for :func:`reconstruction_weights`; nearest neighbours first.
-    counts : sequence of int
-        Numbers of neighbours, ascending.
-
-    Yields
-    ------
-    ndarray of shape (q, k)
     """
     weights = np.zeros((len(targets), 0))
     for k in counts:
@@ -77,20 +55,9 @@ def prefix_weights(
 def reconstruction_products(
     targets: np.ndarray, instances: np.ndarray, neighbours: np.ndarray, weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Products of the weighted neighbours ``w_j x_j`` of each target with the target and with each
-    other, divided by ``‖x‖²``: what :func:`explained_shares` needs for any labels.
-
-    Parameters
-    ----------
-    targets, instances, neighbours
-        As for :func:`reconstruction_weights`.
-    weights : ndarray of shape (q, k)
-        The weights of the neighbours.
-
-    Returns
-    -------
-    with_target : ndarray of shape (q, k)
-    with_each_other : ndarray of shape (q, k, k)
+    """Products of the weighted neighbours ``w_j x_j`` of each target with the target (q × k) and
+    with each other (q × k × k), divided by ``‖x‖²``: what :func:`explained_shares` needs for any
+    labels.
     """
     q, k = neighbours.shape
     with_target, with_each_other = np.empty((q, k)), np.empty((q, k, k))
@@ -107,22 +74,11 @@ def explained_shares(
     with_target: np.ndarray, with_each_other: np.ndarray, labels: np.ndarray
 ) -> np.ndarray:
     """Share of a target that the neighbours of one label explain alone, split among these
-    neighbours.
+    neighbours (q × k, as their ``labels``).
 
     The neighbours ``j`` with label ``c`` leave the error ``‖x - Σ_j w_j x_j‖²``, that is ``(1 -
     e_c) ‖x‖²`` with ``e_c ‖x‖² = Σ_j w_j x_j·(2x - Σ_i w_i x_i)``, both sums over the neighbours
     with label ``c``. The result is each ``j``'s part of ``e_c``.
-
-    Parameters
-    ----------
-    with_target, with_each_other : ndarray
-        The result of :func:`reconstruction_products`.
-    labels : ndarray of shape (q, k)
-        The labels of the neighbours.
-
-    Returns
-    -------
-    ndarray of shape (q, k)
     """
     same = labels[:, :, None] == labels[:, None, :]
     return 2 * with_target - (with_each_other * same).sum(axis=2)

@@ -21,7 +21,6 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
-from scipy import sparse
 
 from .alternate import Course, Iteration
 from .confidence import SortedSets
@@ -34,7 +33,7 @@ from .leave_one_out import (
     shift_likelihood,
     without_row,
 )
-from .memory import block_rows, feature_rows
+from .memory import feature_rows
 from .ridge import (
     GramRidge,
     Moments,
@@ -143,23 +142,10 @@ def alternate_passes(
     with_leverage: bool = False,
 ) -> LowRankFit:
     """Algorithm 1 in passes over the rows: one for the factor, one for the start, one for each
-    iteration.
+    iteration, and one for the leverages if they are wanted.
 
-    Parameters
-    ----------
-    passes : Passes
-        The rows.
-    beta : float
-        The regularisation β.
-    lam, init, max_iter, tol, callback
-        As for :func:`~surelabel.solvers.alternate.alternate`, for one λ.
-    with_leverage : bool, default=False
-        Whether ``passes`` keeps the leverages, too, which takes one more pass.
-
-    Returns
-    -------
-    LowRankFit
-        ``passes`` holds the final confidences.
+    The options are those of :func:`~surelabel.solvers.alternate.alternate`, for one λ; ``passes``
+    holds the final confidences.
     """
     moments = passes.moments()
     model = GramRidge(moments, beta)
@@ -192,24 +178,7 @@ def alternate_peer_passes(
     callback: Callable[[Iteration], bool | None] | None = None,
 ) -> PeerFit:
     """:func:`~surelabel.solvers.leave_one_out.alternate_peers` in passes over the rows: three, and
-    one for each iteration.
-
-    Parameters
-    ----------
-    passes : Passes
-        The rows.
-    beta : float
-        The regularisation β.
-    max_iter, tol, shift, callback
-        As for :func:`~surelabel.solvers.leave_one_out.alternate_peers`.
-    equal : tuple of ndarray, default=None
-        Numbers of the rows, equal for equal rows, and the class of every candidate; None if all
-        rows differ.
-
-    Returns
-    -------
-    PeerFit
-        ``passes`` holds the final confidences and the leverages.
+    one for each iteration. ``passes`` holds the final confidences and the leverages.
     """
     moments = passes.moments()
     model = GramRidge(moments, beta)
@@ -243,18 +212,7 @@ def block_step(
     Z: np.ndarray, sets: SortedSets, W: np.ndarray, b: np.ndarray, lam: float
 ) -> tuple[np.ndarray, np.ndarray, Targets]:
     """Confidence step of one block: its new confidences, their outputs, and the sums over its
-    ambiguous rows. It depends only on the model.
-
-    Parameters
-    ----------
-    Z : ndarray of shape (rows, D)
-        Features of the block.
-    sets : SortedSets
-        Candidates of the block.
-    W, b : ndarray of shape (D, l) and (l,)
-        The model.
-    lam : float
-        The weight λ.
+    ambiguous rows. It depends only on the model ``W`` (D × l), ``b``.
     """
     q = outputs_at(Z, sets, W, b)
     p = sets.project(q[None], np.array([lam], q.dtype))[0]
@@ -285,19 +243,9 @@ def block_peer_step(
     """Confidence step of PURE of one block: its new confidences, and the sums over its ambiguous
     rows.
 
-    Parameters
-    ----------
-    Z : ndarray of shape (rows, D)
-        Features of the block.
-    sets : SortedSets
-        Candidates of the block.
-    p : ndarray of shape (n_entries,)
-        Confidences of its ambiguous entries.
-    judged, leverage : ndarray of shape (n_entries,) and (rows,)
-        The confidences and the leverages of what is left out with them (see
-        :class:`~surelabel.solvers.leave_one_out.LeftOut`).
-    model : tuple
-        ``W`` (D × l), ``b``, ``π`` and ``g``.
+    ``judged`` and ``leverage`` are the confidences and the leverages of what is left out with its
+    rows (see :class:`~surelabel.solvers.leave_one_out.LeftOut`); ``model`` is ``W`` (D × l), ``b``,
+    ``π`` and ``g``.
     """
     W, b, mean, shift = model
     own = leverage[sets.row_order[sets.n_clean + sets.rows]]
@@ -540,75 +488,3 @@ class _Disk(_Recompute):
 
 
 STORES: dict[str, type[_Recompute]] = {"memory": _Memory, "disk": _Disk, "recompute": _Recompute}
-
-
-# ---------------------------------------------------------------- products with many rows
-
-
-class RowBlocks:
-    """A matrix that is read in blocks of rows, for products with it and with its transpose.
-
-    Parameters
-    ----------
-    read : callable
-        ``read(step)`` returns an iterator over the rows, ``step`` at a time, as arrays.
-    shape : tuple of int
-        Number of rows and of columns that are read.
-    constant : bool
-        Whether a column of ones is added after them.
-    """
-
-    def __init__(
-        self, read: Callable[[int], Iterator[np.ndarray]], shape: tuple[int, int], constant: bool
-    ) -> None:
-        self._read, self._constant = read, constant
-        self.shape = (shape[0], shape[1] + constant)
-
-    def blocks(self, step: int) -> Iterator[np.ndarray]:
-        """All rows in order, ``step`` at a time, in double precision."""
-        for X in self._read(step):
-            X = X.astype(np.float64, copy=False)
-            yield np.column_stack([X, np.ones(len(X))]) if self._constant else X
-
-    def __matmul__(self, W: np.ndarray) -> np.ndarray:
-        return np.concatenate([X @ W for _, X in row_blocks(self, W.shape[1])])
-
-    @property
-    def T(self) -> _Transposed:
-        """The transpose, for products with it."""
-        return _Transposed(self)
-
-
-class _Transposed:
-    def __init__(self, matrix: RowBlocks) -> None:
-        self._matrix = matrix
-
-    def __matmul__(self, values: np.ndarray) -> np.ndarray:
-        return reduce(
-            add, (X.T @ values[rows] for rows, X in row_blocks(self._matrix, values.shape[1]))
-        )
-
-
-def row_blocks(X: Any, width: int) -> Iterator[tuple[slice, Any]]:
-    """Rows of an array, a CSR matrix or :class:`RowBlocks`, a block at a time, if each row takes
-    ``width`` numbers.
-    """
-    step = block_rows(max(width, X.shape[1]))
-    if not isinstance(X, RowBlocks):
-        parts = (
-            slice(start, min(start + step, X.shape[0])) for start in range(0, X.shape[0], step)
-        )
-        yield from ((part, X if step >= X.shape[0] else X[part]) for part in parts)
-        return
-    start = 0
-    for block in X.blocks(step):
-        yield slice(start, start := start + len(block)), block
-
-
-def weighted_gram(X: Any, weight: np.ndarray) -> np.ndarray:
-    """``Xᵀ diag(weight) X``."""
-    if sparse.issparse(X):
-        return (X.T @ X.multiply(weight[:, None])).toarray()
-    return reduce(
-        add, ((block.T * weight[rows]) @ block for rows, block in row_blocks(X, X.shape[1]))
-    )

@@ -12,7 +12,6 @@ from threadpoolctl import threadpool_limits
 from .canonical_order import canonical_order
 from .clpl import fit_clpl
 from .lbfgs import inverse_factor, minimise
-from .out_of_core import RowBlocks
 from .temperature import softmax_scale
 
 TIE = 1e-7  # relative to the scores: candidates that differ by less are equally good
@@ -51,7 +50,8 @@ def fit_plsvm(
     max_iter: int,
 ) -> Solution:
     """Minimise ``λ/2 ‖W‖² + Σ_i cost_i max(0, 1 - (max_{j∈S_i} f_j - max_{k∉S_i} f_k))`` with ``f =
-    xᵢᵀW``, costs of sum 1.
+    xᵢᵀW``, costs of sum 1, until a round gains less than ``tol`` of all that was gained since W =
+    0.
 
     The first maximum makes it non-convex. Each round replaces it by the score of the best candidate
     so far (the mean, if several are equally good). That bounds the objective from above and touches
@@ -61,38 +61,15 @@ def fit_plsvm(
     At W = 0 all candidates are equally good and any mixture of them will do, but their mean can
     leave W = 0 optimal: the first round mixes them by their probabilities under CLPL, whose convex
     problem has one solution.
-
-    Parameters
-    ----------
-    X : ndarray, CSR matrix or RowBlocks of shape (m, n)
-        The instances. With RowBlocks, the last digits depend on the order of rows.
-    indptr, indices : ndarray
-        The candidates of each instance, as compressed rows.
-    n_classes : int
-        The number l of labels.
-    weight : ndarray of shape (m,)
-        Weights of the instances.
-    lam : float
-        The penalty λ.
-    tol : float
-        Stop when a round gains less than this fraction of all that was gained since W = 0.
-    max_iter : int
-        Largest number of rounds.
-
-    Returns
-    -------
-    Solution
     """
     candidates = sparse.csr_array(
         (np.ones(len(indices)), indices, indptr), shape=(len(weight), n_classes)
     )
-    classes = np.arange(n_classes)
-    if not isinstance(X, RowBlocks):
-        # A rounding error can decide which of two candidates is better, and so change all later
-        # rounds. Therefore one thread computes all sums, in one order.
-        rows, classes = canonical_order(X, candidates, weight)
-        X, weight = X[rows], weight[rows]
-        candidates = candidates[rows][:, classes].sorted_indices()
+    # A rounding error can decide which of two candidates is better, and so change all later rounds.
+    # Therefore one thread computes all sums, in one order.
+    rows, classes = canonical_order(X, candidates, weight)
+    X, weight = X[rows], weight[rows]
+    candidates = candidates[rows][:, classes].sorted_indices()
     inside = candidates.toarray().T > 0  # labels are rows: sums over them take a tenth of the time
     sets = candidates.indptr, candidates.indices
     cost = weight / weight.sum()
@@ -190,20 +167,14 @@ class SmoothedRound:
 
 
 def solve_round(convex: Round, start: State, tol: float) -> tuple[State, bool]:
-    """Minimise over W in a round.
+    """Minimise over W in a round: the best weights found (never worse than those given) with the
+    last dual variables, and whether the duality gap closed.
 
     The maximiser ``α`` of the smoothed problem becomes the next ``α°``: proximal steps in the dual
     variables (the method of multipliers, Rockafellar 1976), whose limit is exact whatever the
     smoothing. Any ``α`` bounds the minimum from below, so the duality gap tells when to stop: below
     a tenth of what was gained since the start, or a fraction ``tol`` of what was gained since W =
     0.
-
-    Returns
-    -------
-    state : State
-        The best weights found (never worse than those given) and the last dual variables.
-    solved : bool
-        Whether the gap closed.
     """
     W, alpha, smoothing = start
     zero = convex.objective(np.zeros_like(W))

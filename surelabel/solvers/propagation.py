@@ -12,22 +12,11 @@ def candidate_graph(
     neighbours: np.ndarray, weights: np.ndarray, indptr: np.ndarray, indices: np.ndarray
 ) -> sparse.csr_array:
     """Neighbour graph between candidate entries: (i, c) receives from (j, c) with the weight of j
-    among i's neighbours.
+    among i's neighbours (both m × k).
 
     Labels of row ``j`` that are not candidates of ``i`` are dropped, so the cost of a round is
     proportional to the number of candidates, not to instances × labels. The weights of a row's
     neighbours are scaled to sum to 1 (unless all are zero).
-
-    Parameters
-    ----------
-    neighbours, weights : ndarray of shape (m, k)
-        Each row's neighbours and their weights.
-    indptr, indices : ndarray
-        The candidates as compressed sparse rows, indices ascending within a row.
-
-    Returns
-    -------
-    csr_array of shape (n_entries, n_entries)
     """
     total = weights.sum(axis=1, keepdims=True)
     weights = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
@@ -49,26 +38,10 @@ def propagate(
     tol: float,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """For each α, repeat ``f ← α graph f + (1 - α) f₀``, with each row projected back to the
-    simplex, starting at ``f₀`` uniform over the candidates.
+    simplex, starting at ``f₀`` uniform over the candidates, until no entry changes by more than
+    ``tol``.
 
-    Parameters
-    ----------
-    graph : csr_array of shape (n_entries, n_entries)
-        From :func:`candidate_graph`.
-    indptr : ndarray of shape (m + 1,)
-        Rows of the candidate entries.
-    alphas : sequence of float
-        Shares of the neighbours in a round, 0 to 1.
-    max_iter : int
-        Largest number of rounds.
-    tol : float
-        Stop when no entry changes by more than this.
-
-    Returns
-    -------
-    confidence : ndarray of shape (n_entries, n_alphas)
-    n_iter : ndarray of shape (n_alphas,)
-    converged : ndarray of shape (n_alphas,)
+    Returns the confidences (entries × alphas), the numbers of rounds, and which alphas converged.
     """
     alpha, sizes = np.asarray(alphas, float), np.diff(indptr)
     start = np.repeat(1 / sizes, sizes)[:, None]
@@ -95,17 +68,6 @@ def restore_class_mass(
 ) -> np.ndarray:
     """Scale each class back to its mass with all candidates equally likely; then normalise the
     rows.
-
-    Parameters
-    ----------
-    confidence : ndarray of shape (n_entries,)
-        Confidence of each candidate.
-    indptr, indices : ndarray
-        The candidates as compressed sparse rows.
-
-    Returns
-    -------
-    ndarray of shape (n_entries,)
     """
     sizes = np.diff(indptr)
     prior = np.bincount(indices, np.repeat(1 / sizes, sizes))

@@ -48,16 +48,8 @@ DENSE = 60
 
 
 class KernelRidge:
-    """The factorised model step for one kernel matrix and one β; any number of λ may share it.
-
-    Parameters
-    ----------
-    K : ndarray of shape (m, m)
-        The kernel matrix, rows in the order of ``sets``. It is overwritten by the factor.
-    beta : float
-        The regularisation β.
-    sets : SortedSets
-        The candidates.
+    """The factorised model step for one kernel matrix and one β; any number of λ may share it. Rows
+    of ``K`` are in the order of ``sets``; it is overwritten by the factor.
     """
 
     def __init__(self, K: np.ndarray, beta: float, sets: SortedSets) -> None:
@@ -362,15 +354,7 @@ def _dense(matrix: Any) -> np.ndarray:
 
 
 class GramRidge:
-    """The factorised model step, from sums over the rows.
-
-    Parameters
-    ----------
-    moments : Moments
-        The sums over all rows.
-    beta : float
-        The regularisation β.
-    """
+    """The factorised model step, from sums over the rows."""
 
     def __init__(self, moments: Moments, beta: float) -> None:
         self._mean, self._weight = moments.total / moments.weight, moments.weight
@@ -407,16 +391,8 @@ class GramRidge:
 
 
 class LinearRidge:
-    """The factorised model step for features in memory; any number of λ may share it.
-
-    Parameters
-    ----------
-    Z : array or CSR matrix of shape (m, D)
-        The features, in the original order of the rows. A sparse ``Z`` is never made dense.
-    beta : float
-        The regularisation β.
-    sets : SortedSets
-        The candidates.
+    """The factorised model step for features in memory, with rows in their original order; any
+    number of λ may share it. A sparse ``Z`` is never made dense.
     """
 
     def __init__(self, Z: Any, beta: float, sets: SortedSets) -> None:

@@ -13,26 +13,12 @@ def softmax_scale(
     weight: np.ndarray | None = None,
     sample: np.random.Generator | None = None,
 ) -> float:
-    """The factor ``t`` for which ``softmax(t·scores)`` makes the candidates most likely.
+    """The factor ``t`` for which ``softmax(t·scores)`` makes the candidates most likely; ``sample``
+    draws at most 2,000 rows to use.
 
     Temperature scaling (Guo et al. 2017) with candidate sets in place of labels: it maximises ``Σ_i
     w_i [(1-ε) log P(S_i) + ε log(1 - P(S_i))]``. As in Platt (1999), ``ε = 1 / (Σw + 2)`` keeps the
     scale finite if the scores fit every candidate set.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (m, l)
-        Scores of the training instances.
-    indptr, indices : ndarray
-        Their candidates, as compressed rows.
-    weight : ndarray of shape (m,), default=None
-        Their weights.
-    sample : numpy.random.Generator, default=None
-        If given, it draws at most 2,000 rows to use.
-
-    Returns
-    -------
-    float
     """
     sizes, scores = np.diff(indptr), scores.astype(np.float64, copy=False)
     inside = np.zeros(scores.shape, bool)

@@ -9,8 +9,7 @@ import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
@@ -37,17 +36,13 @@ class _Answer:
     gold: bool = False
 
 
-class _UnexpectedError(Exception):
-    """An export that does not look as expected; the message says why."""
-
-
 # -------------------------------------------------------------------- the tools
 
 
-def _label_studio(records: list[dict[str, Any]], _: str, question: str | None) -> Iterator[_Answer]:
+def _label_studio(records: list[dict[str, Any]], question: str | None) -> Iterator[_Answer]:
     """JSON: tasks with annotations. Cancelled annotations do not count."""
     if not all("data" in record for record in records):
-        raise _UnexpectedError("the entries have no 'data'; export JSON, not JSON-MIN, CSV or TSV")
+        raise TableError("the entries have no 'data'; export JSON, not JSON-MIN, CSV or TSV")
     results = [
         result["from_name"]
         for record in records
@@ -86,10 +81,10 @@ def _label_studio_task(
     return {"data": data, "predictions": [prediction] if label is not None else []}
 
 
-def _argilla(records: list[dict[str, Any]], _: str, question: str | None) -> Iterator[_Answer]:
+def _argilla(records: list[dict[str, Any]], question: str | None) -> Iterator[_Answer]:
     """Records of Argilla 2; drafts and discarded responses do not count."""
     if not all("fields" in record for record in records):
-        raise _UnexpectedError("the records have no 'fields'; export them with records.to_json")
+        raise TableError("the records have no 'fields'; export them with records.to_json")
     found = (name for record in records for name in record.get("responses") or {})
     wanted = _one_question(found, question)
     for record in records:
@@ -112,42 +107,10 @@ def _argilla_task(
     return task | {"metadata": rest, "responses": {}, "vectors": {}} if rest else task
 
 
-def _doccano(records: list[dict[str, Any]], file: str, _: str | None) -> Iterator[_Answer]:
-    """Lines with ``label`` or ``labels``; each annotator has their own file, or is named in the
-    line.
-    """
-    for record in records:
-        given = record.get("label", record.get("labels", ""))
-        if isinstance(given, str):
-            raise _UnexpectedError(
-                "an entry has no list 'label' or 'labels', unlike those of doccano for the classes "
-                "of whole texts or images; export JSONL"
-            )
-        own = ("label", "labels", "Comments", "username", "meta", "annotation_approver")
-        data = {name: value for name, value in record.items() if name not in own}
-        key = next((record[key] for key in ("id", "doc_id", "text") if key in record), data)
-        yield _Answer(key, data, str(record.get("username") or file), _texts(given))
-
-
-def _doccano_task(
-    data: dict[str, Any], label: str | None, score: float | None, _: str, shown: str
-) -> dict[str, Any]:
-    rest = {name: value for name, value in data.items() if name != shown}
-    labels = [] if label is None else [label]
-    return {"text": data[shown], "label": labels, "confidence": score} | rest
-
-
-class _Tool(NamedTuple):
-    """How the export of a tool is read, and how a task for it is made."""
-
-    read: Callable[[list[dict[str, Any]], str, str | None], Iterator[_Answer]]
-    task: Callable[..., dict[str, Any]]
-
-
-TOOLS = {
-    "label-studio": _Tool(_label_studio, _label_studio_task),
-    "argilla": _Tool(_argilla, _argilla_task),
-    "doccano": _Tool(_doccano, _doccano_task),
+#: How the export of each tool is read, and how a task for it is made.
+TOOLS: dict[str, tuple[Callable[..., Iterator[_Answer]], Callable[..., dict[str, Any]]]] = {
+    "label-studio": (_label_studio, _label_studio_task),
+    "argilla": (_argilla, _argilla_task),
 }
 
 
@@ -155,7 +118,7 @@ def _texts(value: Any) -> list[str]:
     """One label or several, as texts."""
     values = value if isinstance(value, list) else [] if value in (None, "") else [value]
     if any(isinstance(one, dict | list) for one in values):
-        raise _UnexpectedError(
+        raise TableError(
             f"an answer is {json.dumps(values[0])[:60]}, but the label of a whole task is "
             "expected; export the answers to a question with choices"
         )
@@ -166,11 +129,11 @@ def _one_question(names: Iterable[str], question: str | None) -> str:
     """The question that was asked for, or the only one."""
     found = list(dict.fromkeys(names))
     if question is not None and question not in found:
-        raise _UnexpectedError(
+        raise TableError(
             f"there is no question {question!r}; {suggest(question, found, 'questions')}"
         )
     if question is None and len(found) != 1:
-        raise _UnexpectedError(
+        raise TableError(
             f"there are the questions {first_few(found, 12)}; say which one (--question NAME)"
             if found
             else "there is no question with choices"
@@ -182,45 +145,25 @@ def _one_question(names: Iterable[str], question: str | None) -> str:
 
 
 def read_tool(
-    files: Mapping[str, list[dict[str, Any]]], tool: str, question: str | None, source: str
+    records: list[dict[str, Any]], tool: str, question: str | None, source: str
 ) -> tuple[pa.Table, Labelling]:
-    """The export of a tool as a table: one row per task.
+    """The objects of an export as a table, one row per task, and which columns hold what.
 
-    Parameters
-    ----------
-    files : mapping of str to list of dict
-        The objects of each file.
-    tool : {"label-studio", "argilla", "doccano"}
-        The tool that wrote the files.
-    question : str or None
-        The question whose answers are the labels; needed if there are several.
-    source : str
-        The name in messages.
-
-    Returns
-    -------
-    table : pyarrow.Table
-        The content of the tasks, without the fields of single answers or suggestions. One column
-        ``vote_NAME`` per annotator if each gave at most one label per task; otherwise
-        ``candidates``: each label as often as it was given. ``gold`` where an answer is marked as
-        the truth.
-    labelling : Labelling
-        Which columns hold what.
+    The table holds the content of the tasks, without the fields of single answers or suggestions,
+    and one column ``vote_NAME`` per annotator if each gave at most one label per task; otherwise
+    ``candidates``: each label as often as it was given. ``gold`` is the label of an answer that is
+    marked as the truth.
     """
     if tool not in TOOLS:
         raise ParameterError(f"there is no tool {tool!r}; {suggest(tool, [*TOOLS], 'tools')}")
-    answers = []
-    for name, records in files.items():
-        if not records:  # somebody who has answered nothing
-            continue
-        try:
-            answers += list(TOOLS[tool].read(records, name if len(files) > 1 else "", question))
-        except _UnexpectedError as error:
-            raise TableError(f"{source}: {error}") from None
-        except (KeyError, TypeError, AttributeError, IndexError, ValueError):
-            raise TableError(
-                f"{source}: this is not an export of {tool}, or one of an unknown kind"
-            ) from None
+    try:
+        answers = list(TOOLS[tool][0](records, question))
+    except TableError as error:
+        raise TableError(f"{source}: {error}") from None
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError):
+        raise TableError(
+            f"{source}: this is not an export of {tool}, or one of an unknown kind"
+        ) from None
     if not all(isinstance(answer.data, dict) for answer in answers):
         raise TableError(f"{source}: the content of a task of {tool} is not an object with fields")
     if not any(answer.labels for answer in answers):
@@ -299,24 +242,10 @@ def _votes(tasks: Mapping[str, list[_Answer]]) -> dict[str, dict[str, str]] | No
 
 
 def to_answers(table: pa.Table, labelling: Labelling, id: str | None, source: str) -> pa.Table:
-    """One answer per task, for ``clean --answers``.
+    """One answer per task, in the columns ``row``, ``label`` and ``who``: for ``clean --answers``.
 
     A task has an answer if everyone who answered it gave the same label, or if one answer is marked
     as the truth. A warning names the other tasks.
-
-    Parameters
-    ----------
-    table, labelling : pyarrow.Table, Labelling
-        From :func:`read_tool`.
-    id : str or None
-        The column that names the rows from which the tasks were made.
-    source : str
-        The name in messages.
-
-    Returns
-    -------
-    pyarrow.Table
-        With the columns ``row``, ``label`` and ``who``.
     """
     if id is None:
         raise ParameterError(
@@ -353,26 +282,8 @@ def to_answers(table: pa.Table, labelling: Labelling, id: str | None, source: st
 def to_tasks(
     table: pa.Table, tool: str, *, question: str | None, shown: str | None, prefix: str
 ) -> pa.Table:
-    """Make tasks with suggested labels for an annotation tool; the rows to look at come first.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        From ``clean`` or ``predict``: it has a column ``label``, and perhaps ``confidence`` and
-        ``look``.
-    tool : {"label-studio", "argilla", "doccano"}
-        The tool that will read them.
-    question : str or None
-        The name of the question; by default "label".
-    shown : str or None
-        The column that is shown; by default the first text column.
-    prefix : str
-        Prefix of the names of the new columns.
-
-    Returns
-    -------
-    pyarrow.Table
-        To be written as JSON, or as JSON lines for doccano.
+    """Make tasks with suggested labels from what ``clean`` or ``predict`` wrote; the rows to look
+    at come first.
     """
     find_column(table, f"{prefix}label")
     ours = {prefix + name for name in NEW_COLUMNS}
@@ -388,7 +299,7 @@ def to_tasks(
     for row in rows:
         label, score = row[f"{prefix}label"], row.get(f"{prefix}confidence")
         tasks.append(
-            TOOLS[tool].task(
+            TOOLS[tool][1](
                 {name: row[name] for name in names},
                 None if label is None else str(label),
                 None if score in (None, "") else float(score),
@@ -396,15 +307,4 @@ def to_tasks(
                 shown,
             )
         )
-    if tool == "doccano":
-        _write_out_gaps(tasks)
     return pa.Table.from_pylist(tasks)
-
-
-def _write_out_gaps(tasks: list[dict[str, Any]]) -> None:
-    """Write numbers as texts if some are missing: doccano would import NaN, but cannot store it."""
-    for name in tasks[0]:
-        values = [task[name] for task in tasks]
-        if None in values and any(isinstance(value, int | float | Decimal) for value in values):
-            for task, value in zip(tasks, values, strict=True):
-                task[name] = "" if value is None else str(value)

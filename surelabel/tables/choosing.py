@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -89,8 +88,6 @@ class ChosenLabels(Decision):
         Empty if the labels are not votes.
     features_role : FeaturesRole or None
         What the features did beside votes; None without votes or without features.
-    seconds : dict of str to float
-        Time by stage.
     classifier : estimator
         The classifier, fitted to ``X``.
     method : str
@@ -106,7 +103,6 @@ class ChosenLabels(Decision):
     n_gold: int
     annotators: list[AnnotatorAgreement]
     features_role: FeaturesRole | None
-    seconds: dict[str, float]
     classifier: Any
     method: str
     parameters: dict[str, Any]
@@ -124,47 +120,25 @@ def choose_labels(
     estimator: Any = None,
     like: ChosenLabels | None = None,
 ) -> ChosenLabels:
-    """Choose a label for every row, and say how sure it is.
+    """Choose a label for every row, and say how sure it is; for the parameters see
+    :func:`surelabel.clean`.
 
     Every row is judged by a model that did not learn from it (:mod:`surelabel.tables.calibration`);
     rows with equal features are always left out together. PURE has such models in closed form.
     Other methods choose parameters by cross-validation on candidates, and leave out folds. The
     final model learns from all rows.
 
-    Parameters
-    ----------
-    X : array-like of shape (m, n)
-        The instances.
-    labels : Labels
-        What is known about their labels.
-    method : str, default="PURE"
-        A name in :func:`surelabel.all_methods`, or with votes "Crowd", "majority" or "Dawid-Skene".
-    max_error : float, default=0.1
-        Keep labels whose estimated error is at most this.
-    random_state : int, default=0
-        Seed.
-    verbose : bool, default=False
-        Show a progress bar.
-    estimator : classifier or "module:name", default=None
-        The model of the features, where the labels are votes; see :func:`fit_crowd`.
-    like : ChosenLabels, default=None
-        An earlier result: use its method, kernels and parameters instead of choosing anew.
-        ``clean`` and ``review`` choose by the table as it is, before any answer, so that both find
-        the same labels after the same answers.
-
-    Returns
-    -------
-    ChosenLabels
+    With an earlier result ``like``, its method, kernels and parameters are used instead of choosing
+    anew. ``clean`` and ``review`` choose by the table as it is, before any answer, so that both
+    find the same labels after the same answers.
     """
     X = _checked_rows(X, labels, max_error)
     equal = equal_rows([X]) if X.shape[1] else np.arange(len(X))
-    seconds: dict[str, float] = {}
-    timed = partial(stage, seconds=seconds, verbose=verbose)
     earlier = None
     if like is not None:
         earlier = FittedMethod(like.method, like.classifier, like.parameters, like.cv_score)
     if method in tuple(VOTES_ONLY):
-        fit, found = _by_votes_only(method, labels, estimator, random_state, timed)
+        fit, found = _by_votes_only(method, labels, estimator, random_state)
     else:
         fit = fit_method(
             method,
@@ -174,9 +148,10 @@ def choose_labels(
             random_state=random_state,
             estimator=estimator,
             like=earlier,
-            timed=timed,
+            verbose=verbose,
         )
-        found = _judge(fit, X, labels, equal, random_state, timed)
+        with stage("judge rows", verbose=verbose):
+            found = _judge(fit, X, labels, equal, random_state)
     gold, decision = labels.gold >= 0, decide(found, labels, max_error)
     return ChosenLabels(
         **vars(decision),
@@ -184,7 +159,6 @@ def choose_labels(
         n_gold=int(gold.sum()),
         annotators=_annotators(fit.model, labels, decision.label, random_state),
         features_role=_features_role(fit.model),
-        seconds=seconds,
         classifier=fit.model,
         method=fit.method,
         parameters=fit.parameters,
@@ -193,7 +167,7 @@ def choose_labels(
 
 
 def _by_votes_only(
-    method: str, labels: Labels, estimator: Any, random_state: int, timed: Any
+    method: str, labels: Labels, estimator: Any, random_state: int
 ) -> tuple[FittedMethod, Judgement]:
     """Judge the labels of a method that looks at votes alone, by the model of the annotators."""
     if labels.votes is None or estimator is not None:
@@ -202,37 +176,27 @@ def _by_votes_only(
             "estimator"
         )
     nothing = np.empty((len(labels.votes), 0))
-    fit = fit_method(
-        CROWD, nothing, labels, np.arange(len(nothing)), random_state=random_state, timed=timed
-    )
+    fit = fit_method(CROWD, nothing, labels, np.arange(len(nothing)), random_state=random_state)
     label = VOTES_ONLY[method](labels.votes, labels.candidates.shape[1]).argmax(axis=1)
     return replace(fit, method=method), _judge_crowd(fit.model, labels, label)
 
 
 def _judge(
-    fit: FittedMethod,
-    X: np.ndarray,
-    labels: Labels,
-    equal: np.ndarray,
-    random_state: int,
-    timed: Any,
+    fit: FittedMethod, X: np.ndarray, labels: Labels, equal: np.ndarray, random_state: int
 ) -> Judgement:
     """Judge every row by models that did not learn from it."""
     if isinstance(fit.model, CrowdClassifier):
         return _judge_crowd(fit.model, labels)
     if fit.proba is not None:
-        with timed("judge rows"):
-            proba, even = fit.proba, left_out_proba(fit.model.at_even_shares(), X)
+        proba, even = fit.proba, left_out_proba(fit.model.at_even_shares(), X)
     else:
-        with timed("judge rows"):
-            models = [clone(fit.model)]
-            models += [_even_shares(fit.model)] if labels.votes is None else []
-            folds = folds_of_rows(equal, random_state)
-            proba, even = _left_out(models, X, with_gold(labels), folds)[[0, -1]]
-    with timed("calibrate"):
-        if labels.votes is not None:
-            return _beside_votes(proba, labels.votes, labels)
-        return judge_sets(proba, even, labels)
+        models = [clone(fit.model)]
+        models += [_even_shares(fit.model)] if labels.votes is None else []
+        folds = folds_of_rows(equal, random_state)
+        proba, even = _left_out(models, X, with_gold(labels), folds)[[0, -1]]
+    if labels.votes is not None:
+        return _beside_votes(proba, labels.votes, labels)
+    return judge_sets(proba, even, labels)
 
 
 def _judge_crowd(

@@ -31,7 +31,6 @@ from .overview import (
     kinds,
     known,
     named,
-    stage_times,
     written_parameters,
 )
 from .reading import Columns, TableRead, open_table
@@ -191,7 +190,6 @@ class Cleaned(ChosenLabels, Result):
             "covering_rate": self.cv_score,
             "problems": self._problems(),
             "notes": self._notes(),
-            "seconds": self.seconds,
         }
 
     def overview(self) -> Overview:
@@ -218,7 +216,6 @@ class Cleaned(ChosenLabels, Result):
             ("order", self.order_of_labels()),
             ("left out", named(self.left_out) or None),
             ("method", self.method + (f" ({', '.join(details)})" if details else "")),
-            ("time", stage_times(self.seconds)),
         ]
         return Overview(
             title=f"{count(len(self.label))}, {count(len(self.classes), 'class', 'classes')}",
@@ -364,15 +361,14 @@ def clean(
         raise ParameterError(
             "an audit is about labels that no answer has changed: give audit or answers, not both"
         )
-    seconds: dict[str, float] = {}
-    with stage("labels", seconds, verbose=verbose):
+    with stage("labels", verbose=verbose):
         read = TableRead(frame, columns, votes_suffice=votes_suffice(method))
         check_new_columns(read.table, NEW_COLUMNS, prefix)
         labels, placed = read.labels, None
         if answers is not None:
             labels, placed = use_answers(answers, labels, read.labelling.id, read.source)
     with read.named():
-        with stage("encode", seconds, verbose=verbose):
+        with stage("encode", verbose=verbose):
             encoder, X = read.encoded()
         choose = partial(
             choose_labels,
@@ -389,9 +385,12 @@ def clean(
     if audit is not None:
         found, audited = apply_sheet(found, read.table, open_table(audit)[1], prefix=prefix)
     by_features = read.features and method not in VOTES_ONLY
+    rows = read.table
+    if read.labelling.long:  # one row per id, with its candidates as a list
+        rows = rows.append_column(str(read.labelling.labels), read.labels.lists())
     return Cleaned(
-        **vars(found) | {"seconds": seconds | found.seconds},
-        frame=to_frame(add_columns(_rows(read), _new_columns(found), prefix), read.frame),
+        **vars(found),
+        frame=to_frame(add_columns(rows, _new_columns(found), prefix), read.frame),
         model=TableModel(encoder, found.classifier) if by_features else None,
         labels=labels,
         features=read.features,
@@ -401,13 +400,6 @@ def clean(
         audit=audited,
         left_out=read.leaks,
     )
-
-
-def _rows(read: TableRead) -> pa.Table:
-    """The rows to add columns to: one per id of a long table, with its candidates as a list."""
-    if not read.labelling.long:
-        return read.table
-    return read.table.append_column(str(read.labelling.labels), read.labels.lists())
 
 
 def _contradicted(n_rows: int, n_annotators: int) -> list[tuple[str, str]]:

@@ -62,43 +62,30 @@ class ColumnReader:
     def __init__(self, table: pa.Table, decimal: str = ".") -> None:
         self.source, self.n_rows = source_of(table), table.num_rows
         self.decimal = decimal_of(table) or decimal
-        self._columns = dict(zip(table.column_names, table.columns, strict=True))
+        self.columns = dict(zip(table.column_names, table.columns, strict=True))
         self._vectors: dict[tuple[str, int | None], pa.ChunkedArray] = {}
-
-    def column(self, name: str) -> pa.ChunkedArray:
-        """A column as it is."""
-        return self._columns[name]
-
-    def holds(self, name: str) -> pa.DataType:
-        """The type of a column."""
-        return self._columns[name].type
 
     def column_slices(self, names: Sequence[str]) -> Iterator[slice]:
         """Slices of the columns to read together."""
         return column_slices(len(names), self.n_rows)
 
-    def parsed(self, names: Sequence[str], *, truth: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    def parsed(self, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Numbers (NaN where missing), and whether each cell is something else; one row for each
-        column. With ``truth``, "true" is 1 and "false" is 0.
+        column.
         """
         values = np.full((len(names), self.n_rows), np.nan)
         wrong = np.zeros(values.shape, bool)
-        written = [i for i, name in enumerate(names) if is_text(self.holds(name))]
+        written = [i for i, name in enumerate(names) if is_text(self.columns[name].type)]
         for i in np.setdiff1d(np.arange(len(names)), written).tolist():
             values[i] = self._typed_numbers(names[i])
         if written:
-            texts = combined(*(self._columns[names[i]] for i in written))
+            texts = combined(*(self.columns[names[i]] for i in written))
             found = parse_numbers(texts, self.decimal)
             values[written], wrong[written] = (part.reshape(-1, self.n_rows) for part in found)
-        for i in np.flatnonzero(truth & wrong.any(axis=1)).tolist():
-            words = pc.utf8_lower(pc.utf8_trim_whitespace(combined(self._columns[names[i]])))
-            for word, value in (("true", 1), ("false", 0)):
-                said = flags(pc.fill_null(pc.equal(words, word), False))
-                values[i, said], wrong[i, said] = value, False
         return values, wrong
 
     def _typed_numbers(self, name: str) -> np.ndarray:
-        column = self._columns[name]
+        column = self.columns[name]
         held = column.type
         if not (is_plain(held) or pa.types.is_duration(held) or pa.types.is_null(held)):
             raise TableError(
@@ -110,8 +97,15 @@ class ColumnReader:
         return np.asarray(pc.fill_null(column.cast(pa.float64(), safe=False), np.nan).to_numpy())
 
     def numbers(self, names: Sequence[str]) -> np.ndarray:
-        """Numbers, one row for each column, NaN where missing; any other cell is an error."""
-        values, wrong = self.parsed(names, truth=True)
+        """Numbers, one row for each column, NaN where missing; "true" is 1 and "false" is 0, as in
+        files with types; any other cell is an error.
+        """
+        values, wrong = self.parsed(names)
+        for i in np.flatnonzero(wrong.any(axis=1)).tolist():
+            words = pc.utf8_lower(pc.utf8_trim_whitespace(combined(self.columns[names[i]])))
+            for word, value in (("true", 1), ("false", 0)):
+                said = flags(pc.fill_null(pc.equal(words, word), False))
+                values[i, said], wrong[i, said] = value, False
         for bad, problem in (
             (wrong, "where a number is needed; correct or empty the cell"),
             (np.abs(values) > HUGE, "cannot be used; empty the cell, or correct the number"),
@@ -119,7 +113,7 @@ class ColumnReader:
             if bad.any():
                 column = int(np.argmax(bad.any(axis=1)))
                 rows = np.flatnonzero(bad[column])
-                cell = self._columns[names[column]][int(rows[0])].as_py()
+                cell = self.columns[names[column]][int(rows[0])].as_py()
                 cell = cell[:40] if isinstance(cell, str) else cell
                 more = f" (and {len(rows) - 1} more such cells in the column)" * (len(rows) > 1)
                 raise TableError(
@@ -130,7 +124,7 @@ class ColumnReader:
 
     def texts(self, name: str, kind: Kind) -> tuple[pa.Array, bool]:
         """Texts, null where missing; and whether the column holds values of another type."""
-        column = self._columns[name]
+        column = self.columns[name]
         held = column.type
         if is_text(held):
             texts = combined(column)
@@ -150,7 +144,7 @@ class ColumnReader:
     def vectors(self, name: str, length: int | None = None) -> pa.ChunkedArray:
         """Lists of ``length`` numbers each; by default, as many as the first has."""
         if (name, length) not in self._vectors:
-            column = self._columns[name]
+            column = self.columns[name]
             if is_text(column.type):
                 column = self._written_vectors(name)
             elif pa.types.is_null(column.type):
@@ -162,7 +156,7 @@ class ColumnReader:
     def _written_vectors(self, name: str) -> pa.ChunkedArray:
         """Vectors that are written as JSON; any other cell is an error."""
         start, parts = 0, []
-        for chunk in self._columns[name].cast(pa.large_string()).chunks:
+        for chunk in self.columns[name].cast(pa.large_string()).chunks:
             absent = missing(chunk)
             texts = blanked(pc.utf8_trim_whitespace(chunk), absent)
             bad = ~flags(pc.fill_null(pc.match_substring_regex(texts, VECTOR), True))
@@ -238,24 +232,13 @@ EMPTY, CONSTANT = Guess(None, "it is empty"), Guess(None, "it has only one value
 
 
 def guess_kinds(table: pa.Table, names: Sequence[str]) -> list[Guess]:
-    """The kind of each column.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The table.
-    names : sequence of str
-        The columns.
-
-    Returns
-    -------
-    list of Guess
-    """
+    """The kind of each column."""
     reader = ColumnReader(table)
     found: dict[str, Guess] = {}
     plain = []
     for name in names:
-        column, held = reader.column(name), reader.holds(name)
+        column = reader.columns[name]
+        held = column.type
         if is_text(held) or is_plain(held) or pa.types.is_duration(held):
             plain.append(name)
         elif column.null_count == len(column):
@@ -292,7 +275,7 @@ def _plain_kinds(reader: ColumnReader, names: Sequence[str]) -> dict[str, Guess]
     for i, name in enumerate(names):
         if empty[i]:
             found[name] = EMPTY
-        elif not numbers[i] or (whole[i] and _any_match(reader.column(name), NAME_LIKE)):
+        elif not numbers[i] or (whole[i] and _any_match(reader.columns[name], NAME_LIKE)):
             words.append(name)
         elif constant[i]:
             found[name] = CONSTANT
@@ -302,9 +285,9 @@ def _plain_kinds(reader: ColumnReader, names: Sequence[str]) -> dict[str, Guess]
             found[name] = Guess(None, "it names the rows: its numbers all differ")
         else:
             # as for the same column of a text file, where True and False are words
-            truth = pa.types.is_boolean(reader.holds(name))
+            truth = pa.types.is_boolean(reader.columns[name].type)
             found[name] = Guess("category" if truth else "number")
-    return found | (_text_kinds(reader, words) if words else {})
+    return found | {name: _text_kind(reader, name) for name in words}
 
 
 def _any_match(column: pa.ChunkedArray, pattern: str) -> bool:
@@ -318,79 +301,40 @@ def _all_differ(values: np.ndarray) -> bool:
     return len(np.unique(values)) == len(values) > 2
 
 
-class _Sample(NamedTuple):
-    """Some texts of a column, evenly spread; the number of all its texts, and of different ones."""
-
-    texts: pa.Array
-    n_known: int
-    n_different: int
-    n_words: float
-    shares: Mapping[str, float]
-
-
-def _text_kinds(reader: ColumnReader, names: Sequence[str]) -> dict[str, Guess]:
-    """Kinds of columns that hold words."""
-    texts = combined(*map(reader.column, names))
-    texts = blanked(texts, missing(texts))
-    codes = pc.fill_null(texts.dictionary_encode().indices, -1).to_numpy().reshape(len(names), -1)
-    known = codes >= 0
-    n_known = known.sum(axis=1)
-    n_different = np.sum(np.diff(np.sort(codes, axis=1), axis=1, prepend=-1) > 0, axis=1)
-    every = -(-n_known // LOOKED_AT)
-    chosen = known & (np.cumsum(known, axis=1) % every[:, None] == 0)
-    looked_at = pc.utf8_trim_whitespace(texts.filter(pa.array(chosen.ravel())))
-    owner, n_chosen = np.nonzero(chosen)[0], chosen.sum(axis=1)
-    first = np.cumsum(n_chosen) - n_chosen
-
-    def mean(cells: pa.Array) -> np.ndarray:
-        weights = cells.cast(pa.float64()).to_numpy()
-        return np.asarray(np.bincount(owner, weights, len(names)) / n_chosen)
-
-    patterns = [FOREIGN[reader.decimal], NUMBER[reader.decimal], VECTOR, DATE, ENDINGS, UNSPACED]
-    shares = {p: mean(pc.match_substring_regex(looked_at, p)) for p in patterns}
-    n_words = mean(pc.count_substring_regex(looked_at, r"\S+"))
-    return {
-        name: _text_kind(
-            reader,
-            name,
-            _Sample(
-                looked_at.slice(first[i], n_chosen[i]),
-                n_known[i],
-                n_different[i],
-                n_words[i],
-                {pattern: share[i] for pattern, share in shares.items()},
-            ),
-        )
-        for i, name in enumerate(names)
-    }
-
-
-def _text_kind(reader: ColumnReader, name: str, sample: _Sample) -> Guess:
+def _text_kind(reader: ColumnReader, name: str) -> Guess:
     """The kind of a column that holds words."""
-    shares, n_known, n_different = sample.shares, sample.n_known, sample.n_different
+    texts = combined(reader.columns[name])
+    texts = blanked(texts, missing(texts)).drop_null()
+    n_known, n_different = len(texts), pc.count_distinct(texts).as_py()
+    every = -(-n_known // LOOKED_AT)
+    some = pc.utf8_trim_whitespace(texts.take(pa.array(np.arange(every - 1, n_known, every))))
+
+    def share(pattern: str) -> float:
+        return float(flags(pc.match_substring_regex(some, pattern)).mean())
+
     if n_different == 1 and n_known == reader.n_rows:
         return CONSTANT
-    if shares[FOREIGN[reader.decimal]] == 1:
+    if share(FOREIGN[reader.decimal]) == 1:
         other, called = (",", "comma") if reader.decimal == "." else (".", "point")
         return Guess(
             None,
-            f"it holds numbers with a {called} ({sample.texts[0].as_py()!r}); --settings "
+            f"it holds numbers with a {called} ({some[0].as_py()!r}); --settings "
             f"decimal={other} reads them, if the {called} is the decimal separator",
             "warning",
         )
-    if shares[VECTOR] == 1:
+    if share(VECTOR) == 1:
         return Guess("vector")
-    if shares[DATE] == 1:
+    if share(DATE) == 1:
         reason = "it holds dates in different formats, or in which day and month could be swapped"
-        return Guess("time") if find_order(sample.texts) else Guess(None, reason)
-    if shares[ENDINGS] == 1 and all(readable_images(sample.texts, reader.source)):
+        return Guess("time") if find_order(some) else Guess(None, reason)
+    if share(ENDINGS) == 1 and all(readable_images(some, reader.source)):
         return Guess("image")
     if n_different <= min(FEW, n_known / 2):
         return Guess("category")
-    mostly_numbers = shares[NUMBER[reader.decimal]] > NEARLY_ALL
+    mostly_numbers = share(NUMBER[reader.decimal]) > NEARLY_ALL
     if mostly_numbers and (refusal := _words_among_numbers(reader, name)):
         return refusal
-    if sample.n_words >= 3 or shares[UNSPACED] > 0.5:
+    if pc.mean(pc.count_substring_regex(some, r"\S+")).as_py() >= 3 or share(UNSPACED) > 0.5:
         return Guess("text")
     if n_different > NEARLY_ALL * n_known:
         return Guess(None, "nearly all its values differ")
@@ -402,7 +346,7 @@ def _words_among_numbers(reader: ColumnReader, name: str) -> Guess | None:
     rows = np.flatnonzero(reader.parsed([name])[1][0])
     if not len(rows):
         return None
-    cells = pc.unique(reader.column(name).take(pa.array(rows))).to_pylist()
+    cells = pc.unique(reader.columns[name].take(pa.array(rows))).to_pylist()
     return Guess(
         None,
         f"row {rows[0] + 1}, column {name!r}: {first_few(repr(cell[:40]) for cell in cells)} in a "

@@ -20,8 +20,10 @@ from sklearn.model_selection import KFold
 
 from ..data.ballots import informative_rows
 from ..data.candidates import CandidateSets
+from ..data.label_order import has_order
 from ..data.labelling import Labels
 from ..estimators import all_methods
+from ..evaluation.metrics import SCORERS, mean_absolute_error
 from ..exceptions import CandidateError, ParameterError, SurelabelError
 from ..progress import track
 from ..solvers.crowds import AGAINST
@@ -37,7 +39,6 @@ from .methods import (
     convergence_warnings_ignored,
     find_method,
     fit_method,
-    left_out_scores,
     order_of,
     with_truth,
 )
@@ -445,9 +446,22 @@ def _by_left_out_rows(X: np.ndarray, labels: Labels, splits: list[Split], name: 
     scores = []
     for train, test in splits:  # the first fold chooses the parameters
         fit = fit_method(name, X[train], _some_rows(learned, train), equal[train], like=fit)
-        scores.append(left_out_scores(fit.model, X[test], judge[test], labels.ordered))
+        scores.append(_scores(fit.model, X[test], judge[test], labels.ordered))
     assert fit is not None
     return fit.parameters, np.array(scores).T
+
+
+def _scores(model: Any, X: np.ndarray, judge: CandidateSets, ordered: Any) -> list[float]:
+    """Covering rate, approximated accuracy and, if labels have an order, mean distance of rows that
+    a model did not learn from.
+    """
+    return [
+        float(SCORERS["covering_rate"](model, X, judge)),
+        float(SCORERS["approximated_accuracy"](model, X, judge)),
+        mean_absolute_error(judge, model.predict(X), ordered=ordered)
+        if has_order(ordered)
+        else np.nan,
+    ]
 
 
 def _without_unused_order(name: str, labels: Labels) -> Labels:

@@ -18,8 +18,8 @@ from ..text import suggest
 from .annotation_tools import TOOLS, read_tool, to_answers, to_tasks
 from .reading import Names, Reading, column_names, open_table
 
-Tool = Literal["label-studio", "argilla", "doccano"]
-Form = Literal["answers", "label-studio", "argilla", "doccano"]
+Tool = Literal["label-studio", "argilla"]
+Form = Literal["answers", "label-studio", "argilla"]
 
 
 def convert(
@@ -41,14 +41,13 @@ def convert(
     frame : data frame, pyarrow.Table or path
         The table; a ``.mat`` file of candidate labels becomes the columns ``x1``, ``x2``, …,
         ``labels`` (``1|4``) and ``gold``.
-    to : {"answers", "label-studio", "argilla", "doccano"}, default=None
+    to : {"answers", "label-studio", "argilla"}, default=None
         "answers" (needs ``tool`` and ``id``): one row per task, to be written as JSON lines for
         ``clean(answers=…)``. A tool: tasks with the column ``label`` of :func:`clean` or
         :func:`predict` as the suggestion, and the rows to look at first. None: the table itself;
         with ``tool``, votes if each annotator gave at most one label, otherwise lists.
-    tool : {"label-studio", "argilla", "doccano"}, default=None
-        ``frame`` is the path of an export of this tool (JSON or JSON lines; a pattern or an archive
-        if each annotator has a file).
+    tool : {"label-studio", "argilla"}, default=None
+        ``frame`` is the path of an export of this tool, or a pattern of several.
     question : str, default=None
         The tool's question; needed if an export has several. In tasks, by default "label".
     shown : str, default=None
@@ -72,19 +71,18 @@ def convert(
     >>> import pandas as pd
     >>> import surelabel
     >>> cleaned = pd.DataFrame({"text": ["meow"], "label": ["cat"], "confidence": [0.9]})
-    >>> surelabel.convert(cleaned, "doccano")
-       text  label  confidence
-    0  meow  [cat]         0.9
+    >>> surelabel.convert(cleaned, "label-studio")["data"][0]
+    {'text': 'meow'}
     """
     if to is not None and to not in ("answers", *TOOLS):
         raise ParameterError(
             f"there is no form {to!r}; {suggest(to, ('answers', *TOOLS), 'forms')}"
         )
-    source, labelling = "", None
+    if to == "answers" and tool is None:
+        raise ParameterError("answers come from an annotation tool: say which one (--from)")
     if tool is not None:
-        source = path_text(frame)
-        table, labelling = read_tool(read_records(source), tool, question, source)
-        frame = source
+        frame = path_text(frame)
+        table, labelling = read_tool(read_records(frame), tool, question, frame)
     elif isinstance(frame, str | os.PathLike) and Path(frame).suffix == ".mat":
         table = _read_mat(Path(frame))
     else:
@@ -93,9 +91,7 @@ def convert(
         find_column(table, name)
         table = table.drop_columns(name)
     if to == "answers":
-        if labelling is None:
-            raise ParameterError("answers come from an annotation tool: say which one (--from)")
-        table = to_answers(table, labelling, id, source)
+        table = to_answers(table, labelling, id, frame)
     elif to is not None:
         table = to_tasks(table, to, question=question, shown=shown, prefix=prefix)
     return table if isinstance(frame, str | os.PathLike) else to_frame(table, frame)

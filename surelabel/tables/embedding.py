@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from sklearn.exceptions import NotFittedError
 
 from ..data.arrow_tables import find_column, source_of
 from ..exceptions import ParameterError, TableError, shown
@@ -25,23 +24,11 @@ FAILURES = (Exception, SystemExit)
 
 
 def embed_columns(table: pa.Table, functions: Mapping[str, Any]) -> tuple[pa.Table, dict[str, str]]:
-    """Add a column of vectors for each column that is to be embedded.
+    """Add a column ``NAME embedded`` of vectors for each column that is to be embedded.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The table.
-    functions : mapping of str to callable, transformer or str
-        For each column, a function that takes the list of its cells as texts ("" where missing;
-        paths of files below the table's folder are made absolute) and returns as many vectors; or
-        an object with ``transform``; or the ``"module:name"`` of either.
-
-    Returns
-    -------
-    table : pyarrow.Table
-        With columns called ``NAME embedded``.
-    names : dict of str to str
-        The name of the new column for each old one.
+    Each column has a function that takes the list of its cells as texts ("" where missing; paths of
+    files below the table's folder are made absolute) and returns as many vectors; or an object with
+    ``transform``; or the ``"module:name"`` of either. Also returned is the new name of each column.
     """
     names = {}
     for column, function in functions.items():
@@ -52,11 +39,17 @@ def embed_columns(table: pa.Table, functions: Mapping[str, Any]) -> tuple[pa.Tab
             "" if cell is None else _absolute(str(cell), folder)
             for cell in table[column].to_pylist()
         ]
-        vectors = _computed(_found(function), cells, f"{source}: column {column!r}")
+        function = imported("the function", function)
+        function = getattr(function, "transform", function)
+        if not callable(function):
+            raise ParameterError(f"{shown(function)} is neither a function nor a transformer")
+        vectors = _computed(function, cells, f"{source}: column {column!r}")
         new = column + EMBEDDED
         if new in table.column_names:
             raise TableError(f"{source}: the table already has a column {new!r}; rename it")
-        table = table.append_column(new, _as_lists(vectors))
+        flat = pa.array(vectors.ravel())
+        lists = pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
+        table = table.append_column(new, lists.cast(pa.list_(pa.float64())))
         names[column] = new
     return table, names
 
@@ -64,16 +57,6 @@ def embed_columns(table: pa.Table, functions: Mapping[str, Any]) -> tuple[pa.Tab
 def _absolute(cell: str, folder: Any) -> str:
     path = os.path.join(folder, cell)
     return path if len(cell) < 1000 and "\0" not in cell and os.path.isfile(path) else cell
-
-
-def _found(function: Any) -> Callable[[list[str]], Any]:
-    """The function that turns texts into vectors."""
-    name = function if isinstance(function, str) else shown(function)
-    function = imported("the function", function)
-    found = getattr(function, "transform", function)
-    if not callable(found):
-        raise ParameterError(f"{name!r} is neither a function nor a transformer")
-    return found  # type: ignore[no-any-return]
 
 
 def imported(what: str, thing: Any) -> Any:
@@ -91,10 +74,8 @@ def imported(what: str, thing: Any) -> Any:
             thing = import_module(module)
             for part in attribute.split("."):
                 thing = getattr(thing, part)
-        except (ImportError, AttributeError, ValueError) as error:
-            raise ParameterError(f"{what} {name!r} cannot be found ({error})") from None
         except FAILURES as error:
-            raise ParameterError(f"{what} {name!r} cannot be imported ({_why(error)})") from error
+            raise ParameterError(f"{what} {name!r} cannot be found ({_why(error)})") from error
     if isinstance(thing, type):
         try:
             return thing()
@@ -110,42 +91,29 @@ def _why(error: BaseException) -> str:
 
 
 def _computed(function: Callable[[list[str]], Any], cells: list[str], where: str) -> np.ndarray:
+    """The vectors of the cells; an error says what is wrong with the function."""
     try:
         found = function(cells)
     except (MemoryError, KeyboardInterrupt):
         raise
-    except NotFittedError:
-        raise TableError(
-            f"{where}: the transformer that embeds it is not fitted; fit it in a module beside the "
-            "table, and name the fitted object"
-        ) from None
     except BaseException as error:  # a panic of compiled code is not an Exception
         raise TableError(f"{where}: the function that embeds it failed ({_why(error)})") from error
     if hasattr(found, "toarray"):
         if found.shape[-1] > WIDEST:
             raise TableError(
                 f"{where}: the vectors that embed it have {found.shape[-1]:,} numbers each, more "
-                f"than {WIDEST:,}; compute fewer (n_features or max_features of a vectorizer), or "
-                "reduce them (TruncatedSVD)"
+                f"than {WIDEST:,}; compute fewer, or reduce them (TruncatedSVD)"
             )
         found = found.toarray()
     try:
         vectors = np.asarray(found, np.float64)
     except (TypeError, ValueError):
+        vectors = np.empty(0)
+    if vectors.ndim != 2 or len(vectors) != len(cells) or not vectors.shape[1]:
         raise TableError(
             f"{where}: the function that embeds it should give {len(cells)} vectors of numbers, "
             f"all of equal length, not {shown(found)}"
-        ) from None
-    if vectors.ndim != 2 or len(vectors) != len(cells) or not vectors.shape[1]:
-        raise TableError(
-            f"{where}: the function that embeds it should give {len(cells)} vectors of equal "
-            f"length, not an array of shape {vectors.shape}"
         )
     if not np.isfinite(vectors).all():
         raise TableError(f"{where}: the function that embeds it gives NaN or infinite numbers")
     return vectors
-
-
-def _as_lists(vectors: np.ndarray) -> pa.Array:
-    flat = pa.array(vectors.ravel())
-    return pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1]).cast(pa.list_(pa.float64()))

@@ -1,10 +1,15 @@
 """Columns of a table → the matrix X that models learn from.
 
-An encoder of columns has ``fit(reader, names)``, which learns from columns; ``widths``, the number
-of columns of X that each becomes; ``names(name, i)``, the names of the columns of X for the i-th;
-and ``fill(reader, names, X, first)``, which writes them, starting at column ``first[i]`` of X. Its
-attributes are numbers, arrays and lists of text, so that model files stay plain. A table may have
-very many number columns, so these share one encoder; the others have one each.
+A table may have very many number columns, so these share one encoder; the others have one each. An
+encoder has
+
+- ``fit(reader, names)``, which learns from the columns ``names`` of a table;
+- ``widths``: how many columns of X each of them becomes;
+- ``names(name, i)``: how the columns of X are called that the i-th of them, ``name``, becomes;
+- ``fill(reader, names, X, first)``, which writes the columns of X; those of the i-th begin at
+  ``first[i]``.
+
+Its attributes are numbers, arrays and lists of text, so that model files stay plain.
 """
 
 from __future__ import annotations
@@ -38,7 +43,7 @@ from .times import DAY, MONDAY, WEEK, YEAR, find_order, read_times
 MOST_CATEGORIES = 50
 #: At most this many columns of X for a text, and this many n-grams counted on the way.
 TEXT_DIMENSIONS, MOST_WORDS = 100, 20_000
-#: Rows of text that are Python strings at a time, and rows from which n-grams are learned.
+#: Rows of text that become Python strings at a time, and rows from which n-grams are learned.
 BATCH, LEARNED_ROWS = 10_000, 50_000
 #: For more rows than this, X is float32.
 LARGE = 100_000
@@ -94,16 +99,18 @@ class NumberColumns:
 
 
 def _spread(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """For each row: whether numbers are missing, the median, mean and standard deviation."""
+    """For each row of ``values``, which is a column of the table: whether some numbers (not all)
+    are missing, the median, mean and standard deviation.
+    """
     absent = np.isnan(values)
-    nothing = absent.all(axis=1)
-    values[nothing] = 0
+    all_absent = absent.all(axis=1)
+    values[all_absent] = 0
     median = np.nanmedian(values, axis=1)
     values = np.where(np.isnan(values), median[:, None], values)
     mean, deviation = values.mean(axis=1), values.std(axis=1)
     # Rounding can make the deviation of equal numbers differ from 0.
     deviation[deviation <= 1e-12 * np.abs(mean)] = 1
-    return absent.any(axis=1) & ~nothing, median, mean, deviation
+    return absent.any(axis=1) & ~all_absent, median, mean, deviation
 
 
 class OneColumn(ABC):
@@ -170,7 +177,7 @@ class CategoryColumn(OneColumn):
         texts, by_value = reader.texts(name, "category")
         known = pa.array([*self.categories, *self.others], texts.type)
         if by_value or self.by_value:
-            # we write the numbers of typed files with a point
+            # numbers that were not text are spelled with a point, whatever the table uses
             texts = canonical(texts, "." if by_value else reader.decimal)
             known = canonical(known, "." if self.by_value else reader.decimal)
         found = pc.fill_null(pc.index_in(texts, known), -1).to_numpy()
@@ -195,12 +202,12 @@ class TextColumn(OneColumn):
     def learn(self, reader: ColumnReader, name: str) -> None:
         """Learn the n-grams, their weights and the directions."""
         column, _ = reader.texts(name, "text")
-        every = -(-len(column) // LEARNED_ROWS)
-        texts = column.take(pa.array(np.arange(0, len(column), every)))
+        step = -(-len(column) // LEARNED_ROWS)  # rounded up
+        texts = column.take(pa.array(np.arange(0, len(column), step)))
         unspaced = pc.mean(pc.match_substring_regex(texts, UNSPACED)).as_py() or 0
         self.by_letters = unspaced > 0.5
-        rare = 2 if len(texts) >= 100 else 1
-        vectorizer = self._vectorizer(min_df=rare, max_features=MOST_WORDS)
+        min_texts = 2 if len(texts) >= 100 else 1
+        vectorizer = self._vectorizer(min_df=min_texts, max_features=MOST_WORDS)
         try:
             weights = vectorizer.fit_transform(pc.fill_null(texts, "").to_pylist())
             self.words, self.idf = vectorizer.get_feature_names_out().tolist(), vectorizer.idf_
@@ -283,7 +290,7 @@ class TimeColumn(OneColumn):
         """Learn the format of the column, which of its parts vary, its mean and standard
         deviation.
         """
-        column = reader.column(name)
+        column = reader.columns[name]
         self.order = ""
         if is_text(column.type):
             texts = pc.unique(column.cast(pa.large_string()))
@@ -298,7 +305,7 @@ class TimeColumn(OneColumn):
             self.parts += ["days", "season", "weekday"]
         if known.any() and np.ptp(seconds[known]) > 0:
             self.parts.append("hour")
-        self.parts = self.parts or ["days"]  # which is zero in all rows
+        self.parts = self.parts or ["days"]  # a column of zeros
         self.tells_missing = not known.all() and bool(known.any())
 
     def names(self, name: str, _: int = 0) -> list[str]:
@@ -311,8 +318,9 @@ class TimeColumn(OneColumn):
     def write(self, reader: ColumnReader, name: str, out: np.ndarray) -> None:
         """Write the days, and the points on circles."""
         order = self.order or "year-month-day"
-        days, seconds = read_times(reader.column(name), order, name, reader.source)
+        days, seconds = read_times(reader.columns[name], order, name, reader.source)
         absent = np.isnan(days)
+        # how many times a part has gone round its circle
         turns = {
             "season": (days + seconds / DAY) / YEAR,
             "weekday": (np.floor(days) - MONDAY) / WEEK,
@@ -348,7 +356,7 @@ class ImageColumn(OneColumn):
         self.mean = found[known].mean(axis=0)
 
     def _features(self, reader: ColumnReader, name: str) -> np.ndarray:
-        paths = reader.column(name).cast(pa.large_string()).to_pylist()
+        paths = reader.columns[name].cast(pa.large_string()).to_pylist()
         found = describe_images(paths, folder_of(reader.source))
         unread = sum(map(bool, paths)) - int(np.sum(~np.isnan(found[:, 0])))
         if unread:
@@ -387,8 +395,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Numbers are standardised, unless all of them are 0 or 1; missing ones are replaced by the median
     and marked in a column of their own. Categories become 0/1 columns. Dates and times become the
     days that have passed and points on the circles of year, week and day. Texts become at most 100
-    directions of their TF-IDF. Vectors stay as they are. A text or a vector is scaled to vary as
-    much as all numbers and categories together, so that no kind dominates the others.
+    directions of their TF-IDF, images a small grey copy, edges and colours; vectors stay as they
+    are, minus their mean. A column of texts, vectors or images is scaled to vary as much as all
+    numbers, categories and times together, so that no kind dominates the others.
 
     Parameters
     ----------
@@ -484,20 +493,22 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return np.cumsum(widths)
 
     def _balance(self, table: pa.Table) -> np.ndarray:
-        """Factors that make every text and vector vary as much as all plain columns together."""
+        """Factors that make every column of texts, vectors or images vary as much as all other
+        (plain) columns together.
+        """
         plain = np.array(
             [feature.kind not in ("text", "vector", "image") for feature in self.features_], bool
         )
         if plain.all():
             return np.ones(len(plain))
-        every = -(-table.num_rows // WEIGHED)
-        variance = self.transform(table.take(pa.array(np.arange(0, table.num_rows, every)))).var(
+        step = -(-table.num_rows // WEIGHED)  # rounded up
+        variance = self.transform(table.take(pa.array(np.arange(0, table.num_rows, step)))).var(
             axis=0, dtype=np.float64
         )
         totals = np.add.reduceat(variance, [0, *self._ends()[:-1]])
-        weight = max(1.0, totals[plain].sum())
+        target = max(1.0, totals[plain].sum())
         return np.asarray(
-            np.sqrt(np.divide(weight, totals, out=np.ones(len(plain)), where=~plain & (totals > 0)))
+            np.sqrt(np.divide(target, totals, out=np.ones(len(plain)), where=~plain & (totals > 0)))
         )
 
     def transform(self, table: pa.Table) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -28,7 +28,7 @@ from .embedding import embed_columns
 from .encoding import TableModel
 from .methods import VOTES_ONLY, find_method, fit_method
 from .new_columns import MEDIAN, add_columns, check_new_columns, label_column, rounded
-from .overview import Overview, Result, kinds, named, stage_times, written_parameters
+from .overview import Overview, Result, kinds, named, written_parameters
 from .reading import Columns, Reading, TableRead, kinds_given, open_table
 
 
@@ -52,8 +52,6 @@ class Fitted(Result):
     cv_score : float
         Covering rate of left-out rows at these parameters; NaN if every label is always a
         candidate, as with soft labels.
-    seconds : dict of str to float
-        Time by stage.
     """
 
     model: TableModel
@@ -63,7 +61,6 @@ class Fitted(Result):
     method: str
     parameters: dict[str, Any]
     cv_score: float
-    seconds: dict[str, float]
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain values, ready for JSON."""
@@ -74,7 +71,6 @@ class Fitted(Result):
             "method": self.method,
             "parameters": self.parameters,
             "covering_rate": self.cv_score,
-            "seconds": self.seconds,
         }
 
     def overview(self) -> Overview:
@@ -88,7 +84,6 @@ class Fitted(Result):
                 ("learned from", kinds(self.features)),
                 ("method", f"{self.method} ({written_parameters(self.parameters)})"),
                 *([] if np.isnan(self.cv_score) else [("left-out rows", covering)]),
-                ("time", stage_times(self.seconds)),
             ],
         )
 
@@ -149,15 +144,13 @@ def fit(
             "leave the method out"
         )
     find_method(method)
-    seconds: dict[str, float] = {}
-    timed = partial(stage, seconds=seconds, verbose=verbose)
-    with timed("labels"):
+    with stage("labels", verbose=verbose):
         read = TableRead(frame, columns)
         answered = read.labels
         if answers is not None:
             answered, _ = use_answers(answers, answered, read.labelling.id, read.source)
     with read.named():
-        with timed("encode"):
+        with stage("encode", verbose=verbose):
             encoder, X = read.encoded()
         learn = partial(
             fit_method,
@@ -166,7 +159,7 @@ def fit(
             equal=equal_rows([X]),
             random_state=random_state,
             estimator=estimator,
-            timed=timed,
+            verbose=verbose,
         )
         found = learn(read.labels)
         if answered is not read.labels:
@@ -179,7 +172,6 @@ def fit(
         method=found.method,
         parameters=found.parameters,
         cv_score=found.covering_rate,
-        seconds=seconds,
     )
 
 
@@ -188,7 +180,7 @@ def predict(
     frame: Any,
     *,
     prefix: str = "",
-    as_: Mapping[str, Any] | Sequence[str] | None = None,
+    as_: Mapping[str, Any] | None = None,
     **reading: Unpack[Reading],
 ) -> Any:
     """Label the rows of a table.

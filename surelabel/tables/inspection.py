@@ -240,21 +240,7 @@ def inspect(frame: Any, **columns: Unpack[Columns]) -> Inspection:
 
 
 def inspect_labels(labels: Labels, features: Sequence[Feature], table: pa.Table) -> Inspection:
-    """Look at a table and its labels.
-
-    Parameters
-    ----------
-    labels : Labels
-        What the columns of labels say.
-    features : sequence of Feature
-        The columns that will be learned from.
-    table : pyarrow.Table
-        The instances, aligned with ``labels``.
-
-    Returns
-    -------
-    Inspection
-    """
+    """Look at a table and its labels."""
     labelled = np.flatnonzero(~labels.unlabelled)
     candidates = likely_sets(labels.candidates) if labels.soft else labels.candidates
     candidates = candidates[labelled]
@@ -390,24 +376,20 @@ def _class_problems(summary: CandidateSummary) -> Iterator[Problem]:
 def _column_problems(features: Sequence[Feature], table: pa.Table) -> Iterator[Problem]:
     """Columns with cells that cannot be read as the kind of the column."""
     reader = ColumnReader(table)
-    numbers = [feature.name for feature in features if feature.kind == "number"]
-    read: list[tuple[str, Callable[[], Any]]] = [
-        ("number", partial(reader.numbers, numbers[part])) for part in reader.column_slices(numbers)
-    ]
-    for kind, name in ((feature.kind, feature.name) for feature in features):
-        if kind == "vector":
-            read.append((kind, partial(reader.vectors, name)))
-        elif kind == "time":
-            read.append((kind, partial(TimeColumn().fit, reader, [name])))
-        elif kind == "image":
-            read.append((kind, partial(_check_images, reader, name)))
-        elif kind != "number":
-            read.append((kind, partial(reader.texts, name, kind)))
-    for what, cells in read:
+    read: dict[str, Callable[[str], Any]] = {
+        "number": lambda name: reader.numbers([name]),
+        "vector": reader.vectors,
+        "time": partial(TimeColumn().learn, reader),
+        "image": partial(_check_images, reader),
+    }
+    for feature in features:
         try:
-            cells()
+            if feature.kind in read:
+                read[feature.kind](feature.name)
+            else:
+                reader.texts(feature.name, feature.kind)
         except TableError as error:
-            yield Problem(f"no {what}", str(error))
+            yield Problem(f"no {feature.kind}", str(error))
 
 
 def _check_images(reader: ColumnReader, name: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -117,12 +117,6 @@ def _is_common(name: str) -> bool:
     return all(word in COMMON_WORDS or len(word) < 2 for word in re.split(r"[\W_]+", name))
 
 
-@lru_cache
-def _canonical(values: tuple[str, ...], decimal: str) -> list[str]:
-    """What texts mean; very many columns may hold the same ones."""
-    return canonical(pa.array(values, pa.large_string()), decimal).to_pylist()  # type: ignore[no-any-return]
-
-
 class _Agreement(NamedTuple):
     """How often labels of n rows are among the candidates.
 
@@ -196,7 +190,7 @@ class _Judge:
         decimal = self.decimal if is_text(column.type) else "."
         texts = pc.utf8_trim_whitespace(column.cast(pa.large_string()).combine_chunks())
         encoded = blanked(texts, pc.equal(texts, "")).dictionary_encode()
-        values = _canonical(tuple(encoded.dictionary.to_pylist()), decimal)
+        values = canonical(encoded.dictionary, decimal).to_pylist()
         codes = pc.fill_null(encoded.indices, -1).to_numpy()
         return self._class_names(name, codes, values) or self._determines(codes, len(values))
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,9 +21,9 @@ from ..data.label_order import has_order
 from ..data.labelling import Labels
 from ..estimators import CrowdClassifier, Method, all_methods
 from ..estimators.limits import QUICK_ROWS
-from ..evaluation.metrics import SCORERS, mean_absolute_error
 from ..evaluation.protocol import chosen_parameters
 from ..exceptions import CandidateError, InputError, ParameterError, shown
+from ..progress import stage
 from ..solvers.dawid_skene import dawid_skene, majority
 from ..solvers.equal_rows import folds_of
 from ..solvers.sparse_rows import row_max
@@ -124,11 +124,6 @@ def order_of(method: Method, labels: Labels, *, strict: bool = True) -> dict[str
     return {}
 
 
-def large_parameters(method: Method, n_rows: int) -> dict[str, Any]:
-    """Parameters that a method needs for ``n_rows`` rows."""
-    return dict(method.many_rows) if n_rows > QUICK_ROWS else {}
-
-
 # -------------------------------------------------------------------- what it learns from
 
 
@@ -199,14 +194,14 @@ def choose_parameters(
     """
     rows = sample_rows(known, CHOOSE_ROWS, random_state)
     X, known, splits = X[rows], known[rows], folds_of_rows(equal[rows], random_state)
-    parameters = search(method, X, known, splits)
+    # No method can use more neighbours than the folds have rows.
+    grid, counts = None, method.grid.get("n_neighbors", ())
+    others = max(1, min(len(train) for train, _ in splits) - 1)
+    if max(counts, default=0) > others:
+        grid = {**method.grid, "n_neighbors": sorted({min(k, others) for k in counts})}
     with convergence_warnings_ignored():
-        models = (method.estimator(**parameters).fit(X[a], known[a]) for a, _ in splits)
-        scores = [
-            left_out_scores(model, X[b], known[b])
-            for model, (_, b) in zip(models, splits, strict=True)
-        ]
-    return parameters, float(np.mean(scores, axis=0)[0])
+        found = method.make_search(grid=grid).set_params(cv=splits).fit(X, known)
+    return chosen_parameters(found), float(found.best_score_)
 
 
 def folds_of_rows(equal: np.ndarray, random_state: int) -> list[Split]:
@@ -225,35 +220,6 @@ def check_different(equal: np.ndarray) -> None:
             f"there are {n_different} different row(s) of features: too few to learn from some of "
             "them and judge the others"
         )
-
-
-def search(
-    method: Method, X: np.ndarray, candidates: CandidateSets, splits: list[Split]
-) -> dict[str, Any]:
-    """The parameters of a method with the best covering rate of left-out rows."""
-    if not method.grid:
-        return {}
-    # No method can use more neighbours than the folds have rows.
-    grid, counts = None, method.grid.get("n_neighbors", ())
-    others = max(1, min(len(train) for train, _ in splits) - 1)
-    if max(counts, default=0) > others:
-        grid = {**method.grid, "n_neighbors": sorted({min(k, others) for k in counts})}
-    with convergence_warnings_ignored():
-        found = method.make_search(grid=grid).set_params(cv=splits).fit(X, candidates)
-    return chosen_parameters(found)
-
-
-def left_out_scores(
-    model: Any, X: np.ndarray, judge: CandidateSets, ordered: Any = False
-) -> list[float]:
-    """Covering rate, approximated accuracy and, if labels have an order, mean distance of rows that
-    a model did not learn from.
-    """
-    names = ("covering_rate", "approximated_accuracy")
-    found = [float(SCORERS[name](model, X, judge)) for name in names]
-    if not has_order(ordered):
-        return [*found, np.nan]
-    return [*found, float(mean_absolute_error(judge, model.predict(X), ordered=ordered))]
 
 
 @contextmanager
@@ -305,58 +271,42 @@ def fit_method(
     random_state: int = 0,
     estimator: Any = None,
     like: FittedMethod | None = None,
-    timed: Callable[[str], AbstractContextManager[Any]] = lambda _: nullcontext(),
+    verbose: bool = False,
 ) -> FittedMethod:
-    """Learn from a table, and choose kernels or parameters by it.
+    """Learn from a table, and choose kernels or parameters by it; where there are votes or soft
+    labels, PURE means Crowd.
 
-    Parameters
-    ----------
-    name : str
-        The method; where there are votes or soft labels, PURE means Crowd.
-    X, labels : ndarray of shape (m, n), Labels
-        The rows.
-    equal : ndarray of int of shape (m,)
-        Equal numbers for equal rows, which are left out together.
-    random_state : int, default=0
-        Seed.
-    estimator : classifier or "module:name", default=None
-        The model of the features beside votes; see :func:`fit_crowd`.
-    like : FittedMethod, default=None
-        An earlier fit: use its kernels or parameters instead of choosing anew. After answers, every
-        verb uses those of the table before any answer, so that all find the same labels.
-    timed : callable
-        Takes the name of a stage, and returns a context manager around it.
-
-    Returns
-    -------
-    FittedMethod
+    Rows with equal numbers in ``equal`` are left out together. ``estimator`` is the model of the
+    features beside votes (:func:`fit_crowd`). With an earlier fit ``like``, its kernels or
+    parameters are used instead of choosing anew: after answers, every verb uses those of the table
+    before any answer, so that all find the same labels.
     """
     method = find_method(name, besides=tuple(VOTES_ONLY))
     if by_crowd(method, labels, estimator) if like is None else like.method == CROWD:
-        with timed("fit"):
+        with stage("fit", verbose=verbose):
             earlier = None if like is None else like.model
             crowd = fit_crowd(X, labels, random_state, estimator, earlier)
         known = with_truth(labels.candidates, labels.gold)
         rate = covered_share(crowd.loo_proba_, known)
         return FittedMethod(CROWD, crowd, chosen_kernels(crowd), rate, crowd.loo_proba_)
-    known, large = with_gold(labels), large_parameters(method, len(X))
+    known, large = with_gold(labels), dict(method.many_rows) if len(X) > QUICK_ROWS else {}
     order = order_of(method, labels)
     if has_closed_form(method):
         check_different(equal)
-        with timed("fit"):
+        with stage("fit", verbose=verbose):
             learn = method.estimator(**large | order).fit if like is None else like.model.refit
             model = learn(X, known)
-        with timed("judge rows"):
+        with stage("judge rows", verbose=verbose):
             proba = left_out_proba(model, X)
         rate = covered_share(proba, known)
         return FittedMethod(name, model, large | chosen_kernels(model), rate, proba)
-    with timed("choose parameters"):
+    with stage("choose parameters", verbose=verbose):
         chosen, rate = (
             choose_parameters(method, X, known, equal, random_state)
             if like is None
             else (like.parameters, like.covering_rate)
         )
-    with timed("fit"):
+    with stage("fit", verbose=verbose):
         model = method.estimator(**chosen | large | order).fit(X, known)
     return FittedMethod(name, model, chosen | large, rate)
 

@@ -142,9 +142,3 @@ def kinds(features: Iterable[Feature]) -> str:
 def written_parameters(chosen: Mapping[str, Any]) -> str:
     """Parameters as they are written in Python."""
     return ", ".join(f"{name}={value!r}" for name, value in chosen.items()) or "–"
-
-
-def stage_times(seconds: Mapping[str, float]) -> str:
-    """Stages with their times."""
-    shown = (f"{name} {value:.1f} s" for name, value in seconds.items() if value >= 0.05)
-    return ", ".join(shown) or "under 0.1 s"

@@ -13,10 +13,10 @@ from ..data.arrow_tables import find_column
 from ..exceptions import first_few
 from ..extras import extra
 from ..report import write_files
-from ..report.tables import Cell, Column, Row, Table, number_cell, text_cell, text_columns
+from ..report.tables import Cell, Column, Table, number_cell, text_cell, text_columns
 from ..text import short_percent
 from .annotators import AnnotatorAgreement
-from .overview import kinds, stage_times
+from .overview import kinds
 from .status import STATUSES
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _lacking(cleaned: Cleaned, reader: Reader) -> Table:
         likely = [_share(float(cleaned.outside_probability[row]))] if known else []
         texts = (name, first_few(list(map(str, cleaned.classes[given]))))
         label = text_cell(str(cleaned.classes[cleaned.best[row]]))
-        rows.append(Row([number_cell(rank, "{:,}"), *map(text_cell, texts), label, *likely]))
+        rows.append([number_cell(rank, "{:,}"), *map(text_cell, texts), label, *likely])
     titles = ("Row", "Labels given", "Features speak for")
     some = f"The first {len(shown)} of {len(found):,} rows" if len(found) > LACKING else "Rows"
     return Table(
@@ -163,16 +163,14 @@ def _annotators(cleaned: Cleaned) -> Table:
         return [number_cell(person.n_gold, "{:,}"), _share(person.gold_agreement)] if gold else []
 
     rows = [
-        Row(
-            [
-                text_cell(person.name),
-                number_cell(person.n_votes, "{:,}"),
-                _share(person.agreement if person.n_votes else None),
-                *on_gold(person),
-                text_cell(confused(person.most_confused)),
-                text_cell(person.remark or "–"),
-            ]
-        )
+        [
+            text_cell(person.name),
+            number_cell(person.n_votes, "{:,}"),
+            _share(person.agreement if person.n_votes else None),
+            *on_gold(person),
+            text_cell(confused(person.most_confused)),
+            text_cell(person.remark or "–"),
+        ]
         for person in cleaned.annotators
     ]
     titles = ["Votes", "Agree with the result"]
@@ -210,7 +208,6 @@ def _how_it_was_done(cleaned: Cleaned) -> list[tuple[str, str]]:
             if cleaned.learned_from
             else "none",
         ),
-        ("Time", stage_times(cleaned.seconds)),
         ("Version", f"surelabel {version('surelabel')}"),
     ]
 

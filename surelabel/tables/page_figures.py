@@ -130,28 +130,6 @@ def _plane(X: np.ndarray) -> tuple[np.ndarray, float]:
     return points, float(points.var(axis=0).sum() / total)
 
 
-def _scatter(axes: Axes, points: np.ndarray, **more: Any) -> None:
-    axes.scatter(points[:, 0], points[:, 1], **({"linewidths": 0} | more))
-
-
-def _rings(axes: Axes, points: np.ndarray, rows: np.ndarray) -> None:
-    """Rings around the rows to look at, each a link to the row in the page."""
-    rings = axes.scatter(
-        points[:, 0],
-        points[:, 1],
-        s=42,
-        facecolors=(0, 0, 0, 0),
-        edgecolors=INK,
-        linewidths=0.9,
-        zorder=4,
-    )
-    rings.set_urls([f"#row{row}" for row in rows])
-    axes.set(xticks=[], yticks=[], xlabel="first component", ylabel="second component")
-    axes.grid(visible=False)
-    for spine in axes.spines.values():
-        spine.set(visible=True, color=RULE)
-
-
 def _draw_labels(
     axes: Axes, cleaned: Cleaned, rows: np.ndarray, points: np.ndarray, shown: np.ndarray
 ) -> None:
@@ -160,29 +138,34 @@ def _draw_labels(
     often = np.argsort(-np.bincount(cleaned.label, minlength=len(names)), kind="stable")
     named = often[: len(MARKERS)]
     rest = ~np.isin(label, named)
+    x, y = points.T
     if rest.any():
-        _scatter(
-            axes,
-            points[rest],
-            s=12,
-            color="#9aa0ac",
-            alpha=0.4,
-            label=f"other ({len(names) - len(named)} classes)",
-        )
+        other = f"other ({len(names) - len(named)} classes)"
+        axes.scatter(x[rest], y[rest], s=12, color="#9aa0ac", alpha=0.4, linewidths=0, label=other)
     for place, position in enumerate(named):
         look = line_style(place)
         mine = label == position
         if mine.any():
-            _scatter(
-                axes,
-                points[mine],
+            axes.scatter(
+                x[mine],
+                y[mine],
                 s=14,
                 color=look["color"],
                 alpha=0.65,
                 marker=look["marker"],
+                linewidths=0,
                 label=names[position],
             )
-    _rings(axes, points[shown], rows[shown])
+    # Rings around the rows to look at, each a link to the row in the page.
+    none = (0, 0, 0, 0)
+    rings = axes.scatter(
+        x[shown], y[shown], s=42, facecolors=none, edgecolors=INK, linewidths=0.9, zorder=4
+    )
+    rings.set_urls([f"#row{row}" for row in rows[shown]])
+    axes.set(xticks=[], yticks=[], xlabel="first component", ylabel="second component")
+    axes.grid(visible=False)
+    for spine in axes.spines.values():
+        spine.set(visible=True, color=RULE)
     legend_above(axes, markerscale=1.4)
 
 

@@ -68,24 +68,9 @@ class Reason:
 
 @dataclass(frozen=True)
 class ShownRow:
-    """A row to look at.
-
-    Attributes
-    ----------
-    row : int
-        Its position in the table.
-    content : Content
-        What it holds.
-    choices : list of Choice
-        Its candidates, the likeliest first.
-    more : int
-        Number of further candidates.
-    second : bool
-        Whether there is a second choice; if so, it is the second of ``choices``.
-    reasons : list of Reason
-        Why a person should look at it.
-    neighbours : list of (Content, str)
-        The nearest rows that are kept, each with its label.
+    """A row to look at: its position in the table, its content, its candidates (the likeliest
+    first; the second of them is the second choice if there is one) and how many more there are, why
+    a person should look, and the nearest rows that are kept, each with its label.
     """
 
     row: int

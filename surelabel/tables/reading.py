@@ -12,7 +12,7 @@ from typing import Any, TypedDict, get_args
 import numpy as np
 import pyarrow as pa
 
-from ..data.arrow_tables import check_decimal, find_column, source_of, with_decimal
+from ..data.arrow_tables import find_column, source_of, with_decimal
 from ..data.ballots import informative_rows
 from ..data.frames import from_frame
 from ..data.label_order import has_order, order_given
@@ -82,9 +82,8 @@ class Columns(Reading, total=False):
     normalise : bool, default=False
         Treat labels that differ only in case, in spaces and hyphens, or in surrounding punctuation
         as one, in the most frequent spelling: ``Games``, ``GAMES`` and ``" games."``.
-    map : mapping or list of str
-        New names for labels: ``{"GAMES": "games"}`` or ``["GAMES=games"]``. An empty new name
-        removes the label.
+    map : mapping of str to str
+        New names for labels: ``{"GAMES": "games"}``. An empty new name removes the label.
     not_prefix : str
         The prefix of a label that somebody rules out: with "!", ``!cat`` is a vote against cat.
     ordered : bool or names, default=False
@@ -98,7 +97,7 @@ class Columns(Reading, total=False):
         What not to learn from.
     no_features : bool, default=False
         Learn from no column: the votes alone decide.
-    as_ : mapping of str to str, callable or transformer; or list of "COLUMN=KIND"
+    as_ : mapping of str to str, callable or transformer
         The kinds of columns, whatever they look like: "number", "category", "text", "time",
         "vector" or "image" (paths, relative to the table's file, or to the current folder for
         frames in memory). A function or transformer, or the ``"module:name"`` of one, computes
@@ -124,13 +123,13 @@ class Columns(Reading, total=False):
     complete: bool
     missing: Names
     normalise: bool
-    map: Mapping[str, str] | Sequence[str] | None
+    map: Mapping[str, str] | None
     not_prefix: str | None
     ordered: bool | Names
     features: Names
     exclude: Names
     no_features: bool
-    as_: Mapping[str, Any] | Sequence[str] | None
+    as_: Mapping[str, Any] | None
 
 
 #: The arguments that say how a file is written.
@@ -180,7 +179,7 @@ def kinds_given(given: Any, table: pa.Table) -> tuple[dict[str, Kind], dict[str,
 
     Parameters
     ----------
-    given : mapping of str to str, callable or transformer; list of str; or None
+    given : mapping of str to str, callable or transformer; or None
         As in :class:`Columns`.
     table : pyarrow.Table
         The table.
@@ -194,15 +193,12 @@ def kinds_given(given: Any, table: pa.Table) -> tuple[dict[str, Kind], dict[str,
     by_name : set of str
         The columns that were given by name, not by a pattern.
     """
-    if not isinstance(given, Mapping):
-        pairs = [text.rpartition("=") for text in _as_list(given)]
-        if wrong := ["".join(pair) for pair in pairs if not pair[1]]:
-            raise ParameterError(f"as must be COLUMN=KIND, not {wrong[0]!r}")
-        given = {column: kind for column, _, kind in pairs}
+    if given is not None and not isinstance(given, Mapping):
+        raise ParameterError(f"as_ must be a mapping of columns to kinds, not {shown(given)}")
     kinds: dict[str, Any] = {}
     functions: dict[str, Any] = {}
     by_name: set[str] = set()
-    for columns, kind in given.items():
+    for columns, kind in (given or {}).items():
         names = column_names(columns, table)
         by_name |= {*column_names(columns, table, patterns=False)}
         if not isinstance(kind, str) or ":" in kind:
@@ -261,21 +257,14 @@ def _label_order(given: Any) -> bool | tuple[str, ...]:
 
 
 def _label_map(given: Any) -> tuple[tuple[str, str], ...]:
-    """Labels and their new names, given as a mapping or as ``"old=new"``."""
-    if isinstance(given, Mapping):
-        pairs = list(given.items())
-    else:
-        texts = _as_list(given)
-        if wrong := [text for text in texts if "=" not in text]:
-            raise ParameterError(f"map must be OLD=NEW, not {wrong[0]!r}")
-        pairs = [(text.partition("=")[0], text.partition("=")[2]) for text in texts]
-    new_names: dict[str, str] = {}
-    for old, new in pairs:
-        for name in (old, new):
+    """Labels and their new names."""
+    if given is not None and not isinstance(given, Mapping):
+        raise ParameterError(f"map must be a mapping of labels to new names, not {shown(given)}")
+    pairs = tuple((given or {}).items())
+    for pair in pairs:
+        for name in pair:
             _refuse_other_types("the name of a label", name)
-        if new_names.setdefault(old, new) != new:
-            raise ParameterError(f"the label {old!r} is mapped to two names; choose one of them")
-    return tuple(new_names.items())
+    return pairs
 
 
 class TableRead:
@@ -383,7 +372,6 @@ def open_table(frame: Any, **how: str | None) -> tuple[Any, pa.Table]:
     if isinstance(frame, str | os.PathLike):
         frame = read_table(frame, **how)
     else:
-        check_decimal(how.get("decimal"), "table")
         for name, value in how.items():
             if value is not None and name != "decimal":
                 raise ParameterError(

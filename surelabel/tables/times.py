@@ -53,24 +53,9 @@ def find_order(texts: pa.Array, *, all_of_them: bool = True) -> str | None:
 
 
 def parse_times(texts: pa.Array, order: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Dates and times that are written as text.
+    """Days since 1970 and seconds since midnight (NaN where there is none), and where a text is
+    neither missing nor in the format ``order``.
 
-    Parameters
-    ----------
-    texts : pyarrow.Array
-        The texts.
-    order : str
-        A key of ``ORDERS``.
-
-    Returns
-    -------
-    days, seconds : ndarray of float
-        Days since 1970 and seconds since midnight; NaN where there is none.
-    wrong : ndarray of bool
-        Where the text is neither missing nor in this format.
-
-    Examples
-    --------
     >>> parse_times(pa.array(["1970-01-03 10:00", "NA", "1970-02-31"]), "year-month-day")
     (array([ 2., nan, nan]), array([36000.,    nan,    nan]), array([False, False,  True]))
     """

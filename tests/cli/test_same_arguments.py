@@ -18,7 +18,7 @@ from surelabel.tables.reading import Reading
 #: Where the command reads and writes; in Python these are the first argument and the result.
 PLACES = {"table", "source", "target", "output", "report", "settings", "write_settings"}
 #: What only the command does, and settings of the report page.
-COMMAND_ONLY = {"json", "strict", "escape_formulas", "text", "image"}
+COMMAND_ONLY = {"json", "strict", "text", "image"}
 #: What scikit-learn calls a seed, and whether to show progress, which commands always do.
 PYTHON_ONLY = {"frame", "random_state", "verbose"}
 

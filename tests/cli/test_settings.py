@@ -81,7 +81,7 @@ def test_new_names_are_added_to_those_of_a_file(cli, tmp_path):
 )
 def test_what_is_written_is_read_again(tmp_path_factory, settings, kinds):
     path = tmp_path_factory.mktemp("settings") / "a.toml"
-    settings = replace(settings, as_=[f"{name}={kind}" for name, kind in kinds.items()])
+    settings = replace(settings, as_=kinds)
     path.write_bytes(settings_text(settings, {"other": "time"}).encode())
     assert Settings(**read_settings(str(path))) == settings
 
@@ -96,7 +96,7 @@ def test_what_is_written_is_read_again(tmp_path_factory, settings, kinds):
         ("max_error = true", "a.toml: max_error must be a number, not True"),
         ("votes = [1, 2]", "a.toml: votes must be a text or a list of texts, not [1, 2]"),
         ("votes.a = 'b'", "a.toml: votes must be a text or a list of texts, not {'a': 'b'}"),
-        ("as.size = 3", "a.toml: as must be a table of texts, not {'size': 3}"),
+        ("as.size = 3", "a.toml: as must be NAME=VALUE or a table of texts, not {'size': 3}"),
         ("labels =", "a.toml: this is not a settings file in TOML (Invalid value"),
         (b"\xff", "a.toml: this is not a settings file in TOML ('utf-8' codec can't decode"),
         ("x = " + "[" * 5000, "a.toml: this is not a settings file in TOML ("),
@@ -118,7 +118,7 @@ def test_mistakes_in_a_file(cli, tmp_path, content, message):
     [
         ("lable=x", "--settings: there is no setting 'lable'; did you mean 'labels'?"),
         ("long=yes", "--settings: long must be true or false, not 'yes'"),
-        ("map=cat", "--settings: map must be OLD=NEW, not 'cat'"),
+        ("map=cat", "--settings: map must be NAME=VALUE or a table of texts, not 'cat'"),
         ("max_error=much", "--settings: max_error must be a number, not 'much'"),
     ],
 )

@@ -1,9 +1,6 @@
 """The verbs for tables on a good table: what they write, what they print, and how they end."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +26,8 @@ def test_help_shows_examples_and_exit_codes():
     text = CliRunner().invoke(app, ["--help"]).output
     assert text.index("Your tables") < text.index("inspect") < text.index("Experiments")
     assert "130 stopped" in text
+    for verb in ("datasets", "demo", "report", "reproduce", "run"):
+        assert verb in text
     for verb in ("inspect", "clean", "audit", "fit", "predict", "compare", "convert"):
         result = CliRunner().invoke(app, [verb, "--help"])
         assert result.exit_code == 0
@@ -112,7 +111,6 @@ def test_clean_adds_columns_and_keeps_the_others(cleaned, tmp_path):
     assert np.all(
         (confidence[status == "probable"] >= 0.7) & (margin <= confidence)[status == "probable"]
     )
-    assert found["seconds"].keys() >= {"read", "labels", "encode", "judge rows", "report", "write"}
     assert found["solver"] == "dual"
 
 
@@ -122,21 +120,6 @@ def test_clean_writes_a_page_and_a_model(cleaned, cli, tmp_path):
     result = cli("predict new.model new.csv -o labelled.csv")
     assert result.output == "labelled.csv: 30 rows\n"
     assert read_table(tmp_path / "labelled.csv")["label"].to_pylist() == TRUTH[:30]
-
-
-def test_clean_says_what_it_found(cli):
-    result = cli(f"clean pets.csv -o out.csv {LABELS} --method PLKNN --max-error 0.2")
-    assert result.exit_code == 0
-    assert result.output.startswith("60 rows, 3 classes\n")
-    for word in (
-        "certified",
-        "probable",
-        "look",
-        "time",
-        "PLKNN (n_neighbors=",
-        "out.csv",
-    ):
-        assert word in result.output
 
 
 def test_clean_ends_with_1_if_no_label_is_probable(cli, tmp_path, monkeypatch):
@@ -236,7 +219,6 @@ def test_predict_for_machines(cli):
     found = json.loads(result.stdout)
     assert (result.exit_code, found["output"], found["rows"]) == (0, "out.csv", 30)
     assert found["labels"] == {name: TRUTH[:30].count(name) for name in CLASSES}
-    assert set(found["seconds"]) == {"read", "predict"}
 
 
 def test_a_model_knows_which_columns_it_needs(cli, tmp_path):
@@ -282,72 +264,3 @@ def test_compare_ends_with_1_if_a_method_cannot_be_run(cli, monkeypatch):
     result = cli(f"compare pets.csv {LABELS} --methods PLKNN,SURE --folds 3")
     assert result.exit_code == 1
     assert "PLKNN could not be run: not on this table" in result.output
-
-
-# -------------------------------------------------------------------- formulas
-
-
-@pytest.fixture
-def formulas(tmp_path, cli):
-    table = without_labels(make_table(30, seed=1))
-    notes = ['=HYPERLINK("http://x", "y")', "-5", "+1 555", "@here", "plain", None] * 5
-    write_table(table.set_column(4, "note", pa.array(notes)), tmp_path / "new.csv")
-    return notes
-
-
-def test_formulas_stay_but_are_told(cli, tmp_path, formulas):
-    result = cli("predict pets.model new.csv -o out.csv")
-    assert result.stderr == (
-        "warning: out.csv: row 1, column 'note': this looks like a formula, and a spreadsheet "
-        "would run it; --settings escape_formulas=true writes such cells as text\n"
-    )
-    assert read_table(tmp_path / "out.csv")["note"].to_pylist() == formulas
-    assert cli("predict pets.model new.csv -o out.parquet").stderr == ""
-
-
-def test_formulas_can_be_escaped(cli, tmp_path, formulas):
-    result = cli("predict pets.model new.csv -o out.csv --settings escape_formulas=true")
-    assert result.stderr == ""
-    expected = ['\'=HYPERLINK("http://x", "y")', "-5", "'+1 555", "'@here", "plain", None] * 5
-    assert read_table(tmp_path / "out.csv")["note"].to_pylist() == expected
-
-
-def test_formulas_in_converted_tables(cli, tmp_path, formulas):
-    assert (
-        "row 1, column 'note': this looks like a formula" in cli("convert new.csv out.csv").stderr
-    )
-    assert cli("convert new.csv out.csv --settings escape_formulas=true").stderr == ""
-    assert read_table(tmp_path / "out.csv")["note"][0].as_py().startswith("'=HYPERLINK")
-
-
-# -------------------------------------------------------------------- pipes
-
-
-def run(*words, **options):
-    code = "from surelabel.cli import app; app()"
-    return subprocess.run(
-        [sys.executable, "-c", code, *words],
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-        **options,
-    )
-
-
-def test_a_full_disk_behind_standard_output(cli):
-    with open("/dev/full", "w") as full:
-        result = run("predict", "pets.model", "new.csv", stdout=full)
-    assert (result.returncode, result.stderr) == (
-        2,
-        "error: standard output: No space left on device; free some space, or write to another "
-        "disk; nothing was written\n",
-    )
-
-
-def test_a_reader_that_has_seen_enough(cli, tmp_path):
-    write_table(without_labels(make_table(20_000, seed=1)), tmp_path / "new.csv")
-    reading, writing = os.pipe()
-    os.close(reading)
-    result = run("predict", "pets.model", "new.csv", stdout=writing)
-    os.close(writing)
-    assert result.stderr == ""

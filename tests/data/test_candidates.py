@@ -37,21 +37,13 @@ CLASSES = ["cat", "cow", "dog"]
         pl.Series(LISTS),
         np.array([["cat", "dog"], ["dog", None], ["cow", "cat"]], dtype=object),
         np.array([["cat", "dog"], ["dog", ""], ["cow", "cat"]]),
-        pd.DataFrame(
-            {
-                "ann": ["cat", "dog", "cow"],
-                "bob": ["dog", None, "cat"],
-                "eve": ["dog", np.nan, "cat"],
-            }
-        ),
+        pd.DataFrame({"ann": ["cat", "dog", "cow"], "bob": ["dog", np.nan, "cat"]}),
         pl.DataFrame({"ann": ["cat", "dog", "cow"], "bob": ["dog", None, "cat"]}),
         pd.DataFrame(MATRIX.astype(bool), columns=CLASSES),
         pd.DataFrame(MATRIX, columns=CLASSES),
         pl.DataFrame({"cat": [1, 0, 1], "cow": [0, 0, 1], "dog": [1, 1, 0]}),
         pd.DataFrame(MATRIX, columns=CLASSES).astype("Int64"),
-        pd.DataFrame(
-            {"cat": [1, 0, 1], "cow": [False, False, True], "dog": pd.array([1, 1, 0], "boolean")}
-        ),
+        pd.DataFrame({"cat": [1, 0, 1], "cow": MATRIX[:, 1] == 1, "dog": [True, True, False]}),
     ],
 )
 def test_every_form_gives_the_same_sets(form):
@@ -95,52 +87,30 @@ def test_labels_are_singletons(labels):
 def test_strings_with_a_separator():
     sets = CandidateSets.from_strings(np.array([" cat | dog", "dog", "cow|cat||cat"]))
     assert sets.to_lists() == [["cat", "dog"], ["dog"], ["cat", "cow"]]
-    assert CandidateSets.from_strings(
-        ["a;b", None], separator=";", unlabelled="all"
-    ).to_lists() == [["a", "b"], ["a", "b"]]
-
-
-def test_a_separator_of_several_characters_stays_within_its_cell():
-    assert CandidateSets.from_strings(["a|", "b"], separator="||").to_lists() == [["a|"], ["b"]]
-    assert CandidateSets.from_strings(["x-", "a--b"], separator="--").to_lists() == [
-        ["x-"],
-        ["a", "b"],
-    ]
+    sets = CandidateSets.from_strings(["a;b", None], separator=";", unlabelled="all")
+    assert sets.to_lists() == [["a", "b"], ["a", "b"]]
+    # of several characters, which stays within its cell
+    sets = CandidateSets.from_strings(["x-", "a--b"], separator="--")
+    assert sets.to_lists() == [["x-"], ["a", "b"]]
 
 
 def test_missing_values_of_every_kind():
     expected = [["a"], ["a", "b"], ["b"]]
+    rows = [["a"], None, ["b"]]
     for labels in (
-        ["a", pd.NA, "b"],
-        ["a", None, "b"],
-        ["a", np.nan, "b"],
-        ["a", "", "b"],
+        *(["a", missing, "b"] for missing in (pd.NA, None, np.nan, "")),
         pd.Series(["a", None, "b"]),
+        *(rows, pd.Series(rows), pl.Series(rows), [["a"], [], ["b"]], [["a"], [None], ["b", ""]]),
     ):
         assert as_candidates(labels, unlabelled="all").to_lists() == expected
-    for rows in (
-        [["a"], None, ["b"]],
-        [["a"], [None], ["b", ""]],
-        pd.Series([["a"], None, ["b"]]),
-        pl.Series([["a"], None, ["b"]]),
-    ):
-        assert as_candidates(rows, unlabelled="all").to_lists() == expected
-    assert as_candidates([None, ["a"], ["b"]], unlabelled="all").to_lists() == [
-        ["a", "b"],
-        ["a"],
-        ["b"],
-    ]
+    first = as_candidates([None, ["a"], ["b"]], unlabelled="all")
+    assert first.to_lists() == [["a", "b"], ["a"], ["b"]]
 
 
 def test_counts():
-    assert CandidateSets.from_counts(
-        pd.DataFrame({"a": [2, 0], "b": [1, 1]}).astype("Int64")
-    ).to_lists() == [["a", "b"], ["b"]]
     counts = pd.DataFrame({"cat": [2, 0], "dog": [1, 3]})
-    assert CandidateSets.from_counts(counts).to_lists() == [["cat", "dog"], ["dog"]]
-    assert CandidateSets.from_counts(
-        sparse.csr_array(counts.to_numpy()), classes=["cat", "dog"]
-    ) == CandidateSets.from_counts(counts)
+    for form in (counts, counts.astype("Int64")):
+        assert CandidateSets.from_counts(form).to_lists() == [["cat", "dog"], ["dog"]]
 
 
 def test_a_column_vector_is_labels_with_a_warning():
@@ -151,16 +121,6 @@ def test_a_column_vector_is_labels_with_a_warning():
 def test_unlabelled_rows():
     with pytest.raises(CandidateError, match=r"2 row\(s\) have no candidate label: row 1, 3"):
         as_candidates([["a"], [], ["b"], []])
-    assert as_candidates([["a"], [], ["b"]], unlabelled="all").to_lists() == [
-        ["a"],
-        ["a", "b"],
-        ["b"],
-    ]
-    assert as_candidates(["a", None, "b"], unlabelled="all").to_lists() == [
-        ["a"],
-        ["a", "b"],
-        ["b"],
-    ]
 
 
 @given(st.lists(st.sets(st.integers(0, 9), min_size=1), min_size=1, max_size=30), st.data())
@@ -260,13 +220,22 @@ def test_bad_input_is_one_clear_sentence(form, options, message):
         as_candidates(form, **options)
 
 
-def test_bad_positions_and_counts():
-    with pytest.raises(CandidateError, match=r"within 0..1 \(2 classes\); see row 1"):
-        CandidateSets([0, 1, 3], [0, 1, 2], ["a", "b"])
-    with pytest.raises(CandidateError, match="must rise from 0 to the number of entries"):
-        CandidateSets([0, 1], [0, 1], ["a", "b"])
-    with pytest.raises(CandidateError, match="whole numbers, not float64"):
-        CandidateSets([0, 1], [0.7], ["a", "b"])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([0, 1, 3], [0, 1, 2], ["a", "b"]), r"within 0..1 \(2 classes\); see row 1"),
+        (([0, 1], [0, 1], ["a", "b"]), "must rise from 0 to the number of entries"),
+        (([0, 1], [0.7], ["a", "b"]), "whole numbers, not float64"),
+        (([0, 1, 3], [0, 0, 1], ["a", "b"], [1, 1]), r"counts has shape \(2,\) but there are 3"),
+        *(
+            (([0, 1, 3], [0, 0, 1], ["a", "b"], counts), "finite numbers, at least 0; see row")
+            for counts in ([1, -1, 1], [1, np.nan, 1], [1, np.inf, 1], ["1", "x", "1"])
+        ),
+    ],
+)
+def test_bad_positions_and_counts(arguments, message):
+    with pytest.raises(CandidateError, match=message):
+        CandidateSets(*arguments)
     with pytest.raises(CandidateError, match="at least 0"):
         CandidateSets.from_counts(np.array([[-1, 1]]))
     with pytest.raises(CandidateError, match="separator"):
@@ -406,21 +375,6 @@ def test_what_are_no_votes_has_no_counts():
     assert as_candidates(MATRIX)[[0, 1]].counts is None
 
 
-@pytest.mark.parametrize("counts", [[1, -1, 1], [1, np.nan, 1], [1, np.inf, 1], ["1", "x", "1"]])
-def test_bad_counts_are_named_by_row(counts):
-    with pytest.raises(
-        CandidateError, match="vote counts must be finite numbers, at least 0; see row"
-    ):
-        CandidateSets([0, 1, 3], [0, 0, 1], ["a", "b"], counts)
-
-
-def test_one_count_for_each_entry():
-    with pytest.raises(
-        CandidateError, match=r"counts has shape \(2,\) but there are 3 candidate entries"
-    ):
-        CandidateSets([0, 1, 3], [0, 0, 1], ["a", "b"], [1, 1])
-
-
 @pytest.mark.parametrize("form", [list, np.array, pd.Series])
 def test_strings_that_look_like_candidates_are_labels_with_a_warning(form):
     with pytest.warns(
@@ -431,9 +385,8 @@ def test_strings_that_look_like_candidates_are_labels_with_a_warning(form):
     assert sets.classes.tolist() == ["blue", "red", "red | blue"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        as_candidates(
-            form(["a|b", "c|d", "e"])
-        )  # names that contain the sign, and nothing says otherwise
+        # names that contain the sign, and nothing says otherwise
+        as_candidates(form(["a|b", "c|d", "e"]))
 
 
 # ---------------------------------------------------------------- what cannot be read
@@ -476,13 +429,8 @@ def test_hostile_values_end_in_one_sentence(value):
     "make", [CandidateSets.from_labels, lambda y: as_candidates(np.array(y, object))]
 )
 def test_large_whole_numbers_are_kept_apart(make):
-    for labels in (
-        [2**63, 2**63 + 1],
-        [2**53, 2**53 + 1],
-        [1, 2**63 + 1],
-        [-1, 2**62 + 1],
-        [1.0, 2**53 + 1],
-    ):
+    pairs = [2**63, 2**63 + 1], [2**53, 2**53 + 1], [1, 2**63 + 1], [-1, 2**62 + 1]
+    for labels in (*pairs, [1.0, 2**53 + 1]):
         sets = make(labels)
         assert sets.to_lists() == [[label] for label in labels]
         assert CandidateSets.from_lists([[label] for label in labels]) == sets

@@ -10,7 +10,6 @@ from surelabel.data.candidates import CandidateSets
 from surelabel.data.corruption import (
     drop_truth,
     make_partial,
-    make_partial_flipping,
     make_partial_instance,
 )
 from surelabel.exceptions import CandidateError, ParameterError
@@ -82,8 +81,8 @@ def test_without_eps_all_false_labels_are_equally_likely():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"p": 1.1}, "p must be a proportion"),
-        ({"p": float("nan")}, "p must be a proportion"),
+        ({"p": 1.1}, "p must be a number from 0 to 1"),
+        ({"p": float("nan")}, "p must be a number from 0 to 1"),
         ({"r": 3}, "below the 3 classes"),
         ({"r": -1}, "below the 3 classes"),
         ({"eps": 0.5, "r": 2}, "eps must be a probability, and needs r=1"),
@@ -98,57 +97,6 @@ def test_parameters_out_of_range_are_refused(parameters, message):
 def test_eps_has_no_meaning_for_two_classes():
     with pytest.raises(CandidateError, match="two classes"):
         make_partial([0, 1], 1.0, 1, 0.5)
-
-
-# ---------------------------------------------------------------- realistic processes
-
-
-@settings(max_examples=60)
-@given(labels(), SHARE, st.integers(0, 9))
-def test_flipping_keeps_the_truth_at_any_probability(problem, q, seed):
-    y, classes = problem
-    sets = make_partial_flipping(y, q, classes=classes, random_state=seed)
-    assert truth_inside(sets, y)
-    assert sets == make_partial_flipping(y, q, classes=classes, random_state=seed)
-
-
-@settings(max_examples=60)
-@given(labels())
-def test_flipping_by_0_adds_nothing_and_by_1_everything(problem):
-    y, classes = problem
-    q = (classes % 2).astype(float)
-    expected = np.maximum(np.eye(len(classes))[y], q)
-    np.testing.assert_array_equal(
-        make_partial_flipping(y, q, classes=classes).to_indicator(), expected
-    )
-
-
-def test_each_label_flips_with_its_own_probability():
-    y = np.repeat(np.arange(3), 10000)
-    q = [0.1, 0.4, 0.8]
-    sets = make_partial_flipping(y, q, random_state=0).to_indicator()
-    rates = [sets[y != j, j].mean() for j in range(3)]
-    np.testing.assert_allclose(rates, q, atol=0.015)
-
-
-@settings(max_examples=60)
-@given(labels(), st.data())
-def test_confusion_keeps_the_truth_and_certain_entries(problem, data):
-    y, classes = problem
-    l = len(classes)
-    certain = np.array(data.draw(st.lists(st.booleans(), min_size=l * l, max_size=l * l))).reshape(
-        l, l
-    )
-    sets = make_partial_flipping(y, certain.astype(float), classes=classes, random_state=0)
-    np.testing.assert_array_equal(sets.to_indicator(), np.maximum(np.eye(l), certain)[y])
-
-
-def test_confusion_rates_depend_on_the_true_class():
-    y = np.repeat(np.arange(3), 10000)
-    confusion = np.array([[0.0, 0.5, 0.1], [0.2, 0.0, 0.0], [0.9, 0.3, 0.0]])
-    sets = make_partial_flipping(y, confusion, random_state=0).to_indicator()
-    rates = np.array([sets[y == c].mean(axis=0) for c in range(3)])
-    np.testing.assert_allclose(rates, np.maximum(confusion, np.eye(3)), atol=0.02)
 
 
 @settings(max_examples=60)
@@ -185,7 +133,9 @@ def test_noise_takes_the_truth_from_exactly_so_many_rows_and_changes_no_other(
     problem, q, rate, seed
 ):
     y, classes = problem
-    before = make_partial_flipping(y, q, classes=classes, random_state=seed)
+    inside = np.random.default_rng(seed).random((len(y), len(classes))) < q
+    inside[np.arange(len(y)), y] = True
+    before = CandidateSets.from_indicator(inside, classes=classes)
     after = drop_truth(before, y, rate, random_state=seed)
     a, b = before.to_indicator(), after.to_indicator()
     lost = b[np.arange(len(y)), y] == 0
@@ -208,24 +158,9 @@ def test_the_label_put_in_place_of_the_truth_is_any_that_was_outside():
     ("call", "error", "message"),
     [
         (
-            lambda: make_partial_flipping([0, 1], 1.5),
-            ParameterError,
-            "q must hold probabilities, from 0 to 1",
-        ),
-        (
-            lambda: make_partial_flipping([0, 1], [0.1, 0.2, 0.3]),
-            ParameterError,
-            r"q must have shape \(\) or \(2,\) or \(2, 2\)",
-        ),
-        (
-            lambda: make_partial_flipping([0, 1], [[0, np.nan], [0, 0]]),
-            ParameterError,
-            "must hold probabilities",
-        ),
-        (
             lambda: make_partial_instance([[0], [1]], [0, 1], -0.1),
             ParameterError,
-            "rate must hold probabilities",
+            "rate must be a number from 0 to 1",
         ),
         (
             lambda: drop_truth([[0, 1], [0]], [1, 1], 0.5),
@@ -248,7 +183,6 @@ def test_hostile_values_end_in_one_sentence(value):
     made = make_partial(y, random_state=0)
     for function, options in (
         (make_partial, {"y": y, "p": 0.5, "r": 1, "eps": None, "classes": None}),
-        (make_partial_flipping, {"y": y, "q": 0.1, "classes": None}),
         (make_partial_instance, {"y": y, "X": X, "rate": 0.1}),
         (drop_truth, {"candidates": made, "y": y, "rate": 0.1}),
         (catalog.load, {"name": "glass"}),

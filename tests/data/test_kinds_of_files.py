@@ -26,7 +26,6 @@ ROWS = pa.table(
         "yes": [True, None, False, True],
         "day": [dt.date(2020, 1, 5), None, dt.date(1999, 12, 31), dt.date(1900, 3, 1)],
         "at": pa.array([dt.datetime(2020, 1, 5, 3, 4, 5), None] * 2, pa.timestamp("us")),
-        "for": pa.array([dt.timedelta(hours=30), None] * 2, pa.duration("us")),
     }
 )
 
@@ -223,13 +222,13 @@ def test_json_is_a_list_of_objects_or_one_on_each_line(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('[{"a": 1}', "not a list in JSON (Expecting ',' delimiter: line 1 column 10"),
-        ('[{"a": 1}, 2]', "entry 2 of the list is not a JSON object (it is a number)"),
-        ('[{"a": 1}] x', "not a list in JSON (Extra data: line 1 column 12"),
+        ('[{"a": 1}', "this is not in JSON as expected (Expecting ',' delimiter: line 1 column 10"),
+        ('[{"a": 1}, 2]', "entry 2 of the list is not in JSON as expected (it is not an object: 2"),
+        ('[{"a": 1}] x', "this is not in JSON as expected (Extra data: line 1 column 12"),
         ("[]", "the table has no columns"),
-        ('{"a": [1, 2],\n"b": [2]}', "line 1 is not a JSON object on a line of its own"),
+        ('{"a": [1, 2],\n"b": [2]}', "line 1 is not in JSON as expected"),
         ('{"a": {"0": 1, "1": 2}, "b": {"0": 1, "1": 2}}', "like a table written by columns"),
-        ("[" * 10**5, "not a list in JSON (maximum recursion depth"),
+        ("[" * 10**5, "this is not in JSON as expected (it is nested too deeply)"),
     ],
 )
 def test_bad_json_is_refused(tmp_path, text, message):
@@ -250,10 +249,6 @@ def archive(path, **members):
 def test_the_only_table_of_an_archive_is_read(tmp_path):
     path = archive(tmp_path / "a.zip", folder__a_csv="a;b\n1;2\n")
     assert read_table(path).to_pydict() == {"a": ["1"], "b": ["2"]}
-    write_table(read_table(path), tmp_path / "b.csv.zip")
-    assert read_table(tmp_path / "b.csv.zip").to_pydict() == {"a": ["1"], "b": ["2"]}
-    with zipfile.ZipFile(tmp_path / "b.csv.zip") as written:
-        assert {name: written.read(name) for name in written.namelist()} == {"b.csv": b"a;b\n1;2\n"}
     buffer = io.BytesIO()
     pa.parquet.write_table(ROWS, buffer)
     path = archive(tmp_path / "c.zip", a_parquet=buffer.getvalue())
@@ -266,9 +261,6 @@ def test_other_files_beside_the_only_table_are_ignored(tmp_path):
         for name in ("__MACOSX/._a.csv", ".DS_Store", "photos/1.png"):
             file.writestr(name, b"\0")
     assert read_table(path).to_pydict() == {"a": ["1"], "b": ["2"]}
-    assert read_records(path) == {"a": [{"a": "1", "b": "2"}]}
-    path = archive(tmp_path / "a.zip", a_csv="a\n1\n", a_xls=b"", README_md="")
-    assert ".xls files are neither read" in refusal(path)
 
 
 def test_other_archives_are_refused(tmp_path, monkeypatch):
@@ -277,37 +269,21 @@ def test_other_archives_are_refused(tmp_path, monkeypatch):
     path = archive(tmp_path / "a.zip", old__a_csv="a\n1\n", new__a_csv="a\n2\n")
     assert "the archive holds old/a.csv, new/a.csv, but one table is expected" in refusal(path)
     assert "the archive holds nothing" in refusal(archive(tmp_path / "a.zip"))
-    assert "themselves compressed" in refusal(archive(tmp_path / "a.zip", a_csv_gz=b""))
-    assert "the extension of a table must be one of" in refusal(
-        archive(tmp_path / "a.zip", a_exe=b"")
-    )
+    assert "the archive holds nothing" in refusal(archive(tmp_path / "a.zip", a_csv_gz=b""))
     (tmp_path / "b.zip").write_bytes(b"PK\x03\x04 and so on")
     assert "the file is damaged, or not what its name says" in refusal(tmp_path / "b.zip")
-    with pytest.raises(TableError, match=r"for example .csv.zip"):
-        write_table(ROWS, tmp_path / "c.zip")
     monkeypatch.setattr(unpacking, "available_memory", lambda: 4_000_000)
     assert "has more than 0.001 GB" in refusal(archive(tmp_path / "a.zip", a_csv="0" * 10**7))
 
 
-def test_objects_are_kept_by_the_names_of_their_files(tmp_path):
-    """Names may have points; files of the same name belong together."""
-    path = archive(
-        tmp_path / "a.zip",
-        ann_lee_jsonl='{"a": 1}\n',
-        old__bob_csv="a,b\n2,3\n",
-        new__bob_csv="a,c\n4,5\n",
-        ann_kim_JSONL="\n",
-    )
-    assert read_records(path) == {
-        "ann.lee": [{"a": 1}],
-        "bob": [{"a": "2", "b": "3"}, {"a": "4", "c": "5"}],
-        "ann.kim": [],
-    }
-    path = tmp_path / "d.e.csv.gz"
-    path.write_bytes(gzip.compress(b"a\n1\n"))
-    assert read_records(path) == {"d.e": [{"a": "1"}]}
+def test_objects_of_several_files(tmp_path):
+    path = archive(tmp_path / "a.zip", a_jsonl='{"a": 1}', b_json='[{"a": 4}]', c_jsonl="\n")
+    assert read_records(path) == [{"a": 1}, {"a": 4}]
+    path = tmp_path / "d.e.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"a": 1}'))
+    assert read_records(path) == [{"a": 1}]
     (tmp_path / "f.parquet").write_bytes(b"PAR1 and so on")
-    with pytest.raises(TableError, match=r"f.parquet: the file is damaged"):
+    with pytest.raises(TableError, match=r"f.parquet: this is a .parquet file, not text"):
         read_records(tmp_path / "f.parquet")
 
 
@@ -351,22 +327,15 @@ def as_parquet():
     return file.getvalue()
 
 
-def as_archive(tmp_path):
-    return archive(tmp_path / "a.zip", a_csv="a\n1\n").read_bytes()
-
-
 @pytest.mark.parametrize(
     "make",
     [
         lambda _: b"a\n1\n",
         lambda _: b"a\tb\n1\t2\n",
-        lambda _: gzip.compress(b"a\n1\n"),
         lambda _: b'{"a": "1"}\n',
         lambda _: b'[{"a": "1"}]',
-        lambda _: '[{"a": "1"}]'.encode("utf-16"),
         lambda _: '{"a": "1"}'.encode("utf-8-sig"),
         lambda _: as_parquet(),
-        as_archive,
         lambda path: workbook(path / "a.xlsx", one=[["a"], ["1"]]).read_bytes(),
     ],
 )

@@ -44,17 +44,6 @@ def refusal(columns, **labelling):
         pa.array(["cat|dog", "dog", None, "cat|cow|dog"]).dictionary_encode(),
         pa.array(SETS, pa.large_list(pa.dictionary(pa.int32(), pa.string()))),
     ],
-    ids=[
-        "separator",
-        "blanks",
-        "json",
-        "python",
-        "mixed lists",
-        "lists",
-        "untidy lists",
-        "dictionary",
-        "dictionary lists",
-    ],
 )
 def test_one_column_of_labels(column):
     found = labels_of({"labels": column}, labels="labels")
@@ -72,20 +61,15 @@ def test_chunked_columns_are_one_column():
 
 
 def test_a_separator_of_ones_own():
-    assert labels_of({"l": ["a, b", "b"]}, labels="l", separator=",").candidates.to_lists() == [
-        ["a", "b"],
-        ["b"],
-    ]
-    assert labels_of(
-        {"l": ["a|b", "c"]}, labels="l", separator=","
-    ).candidates.classes.tolist() == ["a|b", "c"]
+    found = labels_of({"l": ["a, b", "b"]}, labels="l", separator=",").candidates
+    assert found.to_lists() == [["a", "b"], ["b"]]
+    found = labels_of({"l": ["a|b", "c"]}, labels="l", separator=",").candidates
+    assert found.classes.tolist() == ["a|b", "c"]
 
 
 def test_a_list_is_not_split_again():
-    assert labels_of({"l": [["a|b"], ["c"]]}, labels="l").candidates.classes.tolist() == [
-        "a|b",
-        "c",
-    ]
+    found = labels_of({"l": [["a|b"], ["c"]]}, labels="l").candidates
+    assert found.classes.tolist() == ["a|b", "c"]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +78,7 @@ def test_a_list_is_not_split_again():
         {"cat": [1, 0, 0, 1], "cow": [0, 0, 0, 1], "dog": [1, 1, 0, 1]},
         {
             "cat": [1.0, 0.0, 0.0, 1.0],
-            "cow": [False, False, False, True],
+            "cow": [False] * 3 + [True],
             "dog": ["True", "TRUE", "false", "1"],
         },
     ],
@@ -208,7 +192,6 @@ def test_ids_name_rows():
         [Decimal(3), Decimal(1), None],
         pa.array([3, 1, None], pa.uint8()),
     ],
-    ids=["int", "float", "decimal", "uint8"],
 )
 def test_whole_numbers_stay_numbers(column):
     found = labels_of({"a": column, "b": [1, 10, 2]}, votes=("a", "b"))
@@ -220,10 +203,8 @@ def test_one_text_makes_all_labels_text():
     found = labels_of({"l": ["1|2", "2", "x"], "g": [1, None, None]}, labels="l", gold="g")
     assert found.candidates.classes.tolist() == ["1", "2", "x"]
     assert found.gold.tolist() == [0, -1, -1]
-    assert labels_of({"a": [1, 2], "b": ["1", "x"]}, votes=("a", "b")).votes.tolist() == [
-        [0, 0],
-        [1, 2],
-    ]
+    votes = labels_of({"a": [1, 2], "b": ["1", "x"]}, votes=("a", "b")).votes
+    assert votes.tolist() == [[0, 0], [1, 2]]
 
 
 def test_truth_is_text():
@@ -234,32 +215,21 @@ def test_truth_is_text():
 # -------------------------------------------------------------------- refusals
 
 
+LONG_FORM = {"labels": "a", "id": "i", "annotator": "w", "long": True}
+TWICE = {"i": ["p", "p"], "a": ["x", "y"]}
+
+
 @pytest.mark.parametrize(
     ("columns", "labelling", "message"),
     [
-        (
-            {"label": ["a"]},
-            {"labels": "lable"},
-            "table: there is no column 'lable'; did you mean 'label'? The columns are label",
-        ),
-        ({"a": ["x"]}, {"votes": ("a", "b")}, "table: there is no column 'b'; the columns are a"),
+        ({"a": ["x"]}, {"votes": ("a", "b")}, "there is no column 'b'; the columns are a"),
         (
             {"a": ["x"]},
             {},
-            "say where the labels are in exactly one way: one of labels, votes, indicator and "
-            "counts, not none",
+            "say where the labels are in exactly one way: one of labels, votes, ind",
         ),
-        (
-            {"a": ["x"]},
-            {"labels": "a", "votes": ("a",)},
-            "say where the labels are in exactly one way: one of labels, votes, indicator and "
-            "counts, ",
-        ),
-        (
-            {"a": ["x"]},
-            {"labels": "a", "gold": "a"},
-            "table: column 'a' is named twice; give each column one role",
-        ),
+        ({"a": ["x"]}, {"labels": "a", "votes": ("a",)}, "say where the labels are in exactly one"),
+        ({"a": ["x"]}, {"labels": "a", "gold": "a"}, "column 'a' is named twice; give each column"),
         (
             {"a": ["x"]},
             {"labels": "a", "separator": ""},
@@ -268,95 +238,62 @@ def test_truth_is_text():
         (
             {"a": ["x"]},
             {"labels": "a", "long": True},
-            "a long table has one row per id and label: say which columns are id and labels",
+            "a long table has one row per id and label: ",
         ),
+        (TWICE, {"labels": "a", "annotator": "i"}, "a column of annotators needs a long table"),
+        ({"a": [None, ""]}, {"labels": "a"}, "there is no label in column 'a'"),
+        ({"a": [1.0, 2.5]}, {"labels": "a"}, "row 2, column 'a': '2.5' is not a label: labels are"),
         (
-            {"a": ["x"], "w": ["u"]},
-            {"labels": "a", "annotator": "w"},
-            "a column of annotators needs a long table",
-        ),
-        ({"a": [None, ""]}, {"labels": "a"}, "table: there is no label in column 'a'"),
-        (
-            {"a": [1.0, 2.5]},
-            {"labels": "a"},
-            "table: row 2, column 'a': '2.5' is not a label: labels are text or whole numbers",
-        ),
-        (
-            {"a": ["x"] * 3 + ["y"], "b": [1, 2, 3, 0.5]},
+            {"a": ["x", "y"], "b": [1, 0.5]},
             {"votes": ("a", "b")},
-            "table: row 4, column 'b': '0.5' is not a label",
+            "row 2, column 'b': '0.5' is not",
         ),
         (
             {"a": ['["x"]', "[y]"]},
             {"labels": "a"},
-            "table: row 2, column 'a': '[y]' is not a list of labels such as",
+            "row 2, column 'a': '[y]' is not a list of labels",
         ),
         (
             {"a": ['["x"]', '[{"y": 1}]']},
             {"labels": "a"},
-            "table: row 2, column 'a': '[{\"y\": 1}]' holds something other than text",
+            "row 2, column 'a': '[{\"y\": 1}]' holds som",
         ),
-        ({"a": ["[" * 9999 + "]"]}, {"labels": "a"}, "table: row 1, column 'a': '[[[["),
-        (
-            {"a": ["[__import__('os').getpid()]"]},
-            {"labels": "a"},
-            "table: row 1, column 'a': \"[__import__('os')",
-        ),
-        (
-            {"a": [{"x": 1}]},
-            {"labels": "a"},
-            "table: column 'a' holds objects; it should hold labels",
-        ),
-        ({"a": [b"x"]}, {"labels": "a"}, "table: column 'a' holds binary; it should hold labels"),
+        ({"a": ["[" * 9999 + "]"]}, {"labels": "a"}, "row 1, column 'a': '[[[["),
+        ({"a": ["[__import__('os')]"]}, {"labels": "a"}, "row 1, column 'a': \"[__import__('os')]"),
+        ({"a": [{"x": 1}]}, {"labels": "a"}, "column 'a' holds objects; it should hold labels"),
+        ({"a": [b"x"]}, {"labels": "a"}, "column 'a' holds binary; it should hold labels"),
         (
             {"a": [["x"], ["y"]]},
             {"votes": ("a",)},
-            "table: column 'a' holds lists of text; it should hold labels",
+            "column 'a' holds lists of text; it should hold",
         ),
-        (
-            {"a": ["x|y", "x"], "g": ["x|y", "x"]},
-            {"labels": "a", "gold": "g"},
-            "table: row 1, column 'g': 'x|y' holds several labels",
-        ),
-        (
-            {"a": [0, 1], "b": [1, 2]},
-            {"indicator": ("a", "b")},
-            "table: row 2, column 'b': 2 instead of 0 or 1",
-        ),
-        (
-            {"a": [0, None]},
-            {"indicator": ("a",)},
-            "table: row 2, column 'a': nothing instead of 0 or 1",
-        ),
-        (
-            {"a": ["0", "x"]},
-            {"indicator": ("a",)},
-            "table: row 2, column 'a': 'x' instead of 0 or 1",
-        ),
+        ({"a": [0, 2]}, {"indicator": ("a",)}, "row 2, column 'a': '2' is not 0 or 1"),
+        ({"a": [0, None]}, {"indicator": ("a",)}, "row 2, column 'a': an empty cell is not 0 or 1"),
+        ({"a": ["0", "x"]}, {"indicator": ("a",)}, "row 2, column 'a': 'x' is not 0 or 1"),
         (
             {"a": [1], "g": ["b"]},
             {"indicator": ("a",), "gold": "g"},
-            "table: row 1, column 'g': the label 'b' is unknown; the labels",
+            "row 1, column 'g': the label 'b'",
         ),
         (
             {"a": [f"{i} x" for i in range(99)]},
             {"labels": "a"},
-            "table: column 'a' holds 99 different labels in 99 rows; are these",
+            "column 'a' holds 99 different labels",
         ),
         (
-            {"i": ["p", "p"], "a": ["x", "y"], "w": ["u", None]},
-            {"labels": "a", "id": "i", "annotator": "w", "long": True},
-            "table: row 2, column 'w': the name of the annotator is missing; fill it in",
+            TWICE | {"w": ["u", None]},
+            LONG_FORM,
+            "row 2, column 'w': the name of the annotator is mis",
         ),
         (
-            {"i": ["p", "p"], "a": ["x", "y"], "w": ["u", "u"]},
-            {"labels": "a", "id": "i", "annotator": "w", "long": True},
-            "table: 'u' gives two labels to the id of row 1; an annotator has only one vote",
+            TWICE | {"w": ["u", "u"]},
+            LONG_FORM,
+            "'u' gives two labels to the id of row 1; an annotator",
         ),
     ],
 )
 def test_what_says_nothing_is_refused(columns, labelling, message):
-    assert refusal(columns, **labelling).startswith(message)
+    assert refusal(columns, **labelling).removeprefix("table: ").startswith(message)
 
 
 def test_a_million_rows():
@@ -399,14 +336,7 @@ def test_lists_as_json_or_python_prints_them(cell, labels):
     [
         *("[{[]: 1}]", "[{1, 2}]", "[f'x']", "[b'x']", "[a]", "[1+1]", "['a' 'b']", "['\\d']"),
         *("[" * 10**5 + "]" * 10**5, "[" + "-" * 10**5 + "1]", "[" + "(" * 10**4 + "]", "[0x1F]"),
-        *(
-            "['a', ['b']]",
-            '["\\ud800"]',
-            "['\\ud800']",
-            "['\\U00110000']",
-            "[1.5]",
-            "[NaN,]",
-        ),
+        *("['a', ['b']]", '["\\ud800"]', "['\\ud800']", "['\\U00110000']", "[1.5]", "[NaN,]"),
         *("[" + "9" * 5000 + "]", "['" + "a" * 10**5, "[1e999]", "[01]"),
     ],
     ids=lambda text: text[:12],

@@ -22,11 +22,8 @@ TARGET = np.array([[0, 0, 1, 0], [0, 1, 0, 0], [1, 0, 0, 1]])
 
 
 def write_mat(path, **changes):
-    io.savemat(
-        path,
-        {"data": X, "partial_target": PARTIAL, "target": TARGET} | changes,
-        do_compression=True,
-    )
+    content = {"data": X, "partial_target": PARTIAL, "target": TARGET} | changes
+    io.savemat(path, content, do_compression=True)
     return path
 
 
@@ -35,12 +32,8 @@ def write_mat(path, **changes):
 )
 @pytest.mark.parametrize("dtype", [np.float64, np.uint8, bool, np.int32])
 def test_label_matrices_may_be_sparse_or_dense_and_of_any_number(tmp_path, make, dtype):
-    path = write_mat(
-        tmp_path / "a.mat",
-        partial_target=make(PARTIAL.astype(dtype)),
-        target=make(TARGET.astype(dtype)),
-    )
-    data = read_mat(path)
+    partial, target = make(PARTIAL.astype(dtype)), make(TARGET.astype(dtype))
+    data = read_mat(write_mat(tmp_path / "a.mat", partial_target=partial, target=target))
     np.testing.assert_array_equal(data.X, X)
     assert data.candidates.to_lists() == CANDIDATES
     assert data.candidates.classes.tolist() == [0, 1, 2]
@@ -59,12 +52,8 @@ def test_instances_become_float64_whatever_they_were(tmp_path, data):
 
 
 def test_a_label_that_is_never_a_candidate_stays_in_the_label_space(tmp_path):
-    empty_row = np.zeros((1, 4))
-    path = write_mat(
-        tmp_path / "a.mat",
-        partial_target=np.vstack([PARTIAL, empty_row]),
-        target=np.vstack([TARGET, empty_row]),
-    )
+    partial, target = (np.vstack([matrix, np.zeros((1, 4))]) for matrix in (PARTIAL, TARGET))
+    path = write_mat(tmp_path / "a.mat", partial_target=partial, target=target)
     assert read_mat(path).candidates.shape == (4, 4)
 
 
@@ -79,10 +68,7 @@ def test_a_label_that_is_never_a_candidate_stays_in_the_label_space(tmp_path):
         ({"target": TARGET[:2]}, "'target' is 2 × 4, but it should be 3 × 4"),
         ({"partial_target": PARTIAL.T}, "'partial_target' is 4 × 3, but"),
         ({"partial_target": PARTIAL * 2}, "must hold only 0 and 1"),
-        (
-            {"partial_target": PARTIAL * [[1, 1, 1, 0]]},
-            r"1 row\(s\) have no candidate label: row 3",
-        ),
+        ({"partial_target": PARTIAL * [[1, 1, 1, 0]]}, r"1 row\(s\) have no candidate .*: row 3"),
         ({"target": PARTIAL}, "'target' names more than one true label for instance 0, 2"),
         ({"target": TARGET * [[0, 1, 1, 1]]}, "no candidate label: row 0"),
     ],
@@ -123,9 +109,7 @@ def test_the_hdf5_form_of_matlab_is_refused_with_the_way_out(tmp_path):
     path.write_bytes(
         b"MATLAB 7.3 MAT-file".ljust(124) + struct.pack("<H2s", 0x0200, b"IM") + bytes(512)
     )
-    with pytest.raises(
-        DataFileError, match=r"v7.3 file; save it in MATLAB with save\(..., '-v7'\)"
-    ):
+    with pytest.raises(DataFileError, match=r"v7.3 file; save it .* with save\(..., '-v7'\)"):
         read_mat(path)
 
 
@@ -184,16 +168,10 @@ def test_votes_are_read_with_the_sets_they_make(tmp_path):
     ("changes", "message"),
     [
         ({"row": np.array([0, 0, 1, 2, 2, 4])}, "not votes: index 4 is out of bounds"),
-        (
-            {"row": np.array([0, 0, 1, 2, 2, 2])},
-            "have no candidate label: row 3",
-        ),
+        ({"row": np.array([0, 0, 1, 2, 2, 2])}, "have no candidate label: row 3"),
         ({"row": np.array([0, 0, 1, 2, 2])}, "not votes: shape mismatch"),
         ({"label": np.array([0, 2, 1, 0, 0, 3])}, "not votes: .*3"),
-        (
-            {"label": np.array([0, 2, 1, 0, -2, 2])},
-            "a row or a label has a number below 0",
-        ),
+        ({"label": np.array([0, 2, 1, 0, -2, 2])}, "a row or a label has a number below 0"),
         ({"annotator": np.array([], int)}, "not votes: "),
         ({"truth": np.array([2, 1, 0])}, r"X has shape \(4, 2\) and truth \(3,\)"),
         ({"truth": np.array([2, 1, 0, 3])}, "not votes: index 3 is out of bounds"),
@@ -244,18 +222,13 @@ def test_matlab_variables_are_those_that_scipy_reads(tmp_path):
 
 def test_other_matlab_variables_are_named_in_words(tmp_path):
     content = {
-        "word": "naïve 😀",
+        "text": "naïve 😀",
         "cells": np.array([1, "x"], object),
-        "part": {"a": 1},
-        "complex": np.array([[1 + 2j]]),
+        "a struct": {"a": 1},
+        "complex numbers": np.array([[1 + 2j]]),
     }
-    io.savemat(tmp_path / "a.mat", content)
-    assert load_mat(tmp_path / "a.mat") == {
-        "word": "text",
-        "cells": "cells",
-        "part": "a struct",
-        "complex": "complex numbers",
-    }
+    io.savemat(tmp_path / "a.mat", {f"v{i}": part for i, part in enumerate(content.values())})
+    assert list(load_mat(tmp_path / "a.mat").values()) == list(content)
 
 
 def test_unpacking_of_archives_stops_at_the_limit(tmp_path, monkeypatch):

@@ -23,87 +23,30 @@ def raw(path, array, *, offset=0, order="C", mode="r"):
     return np.memmap(path, array.dtype, mode, offset=offset, shape=array.shape, order=order)
 
 
-def memory_map(path):
-    return raw(path / "x", X)
-
-
-def memory_map_with_offset(path):
-    return raw(path / "x", X, offset=5000)  # beyond a page, and not at one's beginning
-
-
-def part_of_a_memory_map(path):
-    return raw(
-        path / "x",
-        np.concatenate([np.full((7, 3), np.nan), X, np.full((9, 3), np.nan)]),
-        offset=4104,
-    )[7:-9]
-
-
-def part_of_a_part(path):
-    padded = np.full((130, 3), np.nan)
-    padded[12:113] = X
-    return raw(path / "x", padded)[10:][2:103]
-
-
-def reshaped_memory_map(path):
-    return raw(path / "x", X.ravel()).reshape(101, 3)
-
-
-def fortran_memory_map(path):
-    return raw(path / "x", X, order="F")
-
-
-def every_other_row(path):
-    return raw(path / "x", np.repeat(X, 2, axis=0))[::2]
-
-
-def backwards(path):
-    return raw(path / "x", X[::-1].copy())[::-1]
-
-
-def some_columns(path):
-    return raw(path / "x", np.hstack([X[:, :1], X, X]))[:, 1:4]
+def padded(before, after):
+    return np.pad(X, ((before, after), (0, 0)), constant_values=np.nan)
 
 
 def numpy_file(path):
-    np.save(path / "x.npy", X)
-    return np.load(path / "x.npy", mmap_mode="r")
+    np.save(path, X)
+    return np.load(f"{path}.npy", mmap_mode="r")
 
 
-def other_byte_order(path):
-    return raw(path / "x", X.astype(">f8"))
-
-
-def changed_in_memory_only(path):
-    array = raw(path / "x", np.zeros_like(X), mode="c")
-    array[:] = X
-    return array
-
-
-def written_but_not_flushed(path):
-    array = raw(path / "x", np.zeros_like(X), mode="r+")
+def changed(path, mode):
+    array = raw(path, np.zeros_like(X), mode=mode)
     array[:] = X
     return array
 
 
 def file_deleted_meanwhile(path):
-    array = raw(path / "x", X)
-    (path / "x").unlink()
+    array = raw(path, X)
+    path.unlink()
     return array
 
 
-def copied_from_a_memory_map(path):
-    return raw(path / "x", X).copy()
-
-
 def hdf5(path):
-    return h5py.File(path / "x.h5", "w").create_dataset(
-        "x", data=X, chunks=(16, 2), compression="gzip"
-    )
-
-
-def zarr_array(path):
-    return zarr.create_array(store=path / "x.zarr", data=X, chunks=(16, 2))
+    file = h5py.File(path, "w")
+    return file.create_dataset("x", data=X, chunks=(16, 2), compression="gzip")
 
 
 def table(array, **types):
@@ -115,42 +58,44 @@ def table(array, **types):
 
 def parquet_files(path):
     """Three files, the second with one row, all of them in small row groups."""
+    path.mkdir()
     for name, part in (("a", X[:40]), ("b", X[40:41]), ("c", X[41:41]), ("d", X[41:])):
         pq.write_table(table(part), path / f"{name}.parquet", row_group_size=13)
     return ds.dataset(path)
 
 
-def parquet_file_with_one_row_group(path):
-    pq.write_table(table(X), path / "x.parquet")
-    return ds.dataset(path / "x.parquet")
+def parquet_file(path):
+    pq.write_table(table(X), path)
+    return ds.dataset(path)
 
 
-SOURCES = [
-    memory_map,
-    memory_map_with_offset,
-    part_of_a_memory_map,
-    part_of_a_part,
-    reshaped_memory_map,
-    fortran_memory_map,
-    every_other_row,
-    backwards,
-    some_columns,
-    numpy_file,
-    other_byte_order,
-    changed_in_memory_only,
-    written_but_not_flushed,
-    file_deleted_meanwhile,
-    copied_from_a_memory_map,
-    hdf5,
-    zarr_array,
-    parquet_files,
-    parquet_file_with_one_row_group,
-]
+SOURCES = {
+    "memory map": lambda path: raw(path, X),
+    # beyond a page, and not at one's beginning
+    "memory map with offset": lambda path: raw(path, X, offset=5000),
+    "part of a memory map": lambda path: raw(path, padded(7, 9), offset=4104)[7:-9],
+    "part of a part": lambda path: raw(path, padded(12, 17))[10:][2:103],
+    "reshaped": lambda path: raw(path, X.ravel()).reshape(101, 3),
+    "Fortran": lambda path: raw(path, X, order="F"),
+    "every other row": lambda path: raw(path, np.repeat(X, 2, axis=0))[::2],
+    "backwards": lambda path: raw(path, X[::-1].copy())[::-1],
+    "some columns": lambda path: raw(path, np.hstack([X[:, :1], X, X]))[:, 1:4],
+    "NumPy file": numpy_file,
+    "other byte order": lambda path: raw(path, X.astype(">f8")),
+    "changed in memory only": lambda path: changed(path, "c"),
+    "written but not flushed": lambda path: changed(path, "r+"),
+    "file deleted meanwhile": file_deleted_meanwhile,
+    "copied from a memory map": lambda path: raw(path, X).copy(),
+    "HDF5": hdf5,
+    "zarr": lambda path: zarr.create_array(store=path, data=X, chunks=(16, 2)),
+    "Parquet files": parquet_files,
+    "Parquet file of one row group": parquet_file,
+}
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.__name__)
+@pytest.mark.parametrize("source", SOURCES)
 def test_every_source_gives_the_array(source, tmp_path):
-    rows = as_rows(source(tmp_path))
+    rows = as_rows(SOURCES[source](tmp_path / "x"))
     assert rows.shape == X.shape
     assert rows.dtype == np.float64
     for step in (1, 7, 40, 100, 101, 500):
@@ -220,10 +165,8 @@ def test_chosen_columns_in_the_order_chosen(tmp_path):
 )
 def test_columns_that_are_no_numbers_are_named(column, tmp_path):
     pq.write_table(table(X).append_column("odd", column), tmp_path / "x.parquet")
-    with pytest.raises(
-        InputError,
-        match=r"columns that are not numbers: odd; choose others with ParquetRows\(dataset, col",
-    ):
+    message = r"columns that are not numbers: odd; choose others with ParquetRows\(dataset, col"
+    with pytest.raises(InputError, match=message):
         as_rows(ds.dataset(tmp_path / "x.parquet"))
 
 
@@ -272,9 +215,5 @@ def test_libraries_are_not_imported_for_those_who_do_not_use_them():
     )
     # pandas, where it is installed, brings pyarrow along by itself.
     code = "import sys; sys.modules['pandas'] = None; " + code
-    assert (
-        subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        ).stdout.strip()
-        == "[]"
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

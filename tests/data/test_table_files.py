@@ -54,11 +54,8 @@ def test_delimiter_and_line_ends_are_found(tmp_path, delimiter, newline):
     rows = [["id", "text", "labels"], ["1", '"one, two; three|\tfour"', "x/y"], ["2", '""', "z"]]
     text = newline.join(delimiter.join(row) for row in rows) + newline
     table = content_of(tmp_path, text)
-    assert table.to_pydict() == {
-        "id": ["1", "2"],
-        "text": ["one, two; three|\tfour", ""],
-        "labels": ["x/y", "z"],
-    }
+    texts = ["one, two; three|\tfour", ""]
+    assert table.to_pydict() == {"id": ["1", "2"], "text": texts, "labels": ["x/y", "z"]}
     assert source_of(table) == str(tmp_path / "a.csv")
 
 
@@ -70,47 +67,32 @@ def test_a_separator_of_labels_is_not_taken_for_the_delimiter(tmp_path):
 
 
 def test_a_delimiter_can_be_named(tmp_path):
-    assert content_of(tmp_path, "a:b\n1:2\n", delimiter=":").to_pydict() == {
-        "a": ["1"],
-        "b": ["2"],
-    }
     assert content_of(tmp_path, "a\tb,c\n1\t2\n", delimiter="\\t").column_names == ["a", "b,c"]
-    for mark in "]^\\-":
-        assert content_of(tmp_path, f"a{mark}b\n1{mark}02\n", delimiter=mark).to_pydict() == {
-            "a": ["1"],
-            "b": ["02"],
-        }
+    for mark in ":]^\\-":
+        table = content_of(tmp_path, f"a{mark}b\n1{mark}02\n", delimiter=mark)
+        assert table.to_pydict() == {"a": ["1"], "b": ["02"]}
     for wrong in ("::", "§", '"', "\n"):
-        assert (
-            refusal(tmp_path, "a\n1\n", delimiter=wrong)
-            == f"the delimiter must be one plain character, not {wrong!r}"
-        )
+        message = f"the delimiter must be one plain character, not {wrong!r}"
+        assert refusal(tmp_path, "a\n1\n", delimiter=wrong) == message
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_encodings_that_a_file_tells_are_found(tmp_path, encoding):
-    assert content_of(tmp_path, "naïve,b\né,日本\n".encode(encoding)).to_pydict() == {
-        "naïve": ["é"],
-        "b": ["日本"],
-    }
+    table = content_of(tmp_path, "naïve,b\né,日本\n".encode(encoding))
+    assert table.to_pydict() == {"naïve": ["é"], "b": ["日本"]}
 
 
 def test_another_encoding_must_be_named(tmp_path):
     content = "a,b\nx,y\nx,café\n".encode("latin-1")
-    assert refusal(tmp_path, content).startswith(
-        "line 3 holds the byte 0xe9, which is not UTF-8; name the file's encoding, often"
-    )
+    message = "line 3 holds the byte 0xe9, which is not UTF-8; name the file's encoding, often"
+    assert refusal(tmp_path, content).startswith(message)
     assert content_of(tmp_path, content, encoding="latin-1")["b"].to_pylist() == ["y", "café"]
-    assert refusal(tmp_path, content, encoding="latin-one").startswith(
-        "there is no text encoding 'latin-one'; common ones are utf-8"
-    )
+    message = "there is no text encoding 'latin-one'; common ones are utf-8"
+    assert refusal(tmp_path, content, encoding="latin-one").startswith(message)
     assert refusal(tmp_path, content, encoding="ascii").startswith("line 3 is not ascii")
-    assert refusal(tmp_path, "naïve\n1\n".encode("latin-1")).startswith(
-        "line 1 holds the byte 0xef"
-    )
-    assert content_of(tmp_path, "a\nü\n".encode("utf-16-le"), encoding="utf-16-le")[
-        "a"
-    ].to_pylist() == ["ü"]
+    assert refusal(tmp_path, b"na\xefve\n1\n").startswith("line 1 holds the byte 0xef")
+    table = content_of(tmp_path, "a\nü\n".encode("utf-16-le"), encoding="utf-16-le")
+    assert table["a"].to_pylist() == ["ü"]
 
 
 @pytest.mark.parametrize("encoding", ["base64", "zlib", "none", "a\0b", "\udce9", "é" * 500])
@@ -157,45 +139,30 @@ def test_cells_are_text_and_types_are_found_over_the_whole_file(tmp_path, monkey
 
 def test_only_an_empty_cell_is_missing_and_words_for_it_where_numbers_are(tmp_path):
     text = 'n,s,q\nNA,null,""\n1,None,"x"\n,,"NA"\nnan,b,"y"\n'
-    assert content_of(tmp_path, text).to_pydict() == {
-        "n": ["NA", "1", None, "nan"],
-        "s": ["null", "None", None, "b"],
-        "q": ["", "x", "NA", "y"],
-    }
-    assert as_types(tmp_path, text).to_pydict() == {
-        "n": [None, 1, None, None],
-        "s": ["null", "None", None, "b"],
-        "q": ["", "x", "NA", "y"],
-    }
+    same = {"s": ["null", "None", None, "b"], "q": ["", "x", "NA", "y"]}
+    assert content_of(tmp_path, text).to_pydict() == same | {"n": ["NA", "1", None, "nan"]}
+    assert as_types(tmp_path, text).to_pydict() == same | {"n": [None, 1, None, None]}
 
 
 def test_numbers_that_are_names_stay_text(tmp_path):
     long = "12345678901234567890"
     table = as_types(tmp_path, f"zip,big,n,x\n10115,1,1,0.5\n01067,{long},2,0.7\n")
-    assert table.to_pydict() == {
-        "zip": ["10115", "01067"],
-        "big": ["1", long],
-        "n": [1, 2],
-        "x": [0.5, 0.7],
-    }
+    expected = {"zip": ["10115", "01067"], "big": ["1", long], "n": [1, 2], "x": [0.5, 0.7]}
+    assert table.to_pydict() == expected
     quoted = as_types(tmp_path, 'zip,n\n"007","10"\n"008","20"\n')
     assert quoted.to_pydict() == {"zip": ["007", "008"], "n": [10, 20]}
 
 
 def test_words_for_truth_stay_as_they_are_written(tmp_path):
-    assert as_types(tmp_path, "a,b\nTrue,true\nFalse,maybe\n").to_pydict() == {
-        "a": ["True", "False"],
-        "b": ["true", "maybe"],
-    }
+    table = as_types(tmp_path, "a,b\nTrue,true\nFalse,maybe\n")
+    assert table.to_pydict() == {"a": ["True", "False"], "b": ["true", "maybe"]}
 
 
 def test_decimal_commas_are_read_if_told(tmp_path):
     table = as_types(tmp_path, "a;b\n1,5;2\n2,25;3\n", decimal=",")
     assert table.to_pydict() == {"a": [1.5, 2.25], "b": [2, 3]}
-    assert (
-        refusal(tmp_path, "a\n1\n", decimal=";")
-        == "the decimal separator must be a point or a comma, not ';'"
-    )
+    message = "the decimal separator must be a point or a comma, not ';'"
+    assert refusal(tmp_path, "a\n1\n", decimal=";") == message
 
 
 def test_new_numbers_follow_the_decimal_comma(tmp_path):
@@ -206,12 +173,14 @@ def test_new_numbers_follow_the_decimal_comma(tmp_path):
 
 
 def test_header_names_lose_blanks_and_empty_columns_without_name_are_none(tmp_path):
-    assert content_of(tmp_path, "a, b ,,\n1,2,,\n3,4,,\n").to_pydict() == {
-        "a": ["1", "3"],
-        "b": ["2", "4"],
-    }
+    table = content_of(tmp_path, "a, b ,,\n1,2,,\n3,4,,\n")
+    assert table.to_pydict() == {"a": ["1", "3"], "b": ["2", "4"]}
     index = content_of(tmp_path, ",a\n0,x\n1,y\n")  # as pandas writes its index
     assert index.to_pydict() == {"": ["0", "1"], "a": ["x", "y"]}
+
+
+LEFT_OPEN = "row 2: a quotation mark is left open, or not doubled within a cell"
+EMPTY = "the file is empty; a table has a header line and rows"
 
 
 @pytest.mark.parametrize(
@@ -219,44 +188,28 @@ def test_header_names_lose_blanks_and_empty_columns_without_name_are_none(tmp_pa
     [
         (
             "a,b\n1,2\n3,4,5\n",
-            "row 2: 3 columns, but the header has 2; quote cells that contain ',' (the delimiter "
-            "is ',')",
+            "row 2: 3 columns, but the header has 2; quote cells that contain ','",
         ),
         ("a,b\n1,2\n\n3\n", "row 2: 1 columns, but the header has 2; quote cells"),
         ('a,b\n"x\ny",2\n3,4,5\n', "row 2: 3 columns, but the header has 2"),
-        (
-            'a,b\n1,"x"\n2,"y\n3,"z"\n4,"u"\n',
-            "row 2: a quotation mark is left open, or not doubled within a cell",
-        ),
+        ('a,b\n1,"x"\n2,"y\n3,"z"\n4,"u"\n', LEFT_OPEN),
         (
             'a,b\n"1,2\n3,4\n',
-            "row 1: 1 columns, but the header has 2; is a quotation mark left open",
+            "row 1: a quotation mark is left open, or not doubled within a cell",
         ),
-        (
-            'a,b\n1,2\n3,"x\n4,y\n5,z\n',
-            "row 2: a quotation mark is left open, or not doubled within a cell",
-        ),
+        ('a,b\n1,2\n3,"x\n4,y\n5,z\n', LEFT_OPEN),
         ("a,b,a\n1,2,3\n", "columns 1 and 3 are both named 'a'; rename one of them"),
         ("a,b,\n1,2,3\n4,5,6\n,,\n7,8\n", "row 4: 2 columns, but the header has 3"),
         ("a,,\n1,2,3\n", "columns 2 and 3 are both named ''; rename one of them"),
         ("a,b, a\n1,2,3\n", "columns 1 and 3 are both named 'a'; rename one of them"),
         (",,\n,,\n", "the first line has no column names; put a header line above the rows"),
-        (b"\xef\xbb\xbf", "the file is empty; a table has a header line and rows"),
         ("a,b", "there is a header line, but no row below it"),
         ("a,b\n", "there is a header line, but no row below it"),
-        ("", "the file is empty; a table has a header line and rows"),
-        ("\n\n", "the file is empty; a table has a header line and rows"),
-        (
-            "5.1,3.5,1\n4.9,3.0,2\n",
-            "the first line holds numbers (5.1, 3.5, 1), not column names; put a header line "
-            "above it",
-        ),
+        *((content, EMPTY) for content in ("", "\n\n", b"\xef\xbb\xbf")),
+        ("5.1,3\n4.9,3\n", "the first line holds numbers (5.1, 3), not column names; put a header"),
         ("a,b\n1,\0\n", "line 2 holds a NUL byte, so this is not text"),
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "line 3 holds a NUL byte, so this is not text"),
-        (
-            b"PK\x03\x04rest",
-            "this is a .xlsx or .zip file, not text; give it that ending",
-        ),
+        (b"PK\x03\x04rest", "this is a .xlsx file, not text; give it that ending"),
         (b"PAR1rest", "this is a .parquet file, not text; give it that ending"),
         (gzip.compress(b"a\n1\n", mtime=0), "this is a .gz file, not text; give it that ending"),
     ],
@@ -269,10 +222,8 @@ def test_quotation_marks_and_line_ends_within_cells_are_fine_if_the_marks_are_do
     texts = ['he said "no"\nand went', '5" pipe\n', '"\n"', "\n", "x" * 200_000 + '\n"']
     write_table(pa.table({"n": range(5), "text": texts}), tmp_path / "a.csv")
     assert read_table(tmp_path / "a.csv")["text"].to_pylist() == texts
-    assert content_of(tmp_path, 'n,size\n1,5" pipe\n2,6" pipe\n')["size"].to_pylist() == [
-        '5" pipe',
-        '6" pipe',
-    ]
+    table = content_of(tmp_path, 'n,size\n1,5" pipe\n2,6" pipe\n')
+    assert table["size"].to_pylist() == ['5" pipe', '6" pipe']
 
 
 def test_an_endless_row_is_told_from_a_long_one(tmp_path, monkeypatch):
@@ -280,12 +231,9 @@ def test_an_endless_row_is_told_from_a_long_one(tmp_path, monkeypatch):
     long = "word " * 5000
     assert content_of(tmp_path, f'a,b\n1,"{long}"\n2,"x"\n')["b"][0].as_py() == long
     left_open = 'a,b\n1,"x"\n2,"y\n' + "3,z\n" * 60_000
-    assert (
-        refusal(tmp_path, left_open)
-        == "row 2: a quotation mark is left open, or not doubled within a cell"
-    )
+    assert refusal(tmp_path, left_open) == LEFT_OPEN
     too_long = f'a,b\n1,"{long * 10}"\n2,"x"\n'
-    assert refusal(tmp_path, too_long) == "a row has more than 0 MB; use Parquet for rows this long"
+    assert refusal(tmp_path, too_long).startswith("a row of more than 0 MB? Arrow says: ")
 
 
 def test_numbered_columns_are_a_header(tmp_path):
@@ -295,7 +243,7 @@ def test_numbered_columns_are_a_header(tmp_path):
 # -------------------------------------------------------------------- files
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz", "a.tsv.zip", "A.CSV"])
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz", "a.tsv.gz", "A.CSV"])
 def test_text_files_round_trip(tmp_path, name):
     table = pa.table(ROWS)
     write_table(table, tmp_path / name)
@@ -350,7 +298,7 @@ def test_memory_that_runs_out_is_not_called_something_else(tmp_path, monkeypatch
     def full(*_):
         raise error("malloc of size 1000 failed")
 
-    for place in ("contents", "as_utf8", "_read_binary", "checked_table"):
+    for place in ("contents", "as_utf8", "_read_arrow", "checked_table"):
         monkeypatch.setattr(table_files, place, full)
     with pytest.raises(MemoryNeedError) as caught:
         read_table(tmp_path / name)
@@ -402,8 +350,8 @@ def test_parquet_is_read_alone_whatever_the_folder_is_called(tmp_path):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("a.xls", ".xls files are neither read nor written; use .xlsx"),
-        ("a.csv.xz", ".xz files are neither read nor written; use .gz"),
+        ("a.xls", "the extension of a table must be one of"),
+        ("a.csv.xz", "the extension of a table must be one of"),
         ("a.yaml", "the extension of a table must be one of .csv, .tsv, .tab, .txt, .json, .jsonl"),
         ("a", "the extension of a table must be one of"),
         ("a.parquet.gz", "the extension of a table must be one of"),
@@ -629,17 +577,10 @@ def test_names_that_are_no_texts_are_written_as_texts():
 
 def test_the_nearest_column_is_suggested():
     table = pa.table({"Text": ["x"], "labels": ["y"]})
-    with pytest.raises(
-        TableError,
-        match=(
-            r"^file: there is no column 'lables'; did you mean 'labels'\? The columns are Text, "
-            r"labels$"
-        ),
+    for name, message in (
+        ("lables", r"'lables'; did you mean 'labels'\? The columns are Text, labels"),
+        ("text", r"'text'; did you mean 'Text'\? The columns are Text, labels"),
+        ("q", "'q'; the columns are Text, labels"),
     ):
-        find_column(table, "lables", "file")
-    with pytest.raises(TableError, match="did you mean 'Text'"):
-        find_column(table, "text")
-    with pytest.raises(
-        TableError, match=r"^table: there is no column 'q'; the columns are Text, labels$"
-    ):
-        find_column(table, "q")
+        with pytest.raises(TableError, match=f"^file: there is no column {message}$"):
+            find_column(table, name, "file")

@@ -1,13 +1,11 @@
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from surelabel.estimators.checks import CHECKS
 from surelabel.estimators.clpl import CLPLClassifier
-from surelabel.exceptions import CandidateError, ParameterError
 from tests.reference.clpl import binary_problem
 from tests.solvers.test_clpl import problem
 
@@ -47,18 +45,6 @@ def test_single_labels_give_the_one_vs_rest_machine(fit_intercept):
     assert model.transduction_.tolist() == y.tolist()
 
 
-def test_sparse_and_single_precision_instances_give_the_same_model():
-    X, Y, weight = problem(2, 60, 4, 4)
-    X = np.where(X > 0.3, X, 0).astype(np.float32)
-    model = CLPLClassifier(fit_intercept=True).fit(X.astype(float), Y, sample_weight=weight)
-    for form in (X, sparse.csr_array(X), sparse.csr_matrix(X)):
-        other = CLPLClassifier(fit_intercept=True).fit(form, Y, sample_weight=weight)
-        np.testing.assert_allclose(
-            other.predict_proba(form), model.predict_proba(X.astype(float)), atol=1e-4
-        )
-        assert other.predict(form).tolist() == model.predict(X).tolist()
-
-
 def test_candidate_with_the_highest_score_is_transduced():
     X, Y, _ = problem(3, 60, 4, 5)
     model = CLPLClassifier().fit(X, Y)
@@ -76,11 +62,3 @@ def test_too_few_iterations_warn():
         model = CLPLClassifier(max_iter=2).fit(X, Y)
     assert not model.converged_
     assert model.n_iter_ == 2
-
-
-def test_bad_input_is_refused():
-    X, Y, _ = problem(5, 20, 2, 3)
-    with pytest.raises(ParameterError, match="'C' parameter"):
-        CLPLClassifier(0).fit(X, Y)
-    with pytest.raises(CandidateError, match="nothing to learn"):
-        CLPLClassifier().fit(X, np.ones_like(Y))

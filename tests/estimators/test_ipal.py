@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits
-from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.model_selection import KFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from surelabel import CandidateSets
@@ -131,12 +131,6 @@ def test_the_shared_search_equals_one_fit_after_the_other(n, kind, selection):
     assert shared.cv_results_["params"] == single.cv_results_["params"]
     np.testing.assert_allclose(
         shared.cv_results_["mean_test_score"], single.cv_results_["mean_test_score"], atol=1e-9
-    )
-
-
-def test_approximate_neighbours_are_searched_one_by_one():
-    assert isinstance(
-        METHOD.make_search(estimator=IPALClassifier(search="approximate")), GridSearchCV
     )
 
 

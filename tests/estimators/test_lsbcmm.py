@@ -1,4 +1,3 @@
-import pickle
 from math import ceil, log2
 
 import numpy as np
@@ -9,8 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from surelabel.data.candidates import CandidateSets
-from surelabel.estimators.lsbcmm import METHOD, LSBCMMClassifier
-from surelabel.exceptions import CandidateError, ParameterError
+from surelabel.estimators.lsbcmm import LSBCMMClassifier
 
 
 def partial_problem(seed=0, m=150, n_classes=5, extra=1):
@@ -56,32 +54,11 @@ def test_fitted_attributes():
         assert LSBCMMClassifier(max_iter=2).fit(X, Y).converged_ is False
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_order_of_rows_and_classes_does_not_matter(seed):
-    X, Y, _ = partial_problem(seed)
-    rng = np.random.default_rng(seed)
-    rows, columns = rng.permutation(len(X)), rng.permutation(Y.shape[1])
-    proba = LSBCMMClassifier().fit(X, Y).predict_proba(X)
-    moved = LSBCMMClassifier().fit(X[rows], Y[rows][:, columns]).predict_proba(X)
-    np.testing.assert_allclose(moved, proba[:, columns], rtol=1e-6, atol=1e-8)
-
-
 def test_balanced_classes_do_not_depend_on_their_order():
     X, y = load_iris(return_X_y=True)
     proba = LSBCMMClassifier().fit(X, y).predict_proba(X)
     moved = LSBCMMClassifier().fit(X[::-1], (2 - y)[::-1]).predict_proba(X)
     np.testing.assert_allclose(moved[:, ::-1], proba, rtol=1e-6, atol=1e-8)
-
-
-def test_a_weight_is_that_many_copies():
-    X, Y, _ = partial_problem()
-    weight = np.random.default_rng(0).integers(0, 4, len(X))
-    weighted = LSBCMMClassifier().fit(X, Y, sample_weight=weight)
-    copied = LSBCMMClassifier().fit(np.repeat(X, weight, axis=0), np.repeat(Y, weight, axis=0))
-    np.testing.assert_allclose(
-        weighted.predict_proba(X), copied.predict_proba(X), rtol=1e-6, atol=1e-8
-    )
-    np.testing.assert_allclose(weighted.lower_bound_path_, copied.lower_bound_path_)
 
 
 def test_few_components_and_rows_without_a_label():
@@ -108,25 +85,3 @@ def test_smallest_concentration_is_finite():
     X, Y, _ = partial_problem()
     model = LSBCMMClassifier(concentration=0.01, n_components=2, precision=1e-6).fit(X * 100, Y)
     assert np.all(np.isfinite(model.lower_bound_path_))
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [{"n_components": 0}, {"concentration": 0.001}, {"precision": 0}, {"max_iter": 0}, {"tol": -1}],
-)
-def test_bad_parameters(parameters):
-    with pytest.raises(ParameterError, match=next(iter(parameters))):
-        LSBCMMClassifier(**parameters).fit([[0.0], [1.0]], [0, 1])
-
-
-def test_nothing_to_learn():
-    with pytest.raises(CandidateError, match="nothing to learn"):
-        LSBCMMClassifier().fit([[0.0], [1.0]], np.ones((2, 2), int))
-
-
-def test_pickle_and_registry():
-    X, Y, _ = partial_problem()
-    model = METHOD.estimator().fit(X, Y)
-    np.testing.assert_array_equal(
-        pickle.loads(pickle.dumps(model)).predict_proba(X), model.predict_proba(X)
-    )

@@ -21,28 +21,17 @@ from surelabel import (
 )
 from surelabel.exceptions import MemoryNeedError
 
+LINEAR = "with 20 labels on 4000 rows needs about .* SUREClassifier"
+PAIRS = "PALOC with 190 pairs of labels on 4000 rows needs about"
+IPAL = r"IPAL with 10 neighbours of \d+ candidates needs about .* lower n_neighbors"
+MIXTURE = "LSB-CMM with 44 components on 4000 rows needs about .* lower n_components"
 METHODS = [
-    (
-        CLPLClassifier(max_iter=3),
-        "CLPLClassifier with 20 labels on 4000 rows needs about .* SUREClassifier",
-    ),
-    (
-        PLSVMClassifier(max_iter=1),
-        "PLSVMClassifier with 20 labels on 4000 rows needs about .* SUREClassifier",
-    ),
-    (
-        IPALClassifier(max_iter=2),
-        r"IPAL with 10 neighbours of \d+ candidates needs about .* lower n_neighbors",
-    ),
-    (
-        LSBCMMClassifier(max_iter=2),
-        "LSB-CMM with 44 components on 4000 rows needs about .* lower n_components",
-    ),
-    (PALOCClassifier(), "PALOC with 190 pairs of labels on 4000 rows needs about .* fewer rows"),
-    (
-        PALOCClassifier(LinearSVC(max_iter=1)),
-        "PALOC with 190 pairs of labels on 4000 rows needs about",
-    ),
+    (CLPLClassifier(max_iter=3), f"CLPLClassifier {LINEAR}"),
+    (PLSVMClassifier(max_iter=1), f"PLSVMClassifier {LINEAR}"),
+    (IPALClassifier(max_iter=2), IPAL),
+    (LSBCMMClassifier(max_iter=2), MIXTURE),
+    (PALOCClassifier(), f"{PAIRS} .* fewer rows"),
+    (PALOCClassifier(LinearSVC(max_iter=1)), PAIRS),
 ]
 
 
@@ -56,10 +45,6 @@ def problem(m=4000, l=20, r=3):
 def test_too_little_memory(estimator, message, monkeypatch):
     X, candidates = problem()
     monkeypatch.setattr("surelabel.estimators._base.available_memory", lambda: 10**5)
-    with pytest.raises(
-        MemoryNeedError, match=message + r"|needs about \d+\.\d GiB of memory and 0\.0 GiB are free"
-    ):
-        estimator.fit(X, candidates)
     with pytest.raises(MemoryNeedError, match=message):
         estimator.fit(X, candidates)
 

@@ -100,8 +100,10 @@ def test_digits_that_are_lost_before_we_see_them():
     X, Y = problem(20, 30, 1e9)
     with pytest.warns(RuntimeWarning, match=r"times as far from 0 as .* subtract"):
         SUREClassifier(kernel="linear").fit(X, Y)
+    X = problem(20, 30, 1e4)[0]
+    K = (1 + X @ X.T) ** 3
     with pytest.warns(RuntimeWarning, match="are exact only to"):
-        SUREClassifier(kernel="polynomial", gamma=1.0).fit(problem(20, 30, 1e4)[0], Y)
+        SUREClassifier(kernel="precomputed").fit(K, Y)
 
 
 @pytest.mark.parametrize("model", [SUREClassifier, SURERetrainer])
@@ -114,7 +116,7 @@ def test_lam_from_2_on_is_all_the_same(model):
         np.testing.assert_allclose(confidence.sum(axis=1), 1, atol=1e-12)
         np.testing.assert_allclose(confidence, confidences[0], atol=1e-12)
     for lam in (1.1e8, 1e17, 1e300):
-        with pytest.raises(ParameterError, match=r"lam must be at most 1e\+08; got .*Above 2"):
+        with pytest.raises(ParameterError, match="'lam' parameter"):
             model(lam=lam).fit(X, Y)
-    with pytest.raises(ParameterError, match="lam must be at most"):
+    with pytest.raises(ParameterError, match="'lam' parameter"):
         SURECV(lams=[0.1, 1e17]).fit(X, Y)

@@ -40,7 +40,6 @@ MODELS = {
     "PURE rbf": PUREClassifier(kernel="rbf"),
     "PURE linear": PUREClassifier(kernel="linear"),
     "PURE landmarks": PUREClassifier(solver="nystroem", n_components=40),
-    "PURE fourier": PUREClassifier(kernel="rbf", solver="fourier", n_components=40),
 }
 
 
@@ -159,15 +158,6 @@ def test_model_files_keep_the_order(name, tmp_path):
     again = load_model(tmp_path / "m.surelabel")
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     np.testing.assert_array_equal(again.predict(X, "absolute"), model.predict(X, "absolute"))
-
-
-@pytest.mark.usefixtures("wide")
-def test_a_compressed_model_is_smoothed_once():
-    X, S, _ = ages()
-    model = SUREClassifier(ordered=True).fit(X, S)
-    small = model.compress(120)
-    assert np.abs(small.predict_proba(X) - model.predict_proba(X)).max() < 0.02
-    assert small.predict(X, "absolute").shape == (len(X),)
 
 
 def test_another_fit_forgets_the_order():

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits, load_iris, load_wine
-from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron
+from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.multiclass import OneVsOneClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import StandardScaler
@@ -13,7 +13,6 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from surelabel.estimators.paloc import PALOCClassifier
-from surelabel.exceptions import ParameterError
 from surelabel.progress import track
 from tests.reference.paloc import paloc
 
@@ -135,25 +134,6 @@ def test_other_binary_learners(inner):
     X, y, Y = problem(3, m=150, rate=0.2)
     model = PALOCClassifier(inner).fit(X, Y)
     assert np.mean(model.predict(X) == y) > 0.6
-
-
-@pytest.mark.parametrize(
-    "parameters", [{"estimator": LinearRegression()}, {"mu": -1}, {"n_jobs": 1.5}]
-)
-def test_parameters_out_of_range(parameters):
-    X, _, Y = problem(3)
-    with pytest.raises(ParameterError, match=next(iter(parameters))):
-        PALOCClassifier(**parameters).fit(X, Y)
-
-
-def test_single_precision():
-    X, _, Y = problem(4, m=100)
-    exact = PALOCClassifier(SVC(**EXACT)).fit(X, Y)
-    short = PALOCClassifier(SVC(**EXACT)).fit(X.astype(np.float32), Y)
-    assert short.confidence_.dtype == np.float32
-    np.testing.assert_allclose(
-        short._pairs.outputs(X.astype(np.float32)), exact._pairs.outputs(X), atol=1e-4
-    )
 
 
 def test_progress_passes_items_on():

@@ -72,12 +72,9 @@ MODELS = {
     },
     "search": lambda: SURECV([0.1, 0.3], [0.05], kernel=["rbf", "linear"]).fit(X, CANDIDATES),
     "linear": lambda: SUREClassifier(kernel="linear").fit(X, CANDIDATES),
-    "fourier": lambda: SUREClassifier(solver="fourier", n_components=30).fit(X, CANDIDATES),
     "landmarks": lambda: PUREClassifier(solver="nystroem", n_components=30).fit(X, CANDIDATES),
-    "one kernel": lambda: PUREClassifier(kernel="cosine").fit(X, CANDIDATES),
+    "one kernel": lambda: PUREClassifier(kernel="laplacian").fit(X, CANDIDATES),
     "single precision": lambda: PUREClassifier().fit(X.astype(np.float32), CANDIDATES),
-    "polynomial": lambda: SUREClassifier(kernel="polynomial", degree=2).fit(X, CANDIDATES),
-    "small": lambda: SUREClassifier().fit(X, CANDIDATES).compress(20),
     "crowd": lambda: CrowdClassifier().fit(X, crowd()),
     "weighted": lambda: PUREClassifier().fit(X, CANDIDATES, np.arange(150) % 3),
     "numbers": lambda: SUREClassifier().fit(X, make_partial(codes, p=0.5, r=1)),
@@ -92,8 +89,8 @@ def test_round_trip(name, tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(NEW), model.predict_proba(NEW))
     np.testing.assert_array_equal(loaded.predict(NEW), model.predict(NEW))
     assert loaded.classes_.dtype.kind == model.classes_.dtype.kind
-    # all attributes, but search indices and models of scikit-learn
-    assert vars(model).keys() - vars(loaded).keys() <= {"_index", "estimator_"}
+    # all attributes, but models of scikit-learn
+    assert vars(model).keys() - vars(loaded).keys() <= {"estimator_"}
     if hasattr(model, "confidence_"):
         np.testing.assert_array_equal(loaded.confidence_.toarray(), model.confidence_.toarray())
         np.testing.assert_array_equal(loaded.transduction_, model.transduction_)
@@ -190,10 +187,6 @@ def test_the_outputs_are_those_of_scikit_learn():
 # -------------------------------------------------------------------- what is refused
 
 
-def a_kernel(x, z):
-    return float(x @ z)
-
-
 class Own(SUREClassifier):
     """A method of one's own."""
 
@@ -205,7 +198,6 @@ FOREIGN = {
     "inner": lambda: WeightedCandidatesClassifier(LogisticRegression(max_iter=500)).fit(X, codes),
     "machines": lambda: PALOCClassifier(SVC(C=2)).fit(X, CANDIDATES),
     "crowd": lambda: CrowdClassifier(RandomForestClassifier(3)).fit(X, crowd()),
-    "kernel": lambda: SUREClassifier(kernel=a_kernel).fit(X[::3], CANDIDATES[::3]),
     "own": lambda: Own().fit(X, CANDIDATES),
     "nothing": lambda: None,
     "numbers": lambda: X,

@@ -1,14 +1,11 @@
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from surelabel import CandidateSets, IPALClassifier, load_model, make_partial, save_model
+from surelabel import CandidateSets
 from surelabel.estimators.plknn import PLKNNClassifier
 from surelabel.exceptions import ParameterError
 from tests.reference.plknn import plknn_votes
@@ -87,48 +84,6 @@ def test_rows_that_share_no_candidate_with_their_neighbours_stay_undecided():
     np.testing.assert_allclose(
         model.confidence_.toarray(), [[0.5, 0.5, 0], [0, 0, 1], [1, 0, 0], [1, 0, 0]]
     )
-
-
-@pytest.mark.parametrize("estimator", [PLKNNClassifier(7), IPALClassifier(7)])
-def test_approximate_neighbours_give_nearly_the_same_model(estimator, tmp_path):
-    pytest.importorskip("faiss")
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 6, 3000)
-    X = 2 * rng.normal(size=(6, 5))[y] + rng.normal(size=(3000, 5))
-    candidates = make_partial(y, p=0.7, r=2, random_state=0)
-    exact = clone(estimator).fit(X, candidates)
-    model = clone(estimator).set_params(search="approximate").fit(X, candidates)
-    assert np.mean(model.transduction_ == exact.transduction_) > 0.99
-    queries = X[:300] + 0.1
-    assert np.mean(model.predict(queries) == exact.predict(queries)) > 0.99
-    assert (
-        model.predict(queries).tolist()
-        == model.classes_[model.predict_proba(queries).argmax(axis=1)].tolist()
-    )
-    # The index is made again from the instances in a model that was saved.
-    save_model(model, tmp_path / "model.model")
-    for copy in (load_model(tmp_path / "model.model"), pickle.loads(pickle.dumps(model))):
-        assert np.array_equal(copy.predict_proba(queries), model.predict_proba(queries))
-    # Other instances, another index.
-    model.fit(X[:1000], candidates[:1000])
-    assert np.array_equal(model.X_fit_, X[:1000])
-    assert np.array_equal(
-        clone(model).fit(X[:1000], candidates[:1000]).predict_proba(queries),
-        model.predict_proba(queries),
-    )
-
-
-@pytest.mark.parametrize(
-    "estimator", [PLKNNClassifier(2, search="approximate"), IPALClassifier(2, search="approximate")]
-)
-def test_a_missing_package_is_named(estimator, monkeypatch):
-    monkeypatch.setattr("surelabel.estimators._neighbours.find_spec", lambda name: None)
-    X, Y = problem(0, 8, 3, discrete=False)
-    with pytest.raises(
-        ParameterError,
-        match=r'needs faiss, which is not installed: .* "surelabel\[neighbours\]"',
-    ):
-        estimator.fit(X, Y)
 
 
 def test_votes_in_blocks_of_rows(monkeypatch):

@@ -1,13 +1,12 @@
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from surelabel import CandidateSets
 from surelabel.estimators.checks import CHECKS
 from surelabel.estimators.plsvm import METHOD, PLSVMClassifier
-from surelabel.exceptions import CandidateError, NumericalError, ParameterError
+from surelabel.exceptions import NumericalError, ParameterError
 from tests.reference.plsvm import plsvm_objective
 from tests.solvers.test_clpl import problem
 
@@ -50,35 +49,12 @@ def test_attributes_tell_the_rounds():
     assert model.transduction_.tolist() == best.tolist()
 
 
-def test_two_fits_are_equal_to_the_last_bit():
-    X, Y, _ = problem(3, 80, 4, 5)
-    one, other = (PLSVMClassifier().fit(X, Y) for _ in range(2))
-    assert np.array_equal(one.coef_, other.coef_)
-
-
-def test_sparse_instances_give_the_same_predictions():
-    X, Y, _ = problem(4, 60, 4, 4)
-    X = np.where(X > 0.3, X, 0)
-    model = PLSVMClassifier(0.1, fit_intercept=True).fit(X, Y)
-    for form in (sparse.csr_array(X), sparse.csr_matrix(X)):
-        other = PLSVMClassifier(0.1, fit_intercept=True).fit(form, Y)
-        np.testing.assert_allclose(other.predict_proba(form), model.predict_proba(X), atol=1e-3)
-
-
 def test_too_few_rounds_warn():
     X, Y, _ = problem(5, 60, 4, 4)
     with pytest.warns(ConvergenceWarning, match=r"tol=0.001 in 1 iterations .* tol or max_iter$"):
         assert not PLSVMClassifier(max_iter=1).fit(X, Y).converged_
     with pytest.warns(ConvergenceWarning, match="scale the features, or raise tol$"):
         assert not PLSVMClassifier().fit(1e6 * X, Y).converged_
-
-
-def test_bad_input_is_refused():
-    X, Y, _ = problem(6, 20, 2, 3)
-    with pytest.raises(ParameterError, match="'lam' parameter"):
-        PLSVMClassifier(-1.0).fit(X, Y)
-    with pytest.raises(CandidateError, match="nothing to learn"):
-        PLSVMClassifier().fit(X, np.ones_like(Y))
 
 
 def test_a_search_refuses_bad_values():

@@ -104,10 +104,7 @@ ONE_OF_MANY = [
     {"kernel": "rbf"},
     {"kernel": "laplacian", "prior_shift": 0.5},
     {"kernel": "linear"},
-    {"kernel": "polynomial", "beta": 1.0},
-    {"kernel": "laplacian", "solver": "fourier", "n_components": 60},
     {"kernel": "auto"},
-    {"kernel": "auto", "solver": "fourier", "n_components": 60},
     {"kernel": "rbf", "max_iter": 0},
 ]
 
@@ -151,9 +148,7 @@ def test_equal_rows_out_of_core(tmp_path, digits):
     X, _, candidates = digits
     X = X.copy()
     X[[3, 200, 399]] = X[[390, 7, 7]]
-    file = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", X.dtype, X.shape)
-    file[:] = X
-    file.flush()
+    np.save(tmp_path / "X.npy", X)
     options = {"kernel": "rbf", "solver": "nystroem", "n_components": 100}
     inside = PUREClassifier(**options).fit(X, candidates)
     outside = PUREClassifier(**options).fit(np.load(tmp_path / "X.npy", mmap_mode="r"), candidates)
@@ -314,22 +309,10 @@ def test_votes(iris):
     np.testing.assert_allclose(none.confidence_.data, plain.confidence_.data)
 
 
-def test_sparse_rows(iris):
-    X, _, candidates = iris
-    dense = PUREClassifier(kernel="linear").fit(X, candidates)
-    thin = PUREClassifier(kernel="linear").fit(sparse.csr_array(X), candidates)
-    np.testing.assert_allclose(thin.confidence_.data, dense.confidence_.data, atol=1e-6)
-    np.testing.assert_allclose(
-        thin.predict_proba(sparse.csr_array(X)), dense.predict_proba(X), atol=1e-5
-    )
-
-
 @pytest.mark.parametrize("kernel", ["auto", "rbf"])
 def test_out_of_core(tmp_path, digits, kernel):
     X, y, candidates = digits
-    file = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", X.dtype, X.shape)
-    file[:] = X
-    file.flush()
+    np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     options = {"kernel": kernel, "solver": "nystroem", "n_components": 150}
     model = PUREClassifier(**options).fit(mapped, candidates)

@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
 from surelabel.estimators.self_training import SelfTrainingPLClassifier
-from surelabel.exceptions import ParameterError
 from tests.reference.self_training import self_training
 
 
@@ -45,15 +44,6 @@ def test_a_threshold_nothing_exceeds_picks_nothing(threshold):
     np.testing.assert_allclose(model.decision_function(X), once.predict(X), atol=1e-10)
 
 
-def test_singletons_are_plain_ridge_regression():
-    X, y, _ = problem(1)
-    model = SelfTrainingPLClassifier(threshold=0.5).fit(X, y)
-    np.testing.assert_allclose(
-        model.decision_function(X), Ridge().fit(X, np.eye(4)[y]).predict(X), atol=1e-10
-    )
-    np.testing.assert_array_equal(model.transduction_, y)
-
-
 def test_a_low_threshold_settles_every_row_at_once():
     X, _, Y = problem(2)
     model = SelfTrainingPLClassifier(threshold=0).fit(X, Y)
@@ -77,22 +67,3 @@ def test_equal_candidates_are_not_picked_by_rounding():
     model = SelfTrainingPLClassifier(threshold=0.5).fit(X, together)
     np.testing.assert_array_equal(model.picked_, y != 2)
     assert set(model.transduction_[y == 2]) == {2}
-
-
-def test_weights_are_copies():
-    X, _, Y = problem(5)
-    counts = np.random.default_rng(0).integers(0, 4, len(X))
-    weighted = SelfTrainingPLClassifier().fit(X, Y, sample_weight=counts)
-    copied = SelfTrainingPLClassifier().fit(
-        np.repeat(X, counts, axis=0), np.repeat(Y, counts, axis=0)
-    )
-    np.testing.assert_allclose(
-        weighted.decision_function(X), copied.decision_function(X), atol=1e-8
-    )
-
-
-@pytest.mark.parametrize("parameters", [{"alpha": 0}, {"threshold": -0.1}, {"max_iter": 0}])
-def test_parameters_out_of_range(parameters):
-    X, _, Y = problem(6)
-    with pytest.raises(ParameterError, match=next(iter(parameters))):
-        SelfTrainingPLClassifier(**parameters).fit(X, Y)

@@ -9,12 +9,11 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
-from sklearn.metrics.pairwise import pairwise_kernels
 
 from surelabel import CandidateSets, SUREClassifier, make_partial
 from surelabel.solvers.kernels import kernel_matrix
 
-KERNELS = ["rbf", "laplacian", "polynomial", "linear", "cosine"]
+KERNELS = ["rbf", "laplacian", "linear"]
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +37,7 @@ def test_every_kernel_learns(iris, kernel):
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
-def test_precomputed_and_callable_equal_the_named_kernel(iris, kernel):
+def test_precomputed_equals_the_named_kernel(iris, kernel):
     X, _, candidates = iris
     named = SUREClassifier(kernel=kernel, gamma=0.2).fit(X, candidates)
     K = kernel_matrix(kernel, X, gamma=0.2)
@@ -47,10 +46,6 @@ def test_precomputed_and_callable_equal_the_named_kernel(iris, kernel):
     np.testing.assert_allclose(
         precomputed.predict_proba(K[:9]), named.predict_proba(X[:9]), atol=1e-8
     )
-    called = SUREClassifier(
-        kernel=lambda x, z: pairwise_kernels(x[None], z[None], metric=kernel, gamma=0.2)[0, 0]
-    )
-    np.testing.assert_allclose(called.fit(X, candidates).dual_coef_, named.dual_coef_, atol=1e-8)
 
 
 def test_precomputed_kernel_with_zero_weights(iris):
@@ -150,32 +145,6 @@ def test_properties(seed, kernel, lam):
     assert np.array_equal(model.classes_[proba.argmax(axis=1)], model.predict(X))
 
 
-def test_whole_weights_are_copies_of_rows(iris):
-    X, _, candidates = iris
-    weight = np.random.default_rng(0).integers(1, 4, len(X))
-    rows = np.repeat(np.arange(len(X)), weight)
-    for kernel in ("rbf", "linear"):
-        weighted = SUREClassifier(kernel=kernel).fit(X, candidates, sample_weight=weight)
-        copied = SUREClassifier(kernel=kernel).fit(X[rows], candidates[rows])
-        np.testing.assert_allclose(weighted.predict_proba(X), copied.predict_proba(X), atol=1e-8)
-        np.testing.assert_allclose(weighted.objective_path_, copied.objective_path_, rtol=1e-8)
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_float32_stays_float32(iris, kernel):
-    X, _, candidates = iris
-    model = SUREClassifier(kernel=kernel).fit(X.astype(np.float32), candidates)
-    arrays = (
-        model.confidence_.data,
-        model.intercept_,
-        model.coef_ if kernel == "linear" else model.dual_coef_,
-    )
-    assert {array.dtype for array in arrays} == {np.dtype(np.float32)}
-    assert model.predict_proba(X.astype(np.float32)).dtype == np.float32
-    exact = SUREClassifier(kernel=kernel).fit(X, candidates)
-    assert np.mean(model.transduction_ == exact.transduction_) > 0.98
-
-
 def test_early_stop_warns(iris):
     X, _, candidates = iris
     with pytest.warns(ConvergenceWarning, match="stopped after max_iter=2 iterations"):
@@ -201,12 +170,6 @@ def test_verbose(iris, capsys):
     assert capsys.readouterr().out.startswith("solver: dual\niteration 1: change ")
 
 
-def test_inits_agree_after_convergence(iris):
-    X, y, candidates = iris
-    for init in ("candidates", "uniform"):
-        assert np.mean(SUREClassifier(init=init).fit(X, candidates).transduction_ == y) > 0.9
-
-
 def test_unlabelled_rows_help():
     """Semi-supervised: five labelled digits of each class and 500 unlabelled ones, against the
     labelled ones alone.
@@ -223,24 +186,6 @@ def test_unlabelled_rows_help():
     alone = SUREClassifier(lam=0.1, beta=0.1).fit(X[labelled], y[labelled])
     held_out = rest[500:]
     assert semi.score(X[held_out], y[held_out]) > alone.score(X[held_out], y[held_out])
-
-
-def test_start_of_unlabelled_rows_does_not_change_the_first_confidence(iris):
-    """From uniform or from ones, P after the first step is the same: the reason why full rows may
-    start uniform.
-    """
-    X, y, _ = iris
-    Y = np.eye(3)[y]
-    Y[::4] = 1
-    K = kernel_matrix("rbf", X, gamma=0.2)
-    H = np.eye(len(X)) - 1 / len(X)
-    outputs = []
-    for start in (1.0, 1 / 3):
-        P = np.where(Y.sum(axis=1, keepdims=True) == 3, start, Y)
-        A = np.linalg.solve(H @ K @ H + 0.05 * np.eye(len(X)), H @ P)
-        outputs.append(P - 0.05 * A)
-    difference = outputs[0] - outputs[1]
-    np.testing.assert_allclose(difference - difference[:, :1], 0, atol=1e-9)
 
 
 @pytest.mark.parametrize(("dtype", "beta"), [(np.float32, 1e-3), (np.float64, 1e-8)])

@@ -2,14 +2,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from surelabel import CandidateSets
@@ -45,24 +42,7 @@ def test_unambiguous_learns_from_certain_rows_only():
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X))
 
 
-def test_random_picks_candidates_evenly_and_reproducibly():
-    sets = CandidateSets.from_indicator(np.tile([1, 1, 0, 1], (3000, 1)))
-    model = WeightedCandidatesClassifier(strategy="random", random_state=0)
-    rows, labels = model._examples(sets)
-    np.testing.assert_array_equal(rows, np.arange(3000))
-    np.testing.assert_allclose(
-        np.bincount(labels, minlength=4) / 3000, [1 / 3, 1 / 3, 0, 1 / 3], atol=0.03
-    )
-    np.testing.assert_array_equal(labels, model._examples(sets)[1])
-
-
-def test_random_learns():
-    X, y, Y = problem(1, m=400, rate=0.2)
-    model = WeightedCandidatesClassifier(strategy="random", random_state=0).fit(X, Y)
-    assert np.mean(model.predict(X) == y) > 0.7
-
-
-@pytest.mark.parametrize("strategy", ["weighted", "unambiguous", "random"])
+@pytest.mark.parametrize("strategy", ["weighted", "unambiguous"])
 def test_singletons_give_the_inner_classifier(strategy):
     X, y, _ = problem(2)
     ours = WeightedCandidatesClassifier(strategy=strategy).fit(X, y)
@@ -100,9 +80,7 @@ def test_inner_classifier_without_weights_is_refused_only_where_weights_are_need
     X, _, Y = problem(4)
     with pytest.raises(ParameterError, match="KNeighborsClassifier does not accept sample_weight"):
         WeightedCandidatesClassifier(KNeighborsClassifier()).fit(X, Y)
-    model = WeightedCandidatesClassifier(
-        KNeighborsClassifier(), strategy="random", random_state=0
-    ).fit(X, Y)
+    model = WeightedCandidatesClassifier(KNeighborsClassifier(), "unambiguous").fit(X, Y)
     with pytest.raises(ParameterError, match="sample_weight"):
         model.fit(X, Y, sample_weight=np.arange(60.0))
 
@@ -112,43 +90,6 @@ def test_nothing_unambiguous_is_an_error():
     sets = [{0, 1}, {1, 2}, {0, 2}] * 2
     with pytest.raises(CandidateError, match=r"'unambiguous' finds examples of 0 class\(es\)"):
         WeightedCandidatesClassifier(strategy="unambiguous").fit(X, sets)
-
-
-@pytest.mark.parametrize("strategy", ["weighted", "unambiguous"])
-def test_weights_are_copies(strategy):
-    X, _, Y = problem(5)
-    counts = np.random.default_rng(0).integers(0, 4, len(X))
-    weighted = WeightedCandidatesClassifier(GaussianNB(), strategy).fit(X, Y, sample_weight=counts)
-    copied = WeightedCandidatesClassifier(GaussianNB(), strategy).fit(
-        np.repeat(X, counts, axis=0), np.repeat(Y, counts, axis=0)
-    )
-    np.testing.assert_allclose(weighted.predict_proba(X), copied.predict_proba(X), atol=1e-8)
-
-
-def test_sparse_instances_where_the_inner_classifier_takes_them():
-    X, _, Y = problem(6)
-    dense = WeightedCandidatesClassifier().fit(X, Y)
-    thin = WeightedCandidatesClassifier().fit(sparse.csr_array(X), Y)
-    np.testing.assert_allclose(
-        dense.predict_proba(X), thin.predict_proba(sparse.csr_array(X)), atol=1e-6
-    )
-
-
-def test_scores_of_pairs_of_classes_are_refused():
-    X, _, Y = problem(0, labels=3)
-    for inner in (
-        SVC(decision_function_shape="ovo"),
-        make_pipeline(StandardScaler(), SVC(decision_function_shape="ovo")),
-    ):
-        with pytest.raises(
-            ParameterError,
-            match="decision_function_shape='ovo' gives scores of pairs of classes: set it to 'ovr'",
-        ):
-            WeightedCandidatesClassifier(inner, strategy="random").fit(X, Y)
-    model = WeightedCandidatesClassifier(SVC()).fit(X, Y)
-    np.testing.assert_array_equal(
-        model.predict(X), model.trained_classes_[model.estimator_.predict(X)]
-    )
 
 
 @pytest.mark.parametrize(

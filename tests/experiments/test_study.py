@@ -37,105 +37,45 @@ def test_a_fixed_parameter_is_not_searched(study_file):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('name = "small"', "name = 3", r"study\.toml: name must be a text in quotes, not 3"),
-        ('name = "small"', 'name = "../up"', r"study\.toml: name names a folder"),
-        ('name = "small"', "", r"study\.toml: name is missing"),
-        (
-            "folds = 5",
-            'folds = "ten"',
-            r"study\.toml: folds must be a whole number, at least 2, not 'ten'",
-        ),
+        ('name = "small"', "name = 3", r"name must be a text in quotes, not 3"),
+        ('name = "small"', 'name = "../up"', r"name names a folder"),
+        ('name = "small"', "", r"name is missing"),
+        ("folds = 5", 'folds = "ten"', r"folds must be a whole number, at least 2, not 'ten'"),
         ("folds = 5", "folds = 1", r"folds must be a whole number, at least 2, not 1"),
         ("folds = 5", "folds = true", r"folds must be a whole number"),
         ("folds = 5", "fold = 5", r"fold is not a key of a study \(did you mean 'folds'\?\)"),
-        ("folds = 5", "folds = ", r"study\.toml: this is not a TOML file"),
-        (
-            '["glass"]',
-            '["glas"]',
-            r"datasets has 'glas', which is not one of .* \(did you mean 'glass'\?\)",
-        ),
+        ("folds = 5", "folds = ", r"this is not a TOML file"),
+        ("folds = 5", "folds = " + "9" * 5000, "this is not a TOML file"),
+        ("folds = 5", "folds = 1000000000", "folds is 1000000000, but glass has 214 rows"),
+        ("folds = 5", "folds = 5\npublished = { glass = 5 }", "published.glass must be a table"),
+        ("folds = 5", 'folds = 5\nkind = "convergence"', r"PLKNN\.estimator must be SURE"),
+        ('["glass"]', '["glas"]', r"has 'glas', .* not one of .* \(did you mean 'glass'\?\)"),
         ('["glass"]', '["glass", "glass"]', r"datasets has 'glass' more than once"),
         ('["glass"]', "[]", r"datasets must be a list of names"),
         ('["glass"]', '["lost"]', r"configurations has none for lost: .* 'real'"),
-        (
-            '"standard"',
-            '"standart"',
-            r"scaling must be one of none, standard, minmax, unit, not 'standart' \(did you mean "
-            r"'standard'\?\)",
-        ),
-        (
-            "inner_folds = 2",
-            'selection = "truth"',
-            r"selection must be one of covering_rate, approximated_accuracy, oracle",
-        ),
-        (
-            "inner_folds = 2",
-            'kind = "speed"',
-            r"kind must be one of accuracy, sensitivity, convergence",
-        ),
+        ('"standard"', '"standart"', r"scaling must be one of none, .* mean 'standard'\?\)"),
+        ("inner_folds = 2", 'selection = "truth"', r"must be one of covering_rate, .*, oracle"),
+        ("inner_folds = 2", 'kind = "speed"', r"kind must be one of accuracy, sensitivity"),
         ("inner_folds = 2", "max_select = -1", r"max_select must be a whole number, at least 0"),
-        (
-            "[methods.SURE]",
-            "[methods.SUER]",
-            r"methods\.SUER\.estimator must be one of SURE, .*, not 'SUER' \(did you mean "
-            r"'SURE'\?\)",
-        ),
-        (
-            "lam = [0.05, 0.3]",
-            "lamda = [0.3]",
-            r"SURE\.grid\.lamda is not a parameter of this method \(did you mean 'lam'\?\)",
-        ),
-        (
-            "lam = [0.05, 0.3]",
-            "lam = 0.3",
-            r"methods\.SURE\.grid\.lam must be a list of values to try, not 0\.3",
-        ),
-        (
-            "parameters = { n_neighbors = 5 }",
-            "parameters = 5",
-            r"methods\.PLKNN\.parameters must be a table, not 5",
-        ),
-        (
-            "= { n_neighbors = 5 }",
-            "= { n_neighbors = 5 }\ngrid = { n_neighbors = [5, 6] }",
-            r"also a fixed parameter",
-        ),
-        (
-            "p = [0.1, 0.4, 0.7]",
-            "p = [0.1, 1.4]",
-            r"configurations\[0\]\.p must be numbers from 0 to 1, not \[0\.1, 1\.4\]",
-        ),
-        (
-            "p = [0.1, 0.4, 0.7]",
-            "p = [0.1, 0.1]",
-            r"configurations have the same setting more than once: II p=0\.1 r=1",
-        ),
-        (
-            "r = 1",
-            "r = 1.5",
-            r"configurations\[0\]\.r must be whole numbers of 0 or more, not 1\.5",
-        ),
+        ("s.SURE]", "s.SUER]", r"methods\.SUER\.estimator must be one of SURE, .* mean 'SURE'\?\)"),
+        ("lam = [0.05, 0.3]", "lamda = [1]", r"grid\.lamda is not a parameter .* mean 'lam'\?\)"),
+        ("lam = [0.05, 0.3]", "lam = 0.3", r"grid\.lam must be a list of values to try, not 0\.3"),
+        ("= { n_neighbors = 5 }", "= 5", r"methods\.PLKNN\.parameters must be a table, not 5"),
+        ("s = 5 }", "s = 5 }\ngrid = { n_neighbors = [5, 6] }", r"also a fixed parameter"),
+        ("n_neighbors = 5", "n_neighbors = 2020-01-01", "only texts, numbers, true and false"),
+        ("p = [0.1, 0.4, 0.7]", "p = [1.4]", r"\[0\]\.p must be numbers from 0 to 1, not \[1\.4\]"),
+        ("p = [0.1, 0.4, 0.7]", "p = [0.1, 0.1]", r"same setting more than once: II p=0\.1 r=1"),
+        ("r = 1", "r = 1.5", r"\[0\]\.r must be whole numbers of 0 or more, not 1\.5"),
         ("r = 1", "", r"configurations\[0\]\.r is missing"),
-        (
-            "r = 1",
-            "r = 1\nesp = 0.1",
-            r"configurations\[0\]\.esp is not a key .* \(did you mean 'eps'\?\)",
-        ),
-        (
-            'kind = "controlled"',
-            'kind = "made"',
-            r"configurations\[0\]\.kind must be one of real, controlled",
-        ),
+        ("r = 1", "r = 1\nesp = 0.1", r"\[0\]\.esp is not a key .* \(did you mean 'eps'\?\)"),
+        ("r = 1", "r = " + "[" * 10**4, "this is not a TOML file"),
+        ('"controlled"', '"made"', r"configurations\[0\]\.kind must be one of real, controlled"),
     ],
+    ids=lambda text: text[:20],
 )
 def test_an_error_names_file_and_key(study_file, old, new, message):
-    with pytest.raises(StudyError, match=message):
+    with pytest.raises(StudyError, match=rf"study\.toml: .*{message}"):
         read_study(study_file((old, new)))
-
-
-def test_convergence_is_of_sure(study_file):
-    with pytest.raises(StudyError, match=r"methods\.PLKNN\.estimator must be SURE"):
-        read_study(study_file(("folds = 5", 'kind = "convergence"\nfolds = 5')))
 
 
 def test_a_file_that_cannot_be_read(tmp_path):
@@ -156,12 +96,13 @@ def test_the_studies_of_the_package(path, tmp_path):
     assert len(set(ids)) == len(ids)
 
 
-def test_strange_texts_survive_a_copy(study_file, tmp_path):
-    study = read_study(
-        study_file(("folds = 5", r'title = "a \"quoted\" \\ back\nλ 🙂"' + "\nfolds = 5"))
-    )
+def test_strange_texts_and_infinity_survive_a_copy(study_file, tmp_path):
+    title = r'title = "a \"quoted\" \\ back\nλ 🙂"'
+    changes = ("folds = 5", f"{title}\nfolds = 5"), ("n_neighbors = 5", "n_neighbors = inf")
+    study = read_study(study_file(*changes))
+    assert study.title == 'a "quoted" \\ back\nλ 🙂'
     (tmp_path / "copy.toml").write_text(study.to_toml(), encoding="utf-8")
-    assert read_study(tmp_path / "copy.toml").title == 'a "quoted" \\ back\nλ 🙂'
+    assert read_study(tmp_path / "copy.toml") == study
 
 
 def test_table_2_is_the_112_sets_and_the_published_totals():
@@ -202,29 +143,3 @@ def test_beyond_chooses_kernel_and_bandwidth_without_true_labels():
     assert paper.parameters == chosen.parameters == {}
     assert set(chosen.grid) == {"kernel", "bandwidth", "lam", "beta"}
     assert {k: chosen.grid[k] for k in paper.grid} == paper.grid
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("folds = 5", "folds = 1000000000", "folds is 1000000000, but glass has 214 rows"),
-        (
-            "n_neighbors = 5",
-            "n_neighbors = 2020-01-01",
-            "may contain only texts, numbers, true and false",
-        ),
-        ("folds = 5", "folds = 5\npublished = { glass = 5 }", "published.glass must be a table"),
-        ("r = 1", "r = " + "[" * 10**4, "this is not a TOML file"),
-        ("folds = 5", "folds = " + "9" * 5000, "this is not a TOML file"),
-    ],
-    ids=lambda text: text[:20],
-)
-def test_studies_that_no_one_could_run_are_refused(study_file, old, new, message):
-    with pytest.raises(StudyError, match=message):
-        read_study(study_file((old, new)))
-
-
-def test_infinity_is_written_as_toml_has_it(study_file, tmp_path):
-    study = read_study(study_file(("n_neighbors = 5", "n_neighbors = inf")))
-    (tmp_path / "again.toml").write_text(study.to_toml())
-    assert read_study(tmp_path / "again.toml") == study

@@ -36,11 +36,8 @@ def study(study_file):
 def test_folds_come_before_methods(study):
     trials = list(trials_of(study))
     assert len(trials) == 3 * 5 * 2
-    assert [(trial.fold, trial.method.name) for trial in trials[:3]] == [
-        (0, "SURE"),
-        (0, "PLKNN"),
-        (1, "SURE"),
-    ]
+    first = [(trial.fold, trial.method.name) for trial in trials[:3]]
+    assert first == [(0, "SURE"), (0, "PLKNN"), (1, "SURE")]
 
 
 def test_a_part_of_the_cells_are_the_same_cells(study):
@@ -64,12 +61,8 @@ def test_the_identity_does_not_change_by_accident(study):
 @pytest.mark.parametrize(
     "change",
     [
-        {"folds": 6},
-        {"inner_folds": 3},
-        {"selection": "oracle"},
-        {"scaling": "minmax"},
-        {"seed": 1},
-        {"max_select": 50},
+        *({"folds": 6}, {"inner_folds": 3}, {"selection": "oracle"}, {"scaling": "minmax"}),
+        *({"seed": 1}, {"max_select": 50}),
     ],
     ids=str,
 )
@@ -207,13 +200,8 @@ def test_the_record(study_file):
     assert all(fits(record[key]) for key, fits in RECORD.items())
     assert json.loads(json.dumps(record, allow_nan=False)) == record
     assert record["cell"] == trial.id
-    assert record["configuration"] == {
-        "kind": "controlled",
-        "name": "II",
-        "p": 0.1,
-        "r": 1,
-        "eps": None,
-    }
+    expected = {"kind": "controlled", "name": "II", "p": 0.1, "r": 1, "eps": None}
+    assert record["configuration"] == expected
     assert (record["n_train"], record["n_test"], record["n_select"]) == (171, 43, 171)
     assert set(record["parameters"]) == {"lam", "beta"}
     assert list(record["scores"]) == ["accuracy", "transductive_accuracy", "covering_rate"]
@@ -225,14 +213,8 @@ def test_the_record(study_file):
 
 @pytest.mark.parametrize("selection", ["covering_rate", "approximated_accuracy"])
 def test_the_numbers_are_those_of_the_steps_done_by_hand(study_file, selection):
-    study = replace(
-        read_study(
-            study_file(
-                ("lam = [0.05, 0.3], beta = [0.05]", "lam = [0.01, 1.0], beta = [0.05, 1.0]")
-            )
-        ),
-        selection=selection,
-    )
+    grid = "lam = [0.05, 0.3], beta = [0.05]", "lam = [0.01, 1.0], beta = [0.05, 1.0]"
+    study = replace(read_study(study_file(grid)), selection=selection)
     trial = list(trials_of(study, methods=["SURE"]))[-1]
     record = evaluate(trial)
 
@@ -248,43 +230,37 @@ def test_the_numbers_are_those_of_the_steps_done_by_hand(study_file, selection):
     )
     search.fit(X[fold.train], candidates[fold.train])
     assert record["parameters"] == search.best_params_
-    assert record["scores"]["accuracy"] == np.mean(
-        search.predict(X[fold.test]) == data.y[fold.test]
-    )
+    right = search.predict(X[fold.test]) == data.y[fold.test]
+    assert record["scores"]["accuracy"] == np.mean(right)
 
 
-def test_all_methods_see_the_same_rows_and_candidates(study_file, monkeypatch):
+def spied(monkeypatch, method):
+    """What a method is fitted to."""
+    seen, estimator = [], all_methods()[method].estimator
+    fit = estimator.fit
+    monkeypatch.setattr(estimator, "fit", lambda self, X, y: seen.append((X, y)) or fit(self, X, y))
+    return seen
+
+
+def test_all_methods_see_the_same_rows_and_candidates(study, monkeypatch):
     seen = []
     for method in ("SURE", "PLKNN"):
-        estimator = all_methods()[method].estimator
-        monkeypatch.setattr(
-            estimator,
-            "fit",
-            lambda self, X, y, fit=estimator.fit: seen.append((X, y)) or fit(self, X, y),
-        )
-        evaluate(
-            replace(
-                first(read_study(study_file()), method),
-                method=replace(first(read_study(study_file()), method).method, grid={}),
-            )
-        )
+        fitted = spied(monkeypatch, method)
+        trial = first(study, method)
+        evaluate(replace(trial, method=replace(trial.method, grid={})))
+        seen += fitted
     (X, candidates), (X_other, candidates_other) = seen
     assert np.array_equal(X, X_other)
     assert candidates == candidates_other
 
 
 @pytest.mark.parametrize(("scaling", "low", "high"), [("none", 0, 75), ("minmax", 0, 1)])
-def test_scaling_is_learned_on_the_training_rows(study_file, monkeypatch, scaling, low, high):
-    seen = []
-    fit = all_methods()["PLKNN"].estimator.fit
-    monkeypatch.setattr(
-        all_methods()["PLKNN"].estimator,
-        "fit",
-        lambda self, X, y: seen.append(X) or fit(self, X, y),
-    )
-    evaluate(first(replace(read_study(study_file()), scaling=scaling), "PLKNN"))
-    assert seen[0].min() == low
-    assert round(seen[0].max()) == high
+def test_scaling_is_learned_on_the_training_rows(study, monkeypatch, scaling, low, high):
+    seen = spied(monkeypatch, "PLKNN")
+    evaluate(first(replace(study, scaling=scaling), "PLKNN"))
+    ((X, _),) = seen
+    assert X.min() == low
+    assert round(X.max()) == high
 
 
 def test_a_cap_on_the_rows_that_choose_is_recorded(study_file):
@@ -314,15 +290,8 @@ def test_kernels_are_chosen_by_sures_own_search(study_file, monkeypatch):
         "surelabel.estimators.sure_cv.grid_search",
         lambda *_: pytest.fail("the slow search was used"),
     )
-    study = read_study(
-        study_file(
-            (
-                "lam = [0.05, 0.3]",
-                'lam = [0.3], kernel = ["rbf", "laplacian"], bandwidth = [0.5, 2.0]',
-            )
-        )
-    )
-    record = evaluate(first(study))
+    grid = 'lam = [0.3], kernel = ["rbf", "laplacian"], bandwidth = [0.5, 2.0]'
+    record = evaluate(first(read_study(study_file(("lam = [0.05, 0.3]", grid)))))
     assert set(record["parameters"]) == {"lam", "beta", "kernel", "bandwidth"}
 
 

@@ -99,10 +99,7 @@ LOW_RANK = {"solver": "nystroem", "n_components": 40}
 VARIANTS: dict[str, Callable[[], Any]] = {
     "SURE, linear kernel": sure(kernel="linear"),
     "SURE, laplacian kernel": sure(kernel="laplacian", bandwidth=2.0, init="uniform"),
-    "SURE, polynomial kernel": sure(kernel="polynomial", degree=2),
     "SURE, nystroem": sure(**LOW_RANK),
-    "SURE, nystroem by leverage": sure(**LOW_RANK, landmarks="leverage"),
-    "SURE, fourier": sure(solver="fourier", n_components=60),
     "SURECV": partial(surelabel.SURECV, **GRID),
     "SURECV, linear kernel": partial(
         surelabel.SURECV, **GRID, kernel="linear", scoring="approximated_accuracy"
@@ -120,7 +117,6 @@ VARIANTS: dict[str, Callable[[], Any]] = {
     "PURE, groups by set": pure(kernel="rbf", same_set_groups=True, prior=0.5),
     "PURE, nystroem": pure(kernel="rbf", **LOW_RANK),
     "PURE, nystroem, kernels": pure(**LOW_RANK),
-    "PURE, fourier": pure(kernel="rbf", solver="fourier", n_components=60),
     "Weighted candidates of trees": partial(
         surelabel.WeightedCandidatesClassifier, DecisionTreeClassifier(max_depth=3, random_state=0)
     ),

@@ -78,7 +78,6 @@ MADE = {
     **{name: method.estimator for name, method in surelabel.all_methods().items()},
     "SURE, linear kernel": estimators.sure(kernel="linear"),
     "SURE, nystroem": estimators.sure(**estimators.LOW_RANK),
-    "SURE, fourier": estimators.sure(solver="fourier", n_components=60),
     "PURE, rbf kernel": estimators.pure(kernel="rbf"),
     "SURECV": partial(surelabel.SURECV, **estimators.GRID),
     "SURERetrainer": surelabel.SURERetrainer,

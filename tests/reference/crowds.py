@@ -156,7 +156,7 @@ def literal_alternation(votes, n_classes, confusions, n_iter, known, features=No
     """Posterior and matrices after so many rounds from the shares of the votes.
 
     ``confusions`` turns counts into matrices, ``features`` posterior and evidence into
-    probabilities. In the first three rounds, features that make the votes likelier by more than
+    probabilities. In the first four rounds, features that make the votes likelier by more than
     log m judge everybody without the own vote.
     """
     even = np.full((votes.shape[1], n_classes, n_classes), 1 / n_classes)
@@ -170,7 +170,7 @@ def literal_alternation(votes, n_classes, confusions, n_iter, known, features=No
         gain = literal_likelihood(f, evidence) - literal_likelihood(pi, evidence)
         P = f * np.exp(evidence)
         P = _certain(P / P.sum(axis=1, keepdims=True), known)
-        if number < 3 and gain > math.log(len(P)):
+        if number < 4 and gain > math.log(len(P)):
             counts = literal_counts_by_others(votes, f, C, known)
         else:
             counts = literal_counts(votes, P, C)

@@ -13,16 +13,10 @@ from surelabel.experiments.trials import defaults_of
 from surelabel.report.summary import summarize
 from surelabel.text import toml
 
-STUDIES = sorted(path.stem for path in PAPERS.glob("*.toml"))
 GRID = [0.001, 0.01, 0.05, 0.1, 0.3, 0.5, 1.0]
 SIZES = {
-    "lost": 1122,
-    "msrcv2": 1758,
-    "fg-net": 1002,
-    "deter": 358,
-    "ecoli": 336,
-    "glass": 214,
-    "usps": 9298,
+    **{"lost": 1122, "msrcv2": 1758, "fg-net": 1002},
+    **{"deter": 358, "ecoli": 336, "glass": 214, "usps": 9298},
 }
 
 

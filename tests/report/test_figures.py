@@ -41,13 +41,10 @@ def test_every_study_has_its_figures(section_of, name, topics):
     assert not any("mathdefault" in text for picture in pictures for text in texts(picture))
 
 
-def test_a_curve_has_a_line_a_band_and_a_name_for_every_method(section_of):
+def test_a_curve_has_a_band_and_a_name_for_every_method(section_of):
     section = section_of("figure1", folds=2, datasets=["ecoli"])
     picture = figures_of(section)[0].pictures[0]
-    parts = re.findall(r'<g id="method(\d+)-(\w+)"', picture.svg)
-    assert sorted(parts) == sorted(
-        (str(place), part) for place in range(7) for part in ("band", "line", "key", "name")
-    )
+    assert len(re.findall(r'<g id="FillBetweenPolyCollection_\d+"', picture.svg)) == 7
     assert set(section["methods"]) <= set(texts(picture))
     assert "ε" in texts(picture)
 
@@ -69,7 +66,7 @@ def test_names_are_text_not_mathematics_and_not_markup(made_up):
         for picture in gallery.pictures:
             assert "<script" not in picture.svg
             assert re.fullmatch(r"[A-Za-z0-9_.-]+", picture.name)
-            if picture.dataset == hostile:
+            if hostile in picture.title:
                 assert hostile[:23] in " ".join(texts(picture))
 
 
@@ -102,15 +99,8 @@ def closest(colours, missing):
 
 @pytest.mark.parametrize("missing", ["long", "medium"])
 def test_colour_blind_people_can_tell_the_methods_apart(missing):
-    usual = [
-        "#1f77b4",
-        "#ff7f0e",
-        "#2ca02c",
-        "#d62728",
-        "#9467bd",
-        "#8c564b",
-        "#e377c2",
-    ]  # what matplotlib draws with by default
+    # what matplotlib draws with by default
+    usual = ["#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2"]
     assert closest(COLOURS[:7], missing) > 0.14 > closest(usual, missing)
 
 

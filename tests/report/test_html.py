@@ -104,33 +104,6 @@ def test_missing_numbers_sort_last_both_ways(write, visit):
         assert texts[-1].strip() == "–"
 
 
-def test_filters_rows_columns_and_figures(write, visit):
-    page = visit(write("figure1"))
-    rows, heads = (
-        page.locator("tbody tr:visible"),
-        page.locator("thead th:visible", has_text="PLKNN"),
-    )
-    curves = page.locator("svg g[data-method='PLKNN']:visible")
-    figures, all_rows, all_heads = page.locator("figure:visible"), rows.count(), heads.count()
-    all_figures, all_curves = figures.count(), curves.count()
-    assert min(all_heads, all_curves) > 0
-
-    page.get_by_role("checkbox", name="ecoli").uncheck()
-    assert rows.count() < all_rows
-    assert figures.count() == all_figures - 1
-    assert page.locator("[data-dataset=ecoli]:visible").count() == 0
-    page.get_by_role("checkbox", name="ecoli").check()
-    assert (rows.count(), figures.count()) == (all_rows, all_figures)
-
-    page.get_by_role("checkbox", name="PLKNN").uncheck()
-    assert heads.count() == 0
-    assert curves.count() == 0
-    page.locator("button[data-none=method]").click()
-    assert page.locator("main [data-method]:visible").count() == 0
-    page.locator("button[data-all=method]").click()
-    assert (heads.count(), curves.count(), rows.count()) == (all_heads, all_curves, all_rows)
-
-
 @pytest.mark.parametrize(
     "name", ["figure1", "figure5-sensitivity", "figure5-convergence", "table4"]
 )
@@ -151,7 +124,7 @@ def test_results_start_open_and_the_rest_folded(write, visit):
     assert start["Win/tie/loss"] is not None
     assert start["Parameters chosen"] is None
     page.get_by_role("link", name="Parameters chosen").click()
-    assert page.locator("details.block:target").get_attribute("open") is not None
+    page.locator("details.block:target[open]").wait_for()  # the script opens it after the click
 
 
 def test_hostile_names_do_no_harm(write, visit):
@@ -160,9 +133,6 @@ def test_hostile_names_do_no_harm(write, visit):
     assert HOSTILE in page.locator("main table").first.inner_text()
     rows = page.locator("main table").first.locator("tbody tr:visible", has_text="window.harmed")
     assert rows.count() == 1
-    page.get_by_role("checkbox", name=HOSTILE, exact=True).uncheck()
-    assert rows.count() == 0
-    assert page.evaluate("window.harmed") is None
 
 
 def test_a_phone_need_not_scroll_sideways(write, visit):

@@ -48,11 +48,13 @@ def section(records, **study):
     return sections[0]
 
 
+def cells_of(records):
+    return section(records, methods=["SURE", "PLKNN"])["results"][0]["cells"]
+
+
 def test_mean_standard_deviation_and_both_tests():
     ours, theirs = [0.80, 0.82, 0.84], [0.70, 0.75, 0.71]
-    cells = section(folds("SURE", ours) + folds("PLKNN", theirs), methods=["SURE", "PLKNN"])[
-        "results"
-    ][0]["cells"]
+    cells = cells_of(folds("SURE", ours) + folds("PLKNN", theirs))
     assert cells["SURE"]["mean"] == pytest.approx(0.82)
     assert cells["SURE"]["std"] == pytest.approx(0.02)  # of a sample: n - 1
     assert stats.ttest_ind(ours, theirs).pvalue < 0.05
@@ -63,14 +65,12 @@ def test_mean_standard_deviation_and_both_tests():
 
 def test_paired_test_uses_the_folds_that_both_have():
     ours, theirs = folds("SURE", [0.8, 0.9, 0.7]), folds("PLKNN", [0.1, 0.6, 0.3])[1:]
-    cell = section(ours + theirs, methods=["SURE", "PLKNN"])["results"][0]["cells"]["PLKNN"]
+    cell = cells_of(ours + theirs)["PLKNN"]
     assert cell["corrected_p"] == pytest.approx(corrected_paired_t([0.9, 0.7], [0.6, 0.3], 90, 10))
 
 
 def test_one_fold_is_not_tested():
-    cell = section(folds("SURE", [0.8]) + folds("PLKNN", [0.1]), methods=["SURE", "PLKNN"])[
-        "results"
-    ][0]["cells"]["PLKNN"]
+    cell = cells_of(folds("SURE", [0.8]) + folds("PLKNN", [0.1]))["PLKNN"]
     assert (cell["std"], cell["verdict"], cell["corrected_verdict"]) == (None, None, None)
 
 
@@ -159,15 +159,11 @@ def test_table4_has_the_rows_of_the_paper(section_of):
 def test_curves_run_along_eps_or_p(section_of):
     panels = section_of("table2", folds=2)["curves"]
     assert len(panels) == 16
-    assert {
-        (panel["family"], panel["running"]) for panel in panels if panel["running"] == "eps"
-    } == {("(I) p=0.1, r=1", "eps")}
+    families = {panel["family"] for panel in panels if panel["running"] == "eps"}
+    assert families == {"(I) p=0.1, r=1"}
     for panel in panels:
-        assert len(panel["series"]) == 7
-        assert all(
-            series["x"] == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
-            for series in panel["series"].values()
-        )
+        levels = [series["x"] for series in panel["series"].values()]
+        assert levels == [[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]] * 7
 
 
 def test_ranks_need_three_methods_and_two_results(section_of):
@@ -204,10 +200,8 @@ def test_every_criterion_has_a_section_of_its_own():
     oracle = folds("SURE", [0.7, 0.8], selection="oracle")
     runs = [Run({"name": "a"}, searched, []), Run({"name": "a-oracle"}, oracle, [])]
     sections = summarize(runs)["sections"]
-    assert [(found["selection"], found["oracle"]) for found in sections] == [
-        ("covering_rate", False),
-        ("oracle", True),
-    ]
+    criteria = [(found["selection"], found["oracle"]) for found in sections]
+    assert criteria == [("covering_rate", False), ("oracle", True)]
     means = [found["results"][0]["cells"]["SURE"]["mean"] for found in sections]
     assert means == pytest.approx([0.55, 0.75])
     # A method without parameters is the same with every criterion.
@@ -229,13 +223,13 @@ def test_gaps_caps_and_fits_that_did_not_converge():
         "PLKNN", [0.5, 0.6], selection="none", n_select=0
     )
     found = section(records, datasets=["lost", "absent"], methods=["SURE", "PLKNN", "IPAL"])
-    assert found["gaps"] == [
-        "absent: no records",
-        "IPAL: no records",
-        "PLKNN on lost: 2 of 3 trials",
-    ]
+    gaps = ["absent: no records", "IPAL: no records", "PLKNN on lost: 2 of 3 trials"]
+    assert found["gaps"] == gaps
     assert found["capped"] == [{"dataset": "lost", "n_select": 20, "n_train": 90}]
-    assert found["unconverged"] == [{"dataset": "lost", "method": "SURE", "n": 3, "stopped": 3}]
+    assert [(line["method"], line["stopped"]) for line in found["fits"]] == [
+        ("SURE", 3),
+        ("PLKNN", 0),
+    ]
     assert not section(folds("SURE", [0.5, 0.6, 0.7]), datasets=["lost"], methods=["SURE"])["gaps"]
 
 
@@ -244,32 +238,25 @@ def test_times_and_choices_are_those_of_the_cells():
         record(fold=fold, parameters={"lam": lam, "kernel": "rbf"})
         for fold, lam in enumerate([0.1, 0.3, 0.3])
     ]
-    found = section(records)
-    assert found["times"] == [
-        {"dataset": "lost", "method": "SURE", "n": 3, "select": 1.0, "fit": 2.0, "predict": 3.0}
+    assert section(records)["fits"] == [
+        {
+            **{"dataset": "lost", "method": "SURE", "n": 3, "stopped": 0},
+            **{"select": 1.0, "fit": 2.0, "predict": 3.0},
+            "chosen": {"lam": [("0.3", 2), ("0.1", 1)], "kernel": [("rbf", 3)]},
+        }
     ]
-    assert found["parameters"][0]["chosen"] == {
-        "lam": [("0.3", 2), ("0.1", 1)],
-        "kernel": [("rbf", 3)],
-    }
 
 
 def test_convergence_keeps_the_path_of_every_fold(made_up, section_of):
     _, records, _ = made_up("figure5-convergence")
     panels = section_of("figure5-convergence")["convergence"]
-    assert [(panel["dataset"], len(panel["folds"])) for panel in panels] == [
-        ("lost", 10),
-        ("msrcv2", 10),
-    ]
-    assert (
-        panels[0]["folds"][3]
-        == next(r for r in records if (r["dataset"], r["fold"]) == ("lost", 3))["curves"]["delta"]
-    )
+    sizes = [(panel["dataset"], len(panel["folds"])) for panel in panels]
+    assert sizes == [("lost", 10), ("msrcv2", 10)]
+    third = next(r for r in records if (r["dataset"], r["fold"]) == ("lost", 3))
+    assert panels[0]["folds"][3] == third["curves"]["delta"]
 
 
 def test_labels_of_configurations():
     assert configuration_label({"kind": "real"}) == ""
-    assert (
-        configuration_label({"kind": "controlled", "name": "", "p": 0.5, "r": 2, "eps": None})
-        == "p=0.5, r=2"
-    )
+    controlled = {"kind": "controlled", "name": "", "p": 0.5, "r": 2, "eps": None}
+    assert configuration_label(controlled) == "p=0.5, r=2"

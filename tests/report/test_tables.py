@@ -6,7 +6,7 @@ import pytest
 from surelabel.experiments.records import Run, read
 from surelabel.report import latex, markdown
 from surelabel.report.summary import summarize
-from surelabel.report.tables import Cell, Column, Row, Table, tables_of
+from surelabel.report.tables import Cell, Column, Table, tables_of
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def test_every_table_names_its_criterion(section_of):
 
 def test_ours_and_the_published_number_stand_together(table4, section_of):
     accuracy = table4["accuracy"]
-    cell = accuracy.rows[0].cells[1]
+    cell = accuracy.rows[0][1]
     ours = section_of("table4")["results"][0]["cells"]["SURE"]
     assert cell.text == f"{ours['mean']:.3f} ± {ours['std']:.3f}"
     assert cell.published == "0.781 ± 0.039"
@@ -38,25 +38,25 @@ def test_ours_and_the_published_number_stand_together(table4, section_of):
 
 def test_the_best_of_a_row_is_bold_and_worse_methods_are_marked(table4):
     for row in table4["accuracy"].rows:
-        means = [cell.sort for cell in row.cells[1:]]
-        assert [cell.best for cell in row.cells[1:]] == [mean == max(means) for mean in means]
+        means = [cell.sort for cell in row[1:]]
+        assert [cell.best for cell in row[1:]] == [mean == max(means) for mean in means]
     assert (
-        table4["accuracy"].rows[0].cells[-1].mark == "•"
+        table4["accuracy"].rows[0][-1].mark == "•"
     )  # made-up scores fall from the first method to the last
 
 
 def test_published_counts_of_another_number_of_results_say_so(section_of):
     section = section_of("table2", folds=2, datasets=["ecoli", "glass"])
     counts = next(table for table in tables_of(section) if table.topic == "counts")
-    assert counts.rows[0].cells[2].published == "24/4/0 of 28"
+    assert counts.rows[0][2].published == "24/4/0 of 28"
 
 
 def test_incomplete_cells_say_how_many_folds(made_up):
     study, records, _ = made_up("table4")
     kept = [record for record in records if not (record["method"] == "IPAL" and record["fold"] > 3)]
     table = tables_of(summarize([Run(study, kept, [])])["sections"][0])[0]
-    ipal = next(place for place, column in enumerate(table.columns) if column.method == "IPAL")
-    assert table.rows[0].cells[ipal].text.endswith("(4/10 folds)")
+    ipal = next(place for place, column in enumerate(table.columns) if column.title == "IPAL")
+    assert table.rows[0][ipal].text.endswith("(4/10 folds)")
 
 
 HOSTILE = r"<script>|a_b*c`$x$&%#{}\~^[x]"
@@ -64,7 +64,7 @@ HOSTILE = r"<script>|a_b*c`$x$&%#{}\~^[x]"
 
 @pytest.fixture
 def hostile():
-    return Table("t", HOSTILE, HOSTILE, [Column(HOSTILE)], [Row([Cell(HOSTILE)])])
+    return Table("t", HOSTILE, HOSTILE, [Column(HOSTILE)], [[Cell(HOSTILE)]])
 
 
 def test_markdown_escapes_what_is_markup(hostile):
@@ -99,6 +99,6 @@ def test_the_smallest_mean_error_is_bold():
     (section,) = summarize([run])["sections"]
     errors = next(table for table in tables_of(section) if table.topic == "distance")
     (row,) = errors.rows
-    numbers = [cell.sort for cell in row.cells[1:]]
-    assert [cell.best for cell in row.cells[1:]] == [number == min(numbers) for number in numbers]
-    assert not any(cell.mark for cell in row.cells)
+    numbers = [cell.sort for cell in row[1:]]
+    assert [cell.best for cell in row[1:]] == [number == min(numbers) for number in numbers]
+    assert not any(cell.mark for cell in row)

@@ -163,7 +163,6 @@ def make_cleaned(rng, labels, X, truth, counts, features):
         gold_confidence=best[known],
         gold_right=choice[known] == labels.gold[known],
         annotators=[make_agreement(labels, label, a) for a in range(len(labels.annotators))],
-        seconds={"choose": 1.25, "folds": 3.5, "fit": 0.5},
         classifier=None,
         model=None,
         frame=None,

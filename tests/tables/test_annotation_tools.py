@@ -120,15 +120,6 @@ def test_very_many_annotators_are_not_named(tmp_path):
         read_labels(long, Labelling(labels="label", id="id", long=True, annotator="who"))
 
 
-def test_doccano_without_names_and_with_names_in_the_lines(tmp_path):
-    lines = [{"id": i, "text": text, "label": ["x"], "Comments": []} for i, text in enumerate("ab")]
-    table = surelabel.convert(written(tmp_path / "ann.jsonl", lines), tool="doccano")
-    assert table["candidates"].to_pylist() == [["x"], ["x"]]
-    users = [{"doc_id": 1, "text": "a", "labels": [n], "username": n} for n in "pq"]
-    table = surelabel.convert(written(tmp_path / "old.jsonl", users), tool="doccano")
-    assert table["vote_p"].to_pylist() == ["p"]
-
-
 @pytest.mark.parametrize(
     ("tool", "records", "message"),
     [
@@ -152,9 +143,12 @@ def test_doccano_without_names_and_with_names_in_the_lines(tmp_path):
             "the questions label, other; say which",
         ),
         ("argilla", [{"text": "a"}], "no 'fields'; export them with records.to_json"),
-        ("doccano", [{"text": "a"}], "no list 'label' or 'labels'"),
-        ("doccano", [{"text": "a", "label": [[0, 2, "ORG"]]}], "the label of a whole task"),
-        ("doccano", [{"text": "a", "label": []}], "there is no answer in this export"),
+        (
+            "argilla",
+            [ARGILLA[0] | {"responses": {"label": [{"value": [{"rank": 1}]}]}}],
+            "the label of a whole task",
+        ),
+        ("argilla", [ARGILLA[2]], "there is no answer in this export"),
     ],
 )
 def test_other_files_are_refused(tmp_path, tool, records, message):
@@ -206,5 +200,3 @@ def test_tasks_have_suggestions_and_rows_to_look_at_come_first():
     (_, task, _) = surelabel.convert(CLEANED, "argilla").to_pylist()
     assert task["fields"] == {"text": "bad"}
     assert task["suggestions"] == {"label": {"value": "neg", "score": 0.6, "agent": "surelabel"}}
-    (_, task, _) = surelabel.convert(CLEANED, "doccano").to_pylist()
-    assert task == {"text": "bad", "label": ["neg"], "confidence": 0.6, "id": 8}

@@ -3,10 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 import surelabel
-from surelabel.cli import app
 from surelabel.evaluation.audits import share_still_wrong
 from surelabel.exceptions import ParameterError, TableError
 
@@ -174,25 +172,3 @@ def test_mistakes_lower_the_estimate(large_table):
     assert kept.audit.n_fallen == 0
     assert np.all(kept.status[drawn] == "certified")
     assert not kept.audit.warning()
-
-
-def test_an_audit_with_one_wrong_in_ten_on_the_command_line(large_table, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    large_table.to_csv("pets.csv", index=False)
-    options = ["--labels", "labels", "--exclude", "truth"]
-
-    def run(*words):
-        return CliRunner().invoke(app, [*words, *options])
-
-    assert run("audit", "pets.csv", "-o", "sheet.csv", "--checks", "80").exit_code == 0
-    sheet = pd.read_csv("sheet.csv")
-    for wrong, code in ((0, 0), (8, 1)):
-        with_mistakes(sheet, 80, wrong).to_csv("answers.csv", index=False)
-        done = run("clean", "pets.csv", "-o", "out.csv", "--audit", "answers.csv")
-        assert done.exit_code == code, done.output
-        status = pd.read_csv("out.csv")["status"]
-        text = " ".join(done.output.split())
-        assert text.count("more mistakes than the estimate allows") == (1 if wrong else 0)
-        rows = sheet["row"] - 1
-        assert np.all(status[rows] == "certified")
-        assert (status == "look").sum() > 50 if wrong else (status == "certified").sum() > 200

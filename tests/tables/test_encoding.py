@@ -112,10 +112,7 @@ def test_a_choice_can_be_made(columns):
         ({"features": ["nubmer"]}, r"^table: there is no column 'nubmer'; did you mean 'number'\?"),
         ({"exclude": ["texts"]}, r"there is no column 'texts'; did you mean 'text'\?"),
         ({"kinds": {"none": "text"}}, "there is no column 'none'"),
-        (
-            {"features": ["gold"]},
-            "column 'gold' holds labels or names of rows: it cannot be learned from",
-        ),
+        ({"features": ["gold"]}, "column 'gold' holds labels or names of rows: it cannot be"),
         ({"features": []}, "no column is left to learn from"),
     ],
 )
@@ -148,26 +145,18 @@ def test_texts_are_told_apart(values, kind):
 def test_decimal_commas_are_not_guessed_at(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("a;b;labels\n" + "".join(f"{i},5;{i};1,2\n" for i in range(99)))
-    with pytest.raises(
-        TableError,
-        match=(
-            r"a\.csv: no column is left to learn from.*; column 'a': it holds numbers with a "
-            r"comma \('0,5'\); --settings decimal=, reads them, if the comma is the"
-        ),
-    ):
+    message = r"a\.csv: no column is left .*'a': .* \('0,5'\); --settings decimal=, reads them, if"
+    with pytest.raises(TableError, match=message):
         features_of(read_table(path), labelling=Labelling(labels="labels", separator=","))
-    assert features_of(read_table(path, decimal=","), exclude=["b", "labels"]) == [
-        Feature("a", "number")
-    ]
+    chosen = features_of(read_table(path, decimal=","), exclude=["b", "labels"])
+    assert chosen == [Feature("a", "number")]
 
 
 def test_a_word_among_numbers_is_not_passed_over(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("a,b\n" + "".join(f"{i / 7},x\n" for i in range(5000)) + "unknown,y\n")
-    with pytest.raises(
-        TableError,
-        match=r"a\.csv: row 5001, column 'a': 'unknown' in a column of numbers; empty the cell",
-    ):
+    message = r"a\.csv: row 5001, column 'a': 'unknown' in a column of numbers; empty the cell"
+    with pytest.raises(TableError, match=message):
         features_of(read_table(path))
     assert features_of(read_table(path), kinds={"a": "category"})[0] == Feature("a", "category")
 
@@ -206,13 +195,7 @@ def test_categories_are_as_scikit_learn_has_them(columns):
     expected = OneHotEncoder(sparse_output=False).fit_transform(
         np.array(columns["category"], object)[:, None]
     )
-    order = [
-        "category is a",
-        "category is b",
-        "category is c",
-        "category is d",
-        "category is missing",
-    ]
+    order = [f"category is {value}" for value in ("a", "b", "c", "d", "missing")]
     np.testing.assert_array_equal(X[:, [names.index(name) for name in order]], expected)
     assert sorted(names) == order
 
@@ -312,9 +295,8 @@ def test_large_tables_are_float32_also_when_predicting(monkeypatch, columns):
     monkeypatch.setattr(encoding, "LARGE", 50)
     table = pa.table(columns).select(list(USED))
     encoder = TableEncoder().fit(table)
-    assert (
-        encoder.transform(table).dtype == encoder.transform(table.slice(0, 3)).dtype == np.float32
-    )
+    for rows in (table, table.slice(0, 3)):
+        assert encoder.transform(rows).dtype == np.float32
     monkeypatch.setattr(encoding, "LARGE", 10**6)
     np.testing.assert_allclose(
         encoder.transform(table), TableEncoder().fit_transform(table), atol=1e-4
@@ -322,13 +304,8 @@ def test_large_tables_are_float32_also_when_predicting(monkeypatch, columns):
 
 
 def test_equal_numbers_large_ones_and_none():
-    table = pa.table(
-        {
-            "a": [0.1] * 5,
-            "b": [1e99, -1e99, 0.0, 1.0, None],
-            "c": pa.array([None] * 5, pa.float64()),
-        }
-    )
+    empty = pa.array([None] * 5, pa.float64())
+    table = pa.table({"a": [0.1] * 5, "b": [1e99, -1e99, 0.0, 1.0, None], "c": empty})
     X = TableEncoder([Feature(name, "number") for name in "abc"]).fit_transform(table)
     assert np.isfinite(X).all()
     assert not X[:, 0].any()
@@ -364,80 +341,41 @@ def test_types_that_mean_the_same_are_taken(columns):
     assert np.isfinite(missing).all()
 
 
+FIVE = "[1, 2, 3, 4, 5]"
+
+
 @pytest.mark.parametrize(
     ("name", "values", "message"),
     [
         ("number", ["1", "x"], "row 2, column 'number': 'x' where a number is needed"),
-        (
-            "number",
-            [1.0, float("inf")],
-            "row 2, column 'number': inf cannot be used; empty the cell",
-        ),
+        ("number", [1.0, float("inf")], "row 2, column 'number': inf cannot be used; empty the"),
         ("number", [-1e101, 1.0], r"row 1, column 'number': -1e\+101 cannot be used"),
-        (
-            "number",
-            [[1.0], [2.0]],
-            r"column 'number' holds lists of numbers, not numbers; leave the column out",
-        ),
-        (
-            "category",
-            [{"a": 1}] * 2,
-            "column 'category' holds objects, which cannot be a category",
-        ),
-        (
-            "category",
-            [pa.MonthDayNano([1, 2, 3])] * 2,
-            "column 'category' holds times, which cannot be a category",
-        ),
-        (
-            "vector",
-            [[1.0] * 5, [1.0] * 4],
-            "row 2, column 'vector': a vector of 4 numbers where 5 are expected",
-        ),
-        (
-            "vector",
-            [[1.0] * 4] * 2,
-            "row 1, column 'vector': a vector of 4 numbers where 5 are expected",
-        ),
-        (
-            "vector",
-            [[1.0] * 5, [1.0] * 4 + [None]],
-            "row 2, column 'vector': a vector with a number missing or infinite",
-        ),
-        (
-            "vector",
-            [None, [float("nan")] * 5],
-            "row 2, column 'vector': a vector with a number missing or infinite",
-        ),
+        ("number", [[1.0], [2.0]], "column 'number' holds lists of numbers, not numbers; leave"),
+        ("category", [{"a": 1}] * 2, "column 'category' holds objects, which cannot be a cat"),
+        ("category", [pa.MonthDayNano([1, 2, 3])] * 2, "column 'category' holds times, which"),
+        ("vector", [[1.0] * 5, [1.0] * 4], "row 2, column 'vector': a vector of 4 numbers where 5"),
+        ("vector", [[1.0] * 4] * 2, "row 1, column 'vector': a vector of 4 numbers where 5 are"),
+        ("vector", [None, [1.0, None] * 2 + [1.0]], "row 2, .*: a vector with a number missing or"),
+        ("vector", [None, [float("nan")] * 5], "row 2, .*: a vector with a number missing or inf"),
         ("vector", [1.0, 2.0], "column 'vector' holds numbers, not vectors of numbers"),
-        (
-            "vector",
-            [["x"] * 5] * 2,
-            "column 'vector' holds lists of text, not vectors",
-        ),
-        (
-            "vector",
-            ["[1, 2, 3, 4, 5]", "[1, x]"],
-            "row 2, column 'vector': this is not a vector such as",
-        ),
-        (
-            "vector",
-            ["[1, 2, 3, 4, 5],[1, 2, 3, 4, 5]", "[1, 2, 3, 4, 5]"],
-            "row 1, column 'vector': this is not a vector such as",
-        ),
-        (
-            "vector",
-            ["[1, 2, 3, 4, 5]", "[]"],
-            "row 2, column 'vector': this is not a vector such as",
-        ),
-        (
-            "vector",
-            ["[1, 2, 3, 4, 5]", "hello"],
-            "row 2, column 'vector': this is not a vector such as",
+        ("vector", [["x"] * 5] * 2, "column 'vector' holds lists of text, not vectors"),
+        ("vector", [f"{FIVE},{FIVE}", FIVE], "row 1, .*: this is not a vector such as"),
+        *(
+            ("vector", [FIVE, text], "row 2, column 'vector': this is not a vector such as")
+            for text in (
+                "[1, x]",
+                "[]",
+                "hello",
+                "[1 2, 3]",
+                "[1.0, 2)",
+                "[1.0, 2",
+                "(1.0)",
+                "[1e]",
+            )
         ),
     ],
 )
-def test_another_type_is_refused(columns, tmp_path, name, values, message):
+def test_another_type_is_refused(columns, name, values, message):
     encoder = TableEncoder([Feature(name, USED[name])]).fit(pa.table(columns))
     with pytest.raises(TableError, match=f"^table: {message}"):
         encoder.transform(pa.table({name: values}))
@@ -446,13 +384,8 @@ def test_another_type_is_refused(columns, tmp_path, name, values, message):
 def test_a_missing_column_is_refused_with_the_file(columns, tmp_path):
     encoder = TableEncoder([Feature("number", "number")]).fit(pa.table(columns))
     (tmp_path / "new.csv").write_text("Number,x\n1,2\n")
-    with pytest.raises(
-        TableError,
-        match=(
-            r"new\.csv: the model needs a column 'number', which is not there; did you mean "
-            r"'Number'\?"
-        ),
-    ):
+    message = r"new\.csv: the model needs a column 'number', .* did you mean 'Number'\?"
+    with pytest.raises(TableError, match=message):
         encoder.transform(read_table(tmp_path / "new.csv"))
 
 
@@ -491,10 +424,3 @@ def test_numbers_that_are_all_0_or_1_stay_as_they_are():
     more = table.append_column("c", pa.array([1, 2, 3, 4, 5]))
     features = [Feature(name, "number") for name in "abc"]
     assert np.allclose(TableEncoder(features).fit_transform(more)[:, 2].std(), 1)
-
-
-@pytest.mark.parametrize("text", ["[1 2, 3]", "[1.0, 2.0)", "[1.0, 2", "(1.0, 2.0)", "[1e, 2]"])
-def test_what_only_looks_like_a_vector_is_none(text):
-    table = pa.table({"a": ["[1.0, 2.0]", text]})
-    with pytest.raises(TableError, match="row 2, column 'a'"):
-        TableEncoder([Feature("a", "vector")]).fit(table)

@@ -155,7 +155,7 @@ def test_columns_by_pattern_list_and_path(tmp_path):
         surelabel.inspect(str(tmp_path / "pets.csv"), labels="candidates", features="size,weight"),
     ]
     assert [[feature.name for feature in way.features] for way in ways] == [["size", "weight"]] * 3
-    for as_ in ({"weight": "category"}, ["weight=category"], {"w*": "category"}):
+    for as_ in ({"weight": "category"}, {"w*": "category"}):
         found = surelabel.inspect(table, labels="candidates", as_=as_)
         assert found.to_dict()["features"]["weight"] == "category"
     with pytest.raises(ParameterError, match=r"no kind of column 'word'; choose from number, "):

@@ -84,16 +84,7 @@ def argilla(tasks, given):
     ]
 
 
-def doccano(tasks, given):
-    """JSONL of approved documents: their own id, text, labels, and what came with them."""
-    return [
-        {**task, "id": 70 + n, "label": [given[task["pet"]]], "Comments": []}
-        for n, task in enumerate(tasks)
-        if task["pet"] in given
-    ]
-
-
-EXPORTS = {"label-studio": label_studio, "argilla": argilla, "doccano": doccano}
+EXPORTS = {"label-studio": label_studio, "argilla": argilla}
 
 
 @pytest.mark.parametrize("tool", EXPORTS)
