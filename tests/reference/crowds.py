@@ -109,7 +109,7 @@ def literal_simple(counts, n_iter=20):
                 for z in range(n_classes)
             ]
             guessed = [counts[a, :, v].sum() - known[v] for v in range(n_classes)]
-            alpha[a] = (sum(known) + 4 * crowd) / (total[a] + 4)
+            alpha[a] = (sum(known) + crowd) / (total[a] + 1)
             habit[a] = [(guessed[v] + usual[v]) / (sum(guessed) + 1) for v in range(n_classes)]
     simple = np.empty(counts.shape)
     for a in range(annotators):
@@ -119,18 +119,28 @@ def literal_simple(counts, n_iter=20):
     return simple
 
 
-def literal_confusions(counts, strength):
-    """The mean of the Dirichlet posterior, and the log-evidence of the counts."""
-    simple, found, evidence = literal_simple(counts), np.empty(counts.shape), 0.0
+def literal_confusions(counts, strengths):
+    """The mean of the Dirichlet posterior of each annotator, over all strengths, each of which
+    weighs as much as it makes the annotator's counts likely.
+    """
+    simple, found = literal_simple(counts), np.zeros(counts.shape)
     for a in range(len(counts)):
-        for z in range(counts.shape[1]):
-            n = counts[a, z].sum()
-            evidence += math.lgamma(strength) - math.lgamma(strength + n)
-            for v in range(counts.shape[1]):
-                prior = strength * simple[a, z, v]
-                evidence += math.lgamma(prior + counts[a, z, v]) - math.lgamma(prior)
-                found[a, z, v] = (counts[a, z, v] + prior) / (n + strength)
-    return found, evidence
+        means, evidence = [], []
+        for strength in strengths:
+            mean, total = np.empty(counts[a].shape), 0.0
+            for z in range(counts.shape[1]):
+                n = counts[a, z].sum()
+                total += math.lgamma(strength) - math.lgamma(strength + n)
+                for v in range(counts.shape[1]):
+                    prior = strength * simple[a, z, v]
+                    total += math.lgamma(prior + counts[a, z, v]) - math.lgamma(prior)
+                    mean[z, v] = (counts[a, z, v] + prior) / (n + strength)
+            means.append(mean)
+            evidence.append(total)
+        weights = [math.exp(value - max(evidence)) for value in evidence]
+        for weight, mean in zip(weights, means, strict=True):
+            found[a] += weight / sum(weights) * mean
+    return found
 
 
 def literal_features(outputs, sharpness, failure, prior):

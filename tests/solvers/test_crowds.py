@@ -1,5 +1,3 @@
-from unittest.mock import patch
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +5,6 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 from sklearn.metrics import cohen_kappa_score
 
-from surelabel.solvers import crowds
 from surelabel.solvers.crowds import (
     AGAINST,
     FAILURES,
@@ -101,15 +98,12 @@ def test_dawid_skene_is_that_of_crowd_kit():
 
 @given(st.integers(2, 4), st.integers(1, 4), st.integers(0, 999), st.sampled_from([0, 1, 30]))
 @settings(max_examples=50)
-def test_matrices_are_those_of_the_likeliest_strength(n_classes, annotators, seed, size):
+def test_matrices_are_the_literal_ones(n_classes, annotators, seed, size):
     rng = np.random.default_rng(seed)
     counts = size * rng.random((annotators, n_classes, n_classes))
     counts += 2 * size * np.eye(n_classes) * rng.random((annotators, 1, 1))
     found = confusion_matrices(counts)
-    tried = [literal.literal_confusions(counts, s) for s in STRENGTHS]
-    best = max(evidence for _, evidence in tried)
-    likeliest = [C for C, evidence in tried if evidence >= best - 1e-9 * max(abs(best), 1)]
-    assert any(np.allclose(found, C, atol=1e-9) for C in likeliest)
+    np.testing.assert_allclose(found, literal.literal_confusions(counts, STRENGTHS), atol=1e-9)
     assert np.all(found > 0)
     np.testing.assert_allclose(found.sum(axis=2), 1)
 
@@ -133,16 +127,9 @@ def test_evidence_and_counts_are_the_literal_ones(problem, seed):
     assert tally.counts(P, C).sum() == pytest.approx(np.sum(votes != -1))
 
 
-@pytest.fixture(scope="class")
-def one_strength():
-    """Strengths that are equally likely are chosen by rounding errors."""
-    with patch.object(crowds, "STRENGTHS", (5,)):
-        yield
-
-
 @given(problem=signed_ballots, seed=st.integers(0, 999))
 @settings(max_examples=40)
-def test_alternation_is_the_literal_one(one_strength, problem, seed):
+def test_alternation_is_the_literal_one(problem, seed):
     votes, n_classes = problem
     known = any_known(votes, n_classes, seed)
     fit = alternate_crowd(Tally(votes, n_classes), known=known, rounds=4)
@@ -153,7 +140,7 @@ def test_alternation_is_the_literal_one(one_strength, problem, seed):
 
 @given(problem=signed_ballots, seed=st.integers(0, 999))
 @settings(max_examples=40)
-def test_alternation_with_features_is_the_literal_one(one_strength, problem, seed):
+def test_alternation_with_features_is_the_literal_one(problem, seed):
     votes, n_classes = problem
     known = any_known(votes, n_classes, seed)
     mixing = np.random.default_rng(seed).dirichlet(np.ones(len(votes)), len(votes))
@@ -296,15 +283,20 @@ def test_who_rules_out_well_is_told_from_who_does_at_random():
 
 
 def test_yes_or_no_answers_about_any_label():
-    """People are shown a label and say yes or no; most of what is known is ruled out."""
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 10, 400)
-    shown = rng.integers(0, 10, (400, 12))
-    yes = (shown == y[:, None]) == (rng.random(shown.shape) < np.linspace(0.8, 0.95, 12))
-    votes = np.where(yes, shown, AGAINST - shown)
-    found = alternate_crowd(Tally(votes, 10)).posterior.argmax(axis=1)
-    assert len(np.unique(found)) == 10
-    assert np.mean(found == y) >= np.mean(majority(votes, 10).argmax(axis=1) == y) - 0.02
+    """People are shown a label and say yes or no; most of what is known is ruled out. The pages
+    say that majority vote is better here.
+    """
+    behind = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        y = rng.integers(0, 10, 400)
+        shown = rng.integers(0, 10, (400, 12))
+        yes = (shown == y[:, None]) == (rng.random(shown.shape) < np.linspace(0.8, 0.95, 12))
+        votes = np.where(yes, shown, AGAINST - shown)
+        found = alternate_crowd(Tally(votes, 10)).posterior.argmax(axis=1)
+        assert len(np.unique(found)) == 10
+        behind.append(np.mean(majority(votes, 10).argmax(axis=1) == y) - np.mean(found == y))
+    assert np.mean(behind) <= 0.05
 
 
 @given(ballots(against=False), st.integers(0, 999))
