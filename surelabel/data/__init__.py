@@ -6,21 +6,12 @@ from ..lazy import lazily
 
 if TYPE_CHECKING:
     from .candidates import CandidateSets, as_candidates
-    from .corruption import drop_truth, make_partial, make_partial_instance
+    from .corruption import make_partial
 
-__all__ = [
-    "CandidateSets",
-    "as_candidates",
-    "drop_truth",
-    "make_partial",
-    "make_partial_instance",
-]
+__all__ = ["CandidateSets", "as_candidates", "make_partial"]
 
 if not TYPE_CHECKING:
     __getattr__ = lazily(
         __name__,
-        {
-            "candidates": ("CandidateSets", "as_candidates"),
-            "corruption": [name for name in __all__ if name.startswith(("drop_", "make_"))],
-        },
+        {"candidates": ["CandidateSets", "as_candidates"], "corruption": ["make_partial"]},
     )

@@ -2,16 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surelabel.data import catalog
-from surelabel.data.candidates import CandidateSets
-from surelabel.data.corruption import (
-    drop_truth,
-    make_partial,
-    make_partial_instance,
-)
+from surelabel.data.corruption import make_partial
 from surelabel.exceptions import CandidateError, ParameterError
 from tests.hostile import VALUES, call
 
@@ -99,92 +94,12 @@ def test_eps_has_no_meaning_for_two_classes():
         make_partial([0, 1], 1.0, 1, 0.5)
 
 
-@settings(max_examples=60)
-@given(labels(), SHARE, st.integers(0, 9))
-def test_instance_dependent_candidates_keep_the_truth(problem, rate, seed):
-    y, classes = problem
-    assume(len(set(y)) > 1)
-    X = np.random.default_rng(seed).normal(size=(len(y), 2))
-    sets = make_partial_instance(X, y, rate, classes=classes, random_state=seed)
-    assert truth_inside(sets, y)
-    assert sets.classes.tolist() == classes.tolist()
-
-
-def test_the_weak_model_confuses_what_lies_near():
-    rng = np.random.default_rng(0)
-    y = np.repeat(np.arange(3), 2000)
-    X = np.array([0.0, 4.0, -4.0])[y][:, None] + rng.normal(size=(6000, 1))
-    false = false_labels(make_partial_instance(X, y, 0.3, random_state=0), y)
-    # Class 0 lies between the others: each instance of it is taken for the class on its own side.
-    for near, far, side in ((1, 2, X[:, 0] > 1), (2, 1, X[:, 0] < -1)):
-        assert false[(y == 0) & side, near].mean() > 1.5 * false[(y == 0) & side, far].mean()
-
-
-def test_the_mean_flipping_probability_is_the_rate():
-    y = np.repeat(np.arange(4), 5000)
-    # A model that knows only class frequencies gives all false labels the same share.
-    false = false_labels(make_partial_instance(0 * y[:, None], y, 0.3, random_state=0), y)
-    assert false.sum() / (3 * len(y)) == pytest.approx(0.3, abs=0.01)
-
-
-@settings(max_examples=60)
-@given(labels(), SHARE, SHARE, st.integers(0, 9))
-def test_noise_takes_the_truth_from_exactly_so_many_rows_and_changes_no_other(
-    problem, q, rate, seed
-):
-    y, classes = problem
-    inside = np.random.default_rng(seed).random((len(y), len(classes))) < q
-    inside[np.arange(len(y)), y] = True
-    before = CandidateSets.from_indicator(inside, classes=classes)
-    after = drop_truth(before, y, rate, random_state=seed)
-    a, b = before.to_indicator(), after.to_indicator()
-    lost = b[np.arange(len(y)), y] == 0
-    assert lost.sum() == round(rate * len(y))
-    np.testing.assert_array_equal(a[~lost], b[~lost])
-    full = before.sizes == len(classes)
-    np.testing.assert_array_equal(after.sizes, before.sizes - (lost & full))
-    # What was a false candidate stays one.
-    assert (b >= false_labels(before, y)).all()
-
-
-def test_the_label_put_in_place_of_the_truth_is_any_that_was_outside():
-    y = np.zeros(20000, int)
-    sets = CandidateSets.from_lists([[0, 1]] * len(y), classes=np.arange(5))
-    share = drop_truth(sets, y, 1.0, random_state=0).to_indicator().mean(axis=0)
-    np.testing.assert_allclose(share, [0, 1, 1 / 3, 1 / 3, 1 / 3], atol=0.015)
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (
-            lambda: make_partial_instance([[0], [1]], [0, 1], -0.1),
-            ParameterError,
-            "rate must be a number from 0 to 1",
-        ),
-        (
-            lambda: drop_truth([[0, 1], [0]], [1, 1], 0.5),
-            CandidateError,
-            "true label must be among the candidates; .* row 1",
-        ),
-        (lambda: drop_truth([[0, 1], [0]], [1], 0.5), CandidateError, "1 true labels but 2 rows"),
-        (lambda: drop_truth([["a"], ["a"]], ["a", "a"], 0.5), CandidateError, "with one class"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(call, error, message):
-    with pytest.raises(error, match=message):
-        call()
-
-
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
 def test_hostile_values_end_in_one_sentence(value):
-    y, X = [0, 1, 2] * 4, np.arange(24.0).reshape(12, 2)
-    made = make_partial(y, random_state=0)
+    y = [0, 1, 2] * 4
     for function, options in (
         (make_partial, {"y": y, "p": 0.5, "r": 1, "eps": None, "classes": None}),
-        (make_partial_instance, {"y": y, "X": X, "rate": 0.1}),
-        (drop_truth, {"candidates": made, "y": y, "rate": 0.1}),
         (catalog.load, {"name": "glass"}),
         (catalog.describe, {"name": "glass"}),
     ):

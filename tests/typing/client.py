@@ -7,7 +7,6 @@ import numpy as np
 
 import surelabel
 from surelabel import SURECV, CandidateSets, SUREClassifier, as_candidates, make_partial
-from surelabel.data import drop_truth
 from surelabel.data.catalog import Dataset, load
 from surelabel.estimators import Method, PartialLabelClassifier
 from surelabel.evaluation import corrected_paired_t, covering_rate
@@ -33,7 +32,6 @@ def corrupt(y: np.ndarray) -> float:
     candidates = make_partial(y, p=0.5, r=2, random_state=0)
     assert_type(candidates, CandidateSets)
     assert_type(as_candidates(y), CandidateSets)
-    assert_type(drop_truth(candidates, y, 0.1, random_state=0), CandidateSets)
     return covering_rate(candidates, y)
 
 
