@@ -1,5 +1,4 @@
-"""Annotators who confuse neighbouring labels: is a confusion matrix with a band better than one
-without, where votes are few?
+"""Annotators who confuse neighbouring labels: what a confusion matrix with a band is worth.
 
 Each annotator's simple matrix ``α I + (1 - α) 1πᵀ`` (surelabel/solvers/crowds.py) becomes
 ``α I + (1 - α) [(1 - β) 1πᵀ + β B_w]`` with ``B_w[z, v] ∝ exp(-|z - v| / w)``. ``β`` is fitted, and
@@ -9,7 +8,7 @@ the annotator's votes.
 Crowds: *weather* of $SURELABEL_DATA (its three classes with an order, and its truth), and the
 sentiment of texts from -4 to 4 in the source archive of the package vaderSentiment (15 to 99 votes
 per text; truth is the median of the votes that the model does not get). In *movies* the votes of
-one person can be followed through 30 texts; in the others, votes are anonymous, and the model gets
+one person can be followed through 30 texts (not in *movies, anonymous*); in the others, votes are anonymous, and the model gets
 them as columns. *weather* and *tweets* took part in the choice; nobody looked at the others before.
 
     python benchmarks/ordered_votes.py vaderSentiment-3.3.2.tar.gz   # from PyPI; runs all
@@ -38,9 +37,9 @@ from surelabel.solvers import crowds
 
 RECORDS = Path(__file__).parents[1] / "docs" / "ordered" / "votes.jsonl"
 WIDTHS = (0.5, 1, 2)
-CROWDS = ("weather", "tweets", "movies", "amazon", "editorials", "words")
+CROWDS = ("weather", "tweets", "movies", "movies, anonymous", "amazon", "editorials", "words")
 FILES = {"tweets": "tweets", "movies": "movieReviewSnippets", "amazon": "amazonReviewSnippets"}
-FILES |= {"editorials": "nytEditorialSnippets"}
+FILES |= {"editorials": "nytEditorialSnippets", "movies, anonymous": "movieReviewSnippets"}
 #: Rows of one draw; a batch of texts of *movies* that the same people rated has 30.
 ROWS, BATCH = 600, 30
 METHODS = ("as now", "band", "mean of votes")
@@ -103,7 +102,7 @@ def open_vader(path):
         packed = outer.extractfile(inner).read()
     with tarfile.open(fileobj=io.BytesIO(packed)) as files:
         return {
-            Path(m.name).name: files.extractfile(m).read().decode("latin1")
+            Path(m.name).name: files.extractfile(m).read().decode("utf-8-sig", "replace")
             for m in files.getmembers()
             if m.name.endswith(".txt")
         }
@@ -231,7 +230,7 @@ def run(archive, features, draws):
 def table_of_records():
     """Mean distance (and share wrong) of the medians, and the log-likelihood of held-out votes."""
     lines = [
-        "| crowd | votes | mean of votes | as now | band | difference ± s.e. | held-out: as now, band |",
+        "| crowd | votes | mean of votes | as now | band | difference ± s.e. | held-out votes |",
         "| :--- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     records = [json.loads(line) for line in RECORDS.read_text().splitlines()]
