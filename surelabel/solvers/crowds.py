@@ -43,6 +43,11 @@ AGAINST = -2
 #: How many votes the simple matrix may count for. A single best value for all annotators jumped
 #: between 10, 20 and 50 where a tenth of labelme's rows was left out, and moved the labels by .025.
 STRENGTHS = (1, 10, 100, 1000)
+#: Number of votes that the whole crowd counts for in the simple matrix of each annotator. In the
+#: movie reviews of Hutto and Gilbert (2014), nine grades by 375 people with about three votes each,
+#: one vote leaves .62 of the labels wrong, and 20 leave .45, as the mean of the votes does. On the
+#: other real crowds any number from 1 to 50 gives the same labels within .006.
+POOLING = 20
 #: How often the features may fail, ``ε``: 0.1 on sentiment, 0.02 on cifar10n, 0 on labelme.
 FAILURES = (0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1)
 #: Number of rounds; in the first half, useful features judge people without their own votes. One
@@ -220,12 +225,11 @@ def _simple_matrices(counts: np.ndarray) -> np.ndarray:
     for _ in range(20):
         # The right votes that were known rather than right by habit.
         known = right * (knows / (knows + (1 - knows) * habit.T)).T
-        # The mean of all annotators counts for one vote. One annotator who never errs, or never
-        # knows, does not stand for all.
+        # One annotator who never errs, or never knows, does not stand for all.
         together = np.clip(knows @ total / max(total.sum(), 1), 0.3, 0.95)
-        knows = (known.sum(axis=1) + together) / (total + 1)
+        knows = (known.sum(axis=1) + POOLING * together) / (total + POOLING)
         guessed = votes - known
-        habit = (guessed + usual) / (guessed.sum(axis=1, keepdims=True) + 1)
+        habit = (guessed + POOLING * usual) / (guessed.sum(axis=1, keepdims=True) + POOLING)
     alpha = knows[:, None, None]
     return np.asarray(alpha * np.eye(n_classes) + (1 - alpha) * habit[:, None])
 

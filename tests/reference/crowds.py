@@ -109,8 +109,10 @@ def literal_simple(counts, n_iter=20):
                 for z in range(n_classes)
             ]
             guessed = [counts[a, :, v].sum() - known[v] for v in range(n_classes)]
-            alpha[a] = (sum(known) + crowd) / (total[a] + 1)
-            habit[a] = [(guessed[v] + usual[v]) / (sum(guessed) + 1) for v in range(n_classes)]
+            alpha[a] = (sum(known) + 20 * crowd) / (total[a] + 20)
+            habit[a] = [
+                (guessed[v] + 20 * usual[v]) / (sum(guessed) + 20) for v in range(n_classes)
+            ]
     simple = np.empty(counts.shape)
     for a in range(annotators):
         for z in range(n_classes):
