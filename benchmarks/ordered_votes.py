@@ -51,10 +51,8 @@ PLAIN = crowds.confusion_matrices
 
 
 def band_matrices(counts, width):
-    """``α I + (1 - α) [(1 - β) 1πᵀ + β B_w]`` by expectation-maximisation. The mean of all
-    annotators counts for one vote.
-    """
-    l = counts.shape[1]
+    """``α I + (1 - α) [(1 - β) 1πᵀ + β B_w]`` by expectation-maximisation."""
+    l, n = counts.shape[1], crowds.POOLING
     away = np.abs(np.subtract.outer(np.arange(l), np.arange(l)))
     band = np.exp(-away / width)
     band /= band.sum(axis=1, keepdims=True)
@@ -71,9 +69,10 @@ def band_matrices(counts, width):
         )
         parts *= counts / parts.sum(axis=0)
         found = parts.sum(axis=(2, 3)).T
-        share = (found + found.sum(axis=0) / max(total.sum(), 1)) / (total[:, None] + 1)
+        together = n * found.sum(axis=0) / max(total.sum(), 1)
+        share = (found + together) / (total[:, None] + n)
         guessed = parts[1].sum(axis=1)
-        habit = (guessed + usual) / (guessed.sum(axis=1, keepdims=True) + 1)
+        habit = (guessed + n * usual) / (guessed.sum(axis=1, keepdims=True) + n)
     know, guess, near = (share[:, k, None, None] for k in range(3))
     return know * np.eye(l) + guess * habit[:, None] + near * band
 
