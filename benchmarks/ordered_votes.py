@@ -10,7 +10,8 @@ sentiment of texts from -4 to 4 in the source archive of the package vaderSentim
 per text; truth is the median of the votes that the model does not get). In *movies*, one person can
 be followed through 30 texts: deviations from the mean correlate by place in the list (.35), within
 batches of 30. In the others they do not. There, and in *movies, anonymous*, the model gets votes as
-columns. *weather* and *tweets* took part in the choice; nobody looked at the others before.
+columns. *weather* and *tweets* took part in the choice of the band, *movies* in that of
+``crowds.POOLING``; nobody looked at the others before.
 
     python benchmarks/ordered_votes.py vaderSentiment-3.3.2.tar.gz   # from PyPI; runs all
     python benchmarks/ordered_votes.py                               # prints the table
