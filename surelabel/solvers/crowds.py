@@ -45,8 +45,8 @@ AGAINST = -2
 STRENGTHS = (1, 10, 100, 1000)
 #: Number of votes that the whole crowd counts for in the simple matrix of each annotator. Chosen on
 #: the movie reviews of Hutto and Gilbert (2014), nine grades by about 375 people with three votes
-#: each (who rated what is inferred): 1 leaves .62 of the labels wrong, 20 leaves .45, as the mean of
-#: the votes does. On the seven other real crowds, accuracy from 1 to 50 differs by at most .006.
+#: each (who rated what is inferred): 1 leaves .62 of the labels wrong, 20 leaves .45, as does the
+#: mean of the votes. On the seven other real crowds, accuracy from 1 to 50 differs by at most .006.
 POOLING = 20
 #: How often the features may fail, ``ε``: 0.1 on sentiment, 0.02 on cifar10n, 0 on labelme.
 FAILURES = (0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1)
