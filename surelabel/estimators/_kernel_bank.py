@@ -1,5 +1,5 @@
-"""The kernels that PURE and crowds choose from, each with a scaling of the features. They are
-compared on a sample of rows, by their leave-one-out outputs.
+"""The kernels that PURE chooses from, each with a scaling of the features. They are compared on a
+sample of rows, by their leave-one-out outputs.
 """
 
 from __future__ import annotations
@@ -13,9 +13,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from ..data.candidates import CandidateSets
-from ..solvers.crowds import trust_features
 from ..solvers.equal_rows import folds_of
-from ..solvers.hat_matrix import HatMatrix, KernelHat
 from ..solvers.kernels import (
     SCALINGS,
     distances,
@@ -24,7 +22,7 @@ from ..solvers.kernels import (
     learn_scaling,
     rescale,
 )
-from ..solvers.leave_one_out import LeftOut, solve_peers
+from ..solvers.leave_one_out import solve_peers
 from ..solvers.ridge import KernelRidge
 from .kernel import factorise, sort_candidates
 
@@ -39,16 +37,6 @@ ERRORS, KEPT, SAME = 2.0, 3, 1e-3
 TEMPERATURE = 0.1
 EXCESS = 0.2  # the limit of the guard
 
-#: Crowds average these, each with its best β. Texts need the first: if every column had the same
-#: spread, words that occur once would count most.
-BESIDE_VOTES = (
-    ("none", "rbf"),
-    ("standard", "rbf"),
-    ("standard", "laplacian"),
-    ("rank", "laplacian"),
-)
-BETAS_BESIDE_VOTES = (0.01, 0.1, 1.0)
-
 
 @dataclass(frozen=True)
 class ChosenKernel:
@@ -59,9 +47,8 @@ class ChosenKernel:
     scaling, kernel, beta : str, str, float
         The model.
     criterion : float
-        How well it explains the rows without having learned from them: for PURE, the mean log of
-        the share that its outputs give to the row's candidates; for crowds, the log-likelihood of
-        the votes.
+        How well it explains the rows without having learned from them: the mean log of the share
+        that its outputs give to the row's candidates.
     """
 
     scaling: str
@@ -84,9 +71,6 @@ def kernel_matrices(
         D = distances(kernel, Z)
         gamma = gamma_of(kernel, "mean_distance", 1.0, Z, D, weight)
         yield (scaling, kernel), exponentiate(D, gamma)
-
-
-# ---------------------------------------------------------------- candidate sets
 
 
 def candidate_share(outputs: np.ndarray, inside: np.ndarray) -> np.ndarray:
@@ -182,42 +166,3 @@ def _held_out(
         outputs = K[np.ix_(test, rows)] @ found.coefficients[0] + found.intercepts[0]
         covered[test] = inside[test, outputs.argmax(axis=1)]
     return covered
-
-
-# ---------------------------------------------------------------- votes
-
-
-class VoteBank:
-    """All kernels with all β, to choose the β that make the votes most likely.
-
-    Parameters
-    ----------
-    X : ndarray of shape (m, n)
-        The sample of rows.
-    equal : ndarray of int of shape (m,)
-        Equal numbers for equal rows.
-    """
-
-    def __init__(self, X: np.ndarray, equal: np.ndarray) -> None:
-        self._equal = equal
-        self._hats = {
-            (*name, beta): KernelHat(K.copy(), beta)
-            for name, K in kernel_matrices(X, BESIDE_VOTES)
-            for beta in BETAS_BESIDE_VOTES
-        }
-
-    def choose(self, posterior: np.ndarray, evidence: np.ndarray) -> list[ChosenKernel]:
-        """The kernels, each with its best β, the best first."""
-        found = []
-        for name, hat in self._hats.items():
-            outputs = left_out(hat, posterior, self._equal)
-            likelihood = trust_features(outputs, evidence, posterior).log_likelihood
-            found.append(ChosenKernel(*name, likelihood))
-        best = {(k.scaling, k.kernel): k for k in sorted(found, key=lambda k: k.criterion)}
-        return sorted(best.values(), key=lambda k: -k.criterion)
-
-
-def left_out(hat: HatMatrix, posterior: np.ndarray, equal: np.ndarray) -> np.ndarray:
-    """Outputs of each row by the model fitted to the probabilities of the others."""
-    P = posterior.astype(hat.leverage.dtype)
-    return LeftOut(hat.leverage, equal).outputs(P, hat.apply(P))

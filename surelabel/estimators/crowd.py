@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,20 +14,21 @@ from ..data.candidates import CandidateSets, as_candidates
 from ..data.label_order import has_order, label_positions
 from ..exceptions import CandidateError, InputError
 from ..solvers.copied_votes import merge_copies
-from ..solvers.crowds import ROUNDS, CrowdFit, SoftTally, Tally, Trust, alternate_crowd
-from ..solvers.equal_rows import equal_rows
+from ..solvers.crowds import (
+    CrowdFit,
+    SoftTally,
+    Tally,
+    Trust,
+    alternate_crowd,
+    confirmed,
+    with_useful_features,
+)
 from ..solvers.kernels import kernel_matrix, rescale
 from ..solvers.threads import blas_threads
 from ._annotators import Annotator, describe_annotators
 from ._base import check_inner
-from ._feature_models import LANDMARKS, CrossFitted, KernelPeers, class_outputs
-from ._kernel_bank import SAMPLE, ChosenKernel, VoteBank
+from ._feature_models import CrossFitted, KernelPeers, class_outputs
 from ._ordered import OrderedLabels
-from .limits import QUICK_ROWS
-
-#: With more rows, only the best kernel is used, with landmarks. A fit factorises eight kernel
-#: matrices, each of which takes an eighth of the time at half the rows.
-EXACT_ROWS = QUICK_ROWS // 2
 
 
 class CrowdClassifier(OrderedLabels):
@@ -35,7 +36,7 @@ class CrowdClassifier(OrderedLabels):
 
     Every annotator has a confusion matrix. The probability of a label is its probability by a model
     of the features that has not seen the row, times the probabilities of the row's votes given the
-    label. Model and matrices are then fitted to these probabilities, and so on for eight rounds.
+    label. Model and matrices are then fitted to these probabilities, and so on for four rounds.
     Annotators who always give the same label, or answer at random, have no influence.
     Votes of somebody who is wrong on purpose count against the label they name. Copies count as
     one, and features that do not help are ignored. The label found may be one that nobody voted
@@ -48,7 +49,7 @@ class CrowdClassifier(OrderedLabels):
         in five folds. None is the mean of four kernel ridge regressions, whose leave-one-out
         outputs have a closed form.
     random_state : int, default=0
-        Seed of the 800 rows used to choose β, and of the landmarks for more than 3000 rows.
+        Seed of the landmarks for more than 3000 rows.
     ordered : bool or sequence, default=False
         The order of the labels, as in :class:`SUREClassifier`, for ``predict(X, loss="absolute")``.
         It does not change how votes count: neither smoothing outputs nor modelling annotators who
@@ -90,14 +91,17 @@ class CrowdClassifier(OrderedLabels):
     Examples
     --------
     >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
     >>> from surelabel import CandidateSets, CrowdClassifier
-    >>> X = np.array([[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]])
-    >>> votes = [["a", "a"], ["a", "b"], ["a", "a"], ["b", "b"], ["b", "a"], ["b", "b"]]
+    >>> X, y = load_iris(return_X_y=True)
+    >>> rng = np.random.default_rng(0)
+    >>> right = rng.random((150, 3)) < 0.6
+    >>> votes = np.where(right, y[:, None], rng.integers(3, size=(150, 3)))
     >>> model = CrowdClassifier().fit(X, CandidateSets.from_votes(votes))
-    >>> model.transduction_.tolist()
-    ['a', 'a', 'a', 'b', 'b', 'b']
-    >>> [annotator.agreement for annotator in model.annotators_][0]
-    1.0
+    >>> bool(np.mean(model.transduction_ == y) > 0.95)
+    True
+    >>> [round(annotator.accuracy, 1) for annotator in model.annotators_]
+    [0.7, 0.7, 0.7]
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -137,10 +141,6 @@ class CrowdClassifier(OrderedLabels):
         -------
         self
         """
-        return self._fit_votes(X, y, known, None)
-
-    def _fit_votes(self, X: Any, y: Any, known: Any, kernels: list[ChosenKernel] | None) -> Self:
-        """Fit, with the kernels given."""
         self._check_parameters()
         check_inner(self.estimator)
         if X is not None:
@@ -157,16 +157,10 @@ class CrowdClassifier(OrderedLabels):
         if has_order(self.ordered):
             label_positions(self.ordered, self.classes_)  # an error if it is not an order
         with blas_threads(len(candidates)):
-            self._fit(X, candidates, _known_classes(known, candidates), kernels)
+            self._fit(X, candidates, _known_classes(known, candidates))
         return self
 
-    def _fit(
-        self,
-        X: Any,
-        candidates: CandidateSets,
-        known: np.ndarray,
-        kernels: list[ChosenKernel] | None,
-    ) -> np.ndarray:
+    def _fit(self, X: Any, candidates: CandidateSets, known: np.ndarray) -> np.ndarray:
         names, votes, tally, group = _ballots(candidates)
         if X is None and isinstance(tally, SoftTally):
             raise CandidateError("soft labels need features to be judged by, and there are none")
@@ -174,66 +168,19 @@ class CrowdClassifier(OrderedLabels):
         peers: KernelPeers | CrossFitted | None = None
         if X is not None:
             peers = (
-                CrossFitted(X, self.estimator, len(self.classes_))
-                if self.estimator is not None
-                else self._kernel_peers(X, tally, alone, known, kernels)
+                KernelPeers(X, np.random.default_rng(self.random_state))
+                if self.estimator is None
+                else CrossFitted(X, self.estimator, len(self.classes_))
             )
-            fit = alternate_crowd(tally, peers, known=known)
+            fit = with_useful_features(tally, peers, alone, known=known)
         self.loo_proba_ = np.exp(fit.log_prior)
-        self.blind_proba_, self.confirmed_ = fit.unseen, fit.confirmed
+        self.blind_proba_, self.confirmed_ = fit.unseen, confirmed(tally, fit)
         self.annotators_ = describe_annotators(votes, names, self.classes_, fit, group)
         self.confidence_ = sparse.csr_array(fit.posterior)
         self.transduction_ = self.classes_[fit.posterior.argmax(axis=1)]
         self.votes_alone_ = alone.posterior.argmax(axis=1)
         self._set_model(peers, fit)
         return np.asarray(self.confidence_.data)
-
-    def refit(self, X: Any, y: Any, known: Any = None) -> Self:
-        """Learn from other votes or known labels with the kernels of this model, without choosing
-        again.
-
-        Parameters
-        ----------
-        X, y, known
-            As in :meth:`fit`.
-
-        Returns
-        -------
-        CrowdClassifier
-            A new model; this one stays as it is.
-        """
-        check_is_fitted(self)
-        other: Self = clone(self)
-        kernels = [ChosenKernel(k["scaling"], k["kernel"], k["beta"]) for k in self.kernels_]
-        return other._fit_votes(X, y, known, kernels)
-
-    def _kernel_peers(
-        self,
-        X: np.ndarray,
-        tally: Tally,
-        alone: CrowdFit,
-        known: np.ndarray,
-        kernels: list[ChosenKernel] | None,
-    ) -> KernelPeers:
-        """The models, with the β that make the votes most likely on a sample of rows: first by the
-        votes alone, then by the first rounds with features.
-        """
-        m = len(alone.posterior)
-        rng = np.random.default_rng(self.random_state)
-        drawn = np.sort(rng.permutation(m)[:SAMPLE])
-        landmarks = None if m <= EXACT_ROWS else np.sort(rng.permutation(m)[:LANDMARKS])
-        equal = equal_rows([X])
-        if kernels:
-            return KernelPeers(X, kernels, landmarks, equal)
-        with blas_threads(len(drawn)):
-            bank = VoteBank(X[drawn], equal[drawn])
-
-        def peers(fit: CrowdFit) -> KernelPeers:
-            with blas_threads(len(drawn)):
-                chosen = bank.choose(fit.posterior[drawn], fit.evidence[drawn])
-            return KernelPeers(X, chosen if landmarks is None else chosen[:1], landmarks, equal)
-
-        return peers(alternate_crowd(tally, peers(alone), known=known, rounds=ROUNDS // 2))
 
     def _set_model(self, peers: KernelPeers | CrossFitted | None, fit: CrowdFit) -> None:
         """Set the model that predicts, fitted to the probabilities of the training rows."""
@@ -249,10 +196,7 @@ class CrowdClassifier(OrderedLabels):
         fitted = peers.coefficients(fit.posterior)
         self.dual_coefs_ = [A / len(fitted) for A, _ in fitted]
         self.intercept_ = np.mean([b for _, b in fitted], axis=0)
-        self.kernels_ = [
-            {"scaling": k.scaling, "kernel": k.kernel, "gamma": gamma, "beta": k.beta}
-            for k, gamma in zip(peers.kernels, peers.gammas, strict=True)
-        ]
+        self.kernels_ = peers.kernels
 
     def _taken(self, candidates: CandidateSets) -> CandidateSets:
         return candidates  # all votes: fit finds out what they are worth
@@ -283,7 +227,7 @@ class CrowdClassifier(OrderedLabels):
         return total
 
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
-        return Trust(self.scale_, self.failure_, self.class_prior_, np.nan)(scores)
+        return Trust(self.scale_, self.failure_, self.class_prior_)(scores)
 
 
 def _ballots(

@@ -15,7 +15,13 @@ from ..estimators import CrowdClassifier, SUREClassifier
 from ..exceptions import InputError, ParameterError
 from ..progress import stage
 from ..solvers.copied_votes import merge_copies
-from ..solvers.crowds import Tally, alternate_crowd, trust_features
+from ..solvers.crowds import (
+    Tally,
+    alternate_crowd,
+    confirmed,
+    trust_features,
+    with_useful_features,
+)
 from ..solvers.equal_rows import equal_rows
 from ..text import percent
 from .annotators import AnnotatorAgreement, annotator_agreement
@@ -213,8 +219,9 @@ def _beside_votes(proba: np.ndarray, votes: np.ndarray, labels: Labels) -> Judge
         return np.asarray(np.log(trust_features(scores, evidence, posterior)(scores)))
 
     tally = Tally(merge_copies(votes, proba.shape[1])[0], proba.shape[1])
-    fit = alternate_crowd(tally, features, known=labels.gold)
-    return judge_votes(fit.unseen, labels, confirmed=fit.confirmed)
+    alone = alternate_crowd(tally, known=labels.gold)
+    fit = with_useful_features(tally, features, alone, known=labels.gold)
+    return judge_votes(fit.unseen, labels, confirmed=confirmed(tally, fit))
 
 
 def _annotators(

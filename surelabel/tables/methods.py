@@ -284,8 +284,7 @@ def fit_method(
     method = find_method(name, besides=tuple(VOTES_ONLY))
     if by_crowd(method, labels, estimator) if like is None else like.method == CROWD:
         with stage("fit", verbose=verbose):
-            earlier = None if like is None else like.model
-            crowd = fit_crowd(X, labels, random_state, estimator, earlier)
+            crowd = fit_crowd(X, labels, random_state, estimator)
         known = with_truth(labels.candidates, labels.gold)
         rate = covered_share(crowd.loo_proba_, known)
         return FittedMethod(CROWD, crowd, chosen_kernels(crowd), rate, crowd.loo_proba_)
@@ -316,13 +315,11 @@ def fit_crowd(
     labels: Labels,
     random_state: int,
     estimator: Any = None,
-    like: CrowdClassifier | None = None,
 ) -> CrowdClassifier:
     """Learn from votes and features together, or from votes alone where there are no features.
 
     ``estimator`` is the model of the features, a classifier with ``predict_proba`` or its
-    ``"module:name"``. If it takes a seed and has none, it gets ours. ``like`` is a model whose
-    kernels are used instead of choosing anew.
+    ``"module:name"``. If it takes a seed and has none, it gets ours.
     """
     if estimator is not None:
         estimator = imported("estimator", estimator)
@@ -342,12 +339,8 @@ def fit_crowd(
         votes=labels.votes,
         annotators=labels.annotators,
     )
-    learn = (
-        CrowdClassifier(estimator, random_state=random_state, ordered=labels.ordered).fit
-        if like is None
-        else like.refit
-    )
-    return learn(X if X.shape[1] else None, ballots, known=gold)
+    model = CrowdClassifier(estimator, random_state=random_state, ordered=labels.ordered)
+    return model.fit(X if X.shape[1] else None, ballots, known=gold)
 
 
 def left_out_proba(model: Any, X: np.ndarray) -> np.ndarray:

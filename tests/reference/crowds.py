@@ -164,29 +164,40 @@ def literal_likelihood(f, evidence):
     )
 
 
+def literal_prediction(votes, P, C):
+    """Log-likelihood of votes, each by itself, given the probabilities of the rows."""
+    return sum(
+        math.log(sum(P[i, z] * chance(C[a], z, votes[i, a]) for z in range(C.shape[1])))
+        for i, a in zip(*np.nonzero(votes != -1), strict=True)
+    )
+
+
 def literal_alternation(votes, n_classes, confusions, n_iter, known, features=None):
     """Posterior and matrices after so many rounds from the shares of the votes.
 
     ``confusions`` turns counts into matrices, ``features`` posterior and evidence into
-    probabilities. In the first four rounds, features that make the votes likelier by more than
-    log m judge everybody without the own vote.
+    probabilities. With features, everybody is first judged without the own vote.
     """
     even = np.full((votes.shape[1], n_classes, n_classes), 1 / n_classes)
     P = _certain(literal_shares(votes, n_classes), known)
-    counts = literal_counts(votes, P, even)
-    for number in range(n_iter):
-        C = confusions(counts)
+    C = confusions(literal_counts(votes, P, even))
+    for _ in range(n_iter):
         evidence = literal_evidence(votes, C)
-        pi = np.tile((P.sum(axis=0) + 1) / (len(P) + n_classes), (len(P), 1))
-        f = pi if features is None else features(P, evidence)
-        gain = literal_likelihood(f, evidence) - literal_likelihood(pi, evidence)
-        P = f * np.exp(evidence)
-        P = _certain(P / P.sum(axis=1, keepdims=True), known)
-        if number < 4 and gain > math.log(len(P)):
-            counts = literal_counts_by_others(votes, f, C, known)
+        if features is None:
+            f = np.tile((P.sum(axis=0) + 1) / (len(P) + n_classes), (len(P), 1))
         else:
-            counts = literal_counts(votes, P, C)
+            f = features(P, evidence)
+            C = confusions(literal_counts_by_others(votes, f, C, known))
+        P = literal_posterior(f, votes, C, known)
+        C = confusions(literal_counts(votes, P, C))
+        P = literal_posterior(f, votes, C, known)
     return P, C
+
+
+def literal_posterior(f, votes, C, known):
+    """Probabilities of the classes by features and votes."""
+    P = f * np.exp(literal_evidence(votes, C))
+    return _certain(P / P.sum(axis=1, keepdims=True), known)
 
 
 def _certain(P, known):

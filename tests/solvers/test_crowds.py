@@ -8,15 +8,17 @@ from sklearn.metrics import cohen_kappa_score
 from surelabel.solvers.crowds import (
     AGAINST,
     FAILURES,
-    ROUNDS,
+    JUDGED,
     STRENGTHS,
     SoftTally,
     Tally,
     alternate_crowd,
+    confirmed,
     confusion_matrices,
     judge_annotator,
     kappa,
     trust_features,
+    with_useful_features,
 )
 from surelabel.solvers.dawid_skene import dawid_skene, majority
 from tests.reference import crowds as literal
@@ -125,6 +127,21 @@ def test_evidence_and_counts_are_the_literal_ones(problem, seed):
         atol=1e-9,
     )
     assert tally.counts(P, C).sum() == pytest.approx(np.sum(votes != -1))
+    prediction = literal.literal_prediction(votes, P, C)
+    assert tally.log_likelihood(P, C).sum() == pytest.approx(prediction)
+
+
+@given(signed_ballots)
+@settings(max_examples=30)
+def test_every_vote_is_left_out_once(problem):
+    votes, n_classes = problem
+    C, P = any_matrices(votes, n_classes, 0), np.full((len(votes), n_classes), 1 / n_classes)
+    whole, parts = Tally(votes, n_classes), list(Tally(votes, n_classes).folds())
+    for kept, left_out in parts:
+        np.testing.assert_allclose(kept.counts(P, C) + left_out.counts(P, C), whole.counts(P, C))
+    sizes = [left_out.counts(P, C).sum() for _, left_out in parts]
+    assert sum(sizes) == pytest.approx(np.sum(votes != -1))
+    assert max(sizes) - min(sizes) < 1.01
 
 
 @given(problem=signed_ballots, seed=st.integers(0, 999))
@@ -132,7 +149,7 @@ def test_evidence_and_counts_are_the_literal_ones(problem, seed):
 def test_alternation_is_the_literal_one(problem, seed):
     votes, n_classes = problem
     known = any_known(votes, n_classes, seed)
-    fit = alternate_crowd(Tally(votes, n_classes), known=known, rounds=4)
+    fit = alternate_crowd(Tally(votes, n_classes), known=known, times=4)
     P, C = literal.literal_alternation(votes, n_classes, confusion_matrices, 4, known)
     np.testing.assert_allclose(fit.posterior, P, atol=1e-8)
     np.testing.assert_allclose(fit.confusion, C, atol=1e-8)
@@ -155,7 +172,7 @@ def test_alternation_with_features_is_the_literal_one(problem, seed):
         known=known,
     )
     P, C = literal.literal_alternation(
-        votes, n_classes, confusion_matrices, ROUNDS, known, features
+        votes, n_classes, confusion_matrices, JUDGED // 2, known, features
     )
     np.testing.assert_allclose(fit.posterior, P, atol=1e-8)
     np.testing.assert_allclose(fit.confusion, C, atol=1e-8)
@@ -177,7 +194,6 @@ def test_trust_makes_the_votes_most_likely(seed, spread):
         for t in np.geomspace(0.25, 64, 17)
         for e in FAILURES
     ]
-    assert trust.log_likelihood == pytest.approx(max(values))
     f = literal.literal_features(outputs, trust.sharpness, trust.failure, pi)
     assert literal.literal_likelihood(f, evidence) == pytest.approx(max(values))
     np.testing.assert_allclose(trust(outputs), f, atol=1e-12)
@@ -264,6 +280,20 @@ def test_nobody_is_confirmed_by_their_own_vote():
     fit = alternate_crowd(Tally(votes, 3), lambda P, evidence: features)
     assert np.mean(fit.posterior.argmax(axis=1) == y) > 0.95
     assert np.einsum("kk->k", fit.confusion[0]).max() < 0.8
+
+
+def test_features_are_used_if_left_out_votes_become_likelier():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 300)
+    tally = Tally(draw_votes(y, [0.7, 0.6], 3, rng), 3)
+    alone = alternate_crowd(tally)
+    useful, useless = np.eye(3)[y], np.eye(3)[rng.permutation(y)]
+    for features, expected in ((useful, True), (useless, False)):
+        log_prior = np.log(0.85 * features + 0.05)
+        fit = with_useful_features(tally, lambda P, evidence, f=log_prior: f, alone)
+        assert (fit is not alone) == expected
+        assert confirmed(tally, fit)
+    assert np.mean(alone.posterior.argmax(axis=1) == y) < 0.85
 
 
 def test_who_rules_out_well_is_told_from_who_does_at_random():
@@ -354,4 +384,4 @@ def test_one_vote_per_row_is_the_label():
     votes[np.arange(300), rng.integers(0, 60, 300)] = draw_votes(y, [0.7], 4, rng)[:, 0]
     fit = alternate_crowd(Tally(votes, 4))
     assert np.mean(fit.posterior.argmax(axis=1) == votes.max(axis=1)) > 0.95
-    assert not fit.confirmed
+    assert not confirmed(Tally(votes, 4), fit)
