@@ -1,16 +1,11 @@
-"""Annotators who confuse neighbouring labels: what a confusion matrix with a band is worth.
-
-Each annotator's simple matrix ``α I + (1 - α) 1πᵀ`` (surelabel/solvers/crowds.py) becomes
-``α I + (1 - α) [(1 - β) 1πᵀ + β B_w]`` with ``B_w[z, v] ∝ exp(-|z - v| / w)``. ``β`` is fitted, and
-the mean is taken over widths ``w`` and the matrix without a band, in proportion to the evidence of
-the annotator's votes.
+"""Annotators who confuse neighbouring labels: what the order of the labels is worth beside votes.
 
 Crowds: *weather* of $SURELABEL_DATA (its three classes with an order, and its truth), and the
 sentiment of texts from -4 to 4 in the source archive of the package vaderSentiment (15 to 99 votes
 per text; truth is the median of the votes that the model does not get). In *movies*, one person can
 be followed through 30 texts: deviations from the mean correlate by place in the list (.35), within
 batches of 30. In the others they do not. There, and in *movies, anonymous*, the model gets votes as
-columns. *weather* and *tweets* took part in the choice of the band, *movies* in that of
+columns. *weather* and *tweets* took part in the choice of the bands, *movies* in that of
 ``crowds.POOLING``; nobody looked at the others before.
 
     python benchmarks/ordered_votes.py vaderSentiment-3.3.2.tar.gz   # from PyPI; runs all
@@ -30,7 +25,6 @@ import tarfile
 from pathlib import Path
 
 import numpy as np
-from scipy.special import gammaln, softmax
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -38,59 +32,12 @@ from surelabel import CandidateSets, CrowdClassifier
 from surelabel.solvers import crowds
 
 RECORDS = Path(__file__).parents[1] / "docs" / "ordered" / "votes.jsonl"
-WIDTHS = (0.5, 1, 2)
 CROWDS = ("weather", "tweets", "movies", "movies, anonymous", "amazon", "editorials", "words")
 FILES = {"tweets": "tweets", "movies": "movieReviewSnippets", "amazon": "amazonReviewSnippets"}
 FILES |= {"editorials": "nytEditorialSnippets", "movies, anonymous": "movieReviewSnippets"}
 #: Rows of one draw; a batch of texts of *movies* that the same people rated has 30.
 ROWS, BATCH = 600, 30
-METHODS = ("as now", "band", "mean of votes")
-PLAIN = crowds.confusion_matrices
-
-
-# -------------------------------------------------------------------- the matrices
-
-
-def band_matrices(counts, width):
-    """``α I + (1 - α) [(1 - β) 1πᵀ + β B_w]`` by expectation-maximisation."""
-    l, n = counts.shape[1], crowds.POOLING
-    away = np.abs(np.subtract.outer(np.arange(l), np.arange(l)))
-    band = np.exp(-away / width)
-    band /= band.sum(axis=1, keepdims=True)
-    total, votes = counts.sum(axis=(1, 2)), counts.sum(axis=1)
-    usual = (votes.sum(axis=0) + 1) / (votes.sum() + l)
-    habit, share = np.tile(usual, (len(counts), 1)), np.tile([0.5, 0.25, 0.25], (len(counts), 1))
-    for _ in range(20):
-        parts = np.stack(
-            [
-                share[:, 0, None, None] * np.eye(l),
-                share[:, 1, None, None] * habit[:, None] * np.ones((l, 1)),
-                share[:, 2, None, None] * band,
-            ]
-        )
-        parts *= counts / parts.sum(axis=0)
-        found = parts.sum(axis=(2, 3)).T
-        together = n * found.sum(axis=0) / max(total.sum(), 1)
-        share = (found + together) / (total[:, None] + n)
-        guessed = parts[1].sum(axis=1)
-        habit = (guessed + n * usual) / (guessed.sum(axis=1, keepdims=True) + n)
-    know, guess, near = (share[:, k, None, None] for k in range(3))
-    return know * np.eye(l) + guess * habit[:, None] + near * band
-
-
-def banded(counts):
-    """The mean of the Dirichlet posterior over all strengths, and over all widths and none."""
-    met, evidence, means = counts.sum(axis=2), [], []
-    for simple in (crowds._simple_matrices(counts), *(band_matrices(counts, w) for w in WIDTHS)):
-        for s in crowds.STRENGTHS:
-            likely = np.sum(gammaln(s) - gammaln(s + met), axis=1)
-            likely += np.sum(gammaln(s * simple + counts) - gammaln(s * simple), axis=(1, 2))
-            evidence.append(likely)
-            means.append((counts + s * simple) / (met[:, :, None] + s))
-    return np.einsum("ka,kazv->azv", softmax(evidence, axis=0), np.array(means))
-
-
-MATRICES = {"as now": PLAIN, "band": banded}
+METHODS = ("votes", "votes in order", "mean of votes")
 
 
 # -------------------------------------------------------------------- the crowds
@@ -187,19 +134,17 @@ def fit(method, table, l, X):
     if method == "mean of votes":
         mean = np.sum(np.where(table < 0, 0, table), axis=1) / np.sum(table >= 0, axis=1)
         return np.eye(l)[np.rint(mean).astype(int)], None
-    crowds.confusion_matrices = MATRICES[method]
-    try:
-        if X is None:
-            found = crowds.alternate_crowd(crowds.Tally(table, l))
-            return found.posterior, found.confusion
-        sets = CandidateSets.from_votes(np.where(table < 0, None, table), classes=np.arange(l))
-        return CrowdClassifier().fit(X, sets).confidence_.toarray(), None
-    finally:
-        crowds.confusion_matrices = PLAIN
+    ordered = method == "votes in order"
+    if X is None:
+        tally = crowds.Tally(table, l, np.arange(l) if ordered else None)
+        found = crowds.alternate_crowd(tally)
+        return found.posterior, found.confusion
+    sets = CandidateSets.from_votes(np.where(table < 0, None, table), classes=np.arange(l))
+    return CrowdClassifier(ordered=ordered).fit(X, sets).confidence_.toarray(), None
 
 
 def run(archive, features, draws):
-    """The mean of the measures over draws, and the standard error of differences to *as now*."""
+    """The mean of the measures over draws, and the standard error of differences to *votes*."""
     vader = open_vader(archive)
     for name in CROWDS:
         crowd = load(name, vader)
@@ -221,7 +166,7 @@ def run(archive, features, draws):
                 record |= {"rows": len(truth), "draws": draws}
                 for key in each[0]:
                     values = np.array([one[key] for one in each])
-                    gain = values - [one[key] for one in found["as now"]]
+                    gain = values - [one[key] for one in found["votes"]]
                     record[key] = round(float(values.mean()), 4)
                     record[f"{key}_error"] = round(float(gain.std(ddof=1) / np.sqrt(draws)), 4)
                 with RECORDS.open("a") as file:
@@ -230,10 +175,10 @@ def run(archive, features, draws):
 
 def table_of_records():
     """The mean distance of the median label to the truth, for each number of votes; the change by
-    the band, with its standard error; and the log-likelihood of a held-out vote.
+    the order, with its standard error; and the log-likelihood of a held-out vote.
     """
     lines = [
-        "| crowd | votes | mean of votes | as now | band | change | held-out vote |",
+        "| crowd | votes | mean of votes | no order | order | change | held-out vote |",
         "| :--- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     groups = {}

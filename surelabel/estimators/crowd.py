@@ -51,9 +51,8 @@ class CrowdClassifier(OrderedLabels):
     random_state : int, default=0
         Seed of the landmarks for more than 3000 rows.
     ordered : bool or sequence, default=False
-        The order of the labels, as in :class:`SUREClassifier`, for ``predict(X, loss="absolute")``.
-        It does not change how votes count: neither smoothing outputs nor modelling annotators who
-        confuse neighbours improved the labels.
+        The order of the labels, as in :class:`SUREClassifier`. Annotators who err may then name a
+        neighbour more often, and ``predict(X, loss="absolute")`` has the least expected distance.
 
     Attributes
     ----------
@@ -154,14 +153,14 @@ class CrowdClassifier(OrderedLabels):
                 f"there is only one class ({self.classes_.tolist()[0]!r}): a classifier needs more "
                 "than one class to tell apart"
             )
-        if has_order(self.ordered):
-            label_positions(self.ordered, self.classes_)  # an error if it is not an order
         with blas_threads(len(candidates)):
             self._fit(X, candidates, _known_classes(known, candidates))
         return self
 
     def _fit(self, X: Any, candidates: CandidateSets, known: np.ndarray) -> np.ndarray:
-        names, votes, tally, group = _ballots(candidates)
+        order = has_order(self.ordered)
+        places = label_positions(self.ordered, self.classes_) if order else None
+        names, votes, tally, group = _ballots(candidates, places)
         if X is None and isinstance(tally, SoftTally):
             raise CandidateError("soft labels need features to be judged by, and there are none")
         alone = fit = alternate_crowd(tally, known=known)
@@ -231,7 +230,7 @@ class CrowdClassifier(OrderedLabels):
 
 
 def _ballots(
-    candidates: CandidateSets,
+    candidates: CandidateSets, places: np.ndarray | None
 ) -> tuple[tuple[str, ...], np.ndarray, Tally, np.ndarray]:
     """Names of the annotators, their votes, the votes to count, and equal numbers for annotators
     who copy each other. Certain labels are the votes of a single annotator; soft labels have
@@ -251,7 +250,7 @@ def _ballots(
     if np.all(votes == -1):
         raise CandidateError("there are no votes: there is nothing to learn from")
     merged, group = merge_copies(votes, l)
-    return names, votes, Tally(merged, l), group
+    return names, votes, Tally(merged, l, places), group
 
 
 def _known_classes(known: Any, candidates: CandidateSets) -> np.ndarray:

@@ -15,6 +15,8 @@ probability ``α_a``, and otherwise names a class by the habit ``π_a`` (the mod
 al. 2013). For somebody who gives every row the same label, or labels at random, ``α_a = 0``, and
 the votes carry no information. The mean is taken over all ``s`` as well, in proportion to the
 evidence of the annotator's counts. A single best ``s`` would jump with a few rows more or less.
+Where classes have an order, some mistakes are for a neighbour of the truth: a band in the simple
+matrix, of several widths or none, again in proportion to the evidence.
 
 *Features.* ``f_i = (1 - ε) softmax(t Q_i) + ε π``, where ``Q_i`` are the outputs of a model that
 did not learn from row ``i``, and ``t`` and ``ε`` make all votes most likely. Before people are
@@ -99,9 +101,12 @@ class Tally:
         Positions of classes, -1 where there is no vote, ``-2 - k`` for one against class ``k``.
     n_classes : int
         Number of classes ``l``.
+    places : ndarray of shape (l,), default=None
+        Where the classes stand, if they have an order.
     """
 
-    def __init__(self, votes: np.ndarray, n_classes: int) -> None:
+    def __init__(self, votes: np.ndarray, n_classes: int, places: np.ndarray | None = None) -> None:
+        self.places = places
         rows, who = np.nonzero(votes != -1)
         vote = votes[rows, who]
         against = vote <= AGAINST
@@ -223,40 +228,74 @@ def classes_named(vote: np.ndarray, n_classes: int) -> np.ndarray:
     return np.where(against[:, None], 1 - one, one)
 
 
-def confusion_matrices(counts: np.ndarray) -> np.ndarray:
+def confusion_matrices(counts: np.ndarray, places: np.ndarray | None = None) -> np.ndarray:
     """Each annotator's matrix (truths × votes) from the counts of votes by truth, pulled towards
-    the annotator's simple matrix as far as the evidence says.
+    the annotator's simple matrices as far as the evidence says.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (annotators, l, l)
+        Votes by truth and class voted for.
+    places : ndarray of shape (l,), default=None
+        Where the classes stand, if they have an order.
+
+    Returns
+    -------
+    ndarray of shape (annotators, l, l)
     """
-    simple, met = _simple_matrices(counts), counts.sum(axis=2)
-    evidence = [
-        np.sum(gammaln(s) - gammaln(s + met), axis=1)
-        + np.sum(gammaln(s * simple + counts) - gammaln(s * simple), axis=(1, 2))
-        for s in STRENGTHS
-    ]
-    found = np.zeros_like(counts)
-    for s, likely in zip(STRENGTHS, softmax(evidence, axis=0), strict=True):
-        found += likely[:, None, None] * (counts + s * simple) / (met[:, :, None] + s)
-    return found
+    met, evidence, means = counts.sum(axis=2), [], []
+    for band in _bands(places, counts.shape[1]):
+        simple = _simple_matrices(counts, band)
+        for s in STRENGTHS:
+            within = np.sum(gammaln(s * simple + counts) - gammaln(s * simple), axis=(1, 2))
+            evidence.append(np.sum(gammaln(s) - gammaln(s + met), axis=1) + within)
+            means.append((counts + s * simple) / (met[:, :, None] + s))
+    return np.einsum("ka,kazv->azv", softmax(evidence, axis=0), means)
 
 
-def _simple_matrices(counts: np.ndarray) -> np.ndarray:
-    """``α_a I + (1 - α_a) 1π_aᵀ`` by expectation-maximisation."""
+def _bands(places: np.ndarray | None, n_classes: int) -> list[np.ndarray]:
+    """How those who do not know the truth name its neighbours: not at all, or, with an order, by
+    ``exp(-|z - v| / w)`` for widths ``w`` of half a step, one and two.
+    """
+    nowhere = np.zeros((n_classes, n_classes))
+    if places is None:
+        return [nowhere]
+    step = np.median(np.diff(np.sort(places)))
+    away = np.abs(np.subtract.outer(places, places)) / step
+    return [nowhere, *(softmax(-away / width, axis=1) for width in (0.5, 1, 2))]
+
+
+def _simple_matrices(counts: np.ndarray, band: np.ndarray) -> np.ndarray:
+    """``α_a I + β_a B + (1 - α_a - β_a) 1π_aᵀ`` by expectation-maximisation; ``β_a = 0`` without a
+    band.
+    """
     n_classes = counts.shape[1]
     total, votes = counts.sum(axis=(1, 2)), counts.sum(axis=1)
-    right = np.einsum("akk->ak", counts)
-    knows = np.clip(right.sum(axis=1) / np.maximum(total, 1), 0.05, 0.95)
+    right = np.einsum("akk->a", counts)
+    knows = np.clip(right / np.maximum(total, 1), 0.05, 0.95)
+    near = (1 - knows) / 2 * band.any()
     usual = (votes.sum(axis=0) + 1) / (votes.sum() + n_classes)
     habit = np.tile(usual, (len(counts), 1))
     for _ in range(20):
-        # The right votes that were known rather than right by habit.
-        known = right * (knows / (knows + (1 - knows) * habit.T)).T
+        known, nearby, guessed = _three_ways(knows, near, habit, band)
+        explained = counts / (known + nearby + guessed)
+        known, nearby = np.sum(explained * known, (1, 2)), np.sum(explained * nearby, (1, 2))
+        guessed = np.sum(explained * guessed, axis=1)
         # One annotator who never errs, or never knows, does not stand for all.
         together = np.clip(knows @ total / max(total.sum(), 1), 0.3, 0.95)
-        knows = (known.sum(axis=1) + POOLING * together) / (total + POOLING)
-        guessed = votes - known
+        beside = min(near @ total / max(total.sum(), 1), 1 - together)
+        knows = (known + POOLING * together) / (total + POOLING)
+        near = (nearby + POOLING * beside) / (total + POOLING)
         habit = (guessed + POOLING * usual) / (guessed.sum(axis=1, keepdims=True) + POOLING)
-    alpha = knows[:, None, None]
-    return np.asarray(alpha * np.eye(n_classes) + (1 - alpha) * habit[:, None])
+    return np.asarray(sum(_three_ways(knows, near, habit, band)))
+
+
+def _three_ways(
+    knows: np.ndarray, near: np.ndarray, habit: np.ndarray, band: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Probabilities of voting by knowledge, for a neighbour and by habit."""
+    knows, near = knows[:, None, None], near[:, None, None]
+    return knows * np.eye(len(band)), near * band, (1 - knows - near) * habit[:, None]
 
 
 def alternate_crowd(
@@ -286,7 +325,7 @@ def alternate_crowd(
     """
     judged = [tally.counts] if class_model is None else [tally.counts_by_others, tally.counts]
     posterior = with_known(tally.shares(), known)
-    confusion = confusion_matrices(tally.counts(posterior))
+    confusion = confusion_matrices(tally.counts(posterior), tally.places)
     evidence = tally.evidence(confusion)
     for _ in range(times // len(judged)):
         if class_model is None:
@@ -295,7 +334,7 @@ def alternate_crowd(
             log_prior = class_model(posterior, evidence)
         posterior = with_known(softmax(log_prior + evidence, axis=1), known)
         for count in judged:
-            confusion = confusion_matrices(count(posterior, confusion))
+            confusion = confusion_matrices(count(posterior, confusion), tally.places)
             evidence = tally.evidence(confusion)
             posterior = with_known(softmax(log_prior + evidence, axis=1), known)
     return CrowdFit(posterior, confusion, evidence, log_prior)

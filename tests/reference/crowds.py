@@ -1,5 +1,6 @@
 """Votes of annotators, as the equations are printed: sums as loops."""
 
+import itertools
 import math
 
 import numpy as np
@@ -90,55 +91,76 @@ def _counted(votes, C, posterior):
     return counts
 
 
-def literal_simple(counts, n_iter=20):
-    """α_a I + (1 - α_a) 1 π_aᵀ of all annotators, by expectation-maximisation."""
-    annotators, n_classes, _ = counts.shape
+def literal_bands(places):
+    """No band, and those of three widths, in steps between neighbours."""
+    order, l = sorted(places), len(places)
+    step = np.median([b - a for a, b in itertools.pairwise(order)])
+    bands = [np.zeros((l, l))]
+    for width in (0.5, 1, 2):
+        band = [[math.exp(-abs(a - b) / step / width) for b in places] for a in places]
+        bands.append(np.array([[value / sum(row) for value in row] for row in band]))
+    return bands
+
+
+def literal_simple(counts, band, n_iter=20):
+    """α_a I + β_a B + (1 - α_a - β_a) 1 π_aᵀ of all annotators, by expectation-maximisation."""
+    annotators, l, _ = counts.shape
     total = [counts[a].sum() for a in range(annotators)]
-    usual = [(counts[:, :, v].sum() + 1) / (sum(total) + n_classes) for v in range(n_classes)]
+    usual = [(counts[:, :, v].sum() + 1) / (sum(total) + l) for v in range(l)]
     alpha = [
-        min(max(sum(counts[a, z, z] for z in range(n_classes)) / max(total[a], 1), 0.05), 0.95)
+        min(max(sum(counts[a, z, z] for z in range(l)) / max(total[a], 1), 0.05), 0.95)
         for a in range(annotators)
     ]
+    beta = [(1 - alpha[a]) / 2 if band.any() else 0.0 for a in range(annotators)]
     habit = [list(usual) for _ in range(annotators)]
     for _ in range(n_iter):
         crowd = sum(alpha[a] * total[a] for a in range(annotators)) / max(sum(total), 1)
         crowd = min(max(crowd, 0.3), 0.95)
+        beside = sum(beta[a] * total[a] for a in range(annotators)) / max(sum(total), 1)
+        beside = min(beside, 1 - crowd)
         for a in range(annotators):
-            known = [
-                counts[a, z, z] * alpha[a] / (alpha[a] + (1 - alpha[a]) * habit[a][z])
-                for z in range(n_classes)
-            ]
-            guessed = [counts[a, :, v].sum() - known[v] for v in range(n_classes)]
-            alpha[a] = (sum(known) + 20 * crowd) / (total[a] + 20)
-            habit[a] = [
-                (guessed[v] + 20 * usual[v]) / (sum(guessed) + 20) for v in range(n_classes)
-            ]
+            known, near, guessed = 0.0, 0.0, [0.0] * l
+            for z in range(l):
+                for v in range(l):
+                    parts = (
+                        alpha[a] * (z == v),
+                        beta[a] * band[z, v],
+                        (1 - alpha[a] - beta[a]) * habit[a][v],
+                    )
+                    known += counts[a, z, v] * parts[0] / sum(parts)
+                    near += counts[a, z, v] * parts[1] / sum(parts)
+                    guessed[v] += counts[a, z, v] * parts[2] / sum(parts)
+            alpha[a] = (known + 20 * crowd) / (total[a] + 20)
+            beta[a] = (near + 20 * beside) / (total[a] + 20)
+            habit[a] = [(guessed[v] + 20 * usual[v]) / (sum(guessed) + 20) for v in range(l)]
     simple = np.empty(counts.shape)
     for a in range(annotators):
-        for z in range(n_classes):
-            for v in range(n_classes):
-                simple[a, z, v] = alpha[a] * (z == v) + (1 - alpha[a]) * habit[a][v]
+        for z in range(l):
+            for v in range(l):
+                simple[a, z, v] = alpha[a] * (z == v) + beta[a] * band[z, v]
+                simple[a, z, v] += (1 - alpha[a] - beta[a]) * habit[a][v]
     return simple
 
 
-def literal_confusions(counts, strengths):
-    """The mean of the Dirichlet posterior of each annotator, over all strengths, each of which
-    weighs as much as it makes the annotator's counts likely.
+def literal_confusions(counts, strengths, bands):
+    """The mean of the Dirichlet posterior of each annotator, over all bands and strengths, each of
+    which weighs as much as it makes the annotator's counts likely.
     """
-    simple, found = literal_simple(counts), np.zeros(counts.shape)
+    simple, found = [literal_simple(counts, band) for band in bands], np.zeros(counts.shape)
     for a in range(len(counts)):
         means, evidence = [], []
-        for strength in strengths:
-            mean, total = np.empty(counts[a].shape), 0.0
-            for z in range(counts.shape[1]):
-                n = counts[a, z].sum()
-                total += math.lgamma(strength) - math.lgamma(strength + n)
-                for v in range(counts.shape[1]):
-                    prior = strength * simple[a, z, v]
-                    total += math.lgamma(prior + counts[a, z, v]) - math.lgamma(prior)
-                    mean[z, v] = (counts[a, z, v] + prior) / (n + strength)
-            means.append(mean)
-            evidence.append(total)
+        for each in simple:
+            for strength in strengths:
+                mean, total = np.empty(counts[a].shape), 0.0
+                for z in range(counts.shape[1]):
+                    n = counts[a, z].sum()
+                    total += math.lgamma(strength) - math.lgamma(strength + n)
+                    for v in range(counts.shape[1]):
+                        prior = strength * each[a, z, v]
+                        total += math.lgamma(prior + counts[a, z, v]) - math.lgamma(prior)
+                        mean[z, v] = (counts[a, z, v] + prior) / (n + strength)
+                means.append(mean)
+                evidence.append(total)
         weights = [math.exp(value - max(evidence)) for value in evidence]
         for weight, mean in zip(weights, means, strict=True):
             found[a] += weight / sum(weights) * mean

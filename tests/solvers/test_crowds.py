@@ -98,14 +98,23 @@ def test_dawid_skene_is_that_of_crowd_kit():
     np.testing.assert_allclose(ours, theirs.sort_index()[[0, 1, 2]].to_numpy(), atol=1e-6)
 
 
-@given(st.integers(2, 4), st.integers(1, 4), st.integers(0, 999), st.sampled_from([0, 1, 30]))
+@given(
+    st.integers(2, 4),
+    st.integers(1, 4),
+    st.integers(0, 999),
+    st.sampled_from([0, 1, 30]),
+    st.booleans(),
+)
 @settings(max_examples=50)
-def test_matrices_are_the_literal_ones(n_classes, annotators, seed, size):
+def test_matrices_are_the_literal_ones(n_classes, annotators, seed, size, ordered):
     rng = np.random.default_rng(seed)
     counts = size * rng.random((annotators, n_classes, n_classes))
     counts += 2 * size * np.eye(n_classes) * rng.random((annotators, 1, 1))
-    found = confusion_matrices(counts)
-    np.testing.assert_allclose(found, literal.literal_confusions(counts, STRENGTHS), atol=1e-9)
+    places = rng.permutation(np.cumsum(rng.uniform(0.5, 3, n_classes))) if ordered else None
+    found = confusion_matrices(counts, places)
+    bands = literal.literal_bands(places) if ordered else [np.zeros((n_classes, n_classes))]
+    expected = literal.literal_confusions(counts, STRENGTHS, bands)
+    np.testing.assert_allclose(found, expected, atol=1e-9)
     assert np.all(found > 0)
     np.testing.assert_allclose(found.sum(axis=2), 1)
 
@@ -294,6 +303,22 @@ def test_features_are_used_if_left_out_votes_become_likelier():
         assert (fit is not alone) == expected
         assert confirmed(tally, fit)
     assert np.mean(alone.posterior.argmax(axis=1) == y) < 0.85
+
+
+def test_few_votes_of_people_who_confuse_neighbours():
+    """Sixty people with ten votes each on seven grades: nobody's mistakes can be learned alone."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 7, 300)
+    near = np.clip(y[:, None] + rng.choice([-1, 0, 1], (300, 60), p=[0.25, 0.5, 0.25]), 0, 6)
+    votes = np.full((300, 60), -1)
+    for i in range(300):
+        who = rng.choice(60, 2, replace=False)
+        votes[i, who] = near[i, who]
+    away = {}
+    for name, places in {"none": None, "order": np.arange(7.0)}.items():
+        P = alternate_crowd(Tally(votes, 7, places)).posterior
+        away[name] = np.mean(np.abs(np.sum(np.cumsum(P, axis=1) < 0.5, axis=1) - y))
+    assert away["order"] < 0.95 * away["none"]
 
 
 def test_who_rules_out_well_is_told_from_who_does_at_random():
