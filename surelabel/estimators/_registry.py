@@ -10,7 +10,8 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
-from ..evaluation.protocol import check_selection, grid_search
+from ..evaluation.protocol import SELECTIONS, grid_search
+from ..exceptions import ParameterError
 
 #: Modules of this package without a method, which take time to import.
 _OTHERS = {"checks", "limits", "persistence", "stored"}
@@ -84,7 +85,10 @@ class Method:
             y_true=y)`` for "oracle"), and then ``best_params_``, ``best_score_`` and
             ``cv_results_``, as in ``GridSearchCV``.
         """
-        check_selection(selection)
+        if selection not in SELECTIONS:
+            raise ParameterError(
+                f"parameters can be selected by {', '.join(SELECTIONS)}; got {selection!r}"
+            )
         estimator = self.estimator() if estimator is None else estimator
         if self.search is not None:
             return self.search(estimator, grid, selection)
