@@ -85,9 +85,11 @@ def gaps(
 
     for dataset in datasets:
         here = [record for record in records if record["dataset"] == dataset]
-        found = {written(record["configuration"]): record["configuration"] for record in here}
+        found = {written(record["configuration"]) for record in here}
+        real = here[0]["configuration"]["kind"] == "real"
+        configurations = study.get("configurations", ())
         asked = (
-            max(len(found), _n_configurations(study, next(iter(found.values()))["kind"] == "real"))
+            max(len(found), sum((entry["kind"] == "real") == real for entry in configurations))
             * max(record["n_folds"] for record in here)
             * study.get("repetitions", 1)
         )
@@ -105,15 +107,6 @@ def gaps(
             if len(finished) < asked * points:
                 gaps.append(f"{method} on {dataset}: {len(finished)} of {asked * points} trials")
     return gaps
-
-
-def _n_configurations(study: Mapping[str, Any], real: bool) -> int:
-    """Number of configurations of a study, for real or for generated candidates."""
-    return sum(
-        prod(len(entry[key]) for key in entry if isinstance(entry[key], list))
-        for entry in study.get("configurations", ())
-        if (entry["kind"] == "real") == real
-    )
 
 
 def _n_points(study: Mapping[str, Any], method: str) -> int:

@@ -133,8 +133,15 @@ def write_results(folder, study, records):
 
 @pytest.fixture(scope="session")
 def study_of():
-    """The tables of a study of the package by name."""
-    return lambda name: {"selection": "none", **load_toml(PAPERS / f"{name}.toml")}
+    """The tables of a study of the package by name, with every configuration, as a run writes
+    them.
+    """
+
+    def make(name):
+        study = {"selection": "none", **load_toml(PAPERS / f"{name}.toml")}
+        return study | {"configurations": configurations(study)}
+
+    return make
 
 
 @pytest.fixture(scope="session")
