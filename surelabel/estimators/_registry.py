@@ -42,8 +42,6 @@ class Method:
     many_rows : mapping of str to Any
         Parameters that keep a fit affordable on tens of thousands of rows; empty if the defaults
         do.
-    votes : bool
-        Whether it learns more from vote counts than from candidate sets alone.
     path : bool
         Whether a fit records its convergence in ``delta_path_`` and ``objective_path_``.
     """
@@ -56,7 +54,6 @@ class Method:
     cost: str
     search: Callable[[Any, Mapping[str, Sequence[Any]] | None, str], Any] | None = None
     many_rows: Mapping[str, Any] = field(default_factory=dict)
-    votes: bool = False
     path: bool = False
 
     def make_search(

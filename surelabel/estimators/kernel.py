@@ -115,9 +115,8 @@ class KernelClassifier(
     OrderedLabels, WeightedPartialLabelClassifier, KernelParameters, _Attributes
 ):
     """Base class of the methods that alternate ridge regression on confidences with a confidence
-    step. A method implements ``_alternate(model, sets)``, which returns the course of the
-    iterations and the model's coefficients and intercept, and ``_alternate_passes(passes)`` for
-    rows in blocks.
+    step. A method implements ``_alternate(model, sets, X)``, which sets the coefficients and
+    returns the course of the iterations, and ``_alternate_passes(passes)`` for rows in blocks.
     """
 
     callback: Callable[[Iteration], bool | None] | None = None
@@ -132,8 +131,8 @@ class KernelClassifier(
 
     @abstractmethod
     def _alternate(
-        self, model: LinearRidge | KernelRidge, sets: SortedSets
-    ) -> tuple[Trajectory, np.ndarray, np.ndarray]: ...
+        self, model: LinearRidge | KernelRidge, sets: SortedSets, X: Any
+    ) -> Trajectory: ...
 
     @abstractmethod
     def _alternate_passes(self, passes: Any) -> LowRankFit: ...
@@ -301,8 +300,7 @@ class KernelClassifier(
             K = self._train_kernel(X_ordered, sets.weight)
             warn_of_rounding(K, self.beta)
             model = factorise(KernelRidge, K, self.beta, sets)
-        path, coefficients, intercept = self._alternate(model, sets)
-        self._set_coefficients(coefficients, intercept, X, order)
+        path = self._alternate(model, sets, X)
         self._set_path(path)
         return sets.all_entries(path.p)
 

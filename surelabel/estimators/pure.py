@@ -384,8 +384,8 @@ class PUREClassifier(KernelClassifier):
         return None if isinstance(self.prior_shift, str) else float(self.prior_shift)
 
     def _alternate(
-        self, model: LinearRidge | KernelRidge, sets: SortedSets
-    ) -> tuple[PeerTrajectory, np.ndarray, np.ndarray]:
+        self, model: LinearRidge | KernelRidge, sets: SortedSets, X: Any
+    ) -> PeerTrajectory:
         order = sets.row_order
         found = solve_peers(
             model,
@@ -400,13 +400,11 @@ class PUREClassifier(KernelClassifier):
         place = np.argsort(order)
         self.prior_shift_, self.leverage_ = found.path.shift, found.leverage[place]
         self.loo_decision_, self._even_outputs = found.outputs[:, place]
-        (A, self._even_A), (b, self._even_b) = found.coefficients, found.intercepts
-        return found.path, A, b
-
-    def _set_coefficients(self, coefficients: np.ndarray, intercept: np.ndarray, *at: Any) -> None:
-        super()._set_coefficients(self.__dict__.pop("_even_A"), self.__dict__.pop("_even_b"), *at)
+        (A, even_A), (b, even_b) = found.coefficients, found.intercepts
+        self._set_coefficients(even_A, even_b, X, order)
         self._keep_first()
-        super()._set_coefficients(coefficients, intercept, *at)
+        self._set_coefficients(A, b, X, order)
+        return found.path
 
     def _keep_first(self) -> None:
         """Keep the current weights, those at even shares, for :meth:`at_even_shares`."""

@@ -163,9 +163,7 @@ class SUREClassifier(KernelClassifier):
         equal = self._equal_rows(X) if has_order(self.ordered) else None
         return super()._fit(X, candidates, weight, None, equal)
 
-    def _alternate(
-        self, model: LinearRidge | KernelRidge, sets: SortedSets
-    ) -> tuple[Trajectory, np.ndarray, np.ndarray]:
+    def _alternate(self, model: LinearRidge | KernelRidge, sets: SortedSets, X: Any) -> Trajectory:
         (path,) = alternate(
             model,
             sets,
@@ -177,12 +175,13 @@ class SUREClassifier(KernelClassifier):
         )
         p = path.fitted_p
         (coefficients,), (intercept,) = model.coefficients(p[None])
+        self._set_coefficients(coefficients, intercept, X, sets.row_order)
         if has_order(self.ordered):
             equal = None if self._equal is None else self._equal[sets.row_order]
             outputs = model.outputs(p, coefficients, intercept)
             left_out = LeftOut(model.leverage(), equal).outputs(sets.dense(p), outputs)
             self.loo_decision_ = left_out[np.argsort(sets.row_order)]
-        return path, coefficients, intercept
+        return path
 
     def _alternate_passes(self, passes: Passes) -> LowRankFit:
         fit = alternate_passes(

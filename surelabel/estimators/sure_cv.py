@@ -412,6 +412,5 @@ METHOD = Method(
     cost="one m × m Cholesky factor; linear: n × n",
     search=_search,
     many_rows={"solver": "nystroem"},
-    votes=True,
     path=True,
 )

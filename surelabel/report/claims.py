@@ -87,20 +87,21 @@ def _whether(agrees: bool, partly: Any) -> str:
 # ---------------------------------------------------------------- Table 4
 
 
-def _verdicts(section: Mapping[str, Any], methods: Sequence[str]) -> list[str]:
-    """The comparisons of Table 4 with these methods: FG-NET counts three times."""
+def _verdicts(sections: Sections, methods: Sequence[str] = ()) -> list[str]:
+    """The comparisons of Table 4 with these methods, by default all: FG-NET counts three times."""
+    section = sections["table4"]
     cells = [
         row["cells"].get(method, {})
         for row in section["results"]
         if row["metric"].startswith("accuracy") and row["family"] == "real-world"
-        for method in methods
+        for method in methods or section["methods"][1:]
     ]
     return [cell["verdict"] for cell in cells if cell.get("verdict")]
 
 
 @_claim("Table 4", "SURE significantly outperforms PLKNN on all real-world data sets.", "table4")
 def _beats_plknn(sections: Sections) -> Finding | None:
-    verdicts = _verdicts(sections["table4"], ["PLKNN"])
+    verdicts = _verdicts(sections, ["PLKNN"])
     wins = verdicts.count("win")
     text = f"significantly better in {wins} of {len(verdicts)} rows"
     return (text, _whether(wins == len(verdicts), wins)) if verdicts else None
@@ -112,7 +113,7 @@ def _beats_plknn(sections: Sections) -> Finding | None:
     "table4",
 )
 def _wins_on_real(sections: Sections) -> Finding | None:
-    verdicts = _verdicts(sections["table4"], sections["table4"]["methods"][1:])
+    verdicts = _verdicts(sections)
     if not verdicts:
         return None
     wins = verdicts.count("win")
@@ -123,7 +124,7 @@ def _wins_on_real(sections: Sections) -> Finding | None:
 
 @_claim("Table 4", "SURE is never significantly outperformed.", "table4")
 def _never_worse(sections: Sections) -> Finding | None:
-    verdicts = _verdicts(sections["table4"], sections["table4"]["methods"][1:])
+    verdicts = _verdicts(sections)
     losses = verdicts.count("loss")
     text = f"significantly worse in {losses} of {len(verdicts)} cases"
     return (text, _whether(losses == 0, False)) if verdicts else None
