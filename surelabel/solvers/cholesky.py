@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import get_blas_funcs, get_lapack_funcs
 
+from .threads import one_thread_of_scipy
+
 SAFE = 8192  # up to this many rows, LAPACK's own Cholesky factor has never failed
 STEP = 256  # columns of a factor that are worked on together
 
@@ -58,20 +60,22 @@ def forward(factor: np.ndarray, rows: np.ndarray) -> np.ndarray:
     would hold the interpreter lock.
     """
     trsm = _blas("trsm", factor.dtype)
-    for part in _parts(len(factor)):
-        if part.start:
-            rows[:, part] -= rows[:, : part.start] @ factor[part, : part.start].T
-        rows[:, part] = trsm(1.0, factor[part, part], rows[:, part].T, lower=1).T
+    with one_thread_of_scipy():
+        for part in _parts(len(factor)):
+            if part.start:
+                rows[:, part] -= rows[:, : part.start] @ factor[part, : part.start].T
+            rows[:, part] = trsm(1.0, factor[part, part], rows[:, part].T, lower=1).T
     return rows
 
 
 def backward(factor: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Solve ``Lᵀ x = r`` for every row ``r``, in place."""
     trsm = _blas("trsm", factor.dtype)
-    for part in reversed(_parts(len(factor))):
-        if part.stop < len(factor):
-            rows[:, part] -= rows[:, part.stop :] @ factor[part.stop :, part]
-        rows[:, part] = trsm(1.0, factor[part, part], rows[:, part].T, lower=1, trans_a=1).T
+    with one_thread_of_scipy():
+        for part in reversed(_parts(len(factor))):
+            if part.stop < len(factor):
+                rows[:, part] -= rows[:, part.stop :] @ factor[part.stop :, part]
+            rows[:, part] = trsm(1.0, factor[part, part], rows[:, part].T, lower=1, trans_a=1).T
     return rows
 
 

@@ -10,18 +10,26 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
 STRIPE = 2**17  # this many numbers of a matrix fit into a core's cache
 MANY = 2**20  # elementwise work uses several threads for at least this many numbers
-SEVERAL_FROM = 1500  # BLAS may use several threads for at least this many rows
+SEVERAL_FROM = 2500  # BLAS may use several threads for at least this many rows
 
 
 @cache
 def _libraries() -> ThreadpoolController:
     return ThreadpoolController().select(user_api="blas")
+
+
+@cache
+def _libraries_of_scipy() -> ThreadpoolController:
+    paths = [Path(library["filepath"]) for library in _libraries().info()]
+    own = [path for path in paths if any(part.startswith("scipy") for part in path.parts[-4:-1])]
+    return _libraries().select(filepath=[str(path) for path in own])
 
 
 @contextmanager
@@ -41,6 +49,16 @@ def one_blas_thread() -> Iterator[int]:
     had = _threads_of_blas()
     with _libraries().limit(limits=1):
         yield had
+
+
+@contextmanager
+def one_thread_of_scipy() -> Iterator[None]:
+    """Limit the BLAS of SciPy to one thread, and leave that of NumPy its own. Both come with a BLAS
+    of their own in their wheels. If both use threads by turns, each waits for cores that the other
+    keeps busy: with 2000 rows, SURE took ten times as long as a kernel ridge fit.
+    """
+    with _libraries_of_scipy().limit(limits=1):
+        yield
 
 
 def by_stripes(function: Callable[[slice], None], matrix: np.ndarray) -> None:

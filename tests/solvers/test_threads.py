@@ -1,0 +1,25 @@
+from threadpoolctl import threadpool_info
+
+from surelabel.solvers.threads import blas_threads, one_thread_of_scipy
+
+
+def threads():
+    return {each["filepath"]: each["num_threads"] for each in threadpool_info()}
+
+
+def test_scipy_has_one_thread_and_numpy_keeps_its_own():
+    before = threads()
+    with one_thread_of_scipy():
+        within = threads()
+    assert threads() == before
+    for path, number in within.items():
+        assert number == (1 if "/scipy" in path else before[path])
+
+
+def test_few_rows_have_one_thread():
+    before = threads()
+    with blas_threads(100) as others:
+        assert others == max(before.values())
+        assert set(threads().values()) == {1}
+    with blas_threads(10_000):
+        assert threads() == before
