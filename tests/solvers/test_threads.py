@@ -4,7 +4,11 @@ from surelabel.solvers.threads import blas_threads, one_thread_of_scipy
 
 
 def threads():
-    return {each["filepath"]: each["num_threads"] for each in threadpool_info()}
+    return {
+        each["filepath"]: each["num_threads"]
+        for each in threadpool_info()
+        if each["user_api"] == "blas"
+    }
 
 
 def test_scipy_has_one_thread_and_numpy_keeps_its_own():
