@@ -247,8 +247,8 @@ class PUREClassifier(OnCluster, _PURE):
 
     _in_memory = _PURE
 
-    def _equal_rows(self, X: Any) -> np.ndarray | None:
-        return None if isinstance(X, DaskRows) else super()._equal_rows(X)
+    def _equal_rows(self, X: Any, numbers: np.ndarray | None = None) -> np.ndarray | None:
+        return None if isinstance(X, DaskRows) else super()._equal_rows(X, numbers)
 
 
 def _serve(

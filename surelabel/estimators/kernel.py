@@ -244,10 +244,11 @@ class KernelClassifier(
         # by at most tol once it has converged.
         return LeftOut(self.leverage_, equal).outputs(self.confidence_, self._scores(X))
 
-    def _equal_rows(self, X: Any) -> np.ndarray | None:
+    def _equal_rows(self, X: Any, numbers: np.ndarray | None = None) -> np.ndarray | None:
         """Numbers of the rows, equal for rows with equal features; None if all rows differ."""
-        blocks = X.blocks(block_rows(X.shape[1])) if isinstance(X, Rows) else [X]
-        numbers = equal_rows(blocks)
+        if numbers is None:
+            blocks = X.blocks(block_rows(X.shape[1])) if isinstance(X, Rows) else [X]
+            numbers = equal_rows(blocks)
         return None if numbers.max() == len(numbers) - 1 else numbers
 
     def _fit_blocks(

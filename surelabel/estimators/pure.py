@@ -227,7 +227,7 @@ class PUREClassifier(KernelClassifier):
         every[self.support_], every[unused] = decisions, self._scores(rest)
         return every
 
-    def leave_one_out(self, X: Any) -> np.ndarray:
+    def leave_one_out(self, X: Any, equal: np.ndarray | None = None) -> np.ndarray:
         """Outputs of the training rows by the model without the row and its equals, as in
         ``loo_decision_``; the training rows must be passed again.
 
@@ -235,6 +235,8 @@ class PUREClassifier(KernelClassifier):
         ----------
         X : array-like of shape (m, n)
             The training instances, as in ``fit``; may be larger than memory.
+        equal : ndarray of int of shape (m,), default=None
+            Equal numbers for rows with equal features, where these are known; None looks for them.
 
         Returns
         -------
@@ -250,7 +252,8 @@ class PUREClassifier(KernelClassifier):
         known, used = X, self.support_
         if len(used) < X.shape[0] and not isinstance(X, Rows):  # without rows of weight 0
             known = X[used]
-        equal = self._equal_rows(known)
+            equal = None if equal is None else equal[used]
+        equal = self._equal_rows(known, equal)
         return self._with_unused(X, self._left_out(known, equal))
 
     def _left_out(

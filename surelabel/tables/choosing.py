@@ -194,7 +194,7 @@ def _judge(
     if isinstance(fit.model, CrowdClassifier):
         return _judge_crowd(fit.model, labels)
     if fit.proba is not None:
-        proba, even = fit.proba, left_out_proba(fit.model.at_even_shares(), X)
+        proba, even = fit.proba, left_out_proba(fit.model.at_even_shares(), X, equal)
     else:
         models = [clone(fit.model)]
         models += [_even_shares(fit.model)] if labels.votes is None else []

@@ -296,7 +296,7 @@ def fit_method(
             learn = method.estimator(**large | order).fit if like is None else like.model.refit
             model = learn(X, known)
         with stage("judge rows", verbose=verbose):
-            proba = left_out_proba(model, X)
+            proba = left_out_proba(model, X, equal)
         rate = covered_share(proba, known)
         return FittedMethod(name, model, large | chosen_kernels(model), rate, proba)
     with stage("choose parameters", verbose=verbose):
@@ -343,12 +343,12 @@ def fit_crowd(
     return model.fit(X if X.shape[1] else None, ballots, known=gold)
 
 
-def left_out_proba(model: Any, X: np.ndarray) -> np.ndarray:
+def left_out_proba(model: Any, X: np.ndarray, equal: np.ndarray) -> np.ndarray:
     """Probabilities of the rows that a model was fitted to, each by the model without that row and
-    its equals.
+    those with equal numbers in ``equal``.
     """
     outputs = getattr(model, "loo_decision_", None)
-    outputs = model.leave_one_out(X) if outputs is None else outputs
+    outputs = model.leave_one_out(X, equal) if outputs is None else outputs
     return np.asarray(softmax((model.scale_ * outputs).astype(np.float32), axis=1))
 
 
