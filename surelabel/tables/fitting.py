@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from os import PathLike
 from typing import Any, Unpack
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.utils import gen_batches
 from ..data.arrow_tables import source_of
 from ..data.frames import to_frame
 from ..data.label_order import has_order, written_order
+from ..estimators import load_model
 from ..exceptions import ModelFileError, ParameterError, SurelabelError, first_few
 from ..progress import stage
 from ..solvers.equal_rows import equal_rows
@@ -187,8 +189,8 @@ def predict(
 
     Parameters
     ----------
-    model : Fitted, Cleaned or TableModel
-        As :func:`fit` or :func:`clean` made it, or :func:`surelabel.load_model` read it.
+    model : Fitted, Cleaned, TableModel or path
+        As :func:`fit` or :func:`clean` made it, or its file.
     frame : data frame, pyarrow.Table or path
         The table, with the columns that the model learned from; others are kept.
     prefix : str, default=""
@@ -206,6 +208,7 @@ def predict(
         and ``second`` (its second choice); if labels have an order, also ``median``, the label with
         the smallest expected distance to the truth. The same kind of frame as given.
     """
+    model = load_model(model) if isinstance(model, str | PathLike) else model
     model = getattr(model, "model", model)
     if not isinstance(model, TableModel):
         raise ModelFileError(

@@ -54,7 +54,9 @@ def test_clean_and_fit_give_the_same_kind_of_model(tmp_path):
     surelabel.save_model(fitted.model, tmp_path / "m.model")
     loaded = surelabel.load_model(tmp_path / "m.model")
     new = without_labels(make_table(30, seed=1))
-    assert surelabel.predict(loaded, new).equals(surelabel.predict(fitted.model, new))
+    found = surelabel.predict(fitted.model, new)
+    assert surelabel.predict(loaded, new).equals(found)
+    assert surelabel.predict(tmp_path / "m.model", new).equals(found)  # as the command does
 
 
 def test_predict_gives_first_and_second_choice():
