@@ -96,15 +96,8 @@ class ColumnReader:
         return np.asarray(pc.fill_null(column.cast(pa.float64(), safe=False), np.nan).to_numpy())
 
     def numbers(self, names: Sequence[str]) -> np.ndarray:
-        """Numbers, one row for each column, NaN where missing; "true" is 1 and "false" is 0, as in
-        files with types; any other cell is an error.
-        """
+        """Numbers, one row for each column, NaN where missing; any other cell is an error."""
         values, wrong = self.parsed(names)
-        for i in np.flatnonzero(wrong.any(axis=1)).tolist():
-            words = pc.utf8_lower(pc.utf8_trim_whitespace(combined(self.columns[names[i]])))
-            for word, value in (("true", 1), ("false", 0)):
-                said = flags(pc.fill_null(pc.equal(words, word), False))
-                values[i, said], wrong[i, said] = value, False
         for bad, problem in (
             (wrong, "where a number is needed; correct or empty the cell"),
             (np.abs(values) > HUGE, "cannot be used; empty the cell, or correct the number"),
