@@ -3,9 +3,11 @@
 A table may have very many number columns, so these share one encoder; the others have one each. An
 encoder has
 
-- ``fit(reader, *names)``, which learns from the columns ``names`` of a table;
-- ``names(*names)``: how the columns of X are called that these become;
-- ``write(reader, out, *names)``, which writes these columns of X.
+- ``fit(reader, names)``, which learns from the columns ``names`` of a table;
+- ``widths``: how many columns of X each of them becomes;
+- ``names(name, i)``: how the columns of X are called that the i-th of them, ``name``, becomes;
+- ``fill(reader, names, X, first)``, which writes the columns of X; those of the i-th begin at
+  ``first[i]``.
 
 Its attributes are numbers, arrays and lists of text, so that model files stay plain.
 """
@@ -13,7 +15,8 @@ Its attributes are numbers, arrays and lists of text, so that model files stay p
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -56,7 +59,7 @@ class NumberColumns:
     by the median and marked in a column of their own.
     """
 
-    def fit(self, reader: ColumnReader, *names: str) -> Self:
+    def fit(self, reader: ColumnReader, names: Sequence[str]) -> Self:
         """Learn the median, mean and standard deviation of each column."""
         learned, only_flags = [], True
         for part in reader.column_slices(names):
@@ -71,25 +74,28 @@ class NumberColumns:
             self.mean, self.deviation = np.zeros(len(names)), np.ones(len(names))
         return self
 
-    def names(self, *names: str) -> list[str]:
-        """Names of the columns of X: first the numbers, then the marks."""
-        marked = zip(names, self.tells_missing, strict=True)
-        return [*names, *(f"{name} is missing" for name, tells in marked if tells)]
+    @property
+    def widths(self) -> np.ndarray:
+        """Number of columns of X for each column."""
+        return 1 + self.tells_missing
 
-    def write(self, reader: ColumnReader, out: np.ndarray, *names: str) -> None:
+    def names(self, name: str, i: int) -> list[str]:
+        """Names of the columns of X."""
+        return [name, f"{name} is missing"][: 1 + self.tells_missing[i]]
+
+    def fill(
+        self, reader: ColumnReader, names: Sequence[str], X: np.ndarray, first: np.ndarray
+    ) -> None:
         """Write the columns of X."""
-        numbers, mark = out[:, : len(names)], len(names)
         for part in reader.column_slices(names):
             values = reader.numbers(names[part])
-            absent = np.isnan(values)
+            absent, tells = np.isnan(values), self.tells_missing[part]
             for column, median in zip(values, self.median[part], strict=True):
                 column[np.isnan(column)] = median
             values -= self.mean[part, None]
             values /= self.deviation[part, None]
-            numbers[:, part] = values.T
-            absent = absent[self.tells_missing[part]]
-            out[:, mark : mark + len(absent)] = absent.T
-            mark += len(absent)
+            X[:, first[part]] = values.T
+            X[:, first[part][tells] + 1] = absent[tells].T
 
 
 def _spread(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -107,14 +113,46 @@ def _spread(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
     return absent.any(axis=1) & ~all_absent, median, mean, deviation
 
 
-class CategoryColumn:
+class OneColumn(ABC):
+    """An encoder of one column: it learns from it, names the columns of X, and writes them."""
+
+    @abstractmethod
+    def learn(self, reader: ColumnReader, name: str) -> None:
+        """Learn from a column."""
+
+    @abstractmethod
+    def names(self, name: str, _: int = 0) -> list[str]:
+        """Names of the columns of X."""
+
+    @abstractmethod
+    def write(self, reader: ColumnReader, name: str, out: np.ndarray) -> None:
+        """Write these columns of X."""
+
+    def fit(self, reader: ColumnReader, names: Sequence[str]) -> Self:
+        """Learn from a column."""
+        self.learn(reader, names[0])
+        return self
+
+    @property
+    def widths(self) -> list[int]:
+        """Number of columns of X."""
+        return [len(self.names(""))]
+
+    def fill(
+        self, reader: ColumnReader, names: Sequence[str], X: np.ndarray, first: np.ndarray
+    ) -> None:
+        """Write the columns of X."""
+        self.write(reader, names[0], X[:, first[0] : first[0] + self.widths[0]])
+
+
+class CategoryColumn(OneColumn):
     """A 0/1 column for each category; rare categories share one, and unseen ones have none.
 
     Texts are the same category if they are spelled the same. A number or a truth value, in files
     that have types, is the same as a text that spells it: 2, 2.0 and "2.0".
     """
 
-    def fit(self, reader: ColumnReader, name: str) -> Self:
+    def learn(self, reader: ColumnReader, name: str) -> None:
         """Learn which categories there are; missing is one of them."""
         texts, self.by_value = reader.texts(name, "category")
         texts = canonical(texts) if self.by_value else texts
@@ -126,9 +164,8 @@ class CategoryColumn:
             )
         ]
         self.categories, self.others = ranked[:MOST_CATEGORIES], ranked[MOST_CATEGORIES:]
-        return self
 
-    def names(self, name: str) -> list[str]:
+    def names(self, name: str, _: int = 0) -> list[str]:
         """Names of the columns of X."""
         known = ["missing" if category is None else category for category in self.categories]
         return [f"{name} is {category}" for category in known + ["another"] * bool(self.others)]
@@ -146,7 +183,7 @@ class CategoryColumn:
         found = pc.fill_null(pc.index_in(texts, known), -1).to_numpy()
         return found, flags(texts.is_null())
 
-    def write(self, reader: ColumnReader, out: np.ndarray, name: str) -> None:
+    def write(self, reader: ColumnReader, name: str, out: np.ndarray) -> None:
         """Write a 1 for the category of each row."""
         codes, _ = self.codes(reader, name)
         rows = np.flatnonzero(codes >= 0)
@@ -154,7 +191,7 @@ class CategoryColumn:
         out[rows, np.minimum(codes[rows], len(self.categories))] = 1
 
 
-class TextColumn:
+class TextColumn(OneColumn):
     """TF-IDF of sequences of two to four letters within words (one or two in scripts without
     spaces).
 
@@ -162,7 +199,7 @@ class TextColumn:
     of rare words would lie near the centre, and so near all others.
     """
 
-    def fit(self, reader: ColumnReader, name: str) -> Self:
+    def learn(self, reader: ColumnReader, name: str) -> None:
         """Learn the n-grams, their weights and the directions."""
         column, _ = reader.texts(name, "text")
         step = -(-len(column) // LEARNED_ROWS)  # rounded up
@@ -183,7 +220,6 @@ class TextColumn:
         else:
             self.directions = np.eye(size, dtype=np.float32)
         self.mean = normalize(weights @ self.directions, copy=False).mean(axis=0)
-        return self
 
     def _vectorizer(self, **options: Any) -> TfidfVectorizer:
         return TfidfVectorizer(
@@ -194,11 +230,11 @@ class TextColumn:
             **options,
         )
 
-    def names(self, name: str) -> list[str]:
+    def names(self, name: str, _: int = 0) -> list[str]:
         """Names of the columns of X."""
         return [f"{name} direction {i}" for i in range(1, self.directions.shape[1] + 1)]
 
-    def write(self, reader: ColumnReader, out: np.ndarray, name: str) -> None:
+    def write(self, reader: ColumnReader, name: str, out: np.ndarray) -> None:
         """Write the position of each text along the directions."""
         column, _ = reader.texts(name, "text")
         vectorizer = self._vectorizer(vocabulary=self.words)
@@ -209,27 +245,26 @@ class TextColumn:
             out[start : start + BATCH] = found - self.mean
 
 
-class VectorColumn:
+class VectorColumn(OneColumn):
     """Vectors as given, minus their mean; a missing one is replaced by the mean."""
 
     def read(self, reader: ColumnReader, name: str, length: int | None = None) -> np.ndarray:
         """The vectors, one per row, NaN where missing."""
         return reader.vectors(name, length)
 
-    def fit(self, reader: ColumnReader, name: str) -> Self:
+    def learn(self, reader: ColumnReader, name: str) -> None:
         """Learn the length and the mean."""
         found = self.read(reader, name)
         known = ~np.isnan(found[:, 0])
         if not known.any():
             raise TableError(f"{reader.source}: column {name!r}: no image can be read")
         self.mean = found.mean(axis=0, where=known[:, None])
-        return self
 
-    def names(self, name: str) -> list[str]:
+    def names(self, name: str, _: int = 0) -> list[str]:
         """Names of the columns of X."""
         return [f"{name} {i}" for i in range(1, len(self.mean) + 1)]
 
-    def write(self, reader: ColumnReader, out: np.ndarray, name: str) -> None:
+    def write(self, reader: ColumnReader, name: str, out: np.ndarray) -> None:
         """Write the vectors minus the mean."""
         found = self.read(reader, name, len(self.mean))
         np.subtract(found, self.mean, out=out, casting="same_kind")
@@ -254,13 +289,13 @@ class ImageColumn(VectorColumn):
         return found
 
 
-class TimeColumn:
+class TimeColumn(OneColumn):
     """A date becomes the days that have passed (standardised) and its position in the year and the
     week; a time becomes its position in the day. A position is a point on a circle (two numbers),
     so that 23:59 is near 00:01. Parts that are the same in all rows are left out.
     """
 
-    def fit(self, reader: ColumnReader, name: str) -> Self:
+    def learn(self, reader: ColumnReader, name: str) -> None:
         """Learn the format of the column, which of its parts vary, its mean and standard
         deviation.
         """
@@ -281,16 +316,15 @@ class TimeColumn:
             self.parts.append("hour")
         self.parts = self.parts or ["days"]  # a column of zeros
         self.tells_missing = not known.all() and bool(known.any())
-        return self
 
-    def names(self, name: str) -> list[str]:
+    def names(self, name: str, _: int = 0) -> list[str]:
         """Names of the columns of X."""
         found = []
         for part in self.parts:
             found += [name] if part == "days" else [f"{name} {part} sine", f"{name} {part} cosine"]
         return found + [f"{name} is missing"] * self.tells_missing
 
-    def write(self, reader: ColumnReader, out: np.ndarray, name: str) -> None:
+    def write(self, reader: ColumnReader, name: str, out: np.ndarray) -> None:
         """Write the days, and the points on circles."""
         order = self.order or "year-month-day"
         days, seconds = read_times(reader.columns[name], order, name, reader.source)
@@ -349,7 +383,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     encoders_ : list
         One for all numbers, then one for each of the other columns.
     scales_ : ndarray
-        The factor for what each of them writes.
+        The factor for the columns of each feature.
     decimal_ : {".", ","}
         The decimal separator of numbers written as text, if a table does not say.
     dtype_ : str
@@ -390,8 +424,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.dtype_ = "float32" if table.num_rows > LARGE else "float64"
         self.decimal_ = decimal_of(table) or "."
         reader = self._reader(table)
-        self.encoders_ = [ENCODERS[kind]().fit(reader, *names) for kind, names in self._groups()]
-        self.scales_ = np.ones(len(self.encoders_))
+        self.encoders_ = [
+            ENCODERS[self.features_[group[0]].kind]().fit(reader, self._names(group))
+            for group in self._groups()
+        ]
+        self.scales_ = np.ones(len(self.features_))
         self.scales_ = self._balance(table)
         return self
 
@@ -411,31 +448,36 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         return ColumnReader(table, self.decimal_)
 
-    def _groups(self) -> list[tuple[Kind, list[str]]]:
-        """The kind and the columns of each encoder."""
-        numbers = [feature.name for feature in self.features_ if feature.kind == "number"]
-        found: list[tuple[Kind, list[str]]] = [("number", numbers)] if numbers else []
-        return found + [(f.kind, [f.name]) for f in self.features_ if f.kind != "number"]
+    def _groups(self) -> list[list[int]]:
+        """The features of each encoder: all numbers together, each of the others alone."""
+        numbers = [i for i, feature in enumerate(self.features_) if feature.kind == "number"]
+        others = [[i] for i, feature in enumerate(self.features_) if feature.kind != "number"]
+        return [*([numbers] if numbers else []), *others]
 
-    def _parts(self) -> Iterator[tuple[Any, list[str], slice]]:
-        """Each encoder, its columns, and its place in X."""
-        start = 0
-        for encoder, (_, names) in zip(self.encoders_, self._groups(), strict=True):
-            stop = start + len(encoder.names(*names))
-            yield encoder, names, slice(start, stop)
-            start = stop
+    def _names(self, group: list[int]) -> list[str]:
+        return [self.features_[i].name for i in group]
+
+    def _ends(self) -> np.ndarray:
+        """Where in X the columns of each feature end."""
+        widths = np.empty(len(self.features_), int)
+        for group, encoder in zip(self._groups(), self.encoders_, strict=True):
+            widths[group] = encoder.widths
+        return np.cumsum(widths)
 
     def _balance(self, table: pa.Table) -> np.ndarray:
         """Factors that make every column of texts, vectors or images vary as much as all other
         (plain) columns together.
         """
-        plain = np.array([kind not in ("text", "vector", "image") for kind, _ in self._groups()])
+        plain = np.array(
+            [feature.kind not in ("text", "vector", "image") for feature in self.features_], bool
+        )
         if plain.all():
             return np.ones(len(plain))
         step = -(-table.num_rows // WEIGHED)  # rounded up
-        X = self.transform(table.take(pa.array(np.arange(0, table.num_rows, step))))
-        variance = X.var(axis=0, dtype=np.float64)
-        totals = np.array([variance[place].sum() for *_, place in self._parts()])
+        variance = self.transform(table.take(pa.array(np.arange(0, table.num_rows, step)))).var(
+            axis=0, dtype=np.float64
+        )
+        totals = np.add.reduceat(variance, [0, *self._ends()[:-1]])
         target = max(1.0, totals[plain].sum())
         return np.asarray(
             np.sqrt(np.divide(target, totals, out=np.ones(len(plain)), where=~plain & (totals > 0)))
@@ -455,12 +497,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ndarray of shape (m, n)
         """
         check_is_fitted(self)
-        reader, width = self._reader(table), len(self.get_feature_names_out())
-        X = np.empty((table.num_rows, width), self.dtype_)
-        for (encoder, names, place), scale in zip(self._parts(), self.scales_, strict=True):
-            encoder.write(reader, X[:, place], *names)
-            if scale != 1:
-                X[:, place] *= scale
+        reader, ends = self._reader(table), self._ends()
+        first = np.concatenate([[0], ends[:-1]])
+        X = np.empty((table.num_rows, ends[-1]), self.dtype_)
+        for group, encoder in zip(self._groups(), self.encoders_, strict=True):
+            encoder.fill(reader, self._names(group), X, first[group])
+        for i in np.flatnonzero(self.scales_ != 1):
+            X[:, first[i] : ends[i]] *= self.scales_[i]
         return X
 
     def unknown_categories(self, table: pa.Table) -> dict[str, np.ndarray]:
@@ -478,12 +521,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         reader, found = self._reader(table), {}
-        for encoder, names, _ in self._parts():
-            if isinstance(encoder, CategoryColumn):
-                codes, absent = encoder.codes(reader, names[0])
+        for group, encoder in zip(self._groups(), self.encoders_, strict=True):
+            feature = self.features_[group[0]]
+            if feature.kind == "category":
+                codes, absent = encoder.codes(reader, feature.name)
                 rows = np.flatnonzero((codes < 0) & ~absent)
                 if len(rows):
-                    found[names[0]] = rows
+                    found[feature.name] = rows
         return found
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -498,8 +542,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ndarray of str
         """
         check_is_fitted(self)
-        found = [name for encoder, names, _ in self._parts() for name in encoder.names(*names)]
-        return np.array(found, object)
+        names: list[list[str]] = [[]] * len(self.features_)
+        for group, encoder in zip(self._groups(), self.encoders_, strict=True):
+            for i, position in enumerate(group):
+                names[position] = encoder.names(self.features_[position].name, i)
+        return np.array([name for part in names for name in part], object)
 
 
 @dataclass(frozen=True, eq=False)

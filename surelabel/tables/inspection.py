@@ -379,7 +379,7 @@ def _column_problems(features: Sequence[Feature], table: pa.Table) -> Iterator[P
     read: dict[str, Callable[[str], Any]] = {
         "number": lambda name: reader.numbers([name]),
         "vector": reader.vectors,
-        "time": partial(TimeColumn().fit, reader),
+        "time": partial(TimeColumn().learn, reader),
         "image": partial(_check_images, reader),
     }
     for feature in features:

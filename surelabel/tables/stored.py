@@ -17,12 +17,14 @@ TABLES = "surelabel.tables."
 def _has_matching_columns(encoder: Any) -> bool:
     """Whether features differ, and each group of them has its column encoder."""
     groups, names = encoder._groups(), {feature.name for feature in encoder.features_}
+    each = 0 < len(names) == len(encoder.features_) == len(encoder.scales_)
     return (
-        0 < len(names) == len(encoder.features_)
-        and len(groups) == len(encoder.encoders_) == len(encoder.scales_)
+        each
+        and len(groups) == len(encoder.encoders_)
         and all(
-            type(part) is ENCODERS[kind] and (kind != "number" or len(part.median) == len(columns))
-            for (kind, columns), part in zip(groups, encoder.encoders_, strict=True)
+            type(part) is ENCODERS[encoder.features_[group[0]].kind]
+            and len(part.widths) == len(group)
+            for group, part in zip(groups, encoder.encoders_, strict=True)
         )
     )
 
@@ -36,7 +38,7 @@ KNOWN = {
     "TableModel": Known(
         TABLES + "encoding",
         "encoder TableEncoder; classifier classifier",
-        lambda model: model.classifier.n_features_in_ == len(model.encoder.get_feature_names_out()),
+        lambda model: model.classifier.n_features_in_ == model.encoder._ends()[-1],
         "table model",
     ),
     "TableEncoder": Known(
