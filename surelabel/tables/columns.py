@@ -63,6 +63,7 @@ class ColumnReader:
         self.source, self.n_rows = source_of(table), table.num_rows
         self.decimal = decimal_of(table) or decimal
         self.columns = dict(zip(table.column_names, table.columns, strict=True))
+        self._vectors: dict[tuple[str, int | None], pa.ChunkedArray] = {}
 
     def column_slices(self, names: Sequence[str]) -> Iterator[slice]:
         """Slices of the columns to read together."""
@@ -96,8 +97,15 @@ class ColumnReader:
         return np.asarray(pc.fill_null(column.cast(pa.float64(), safe=False), np.nan).to_numpy())
 
     def numbers(self, names: Sequence[str]) -> np.ndarray:
-        """Numbers, one row for each column, NaN where missing; any other cell is an error."""
+        """Numbers, one row for each column, NaN where missing; "true" is 1 and "false" is 0, as in
+        files with types; any other cell is an error.
+        """
         values, wrong = self.parsed(names)
+        for i in np.flatnonzero(wrong.any(axis=1)).tolist():
+            words = pc.utf8_lower(pc.utf8_trim_whitespace(combined(self.columns[names[i]])))
+            for word, value in (("true", 1), ("false", 0)):
+                said = flags(pc.fill_null(pc.equal(words, word), False))
+                values[i, said], wrong[i, said] = value, False
         for bad, problem in (
             (wrong, "where a number is needed; correct or empty the cell"),
             (np.abs(values) > HUGE, "cannot be used; empty the cell, or correct the number"),
@@ -133,44 +141,17 @@ class ColumnReader:
             )
         return combined(column), True
 
-    def vectors(self, name: str, length: int | None = None) -> np.ndarray:
-        """Vectors of ``length`` numbers each, one per row, NaN where missing; by default, as many
-        as the first has.
-        """
-        column, where = self.columns[name], f"column {name!r}"
-        if is_text(column.type):
-            column = self._written_vectors(name)
-        elif pa.types.is_null(column.type):
-            column = column.cast(pa.list_(pa.float64()))
-        held = column.type
-        if not is_list(held) or not (
-            is_number(held.value_type) or column.null_count == len(column)
-        ):
-            raise TableError(
-                f"{self.source}: {where} holds {in_words(held)}, not vectors of numbers; leave the "
-                "column out"
-            )
-        known = flags(column.is_valid())
-        lengths = pc.list_value_length(column).drop_null().to_numpy()
-        if length is None:
-            length = int(lengths[0]) if len(lengths) else 0
-        if len(other := np.flatnonzero(lengths != length)):
-            raise TableError(
-                f"{self.source}: row {np.flatnonzero(known)[other[0]] + 1}, {where}: a vector of "
-                f"{lengths[other[0]]} numbers where {length} are expected; all vectors must have "
-                "the same length"
-            )
-        if not length:
-            raise TableError(f"{self.source}: {where} holds no vector; leave the column out")
-        numbers = pc.list_flatten(column).cast(pa.float64(), safe=False).to_numpy()
-        found = np.full((self.n_rows, length), np.nan)
-        found[known] = numbers.reshape(-1, length)
-        if len(bad := np.flatnonzero(known & ~(np.abs(found) < HUGE).all(axis=1))):
-            raise TableError(
-                f"{self.source}: row {bad[0] + 1}, {where}: a vector with a number missing or "
-                "infinite; correct it or empty the cell"
-            )
-        return found
+    def vectors(self, name: str, length: int | None = None) -> pa.ChunkedArray:
+        """Lists of ``length`` numbers each; by default, as many as the first has."""
+        if (name, length) not in self._vectors:
+            column = self.columns[name]
+            if is_text(column.type):
+                column = self._written_vectors(name)
+            elif pa.types.is_null(column.type):
+                column = column.cast(pa.list_(pa.float64()))
+            self._check_vectors(column, name, length)
+            self._vectors[name, length] = column
+        return self._vectors[name, length]
 
     def _written_vectors(self, name: str) -> pa.ChunkedArray:
         """Vectors that are written as JSON; any other cell is an error."""
@@ -190,6 +171,35 @@ class ColumnReader:
             parts.append(pa.ListArray.from_arrays(cells.offsets, pa.array(values), mask=absent))
             start += len(chunk)
         return pa.chunked_array(parts, pa.list_(pa.float64()))
+
+    def _check_vectors(self, column: pa.ChunkedArray, name: str, length: int | None) -> None:
+        """Refuse vectors of different lengths, and numbers that are not finite."""
+        held, where = column.type, f"column {name!r}"
+        if not is_list(held) or not (
+            is_number(held.value_type) or column.null_count == len(column)
+        ):
+            raise TableError(
+                f"{self.source}: {where} holds {in_words(held)}, not vectors of numbers; leave the "
+                "column out"
+            )
+        lengths = pc.list_value_length(column)
+        first = pc.index(lengths.is_valid(), True).as_py()
+        length = length or (lengths[first].as_py() if first >= 0 else 0)
+        if (row := pc.index(pc.equal(lengths, length), False).as_py()) >= 0:
+            raise TableError(
+                f"{self.source}: row {row + 1}, {where}: a vector of {lengths[row].as_py()} "
+                f"numbers where {length} are expected; all vectors must have the same length"
+            )
+        if not length:
+            raise TableError(f"{self.source}: {where} holds no vector; leave the column out")
+        numbers = pc.list_flatten(column).cast(pa.float64(), safe=False)
+        good = pc.fill_null(pc.less(pc.abs(numbers), HUGE), False)
+        if (position := pc.index(good, False).as_py()) >= 0:
+            row = np.flatnonzero(column.is_valid())[position // length]
+            raise TableError(
+                f"{self.source}: row {row + 1}, {where}: a vector with a number missing or "
+                "infinite; correct it or empty the cell"
+            )
 
 
 def is_plain(kind: pa.DataType) -> bool:

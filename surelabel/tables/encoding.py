@@ -248,17 +248,15 @@ class TextColumn(OneColumn):
 class VectorColumn(OneColumn):
     """Vectors as given, minus their mean; a missing one is replaced by the mean."""
 
-    def read(self, reader: ColumnReader, name: str, length: int | None = None) -> np.ndarray:
-        """The vectors, one per row, NaN where missing."""
-        return reader.vectors(name, length)
-
     def learn(self, reader: ColumnReader, name: str) -> None:
         """Learn the length and the mean."""
-        found = self.read(reader, name)
-        known = ~np.isnan(found[:, 0])
-        if not known.any():
-            raise TableError(f"{reader.source}: column {name!r}: no image can be read")
-        self.mean = found.mean(axis=0, where=known[:, None])
+        column = reader.vectors(name)
+        sums = [
+            _as_matrix(chunk).sum(axis=0, dtype=np.float64)
+            for chunk in column.chunks
+            if chunk.null_count < len(chunk)
+        ]
+        self.mean = np.sum(sums, axis=0) / (len(column) - column.null_count)
 
     def names(self, name: str, _: int = 0) -> list[str]:
         """Names of the columns of X."""
@@ -266,27 +264,20 @@ class VectorColumn(OneColumn):
 
     def write(self, reader: ColumnReader, name: str, out: np.ndarray) -> None:
         """Write the vectors minus the mean."""
-        found = self.read(reader, name, len(self.mean))
-        np.subtract(found, self.mean, out=out, casting="same_kind")
-        out[np.isnan(found[:, 0])] = 0
+        start = 0
+        for chunk in reader.vectors(name, len(self.mean)).chunks:
+            part = out[start : start + len(chunk)]
+            known = flags(chunk.is_valid())
+            part[~known] = 0
+            if known.any():
+                part[known] = _as_matrix(chunk) - self.mean.astype(out.dtype)
+            start += len(chunk)
 
 
-class ImageColumn(VectorColumn):
-    """Images as vectors: a small grey copy, edges and colours."""
-
-    def read(self, reader: ColumnReader, name: str, _: int | None = None) -> np.ndarray:
-        """The vectors, one per row, NaN where an image is missing or cannot be read."""
-        paths = reader.columns[name].cast(pa.large_string()).to_pylist()
-        folder = folder_of(reader.source)
-        found = describe_images(paths, folder)
-        unread = sum(map(bool, paths)) - int(np.sum(~np.isnan(found[:, 0])))
-        if unread:
-            warnings.warn(
-                f"{reader.source}: column {name!r}: {unread} image(s) cannot be read (paths are "
-                f"relative to {folder}), and are replaced by the mean of the others",
-                stacklevel=6,
-            )
-        return found
+def _as_matrix(chunk: pa.Array) -> np.ndarray:
+    """The vectors that are not missing, one per row."""
+    chunk = chunk.drop_null()
+    return np.asarray(chunk.flatten().to_numpy(zero_copy_only=False).reshape(len(chunk), -1))
 
 
 class TimeColumn(OneColumn):
@@ -346,6 +337,43 @@ class TimeColumn(OneColumn):
             out[:, i] = np.where(absent, 0, values)
         if self.tells_missing:
             out[:, -1] = absent
+
+
+class ImageColumn(OneColumn):
+    """Images as a small grey copy, edges and colours, minus the mean; an image that is missing or
+    cannot be read is replaced by the mean.
+    """
+
+    def learn(self, reader: ColumnReader, name: str) -> None:
+        """Learn the mean."""
+        found = self._features(reader, name)
+        known = ~np.isnan(found[:, 0])
+        if not known.any():
+            raise TableError(
+                f"{reader.source}: column {name!r}: no image can be read; paths are relative to "
+                f"{folder_of(reader.source)}"
+            )
+        self.mean = found[known].mean(axis=0)
+
+    def _features(self, reader: ColumnReader, name: str) -> np.ndarray:
+        paths = reader.columns[name].cast(pa.large_string()).to_pylist()
+        found = describe_images(paths, folder_of(reader.source))
+        unread = sum(map(bool, paths)) - int(np.sum(~np.isnan(found[:, 0])))
+        if unread:
+            warnings.warn(
+                f"{reader.source}: column {name!r}: {unread} image(s) cannot be read, and are "
+                "replaced by the mean of the others",
+                stacklevel=6,
+            )
+        return found
+
+    def names(self, name: str, _: int = 0) -> list[str]:
+        """Names of the columns of X."""
+        return [f"{name} {i}" for i in range(1, len(self.mean) + 1)]
+
+    def write(self, reader: ColumnReader, name: str, out: np.ndarray) -> None:
+        """Write the images minus the mean."""
+        out[:] = np.nan_to_num(self._features(reader, name) - self.mean, nan=0.0)
 
 
 ENCODERS: dict[Kind, Any] = {
@@ -498,6 +526,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         reader, ends = self._reader(table), self._ends()
+        for group, encoder in zip(self._groups(), self.encoders_, strict=True):
+            if self.features_[group[0]].kind == "vector":  # refuse other lengths before X is made
+                reader.vectors(self._names(group)[0], encoder.widths[0])
         first = np.concatenate([[0], ends[:-1]])
         X = np.empty((table.num_rows, ends[-1]), self.dtype_)
         for group, encoder in zip(self._groups(), self.encoders_, strict=True):
