@@ -10,8 +10,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
-from ..evaluation.protocol import SELECTIONS, grid_search
-from ..exceptions import ParameterError
+from ..evaluation.protocol import check_selection, grid_search
 
 #: Modules of this package without a method, which take time to import.
 _OTHERS = {"checks", "limits", "persistence", "stored"}
@@ -82,10 +81,7 @@ class Method:
             y_true=y)`` for "oracle"), and then ``best_params_``, ``best_score_`` and
             ``cv_results_``, as in ``GridSearchCV``.
         """
-        if selection not in SELECTIONS:
-            raise ParameterError(
-                f"parameters can be selected by {', '.join(SELECTIONS)}; got {selection!r}"
-            )
+        check_selection(selection)
         estimator = self.estimator() if estimator is None else estimator
         if self.search is not None:
             return self.search(estimator, grid, selection)

@@ -113,6 +113,7 @@ def grid_search(estimator: Any, grid: Mapping[str, Sequence[Any]], selection: st
     """A search over the grid of any partial-label classifier, for :func:`select_parameters`. It
     does not refit, because the final model learns from all training rows.
     """
+    check_selection(selection)
     return GridSearchCV(
         estimator, dict(grid), scoring=SCORERS[selection], refit=False, error_score="raise"
     )
@@ -125,6 +126,7 @@ def select_parameters(
     :meth:`surelabel.estimators.Method.make_search` and scores by ``selection``; the true labels
     ``y`` are passed on for "oracle" only.
     """
+    check_selection(selection)
     rows = fold.select
     search.set_params(cv=fold.inner)
     # With routing, scikit-learn's search passes the true labels of the left-out rows to the scorer.
@@ -183,3 +185,11 @@ def fold_scores(
     scores["transductive_accuracy"] = transductive_accuracy(y[fold.train], transduction)
     scores["covering_rate"] = covering_rate(candidates[fold.test], y_pred)
     return scores
+
+
+def check_selection(selection: str) -> None:
+    """Refuse a criterion that is not in :data:`SELECTIONS`."""
+    if selection not in SELECTIONS:
+        raise ParameterError(
+            f"parameters can be selected by {', '.join(SELECTIONS)}; got {selection!r}"
+        )

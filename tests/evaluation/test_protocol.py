@@ -123,6 +123,16 @@ def test_a_search_sees_the_rows_that_choose_and_true_labels_only_as_an_oracle(gl
     assert type(chosen["k"]) is int
 
 
+def test_an_unknown_criterion_is_refused(glass):
+    X, candidates, y = glass
+    with pytest.raises(
+        ParameterError, match="covering_rate, approximated_accuracy, oracle; got 'accuracy'"
+    ):
+        grid_search(SUREClassifier(), GRID, "accuracy")
+    with pytest.raises(ParameterError, match="got 'none'"):
+        select_parameters(Spy(), X, candidates, y, make_folds(len(y))[0], selection="none")
+
+
 def test_scores_of_a_fold():
     y = np.array([20, 30, 40, 50])
     candidates = make_partial(y, 0.0, 0, classes=np.arange(20, 60)).with_classes(np.arange(20, 60))
