@@ -7,7 +7,7 @@ Over many data sets: :func:`friedman` and :func:`critical_difference`.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -88,32 +88,56 @@ def corrected_paired_t(a: Any, b: Any, n_train: float, n_test: float) -> float:
     return _p_value(difference.mean(), variance, len(a) - 1)
 
 
-def friedman(scores: Any) -> tuple[float, float, np.ndarray]:
+class Friedman(NamedTuple):
+    """Result of :func:`friedman`.
+
+    Attributes
+    ----------
+    statistic, p_value : float
+        The χ² statistic, corrected for ties, and its p-value.
+    average_ranks : ndarray of shape (n_methods,)
+        Mean rank of each method; 1 is best.
+    """
+
+    statistic: float
+    p_value: float
+    average_ranks: np.ndarray
+
+
+def friedman(scores: Any) -> Friedman:
     """Friedman's test of whether methods differ in their ranks over data sets.
 
     Parameters
     ----------
     scores : array-like of shape (n_datasets, n_methods)
-        Accuracy of at least three methods on at least two data sets. Those that differ by rounding
+        Score of each method on each data set; higher is better. Scores that differ by rounding
         errors only, such as means of the same numbers in another order, are ties.
 
     Returns
     -------
-    statistic, p_value : float
-        The χ² statistic, corrected for ties, and its p-value.
-    average_ranks : ndarray of shape (n_methods,)
-        Mean rank of each method; 1 is best.
+    Friedman
 
     References
     ----------
     Demšar. Statistical comparisons of classifiers over multiple data sets. JMLR 7, 2006.
     """
-    scores = np.round(scores, 12)
-    average_ranks = stats.rankdata(-scores, axis=1).mean(axis=0)
-    if not np.ptp(scores, axis=1).any():  # scipy gives NaN if the methods never differ
-        return 0.0, 1.0, average_ranks
-    statistic, p_value = stats.friedmanchisquare(*scores.T)
-    return float(statistic), float(p_value), average_ranks
+    scores = np.asarray(scores, float)
+    if scores.ndim != 2 or min(scores.shape) < 2 or not np.isfinite(scores).all():
+        raise ParameterError(
+            "Friedman's test needs at least two data sets and two methods, without gaps; got "
+            f"{scores.shape}"
+        )
+    n, k = scores.shape
+    size = np.abs(scores).max(axis=1, keepdims=True)
+    ranks = stats.rankdata(-np.round(scores / np.where(size > 0, size, 1), 12), axis=1)
+    average = ranks.mean(axis=0)
+    # scipy.stats.friedmanchisquare refuses two methods, and gives NaN if all scores are equal.
+    # Between methods over within data sets; without ties the latter is n·k(k² - 1)/12 and this is
+    # Friedman's formula.
+    within = np.square(ranks - (k + 1) / 2).sum()
+    between = n**2 * np.square(average - (k + 1) / 2).sum()
+    statistic = float((k - 1) * between / within) if within else 0.0
+    return Friedman(statistic, float(stats.chi2.sf(statistic, k - 1)), average)
 
 
 def critical_difference(n_methods: int, n_datasets: int, alpha: float = 0.05) -> float:

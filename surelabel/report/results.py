@@ -365,8 +365,8 @@ def average_ranks(rows: list[dict[str, Any]], methods: list[str]) -> dict[str, A
     statistic, p, average = friedman(np.array(complete))
     return {
         "n": len(complete),
-        "statistic": statistic,
-        "p": p,
+        "statistic": float(statistic),
+        "p": float(p),
         "critical_difference": float(critical_difference(len(methods), len(complete), ALPHA)),
         "average": {method: float(rank) for method, rank in zip(methods, average, strict=True)},
     }

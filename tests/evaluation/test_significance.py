@@ -86,6 +86,8 @@ def test_scores_without_variance():
         (lambda: two_sample_t([0.5, np.nan], [0.5, 0.6]), "without gaps"),
         (lambda: corrected_paired_t([0.5, 0.6, 0.7], [0.5, 0.6], 9, 1), "there are 3 and 2 scores"),
         (lambda: corrected_paired_t([0.5, 0.6], [0.5, 0.6], 0, 1), "numbers of rows"),
+        (lambda: friedman([0.5, 0.6]), "at least two data sets and two methods"),
+        (lambda: friedman([[0.5, np.nan], [0.5, 0.6]]), "without gaps"),
         (lambda: critical_difference(1, 10), "at least two methods"),
         (lambda: critical_difference(3, 10, 1.5), "alpha between 0 and 1"),
     ],
@@ -100,12 +102,12 @@ def test_what_makes_no_sense_is_refused(call, message):
 def test_friedman_is_that_of_scipy_with_and_without_ties(seed, k, n, digits):
     scores = np.random.default_rng(seed).random((n, k)).round(digits)
     scores[0] = np.arange(k) / k  # one row without ties, so that ranks differ at all
-    statistic, p_value, ranks = friedman(scores)
+    found = friedman(scores)
     expected = stats.friedmanchisquare(*scores.T)
-    assert statistic == pytest.approx(expected.statistic)
-    assert p_value == pytest.approx(expected.pvalue)
-    np.testing.assert_allclose(ranks, stats.rankdata(-scores, axis=1).mean(axis=0))
-    assert ranks.sum() == pytest.approx(k * (k + 1) / 2)
+    assert found.statistic == pytest.approx(expected.statistic)
+    assert found.p_value == pytest.approx(expected.pvalue)
+    np.testing.assert_allclose(found.average_ranks, stats.rankdata(-scores, axis=1).mean(axis=0))
+    assert found.average_ranks.sum() == pytest.approx(k * (k + 1) / 2)
 
 
 def test_friedman_of_methods_that_never_differ():
@@ -115,13 +117,13 @@ def test_friedman_of_methods_that_never_differ():
 
 def test_scores_that_differ_by_rounding_are_ties():
     one, other = np.mean([0.1, 0.2, 0.3, 0.7]), np.mean([0.7, 0.3, 0.2, 0.1])
-    _, _, ranks = friedman([[one, other, 0.9], [one, np.nextafter(one, 1), 0.5]])
-    assert ranks.tolist() == [2.5, 2.5, 1]
+    found = friedman([[one, np.nextafter(one, 1), 0.9], [-1e9, -1e9 - 1e-6, 2.0]])
+    assert found.average_ranks.tolist() == [2.5, 2.5, 1]
+    assert friedman([[one, other], [0.0, 0.0]]).average_ranks.tolist() == [1.5, 1.5]
 
 
 def test_the_best_method_has_rank_1():
-    _, _, ranks = friedman([[0.9, 0.5, 0.7], [0.8, 0.2, 0.3]])
-    assert ranks.tolist() == [1, 3, 2]
+    assert friedman([[0.9, 0.5, 0.7], [0.8, 0.2, 0.3]]).average_ranks.tolist() == [1, 3, 2]
 
 
 @pytest.mark.parametrize(
