@@ -91,7 +91,8 @@ class KernelPeers:
         parts = [left_out(hat, posterior, self._equal) for hat in self._hats]
         outputs = np.mean(parts, axis=0, dtype=float)
         self.trust: Trust = trust_features(outputs, evidence, posterior)
-        return np.asarray(np.log(self.trust(outputs)))
+        self.proba = self.trust(outputs)
+        return np.asarray(np.log(self.proba))
 
     def coefficients(self, posterior: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """For each kernel: coefficients of its values at ``points``, and the intercept."""
@@ -123,6 +124,10 @@ class CrossFitted:
     def __init__(self, X: Any, estimator: Any, n_classes: int) -> None:
         self._X, self._estimator, self._n_classes = X, estimator, n_classes
         numbers = equal_rows([X])
+        if not numbers.any():
+            raise ParameterError(
+                "an estimator learns nothing from rows that are all equal: leave it out"
+            )
         self._folds = folds_of(numbers, min(FOLDS, int(numbers.max()) + 1), 0)
 
     def __call__(self, posterior: np.ndarray, evidence: np.ndarray) -> np.ndarray:
@@ -130,9 +135,15 @@ class CrossFitted:
         outputs = np.empty(posterior.shape)
         for train, test in self._folds:
             model = self.fit(posterior, train)
-            outputs[test] = class_outputs(model, self._X[test], self._n_classes)
+            try:
+                outputs[test] = class_outputs(model, self._X[test], self._n_classes)
+            except ValueError as error:
+                raise ParameterError(
+                    f"estimator {type(model).__name__} cannot predict rows left out: {error}"
+                ) from error
         self.trust: Trust = trust_features(outputs, evidence, posterior)
-        return np.asarray(np.log(self.trust(outputs)))
+        self.proba = self.trust(outputs)
+        return np.asarray(np.log(self.proba))
 
     def fit(self, posterior: np.ndarray, rows: np.ndarray | None = None) -> Any:
         """Fit the classifier to these rows, by default to all."""

@@ -36,11 +36,12 @@ class CrowdClassifier(OrderedLabels):
 
     Every annotator has a confusion matrix. The probability of a label is its probability by a model
     of the features that has not seen the row, times the probabilities of the row's votes given the
-    label. Model and matrices are then fitted to these probabilities, and so on for four rounds.
-    Annotators who always give the same label, or answer at random, have no influence.
-    Votes of somebody who is wrong on purpose count against the label they name. Copies count as
-    one, and features that do not help are ignored. The label found may be one that nobody voted
-    for.
+    label. Model and matrices are then fitted to these probabilities, and so on for four rounds
+    (eight without features).
+    Annotators who always give the same label, or answer at random, have no influence. Votes of
+    somebody who is wrong on purpose count against the label they name. Copies count as one.
+    Features that do not help are not used for the training rows. The label found may be one that
+    nobody voted for.
 
     Parameters
     ----------
@@ -172,7 +173,7 @@ class CrowdClassifier(OrderedLabels):
                 else CrossFitted(X, self.estimator, len(self.classes_))
             )
             fit = with_useful_features(tally, peers, alone, known=known)
-        self.loo_proba_ = np.exp(fit.log_prior)
+        self.loo_proba_ = np.exp(fit.log_prior) if peers is None else peers.proba
         self.blind_proba_, self.confirmed_ = fit.unseen, confirmed(tally, fit)
         self.annotators_ = describe_annotators(votes, names, self.classes_, fit, group)
         self.confidence_ = sparse.csr_array(fit.posterior)

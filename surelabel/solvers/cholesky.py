@@ -60,7 +60,7 @@ def forward(factor: np.ndarray, rows: np.ndarray) -> np.ndarray:
     would hold the interpreter lock.
     """
     trsm = _blas("trsm", factor.dtype)
-    with one_thread_of_scipy():
+    with one_thread_of_scipy:
         for part in _parts(len(factor)):
             if part.start:
                 rows[:, part] -= rows[:, : part.start] @ factor[part, : part.start].T
@@ -71,7 +71,7 @@ def forward(factor: np.ndarray, rows: np.ndarray) -> np.ndarray:
 def backward(factor: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Solve ``Lᵀ x = r`` for every row ``r``, in place."""
     trsm = _blas("trsm", factor.dtype)
-    with one_thread_of_scipy():
+    with one_thread_of_scipy:
         for part in reversed(_parts(len(factor))):
             if part.stop < len(factor):
                 rows[:, part] -= rows[:, part.stop :] @ factor[part.stop :, part]

@@ -8,9 +8,10 @@ result depend on the number of threads, and the same fit must always give the sa
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -28,7 +29,7 @@ def _libraries() -> ThreadpoolController:
 @cache
 def _libraries_of_scipy() -> ThreadpoolController:
     paths = [Path(library["filepath"]) for library in _libraries().info()]
-    own = [path for path in paths if any(part.startswith("scipy") for part in path.parts[-4:-1])]
+    own = [path for path in paths if {"scipy", "scipy.libs"} & {*path.parts[-4:-1]}]
     return _libraries().select(filepath=[str(path) for path in own])
 
 
@@ -51,14 +52,29 @@ def one_blas_thread() -> Iterator[int]:
         yield had
 
 
-@contextmanager
-def one_thread_of_scipy() -> Iterator[None]:
-    """Limit the BLAS of SciPy to one thread, and leave that of NumPy its own. Both come with a BLAS
-    of their own in their wheels. If both use threads by turns, each waits for cores that the other
-    keeps busy: with 2000 rows, SURE took ten times as long as a kernel ridge fit.
-    """
-    with _libraries_of_scipy().limit(limits=1):
-        yield
+class _OneThread:
+    """Limits the BLAS of SciPy from the first thread that enters to the last that leaves."""
+
+    def __init__(self) -> None:
+        self._lock, self._inside, self._limit = Lock(), 0, ExitStack()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._limit.enter_context(_libraries_of_scipy().limit(limits=1))
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                self._limit.close()
+
+
+#: Limits the BLAS of SciPy to one thread, and leaves that of NumPy its own. Both come with a BLAS
+#: of their own in their wheels. If both use threads by turns, each waits for cores that the other
+#: keeps busy: with 2000 rows, SURE took ten times as long as a kernel ridge fit.
+one_thread_of_scipy = _OneThread()
 
 
 def by_stripes(function: Callable[[slice], None], matrix: np.ndarray) -> None:

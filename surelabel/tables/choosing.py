@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ..data.candidates import CandidateSets
+from ..data.label_order import has_order, label_positions
 from ..data.labelling import Labels
 from ..estimators import CrowdClassifier, SUREClassifier
 from ..exceptions import InputError, ParameterError
@@ -70,9 +71,9 @@ class FeaturesRole:
 
     def sentence(self) -> str:
         """The role in a sentence."""
-        found = f"t = {self.sharpness:.3g}, ε = {self.failure:g}"
         if not self.n_changed:
-            return f"{self.word}: the votes alone give the same labels ({found})"
+            return f"{self.word}: the votes alone give the same labels"
+        found = f"t = {self.sharpness:.3g}, ε = {self.failure:g}"
         return (
             f"{self.word}: they change {self.n_changed:,} of the labels that the votes alone would "
             f"give ({percent(self.share)}; {found})"
@@ -218,7 +219,9 @@ def _beside_votes(proba: np.ndarray, votes: np.ndarray, labels: Labels) -> Judge
     def features(posterior: np.ndarray, evidence: np.ndarray) -> np.ndarray:
         return np.asarray(np.log(trust_features(scores, evidence, posterior)(scores)))
 
-    tally = Tally(merge_copies(votes, proba.shape[1])[0], proba.shape[1])
+    classes = labels.candidates.classes
+    places = label_positions(labels.ordered, classes) if has_order(labels.ordered) else None
+    tally = Tally(merge_copies(votes, len(classes))[0], len(classes), places)
     alone = alternate_crowd(tally, known=labels.gold)
     fit = with_useful_features(tally, features, alone, known=labels.gold)
     return judge_votes(fit.unseen, labels, confirmed=confirmed(tally, fit))

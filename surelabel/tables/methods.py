@@ -279,7 +279,7 @@ def fit_method(
     Rows with equal numbers in ``equal`` are left out together. ``estimator`` is the model of the
     features beside votes (:func:`fit_crowd`). With an earlier fit ``like``, its kernels or
     parameters are used instead of choosing anew: after answers, every verb uses those of the table
-    before any answer, so that all find the same labels.
+    before any answer, so that all find the same labels. Crowd has nothing to choose.
     """
     method = find_method(name, besides=tuple(VOTES_ONLY))
     if by_crowd(method, labels, estimator) if like is None else like.method == CROWD:

@@ -1,3 +1,5 @@
+from concurrent.futures import ThreadPoolExecutor
+
 from threadpoolctl import threadpool_info
 
 from surelabel.solvers.threads import blas_threads, one_thread_of_scipy
@@ -13,8 +15,11 @@ def threads():
 
 def test_scipy_has_one_thread_and_numpy_keeps_its_own():
     before = threads()
-    with one_thread_of_scipy():
+    with one_thread_of_scipy, ThreadPoolExecutor(1) as others:
+        others.submit(one_thread_of_scipy.__enter__).result()
         within = threads()
+    assert threads() == within  # another thread is still inside
+    one_thread_of_scipy.__exit__()
     assert threads() == before
     for path, number in within.items():
         assert number == (1 if "/scipy" in path else before[path])
