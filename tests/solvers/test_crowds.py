@@ -145,7 +145,7 @@ def test_evidence_and_counts_are_the_literal_ones(problem, seed):
 def test_every_vote_is_left_out_once(problem):
     votes, n_classes = problem
     C, P = any_matrices(votes, n_classes, 0), np.full((len(votes), n_classes), 1 / n_classes)
-    whole, parts = Tally(votes, n_classes), list(Tally(votes, n_classes).folds())[:5]
+    whole, parts = Tally(votes, n_classes), list(Tally(votes, n_classes).folds())
     for which, kept, left_out in parts:
         assert which.sum() == pytest.approx(left_out.counts(P, C).sum())
         np.testing.assert_allclose(kept.counts(P, C) + left_out.counts(P, C), whole.counts(P, C))
