@@ -257,8 +257,8 @@ def confusion_matrices(counts: np.ndarray, places: np.ndarray | None = None) -> 
 
 def _bands(places: np.ndarray | None, n_classes: int) -> list[np.ndarray]:
     """How those who do not know the truth name its neighbours: not at all, or, with an order, by
-    ``exp(-|z - v| / w)`` for widths ``w`` of half a step, one and two. Chosen on weather and tweets;
-    three other crowds of people confirmed it (docs/evidence/ordered.md).
+    ``exp(-|z - v| / w)`` for widths ``w`` of half a step, one and two. They were chosen on weather
+    and tweets; three other crowds confirmed them (docs/evidence/ordered.md).
     """
     nowhere = np.zeros((n_classes, n_classes))
     if places is None:
