@@ -387,12 +387,11 @@ def check_votes(
             f"votes must be whole numbers, a row for each of the {shape[0]} rows and a column per "
             f"annotator, not {votes.dtype} of shape {votes.shape}"
         )
-    # A vote against class k is -2 - k.
-    wrong = np.flatnonzero(((votes < -1 - shape[1]) | (votes >= shape[1])).any(axis=1))
+    wrong = np.flatnonzero(((votes < -1) | (votes >= shape[1])).any(axis=1))
     if len(wrong):
         raise CandidateError(
-            f"votes must be positions within 0..{shape[1] - 1}, -1, or -2 - k against position k; "
-            f"see row {first_few(wrong)}"
+            f"votes must be positions within 0..{shape[1] - 1}, or -1 where there is none; see row "
+            f"{first_few(wrong)}"
         )
     if annotators is None:
         names = tuple(f"annotator {a + 1}" for a in range(votes.shape[1]))

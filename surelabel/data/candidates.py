@@ -13,7 +13,6 @@ from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
 from ..exceptions import CandidateError, first_few, shown
-from ..solvers.crowds import AGAINST
 from ._label_arrays import (
     as_array,
     as_list,
@@ -32,7 +31,6 @@ from ._label_arrays import (
     is_missing,
     label_array,
     looks_like_matrix,
-    net_votes,
     read_matrix,
     row_pointers,
 )
@@ -63,8 +61,7 @@ class CandidateSets:
     unlabelled : {"error", "all"}, default="error"
         What to do with a row without candidates: raise an error, or treat every label as possible.
     votes : array-like of shape (m, annotators), default=None
-        Who voted for what: positions in ``classes``, -1 where an annotator did not vote, ``-2 - k``
-        for a vote against position ``k``.
+        Who voted for what: positions in ``classes``, -1 where an annotator did not vote.
     annotators : sequence of str, default=None
         The names of the annotators; by default "annotator 1", "annotator 2", ….
 
@@ -241,27 +238,17 @@ class CandidateSets:
         unlabelled: Unlabelled = "all",
         annotators: Iterable[Any] | None = None,
     ) -> CandidateSets:
-        """Votes as positions in ``classes``, a column per annotator: -1 where there is none, and
-        ``-2 - k`` for a vote against position ``k``: the label is any other.
-
-        A vote against a label cancels a vote for it. The candidates of a row are the labels that
-        have votes left, or, if none has, those with the fewest votes against them.
-        """
+        """Votes as positions in ``classes``, a column per annotator: -1 where there is none."""
         classes = check_classes(classes)
-        rows, who = np.nonzero(votes != -1)
-        codes = votes[rows, who]
-        against = codes <= AGAINST
-        indptr, indices, counts = net_votes(
-            rows,
-            np.where(against, AGAINST - codes, codes),
-            np.where(against, -1, 1),
-            (len(votes), len(classes)),
-        )
+        rows, who = np.nonzero(votes >= 0)
+        shape = (len(votes), len(classes))
+        cast = sparse.coo_array((np.ones(len(rows), np.int64), (rows, votes[rows, who])), shape)
+        counts = cast.tocsr()
         return cls(
-            indptr,
-            indices,
+            counts.indptr,
+            counts.indices,
             classes,
-            counts,
+            counts.data,
             unlabelled=unlabelled,
             votes=votes,
             annotators=annotators,
@@ -311,8 +298,8 @@ class CandidateSets:
 
     @property
     def votes(self) -> np.ndarray | None:
-        """Position of each annotator's label, rows × annotators, -1 where there is none, ``-2 - k``
-        for a vote against position ``k``; None if it is not known who voted.
+        """Position of each annotator's label, rows × annotators, -1 where there is none; None if it
+        is not known who voted.
         """
         return self._votes
 
@@ -387,9 +374,7 @@ class CandidateSets:
         votes = self._votes
         if votes is not None:
             place = find(self._classes, classes)
-            named, ruled_out = place[np.maximum(votes, 0)], place[np.maximum(AGAINST - votes, 0)]
-            ruled_out = np.where((votes <= AGAINST) & (ruled_out >= 0), AGAINST - ruled_out, -1)
-            votes = np.where(votes >= 0, named, ruled_out)
+            votes = np.where(votes >= 0, place[np.maximum(votes, 0)], -1)
         return type(self)(
             self.indptr, codes, classes, self._counts, votes=votes, annotators=self._annotators
         )

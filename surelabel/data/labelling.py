@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..exceptions import ParameterError, TableError, first_few, shown
-from ..solvers.crowds import AGAINST
 from ..text import suggest
 from ._label_arrays import check_classes, net_votes
 from ._label_cells import (
@@ -163,7 +162,7 @@ def read_labels(table: pa.Table, labelling: Labelling) -> Labels:
     annotators, voter = _who_gave(table, labelling, entries, source)
     entries = entries._replace(rows=instance[entries.rows])
     unlabelled = (np.bincount(entries.rows, minlength=len(first)) == 0) & (known < 0)
-    if annotators:
+    if annotators and np.all(entries.amounts >= 0):
         votes = _vote_matrix(entries, voter, annotators, first, source)
         candidates = CandidateSets.from_ballots(votes, classes, annotators=annotators)
     else:
@@ -425,13 +424,14 @@ def _encode(cells: Cells, classes: np.ndarray, source: str) -> np.ndarray:
 def _counted_sets(
     entries: _Entries, n_rows: int, classes: np.ndarray, labelling: Labelling
 ) -> CandidateSets:
-    """Candidates of unknown annotators: with counts if they are given, or if a label occurs several
-    times in a cell, or in the rows of an id.
+    """Candidates of unknown annotators, or of people who rule labels out: with counts if they are
+    given, or if a label occurs several times in a cell, in the votes of a row, or in the rows of an
+    id.
     """
     rows, codes, _, amounts = entries
     indptr, indices, counts = net_votes(rows, codes, amounts, (n_rows, len(classes)))
     again = len(np.unique(rows * len(classes) + codes)) < len(codes)
-    counted = labelling.counts or (labelling.labels and again)
+    counted = labelling.counts or (again and not labelling.indicator)
     return CandidateSets(indptr, indices, classes, counts if counted else None, unlabelled="all")
 
 
@@ -486,11 +486,8 @@ def _vote_matrix(
     first: np.ndarray,
     source: str,
 ) -> np.ndarray:
-    """Position of the label that each annotator gave to each instance, -1 where there is none, and
-    ``AGAINST - k`` for a vote against position ``k``.
-    """
-    instance = entries.rows
-    codes = np.where(entries.amounts < 0, AGAINST - entries.codes, entries.codes)
+    """Position of the label that each annotator gave to each instance, -1 where there is none."""
+    instance, codes = entries.rows, entries.codes
     if too_sparse(len(first), len(annotators), len(voter)):
         raise TableError(
             f"{source}: {len(annotators):,} annotators gave {len(voter):,} labels to "

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..solvers.crowds import CrowdFit, classes_named, judge_annotator
+from ..solvers.crowds import CrowdFit, judge_annotator
 
 
 @dataclass(frozen=True)
@@ -68,18 +68,17 @@ def describe_annotators(
     """
     best, found = fit.posterior.argmax(axis=1), []
     for a, name in enumerate(names):
-        rows = np.flatnonzero(votes[:, a] != -1)
+        rows = np.flatnonzero(votes[:, a] >= 0)
         vote = votes[rows, a]
         accuracy, interval, kind = judge_annotator(votes[:, a], fit.posterior)
-        constant = len(vote) and kind != "usual" and vote.min() == vote.max() >= 0
-        agrees = classes_named(vote, len(classes))[np.arange(len(rows)), best[rows]]
+        constant = len(vote) and kind != "usual" and vote.min() == vote.max()
         found.append(
             Annotator(
                 name=name,
                 n_votes=len(rows),
                 accuracy=accuracy,
                 interval=interval,
-                agreement=float(agrees.mean()) if len(rows) else float("nan"),
+                agreement=float(np.mean(vote == best[rows])) if len(rows) else float("nan"),
                 confusion=fit.confusion[int(np.flatnonzero(group == group[a])[0])],
                 kind="constant" if constant else kind,
                 labels=tuple(classes[vote[:1]].tolist()) if constant else (),

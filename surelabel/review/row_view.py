@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from ..data.label_order import has_order, label_positions
 from ..data.labelling import Labels
-from ..solvers.crowds import AGAINST
 from ..tables.columns import Feature
 from ..tables.images import Images
 from ..tables.page_rows import nearest_kept
@@ -115,18 +114,13 @@ class RowView:
         ]
 
     def votes(self, row: int, decision: Decision) -> list[dict[str, str]]:
-        """Who voted for what, or against it."""
+        """Who voted for what."""
         if self._votes is None:
             return []
         return [
-            {
-                "who": who,
-                "label": str(decision.classes[vote])
-                if vote >= 0
-                else f"not {decision.classes[AGAINST - vote]}",
-            }
+            {"who": who, "label": str(decision.classes[vote])}
             for who, vote in zip(self._annotators, self._votes[row].tolist(), strict=True)
-            if vote != -1
+            if vote >= 0
         ]
 
     def _text(self, name: str | None, row: int) -> str:

@@ -22,7 +22,7 @@ def merge_copies(votes: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndar
     Parameters
     ----------
     votes : ndarray of shape (m, annotators)
-        Positions of classes, -1 where there is no vote, ``-2 - k`` for one against class ``k``.
+        Positions of classes, -1 where there is no vote.
     n_classes : int
         Number of classes.
 
@@ -56,7 +56,7 @@ def merge_copies(votes: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndar
     group = connected_components(links, directed=False)[1]
     votes = votes.copy()
     for members in (np.flatnonzero(group == g) for g in np.flatnonzero(np.bincount(group) > 1)):
-        cast = votes[:, members] != -1
+        cast = votes[:, members] >= 0
         votes[:, members] = np.where(cast & (np.cumsum(cast, axis=1) > 1), -1, votes[:, members])
     return votes, group
 

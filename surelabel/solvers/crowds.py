@@ -25,8 +25,6 @@ confirm itself. Features are used only if left-out votes are then more likely th
 alone. Within the rounds, weak features would confirm themselves: the labels of a row have shaped
 those of its neighbours, which shape its own.
 
-*Votes against a class* are votes for one of the others: ``1 - C_a[z, k]``.
-
 Annotators who copy each other count as one (:mod:`.copied_votes`).
 """
 
@@ -42,8 +40,6 @@ import numpy as np
 from scipy import sparse
 from scipy.special import betaincinv, gammaln, softmax
 
-#: In a matrix of votes, ``AGAINST - k`` is a vote against class ``k``.
-AGAINST = -2
 #: How many votes the simple matrix may count for. A single best value for all annotators jumped
 #: between 10, 20 and 50 where a tenth of labelme's rows was left out, and moved the labels by .025.
 STRENGTHS = (1, 10, 100, 1000)
@@ -99,7 +95,7 @@ class Tally:
     Parameters
     ----------
     votes : ndarray of shape (m, annotators)
-        Positions of classes, -1 where there is no vote, ``-2 - k`` for one against class ``k``.
+        Positions of classes, -1 where there is no vote.
     n_classes : int
         Number of classes ``l``.
     places : ndarray of shape (l,), default=None
@@ -107,23 +103,16 @@ class Tally:
     """
 
     def __init__(self, votes: np.ndarray, n_classes: int, places: np.ndarray | None = None) -> None:
-        self.places = places
-        rows, who = np.nonzero(votes != -1)
-        vote = votes[rows, who]
-        against = vote <= AGAINST
-        # Each annotator has a column for every class, followed by one against every class.
-        kinds = np.arange(n_classes)
-        kinds = np.append(kinds, AGAINST - kinds) if against.any() else kinds
-        self._named = classes_named(kinds, n_classes)
-        column = who * len(kinds) + np.where(against, n_classes + AGAINST - vote, vote)
-        shape = (len(votes), votes.shape[1] * len(kinds))
+        self.places, self._n_classes = places, n_classes
+        rows, who = np.nonzero(votes >= 0)
+        # Each annotator has a column for every class.
+        column = who * n_classes + votes[rows, who]
+        shape = (len(votes), votes.shape[1] * n_classes)
         self._cast = sparse.csr_array((np.ones(len(rows)), (rows, column)), shape=shape)
 
-    def counts(self, posterior: np.ndarray, confusion: np.ndarray | None = None) -> np.ndarray:
-        """``Σ_i p_i(z) [y_ia = v]``, annotators × truths × votes. A vote against a class is shared
-        among the others in proportion to the confusion matrices (by default evenly).
-        """
-        return self._by_vote(self._cast.T @ posterior, confusion)
+    def counts(self, posterior: np.ndarray) -> np.ndarray:
+        """``Σ_i p_i(z) [y_ia = v]``, annotators × truths × votes."""
+        return self._by_annotator(self._cast.T @ posterior)
 
     def counts_by_others(self, posterior: np.ndarray, confusion: np.ndarray) -> np.ndarray:
         """As :meth:`counts`, but each vote is compared with what the features and the other votes
@@ -133,8 +122,8 @@ class Tally:
         scores = np.log(np.maximum(posterior, np.finfo(float).tiny))
         others = softmax(scores[row] - np.log(chance), axis=1)
         each = (np.ones(len(row)), (column, np.arange(len(row))))
-        total = sparse.csr_array(each, shape=(self._cast.shape[1], len(row))) @ others
-        return self._by_vote(total, confusion)
+        shape = (self._cast.shape[1], len(row))
+        return self._by_annotator(sparse.csr_array(each, shape=shape) @ others)
 
     def log_likelihood(self, posterior: np.ndarray, confusion: np.ndarray) -> np.ndarray:
         """``log Σ_z p_i(z) C_a[z, y_ia]`` of each vote: how well others predict it."""
@@ -157,42 +146,24 @@ class Tally:
     def _each_vote(self, confusion: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """For each vote its row, its column, and its probability given each truth."""
         votes = self._cast.tocoo()
-        who, kind = np.divmod(votes.col, len(self._named))
-        return votes.row, votes.col, self._chances(confusion)[who, :, kind]
+        who, vote = np.divmod(votes.col, self._n_classes)
+        return votes.row, votes.col, confusion[who, :, vote]
 
-    def _by_vote(self, total: np.ndarray, confusion: np.ndarray | None) -> np.ndarray:
-        """Counts ``N[z, k]`` by kind of vote as counts by class voted for: ``Σ_k N[z, k] C[z, v] /
-        Σ_u C[z, u]`` over all kinds that name ``v``, ``u`` over the classes they name.
-        """
-        l = self._named.shape[1]
-        counts = np.asarray(total).reshape(-1, len(self._named), l).transpose(0, 2, 1)
-        if len(self._named) == l:
-            return counts
-        confusion = np.full((len(counts), l, l), 1 / l) if confusion is None else confusion
-        chances = self._chances(confusion)
-        # Where nobody can vote so, as in Dawid and Skene's matrices, nobody does.
-        each = np.divide(counts, chances, out=np.zeros_like(counts), where=chances > 0)
-        return np.asarray(confusion * (each @ self._named))
-
-    def _chances(self, confusion: np.ndarray) -> np.ndarray:
-        """The probability of every kind of vote (last axis), given the truth."""
-        plain = len(self._named) == self._named.shape[1]
-        return confusion if plain else confusion @ self._named.T
+    def _by_annotator(self, total: np.ndarray) -> np.ndarray:
+        l = self._n_classes
+        return np.asarray(total).reshape(-1, l, l).transpose(0, 2, 1)
 
     def evidence(self, confusion: np.ndarray) -> np.ndarray:
         """``Σ_a log C_a[z, y_ia]``, rows × truths."""
         with np.errstate(divide="ignore"):  # Dawid and Skene's matrices have zeros
-            logs = np.log(self._chances(confusion))
-        return np.asarray(self._cast @ logs.transpose(0, 2, 1).reshape(-1, logs.shape[1]))
+            logs = np.log(confusion)
+        return np.asarray(self._cast @ logs.transpose(0, 2, 1).reshape(-1, self._n_classes))
 
     def shares(self) -> np.ndarray:
-        """Each class's share of the votes of each row; even shares without votes. A vote against a
-        class counts for all others in equal parts.
-        """
-        worth = self._named / np.maximum(self._named.sum(axis=1, keepdims=True), 1)
-        total = self._cast @ np.tile(worth, (self._cast.shape[1] // len(worth), 1))
-        sums, even = total.sum(axis=1, keepdims=True), np.full_like(total, 1 / total.shape[1])
-        return np.divide(total, sums, out=even, where=sums > 0)
+        """Each class's share of the votes of each row; even shares without votes."""
+        l = self._n_classes
+        total = self._cast @ np.tile(np.eye(l), (self._cast.shape[1] // l, 1))
+        return _normalised(total)
 
 
 class SoftTally(Tally):
@@ -202,9 +173,7 @@ class SoftTally(Tally):
 
     def __init__(self, counts: np.ndarray) -> None:
         super().__init__(np.empty((len(counts), 0), int), counts.shape[1])
-        total = counts.sum(axis=1, keepdims=True)
-        even = np.full(counts.shape, 1 / counts.shape[1])
-        self._shares = np.divide(counts, total, out=even, where=total > 0)
+        self._shares = _normalised(counts)
 
     def folds(self) -> Iterator[tuple[np.ndarray, Self, Self]]:
         """None: nobody is judged by the features, which therefore do no harm."""
@@ -220,13 +189,10 @@ class SoftTally(Tally):
         return self._shares
 
 
-def classes_named(vote: np.ndarray, n_classes: int) -> np.ndarray:
-    """1 for each class that a vote names, else 0: votes × classes. A vote against a class names all
-    others.
-    """
-    against = vote <= AGAINST
-    one = np.eye(n_classes)[np.where(against, AGAINST - vote, vote)]
-    return np.where(against[:, None], 1 - one, one)
+def _normalised(counts: np.ndarray) -> np.ndarray:
+    """Counts as shares of their row; even shares where there is nothing."""
+    total, even = counts.sum(axis=1, keepdims=True), np.full(counts.shape, 1 / counts.shape[1])
+    return np.divide(counts, total, out=even, where=total > 0)
 
 
 def confusion_matrices(counts: np.ndarray, places: np.ndarray | None = None) -> np.ndarray:
@@ -326,20 +292,25 @@ def alternate_crowd(
     -------
     CrowdFit
     """
-    judged = [tally.counts] if class_model is None else [tally.counts_by_others, tally.counts]
+    places, rounds = tally.places, times if class_model is None else times // 2
+
+    def truth(log_prior: np.ndarray) -> np.ndarray:
+        return with_known(softmax(log_prior + evidence, axis=1), known)
+
     posterior = with_known(tally.shares(), known)
-    confusion = confusion_matrices(tally.counts(posterior), tally.places)
+    confusion = confusion_matrices(tally.counts(posterior), places)
     evidence = tally.evidence(confusion)
-    for _ in range(times // len(judged)):
+    for _ in range(rounds):
         if class_model is None:
             log_prior = np.broadcast_to(np.log(class_shares(posterior)), posterior.shape)
-        else:
+        else:  # nobody is first judged by the own vote
             log_prior = class_model(posterior, evidence)
-        posterior = with_known(softmax(log_prior + evidence, axis=1), known)
-        for count in judged:
-            confusion = confusion_matrices(count(posterior, confusion), tally.places)
+            counts = tally.counts_by_others(truth(log_prior), confusion)
+            confusion = confusion_matrices(counts, places)
             evidence = tally.evidence(confusion)
-            posterior = with_known(softmax(log_prior + evidence, axis=1), known)
+        confusion = confusion_matrices(tally.counts(truth(log_prior)), places)
+        evidence = tally.evidence(confusion)
+        posterior = truth(log_prior)
     return CrowdFit(posterior, confusion, evidence, log_prior)
 
 
@@ -448,10 +419,9 @@ def judge_annotator(
     Chance refers to the classes of the whole table: in wsd, good annotators saw twenty rows of one
     class, and rightly gave all of them the same label.
     """
-    usual = posterior.mean(axis=0)
-    n, posterior = int(np.sum(votes != -1)), posterior[votes != -1]
-    named = classes_named(votes[votes != -1], posterior.shape[1])
-    right, chance = np.sum(named * posterior), np.sum(named @ usual) / max(n, 1)
+    rows, usual = np.flatnonzero(votes >= 0), posterior.mean(axis=0)
+    n, votes = len(rows), votes[rows]
+    right, chance = posterior[rows, votes].sum(), usual[votes].sum() / max(n, 1)
     low, high = betaincinv(right + 0.5, n - right + 0.5, (0.05, 0.95))
     surely = "wrong" if high < chance else "random"
     kind = surely if high < chance + SLIGHT * (1 - chance) else "usual"

@@ -42,9 +42,8 @@ def dawid_skene(
     """
     tally = Tally(votes, n_classes)
     posterior = tally.shares()
-    confusion = np.full((votes.shape[1], n_classes, n_classes), 1 / n_classes)
     for _ in range(max_iter):
-        counts = tally.counts(posterior, confusion)
+        counts = tally.counts(posterior)
         met = counts.sum(axis=2, keepdims=True)
         confusion = np.divide(counts, met, out=np.full_like(counts, 1 / n_classes), where=met > 0)
         with np.errstate(divide="ignore"):  # an impossible class stays impossible

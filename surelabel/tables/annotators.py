@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..solvers.crowds import AGAINST
-
 
 @dataclass(frozen=True)
 class AnnotatorAgreement:
@@ -21,7 +19,7 @@ class AnnotatorAgreement:
     n_votes : int
         Number of rows the annotator labelled.
     agreement : float
-        Share of votes that are for the label chosen, or against another one; NaN without votes.
+        Share of votes that are for the label chosen; NaN without votes.
     n_gold : int
         Number of votes on rows whose true label is known.
     gold_agreement : float or None
@@ -54,7 +52,7 @@ def annotator_agreement(
     Parameters
     ----------
     votes : ndarray of shape (m, annotators)
-        Positions in the classes, -1 where there is no vote, ``-2 - k`` for a vote against ``k``.
+        Positions in the classes, -1 where there is no vote.
     names : sequence of str
         The annotators.
     label : ndarray of shape (m,)
@@ -69,7 +67,7 @@ def annotator_agreement(
     list of AnnotatorAgreement
         Those who agree least with the result come first.
     """
-    n_classes = int(max(label.max(), votes.max(), AGAINST - votes.min())) + 1
+    n_classes = int(max(label.max(), votes.max())) + 1
     found = [
         _compare_votes(vote, name, label, gold, n_classes, (remarks or {}).get(name, ""))
         for vote, name in zip(votes.T, names, strict=True)
@@ -118,13 +116,9 @@ def _compare_votes(
     n_classes: int,
     remark: str,
 ) -> AnnotatorAgreement:
-    given, named = vote != -1, vote >= 0
+    given = vote >= 0
     known = given & (gold >= 0)
-
-    def right(truth: np.ndarray) -> np.ndarray:
-        return np.asarray(np.where(named, vote == truth, AGAINST - vote != truth))
-
-    pairs = label[named] * n_classes + vote[named]
+    pairs = label[given] * n_classes + vote[given]
     confusion = np.bincount(pairs, minlength=n_classes**2).reshape(n_classes, n_classes)
     wrong = confusion - np.diag(confusion.diagonal())
     chosen, voted = np.unravel_index(wrong.argmax(), wrong.shape)
@@ -133,9 +127,9 @@ def _compare_votes(
     return AnnotatorAgreement(
         name=name,
         n_votes=n_votes,
-        agreement=float(right(label)[given].mean()) if n_votes else float("nan"),
+        agreement=float(np.mean(vote[given] == label[given])) if n_votes else float("nan"),
         n_gold=n_gold,
-        gold_agreement=float(right(gold)[known].mean()) if n_gold else None,
+        gold_agreement=float(np.mean(vote[known] == gold[known])) if n_gold else None,
         most_confused=(int(chosen), int(voted), most) if most else None,
         remark=remark,
     )

@@ -26,7 +26,6 @@ from ..estimators import all_methods
 from ..evaluation.metrics import SCORERS, mean_absolute_error
 from ..exceptions import CandidateError, ParameterError, SurelabelError
 from ..progress import track
-from ..solvers.crowds import AGAINST
 from ..solvers.equal_rows import equal_rows
 from ..text import count, percent
 from .methods import (
@@ -489,8 +488,7 @@ def _by_left_out_votes(X: np.ndarray, labels: Labels, splits: list[Split], name:
             fit = fit_method(name, X, known, equal, like=fit)
             label = np.searchsorted(known.candidates.classes, fit.model.transduction_)
         truth = np.where(labels.gold[rows] >= 0, labels.gold[rows], labels.votes[rows, who])
-        right = np.where(truth >= 0, label[rows] == truth, label[rows] != AGAINST - truth)
-        rates.append(float(right.mean()))
+        rates.append(float(np.mean(label[rows] == truth)))
     chosen = {} if fit is None else fit.parameters
     nothing = np.full(len(rates), np.nan)
     return chosen, np.stack([rates, nothing, nothing])

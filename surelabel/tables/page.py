@@ -153,8 +153,6 @@ def _annotators(cleaned: Cleaned) -> Table:
         if most is None:
             return "–"
         chosen, voted, n = most
-        if chosen == voted:  # votes against the label chosen
-            return f"not {cleaned.classes[voted]} ({n:,}×)"
         return f"{cleaned.classes[voted]} for {cleaned.classes[chosen]} ({n:,}×)"
 
     gold = any(person.n_gold for person in cleaned.annotators)

@@ -85,7 +85,9 @@ class Columns(Reading, total=False):
     map : mapping of str to str
         New names for labels: ``{"GAMES": "games"}``. An empty new name removes the label.
     not_prefix : str
-        The prefix of a label that somebody rules out: with "!", ``!cat`` is a vote against cat.
+        The prefix of a label that somebody rules out: with "!", ``!cat`` takes a vote for cat away,
+        and the candidates are the labels that have votes left, or else those ruled out least. Who
+        gave the votes then plays no role.
     ordered : bool or names, default=False
         Whether the labels have an order, so that a neighbour is half right: True (or "numbers") for
         numbers, otherwise the labels in their order, as in ``"low,medium,high"``.

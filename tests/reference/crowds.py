@@ -27,24 +27,14 @@ def literal_dawid_skene(votes, n_classes, n_iter):
     return P, C
 
 
-def named(vote, n_classes):
-    """The labels that a vote is for: one, or for a vote against a label all others."""
-    return [vote] if vote >= 0 else [k for k in range(n_classes) if k != -2 - vote]
-
-
 def literal_shares(votes, n_classes):
-    """Each label's share of the votes; a vote for several labels is divided among them."""
+    """Each label's share of the votes."""
     P = np.full((len(votes), n_classes), 1 / n_classes)
     for i, row in enumerate(votes.tolist()):
-        given = [named(vote, n_classes) for vote in row if vote != -1]
+        given = [vote for vote in row if vote >= 0]
         if given:
-            P[i] = [np.mean([(z in said) / len(said) for said in given]) for z in range(n_classes)]
+            P[i] = [given.count(z) / len(given) for z in range(n_classes)]
     return P
-
-
-def chance(C, z, vote):
-    """The probability of a vote if z is true: that of one of the labels that it is for."""
-    return sum(C[z, v] for v in named(vote, C.shape[1]))
 
 
 def literal_evidence(votes, C):
@@ -52,14 +42,14 @@ def literal_evidence(votes, C):
     found = np.zeros((len(votes), C.shape[1]))
     for i, row in enumerate(votes.tolist()):
         for a, vote in enumerate(row):
-            if vote != -1:
-                found[i] += [math.log(chance(C[a], z, vote)) for z in range(C.shape[1])]
+            if vote >= 0:
+                found[i] += [math.log(C[a, z, vote]) for z in range(C.shape[1])]
     return found
 
 
-def literal_counts(votes, P, C):
-    """Votes by truth. One for several labels is divided among them as C has it."""
-    return _counted(votes, C, lambda i, a: P[i])
+def literal_counts(votes, P, shape):
+    """Votes by truth."""
+    return _counted(votes, shape, lambda i, a: P[i])
 
 
 def literal_counts_by_others(votes, prior, C, known):
@@ -70,24 +60,19 @@ def literal_counts_by_others(votes, prior, C, known):
             return np.eye(C.shape[1])[known[i]]
         p = np.array(prior[i], float)
         for b, vote in enumerate(votes[i].tolist()):
-            if b != a and vote != -1:
-                p *= [chance(C[b], z, vote) for z in range(C.shape[1])]
+            if b != a and vote >= 0:
+                p *= C[b, :, vote]
         return p / p.sum()
 
-    return _counted(votes, C, without)
+    return _counted(votes, C.shape, without)
 
 
-def _counted(votes, C, posterior):
-    n_classes = C.shape[1]
-    counts = np.zeros(C.shape)
+def _counted(votes, shape, posterior):
+    counts = np.zeros(shape)
     for i, row in enumerate(votes.tolist()):
         for a, vote in enumerate(row):
-            if vote == -1:
-                continue
-            p = posterior(i, a)
-            for z in range(n_classes):
-                for v in named(vote, n_classes):
-                    counts[a, z, v] += p[z] * C[a, z, v] / chance(C[a], z, vote)
+            if vote >= 0:
+                counts[a, :, vote] += posterior(i, a)
     return counts
 
 
@@ -189,8 +174,8 @@ def literal_likelihood(f, evidence):
 def literal_prediction(votes, P, C):
     """Log-likelihood of votes, each by itself, given the probabilities of the rows."""
     return sum(
-        math.log(sum(P[i, z] * chance(C[a], z, votes[i, a]) for z in range(C.shape[1])))
-        for i, a in zip(*np.nonzero(votes != -1), strict=True)
+        math.log(sum(P[i, z] * C[a, z, votes[i, a]] for z in range(C.shape[1])))
+        for i, a in zip(*np.nonzero(votes >= 0), strict=True)
     )
 
 
@@ -200,9 +185,9 @@ def literal_alternation(votes, n_classes, confusions, n_iter, known, features=No
     ``confusions`` turns counts into matrices, ``features`` posterior and evidence into
     probabilities. With features, everybody is first judged without the own vote.
     """
-    even = np.full((votes.shape[1], n_classes, n_classes), 1 / n_classes)
+    shape = (votes.shape[1], n_classes, n_classes)
     P = _certain(literal_shares(votes, n_classes), known)
-    C = confusions(literal_counts(votes, P, even))
+    C = confusions(literal_counts(votes, P, shape))
     for _ in range(n_iter):
         evidence = literal_evidence(votes, C)
         if features is None:
@@ -211,7 +196,7 @@ def literal_alternation(votes, n_classes, confusions, n_iter, known, features=No
             f = features(P, evidence)
             C = confusions(literal_counts_by_others(votes, f, C, known))
         P = literal_posterior(f, votes, C, known)
-        C = confusions(literal_counts(votes, P, C))
+        C = confusions(literal_counts(votes, P, shape))
         P = literal_posterior(f, votes, C, known)
     return P, C
 

@@ -1,11 +1,12 @@
 import numpy as np
+import pyarrow as pa
 import pytest
 from sklearn.datasets import load_digits
 from sklearn.preprocessing import scale
 
+import surelabel
 from surelabel import CandidateSets, make_partial
 from surelabel.exceptions import CandidateError, InputError, ParameterError
-from surelabel.solvers.crowds import AGAINST
 from surelabel.tables import choosing, methods
 from surelabel.tables.choosing import choose_labels
 from surelabel.tables.status import CERTIFIED, LOOK, PROBABLE
@@ -175,42 +176,21 @@ def test_votes(crowd, make_labels):
     )
 
 
-def yes_and_no(seed):
-    """One annotator who is shown any of ten labels, and is never wrong."""
+@pytest.mark.parametrize("seed", [1, 3])
+def test_answers_of_yes_and_no(seed):
+    """One person is shown any of ten labels, and is never wrong."""
     X, y = load_digits(return_X_y=True)
     rng = np.random.default_rng(seed)
     rows = rng.permutation(len(y))[:400]
     X, y = scale(X[rows]), y[rows]
     shown = rng.integers(0, 10, 400)
-    votes = np.where(shown == y, shown, AGAINST - shown)[:, None]
-    return X, y, votes, CandidateSets.from_ballots(votes, np.arange(10)), shown
-
-
-@pytest.mark.parametrize("seed", [1, 3])
-def test_answers_of_yes_and_no(make_labels, seed):
-    X, y, votes, sets, shown = yes_and_no(seed)
-    result = choose_labels(X, make_labels(sets, votes=votes, names=("ann",)))
-    assert np.mean(result.label == y) > 0.7
-    assert np.mean(result.label[shown == y] == y[shown == y]) > 0.9
-
-
-@pytest.mark.parametrize(
-    "seed",
-    [
-        pytest.param(
-            1,
-            marks=pytest.mark.xfail(
-                reason="what one person rules out is taken for surer than it is"
-            ),
-        ),
-        3,
-    ],
-)
-def test_answers_of_yes_and_no_are_not_overrated(make_labels, seed):
-    X, y, votes, sets, _ = yes_and_no(seed)
-    result = choose_labels(X, make_labels(sets, votes=votes, names=("ann",)))
-    kept = result.status == PROBABLE
-    assert np.mean(result.label[kept] != y[kept]) <= 0.1
+    said = [f"{k}" if k == truth else f"!{k}" for k, truth in zip(shown, y, strict=True)]
+    table = pa.table({f"x{j}": column for j, column in enumerate(X.T)} | {"said": said})
+    result = surelabel.clean(table, labels="said", not_prefix="!")
+    label, kept = result.label, result.status == PROBABLE
+    assert np.mean(label == y) > 0.7
+    assert np.mean(label[shown == y] == y[shown == y]) > 0.9
+    assert np.mean(label[kept] != y[kept]) <= 0.1
 
 
 def test_a_constant_and_a_random_annotator_do_no_harm(make_labels):
