@@ -24,8 +24,6 @@ class Annotator:
     accuracy, interval : float, tuple of (float, float)
         Expected share of right votes (NaN without votes), and the interval that contains it with
         probability 0.9.
-    agreement : float
-        Share of the votes that are the label chosen (NaN without votes).
     confusion : ndarray of shape (l, l)
         Probabilities of a vote (column) given the truth (row).
     kind : {"usual", "constant", "random", "wrong"}
@@ -41,7 +39,6 @@ class Annotator:
     n_votes: int
     accuracy: float
     interval: tuple[float, float]
-    agreement: float
     confusion: np.ndarray
     kind: str
     labels: tuple[Any, ...]
@@ -66,7 +63,7 @@ def describe_annotators(
     """Describe every annotator, in the order of the columns of ``votes``. Annotators who copied
     each other have equal numbers in ``group``, and share one matrix.
     """
-    best, found = fit.posterior.argmax(axis=1), []
+    found = []
     for a, name in enumerate(names):
         rows = np.flatnonzero(votes[:, a] >= 0)
         vote = votes[rows, a]
@@ -78,7 +75,6 @@ def describe_annotators(
                 n_votes=len(rows),
                 accuracy=accuracy,
                 interval=interval,
-                agreement=float(np.mean(vote == best[rows])) if len(rows) else float("nan"),
                 confusion=fit.confusion[int(np.flatnonzero(group == group[a])[0])],
                 kind="constant" if constant else kind,
                 labels=tuple(classes[vote[:1]].tolist()) if constant else (),

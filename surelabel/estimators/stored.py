@@ -203,7 +203,7 @@ KNOWN = {
     ),
     "Annotator": Known(
         METHODS + "_annotators",
-        "name text; n_votes count; accuracy share; interval share*2; agreement share; "
+        "name text; n_votes count; accuracy share; interval share*2; "
         "confusion f[l,l]; kind text; labels label*1; copies texts",
         role="part",
     ),

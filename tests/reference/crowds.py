@@ -76,76 +76,63 @@ def _counted(votes, shape, posterior):
     return counts
 
 
-def literal_bands(places):
-    """No band, and those of three widths, in steps between neighbours."""
-    order, l = sorted(places), len(places)
-    step = np.median([b - a for a, b in itertools.pairwise(order)])
-    bands = [np.zeros((l, l))]
-    for width in (0.5, 1, 2):
-        band = [[math.exp(-abs(a - b) / step / width) for b in places] for a in places]
-        bands.append(np.array([[value / sum(row) for value in row] for row in band]))
-    return bands
+def literal_guess(counts, a, pooling, places=None):
+    """How the annotator votes who does not know: by habit, or near the truth."""
+    l = counts.shape[1]
+    guess = np.empty((l, l))
+    for z in range(l):
+        if places is None:
+            said = [counts[:, :, v].sum() for v in range(l)]
+            wrong = [sum(counts[a, k, v] for k in range(l) if k != v) for v in range(l)]
+            usual = [(n + 1) / (sum(said) + l) for n in said]
+            row = [n + pooling * u for n, u in zip(wrong, usual, strict=True)]
+        else:
+            ends = itertools.pairwise(sorted(places))
+            step = np.median([after - before for before, after in ends])
+            row = [math.exp(-abs(places[z] - v) / step) for v in places]
+        guess[z] = [value / sum(row) for value in row]
+    return guess
 
 
-def literal_simple(counts, band, n_iter=20):
-    """α_a I + β_a B + (1 - α_a - β_a) 1 π_aᵀ of all annotators, by expectation-maximisation."""
+def literal_simple(counts, guesses, pooling):
+    """α_a I + (1 - α_a) G_a of all annotators: α_a is what is right beyond chance."""
     annotators, l, _ = counts.shape
-    total = [counts[a].sum() for a in range(annotators)]
-    usual = [(counts[:, :, v].sum() + 1) / (sum(total) + l) for v in range(l)]
-    alpha = [
-        min(max(sum(counts[a, z, z] for z in range(l)) / max(total[a], 1), 0.05), 0.95)
-        for a in range(annotators)
-    ]
-    beta = [(1 - alpha[a]) / 2 if band.any() else 0.0 for a in range(annotators)]
-    habit = [list(usual) for _ in range(annotators)]
-    for _ in range(n_iter):
-        crowd = sum(alpha[a] * total[a] for a in range(annotators)) / max(sum(total), 1)
-        crowd = min(max(crowd, 0.3), 0.95)
-        beside = sum(beta[a] * total[a] for a in range(annotators)) / max(sum(total), 1)
-        beside = min(beside, 1 - crowd)
-        for a in range(annotators):
-            known, near, guessed = 0.0, 0.0, [0.0] * l
-            for z in range(l):
-                for v in range(l):
-                    parts = (
-                        alpha[a] * (z == v),
-                        beta[a] * band[z, v],
-                        (1 - alpha[a] - beta[a]) * habit[a][v],
-                    )
-                    known += counts[a, z, v] * parts[0] / sum(parts)
-                    near += counts[a, z, v] * parts[1] / sum(parts)
-                    guessed[v] += counts[a, z, v] * parts[2] / sum(parts)
-            alpha[a] = (known + 20 * crowd) / (total[a] + 20)
-            beta[a] = (near + 20 * beside) / (total[a] + 20)
-            habit[a] = [(guessed[v] + 20 * usual[v]) / (sum(guessed) + 20) for v in range(l)]
-    simple = np.empty(counts.shape)
+    known, rest = [], []
     for a in range(annotators):
-        for z in range(l):
-            for v in range(l):
-                simple[a, z, v] = alpha[a] * (z == v) + beta[a] * band[z, v]
-                simple[a, z, v] += (1 - alpha[a] - beta[a]) * habit[a][v]
+        chance = sum(counts[a, z].sum() * guesses[a][z, z] for z in range(l))
+        known.append(sum(counts[a, z, z] for z in range(l)) - chance)
+        rest.append(counts[a].sum() - chance)
+    crowd = min(max(sum(known) / max(sum(rest), 1), 0), 0.95)
+    simple = []
+    for a in range(annotators):
+        alpha = max((known[a] + pooling * crowd) / (rest[a] + pooling), 0)
+        simple.append(alpha * np.eye(l) + (1 - alpha) * guesses[a])
     return simple
 
 
-def literal_confusions(counts, strengths, bands):
-    """The mean of the Dirichlet posterior of each annotator, over all bands and strengths, each of
-    which weighs as much as it makes the annotator's counts likely.
+def literal_confusions(counts, strengths, pooling, places=None):
+    """The mean of the Dirichlet posterior of each annotator, over all strengths and guesses, in
+    proportion to how likely they make the annotator's counts.
     """
-    simple, found = [literal_simple(counts, band) for band in bands], np.zeros(counts.shape)
-    for a in range(len(counts)):
+    annotators, found = range(len(counts)), np.zeros(counts.shape)
+    priors = []
+    for strength in strengths:
+        for order in [None] if places is None else [None, places]:
+            guesses = [literal_guess(counts, a, pooling, order) for a in annotators]
+            priors.append((strength, literal_simple(counts, guesses, pooling)))
+    for a in annotators:
         means, evidence = [], []
-        for each in simple:
-            for strength in strengths:
-                mean, total = np.empty(counts[a].shape), 0.0
-                for z in range(counts.shape[1]):
-                    n = counts[a, z].sum()
-                    total += math.lgamma(strength) - math.lgamma(strength + n)
-                    for v in range(counts.shape[1]):
-                        prior = strength * each[a, z, v]
-                        total += math.lgamma(prior + counts[a, z, v]) - math.lgamma(prior)
-                        mean[z, v] = (counts[a, z, v] + prior) / (n + strength)
-                means.append(mean)
-                evidence.append(total)
+        for strength, simple in priors:
+            mean, total = np.empty(counts[a].shape), 0.0
+            for z in range(counts.shape[1]):
+                n = counts[a, z].sum()
+                total += math.lgamma(strength) - math.lgamma(strength + n)
+                for v in range(counts.shape[1]):
+                    prior = strength * simple[a][z, v]
+                    total += math.lgamma(prior + counts[a, z, v]) - math.lgamma(prior)
+                    mean[z, v] = (counts[a, z, v] + prior) / (n + strength)
+            means.append(mean)
+            evidence.append(total)
         weights = [math.exp(value - max(evidence)) for value in evidence]
         for weight, mean in zip(weights, means, strict=True):
             found[a] += weight / sum(weights) * mean

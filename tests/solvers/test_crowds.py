@@ -6,8 +6,8 @@ from scipy.special import softmax
 from sklearn.metrics import cohen_kappa_score
 
 from surelabel.solvers.crowds import (
-    FAILURES,
     JUDGED,
+    POOLING,
     STRENGTHS,
     SoftTally,
     Tally,
@@ -98,8 +98,7 @@ def test_matrices_are_the_literal_ones(n_classes, annotators, seed, size, ordere
     counts += 2 * size * np.eye(n_classes) * rng.random((annotators, 1, 1))
     places = rng.permutation(np.cumsum(rng.uniform(0.5, 3, n_classes))) if ordered else None
     found = confusion_matrices(counts, places)
-    bands = literal.literal_bands(places) if ordered else [np.zeros((n_classes, n_classes))]
-    expected = literal.literal_confusions(counts, STRENGTHS, bands)
+    expected = literal.literal_confusions(counts, STRENGTHS, POOLING, places)
     np.testing.assert_allclose(found, expected, atol=1e-9)
     assert np.all(found > 0)
     np.testing.assert_allclose(found.sum(axis=2), 1)
@@ -190,7 +189,7 @@ def test_trust_makes_the_votes_most_likely(seed, spread):
     values = [
         literal.literal_likelihood(literal.literal_features(outputs, t, e, pi), evidence)
         for t in np.geomspace(0.25, 64, 17)
-        for e in FAILURES
+        for e in (0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1)
     ]
     f = literal.literal_features(outputs, trust.sharpness, trust.failure, pi)
     assert literal.literal_likelihood(f, evidence) == pytest.approx(max(values))
@@ -233,7 +232,7 @@ def test_an_adversary_counts_against_what_is_said(accuracies, seed):
     votes = draw_votes(y, accuracies, 2, rng)
     honest = np.array(accuracies) > 0.5
     fit = alternate_crowd(Tally(votes, 2))
-    assert np.einsum("akk->ak", fit.confusion[~honest]).max() < 0.15
+    assert np.einsum("akk->ak", fit.confusion[~honest]).max() < 0.2
     right = np.mean(fit.posterior.argmax(axis=1) == y)
     ignored = alternate_crowd(Tally(votes[:, honest], 2)).posterior.argmax(axis=1)
     assert right > np.mean(ignored == y) + 0.05

@@ -262,9 +262,9 @@ def test_shared_mistakes_make_many_votes_count_for_less(make_labels):
     sets = CandidateSets.from_ballots(votes, ["a", "b"])
     posterior = np.tile([0.999, 0.001], (4, 1))
     found = judge_votes(posterior, make_labels(sets, votes=votes, names="abcdefghij"))
-    expected = math.log(999) / (1 + 0.1 * np.array([0, 1, 4, 9]))
+    expected = math.log(999) / (1 + 0.15 * np.array([0, 1, 4, 9]))
     np.testing.assert_allclose(found.score, expected)
-    sure = 0.99 / (1 + np.exp(0.6 - 0.45 * expected))
+    sure = 0.99 / (1 + np.exp(0.5 - 0.55 * expected))
     np.testing.assert_allclose(found.confidence, sure)
 
 
