@@ -42,8 +42,11 @@ from surelabel.tables.reading import TableRead
 RECORDS = Path(__file__).parents[1] / "docs" / "crowds" / "real.jsonl"
 CROWDS = ("labelme", "cifar10n", "sentiment", "temp", "wsd", "weather", "popularity")
 SINGLE = ("labelme, first vote", "cifar10n, first vote")
+VOTED = (*CROWDS, *SINGLE)
+SHARES = ("labelme, shares", "cifar10n, shares", "sentiment, shares")
 UNIONS = ("labelme, union", "cifar10n, union", "sentiment, union")
 SETS = ("lost", "MSRCv2", "italian")
+GIVEN = (*UNIONS, *SETS)
 #: A prior so wide that the data alone decide.
 WIDE = Prior(0.0, 0.4, (1.5, 1.0))
 LEVELS = (0.05, 0.1)
@@ -90,10 +93,13 @@ def table_of(name):
         rows = np.sort(np.random.default_rng(0).permutation(len(X))[:2000])  # italian has 21,878
         sets = [np.flatnonzero(row) for row in given[rows]]
         return X[rows], labels_of(sets), truth[rows]
-    X, votes, truth, _ = votes_of(base)
+    X, votes, truth, l = votes_of(base)
     if part == "first vote":
         first = votes[np.arange(len(votes)), (votes >= 0).argmax(axis=1)]
         return X, labels_of(first[:, None], noisy=True), truth
+    if part == "shares":
+        shares = {f"{k}": (votes == k).sum(axis=1) / (votes >= 0).sum(axis=1) for k in range(l)}
+        return X, read_labels(pa.table(shares), Labelling(counts=tuple(shares))), truth
     if part == "union":
         return X, labels_of([np.unique(row[row >= 0]) for row in votes]), truth
     columns = {
@@ -160,7 +166,7 @@ def read():
 
 def run():
     known = read()
-    wanted = [(OURS, name) for name in (*CROWDS, *SINGLE, *UNIONS, *SETS)]
+    wanted = [(OURS, name) for name in (*VOTED, *SHARES, *GIVEN)]
     wanted += [(ALONE, name) for name in CROWDS[:3]]
     for name in CROWDS:
         features = votes_of(name)[0] is not None
@@ -184,7 +190,7 @@ def without(name, group, records):
         for other in group
         if other.partition(",")[0] != base
     ]
-    shipped = calibration.VOTES if group[0] in CROWDS else calibration.SETS
+    shipped = calibration.VOTES if group == VOTED else calibration.SETS
     return replace(
         shipped,
         shift=float(np.mean([fit.shift for fit in fits])),
@@ -222,8 +228,8 @@ def confidences(records):
         "off by | kept / wrong at 10 % |",
         "|---" * 7 + "|",
     ]
-    for group in ((*CROWDS, *SINGLE), (*UNIONS, *SETS)):
-        for name in group:
+    for names, group in (((*VOTED, *SHARES), VOTED), (GIVEN, GIVEN)):
+        for name in names:
             z, right = scores(records[OURS, name])
             prior = without(name, group, records)
             sure = Calibration(prior.shift, prior.slope)(z)

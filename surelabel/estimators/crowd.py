@@ -162,8 +162,6 @@ class CrowdClassifier(OrderedLabels):
         order = has_order(self.ordered)
         places = label_positions(self.ordered, self.classes_) if order else None
         names, votes, tally, group = _ballots(candidates, places)
-        if X is None and isinstance(tally, SoftTally):
-            raise CandidateError("soft labels need features to be judged by, and there are none")
         alone = fit = alternate_crowd(tally, known=known)
         peers: KernelPeers | CrossFitted | None = None
         if X is not None:

@@ -8,6 +8,7 @@ from sklearn.metrics import cohen_kappa_score
 from surelabel.solvers.crowds import (
     JUDGED,
     POOLING,
+    SOFT_VOTES,
     STRENGTHS,
     SoftTally,
     Tally,
@@ -334,13 +335,14 @@ def test_annotators_are_judged_by_an_interval(share, kind):
     assert judge_annotator(seen, np.eye(4)[y])[2] == "usual"  # one class, and always right
 
 
-def test_soft_labels_are_one_vote_that_says_how_sure_it_is():
+def test_soft_labels_are_votes_of_people_without_names():
     counts = np.array([[8.0, 2.0], [0.0, 0.0], [1.0, 9.0]])
     tally = SoftTally(counts)
     np.testing.assert_allclose(tally.shares(), [[0.8, 0.2], [0.5, 0.5], [0.1, 0.9]])
-    kept = 0.99 * tally.shares() + 0.005
-    expected = np.log(kept / kept.mean(axis=0))
-    np.testing.assert_allclose(tally.evidence(np.empty((0, 2, 2))), expected)
+    one, matrix = np.array([[1], [1], [1]]), np.array([[[0.7, 0.3], [0.4, 0.6]]])
+    by_vote = [Tally(one * v, 2).evidence(matrix) for v in range(2)]
+    expected = SOFT_VOTES * np.einsum("iv,viz->iz", tally.shares(), by_vote)
+    np.testing.assert_allclose(tally.evidence(matrix), expected)
     found = alternate_crowd(tally)
     assert found.posterior.argmax(axis=1)[[0, 2]].tolist() == [0, 1]
 
