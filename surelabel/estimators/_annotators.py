@@ -65,22 +65,19 @@ def describe_annotators(
     """
     found = []
     for a, name in enumerate(names):
-        rows = np.flatnonzero(votes[:, a] >= 0)
-        vote = votes[rows, a]
+        given, members = votes[votes[:, a] >= 0, a], np.flatnonzero(group == group[a])
         accuracy, interval, kind = judge_annotator(votes[:, a], fit.posterior)
-        constant = len(vote) and kind != "usual" and vote.min() == vote.max()
+        constant = kind != "usual" and given.min() == given.max()
         found.append(
             Annotator(
                 name=name,
-                n_votes=len(rows),
+                n_votes=len(given),
                 accuracy=accuracy,
                 interval=interval,
-                confusion=fit.confusion[int(np.flatnonzero(group == group[a])[0])],
+                confusion=fit.confusion[members[0]],
                 kind="constant" if constant else kind,
-                labels=tuple(classes[vote[:1]].tolist()) if constant else (),
-                copies=tuple(
-                    other for b, other in enumerate(names) if group[b] == group[a] and b != a
-                ),
+                labels=tuple(classes[given[:1]].tolist()) if constant else (),
+                copies=tuple(names[int(b)] for b in members if b != a),
             )
         )
     return found

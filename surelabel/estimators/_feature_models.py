@@ -12,7 +12,6 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from ..exceptions import ParameterError
-from ..solvers.crowds import Trust, trust_features
 from ..solvers.equal_rows import equal_rows, folds_of
 from ..solvers.features import Landmarks
 from ..solvers.hat_matrix import HatMatrix, KernelHat, LandmarkHat
@@ -25,6 +24,7 @@ from ..solvers.kernels import (
     rescale,
 )
 from ..solvers.leave_one_out import LeftOut
+from ..solvers.temperature import Trust, trust_features
 from .limits import QUICK_ROWS
 
 #: Scalings and kernels of the models, which are averaged. Texts need the first: if every column had
@@ -94,9 +94,26 @@ class KernelPeers:
         self.proba = self.trust(outputs)
         return np.asarray(np.log(self.proba))
 
-    def coefficients(self, posterior: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        """For each kernel: coefficients of its values at ``points``, and the intercept."""
-        return [hat.coefficients(posterior.astype(hat.leverage.dtype)) for hat in self._hats]
+    def coefficients(self, posterior: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+        """For each kernel the coefficients of its values at ``points``; and the intercept."""
+        fitted = [hat.coefficients(posterior.astype(hat.leverage.dtype)) for hat in self._hats]
+        return [A / len(fitted) for A, _ in fitted], np.mean([b for _, b in fitted], axis=0)
+
+
+def kernel_outputs(
+    X: np.ndarray,
+    kernels: list[dict[str, Any]],
+    scalings: list[np.ndarray],
+    points: list[np.ndarray],
+    coefficients: list[np.ndarray],
+    intercept: np.ndarray,
+) -> np.ndarray:
+    """Outputs of new rows by the mean of the models that :class:`KernelPeers` describes."""
+    total = np.tile(intercept, (len(X), 1))
+    for kernel, learned, rows, A in zip(kernels, scalings, points, coefficients, strict=True):
+        Z = rescale(kernel["scaling"], learned, X)
+        total += kernel_matrix(kernel["kernel"], Z, rows, gamma=kernel["gamma"]) @ A
+    return total
 
 
 def left_out(hat: HatMatrix, posterior: np.ndarray, equal: np.ndarray) -> np.ndarray:

@@ -18,16 +18,15 @@ from ..solvers.crowds import (
     CrowdFit,
     SoftTally,
     Tally,
-    Trust,
     alternate_crowd,
     confirmed,
     with_useful_features,
 )
-from ..solvers.kernels import kernel_matrix, rescale
+from ..solvers.temperature import Trust
 from ..solvers.threads import blas_threads
 from ._annotators import Annotator, describe_annotators
 from ._base import check_inner
-from ._feature_models import CrossFitted, KernelPeers, class_outputs
+from ._feature_models import CrossFitted, KernelPeers, class_outputs, kernel_outputs
 from ._ordered import OrderedLabels
 
 
@@ -37,11 +36,10 @@ class CrowdClassifier(OrderedLabels):
     Every annotator has a confusion matrix. The probability of a label is its probability by a model
     of the features that has not seen the row, times the probabilities of the row's votes given the
     label. Model and matrices are then fitted to these probabilities, and so on for four rounds
-    (eight without features).
-    Annotators who always give the same label, or answer at random, have no influence. Votes of
-    somebody who is wrong on purpose count against the label they name. Copies count as one.
-    Features that do not help are not used for the training rows. The label found may be one that
-    nobody voted for.
+    (eight without features). Annotators who always give the same label, or answer at random, have
+    no influence. Votes of somebody who is wrong on purpose count against the label they name.
+    Copies count as one. Features that do not help are not used for the training rows. The label
+    found may be one that nobody voted for.
 
     Parameters
     ----------
@@ -163,38 +161,37 @@ class CrowdClassifier(OrderedLabels):
         places = label_positions(self.ordered, self.classes_) if order else None
         names, votes, tally, group = _ballots(candidates, places)
         alone = fit = alternate_crowd(tally, known=known)
-        peers: KernelPeers | CrossFitted | None = None
+        self.kernels_: list[dict[str, Any]] = []
+        self.loo_proba_ = np.exp(alone.log_prior)
         if X is not None:
-            peers = (
-                KernelPeers(X, np.random.default_rng(self.random_state))
-                if self.estimator is None
-                else CrossFitted(X, self.estimator, len(self.classes_))
-            )
-            fit = with_useful_features(tally, peers, alone, known=known)
-        self.loo_proba_ = np.exp(fit.log_prior) if peers is None else peers.proba
+            fit = self._fit_features(X, tally, alone, known)
         self.blind_proba_, self.confirmed_ = fit.unseen, confirmed(tally, fit)
         self.annotators_ = describe_annotators(votes, names, self.classes_, fit, group)
         self.confidence_ = sparse.csr_array(fit.posterior)
         self.transduction_ = self.classes_[fit.posterior.argmax(axis=1)]
         self.votes_alone_ = alone.posterior.argmax(axis=1)
-        self._set_model(peers, fit)
         return np.asarray(self.confidence_.data)
 
-    def _set_model(self, peers: KernelPeers | CrossFitted | None, fit: CrowdFit) -> None:
-        """Set the model that predicts, fitted to the probabilities of the training rows."""
-        self.kernels_: list[dict[str, Any]] = []
-        if peers is None:
-            return
-        trust = peers.trust
+    def _fit_features(self, X: Any, tally: Tally, alone: CrowdFit, known: np.ndarray) -> CrowdFit:
+        """The fit with features; the model that predicts is fitted to its probabilities."""
+        peers: KernelPeers | CrossFitted = (
+            KernelPeers(X, np.random.default_rng(self.random_state))
+            if self.estimator is None
+            else CrossFitted(X, self.estimator, len(self.classes_))
+        )
+        fit, trust = with_useful_features(tally, peers, alone, known=known), peers.trust
+        self.loo_proba_ = peers.proba
         self.scale_, self.failure_, self.class_prior_ = trust.sharpness, trust.failure, trust.prior
         if isinstance(peers, CrossFitted):
             self.estimator_ = peers.fit(fit.posterior)
-            return
-        self.scalings_, self.points_ = peers.scalings, peers.points
-        fitted = peers.coefficients(fit.posterior)
-        self.dual_coefs_ = [A / len(fitted) for A, _ in fitted]
-        self.intercept_ = np.mean([b for _, b in fitted], axis=0)
-        self.kernels_ = peers.kernels
+        else:
+            self.kernels_, self.scalings_, self.points_ = (
+                peers.kernels,
+                peers.scalings,
+                peers.points,
+            )
+            self.dual_coefs_, self.intercept_ = peers.coefficients(fit.posterior)
+        return fit
 
     def _taken(self, candidates: CandidateSets) -> CandidateSets:
         return candidates  # all votes: fit finds out what they are worth
@@ -214,15 +211,8 @@ class CrowdClassifier(OrderedLabels):
     def _outputs(self, X: np.ndarray) -> np.ndarray:
         if not self.kernels_:
             return class_outputs(self.estimator_, X, len(self.classes_))
-        total = np.tile(self.intercept_, (len(X), 1))
-        for kernel, learned, points, coefficients in zip(
-            self.kernels_, self.scalings_, self.points_, self.dual_coefs_, strict=True
-        ):
-            Z = rescale(kernel["scaling"], learned, X)
-            total += (
-                kernel_matrix(kernel["kernel"], Z, points, gamma=kernel["gamma"]) @ coefficients
-            )
-        return total
+        model = self.kernels_, self.scalings_, self.points_, self.dual_coefs_, self.intercept_
+        return kernel_outputs(X, *model)
 
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
         return Trust(self.scale_, self.failure_, self.class_prior_)(scores)

@@ -242,11 +242,7 @@ def _simple_matrices(counts: np.ndarray, guess: np.ndarray) -> np.ndarray:
 
 
 def alternate_crowd(
-    tally: Tally,
-    class_model: ClassModel | None = None,
-    *,
-    known: np.ndarray | None = None,
-    times: int = JUDGED,
+    tally: Tally, class_model: ClassModel | None = None, *, known: np.ndarray | None = None
 ) -> CrowdFit:
     """Alternate the posterior of the rows with the estimates of annotators and classes.
 
@@ -259,30 +255,27 @@ def alternate_crowd(
         learn from it. By default the mean of the posterior.
     known : ndarray of shape (m,), default=None
         Position of the true class where it is known, else -1.
-    times : int, default=8
-        How often annotators are judged.
 
     Returns
     -------
     CrowdFit
     """
-    places, rounds = tally.places, times if class_model is None else times // 2
 
     def truth(log_prior: np.ndarray) -> np.ndarray:
         return with_known(softmax(log_prior + evidence, axis=1), known)
 
     posterior = with_known(tally.shares(), known)
-    confusion = confusion_matrices(tally.counts(posterior), places)
+    confusion = confusion_matrices(tally.counts(posterior), tally.places)
     evidence = tally.evidence(confusion)
-    for _ in range(rounds):
+    for _ in range(JUDGED if class_model is None else JUDGED // 2):
         if class_model is None:
             log_prior = np.broadcast_to(np.log(class_shares(posterior)), posterior.shape)
         else:  # nobody is first judged by the own vote
             log_prior = class_model(posterior, evidence)
             counts = tally.counts_by_others(truth(log_prior), confusion)
-            confusion = confusion_matrices(counts, places)
+            confusion = confusion_matrices(counts, tally.places)
             evidence = tally.evidence(confusion)
-        confusion = confusion_matrices(tally.counts(truth(log_prior)), places)
+        confusion = confusion_matrices(tally.counts(truth(log_prior)), tally.places)
         evidence = tally.evidence(confusion)
         posterior = truth(log_prior)
     return CrowdFit(posterior, confusion, evidence, log_prior)
@@ -315,22 +308,11 @@ def confirmed(tally: Tally, fit: CrowdFit) -> bool:
     chance, by two standard errors. If not, nothing shows that any label is right: labelme's first
     votes beside the features of other rows would all be kept, 23 % of them wrong.
     """
-    agreement, error = kappa(tally.counts_by_others(fit.posterior, fit.confusion))
-    return agreement > 2 * error
-
-
-def kappa(counts: np.ndarray) -> tuple[float, float]:
-    """Cohen's kappa of votes and truth, and the standard error of a kappa of 0, from counts by
-    annotator, truth and vote; 1 and 0 without votes, as for soft labels.
-    """
-    n = counts.sum(axis=(1, 2))
-    if not (total := n.sum()):
-        return 1.0, 0.0
+    counts = tally.counts_by_others(fit.posterior, fit.confusion)
+    n, right = counts.sum(axis=(1, 2)), np.einsum("akk->", counts)
     by_chance = np.sum(counts.sum(axis=1) * counts.sum(axis=2), axis=1) / np.maximum(n, 1)
-    chance = by_chance.sum() / total
-    rest = max(1 - chance, np.finfo(float).eps)
-    agreement = (np.einsum("akk->", counts) / total - chance) / rest
-    return float(agreement), float(np.sqrt(chance * (1 - chance) / total) / rest)
+    chance = by_chance.sum() / n.sum()
+    return bool(right - by_chance.sum() > 2 * np.sqrt(n.sum() * chance * (1 - chance)))
 
 
 def class_shares(posterior: np.ndarray) -> np.ndarray:
@@ -344,43 +326,6 @@ def with_known(posterior: np.ndarray, known: np.ndarray | None) -> np.ndarray:
         return posterior
     certain = np.eye(posterior.shape[1])[known]
     return np.where((known >= 0)[:, None], certain, posterior)
-
-
-@dataclass(frozen=True)
-class Trust:
-    """How far features are trusted, ``f = (1 - ε) softmax(t · outputs) + ε π``: ``sharpness`` is
-    ``t``, ``failure`` is ``ε``, and ``prior`` is ``π``.
-    """
-
-    sharpness: float
-    failure: float
-    prior: np.ndarray
-
-    def __call__(self, outputs: np.ndarray) -> np.ndarray:
-        """The probabilities ``f``, above 0 so that they have a logarithm."""
-        told = softmax(self.sharpness * outputs, axis=1)
-        found = (1 - self.failure) * told + self.failure * self.prior
-        return np.asarray(np.maximum(found, np.finfo(found.dtype).eps))
-
-
-def trust_features(outputs: np.ndarray, evidence: np.ndarray, posterior: np.ndarray) -> Trust:
-    """The ``t`` and ``ε`` that make the votes most likely, given their evidence and outputs of
-    models that did not learn from the row; ``π`` is the mean of the posterior.
-    """
-    # The features fail rarely: ε is 0.1 on sentiment, 0.02 on cifar10n, and 0 on labelme.
-    prior, failures = class_shares(posterior), np.array([0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1])
-    likely = np.exp(evidence - evidence.max(axis=1, keepdims=True))
-    scores = outputs - outputs.max(axis=1, keepdims=True)
-    unaided = (likely @ prior)[:, None] * failures
-    best = (-np.inf, 1.0, 0.0)
-    for sharpness in np.geomspace(0.25, 64, 17):
-        share = np.exp(sharpness * scores)
-        told = np.sum(share * likely, axis=1) / np.sum(share, axis=1)
-        mixed = np.maximum(told[:, None] * (1 - failures) + unaided, np.finfo(float).tiny)
-        values = np.log(mixed).sum(axis=0)
-        k = int(values.argmax())
-        best = max(best, (float(values[k]), float(sharpness), float(failures[k])))
-    return Trust(best[1], best[2], prior)
 
 
 def judge_annotator(

@@ -1,7 +1,12 @@
 """Probabilities from scores that have no scale of their own, such as margins."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.optimize import brentq
+from scipy.special import softmax
+
+from .crowds import class_shares
 
 ROWS = 2000  # are enough for one number
 
@@ -63,3 +68,40 @@ def softmax_scale(
         log_t = brentq(slope, low, high)
     # Scores that hardly differ would need a scale larger than any float.
     return float(min(np.exp(log_t), np.finfo(float).max * min(spread, 1)) / spread)
+
+
+@dataclass(frozen=True)
+class Trust:
+    """How far features are trusted, ``f = (1 - ε) softmax(t · outputs) + ε π``: ``sharpness`` is
+    ``t``, ``failure`` is ``ε``, and ``prior`` is ``π``.
+    """
+
+    sharpness: float
+    failure: float
+    prior: np.ndarray
+
+    def __call__(self, outputs: np.ndarray) -> np.ndarray:
+        """The probabilities ``f``, above 0 so that they have a logarithm."""
+        told = softmax(self.sharpness * outputs, axis=1)
+        found = (1 - self.failure) * told + self.failure * self.prior
+        return np.asarray(np.maximum(found, np.finfo(found.dtype).eps))
+
+
+def trust_features(outputs: np.ndarray, evidence: np.ndarray, posterior: np.ndarray) -> Trust:
+    """The ``t`` and ``ε`` that make the votes most likely, given their evidence and outputs of
+    models that did not learn from the row; ``π`` is the mean of the posterior.
+    """
+    # The features fail rarely: ε is 0.1 on sentiment, 0.02 on cifar10n, and 0 on labelme.
+    prior, failures = class_shares(posterior), np.array([0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1])
+    likely = np.exp(evidence - evidence.max(axis=1, keepdims=True))
+    scores = outputs - outputs.max(axis=1, keepdims=True)
+    unaided = (likely @ prior)[:, None] * failures
+    best = (-np.inf, 1.0, 0.0)
+    for sharpness in np.geomspace(0.25, 64, 17):
+        share = np.exp(sharpness * scores)
+        told = np.sum(share * likely, axis=1) / np.sum(share, axis=1)
+        mixed = np.maximum(told[:, None] * (1 - failures) + unaided, np.finfo(float).tiny)
+        values = np.log(mixed).sum(axis=0)
+        k = int(values.argmax())
+        best = max(best, (float(values[k]), float(sharpness), float(failures[k])))
+    return Trust(best[1], best[2], prior)

@@ -20,10 +20,10 @@ from ..solvers.crowds import (
     Tally,
     alternate_crowd,
     confirmed,
-    trust_features,
     with_useful_features,
 )
 from ..solvers.equal_rows import equal_rows
+from ..solvers.temperature import trust_features
 from ..text import percent
 from .annotators import AnnotatorAgreement, annotator_agreement
 from .calibration import Judgement, judge_sets, judge_votes
@@ -50,7 +50,7 @@ class FeaturesRole:
     Attributes
     ----------
     sharpness, failure : float
-        ``t`` and ``ε`` of :mod:`surelabel.solvers.crowds`.
+        ``t`` and ``ε`` of :class:`~surelabel.solvers.temperature.Trust`.
     n_changed : int
         Number of labels that differ from those of the votes alone.
     share : float

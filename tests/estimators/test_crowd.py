@@ -200,7 +200,7 @@ def test_outputs_are_those_of_a_refit_without_the_row(monkeypatch, exact_rows):
     K = kernel_matrix("rbf", X, gamma=model.kernels[0]["gamma"])
     without = left_out(model._hats[0], P, np.arange(30))
     np.testing.assert_allclose(without, refitted_without(K, P, 0.1, np.ones(30)), atol=1e-6)
-    A, b = model.coefficients(P)[0]
+    A, b = model._hats[0].coefficients(P)
     inside = kernel_matrix("rbf", X, model.points[0], gamma=model.kernels[0]["gamma"]) @ A + b
     leverage = (inside - without) / (P - without)
     np.testing.assert_allclose(leverage, leverage[:, :1] * np.ones(4), atol=1e-4)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.special import softmax
 from sklearn.metrics import cohen_kappa_score
@@ -10,14 +10,13 @@ from surelabel.solvers.crowds import (
     POOLING,
     SOFT_VOTES,
     STRENGTHS,
+    CrowdFit,
     SoftTally,
     Tally,
     alternate_crowd,
     confirmed,
     confusion_matrices,
     judge_annotator,
-    kappa,
-    trust_features,
     with_useful_features,
 )
 from surelabel.solvers.dawid_skene import dawid_skene, majority
@@ -147,8 +146,8 @@ def test_every_vote_is_left_out_once(problem):
 def test_alternation_is_the_literal_one(problem, seed):
     votes, n_classes = problem
     known = any_known(votes, n_classes, seed)
-    fit = alternate_crowd(Tally(votes, n_classes), known=known, times=4)
-    P, C = literal.literal_alternation(votes, n_classes, confusion_matrices, 4, known)
+    fit = alternate_crowd(Tally(votes, n_classes), known=known)
+    P, C = literal.literal_alternation(votes, n_classes, confusion_matrices, JUDGED, known)
     np.testing.assert_allclose(fit.posterior, P, atol=1e-8)
     np.testing.assert_allclose(fit.confusion, C, atol=1e-8)
 
@@ -176,39 +175,6 @@ def test_alternation_with_features_is_the_literal_one(problem, seed):
     np.testing.assert_allclose(fit.confusion, C, atol=1e-8)
     hidden = known < 0
     np.testing.assert_allclose(fit.unseen[hidden], fit.posterior[hidden], atol=1e-12)
-
-
-@given(st.integers(0, 2**32 - 1), st.floats(0.01, 10))
-@settings(max_examples=30)
-def test_trust_makes_the_votes_most_likely(seed, spread):
-    rng = np.random.default_rng(seed)
-    outputs, evidence = rng.normal(0, spread, (8, 3)), rng.normal(-2, 3, (8, 3))
-    outputs += rng.choice([0, spread]) * evidence  # useless, or useful
-    P = rng.dirichlet(np.ones(3), 8)
-    trust = trust_features(outputs, evidence, P)
-    pi = (P.sum(axis=0) + 1) / (8 + 3)
-    values = [
-        literal.literal_likelihood(literal.literal_features(outputs, t, e, pi), evidence)
-        for t in np.geomspace(0.25, 64, 17)
-        for e in (0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1)
-    ]
-    f = literal.literal_features(outputs, trust.sharpness, trust.failure, pi)
-    assert literal.literal_likelihood(f, evidence) == pytest.approx(max(values))
-    np.testing.assert_allclose(trust(outputs), f, atol=1e-12)
-
-
-def test_useless_features_switch_themselves_off():
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 3, 400)
-    evidence = Tally(draw_votes(y, [0.8, 0.8], 3, rng), 3).evidence(
-        np.tile(0.7 * np.eye(3) + 0.1, (2, 1, 1))
-    )
-    P = softmax(evidence, axis=1)
-    for _ in range(10):
-        useless = trust_features(rng.normal(size=(400, 3)), evidence, P)
-        assert np.ptp(useless(rng.normal(size=(400, 3))), axis=0).max() < 0.25
-    useful = trust_features(np.eye(3)[y] + 0.1 * rng.normal(size=(400, 3)), evidence, P)
-    assert np.mean(useful(np.eye(3))[np.arange(3), np.arange(3)]) > 0.9
 
 
 def test_spammers_know_nothing():
@@ -310,15 +276,21 @@ def test_few_votes_of_people_who_confuse_neighbours():
     assert away["order"] < 0.95 * away["none"]
 
 
-@given(st.integers(0, 2**32 - 1))
-@settings(max_examples=30)
-def test_agreement_is_cohens_kappa(seed):
+@given(st.integers(0, 2**32 - 1), st.floats(0, 0.5))
+@settings(max_examples=50)
+def test_votes_are_confirmed_by_cohens_kappa(seed, right):
+    """One annotator, and features that are sure of the truth."""
     rng = np.random.default_rng(seed)
     y = np.append(rng.integers(0, 3, 40), [0, 1, 2])
-    votes = draw_votes(y, [rng.random()], 3, rng)
-    agreement, error = kappa(Tally(votes, 3).counts(np.eye(3)[y]))
-    assert agreement == pytest.approx(cohen_kappa_score(y, votes[:, 0]))
-    assert error > 0
+    votes = np.where(rng.random(43) < right, y, rng.integers(0, 3, 43))
+    tally, C = Tally(votes[:, None], 3), any_matrices(votes[:, None], 3, seed)
+    log_prior, evidence = np.log(np.eye(3)[y] + 1e-12), tally.evidence(C)
+    fit = CrowdFit(softmax(log_prior + evidence, axis=1), C, evidence, log_prior)
+    chance = np.bincount(y, minlength=3) @ np.bincount(votes, minlength=3) / 43**2
+    error = np.sqrt(chance * (1 - chance) / 43) / (1 - chance)
+    agreement = cohen_kappa_score(y, votes)
+    assume(abs(agreement - 2 * error) > 1e-6)
+    assert confirmed(tally, fit) == (agreement > 2 * error)
 
 
 @pytest.mark.parametrize(("share", "kind"), [(0.9, "usual"), (0.25, "random"), (0.05, "wrong")])
