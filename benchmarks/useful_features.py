@@ -18,6 +18,7 @@ from surelabel.solvers.crowds import Tally, alternate_crowd
 
 CROWDS, ROWS, DRAWS = ("labelme", "cifar10n", "sentiment"), (50, 100, 200), 6
 THRESHOLDS = {"never": np.inf, "always": -np.inf, "likelier": 0, "by one": 1, "by two": 2}
+THRESHOLDS |= {"by three": 3, "by four": 4}
 
 
 def measure(X, votes, truth, n_classes):
