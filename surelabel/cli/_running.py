@@ -60,7 +60,7 @@ class RunOptions:
 
     def run(self, parts: list[Part]) -> None:
         """Run the parts one after another, print how each ended, and exit with code 1 if a trial
-        failed.
+        failed or none is there.
         """
         from ..experiments.runner import run_study
         from ..experiments.trials import trials_of
@@ -77,7 +77,7 @@ class RunOptions:
             "levels": _levels(self.levels, levels),
             "folds": self.folds,
         }
-        failed = 0
+        failed = there = 0
         for part in parts:
             study = _selected_by(part.study, self.selection)
             trials = list(trials_of(study, configurations=part.configurations, **wanted))
@@ -93,8 +93,10 @@ class RunOptions:
                 typer.echo(f"{study.name}: {outcome}")
                 typer.echo(f"{study.name}: {study.scaling_in_words()}")
                 failed += outcome.failed
-        typer.echo(f"see the numbers: surelabel report {self.results}")
-        if failed:
+                there += outcome.before + outcome.finished
+        if there:
+            typer.echo(f"see the numbers: surelabel report {self.results}")
+        if failed or not there:
             raise typer.Exit(1)
 
 

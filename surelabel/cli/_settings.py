@@ -80,7 +80,9 @@ class Settings:
     encoding: A[str | None, About("By default UTF-8.", READING)] = None
     decimal: A[str | None, About("The decimal separator; by default a point.", READING)] = None
     sheet: A[str | None, About("Of a workbook; by default the only one.", READING)] = None
-    method: A[str, About("One that compare lists; default: PURE", metavar="NAME")] = "PURE"
+    method: A[
+        str, About("One that compare lists; default: PURE, or Crowd with votes", metavar="NAME")
+    ] = "PURE"
     max_error: A[float, About("Estimated error of labels kept; default: 0.1", metavar="SHARE")] = (
         0.1
     )

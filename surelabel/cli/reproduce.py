@@ -30,7 +30,10 @@ TARGETS["all"] = {study: None for target in TARGETS.values() for study in target
 @takes_run_options
 def reproduce(
     target: Annotated[
-        str, typer.Argument(metavar="|".join(TARGETS), help="A table or figure of the paper.")
+        str,
+        typer.Argument(
+            metavar="STUDY", help=f"A table or figure of the paper, or ours: {', '.join(TARGETS)}."
+        ),
     ],
     options: RunOptions,
 ) -> None:

@@ -104,20 +104,38 @@ def different_spellings(cells: Cells) -> list[Hint]:
 
 
 def several_labels(cells: Cells) -> list[Hint]:
-    """A hint on the first label whose parts are labels, too."""
+    """A hint on labels whose parts are labels, too."""
     known = {spelling_key(str(value)) for value in cells.values}
-    for name in cells.values:
-        for sign in (*SEPARATORS, " ") if isinstance(name, str) else "":
-            parts = str(name).split(sign)
-            if len(parts) > 1 and all(spelling_key(part) in known for part in parts):
-                rows, where = _where(cells, [name])
-                message = (
-                    f"{name!r} is treated as one label, but its parts are labels, too ({where}); "
-                    f"if it means several, say what separates them (--separator {sign!r}); a vote "
-                    f"is for one label: correct it, or remove it (--settings map={name!r}=)"
-                )
-                return [Hint("several labels", message, rows)]
+    texts = [value for value in cells.values if isinstance(value, str)]
+    for sign in (*SEPARATORS, " "):
+        names = [
+            name
+            for name in texts
+            if sign in name and all(spelling_key(part) in known for part in name.split(sign))
+        ]
+        if names:
+            rows, where = _where(cells, names)
+            message = (
+                f"{first_few(map(repr, names), 3)} count as single labels, but their parts are "
+                f"labels, too ({where}); if they mean several, say what separates them "
+                f"(--separator {sign!r}); a vote can only be for one label: correct it"
+            )
+            return [Hint("several labels", message, rows)]
     return []
+
+
+def only_known(cells: Cells, gold: str | None) -> list[Hint]:
+    """A hint on labels that are known to be true somewhere, but nobody's candidate or vote."""
+    is_gold = cells.within((gold,))
+    names = [cells.values[k] for k in np.setdiff1d(cells.which[is_gold], cells.which[~is_gold])]
+    if not names:
+        return []
+    rows, where = _where(cells, names)
+    message = (
+        f"{first_few(map(repr, names), 3)} is only a known label, and nowhere a candidate or vote "
+        f"({where}); if it is misspelled, correct it"
+    )
+    return [Hint("doubtful name", message, rows)]
 
 
 def _where(cells: Cells, names: Collection[Label]) -> tuple[np.ndarray, str]:

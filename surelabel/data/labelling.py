@@ -23,7 +23,14 @@ from ._label_cells import (
 )
 from .arrow_tables import find_column, is_cell, is_list, is_text, source_of
 from .candidates import CandidateSets
-from .label_hints import Hint, different_spellings, new_names, placeholders, several_labels
+from .label_hints import (
+    Hint,
+    different_spellings,
+    new_names,
+    only_known,
+    placeholders,
+    several_labels,
+)
 from .label_order import has_order, label_positions
 from .text_values import blanked
 from .unpacking import too_sparse
@@ -199,8 +206,8 @@ def _check_roles(table: pa.Table, labelling: Labelling, source: str) -> None:
     given = [name for name in ways if getattr(labelling, name)]
     if len(given) != 1:
         raise ParameterError(
-            "say where the labels are in exactly one way: one of labels, votes, indicator and "
-            f"counts, not {' and '.join(given) or 'none'}"
+            "say where the labels are in exactly one way: --labels COLUMN, --votes COLUMNS, "
+            f"--indicator COLUMNS or --counts COLUMNS; given: {' and '.join(given) or 'none'}"
         )
     if labelling.not_prefix is not None:
         _check_prefix(labelling.not_prefix)
@@ -380,6 +387,7 @@ def _with_names(
         *(placeholders(cells) if labelling.missing is None else ()),
         *(() if labelling.normalise else different_spellings(named)),
         *several_labels(named),
+        *only_known(cells, labelling.gold),
     ]
     return cells.without(labelling.missing or ()), class_names, order, tuple(hints)
 

@@ -238,9 +238,9 @@ def _results(
 ) -> Table:
     """Mean ± standard deviation, marks, the published number beside."""
     caption = (
-        f"{what}Mean ± standard deviation over {section['folds']} folds; bold is the best of a "
-        f"row. •/◦: {section['reference']} is significantly superior/inferior (two-sample t-test "
-        f"at {section['alpha']})."
+        f"{what}Mean ± standard deviation over {section['folds']} folds, or those that a cell "
+        f"names; bold is the best of a row. •/◦: {section['reference']} is significantly "
+        f"superior/inferior (two-sample t-test at {section['alpha']})."
     )
     if any(cell["published"] for row in rows for cell in row["cells"].values()):
         caption += (

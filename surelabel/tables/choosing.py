@@ -255,7 +255,8 @@ def _checked_rows(X: Any, labels: Labels, max_error: float) -> np.ndarray:
         )
     if not isinstance(max_error, Real) or not 0 < max_error < 1:
         raise ParameterError(
-            f"max_error must be a share of wrong labels, above 0 and below 1; got {max_error}"
+            "max_error must be a share of wrong labels, above 0 and below 1, such as 0.05 for 5 %; "
+            f"got {max_error}"
         )
     return X
 

@@ -48,11 +48,12 @@ class Content:
 
 @dataclass(frozen=True)
 class Choice:
-    """A candidate of a row, its votes, and its probability if it is the first or second choice."""
+    """A candidate of a row, or a label outside the set that is its first or second choice."""
 
     label: str
-    probability: float | None
+    probability: float
     votes: str | None
+    given: bool
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,7 @@ def describe_rows(rows: np.ndarray, cleaned: Cleaned, reader: Reader) -> list[Sh
                 content,
                 choices[:CANDIDATES],
                 max(0, len(choices) - CANDIDATES),
-                len(choices) > 1 and choices[1].probability is not None,
+                len(choices) > 1,
                 _reasons(row, cleaned, cleaned.label[neighbours]),
                 [
                     (beside[other], str(cleaned.classes[cleaned.label[other]]))
@@ -235,8 +236,7 @@ def _choices(row: int, cleaned: Cleaned) -> list[Choice]:
     order = given[np.argsort(-shares[given], kind="stable")].tolist()
     places = dict.fromkeys([first, *([second] if second >= 0 else []), *order])
     return [
-        Choice(str(cleaned.classes[place]), float(shares[place]), votes.get(place))
-        for place in places
+        Choice(str(cleaned.classes[k]), float(shares[k]), votes.get(k), k in given) for k in places
     ]
 
 

@@ -127,7 +127,7 @@ WORDS = {
     f"{CLEAN} --id name --features name,size": "'name' holds labels or names of rows",
     f"{CLEAN} --as candidates=category": "column 'candidates' holds labels",
     f"{CLEAN} --exclude size,weight,colour,note,truth,name": "no column is left to learn from",
-    f"{CLEAN} --votes truth": "one of labels, votes, indicator and counts, not labels and votes",
+    f"{CLEAN} --votes truth": "or --counts COLUMNS; given: labels and votes",
     "clean bad.csv -o out.csv": "say where the labels are in exactly one way",
     # ---- files
     CLEAN.replace("bad", "none"): "none.csv: the file cannot be read (No such file or directory)",
@@ -142,7 +142,7 @@ WORDS = {
     CLEAN.replace("out.csv", "folder.csv"): "folder.csv is not a file; choose another name",
     "fit bad.csv -o /dev/null --labels candidates": "/dev/null is not a file; choose another name",
     # ---- options
-    f"{CLEAN} --max-error 2": "max_error must be a share of wrong labels, above 0 and below 1; got",
+    f"{CLEAN} --max-error 2": "share of wrong labels, above 0 and below 1, such as 0.05 for 5 %",
     f"{CLEAN} --method SUR": "there is no method 'SUR'; did you mean 'SURE'?",
     f"{COMPARE} --methods SURE,KNN": "there is no method 'KNN'; did you mean",
     f"{COMPARE} --folds 1": "60 rows with labels cannot be split into 1 folds",

@@ -97,7 +97,23 @@ def test_a_label_of_several_asks_for_the_separator():
     assert read(["a", "b", "a b", "c"], separator=" ").hints == ()
     table = pa.table({"x": ["a", "b", "a"], "y": ["a", "b", "a/b"]})
     (several,) = read_labels(table, Labelling(votes=("x", "y"))).hints
-    assert "a vote is for one label" in several.message
+    assert "a vote can only be for one label" in several.message
+
+
+def test_all_labels_of_several_are_counted():
+    (several,) = read(["a", "b", "a;b", "b; c", "c", "c;a"]).hints
+    assert several.rows.tolist() == [2, 3, 5]
+    assert "'a;b', 'b; c', 'c;a'" in several.message
+
+
+def test_a_known_label_that_nobody_gave_is_named():
+    table = pa.table({"y": ["apple|pear", "pear", "apple"], "checked": ["appel", None, "apple"]})
+    (hint,) = read_labels(table, Labelling(labels="y", gold="checked")).hints
+    assert hint.message.startswith("'appel' is only a known label")
+    assert hint.rows.tolist() == [0]
+    per_class = {"apple": [1, 0, 1], "pear": [1, 1, 0], "checked": ["apple", None, "pear"]}
+    columns = Labelling(indicator=("apple", "pear"), gold="checked")
+    assert read_labels(pa.table(per_class), columns).hints == ()
 
 
 @pytest.mark.parametrize("name", ["Unknown", "n/a", "None of these", "?", "Not sure", "NULL"])

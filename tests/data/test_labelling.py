@@ -226,7 +226,7 @@ TWICE = {"i": ["p", "p"], "a": ["x", "y"]}
         (
             {"a": ["x"]},
             {},
-            "say where the labels are in exactly one way: one of labels, votes, ind",
+            "say where the labels are in exactly one way: --labels COLUMN, --votes",
         ),
         ({"a": ["x"]}, {"labels": "a", "votes": ("a",)}, "say where the labels are in exactly one"),
         ({"a": ["x"]}, {"labels": "a", "gold": "a"}, "column 'a' is named twice; give each column"),

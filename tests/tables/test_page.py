@@ -73,6 +73,18 @@ def text_of(path):
 # ---------------------------------------------------------------- what it says
 
 
+def test_a_label_outside_the_set_is_marked(cleaned_table, tmp_path):
+    cleaned = cleaned_table()
+    given = cleaned.labels.candidates.to_indicator() > 0
+    row = np.flatnonzero((cleaned.status == "look") & (given.sum(axis=1) < given.shape[1]))[0]
+    assert ">not given<" not in cleaned.report(tmp_path / "page.html").read_text()
+    second = cleaned.second.copy()
+    second[row] = np.flatnonzero(~given[row])[0]
+    page = replace(cleaned, second=second).report(tmp_path / "page.html").read_text()
+    name = re.escape(str(cleaned.classes[second[row]]))
+    assert len(re.findall(rf">{name}<small>not given</small></span>", page)) == 1
+
+
 def test_says_how_many_labels_to_keep_and_how_many_rows_to_look_at(write, cleaned_table):
     cleaned = cleaned_table()
     words = text_of(write())
