@@ -11,7 +11,7 @@ from typing import Annotated as A
 import typer
 
 from ..exceptions import ParameterError
-from ._options import extended, option
+from ._extended import extended, option
 
 if TYPE_CHECKING:
     from ..experiments.study import Study

@@ -18,7 +18,7 @@ import typer
 
 from ..exceptions import ParameterError, shown
 from ..text import did_you_mean, toml
-from ._options import extended, option
+from ._extended import extended, option
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -32,13 +32,9 @@ def datasets(
     for entry in found:
         expected, measured = entry.spec.expected, entry.measured
         sizes = ["–" if value is None else str(value) for value in measured or expected]
-        agrees = (
-            "–"
-            if measured is None or entry.spec.table is None
-            else "yes"
-            if measured == expected
-            else f"no: {expected}"
-        )
+        agrees = "–"
+        if measured is not None and entry.spec.table is not None:
+            agrees = "yes" if measured == expected else f"no: {expected}"
         table.add_row(
             entry.spec.name, entry.state, *sizes, agrees, style="dim" if measured is None else ""
         )

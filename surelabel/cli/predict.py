@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..text import count, printable
-from ._files import STANDARD_OUTPUT, Json, TableFile, check_outputs, is_file
+from ._files import STANDARD_OUTPUT, Json, Output, TableFile, check_outputs, is_file
 from ._screen import print_json
 from ._settings import Settings, takes_settings
 
@@ -23,20 +23,12 @@ def predict(
     ],
     table: TableFile,
     settings: Settings,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            readable=False,
-            help="Where to write; by default CSV to standard output.",
-        ),
-    ] = None,
+    output: Output = STANDARD_OUTPUT,
     json: Json = False,
 ) -> None:
     """Add a label, its confidence and the second choice to every row of a table; its own columns
-    stay as they are. If labels have an order, the column median has the smallest expected distance.
+    stay as they are. If labels have an order, the column median holds the label with the smallest
+    expected distance to the truth.
 
     surelabel predict pets.model new.csv -o labelled.csv
 
@@ -53,7 +45,7 @@ def predict(
         rows = settings.read(table)
     with stage("predict", verbose=True):
         found = predict(loaded, rows, prefix=settings.prefix, as_=settings.as_)
-    write_table(found, output or STANDARD_OUTPUT)
+    write_table(found, output)
     if json:
         labels = found[f"{settings.prefix}label"].value_counts().to_pylist()
         counts = {part["values"]: part["counts"] for part in labels}

@@ -58,7 +58,7 @@ def label_array(values: Any, *, ndim: int) -> np.ndarray:
 
 
 def as_numbers(array: np.ndarray) -> np.ndarray:
-    """A table of Python numbers as an array of numbers; anything else unchanged."""
+    """An array of Python numbers as an array of floats; anything else unchanged."""
     if array.dtype == object and array.size and all(isinstance(v, NUMBERS) for v in array.flat):
         with suppress(OverflowError, TypeError):
             return array.astype(float)
@@ -82,8 +82,8 @@ def as_texts(cells: np.ndarray) -> np.ndarray:
 
 def is_missing(array: np.ndarray) -> np.ndarray:
     """Where a label is missing: ``None``, NaN or the empty string."""
-    if array.dtype.kind in "US":
-        return np.asarray(array == array.dtype.type(""))
+    if array.dtype.kind == "U":
+        return np.asarray(array == "")
     if array.dtype.kind == "f":
         return np.asarray(np.isnan(array))
     if array.dtype == object:
@@ -234,13 +234,18 @@ def check_entries(indptr: Any, indices: Any, n_classes: int) -> tuple[np.ndarray
         raise CandidateError(f"indptr must rise from 0 to the number of entries ({len(indices)})")
     outside = (indices < 0) | (indices >= n_classes)
     if outside.any():
-        rows = np.unique(np.searchsorted(indptr, np.flatnonzero(outside), side="right") - 1)
         raise CandidateError(
             f"candidate positions must be within 0..{n_classes - 1} ({n_classes} classes); "
-            f"see row {first_few(rows)}"
+            f"see row {_rows_of(outside, indptr)}"
         )
     index_type = np.int32 if len(indices) < 2**31 else np.int64
     return np.array(indptr, index_type), np.array(indices, index_type)
+
+
+def _rows_of(marked: np.ndarray, indptr: np.ndarray) -> str:
+    """Name the first few rows that have marked entries."""
+    rows = np.searchsorted(indptr, np.flatnonzero(marked), side="right") - 1
+    return first_few(np.unique(rows))
 
 
 def fill_rows(
@@ -306,13 +311,13 @@ def check_zero_one(matrix: sparse.csr_array) -> None:
 
 
 def looks_like_matrix(rows: list[Any], lengths: np.ndarray, flat: list[Any]) -> bool:
-    """Whether lists look like the rows of a 0/1 matrix rather than lists of labels: of equal
-    length, with 0 and 1 only, in an order that lists of labels do not have.
+    """Whether lists look like the rows of a 0/1 matrix rather than lists of labels: they have equal
+    length and hold 0 and 1 only, and not every one is ``[0, 1]``, which could be two labels.
     """
     if not len(lengths) or lengths[0] < 2 or np.any(lengths != lengths[0]):
         return False
-    only = all(label in (0, 1) for label in flat)
-    return only and not all(isinstance(row, Set) or list(row) == [0, 1] for row in rows)
+    zero_one = all(label in (0, 1) for label in flat)
+    return zero_one and not all(isinstance(row, Set) or list(row) == [0, 1] for row in rows)
 
 
 def check_counts(counts: Any, indptr: np.ndarray) -> np.ndarray:
@@ -329,9 +334,8 @@ def check_counts(counts: Any, indptr: np.ndarray) -> np.ndarray:
         else np.ones(len(counts), bool)
     )
     if wrong.any():
-        rows = np.unique(np.searchsorted(indptr, np.flatnonzero(wrong), side="right") - 1)
         raise CandidateError(
-            f"vote counts must be finite numbers, at least 0; see row {first_few(rows)}"
+            f"vote counts must be finite numbers, at least 0; see row {_rows_of(wrong, indptr)}"
         )
     whole = np.all((counts == np.rint(counts)) & (counts < 2**53))
     return np.asarray(counts, np.int64 if whole else float)
@@ -381,7 +385,7 @@ def check_votes(
     """A copy of the votes, and the names of the annotators."""
     if votes is None:
         return None, ()
-    votes = np.array(as_array(votes, "votes"))
+    votes = as_array(votes, "votes")
     if votes.ndim != 2 or votes.dtype.kind not in "iu" or len(votes) != shape[0]:
         raise CandidateError(
             f"votes must be whole numbers, a row for each of the {shape[0]} rows and a column per "

@@ -23,7 +23,7 @@ from ..solvers.kernels import (
     learn_scaling,
     rescale,
 )
-from ..solvers.leave_one_out import LeftOut
+from ..solvers.leave_one_out import FLOOR, LeftOut
 from ..solvers.temperature import Trust, trust_features
 from .limits import QUICK_ROWS
 
@@ -41,7 +41,6 @@ BETA = 0.1
 #: kernel matrices, each of which takes an eighth of the time at half the rows.
 EXACT_ROWS, LANDMARKS = QUICK_ROWS // 2, 500
 FOLDS = 5
-FLOOR = 1e-3  # smaller probabilities are raised to this
 
 
 class KernelPeers:

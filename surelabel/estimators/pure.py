@@ -181,7 +181,9 @@ class PUREClassifier(KernelClassifier):
         """
         X, candidates = self._validate_fit(X, y)
         numbers = self._group_numbers(groups, candidates)
-        self._learn_peers(X, candidates, sample_weight, numbers, self._equal_rows(X))
+        self._learn(X, candidates, sample_weight, numbers, self._equal_rows(X))
+        if hasattr(self, "loo_decision_"):
+            self.loo_decision_ = self._with_unused(X, self.loo_decision_)
         return self
 
     def refit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
@@ -202,19 +204,6 @@ class PUREClassifier(KernelClassifier):
         if self.kernel == "auto":
             other._chosen = ([ChosenKernel(**kernel) for kernel in self.kernels_], self.guarded_)
         return other.fit(X, y, sample_weight, groups)
-
-    def _learn_peers(
-        self,
-        X: Any,
-        candidates: CandidateSets,
-        sample_weight: Any,
-        groups: np.ndarray | None,
-        equal: np.ndarray | None,
-    ) -> None:
-        """Learn from validated rows; ``equal`` are the numbers of equal rows."""
-        self._learn(X, candidates, sample_weight, groups, equal)
-        if hasattr(self, "loo_decision_"):
-            self.loo_decision_ = self._with_unused(X, self.loo_decision_)
 
     def _with_unused(self, X: Any, decisions: np.ndarray) -> np.ndarray:
         """Outputs of all rows, given those of the rows that were learned from."""
@@ -326,12 +315,11 @@ class PUREClassifier(KernelClassifier):
         self.kernels_ = [{"scaling": "none", "kernel": self.kernel, "beta": self.beta}]
         self.guarded_ = False
         if hasattr(self, "loo_decision_"):
-            first = self.at_even_shares()
-            first._calibrate(self.__dict__.pop("_even_outputs"), candidates, weight)
-            self._first["scale_"] = first.scale_
-            self._calibrate(self.loo_decision_, candidates, weight)
+            even = self.__dict__.pop("_even_outputs")
+            self._first["scale_"] = self._scale_of(even, candidates, weight)
+            self.scale_ = self._scale_of(self.loo_decision_, candidates, weight)
         else:
-            self._calibrate_on_sample(X, candidates, weight, confidence)
+            self._set_scales_on_sample(X, candidates, weight, confidence)
         return confidence
 
     def _smooth_labels(
@@ -342,9 +330,9 @@ class PUREClassifier(KernelClassifier):
             if self.kernel != "auto":
                 self.fitted_confidence_ = self.confidence_
             first = self.at_even_shares()
-            first._calibrate(first._left_out(X, self._equal), candidates, weight)
+            scale = self._scale_of(first._left_out(X, self._equal), candidates, weight)
             for model in self.members_ if self.kernel == "auto" else [self]:
-                model._first["scale_"] = first.scale_
+                model._first["scale_"] = scale
         return smoothed
 
     def _smooth_weights(self, G: np.ndarray) -> None:
@@ -352,23 +340,22 @@ class PUREClassifier(KernelClassifier):
             for weights in (model.__dict__, model._first):
                 smooth(weights, G)
 
-    def _calibrate(
+    def _scale_of(
         self, outputs: np.ndarray, candidates: CandidateSets, weight: np.ndarray | None
-    ) -> None:
-        self.scale_ = softmax_scale(
+    ) -> float:
+        """The ``scale_`` of a model with these outputs."""
+        return softmax_scale(
             outputs, candidates.indptr, candidates.indices, weight, generator(self.random_state)
         )
 
-    def _calibrate_on_sample(
+    def _set_scales_on_sample(
         self,
         X: Any,
         candidates: CandidateSets,
         weight: np.ndarray | None,
         confidence: np.ndarray,
     ) -> None:
-        """As :meth:`_calibrate`, but without the outputs of all rows, for the final model and the
-        first one.
-        """
+        """Set the scales of the final model and of the first one, by the outputs of a sample."""
         rows = X if isinstance(X, Rows) else ArrayRows(X)
         sample, drawn = draw_rows(rows, ROWS, weight, generator(self.random_state))
         known = candidates[drawn]
@@ -378,7 +365,8 @@ class PUREClassifier(KernelClassifier):
         first, left_out = self.at_even_shares(), LeftOut(self.leverage_, self._equal)
         for model, p in ((self, confidence if self.max_iter else even), (first, even)):
             P = sparse.csr_array((p, candidates.indices, candidates.indptr), shape=candidates.shape)
-            model._calibrate(left_out.outputs(P, model._scores(sample), drawn), known, own)
+            outputs = left_out.outputs(P, model._scores(sample), drawn)
+            model.scale_ = self._scale_of(outputs, known, own)
         self._first["scale_"] = first.scale_
 
     # ---------------------------------------------------------------- one kernel
@@ -470,7 +458,7 @@ class PUREClassifier(KernelClassifier):
                 | changed
             )
             scaled, known = member._validate_fit(self._rescaled(X, k), candidates)
-            member._learn_peers(scaled, known, weight, self._groups, self._equal)
+            member._learn(scaled, known, weight, self._groups, self._equal)
             self.members_.append(member)
         self.solver_ = self.members_[0].solver_
         self.n_iter_ = max(member.n_iter_ for member in self.members_)
@@ -479,7 +467,7 @@ class PUREClassifier(KernelClassifier):
         confidence = _mean(member.confidence_.data for member in self.members_)
         if hasattr(self.members_[0], "loo_decision_"):
             self.loo_decision_ = _mean(member.loo_decision_ for member in self.members_)
-            self._calibrate(self.loo_decision_, candidates, weight)
+            self.scale_ = self._scale_of(self.loo_decision_, candidates, weight)
         else:
             self.scale_ = float(np.mean([member.scale_ for member in self.members_]))
         return confidence

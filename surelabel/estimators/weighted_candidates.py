@@ -114,11 +114,11 @@ class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClass
             weight = each if weight is None else weight[rows] * each
         elif weight is not None:
             weight = weight[rows]
-        inner, Q = in_row_space(X) if self.estimator is None else (X, None)
+        features, Q = in_row_space(X) if self.estimator is None else (X, None)
         if weight is None:
-            self.estimator_.fit(inner[rows], codes)
+            self.estimator_.fit(features[rows], codes)
         elif has_fit_parameter(self.estimator_, "sample_weight"):
-            self.estimator_.fit(inner[rows], codes, sample_weight=weight)
+            self.estimator_.fit(features[rows], codes, sample_weight=weight)
         else:
             raise ParameterError(
                 f"{type(self.estimator_).__name__} does not accept sample_weight, which "
@@ -141,8 +141,8 @@ class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClass
         return np.asarray(self.classes_[self._seen])
 
     def _outputs(self, X: Any) -> np.ndarray:
-        """Probabilities of the inner classifier, or its scores if it has none; classes it never saw
-        come last.
+        """Probabilities of the inner classifier, or its scores if it has none; classes that it
+        never saw get 0, or -inf.
         """
         if self.estimator is None:
             scores = np.asarray(X @ self.coef_.T + self.intercept_)
@@ -169,9 +169,6 @@ METHOD = Method(
     reference=(
         "The plain alternative: each of the |S| candidates of a row as an example of weight 1/|S|."
     ),
-    idea=(
-        "any scikit-learn classifier on every candidate, weighted; or on the certain rows only; or "
-        "on a random candidate"
-    ),
+    idea="any scikit-learn classifier on every candidate, weighted; or on the certain rows only",
     cost="one fit",
 )

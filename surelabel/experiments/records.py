@@ -240,6 +240,8 @@ class RecordWriter:
 
     def _check_belong(self, study: Study) -> None:
         """Refuse a folder with records of trials that the study does not have."""
+        if not self.finished:
+            return
         strange = self.finished.keys() - {trial.id for trial in trials_of(study)}
         if strange:
             raise StudyError(

@@ -116,7 +116,7 @@ def run_study(
                 else:
                     writer.append(result)
     before, skipped = len(wanted) - len(todo), len(todo) - len(ready)
-    return Outcome(Path(folder), before, len(ready) - failed, failed, skipped)
+    return Outcome(folder, before, len(ready) - failed, failed, skipped)
 
 
 def _absent_data(study: Study, trials: list[Trial], tell: Callable[[str], Any]) -> set[str]:

@@ -37,6 +37,8 @@ import numpy as np
 from scipy import sparse
 from scipy.special import betaincinv, gammaln, softmax
 
+from .leave_one_out import class_shares
+
 #: How many votes the simple matrix counts for in each row of an annotator's matrix. On the seven
 #: real crowds, a single value from 10 to 100 or both of these differ by .02 at most (labelme); of
 #: 100 to 200 of cifar10n's first votes, .66 are right with both, and .60 with 20 alone.
@@ -269,7 +271,8 @@ def alternate_crowd(
     evidence = tally.evidence(confusion)
     for _ in range(JUDGED if class_model is None else JUDGED // 2):
         if class_model is None:
-            log_prior = np.broadcast_to(np.log(class_shares(posterior)), posterior.shape)
+            shares = class_shares(posterior.sum(axis=0), len(posterior))
+            log_prior = np.broadcast_to(np.log(shares), posterior.shape)
         else:  # nobody is first judged by the own vote
             log_prior = class_model(posterior, evidence)
             counts = tally.counts_by_others(truth(log_prior), confusion)
@@ -313,11 +316,6 @@ def confirmed(tally: Tally, fit: CrowdFit) -> bool:
     by_chance = np.sum(counts.sum(axis=1) * counts.sum(axis=2), axis=1) / np.maximum(n, 1)
     chance = by_chance.sum() / n.sum()
     return bool(right - by_chance.sum() > 2 * np.sqrt(n.sum() * chance * (1 - chance)))
-
-
-def class_shares(posterior: np.ndarray) -> np.ndarray:
-    """The mean of the posterior ``π``, as if every class had been seen once more."""
-    return np.asarray((posterior.sum(axis=0) + 1) / (len(posterior) + posterior.shape[1]))
 
 
 def with_known(posterior: np.ndarray, known: np.ndarray | None) -> np.ndarray:

@@ -20,10 +20,10 @@ import numpy as np
 from scipy import sparse
 from scipy.special import digamma, gammaln, log_expit
 from sklearn.utils import gen_batches
-from threadpoolctl import threadpool_limits
 
 from .canonical_order import canonical_order
 from .sparse_rows import row_normalise
+from .threads import one_blas_thread
 
 # Ascent steps on the sticks within one M step; more of them are useless, because the
 # responsibilities change next.
@@ -155,10 +155,8 @@ def ascend_sticks(
         curvature = _column_dot(reach * sigmoid * (1 - sigmoid), change**2) + _column_dot(
             ridge * direction, direction
         )
-        value, linear = (
-            _column_dot(reach, tail),
-            _column_dot(take, change) - _column_dot(ridge * sticks, direction),
-        )
+        value = _column_dot(reach, tail)
+        linear = _column_dot(take, change) - _column_dot(ridge * sticks, direction)
         step, safe = _ratio(slope, curvature), _ratio(slope, square)
         fallen = _column_dot(reach, _softplus_and_sigmoid(scores + step * change)[0]) - value
         gain = step * linear - step**2 / 2 * _column_dot(ridge * direction, direction) - fallen
@@ -169,7 +167,7 @@ def ascend_sticks(
     return sticks, scores
 
 
-@threadpool_limits.wrap(limits=1, user_api="blas")
+@one_blas_thread()
 def fit_mixture(
     X: np.ndarray,
     candidates: sparse.csr_array,
@@ -188,11 +186,8 @@ def fit_mixture(
     # Therefore one thread computes all sums, in one order.
     rows, classes = canonical_order(X, candidates, sample_weight)
     given = candidates
-    X, candidates, sample_weight = (
-        X[rows],
-        candidates[rows][:, classes].sorted_indices(),
-        sample_weight[rows],
-    )
+    X, sample_weight = X[rows], sample_weight[rows]
+    candidates = candidates[rows][:, classes].sorted_indices()
     basis = stick_basis(X, sample_weight, precision)
     sticks = np.zeros((basis.features.shape[1], n_components - 1))
     scores = np.zeros((len(X), n_components - 1))
@@ -241,9 +236,8 @@ def candidate_confidence(
     labels = np.exp(expected_log_labels(posterior))
     rows = np.repeat(np.arange(candidates.shape[0]), np.diff(candidates.indptr))
     joint = np.empty(len(rows))
-    for part in gen_batches(
-        len(rows), max(1, 2**20 // len(labels))
-    ):  # entries × components take memory
+    step = max(1, 2**20 // len(labels))  # entries × components take memory
+    for part in gen_batches(len(rows), step):
         joint[part] = np.einsum("ek,ek->e", weights[rows[part]], labels.T[candidates.indices[part]])
     return row_normalise(joint, candidates.indptr)
 

@@ -61,9 +61,11 @@ VOTES = Prior(-0.5, 0.55, (0.6, 0.3))
 SETS = Prior(0.3, 0.45, (0.7, 0.3))
 #: Candidate sets that always hold the truth: Lost, MSRCv2, italian.
 COMPLETE = Prior(0.6, 0.57, (0.7, 0.3))
-#: New rows without labels. Models of sets: the same sets. Models of votes: labelme, cifar10n (also
-#: with their first votes alone) and sentiment, in three folds.
-NEW_ROWS, NEW_BESIDE_VOTES = Prior(0.4, 0.8, (0.7, 0.3)), Prior(-0.3, 0.6, (0.7, 0.3))
+#: New rows without labels, by models of sets: the sets of ``SETS``.
+NEW_ROWS = Prior(0.4, 0.8, (0.7, 0.3))
+#: New rows without labels, by models of votes: labelme, cifar10n (also with their first votes
+#: alone) and sentiment, in three folds.
+NEW_BESIDE_VOTES = Prior(-0.3, 0.6, (0.7, 0.3))
 #: Whether the truth is outside the set: the unions of labelme and cifar10n, and a third crowd.
 #: ``a`` differs so much between them that only known labels say anything.
 OUTSIDE = Prior(-0.9, 1.0, (1.6, 0.3))
@@ -136,7 +138,7 @@ def calibrated(
     blind : ndarray
     """
     confidence = fit_calibration(z[known], right, prior)(z)
-    blind = fit_calibration(z[:0], right[:0], prior)(z[known])
+    blind = Calibration(prior.shift, prior.slope)(z[known])
     if len(known) > 1:
         folds = KFold(min(5, len(known)), shuffle=True, random_state=0)
         for others, rows in folds.split(known):
@@ -295,9 +297,10 @@ def judge_sets(proba: np.ndarray, even: np.ndarray, labels: Labels) -> Judgement
     if complete:
         score[candidates.sizes == 1] = np.inf
     found = _judged(shares, label, score, labels.gold, COMPLETE if complete else SETS)
-    half = _posterior(proba, candidates, inside, 0.0 if complete else 0.5)
-    missing = log_odds(np.sum(half, axis=1, where=~inside))
-    best = half.argmax(axis=1)
+    # As if half of the sets lacked the truth: then the features decide whether this one does.
+    open_to_all = shares if complete else _posterior(proba, candidates, inside, 0.5)
+    missing = log_odds(np.sum(open_to_all, axis=1, where=~inside))
+    best = open_to_all.argmax(axis=1)
     favoured = ~inside[rows, best]
     gold = np.flatnonzero(labels.gold >= 0)
     lacks = ~inside[gold, labels.gold[gold]]
@@ -313,10 +316,12 @@ def judge_sets(proba: np.ndarray, even: np.ndarray, labels: Labels) -> Judgement
 def _posterior(
     proba: np.ndarray, candidates: CandidateSets, inside: np.ndarray, lacking: float
 ) -> np.ndarray:
-    """Probabilities of all classes, given features and candidates."""
+    """Probabilities of all classes, given features and candidates, if the share ``lacking`` of the
+    sets lacks the truth.
+    """
     sizes, l = candidates.sizes.astype(float), proba.shape[1]
-    missing = lacking / (1 - lacking) * sizes / np.maximum(l - sizes, 1)
-    found = np.where(inside, proba, proba * missing[:, None].astype(proba.dtype))
+    others = lacking / (1 - lacking) * sizes / np.maximum(l - sizes, 1)
+    found = np.where(inside, proba, proba * others[:, None].astype(proba.dtype))
     total = found.sum(axis=1, keepdims=True)
     return np.asarray(np.divide(found, total, out=inside / sizes[:, None], where=total > 0))
 
@@ -355,13 +360,13 @@ def with_confidence(shares: np.ndarray, label: np.ndarray, confidence: np.ndarra
     rest in proportion, but none exceeds it.
     """
     rows = np.arange(len(label))
-    rest = shares.astype(float)
-    rest[rows, label] = 0
-    total = rest.sum(axis=1)
-    rest *= ((1 - confidence) / np.where(total > 0, total, 1))[:, None]
-    rest = np.minimum(rest, confidence[:, None])
-    rest[rows, label] = confidence
-    return np.asarray(rest, np.float32)
+    found = shares.astype(float)
+    found[rows, label] = 0
+    rest = found.sum(axis=1)
+    found *= ((1 - confidence) / np.where(rest > 0, rest, 1))[:, None]
+    found = np.minimum(found, confidence[:, None])
+    found[rows, label] = confidence
+    return np.asarray(found, np.float32)
 
 
 def _ranked(score: np.ndarray) -> np.ndarray:

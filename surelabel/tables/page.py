@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from .cleaning import Cleaned
     from .page_rows import Reader
 
+#: Maximum number of rows to look at on the page.
 SHOWN = 200
-"""Maximum number of rows to look at on the page."""
-LACKING = 30
-"""Maximum number of rows listed that may lack their label; further ones are seldom right."""
+#: Maximum number of rows in the table of rows that may lack their label; later ones seldom do.
+LACKING_ROWS = 30
 
 
 def write_page(
@@ -78,7 +78,7 @@ def write_page(
 
 def _counts(cleaned: Cleaned) -> list[dict[str, Any]]:
     """Number and share of rows for each status, and what the status means."""
-    m = max(len(cleaned.status), 1)
+    m = len(cleaned.status)
     return [
         {"status": status, "n": n, "share": n / m, "meaning": STATUSES[status]}
         for status, n in cleaned.status_counts.items()
@@ -95,22 +95,21 @@ def _facts(cleaned: Cleaned) -> list[tuple[str, str]]:
             (f"{sizes.mean():.2f}", "candidates per row"),
             (short_percent(float(np.mean(sizes == 1))), "had one candidate"),
         ]
-    if cleaned.n_gold and cleaned.gold_error is not None:
+    if cleaned.gold_error is not None:
         facts.append((short_percent(cleaned.gold_error), f"error on {cleaned.n_gold:,} gold rows"))
-    odd = {
-        ("row that may lack its label", "rows that may lack their label"): np.sum(
-            cleaned.outside > 0
-        ),
-        ("row without any label", "rows without any label"): labels.unlabelled.sum(),
-    }
-    return facts + [(f"{n:,}", one if n == 1 else many) for (one, many), n in odd.items() if n]
+    lacking, empty = np.sum(cleaned.outside > 0), labels.unlabelled.sum()
+    odd = (
+        (lacking, "row that may lack its label", "rows that may lack their label"),
+        (empty, "row without any label", "rows without any label"),
+    )
+    return facts + [(f"{n:,}", one if n == 1 else many) for n, one, many in odd if n]
 
 
 def _lacking(cleaned: Cleaned, reader: Reader) -> Table:
     """The rows whose features speak for a label that was not given, the likeliest first."""
     order = np.argsort(cleaned.outside, kind="stable")
     found = order[cleaned.outside[order] > 0]
-    shown, candidates = found[:LACKING], cleaned.labels.candidates
+    shown, candidates = found[:LACKING_ROWS], cleaned.labels.candidates
     known = not np.isnan(cleaned.outside_probability[shown]).any()
     rows = []
     for rank, (row, content) in enumerate(
@@ -119,11 +118,11 @@ def _lacking(cleaned: Cleaned, reader: Reader) -> Table:
         given = candidates.indices[candidates.indptr[row] : candidates.indptr[row + 1]]
         name = " · ".join(filter(None, (content.name, content.text)))
         likely = [_share(float(cleaned.outside_probability[row]))] if known else []
-        texts = (name, first_few(list(map(str, cleaned.classes[given]))))
-        label = text_cell(str(cleaned.classes[cleaned.best[row]]))
-        rows.append([number_cell(rank, "{:,}"), *map(text_cell, texts), label, *likely])
+        best = str(cleaned.classes[cleaned.best[row]])
+        texts = (name, first_few(list(map(str, cleaned.classes[given]))), best)
+        rows.append([number_cell(rank, "{:,}"), *map(text_cell, texts), *likely])
     titles = ("Row", "Labels given", "Features speak for")
-    some = f"The first {len(shown)} of {len(found):,} rows" if len(found) > LACKING else "Rows"
+    some = f"The first {len(shown)} of {len(found):,} rows" if len(found) > LACKING_ROWS else "Rows"
     return Table(
         "outside",
         "May lack their label",
@@ -143,7 +142,8 @@ def _lacking(cleaned: Cleaned, reader: Reader) -> Table:
 
 
 def _share(value: float | None) -> Cell:
-    return number_cell(value, "–" if value is None else short_percent(value))
+    """A cell of a share; a dash if there is none."""
+    return Cell("–") if value is None else Cell(short_percent(value), sort=value)
 
 
 def _annotators(cleaned: Cleaned) -> Table:
@@ -188,7 +188,7 @@ def _annotators(cleaned: Cleaned) -> Table:
 
 
 def _how_it_was_done(cleaned: Cleaned) -> list[tuple[str, str]]:
-    """How the labels were found: method, columns, times."""
+    """How the labels were found: method, parameters, features and version."""
     covering = (
         f"{short_percent(cleaned.cv_score)} of the predictions for left-out rows are among their "
         "candidates"
@@ -211,5 +211,5 @@ def _how_it_was_done(cleaned: Cleaned) -> list[tuple[str, str]]:
 
 
 def _first(cleaned: Cleaned, kind: str) -> str | None:
-    """The first column of a kind that was learned from."""
+    """The first column of a kind, of those that can be learned from."""
     return next((feature.name for feature in cleaned.features if feature.kind == kind), None)

@@ -348,7 +348,7 @@ class TableRead:
             also = f" (the same is true of {first_few(map(repr, others))})"
             sentences.append(sentence + also * bool(others))
         for sentence in sentences:
-            warnings.warn(f"{self.source}: {sentence}", stacklevel=5)
+            warnings.warn(f"{self.source}: {sentence}", stacklevel=4)
 
     def encoded(self) -> tuple[TableEncoder, np.ndarray]:
         """The fitted encoder, and the matrix that it makes of the table."""

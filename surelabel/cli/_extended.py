@@ -1,4 +1,6 @@
-"""Options that several commands share, declared once."""
+"""How a command takes over options that are declared elsewhere: for tables in ``_settings``, for
+studies in ``_running``, and single ones in ``_files``.
+"""
 
 from __future__ import annotations
 
