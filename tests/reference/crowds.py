@@ -170,20 +170,20 @@ def literal_alternation(votes, n_classes, confusions, n_iter, known, features=No
     """Posterior and matrices after so many rounds from the shares of the votes.
 
     ``confusions`` turns counts into matrices, ``features`` posterior and evidence into
-    probabilities. With features, everybody is first judged without the own vote.
+    probabilities. With features, half of the first counts are made without the own vote.
     """
     shape = (votes.shape[1], n_classes, n_classes)
     P = _certain(literal_shares(votes, n_classes), known)
     C = confusions(literal_counts(votes, P, shape))
-    for _ in range(n_iter):
-        evidence = literal_evidence(votes, C)
-        if features is None:
-            f = np.tile((P.sum(axis=0) + 1) / (len(P) + n_classes), (len(P), 1))
-        else:
-            f = features(P, evidence)
-            C = confusions(literal_counts_by_others(votes, f, C, known))
+    for number in range(n_iter):
+        f = np.tile((P.sum(axis=0) + 1) / (len(P) + n_classes), (len(P), 1))
+        if features is not None:
+            f = features(P, literal_evidence(votes, C))
         P = literal_posterior(f, votes, C, known)
-        C = confusions(literal_counts(votes, P, shape))
+        counts = literal_counts(votes, P, shape)
+        if features is not None and number == 0:
+            counts = (counts + literal_counts_by_others(votes, f, C, known)) / 2
+        C = confusions(counts)
         P = literal_posterior(f, votes, C, known)
     return P, C
 

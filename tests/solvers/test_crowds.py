@@ -6,8 +6,8 @@ from scipy.special import softmax
 from sklearn.metrics import cohen_kappa_score
 
 from surelabel.solvers.crowds import (
-    JUDGED,
     POOLING,
+    ROUNDS,
     SOFT_VOTES,
     STRENGTHS,
     CrowdFit,
@@ -147,7 +147,7 @@ def test_alternation_is_the_literal_one(problem, seed):
     votes, n_classes = problem
     known = any_known(votes, n_classes, seed)
     fit = alternate_crowd(Tally(votes, n_classes), known=known)
-    P, C = literal.literal_alternation(votes, n_classes, confusion_matrices, JUDGED, known)
+    P, C = literal.literal_alternation(votes, n_classes, confusion_matrices, ROUNDS, known)
     np.testing.assert_allclose(fit.posterior, P, atol=1e-8)
     np.testing.assert_allclose(fit.confusion, C, atol=1e-8)
 
@@ -169,7 +169,7 @@ def test_alternation_with_features_is_the_literal_one(problem, seed):
         known=known,
     )
     P, C = literal.literal_alternation(
-        votes, n_classes, confusion_matrices, JUDGED // 2, known, features
+        votes, n_classes, confusion_matrices, ROUNDS // 2, known, features
     )
     np.testing.assert_allclose(fit.posterior, P, atol=1e-8)
     np.testing.assert_allclose(fit.confusion, C, atol=1e-8)
