@@ -109,12 +109,7 @@ def krippendorff_alpha(votes: np.ndarray, n_classes: int) -> float | None:
 
 
 def _compare_votes(
-    vote: np.ndarray,
-    name: str,
-    label: np.ndarray,
-    gold: np.ndarray,
-    n_classes: int,
-    remark: str,
+    vote: np.ndarray, name: str, label: np.ndarray, gold: np.ndarray, n_classes: int, remark: str
 ) -> AnnotatorAgreement:
     given = vote >= 0
     known = given & (gold >= 0)

@@ -327,11 +327,7 @@ def _posterior(
 
 
 def _judged(
-    shares: np.ndarray,
-    label: np.ndarray,
-    score: np.ndarray,
-    gold: np.ndarray,
-    prior: Prior,
+    shares: np.ndarray, label: np.ndarray, score: np.ndarray, gold: np.ndarray, prior: Prior
 ) -> dict[str, Any]:
     """The part that votes and sets share: confidences, and the shares of the other labels."""
     known = np.flatnonzero(gold >= 0)

@@ -16,12 +16,7 @@ from ..estimators import CrowdClassifier, SUREClassifier
 from ..exceptions import InputError, ParameterError
 from ..progress import stage
 from ..solvers.copied_votes import merge_copies
-from ..solvers.crowds import (
-    Tally,
-    alternate_crowd,
-    confirmed,
-    with_useful_features,
-)
+from ..solvers.crowds import Tally, alternate_crowd, confirmed, with_useful_features
 from ..solvers.equal_rows import equal_rows
 from ..solvers.temperature import trust_features
 from ..text import percent

@@ -24,15 +24,7 @@ from .columns import Feature
 from .encoding import TableModel
 from .methods import VOTES_ONLY, votes_suffice
 from .new_columns import NEW_COLUMNS, add_columns, check_new_columns, label_column, rounded
-from .overview import (
-    ONE_LABEL,
-    Overview,
-    Result,
-    kinds,
-    known,
-    named,
-    written_parameters,
-)
+from .overview import ONE_LABEL, Overview, Result, kinds, known, named, written_parameters
 from .reading import Columns, TableRead, open_table
 from .status import CERTIFIED, LOOK, PROBABLE, STATUSES
 

@@ -311,10 +311,7 @@ def fit_method(
 
 
 def fit_crowd(
-    X: np.ndarray,
-    labels: Labels,
-    random_state: int,
-    estimator: Any = None,
+    X: np.ndarray, labels: Labels, random_state: int, estimator: Any = None
 ) -> CrowdClassifier:
     """Learn from votes and features together, or from votes alone where there are no features.
 

@@ -132,11 +132,7 @@ def _lacking(cleaned: Cleaned, reader: Reader) -> Table:
             if known
             else "Only known labels could tell how likely each of them lacks its true label."
         ),
-        [
-            Column("#"),
-            *text_columns(*titles),
-            *([Column("Probability")] if known else []),
-        ],
+        [Column("#"), *text_columns(*titles), *([Column("Probability")] if known else [])],
         rows,
     )
 

@@ -58,11 +58,7 @@ def build(cleaned: Cleaned, shown: np.ndarray) -> dict[str, Gallery]:
     dict of str to Gallery
     """
     with rc_context(STYLE):
-        galleries = [
-            _map(cleaned, shown),
-            _sureness(cleaned),
-            _ambiguity(cleaned),
-        ]
+        galleries = [_map(cleaned, shown), _sureness(cleaned), _ambiguity(cleaned)]
     return {gallery.topic: gallery for gallery in galleries if gallery.pictures}
 
 

@@ -98,11 +98,7 @@ class Reader:
     """
 
     def __init__(
-        self,
-        cleaned: Cleaned,
-        text: str | None,
-        image: str | None,
-        folder: str | Path | None,
+        self, cleaned: Cleaned, text: str | None, image: str | None, folder: str | Path | None
     ) -> None:
         self.ids, self.text, self.image = cleaned.labels.ids, text, image
         self.images = Images(folder, ROOM) if folder is not None else None

@@ -18,14 +18,7 @@ from ..data.frames import from_frame
 from ..data.label_order import has_order, order_given
 from ..data.labelling import Labelling, Labels, read_labels
 from ..data.table_files import read_table
-from ..exceptions import (
-    CandidateError,
-    InputError,
-    ParameterError,
-    TableError,
-    first_few,
-    shown,
-)
+from ..exceptions import CandidateError, InputError, ParameterError, TableError, first_few, shown
 from .columns import Kind, check_features, choose_features
 from .embedding import embed_columns
 from .encoding import TableEncoder
