@@ -156,13 +156,8 @@ class CategoryColumn(OneColumn):
         """Learn which categories there are; missing is one of them."""
         texts, self.by_value = reader.texts(name, "category")
         texts = canonical(texts) if self.by_value else texts
-        counts = [(pair["values"], pair["counts"]) for pair in pc.value_counts(texts).to_pylist()]
-        ranked = [
-            value
-            for value, _ in sorted(
-                counts, key=lambda pair: (-pair[1], pair[0] is None, pair[0] or "")
-            )
-        ]
+        counts = {pair["values"]: pair["counts"] for pair in pc.value_counts(texts).to_pylist()}
+        ranked = sorted(counts, key=lambda text: (-counts[text], text is None, text or ""))
         self.categories, self.others = ranked[:MOST_CATEGORIES], ranked[MOST_CATEGORIES:]
 
     def names(self, name: str, _: int = 0) -> list[str]:
