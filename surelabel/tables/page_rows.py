@@ -243,12 +243,7 @@ def _reasons(row: int, cleaned: Cleaned, near: np.ndarray) -> list[Reason]:
         reasons.append(Reason("no label", "It has no label."))
     if cleaned.outside[row]:
         label = str(cleaned.classes[cleaned.best[row]])
-        alike = 2 * np.sum(near == cleaned.best[row]) > len(near)
-        sentence = (
-            "Its features, like the rows beside it, speak for a label that was not given:"
-            if alike
-            else "Its features, though not the rows beside it, speak for a label that was not "
-            "given:"
-        )
+        like = "like" if 2 * np.sum(near == cleaned.best[row]) > len(near) else "though not"
+        sentence = f"Its features, {like} the rows beside it, speak for a label that was not given:"
         reasons.append(Reason("label missing", sentence, label))
     return reasons or [Reason("unsure", "No candidate is likely enough.")]
