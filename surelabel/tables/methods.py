@@ -326,18 +326,10 @@ def fit_crowd(
             )
         if estimator.get_params().get("random_state", 0) is None:
             estimator = clone(estimator).set_params(random_state=random_state)
-    classes, given = labels.candidates.classes.tolist(), labels.candidates
+    classes = labels.candidates.classes.tolist()
     gold = [None if code < 0 else classes[code] for code in labels.gold.tolist()]
-    ballots = CandidateSets(
-        given.indptr,
-        given.indices,
-        given.classes,
-        given.counts,
-        votes=labels.votes,
-        annotators=labels.annotators,
-    )
     model = CrowdClassifier(estimator, random_state=random_state, ordered=labels.ordered)
-    return model.fit(X if X.shape[1] else None, ballots, known=gold)
+    return model.fit(X if X.shape[1] else None, labels.candidates, known=gold)
 
 
 def left_out_proba(model: Any, X: np.ndarray, equal: np.ndarray) -> np.ndarray:
