@@ -24,7 +24,7 @@ from ..data.label_order import has_order
 from ..data.labelling import Labels
 from ..estimators import all_methods
 from ..evaluation.metrics import SCORERS, mean_absolute_error
-from ..exceptions import CandidateError, ParameterError, SurelabelError
+from ..exceptions import ParameterError, SurelabelError
 from ..progress import track
 from ..solvers.equal_rows import equal_rows
 from ..text import count, percent
@@ -39,6 +39,7 @@ from .methods import (
     find_method,
     fit_method,
     order_of,
+    sample_rows,
     with_truth,
 )
 from .overview import Listing, Overview, Result, written_parameters
@@ -327,12 +328,7 @@ def compare_methods(
     Comparison
     """
     by_votes, names = labels.votes is not None, _method_names(X, labels, methods)
-    rows = np.flatnonzero(_labelled(labels))
-    if not len(rows):
-        raise CandidateError(
-            "every row has every class as a candidate: there is nothing to learn from"
-        )
-    rows = np.sort(np.random.default_rng(random_state).permutation(rows)[:max_rows])
+    rows = sample_rows(_labelled(labels), max_rows, random_state)
     n_table, X, labels = len(X), X[rows], _some_rows(labels, rows)
     what = "votes for " if by_votes else ""
     n_parts = int(np.sum(labels.votes != -1)) if by_votes else len(rows)

@@ -158,9 +158,9 @@ def with_sets(candidates: CandidateSets, rows: np.ndarray, codes: np.ndarray) ->
     )
 
 
-def sample_rows(candidates: CandidateSets, max_rows: int, random_state: int) -> np.ndarray:
-    """At most ``max_rows`` random rows, in order, except those where every label is possible."""
-    rows = np.flatnonzero(informative_rows(candidates))
+def sample_rows(informative: np.ndarray, max_rows: int, random_state: int) -> np.ndarray:
+    """At most ``max_rows`` random rows of those that are informative, in order."""
+    rows = np.flatnonzero(informative)
     if not len(rows):
         raise CandidateError(
             "every row has every class as a candidate: there is nothing to learn from"
@@ -192,7 +192,7 @@ def choose_parameters(
     parameters : dict
     covering_rate : float
     """
-    rows = sample_rows(known, CHOOSE_ROWS, random_state)
+    rows = sample_rows(informative_rows(known), CHOOSE_ROWS, random_state)
     X, known, splits = X[rows], known[rows], folds_of_rows(equal[rows], random_state)
     # No method can use more neighbours than the folds have rows.
     grid, counts = None, method.grid.get("n_neighbors", ())
