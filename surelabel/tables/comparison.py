@@ -434,8 +434,7 @@ def _by_left_out_rows(X: np.ndarray, labels: Labels, splits: list[Split], name: 
     given, equal = _sets_of(labels), equal_rows([X])
     # A true label is learned from only where the candidates tell nothing.
     known = with_truth(given, np.where(informative_rows(given), -1, labels.gold))
-    learned = replace(_without_unused_order(name, labels), candidates=known)
-    learned = replace(learned, gold=np.full_like(labels.gold, -1))
+    learned = _learned(name, labels, known)
     judge = with_truth(given, labels.gold)
     fit: FittedMethod | None = None
     scores = []
@@ -459,10 +458,12 @@ def _scores(model: Any, X: np.ndarray, judge: CandidateSets, ordered: Any) -> li
     ]
 
 
-def _without_unused_order(name: str, labels: Labels) -> Labels:
-    """The labels without their order, if the method does not use it."""
+def _learned(name: str, labels: Labels, candidates: CandidateSets) -> Labels:
+    """What a method learns from: these candidates without gold, and the order if it uses it."""
     used = order_of(find_method(name), labels, strict=False)
-    return labels if used else replace(labels, ordered=False)
+    nothing = np.full_like(labels.gold, -1)
+    ordered = labels.ordered if used else False
+    return replace(labels, candidates=candidates, gold=nothing, ordered=ordered)
 
 
 def _by_left_out_votes(X: np.ndarray, labels: Labels, splits: list[Split], name: str) -> Scores:
@@ -471,6 +472,7 @@ def _by_left_out_votes(X: np.ndarray, labels: Labels, splits: list[Split], name:
     """
     assert labels.votes is not None
     cast, rates = np.argwhere(labels.votes != -1), []
+    classes = labels.candidates.classes
     equal = equal_rows([X]) if X.shape[1] else np.arange(len(X))
     fit: FittedMethod | None = None
     for _, hidden in splits:
@@ -478,22 +480,13 @@ def _by_left_out_votes(X: np.ndarray, labels: Labels, splits: list[Split], name:
         votes = labels.votes.copy()
         votes[rows, who] = -1
         if name in VOTES_ONLY:
-            label = VOTES_ONLY[name](votes, labels.candidates.shape[1]).argmax(axis=1)
+            label = VOTES_ONLY[name](votes, len(classes)).argmax(axis=1)
         else:  # the first fold chooses the parameters
-            known = _with_votes(_without_unused_order(name, labels), votes)
-            fit = fit_method(name, X, known, equal, like=fit)
-            label = np.searchsorted(known.candidates.classes, fit.model.transduction_)
+            known = CandidateSets.from_ballots(votes, classes, annotators=labels.annotators)
+            fit = fit_method(name, X, _learned(name, labels, known), equal, like=fit)
+            label = np.searchsorted(classes, fit.model.transduction_)
         truth = np.where(labels.gold[rows] >= 0, labels.gold[rows], labels.votes[rows, who])
         rates.append(float(np.mean(label[rows] == truth)))
     chosen = {} if fit is None else fit.parameters
     nothing = np.full(len(rates), np.nan)
     return chosen, np.stack([rates, nothing, nothing])
-
-
-def _with_votes(labels: Labels, votes: np.ndarray) -> Labels:
-    """The labels with other votes, and without gold; a row without votes may have any label."""
-    candidates = CandidateSets.from_ballots(
-        votes, labels.candidates.classes, annotators=labels.annotators
-    )
-    nothing = np.full_like(labels.gold, -1)
-    return replace(labels, candidates=candidates, gold=nothing)
