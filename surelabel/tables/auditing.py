@@ -165,13 +165,8 @@ def draw_sheet(
             f"{source_of(table)}: no label is probable, so there is nothing to check; allow a "
             "larger max_error"
         )
-    columns = {
-        f"{prefix}check": pa.array(np.arange(1, len(order) + 1)),
-        f"{prefix}row": pa.array(order + 1),
-    }
-    taken = table.take(pa.array(order))
-    for place, (name, column) in enumerate(columns.items()):
-        taken = taken.add_column(place, name, column)
+    taken = table.take(pa.array(order)).add_column(0, f"{prefix}row", pa.array(order + 1))
+    taken = taken.add_column(0, f"{prefix}check", pa.array(np.arange(1, len(order) + 1)))
     added = {
         "label": label_column(found.classes, found.label[order]),
         "answer": pa.nulls(len(order), pa.string()),
