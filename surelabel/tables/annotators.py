@@ -45,7 +45,7 @@ def annotator_agreement(
     names: Sequence[str],
     label: np.ndarray,
     gold: np.ndarray,
-    remarks: Mapping[str, str] | None = None,
+    remarks: Mapping[str, str],
 ) -> list[AnnotatorAgreement]:
     """Compare every annotator's votes with the result.
 
@@ -59,7 +59,7 @@ def annotator_agreement(
         The labels chosen.
     gold : ndarray of shape (m,)
         Known-true labels, -1 where unknown.
-    remarks : mapping of str to str, default=None
+    remarks : mapping of str to str
         What is odd about annotators.
 
     Returns
@@ -69,7 +69,7 @@ def annotator_agreement(
     """
     n_classes = int(max(label.max(), votes.max())) + 1
     found = [
-        _compare_votes(vote, name, label, gold, n_classes, (remarks or {}).get(name, ""))
+        _compare_votes(vote, name, label, gold, n_classes, remarks.get(name, ""))
         for vote, name in zip(votes.T, names, strict=True)
     ]
     return sorted(found, key=lambda person: (person.n_votes == 0, person.agreement))

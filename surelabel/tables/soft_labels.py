@@ -10,17 +10,12 @@ from ..data.candidates import CandidateSets
 LIKELY = 0.9
 
 
-def shares_of(candidates: CandidateSets) -> np.ndarray:
-    """Shares of the classes in every row; equal where there are none."""
-    counts = candidates.to_counts()
-    total = counts.sum(axis=1, keepdims=True)
-    even = np.full(counts.shape, 1 / counts.shape[1])
-    return np.asarray(np.divide(counts, total, out=even, where=total > 0))
-
-
 def likely_sets(candidates: CandidateSets) -> CandidateSets:
     """The fewest labels of every row that together have 90 % of its votes, with their shares."""
-    shares = shares_of(candidates)
+    counts = candidates.to_counts()
+    total = counts.sum(axis=1, keepdims=True)
+    even = np.full(counts.shape, 1 / counts.shape[1])  # where there are none
+    shares = np.divide(counts, total, out=even, where=total > 0)
     order = np.argsort(-shares, axis=1, kind="stable")
     sorted_shares = np.take_along_axis(shares, order, axis=1)
     # A label is needed as long as those before it have less.
