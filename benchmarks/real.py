@@ -35,7 +35,7 @@ from sklearn.preprocessing import StandardScaler
 
 from surelabel.data.labelling import Labelling, read_labels
 from surelabel.tables import calibration
-from surelabel.tables.calibration import Calibration, Prior, fit_calibration
+from surelabel.tables.calibration import Prior, fit_calibration
 from surelabel.tables.choosing import choose_labels
 from surelabel.tables.reading import TableRead
 
@@ -232,7 +232,7 @@ def confidences(records):
         for name in names:
             z, right = scores(records[OURS, name])
             prior = without(name, group, records)
-            sure = Calibration(prior.shift, prior.slope)(z)
+            sure = prior(z)
             cells = [f"{right.mean():.3f}", f"{sure.mean():.3f}"]
             cells += [kept(sure, right, level) for level in LEVELS]
             off, shares = known_labels(z, right, prior)

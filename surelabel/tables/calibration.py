@@ -45,11 +45,27 @@ SUREST_SETS = 10
 
 
 @dataclass(frozen=True)
-class Prior:
-    """Where ``a`` and ``b`` lie on real data of one kind: mean and spread of ``(a, log b)``."""
+class Calibration:
+    """``0.99 σ(a + b z)``.
+
+    Attributes
+    ----------
+    shift, slope : float
+        ``a`` and ``b``.
+    """
 
     shift: float
     slope: float
+
+    def __call__(self, z: np.ndarray) -> np.ndarray:
+        """Probability that a label is right."""
+        return np.asarray(SUREST * expit(self.shift + self.slope * z))
+
+
+@dataclass(frozen=True)
+class Prior(Calibration):
+    """Where ``a`` and ``b`` lie on real data of one kind: mean and spread of ``(a, log b)``."""
+
     spread: tuple[float, float]
 
 
@@ -69,24 +85,6 @@ NEW_BESIDE_VOTES = Prior(-0.3, 0.6, (0.7, 0.3))
 #: Whether the truth is outside the set: the unions of labelme and cifar10n, and a third crowd.
 #: ``a`` differs so much between them that only known labels say anything.
 OUTSIDE = Prior(-0.9, 1.0, (1.6, 0.3))
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """``0.99 σ(a + b z)``.
-
-    Attributes
-    ----------
-    shift, slope : float
-        ``a`` and ``b``.
-    """
-
-    shift: float
-    slope: float
-
-    def __call__(self, z: np.ndarray) -> np.ndarray:
-        """Probability that a label is right."""
-        return np.asarray(SUREST * expit(self.shift + self.slope * z))
 
 
 def fit_calibration(z: np.ndarray, right: np.ndarray, prior: Prior) -> Calibration:
@@ -138,7 +136,7 @@ def calibrated(
     blind : ndarray
     """
     confidence = fit_calibration(z[known], right, prior)(z)
-    blind = Calibration(prior.shift, prior.slope)(z[known])
+    blind = prior(z[known])
     if len(known) > 1:
         folds = KFold(min(5, len(known)), shuffle=True, random_state=0)
         for others, rows in folds.split(known):
@@ -174,8 +172,7 @@ def sure_of_new(model: Any, X: Any, proba: np.ndarray) -> np.ndarray:
         score, prior = log_odds(said * (1 + even) / 2), NEW_ROWS
     else:
         return np.asarray(said)
-    sure = Calibration(prior.shift, prior.slope)(score)
-    return np.asarray(np.maximum(sure, 1 / proba.shape[1]))
+    return np.asarray(np.maximum(prior(score), 1 / proba.shape[1]))
 
 
 def log_odds(probability: np.ndarray) -> np.ndarray:
