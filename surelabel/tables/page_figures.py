@@ -217,13 +217,9 @@ def _draw_confidence(axes: Axes, cleaned: Cleaned) -> None:
 def _draw_calibration(axes: Axes, cleaned: Cleaned) -> None:
     confidence, right = cleaned.gold_confidence, cleaned.gold_right
     place = np.digitize(confidence, np.linspace(0, 1, 11)[1:-1], right=True)
-    bins = np.unique(place)
-    x = np.array([confidence[place == b].mean() for b in bins])
-    hits, count = (
-        np.array([values[place == b].sum() for b in bins])
-        for values in (right, np.ones_like(right, int))
-    )
-    y = hits / count
+    place = np.unique(place, return_inverse=True)[1]
+    count, hits = np.bincount(place), np.bincount(place, right)
+    x, y = np.bincount(place, confidence) / count, hits / count
     ranges = [
         binomtest(int(k), int(n)).proportion_ci(method="wilson")
         for k, n in zip(hits, count, strict=True)
