@@ -75,8 +75,9 @@ def _by_status(
             np.arange(n_places), count, 0.8, **{side: start}, color=colour, label=name, linewidth=0
         )
         start += count
-    (axes.xaxis if horizontal else axes.yaxis).set_major_locator(MaxNLocator(5, integer=True))
-    (axes.xaxis if horizontal else axes.yaxis).set_major_formatter("{x:,.0f}")
+    counts = axes.xaxis if horizontal else axes.yaxis
+    counts.set_major_locator(MaxNLocator(5, integer=True))
+    counts.set_major_formatter("{x:,.0f}")
     axes.grid(visible=False, axis="y" if horizontal else "x")
 
 
@@ -169,28 +170,16 @@ def _draw_labels(
 
 
 def _sureness(cleaned: Cleaned) -> Gallery:
-    pictures = [
-        picture_of(
-            partial(_draw_confidence, cleaned=cleaned),
-            (4.4, 3.2),
-            "confidence",
-            "How sure the labels are",
-        ),
-    ]
+    draw = partial(_draw_confidence, cleaned=cleaned)
+    pictures = [picture_of(draw, (4.4, 3.2), "confidence", "How sure the labels are")]
     caption = (
         "No row was judged by a model that had learned from it, and how far such models can be "
         "trusted was learned from real data. "
     )
     if cleaned.n_gold:
         draw = partial(_draw_calibration, cleaned=cleaned)
-        pictures.append(
-            picture_of(
-                draw,
-                (4.4, 3.2),
-                "calibration",
-                f"Confidence against truth on {cleaned.n_gold:,} gold rows",
-            )
-        )
+        title = f"Confidence against truth on {cleaned.n_gold:,} gold rows"
+        pictures.append(picture_of(draw, (4.4, 3.2), "calibration", title))
         caption += (
             "On gold rows, points on the diagonal mean that the confidence is right, points below "
             "it that it is too high; the lines are 95 % intervals."
@@ -243,19 +232,12 @@ def _draw_calibration(axes: Axes, cleaned: Cleaned) -> None:
 
 
 def _ambiguity(cleaned: Cleaned) -> Gallery:
-    pictures = [
-        picture_of(partial(_draw_classes, cleaned=cleaned), (4.4, 3.8), "classes", "Labels chosen"),
-    ]
+    draw = partial(_draw_classes, cleaned=cleaned)
+    pictures = [picture_of(draw, (4.4, 3.8), "classes", "Labels chosen")]
     counts = confusion(cleaned)
     if counts.nnz:
-        pictures.append(
-            picture_of(
-                partial(_draw_confusion, cleaned=cleaned, counts=counts),
-                (4.4, 3.8),
-                "confusion",
-                "Classes confused",
-            )
-        )
+        draw = partial(_draw_confusion, cleaned=cleaned, counts=counts)
+        pictures.append(picture_of(draw, (4.4, 3.8), "confusion", "Classes confused"))
     caption = (
         "Which labels were chosen, and what else they might have been: a square counts the rows "
         "that got the label to its left and also had the label below it as a candidate."
@@ -318,7 +300,7 @@ def _draw_confusion(axes: Axes, cleaned: Cleaned, counts: sparse.csr_array) -> N
             va="center",
             fontsize=7 if len(most) <= 10 else 5.5,
         )
-    names = [class_names(cleaned.classes)[position] for position in most]
+    names = class_names(cleaned.classes[most])
     axes.set_xticks(
         np.arange(len(most)) + 0.5,
         names,
