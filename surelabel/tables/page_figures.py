@@ -267,18 +267,11 @@ def confusion(cleaned: Cleaned) -> sparse.csr_array:
     """Number of rows by label chosen and other candidate, an array of shape (l, l); rows without
     labels do not count.
     """
-    labels = cleaned.labels
-    rows = np.flatnonzero(~labels.unlabelled)
-    candidates = labels.candidates.to_sparse()[rows].astype(np.int64)
-    places = (cleaned.label[rows], np.arange(len(rows)))
-    chosen = sparse.csr_array(
-        (np.ones(len(rows), np.int64), places), shape=(len(cleaned.classes), len(rows))
-    )
-    counts = (chosen @ candidates).tolil()
-    counts.setdiag(0)
-    counts = counts.tocsr()
-    counts.eliminate_zeros()
-    return counts
+    candidates, l = cleaned.labels.candidates, len(cleaned.classes)
+    chosen, other = cleaned.label[candidates.rows], candidates.indices
+    doubtful = (chosen != other) & ~cleaned.labels.unlabelled[candidates.rows]
+    places = (chosen[doubtful], other[doubtful])
+    return sparse.coo_array((np.ones(doubtful.sum(), np.int64), places), (l, l)).tocsr()
 
 
 def _draw_confusion(axes: Axes, cleaned: Cleaned, counts: sparse.csr_array) -> None:
