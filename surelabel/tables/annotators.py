@@ -47,25 +47,10 @@ def annotator_agreement(
     gold: np.ndarray,
     remarks: Mapping[str, str],
 ) -> list[AnnotatorAgreement]:
-    """Compare every annotator's votes with the result.
+    """Compare every annotator's votes with the labels chosen; those who agree least come first.
 
-    Parameters
-    ----------
-    votes : ndarray of shape (m, annotators)
-        Positions in the classes, -1 where there is no vote.
-    names : sequence of str
-        The annotators.
-    label : ndarray of shape (m,)
-        The labels chosen.
-    gold : ndarray of shape (m,)
-        Known-true labels, -1 where unknown.
-    remarks : mapping of str to str
-        What is odd about annotators.
-
-    Returns
-    -------
-    list of AnnotatorAgreement
-        Those who agree least with the result come first.
+    Votes (a column per annotator), labels and gold are positions in the classes, -1 where there is
+    none.
     """
     n_classes = int(max(label.max(), votes.max())) + 1
     found = [
@@ -77,19 +62,8 @@ def annotator_agreement(
 
 def krippendorff_alpha(votes: np.ndarray, n_classes: int) -> float | None:
     """Agreement beyond chance: 1 if all annotators always agree, 0 if they agree as often as votes
-    shuffled at random would.
-
-    Parameters
-    ----------
-    votes : ndarray of shape (m, annotators)
-        Positions in the classes, -1 where there is no vote.
-    n_classes : int
-        Number of classes.
-
-    Returns
-    -------
-    float or None
-        None if no row has two votes, or if all votes in such rows are for the same label.
+    shuffled at random would. None if no row has two votes, or if all votes in such rows are for the
+    same label.
 
     References
     ----------

@@ -54,7 +54,7 @@ class Answer:
     Attributes
     ----------
     row : str
-        The key of the row (:func:`row_keys`).
+        The key of the row (:class:`RowKeys`).
     verdict : {"label", "none", "unknown", "skip", "undo"}
         What was answered; "undo" takes back the same person's last answer to the row.
     label : str or None
@@ -245,19 +245,7 @@ def _answer(said: dict[str, Any], where: str) -> Answer:
 
 
 def row_contents(table: pa.Table, columns: Sequence[str]) -> list[str]:
-    """A hash of the cells of every row.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The rows.
-    columns : sequence of str
-        The columns that make up the content.
-
-    Returns
-    -------
-    list of str
-    """
+    """A hash of the cells of every row in the columns that make up its content."""
     digests = [hashlib.sha256() for _ in range(table.num_rows)]
     for name in columns:
         for digest, cell in zip(digests, _cells(table.column(name)), strict=True):
@@ -358,19 +346,7 @@ class PlacedAnswers:
 
 
 def place_answers(log: AnswerLog, keys: RowKeys) -> PlacedAnswers:
-    """Find the rows of the answers.
-
-    Parameters
-    ----------
-    log : AnswerLog
-        The answers.
-    keys : RowKeys
-        How the rows are identified.
-
-    Returns
-    -------
-    PlacedAnswers
-    """
+    """Find the rows of the answers."""
     rows: dict[int, Answer] = {}
     changed, lost, last = [], 0, log.last()
     for key, answer in last.items():
@@ -436,17 +412,6 @@ def labels_with(labels: Labels, placed: PlacedAnswers) -> Labels:
     An answer is gold: the model learns from it, and it shows how far confidences can be trusted.
     Where none of the candidates is right, all other labels become candidates. A new label becomes a
     class.
-
-    Parameters
-    ----------
-    labels : Labels
-        As the table has them.
-    placed : PlacedAnswers
-        The answers.
-
-    Returns
-    -------
-    Labels
     """
     labels = with_classes(labels, [a.label for a in placed.rows.values() if a.label is not None])
     known, gold = known_labels(labels, placed), labels.gold.copy()
@@ -516,26 +481,12 @@ def _is_whole(text: str) -> bool:
 
 
 def with_answers(found: Found, labels: Labels, placed: PlacedAnswers) -> tuple[Found, Audit | None]:
-    """Put the answers into the labels chosen, and compute the bound that the checks give.
+    """Put the answers into the labels found by a model that learned from them, and compute the
+    bound that the checks give (None before the first check).
 
     A row that was drawn keeps its status only with the label it was drawn with, because the bound
     is about that label. Where the label has changed since, a person should look. A check that was
     passed over counts as a mistake until it is answered.
-
-    Parameters
-    ----------
-    found : Decision
-        The labels chosen by a model that learned from the answers.
-    labels : Labels
-        The labels that it learned from.
-    placed : PlacedAnswers
-        The answers.
-
-    Returns
-    -------
-    found : Decision
-    audit : Audit or None
-        None before the first check.
     """
     rows = np.array([r for r, a in placed.rows.items() if a.verdict == LABEL], np.int64)
     found = found.with_known(rows, known_labels(labels, placed)[rows])

@@ -135,25 +135,8 @@ class Audit:
 def draw_sheet(
     found: ChosenLabels, table: pa.Table, *, n_checks: int, random_state: int, prefix: str
 ) -> pa.Table:
-    """A random sample of the rows to be kept, with a column for the answers.
-
-    Parameters
-    ----------
-    found : ChosenLabels
-        The labels.
-    table : pyarrow.Table
-        The rows.
-    n_checks : int
-        Maximum number of rows.
-    random_state : int
-        Seed of the random order.
-    prefix : str
-        Prefix of the names of the new columns.
-
-    Returns
-    -------
-    pyarrow.Table
-        ``check`` and ``row``, the columns of the table, then ``label``, ``answer`` and ``audit``.
+    """A random sample of the rows to be kept, with a column for the answers: ``check`` and ``row``,
+    the columns of the table, then ``label``, ``answer`` and ``audit``.
     """
     for what, value, least in (("n_checks", n_checks, 1), ("random_state", random_state, 0)):
         if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
@@ -178,24 +161,11 @@ def draw_sheet(
 def apply_sheet(
     found: Found, table: pa.Table, sheet: pa.Table, *, prefix: str
 ) -> tuple[Found, Audit]:
-    """Correct the labels that were wrong, and compute the bound for the rest.
+    """Correct the labels that were wrong, and compute the bound for the rest: the labels with the
+    answers, and the status "certified" where it is earned; and the result of the checks.
 
-    Parameters
-    ----------
-    found : ChosenLabels
-        The labels, computed as for the sheet.
-    table : pyarrow.Table
-        The rows.
-    sheet : pyarrow.Table
-        As :func:`draw_sheet` made it, with answers.
-    prefix : str
-        Prefix of the names of the new columns.
-
-    Returns
-    -------
-    found : ChosenLabels
-        With the answers, and the status "certified" where it is earned.
-    audit : Audit
+    The labels are computed as for the sheet, and the sheet is as :func:`draw_sheet` made it, with
+    answers.
     """
     order, answers = _read_sheet(found, table, sheet, prefix)
     rows, gold = order[: len(answers)], found.status == CERTIFIED

@@ -302,30 +302,11 @@ def compare_methods(
     random_state: int = 0,
     verbose: bool = False,
 ) -> Comparison:
-    """Compare methods, each with its best parameters, on the same folds of rows or votes.
+    """Compare methods, each with its best parameters, on the same folds of rows or votes; for the
+    parameters see :func:`compare`.
 
-    Parameters
-    ----------
-    X : ndarray of shape (m, n)
-        The instances; n is 0 if there are only votes.
-    labels : Labels
-        Their candidates or votes. Rows for which every label is possible take no part. Where a true
-        label is known, it counts in place of the candidates or votes left out.
-    methods : sequence of str, default=None
-        Names in :func:`surelabel.all_methods`, with votes or soft labels also "Crowd", with votes
-        also "majority" and "Dawid-Skene"; None for all that the table allows.
-    folds : int, default=5
-        Number of folds of shuffled rows, or votes.
-    max_rows : int, default=2000
-        Compare on a random sample of at most ``max_rows`` rows.
-    random_state : int, default=0
-        Seed of the sample and the folds.
-    verbose : bool, default=False
-        Show a progress bar.
-
-    Returns
-    -------
-    Comparison
+    ``X`` has no columns if there are only votes. Rows for which every label is possible take no
+    part. Where a true label is known, it counts in place of the candidates or votes left out.
     """
     by_votes, names = labels.votes is not None, _method_names(X, labels, methods)
     rows = sample_rows(_labelled(labels), max_rows, random_state)

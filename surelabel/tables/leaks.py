@@ -55,23 +55,8 @@ OF_PEOPLE = re.compile(
 def find_leaks(
     table: pa.Table, labels: Labels, labelling: Labelling, names: Sequence[str]
 ) -> dict[str, str]:
-    """Columns that should not be learned from, because they hold the answer, and why.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The instances, aligned with ``labels``.
-    labels : Labels
-        What the columns of labels say.
-    labelling : Labelling
-        Which columns these are.
-    names : sequence of str
-        The columns that could be learned from.
-
-    Returns
-    -------
-    dict of str to str
-        In the order of ``names``.
+    """Those of the columns ``names`` that should not be learned from, because they hold the answer,
+    and why. The rows of the table are those of ``labels``.
     """
     ours = _earlier_output(table, labelling)
     judge = _Judge(table, labels, labelling)

@@ -176,21 +176,8 @@ def choose_parameters(
 ) -> tuple[dict[str, Any], float]:
     """The best parameters of a method by folds of the rows, and the covering rate of rows left out.
 
-    Parameters
-    ----------
-    method : Method
-        The method and its grid.
-    X, known : ndarray of shape (m, n), CandidateSets
-        The rows; if there are very many, a sample is used.
-    equal : ndarray of int of shape (m,)
-        Equal numbers for equal rows, which are left out together.
-    random_state : int
-        Seed of the sample and the folds.
-
-    Returns
-    -------
-    parameters : dict
-    covering_rate : float
+    If there are very many rows, a sample is used. Rows with equal numbers in ``equal`` are left out
+    together.
     """
     rows = sample_rows(informative_rows(known), CHOOSE_ROWS, random_state)
     X, known, splits = X[rows], known[rows], folds_of_rows(equal[rows], random_state)

@@ -44,18 +44,8 @@ PERCENT = FuncFormatter(lambda share, _: f"{100 * share:g} %")
 
 
 def build(cleaned: Cleaned, shown: np.ndarray) -> dict[str, Gallery]:
-    """Every figure of the page by topic; a topic without figures is left out.
-
-    Parameters
-    ----------
-    cleaned : Cleaned
-        What was found.
-    shown : ndarray of int
-        The rows to look at that the page shows: the map links to them.
-
-    Returns
-    -------
-    dict of str to Gallery
+    """Every figure of the page by topic; a topic without figures is left out. The map links to the
+    rows ``shown``, the rows to look at that the page shows.
     """
     with rc_context(STYLE):
         galleries = [_map(cleaned, shown), _sureness(cleaned), _ambiguity(cleaned)]

@@ -153,21 +153,7 @@ def cut(value: Any, length: int) -> str:
 
 
 def describe_rows(rows: np.ndarray, cleaned: Cleaned, reader: Reader) -> list[ShownRow]:
-    """Everything that the page shows about these rows.
-
-    Parameters
-    ----------
-    rows : ndarray of int
-        The rows, in the order of the page.
-    cleaned : Cleaned
-        What was found.
-    reader : Reader
-        Reads the content of rows.
-
-    Returns
-    -------
-    list of ShownRow
-    """
+    """Everything that the page shows about these rows, in their order."""
     near = nearest_kept(cleaned.X, np.flatnonzero(cleaned.status != LOOK), rows)
     contents = reader.read(rows)
     beside = {

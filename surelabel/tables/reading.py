@@ -170,23 +170,8 @@ def column_names(given: Names, table: pa.Table, *, patterns: bool = True) -> tup
 
 
 def kinds_given(given: Any, table: pa.Table) -> tuple[dict[str, Kind], dict[str, Any], set[str]]:
-    """The kinds of columns, and the functions that compute vectors from them.
-
-    Parameters
-    ----------
-    given : mapping of str to str, callable or transformer; or None
-        As in :class:`Columns`.
-    table : pyarrow.Table
-        The table.
-
-    Returns
-    -------
-    kinds : dict of str to str
-        The kinds of columns.
-    functions : dict of str to str, callable or transformer
-        What computes vectors from columns.
-    by_name : set of str
-        The columns that were given by name, not by a pattern.
+    """What ``as_`` says about columns (see :class:`Columns`): their kinds, the functions that
+    compute vectors from them, and which were given by name, not by a pattern.
     """
     if given is not None and not isinstance(given, Mapping):
         raise ParameterError(f"as_ must be a mapping of columns to kinds, not {shown(given)}")

@@ -22,21 +22,8 @@ STATUSES = {
 
 
 def status_of(confidence: np.ndarray, known: np.ndarray, max_error: float) -> np.ndarray:
-    """The status of every row.
-
-    Parameters
-    ----------
-    confidence : ndarray of shape (m,)
-        How likely each label is right.
-    known : ndarray of bool of shape (m,)
-        Whether the true label is known.
-    max_error : float
-        The largest error that a label to be kept may have.
-
-    Returns
-    -------
-    ndarray of str
-        "certified": known; "probable": to be kept, by the estimate; "look": a person should look.
+    """The status of every row: certified if its true label is known, probable if its estimated
+    error is at most ``max_error``; otherwise a person should look.
     """
     kept = np.where(confidence >= 1 - max_error, PROBABLE, LOOK)
     return np.where(known, CERTIFIED, kept).astype("U9")
