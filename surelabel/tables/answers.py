@@ -17,7 +17,6 @@ import json
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -168,7 +167,7 @@ class AnswerLog:
 def read_answers(path: Any) -> AnswerLog:
     """Read an answers file; an unfinished line at its end is left out."""
     path = checked_path(path)
-    log, parts = AnswerLog(), Path(path).read_bytes().split(b"\n")
+    log, parts = AnswerLog(), path.read_bytes().split(b"\n")
     for number, line in enumerate(parts, start=1):
         if number == len(parts) and line and not _is_json(line):
             break  # the writer was cut off, and the answer never confirmed
@@ -368,11 +367,8 @@ def place_answers(log: AnswerLog, keys: RowKeys) -> PlacedAnswers:
             checks.pop()
         drawn = np.array([keys.row_of.get(key, -1) for key in draw.rows], np.int64)
         if draw.contents and keys.columns:
-            there = [
-                row < 0 or keys.contents[row] == content
-                for row, content in zip(drawn.tolist(), draw.contents, strict=True)
-            ]
-            drawn[~np.array(there, bool)] = -1
+            there = [keys.contents[row] for row in drawn.tolist()]
+            drawn[np.array(there) != np.array(draw.contents)] = -1
     return PlacedAnswers(rows, sorted(changed), lost, draw, checks, drawn)
 
 
