@@ -156,25 +156,22 @@ class Inspection(Result):
             *(("not used", reason) for reason in unused[:LISTED]),
             ("", more),
         ]
-        one_label = self.certain == summary.n_rows and not self.annotators
         notes = [] if self.problems else ["No problems found"]
+        if self.certain == summary.n_rows and not self.annotators:
+            notes.append(ONE_LABEL)
+        if self.order:
+            notes.append(
+                "The labels may have an order. If a neighbour is half right, say "
+                f"--ordered {self.order}"
+            )
         return Overview(
             title=f"{count(summary.n_rows + self.unlabelled)}, "
             f"{count(len(summary.classes), 'class', 'classes')}",
             facts=known(facts),
             listings=self._listings(),
             problems=[problem.message for problem in self.problems],
-            notes=[*notes, *([ONE_LABEL] if one_label else []), *self._order()],
+            notes=notes,
         )
-
-    def _order(self) -> list[str]:
-        """An offer to use the order of the labels, if they seem to have one."""
-        if not self.order:
-            return []
-        return [
-            "The labels may have an order. If a neighbour is half right, say "
-            f"--ordered {self.order}"
-        ]
 
     def _listings(self) -> list[Listing]:
         """The classes, and the pairs of them that are candidates of the same rows."""
