@@ -243,7 +243,8 @@ def inspect_labels(labels: Labels, features: Sequence[Feature], table: pa.Table)
     candidates = candidates[labelled]
     summary = candidates.describe()
     gold = np.flatnonzero(labels.gold >= 0)
-    inside = _gold_inside(labels, gold)
+    classes = labels.candidates.classes
+    inside = labels.candidates[gold].contains(classes[labels.gold[gold]])
     votes_per_row, unanimous = _vote_rates(labels)
     return Inspection(
         summary=summary,
@@ -275,14 +276,6 @@ def _order_offered(labels: Labels) -> str:
     if not order or has_order(labels.ordered):
         return ""
     return "numbers" if order is True else shlex.quote(",".join(order))
-
-
-def _gold_inside(labels: Labels, gold: np.ndarray) -> np.ndarray:
-    """Whether the true label is among the candidates, for each gold row."""
-    inside = np.zeros(len(labels.gold), bool)
-    candidates = labels.candidates
-    inside[candidates.rows[candidates.indices == labels.gold[candidates.rows]]] = True
-    return np.asarray(inside[gold])
 
 
 def _vote_rates(labels: Labels) -> tuple[float | None, float | None]:
