@@ -271,12 +271,11 @@ def _plain_kinds(reader: ColumnReader, names: Sequence[str]) -> dict[str, Guess]
         whole = np.all((values == np.floor(values)) | ~known, axis=1)
         counting = full & whole & np.all(np.diff(values, axis=1) == 1, axis=1)
     found: dict[str, Guess] = {}
-    words = []
     for i, name in enumerate(names):
         if empty[i]:
             found[name] = EMPTY
         elif not numbers[i] or (whole[i] and _any_match(reader.columns[name], NAME_LIKE)):
-            words.append(name)
+            found[name] = _text_kind(reader, name)
         elif constant[i]:
             found[name] = CONSTANT
         elif counting[i] and reader.n_rows > 2:
@@ -287,7 +286,7 @@ def _plain_kinds(reader: ColumnReader, names: Sequence[str]) -> dict[str, Guess]
             # as for the same column of a text file, where True and False are words
             truth = pa.types.is_boolean(reader.columns[name].type)
             found[name] = Guess("category" if truth else "number")
-    return found | {name: _text_kind(reader, name) for name in words}
+    return found
 
 
 def _any_match(column: pa.ChunkedArray, pattern: str) -> bool:
