@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..data.arrow_tables import in_words, is_text
+from ..data.arrow_tables import combined, in_words, is_text
 from ..data.text_values import blanked, flags, missing
 from ..exceptions import TableError
 
@@ -95,8 +95,8 @@ def read_times(
     """Days since 1970 and seconds since midnight, NaN where missing."""
     kind = column.type
     if is_text(kind):
-        texts = blanked(text := column.cast(pa.large_string()), missing(text))
-        texts = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+        texts = combined(column)
+        texts = blanked(texts, missing(texts))
         if order is None:
             raise TableError(
                 f"{source}: column {name!r} holds text that is not a date or time, or in which day "
