@@ -180,7 +180,8 @@ def _by_votes_only(
     nothing = np.empty((len(labels.votes), 0))
     fit = fit_method(CROWD, nothing, labels, np.arange(len(nothing)), random_state=random_state)
     label = VOTES_ONLY[method](labels.votes, labels.candidates.shape[1]).argmax(axis=1)
-    return replace(fit, method=method), _judge_crowd(fit.model, labels, label)
+    found = judge_votes(fit.model.blind_proba_, labels, label, confirmed=fit.model.confirmed_)
+    return replace(fit, method=method), found
 
 
 def _judge(
@@ -188,7 +189,7 @@ def _judge(
 ) -> Judgement:
     """Judge every row by models that did not learn from it."""
     if isinstance(fit.model, CrowdClassifier):
-        return _judge_crowd(fit.model, labels)
+        return judge_votes(fit.model.blind_proba_, labels, confirmed=fit.model.confirmed_)
     if fit.proba is not None:
         proba, even = fit.proba, left_out_proba(fit.model.at_even_shares(), X, equal)
     else:
@@ -199,12 +200,6 @@ def _judge(
     if labels.votes is not None:
         return _beside_votes(proba, labels.votes, labels)
     return judge_sets(proba, even, labels)
-
-
-def _judge_crowd(
-    model: CrowdClassifier, labels: Labels, label: np.ndarray | None = None
-) -> Judgement:
-    return judge_votes(model.blind_proba_, labels, label, confirmed=model.confirmed_)
 
 
 def _beside_votes(proba: np.ndarray, votes: np.ndarray, labels: Labels) -> Judgement:
