@@ -410,18 +410,12 @@ def labels_with(labels: Labels, placed: PlacedAnswers) -> Labels:
     class.
     """
     labels = with_classes(labels, [a.label for a in placed.rows.values() if a.label is not None])
-    known, gold = known_labels(labels, placed), labels.gold.copy()
-    candidates, every = labels.candidates, np.arange(labels.candidates.shape[1])
-    rows, codes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for row, answer in placed.rows.items():
-        if answer.verdict == LABEL:
-            gold[row] = known[row]
-        elif answer.verdict == NONE:
-            start, stop = candidates.indptr[row : row + 2]
-            codes.append(np.setdiff1d(every, candidates.indices[start:stop]))
-            rows.append(np.full(len(codes[-1]), row))
+    known, candidates = known_labels(labels, placed), labels.candidates
+    none = np.array([r for r, a in placed.rows.items() if a.verdict == NONE], np.int64)
     if labels.votes is None:
-        candidates = with_sets(candidates, np.concatenate(rows), np.concatenate(codes))
+        place, others = np.nonzero(candidates[none].to_indicator() == 0)
+        candidates = with_sets(candidates, none[place], others)
+    gold = np.where(known >= 0, known, labels.gold)
     return replace(
         labels, candidates=candidates, gold=gold, unlabelled=labels.unlabelled & (known < 0)
     )
