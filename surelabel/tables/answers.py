@@ -140,15 +140,11 @@ class AnswerLog:
                 f"reads {FORMAT!r}; use the version that wrote it"
             )
         columns, name = said.get("columns"), said.get("id")
-        if (
-            not isinstance(columns, list)
-            or not _all_texts(columns)
-            or not isinstance(name, str | None)
-        ):
+        if not _all_texts(columns) or not isinstance(name, str | None):
             raise TableError(
                 f"{where}: columns must be a list of names, and id a name; correct the line"
             )
-        self.columns, self.id = list(columns), name
+        self.columns, self.id = columns, name
 
     def last(self) -> dict[str, Answer]:
         """The answer that counts for each row: the last one, except skips and those taken back."""
