@@ -109,17 +109,16 @@ def _lacking(cleaned: Cleaned, reader: Reader) -> Table:
     """The rows whose features speak for a label that was not given, the likeliest first."""
     order = np.argsort(cleaned.outside, kind="stable")
     found = order[cleaned.outside[order] > 0]
-    shown, candidates = found[:LACKING_ROWS], cleaned.labels.candidates
+    shown = found[:LACKING_ROWS]
     known = not np.isnan(cleaned.outside_probability[shown]).any()
     rows = []
     for rank, (row, content) in enumerate(
         zip(shown.tolist(), reader.read(shown, brief=True), strict=True), start=1
     ):
-        given = candidates.indices[candidates.indptr[row] : candidates.indptr[row + 1]]
         name = " · ".join(filter(None, (content.name, content.text)))
         likely = [_share(float(cleaned.outside_probability[row]))] if known else []
         best = str(cleaned.classes[cleaned.best[row]])
-        texts = (name, first_few(list(map(str, cleaned.classes[given]))), best)
+        texts = (name, first_few(cleaned.labels.candidates[row]), best)
         rows.append([number_cell(rank, "{:,}"), *map(text_cell, texts), *likely])
     titles = ("Row", "Labels given", "Features speak for")
     some = f"The first {len(shown)} of {len(found):,} rows" if len(found) > LACKING_ROWS else "Rows"
