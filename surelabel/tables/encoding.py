@@ -90,8 +90,7 @@ class NumberColumns:
         for part in reader.column_slices(names):
             values = reader.numbers(names[part])
             absent, tells = np.isnan(values), self.tells_missing[part]
-            for column, median in zip(values, self.median[part], strict=True):
-                column[np.isnan(column)] = median
+            values = np.where(absent, self.median[part, None], values)
             values -= self.mean[part, None]
             values /= self.deviation[part, None]
             X[:, first[part]] = values.T
