@@ -88,20 +88,10 @@ OUTSIDE = Prior(-0.9, 1.0, (1.6, 0.3))
 
 
 def fit_calibration(z: np.ndarray, right: np.ndarray, prior: Prior) -> Calibration:
-    """The most probable ``a`` and ``b``, given known labels.
+    """The most probable ``a`` and ``b``, given known labels and what other data say.
 
-    Parameters
-    ----------
-    z : ndarray of shape (n,)
-        The model's log-odds on rows whose label is known, computed without that label.
-    right : ndarray of bool of shape (n,)
-        Whether its label was right.
-    prior : Prior
-        What is known from other data.
-
-    Returns
-    -------
-    Calibration
+    ``z`` are the model's log-odds on rows whose label is known, computed without that label, and
+    ``right`` says whether its own label was right.
     """
     centre = np.array([prior.shift, np.log(prior.slope)])
 
@@ -117,23 +107,8 @@ def fit_calibration(z: np.ndarray, right: np.ndarray, prior: Prior) -> Calibrati
 def calibrated(
     z: np.ndarray, known: np.ndarray, right: np.ndarray, prior: Prior
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Confidences of all rows, and of each known row as if its own label were not known.
-
-    Parameters
-    ----------
-    z : ndarray of shape (m,)
-        The model's log-odds on each row.
-    known : ndarray of int
-        The rows whose label is known.
-    right : ndarray of bool
-        Whether the model's label is right there.
-    prior : Prior
-        What is known from other data.
-
-    Returns
-    -------
-    confidence : ndarray of shape (m,)
-    blind : ndarray
+    """Confidences of all rows, and of each of the rows ``known`` as if its own label were not
+    known; ``right`` says whether the model's label is right there.
     """
     confidence = fit_calibration(z[known], right, prior)(z)
     blind = prior(z[known])
@@ -146,22 +121,12 @@ def calibrated(
 
 
 def sure_of_new(model: Any, X: Any, proba: np.ndarray) -> np.ndarray:
-    """How sure the most probable label of every new row is.
+    """How sure the most probable label of every new row is; ``proba`` are the probabilities that a
+    classifier gives to the rows ``X``.
 
-    Parameters
-    ----------
-    model : estimator
-        A classifier. If it has a model at even shares, as PURE does, a label that this one does not
-        confirm counts half. If it learned from votes, it is too sure, and is corrected. Others are
-        taken at their word.
-    X : ndarray of shape (m, n)
-        The rows.
-    proba : ndarray of shape (m, l)
-        Its probabilities for them.
-
-    Returns
-    -------
-    ndarray of shape (m,)
+    If it has a model at even shares, as PURE does, a label that this one does not confirm counts
+    half. If it learned from votes, it is too sure, and is corrected. Others are taken at their
+    word.
     """
     rows, label = np.arange(len(proba)), proba.argmax(axis=1)
     said = proba[rows, label]
