@@ -5,8 +5,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -209,14 +208,11 @@ def check_different(equal: np.ndarray) -> None:
         )
 
 
-@contextmanager
-def convergence_warnings_ignored() -> Iterator[None]:
+def convergence_warnings_ignored() -> warnings.catch_warnings[None]:
     """Ignore warnings about fits that do not converge, at a bad point of a grid or on some of the
     rows: users can do nothing about them.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        yield
+    return warnings.catch_warnings(action="ignore", category=ConvergenceWarning)
 
 
 # -------------------------------------------------------------------- fitted models
