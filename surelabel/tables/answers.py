@@ -258,16 +258,8 @@ def _cells(column: pa.ChunkedArray) -> Iterable[bytes]:
 
 
 class RowKeys:
-    """How the rows of a table are identified.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The rows.
-    ids : ndarray or None
-        Their names; without names, equal rows are numbered to tell them apart.
-    columns : sequence of str
-        The columns that make up the content.
+    """How the rows of a table are identified: by their names ``ids``, or else by their content in
+    ``columns``; rows of equal content are numbered to tell them apart.
 
     Attributes
     ----------
