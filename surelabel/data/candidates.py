@@ -440,15 +440,9 @@ class CandidateSets:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CandidateSets):
             return False  # with NotImplemented, arrays and frames would compare entry by entry
-        return (
-            np.array_equal(self._classes, other._classes)
-            and np.array_equal(self.indptr, other.indptr)
-            and np.array_equal(self.indices, other.indices)
-            and np.array_equal(
-                np.asarray(self._counts), np.asarray(other._counts)
-            )  # None equals None only
-            and np.array_equal(np.asarray(self._votes), np.asarray(other._votes))
-            and self._annotators == other._annotators
+        return self._annotators == other._annotators and all(
+            np.array_equal(getattr(self, name), getattr(other, name))  # None equals None only
+            for name in ("classes", "indptr", "indices", "counts", "votes")
         )
 
     __hash__ = None  # type: ignore[assignment]
