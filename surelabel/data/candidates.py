@@ -502,14 +502,9 @@ def as_candidates(
         )
     if not hasattr(y, "__array__"):  # a plain Python sequence, or an iterable
         y = as_list(y, "y")
-        first = next((row for row in y if row is not None), None)
-        nested = _is_collection(first)
-        return CandidateSets.from_lists(y, **options) if nested else _certain_labels(y, options)
-    array = as_array(y, "y")
-    if array.ndim == 1:
-        nested = array.dtype == object and _is_collection(
-            next((row for row in array if row is not None), None)
-        )
+    array: Any = as_array(y, "y") if hasattr(y, "__array__") else y
+    if isinstance(array, list) or array.ndim == 1:
+        nested = _is_collection(next((row for row in array if row is not None), None))
         return CandidateSets.from_lists(y, **options) if nested else _certain_labels(y, options)
     if array.ndim != 2:
         raise CandidateError(
@@ -524,11 +519,9 @@ def as_candidates(
             stacklevel=2,
         )
         return CandidateSets.from_labels(array.ravel(), **options)
-    numbers = as_numbers(array)  # columns of several numeric types arrive as objects
-    if numbers.dtype.kind in "biuf":
-        if classes is None and hasattr(y, "columns"):
-            options["classes"] = list(y.columns)
-        return CandidateSets.from_indicator(numbers, **options)
+    # columns of several numeric types arrive as objects
+    if as_numbers(array).dtype.kind in "biuf":
+        return CandidateSets.from_indicator(y, **options)
     return CandidateSets.from_votes(y, **options)
 
 
