@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from ..exceptions import DataFileError
-from .unpacking import PIECE, limit, too_large
+from .unpacking import limit, too_large
 
 #: Types of elements.
 NUMBERS = {
@@ -76,18 +76,13 @@ def load_mat(path: Path) -> dict[str, Any]:
 
 def _inflate(data: memoryview, most: int) -> bytes | None:
     """The content of a compressed element; None if it is longer than ``most`` bytes."""
-    stream, pieces = zlib.decompressobj(), []
-    rest: Any = data
-    while not stream.eof:
-        piece = stream.decompress(rest, PIECE)
-        if not piece and not stream.unconsumed_tail and not stream.eof:
-            raise ValueError("the end of a compressed variable is missing")
-        most -= len(piece)
-        if most < 0:
-            return None
-        pieces.append(piece)
-        rest = stream.unconsumed_tail
-    return b"".join(pieces)
+    stream = zlib.decompressobj()
+    content = stream.decompress(data, most + 1)
+    if len(content) > most:
+        return None
+    if not stream.eof:
+        raise ValueError("the end of a compressed variable is missing")
+    return content
 
 
 class _Reader:
