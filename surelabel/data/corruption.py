@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ..exceptions import CandidateError, ParameterError, shown
+from ._label_arrays import row_pointers
 from .candidates import CandidateSets
 
 
@@ -90,6 +91,5 @@ def make_partial(
     false = (code[:, None] + offset) % l
     rows = np.concatenate([np.arange(m), np.repeat(ambiguous, r)])
     columns = np.concatenate([truth.indices, false.ravel()])
-    order = np.lexsort((columns, rows))
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=m))])
-    return CandidateSets(indptr, columns[order], truth.classes)
+    order = np.argsort(rows, kind="stable")
+    return CandidateSets(row_pointers(rows, m), columns[order], truth.classes)
