@@ -60,8 +60,9 @@ REFERENCES = {
 }
 
 
+@cache
 def known_methods() -> dict[str, Method]:
-    """Every method that a study may name."""
+    """Every method that a study may name; cached, because scanning the package takes long."""
     return all_methods() | REFERENCES
 
 
@@ -89,12 +90,6 @@ def defaults_of(estimator: str, given: Collection[str] = ()) -> dict[str, Any]:
         for name, value in _all_defaults(estimator).items()
         if name not in given and name not in WITHOUT_EFFECT
     }
-
-
-@cache
-def is_method(name: str) -> bool:
-    """Whether there is a method of this name; cached, because scanning the package takes long."""
-    return name in known_methods()
 
 
 @cache

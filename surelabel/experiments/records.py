@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from ..files import naming, replacing, sync_folder
-from .methods import defaults_of, is_method
+from .methods import defaults_of, known_methods
 from .study import Study, StudyError, check_published, is_number, load_toml
 from .trials import trials_of
 
@@ -132,8 +132,9 @@ def is_outdated(record: Record, study: Mapping[str, Any]) -> bool:
     methods, name = study.get("methods", {}), record["method"]
     plan = methods.get(name) if isinstance(methods, Mapping) else None
     estimator = str(plan.get("estimator", name) if isinstance(plan, Mapping) else name)
-    known = is_method(estimator)
-    return known and record["defaults"] != defaults_of(estimator, record["parameters"])
+    return estimator in known_methods() and record["defaults"] != defaults_of(
+        estimator, record["parameters"]
+    )
 
 
 def _load_study(path: Path) -> dict[str, Any]:
