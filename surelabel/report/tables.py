@@ -93,11 +93,15 @@ def tables_of(section: dict[str, Any]) -> list[Table]:
     """All tables of a section of the summary, without empty ones."""
     scores = [row for row in section["results"] if row["metric"].startswith("accuracy")]
     transductive = [row for row in section["results"] if row["metric"] == "transductive_accuracy"]
+    found = "Share of training rows whose true label was found among the candidates. "
+    methods = section["methods"]
     tables = [
-        _accuracy(section, scores),
+        _results(
+            section, "accuracy", "Accuracy", "", scores, methods + section["published_methods"]
+        ),
         *(_win_tie_loss(section, test) for test in TESTS),
         _ranks(section),
-        _transductive(section, transductive),
+        _results(section, "transductive", "Transductive accuracy", found, transductive, methods),
         _mean_error(section),
         _paired(section, scores),
         _times(section),
@@ -236,7 +240,7 @@ def _results(
     rows: list[dict[str, Any]],
     methods: list[str],
 ) -> Table:
-    """Mean ± standard deviation, marks, the published number beside."""
+    """Table 4: mean ± standard deviation, marks, the published number beside."""
     caption = (
         f"{what}Mean ± standard deviation over {section['folds']} folds, or those that a cell "
         f"names; bold is the best of a row. •/◦: {section['reference']} is significantly "
@@ -254,18 +258,6 @@ def _results(
         return [_score(row["cells"][method], best) for method in methods]
 
     return _by_setting(section, topic, title, caption, rows, methods, scores)
-
-
-def _accuracy(section: dict[str, Any], rows: list[dict[str, Any]]) -> Table:
-    """Table 4."""
-    methods = section["methods"] + section["published_methods"]
-    return _results(section, "accuracy", "Accuracy", "", rows, methods)
-
-
-def _transductive(section: dict[str, Any], rows: list[dict[str, Any]]) -> Table:
-    what = "Share of training rows whose true label was found among the candidates. "
-    title = "Transductive accuracy"
-    return _results(section, "transductive", title, what, rows, section["methods"])
 
 
 def _mean_error(section: dict[str, Any]) -> Table:
