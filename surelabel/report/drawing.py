@@ -17,7 +17,6 @@ import numpy as np
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, NullFormatter, StrMethodFormatter
 
 INK, PAPER, RULE = "#1d1f24", "#fffffe", "#d8dae0"
 """Text and lines, background, grid: the HTML page swaps them for its own colours."""
@@ -25,10 +24,6 @@ INK, PAPER, RULE = "#1d1f24", "#fffffe", "#d8dae0"
 COLOURS = (INK, "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7d7d86")
 MARKERS = "osD^vPX*<>hp"
 LINES = ("-", "--", ":")
-PLAIN = StrMethodFormatter("{x:g}")
-"""Labels of a logarithmic axis as plain numbers: the usual 10² needs math text, which STYLE
-switches off.
-"""
 
 STYLE: Any = {
     "axes.axisbelow": True,
@@ -99,18 +94,6 @@ def picture_of(
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the reader's font has it
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
     return Picture(name, title, text.getvalue())
-
-
-def over_iterations(axes: Axes, path: Any, ylabel: str, **line: Any) -> None:
-    """Draw a quantity that falls to zero from iteration to iteration, on a logarithmic axis."""
-    # exact zeros are masked, because a logarithmic axis has no place for them
-    axes.plot(
-        np.arange(1, len(path) + 1), np.ma.masked_less_equal(path, 0), color=COLOURS[2], **line
-    )
-    axes.set(xlabel="iteration t", ylabel=ylabel, yscale="log")
-    axes.yaxis.set_major_formatter(PLAIN)
-    axes.yaxis.set_minor_formatter(NullFormatter())
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def short(name: str) -> str:

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator, NullFormatter, StrMethodFormatter
 
-from .drawing import COLOURS, INK, STYLE, Gallery, line_style, over_iterations, picture_of, short
+from .drawing import COLOURS, INK, STYLE, Gallery, line_style, picture_of, short
 from .summary import chosen_by, file_name
 
 #: Symbols of the parameters in the paper.
@@ -238,6 +239,13 @@ def _convergence(section: dict[str, Any]) -> Gallery:
 def _draw_convergence(axes: Axes, panel: dict[str, Any], section: dict[str, Any]) -> None:
     # one point makes no line
     for place, path in enumerate(path for path in panel["folds"] if len(path) > 1):
-        first = place == 0
-        over_iterations(axes, path, "ΔP", linewidth=2.0 if first else 0.6, zorder=3 if first else 2)
+        steps, first = np.arange(1, len(path) + 1), place == 0
+        # exact zeros are masked, because a logarithmic axis has no place for them
+        (line,) = axes.plot(steps, np.ma.masked_less_equal(path, 0), color=COLOURS[2])
+        line.set(linewidth=2.0 if first else 0.6, zorder=3 if first else 2)
+    axes.set(xlabel="iteration t", ylabel="ΔP", yscale="log")
+    # plain numbers: the usual 10² needs math text, which STYLE switches off
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     _title(axes, short(panel["dataset"]), section)
