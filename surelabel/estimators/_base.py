@@ -17,7 +17,7 @@ from sklearn.utils import gen_batches, get_tags
 from sklearn.utils._param_validation import Interval, InvalidParameterError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..data.ballots import weighed_votes
+from ..data.ballots import informative_rows, weighed_votes
 from ..data.candidates import CandidateSets, as_candidates
 from ..data.finite import check_finite, check_not_vanishing, finite_blocks
 from ..data.rows import Rows
@@ -32,7 +32,7 @@ from ..exceptions import (
     first_few,
 )
 from ..solvers.memory import available_memory, block_rows
-from ..solvers.sparse_rows import row_argmax, row_max, row_normalise
+from ..solvers.sparse_rows import row_argmax, row_normalise
 from ..solvers.threads import blas_threads
 
 #: The values of a parameter ``n_jobs``: -1 means one per core, as in scikit-learn.
@@ -413,10 +413,7 @@ def check_learnable(candidates: CandidateSets, *, votes: bool = False) -> None:
             "more than one class to tell apart"
         )
     if np.all(candidates.sizes == candidates.shape[1]):
-        counts = candidates.counts
-        differ = counts is not None and np.any(
-            row_max(counts, candidates.indptr) > -row_max(-counts, candidates.indptr)
-        )
+        differ = informative_rows(candidates).any()
         if not (votes and differ):
             raise CandidateError(
                 "every row has every class as a candidate: there is nothing to learn from"
