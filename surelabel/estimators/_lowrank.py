@@ -20,8 +20,7 @@ from ..solvers.confidence import SortedSets
 from ..solvers.features import Centred, FeatureMap, Landmarks
 from ..solvers.kernels import kernel_matrix
 from ..solvers.memory import feature_rows
-from ..solvers.out_of_core import Keep, LocalPasses, LowRankFit
-from ..solvers.threads import blas_threads
+from ..solvers.out_of_core import Keep, LocalPasses
 from .limits import choose_keep
 
 BANDWIDTH_ROWS = 4_000  # rows used for the average distance
@@ -68,25 +67,6 @@ def draw(
     """
     allowed = np.arange(n_rows) if weight is None else np.flatnonzero(weight)
     return allowed if len(allowed) <= count else np.sort(rng.choice(allowed, count, replace=False))
-
-
-def fit_low_rank(
-    model: Any, rows: Rows, candidates: CandidateSets, weight: np.ndarray | None
-) -> tuple[np.ndarray, LowRankFit, FeatureMap]:
-    """Confidences, the fit and the feature map of a
-    :class:`~surelabel.estimators.kernel.KernelClassifier`, whose ``_alternate_passes`` iterates.
-    """
-    features: FeatureMap
-    if model.kernel == "linear":
-        features = Centred(
-            draw_rows(rows, BANDWIDTH_ROWS, weight, np.random.default_rng(0))[0].mean(axis=0)
-        )
-    else:
-        with blas_threads(model.n_components):
-            features = make_features(model, rows, weight)
-    with positive_definite(model.beta), model._passes(rows, features, candidates, weight) as passes:
-        fit = model._alternate_passes(passes)
-        return passes.confidence, fit, features
 
 
 def local_passes(

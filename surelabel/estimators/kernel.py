@@ -32,6 +32,7 @@ from ..solvers.out_of_core import LowRankFit, ordered_map
 from ..solvers.ridge import KernelRidge, LinearRidge
 from ..solvers.sparse_rows import row_normalise
 from ..solvers.temperature import ROWS
+from ..solvers.threads import blas_threads
 from ._base import (
     N_JOBS,
     WeightedPartialLabelClassifier,
@@ -40,10 +41,12 @@ from ._base import (
     require_memory,
 )
 from ._lowrank import (
+    BANDWIDTH_ROWS,
     draw,
-    fit_low_rank,
+    draw_rows,
     generator,
     local_passes,
+    make_features,
     positive_definite,
 )
 from ._ordered import OrderedLabels
@@ -255,7 +258,19 @@ class KernelClassifier(
         self, rows: Rows, candidates: CandidateSets, weight: np.ndarray | None
     ) -> np.ndarray:
         self.gamma_: float | None = None
-        confidence, fit, features = fit_low_rank(self, rows, candidates, weight)
+        features: FeatureMap
+        if self.kernel == "linear":
+            sample, _ = draw_rows(rows, BANDWIDTH_ROWS, weight, np.random.default_rng(0))
+            features = Centred(sample.mean(axis=0))
+        else:
+            with blas_threads(self.n_components):
+                features = make_features(self, rows, weight)
+        with (
+            positive_definite(self.beta),
+            self._passes(rows, features, candidates, weight) as passes,
+        ):
+            fit = self._alternate_passes(passes)
+            confidence: np.ndarray = passes.confidence
         self._set_low_rank(features, fit, rows.dtype)
         self._set_path(fit)
         return confidence
