@@ -253,15 +253,13 @@ class SURERetrainer(WeightedPartialLabelClassifier):
         return self._outputs_of(self.estimator_, X)
 
     def _outputs_of(self, model: Any, X: Any) -> np.ndarray:
-        if not _classifies(model):
-            return self._checked_outputs(model, np.asarray(model.predict(X)), X.shape[0])
-        outputs = np.zeros((X.shape[0], len(self.classes_)))
-        outputs[:, model.classes_] = model.predict_proba(X)
-        return outputs
-
-    def _checked_outputs(self, model: Any, outputs: np.ndarray, n_rows: int) -> np.ndarray:
-        """The outputs, if there is a finite one for each row and class."""
-        shape = (n_rows, len(self.classes_))
+        """The outputs of a model; an error if there is not a finite one for each row and class."""
+        shape = (X.shape[0], len(self.classes_))
+        if _classifies(model):
+            outputs = np.zeros(shape)
+            outputs[:, model.classes_] = model.predict_proba(X)
+            return outputs
+        outputs = np.asarray(model.predict(X))
         if outputs.shape != shape:
             raise ParameterError(
                 f"{type(model).__name__} predicts an array of shape {outputs.shape}, expected "
