@@ -214,17 +214,14 @@ class _Machines:
 
 
 class _GaussianMachines:
-    """Gaussian support vector machines over the same rows: one kernel matrix for all, each support
-    vector kept once.
+    """The same for Gaussian support vector machines over the same rows: one kernel matrix for all,
+    each support vector kept once.
     """
 
     def __init__(self, inner: Any = None) -> None:
         self.inner = inner  # an SVC, needed to fit only
 
     def fit(self, X: np.ndarray, problems: Iterable[Any], run: Run) -> np.ndarray:
-        """Train on each problem (rows, target); return the outputs for all rows, one column per
-        problem.
-        """
         self.gamma = gamma_of(
             "rbf",
             1 / X.shape[1] if self.inner.gamma == "auto" else self.inner.gamma,
@@ -255,7 +252,6 @@ class _GaussianMachines:
         return self._combine(coef, K, X.dtype)
 
     def outputs(self, X: np.ndarray) -> np.ndarray:
-        """Return the outputs for new rows, one column per problem."""
         K = kernel_matrix("rbf", X, self.vectors, gamma=self.gamma)
         return self._combine(self.coef, K.T, X.dtype)
 
