@@ -7,12 +7,7 @@ from typing import Annotated
 import typer
 
 from ..text import count, printable
-from ._files import (
-    Output,
-    TableFile,
-    check_outputs,
-    is_file,
-)
+from ._files import Output, TableFile, check_outputs, is_file
 from ._settings import Settings, takes_settings
 
 

@@ -13,14 +13,7 @@ import pyarrow.compute as pc
 from ..exceptions import ParameterError, TableError, first_few, shown
 from ..text import suggest
 from ._label_arrays import check_classes, net_votes
-from ._label_cells import (
-    Cells,
-    Label,
-    check_names,
-    class_cells,
-    different_cells,
-    label_cells,
-)
+from ._label_cells import Cells, Label, check_names, class_cells, different_cells, label_cells
 from .arrow_tables import find_column, is_cell, is_list, is_text, source_of
 from .candidates import CandidateSets
 from .label_hints import (

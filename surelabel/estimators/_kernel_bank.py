@@ -14,14 +14,7 @@ from scipy.special import logsumexp
 
 from ..data.candidates import CandidateSets
 from ..solvers.equal_rows import folds_of
-from ..solvers.kernels import (
-    SCALINGS,
-    distances,
-    exponentiate,
-    gamma_of,
-    learn_scaling,
-    rescale,
-)
+from ..solvers.kernels import SCALINGS, distances, exponentiate, gamma_of, learn_scaling, rescale
 from ..solvers.leave_one_out import solve_peers
 from ..solvers.ridge import KernelRidge
 from .kernel import factorise, sort_candidates

@@ -114,12 +114,7 @@ class IPALClassifier(NeighbourClassifier):
     }
 
     def __init__(
-        self,
-        n_neighbors: int = 10,
-        *,
-        alpha: float = 0.95,
-        max_iter: int = 100,
-        tol: float = 1e-6,
+        self, n_neighbors: int = 10, *, alpha: float = 0.95, max_iter: int = 100, tol: float = 1e-6
     ) -> None:
         self.n_neighbors = n_neighbors
         self.alpha = alpha
@@ -178,10 +173,7 @@ def _weights(
 
 
 def _label_scores(
-    weights: np.ndarray,
-    products: tuple[np.ndarray, np.ndarray],
-    labels: np.ndarray,
-    n_classes: int,
+    weights: np.ndarray, products: tuple[np.ndarray, np.ndarray], labels: np.ndarray, n_classes: int
 ) -> np.ndarray:
     """How much of the targets the neighbours of each label explain."""
     places = (np.arange(len(labels))[:, None] * n_classes + labels).ravel()
@@ -225,10 +217,7 @@ def _grid_outputs(
     here = [min(k, around.shape[1]) for k in counts]  # no row is its own neighbour
     found: dict[tuple[int, float], np.ndarray] = {}
     for k, own, outer in zip(
-        counts,
-        _weights(X, X, around, here),
-        _weights(queries, X, near, counts),
-        strict=True,
+        counts, _weights(X, X, around, here), _weights(queries, X, near, counts), strict=True
     ):
         alphas = sorted({point["alpha"] for point in asked if point["n_neighbors"] == k})
         graph = candidate_graph(around[:, : own.shape[1]], own, indptr, indices)

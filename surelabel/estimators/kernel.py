@@ -84,10 +84,7 @@ class KernelParameters:
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions(set(KERNELS))],
-        "gamma": [
-            StrOptions({"mean_distance", "scale"}),
-            Interval(Real, *WIDTHS, closed="both"),
-        ],
+        "gamma": [StrOptions({"mean_distance", "scale"}), Interval(Real, *WIDTHS, closed="both")],
         "bandwidth": [Interval(Real, *WIDTHS, closed="both")],
         "solver": [StrOptions({"auto", "dual", "primal", "nystroem"})],
         "n_components": [Interval(Integral, 1, None, closed="left")],

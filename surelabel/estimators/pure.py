@@ -349,11 +349,7 @@ class PUREClassifier(KernelClassifier):
         )
 
     def _set_scales_on_sample(
-        self,
-        X: Any,
-        candidates: CandidateSets,
-        weight: np.ndarray | None,
-        confidence: np.ndarray,
+        self, X: Any, candidates: CandidateSets, weight: np.ndarray | None, confidence: np.ndarray
     ) -> None:
         """Set the scales of the final model and of the first one, by the outputs of a sample."""
         rows = X if isinstance(X, Rows) else ArrayRows(X)

@@ -13,8 +13,5 @@ __all__ = ["Study", "StudyError", "paper_study", "read_study", "run_study"]
 if not TYPE_CHECKING:
     __getattr__ = lazily(
         __name__,
-        {
-            "runner": ("run_study",),
-            "study": ("Study", "StudyError", "paper_study", "read_study"),
-        },
+        {"runner": ("run_study",), "study": ("Study", "StudyError", "paper_study", "read_study")},
     )
