@@ -150,7 +150,10 @@ def _summarize_study(
     datasets = ordered((record["dataset"] for record in records), study.get("datasets", ()))
     settings = group_by_setting(records, datasets)
     kind = study.get("kind", "accuracy")
-    section: dict[str, Any] = {
+    scored, published = (settings, study.get("published", {})) if kind == "accuracy" else ([], {})
+    only_published = published_methods(published, datasets, methods)
+    results = result_rows(scored, methods, only_published, published)
+    return {
         "study": study["name"],
         "title": study.get("title", study["name"]),
         "kind": kind,
@@ -164,27 +167,18 @@ def _summarize_study(
         "reference": methods[0],
         "datasets": datasets,
         "alpha": ALPHA,
-        "published_methods": [],
-        "results": [],
-        "agreement": None,
-        "win_tie_loss": [],
-        "ranks": None,
-        "curves": [],
+        "published_methods": only_published,
+        "results": results,
+        "agreement": agreement(results),
+        "win_tie_loss": win_tie_loss(results, methods, published),
+        "ranks": average_ranks(results, methods),
+        "curves": accuracy_curves(results, methods),
         "sensitivity": sensitivity_panels(settings) if kind == "sensitivity" else [],
         "convergence": convergence_paths(settings) if kind == "convergence" else [],
         "fits": run_details.fits(records, datasets, methods),
         "capped": run_details.capped(records, datasets),
         "gaps": run_details.gaps(study, records, methods, datasets),
     }
-    if kind == "accuracy":
-        published = study.get("published", {})
-        section["published_methods"] = published_methods(published, datasets, methods)
-        section["results"] = result_rows(settings, methods, section["published_methods"], published)
-        section["agreement"] = agreement(section["results"])
-        section["win_tie_loss"] = win_tie_loss(section["results"], methods, published)
-        section["ranks"] = average_ranks(section["results"], methods)
-        section["curves"] = accuracy_curves(section["results"], methods)
-    return section
 
 
 def _distinct(mappings: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
