@@ -24,9 +24,7 @@ def accuracy_curves(rows: list[dict[str, Any]], methods: list[str]) -> list[dict
                 if row["cells"][method]["mean"] is not None
             ]
             if len(points) > 1:  # one point makes no curve
-                series[method] = _series(
-                    [level for level, _ in points], [cell for _, cell in points]
-                )
+                series[method] = _series(points)
         if series:
             panels.append(
                 {
@@ -39,12 +37,12 @@ def accuracy_curves(rows: list[dict[str, Any]], methods: list[str]) -> list[dict
     return panels
 
 
-def _series(x: list[Any], cells: list[dict[str, Any]]) -> dict[str, list[Any]]:
+def _series(points: list[tuple[Any, dict[str, Any]]]) -> dict[str, list[Any]]:
     """A curve of means, and the standard deviations that make the band around it."""
     return {
-        "x": x,
-        "mean": [cell["mean"] for cell in cells],
-        "std": [cell["std"] or 0.0 for cell in cells],
+        "x": [x for x, _ in points],
+        "mean": [cell["mean"] for _, cell in points],
+        "std": [cell["std"] or 0.0 for _, cell in points],
     }
 
 
@@ -82,13 +80,7 @@ def _slices(
         if len(line) > 1:
             # Texts come after numbers.
             line.sort(key=lambda point: (isinstance(point[0], str), point[0]))
-            panels.append(
-                {
-                    "parameter": parameter,
-                    "fixed": fixed,
-                    **_series([x for x, _ in line], [cell for _, cell in line]),
-                }
-            )
+            panels.append({"parameter": parameter, "fixed": fixed, **_series(line)})
     return panels
 
 
