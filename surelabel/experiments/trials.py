@@ -234,14 +234,9 @@ def _evaluate(trial: Trial, chosen: dict[str, Any] | None) -> dict[str, Any]:
     labels = labels_for(trial.method.estimator, candidates, data.y)
     fold = _fold(trial, len(data.X))
     X = _scale(data.X, fold, trial.scaling)
-    estimator = _estimator(trial)
     seconds = {"select": 0.0}
-    if trial.repetition and grid and not chosen:  # later repetitions use those of the first
-        first = _fold(trial.first, len(data.X))
-        scaled = _scale(data.X, first, trial.scaling)
-        chosen = _choose(trial, scaled, labels, data.y, first, seconds)
-    chosen = chosen or _choose(trial, X, labels, data.y, fold, seconds)
-    estimator.set_params(**chosen)
+    chosen = chosen or _choose(trial, data, labels, seconds)
+    estimator = _estimator(trial).set_params(**chosen)
     with _timed(seconds, "fit"):
         estimator.fit(X[fold.train], labels[fold.train])
     with _timed(seconds, "predict"):
@@ -277,22 +272,21 @@ def _evaluate(trial: Trial, chosen: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _choose(
-    trial: Trial,
-    X: np.ndarray,
-    labels: CandidateSets,
-    y: np.ndarray,
-    fold: Fold,
-    seconds: dict[str, float],
+    trial: Trial, data: catalog.Dataset, labels: CandidateSets, seconds: dict[str, float]
 ) -> dict[str, Any]:
-    """The parameters of the grid that the criterion prefers on a fold; none without a grid."""
+    """The parameters of the grid that the criterion prefers on the fold of the first repetition;
+    none without a grid.
+    """
     grid = trial.method.grid
     if not grid:
         return {}
+    fold = _fold(trial.first, len(data.X))
+    X = _scale(data.X, fold, trial.scaling)
     search = known_methods()[trial.method.estimator].make_search(
         trial.selection, estimator=_estimator(trial), grid=grid
     )
     with _timed(seconds, "select"):
-        selected = select_parameters(search, X, labels, y, fold, selection=trial.selection)
+        selected = select_parameters(search, X, labels, data.y, fold, selection=trial.selection)
     return {name: selected[name] for name in grid}
 
 
