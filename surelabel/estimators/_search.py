@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -23,24 +24,17 @@ Outputs = Callable[
 ]
 
 
+@dataclass(eq=False, repr=False)
 class SharedSearch(BaseEstimator):
     """As ``GridSearchCV(estimator, grid, refit=False)``, but a method computes all points of the
     grid together by its function ``outputs`` (see :data:`Outputs`).
     """
 
-    def __init__(
-        self,
-        outputs: Outputs,
-        estimator: Any,
-        grid: Mapping[str, Sequence[Any]],
-        scoring: str,
-        cv: Any = None,
-    ) -> None:
-        self.outputs = outputs
-        self.estimator = estimator
-        self.grid = grid
-        self.scoring = scoring
-        self.cv = cv
+    outputs: Outputs
+    estimator: Any
+    grid: Mapping[str, Sequence[Any]]
+    scoring: str
+    cv: Any = None
 
     def fit(self, X: Any, y: Any, y_true: Any = None) -> Self:
         """Score every point of the grid; true labels are for ``scoring="oracle"`` only."""

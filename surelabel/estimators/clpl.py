@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -14,6 +15,7 @@ from ._linear import LinearPartialLabelClassifier
 from ._registry import Method
 
 
+@dataclass(eq=False, repr=False)
 class CLPLClassifier(LinearPartialLabelClassifier):
     """Convex learning from partial labels (Cour, Sapp & Taskar, 2011), with the squared hinge loss.
 
@@ -91,23 +93,16 @@ class CLPLClassifier(LinearPartialLabelClassifier):
     ['cat', 'cat', 'cat', 'cow', 'cow', 'cow']
     """
 
+    C: float = 1.0
+    _: KW_ONLY
+    fit_intercept: bool = False
+    tol: float = 1e-8
+    max_iter: int = 1000
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearPartialLabelClassifier._parameter_constraints,
         "C": [Interval(Real, 0, None, closed="neither")],
     }
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        fit_intercept: bool = False,
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-    ) -> None:
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
 
     _score_matrices = 6
 

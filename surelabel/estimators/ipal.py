@@ -5,6 +5,7 @@ reconstruct them best.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -25,6 +26,7 @@ from ._registry import Method
 from ._search import SharedSearch
 
 
+@dataclass(eq=False, repr=False)
 class IPALClassifier(NeighbourClassifier):
     """Instance-based learning from candidate labels by label propagation (Zhang & Yu, 2015).
 
@@ -106,20 +108,18 @@ class IPALClassifier(NeighbourClassifier):
     ['cat', 'cow']
     """
 
+    n_neighbors: int = 10
+    _: KW_ONLY
+    alpha: float = 0.95
+    max_iter: int = 100
+    tol: float = 1e-6
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **NeighbourClassifier._parameter_constraints,
         "alpha": [Interval(Real, 0, 1, closed="both")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
     }
-
-    def __init__(
-        self, n_neighbors: int = 10, *, alpha: float = 0.95, max_iter: int = 100, tol: float = 1e-6
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.alpha = alpha
-        self.max_iter = max_iter
-        self.tol = tol
 
     def _fit(self, X: Any, candidates: CandidateSets) -> np.ndarray:
         check_learnable(candidates)

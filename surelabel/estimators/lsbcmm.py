@@ -5,6 +5,7 @@ labels.
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from math import ceil, log2
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -19,6 +20,7 @@ from ._base import WeightedPartialLabelClassifier, check_learnable, require_memo
 from ._registry import Method
 
 
+@dataclass(eq=False, repr=False)
 class LSBCMMClassifier(WeightedPartialLabelClassifier):
     """Logistic stick-breaking conditional multinomial mixture model (Liu & Dietterich, 2012).
 
@@ -87,6 +89,12 @@ class LSBCMMClassifier(WeightedPartialLabelClassifier):
     array(['a', 'b'], dtype='<U1')
     """
 
+    n_components: int | None = None
+    concentration: float = 0.05
+    precision: float = 1.0
+    max_iter: int = 100
+    tol: float = 1e-3
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         # Below 0.01, exp(E[log θ]) comes near the smallest floating-point number.
@@ -95,20 +103,6 @@ class LSBCMMClassifier(WeightedPartialLabelClassifier):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
     }
-
-    def __init__(
-        self,
-        n_components: int | None = None,
-        concentration: float = 0.05,
-        precision: float = 1.0,
-        max_iter: int = 100,
-        tol: float = 1e-3,
-    ) -> None:
-        self.n_components = n_components
-        self.concentration = concentration
-        self.precision = precision
-        self.max_iter = max_iter
-        self.tol = tol
 
     def _fit(
         self, X: np.ndarray, candidates: CandidateSets, weight: np.ndarray | None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -26,6 +27,7 @@ from ._registry import Method
 Run = Callable[[Callable[..., Any], Iterable[Any]], Iterable[Any]]
 
 
+@dataclass(eq=False, repr=False)
 class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
     """One classifier for each pair of labels, and one for each label on top of them (PALOC).
 
@@ -90,6 +92,11 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
     array(['a', 'a', 'a', 'b', 'b', 'b'], dtype='<U1')
     """
 
+    estimator: BaseEstimator | None = None
+    mu: float = 10.0
+    n_jobs: int | None = None
+    verbose: bool = False
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [
             HasMethods(["fit", "decision_function"]),
@@ -100,18 +107,6 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
         "n_jobs": N_JOBS,
         "verbose": ["boolean"],
     }
-
-    def __init__(
-        self,
-        estimator: BaseEstimator | None = None,
-        mu: float = 10.0,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.estimator = estimator
-        self.mu = mu
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def _fit(self, X: np.ndarray, candidates: CandidateSets) -> np.ndarray:
         check_learnable(candidates)

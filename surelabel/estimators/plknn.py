@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +18,7 @@ from ._neighbours import NeighbourClassifier
 from ._registry import Method
 
 
+@dataclass(eq=False, repr=False)
 class PLKNNClassifier(NeighbourClassifier):
     """k nearest neighbours for candidate labels (Hüllermeier & Beringer, 2006).
 
@@ -75,14 +77,14 @@ class PLKNNClassifier(NeighbourClassifier):
     ['cat', 'cat', 'cat', 'cow', 'cow', 'cow']
     """
 
+    n_neighbors: int = 10
+    _: KW_ONLY
+    weights: str = "distance"
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **NeighbourClassifier._parameter_constraints,
         "weights": [StrOptions({"distance", "uniform"})],
     }
-
-    def __init__(self, n_neighbors: int = 10, *, weights: str = "distance") -> None:
-        self.n_neighbors = n_neighbors
-        self.weights = weights
 
     def _fit(self, X: Any, candidates: CandidateSets) -> np.ndarray:
         check_learnable(candidates)

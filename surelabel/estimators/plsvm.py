@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -14,6 +15,7 @@ from ._linear import LinearPartialLabelClassifier
 from ._registry import Method
 
 
+@dataclass(eq=False, repr=False)
 class PLSVMClassifier(LinearPartialLabelClassifier):
     """Maximum-margin learning from candidate labels (Nguyen & Caruana, 2008).
 
@@ -99,23 +101,16 @@ class PLSVMClassifier(LinearPartialLabelClassifier):
     ['cat', 'cat', 'cat', 'cow', 'cow', 'cow']
     """
 
+    lam: float = 0.01
+    _: KW_ONLY
+    fit_intercept: bool = False
+    tol: float = 1e-3
+    max_iter: int = 100
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearPartialLabelClassifier._parameter_constraints,
         "lam": [Interval(Real, 0, None, closed="neither")],
     }
-
-    def __init__(
-        self,
-        lam: float = 0.01,
-        *,
-        fit_intercept: bool = False,
-        tol: float = 1e-3,
-        max_iter: int = 100,
-    ) -> None:
-        self.lam = lam
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
 
     _score_matrices = 11
 

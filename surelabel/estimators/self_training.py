@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -17,6 +18,7 @@ from ._registry import Method
 TIE = 1e-9  # confidences that differ by less are equal up to rounding
 
 
+@dataclass(eq=False, repr=False)
 class SelfTrainingPLClassifier(WeightedPartialLabelClassifier):
     """Train, take the candidates that the model is sure of as true labels, and train again, until
     there are no more.
@@ -73,16 +75,15 @@ class SelfTrainingPLClassifier(WeightedPartialLabelClassifier):
     array(['a', 'a', 'b', 'b'], dtype='<U1')
     """
 
+    alpha: float = 1.0
+    threshold: float = 0.7
+    max_iter: int = 100
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "threshold": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
-
-    def __init__(self, alpha: float = 1.0, threshold: float = 0.7, max_iter: int = 100) -> None:
-        self.alpha = alpha
-        self.threshold = threshold
-        self.max_iter = max_iter
 
     def _fit(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
         check_learnable(candidates)

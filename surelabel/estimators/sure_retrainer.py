@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -28,6 +29,7 @@ from .kernel import probabilities
 from .sure import LAM
 
 
+@dataclass(eq=False, repr=False)
 class SURERetrainer(WeightedPartialLabelClassifier):
     """Self-guided retraining of any scikit-learn model (eq. 1).
 
@@ -94,6 +96,13 @@ class SURERetrainer(WeightedPartialLabelClassifier):
     True
     """
 
+    estimator: BaseEstimator | None = None
+    _: KW_ONLY
+    lam: float = 0.3
+    cross_fit: int | str | None = "auto"
+    max_iter: int = 20
+    tol: float = 1e-3
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict"]), None],
         "lam": LAM,
@@ -101,21 +110,6 @@ class SURERetrainer(WeightedPartialLabelClassifier):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
     }
-
-    def __init__(
-        self,
-        estimator: BaseEstimator | None = None,
-        *,
-        lam: float = 0.3,
-        cross_fit: int | str | None = "auto",
-        max_iter: int = 20,
-        tol: float = 1e-3,
-    ) -> None:
-        self.estimator = estimator
-        self.lam = lam
-        self.cross_fit = cross_fit
-        self.max_iter = max_iter
-        self.tol = tol
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -19,6 +20,7 @@ from ._linear import in_row_space
 from ._registry import Method
 
 
+@dataclass(eq=False, repr=False)
 class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClassifier):
     """What anyone can do with an ordinary classifier and candidate labels: the baseline that every
     method must beat.
@@ -69,6 +71,9 @@ class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClass
     array(['a', 'b'], dtype='<U1')
     """
 
+    estimator: BaseEstimator | None = None
+    strategy: Literal["weighted", "unambiguous"] = "weighted"
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [
             HasMethods(["fit", "predict_proba"]),
@@ -77,14 +82,6 @@ class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClass
         ],
         "strategy": [StrOptions({"weighted", "unambiguous"})],
     }
-
-    def __init__(
-        self,
-        estimator: BaseEstimator | None = None,
-        strategy: Literal["weighted", "unambiguous"] = "weighted",
-    ) -> None:
-        self.estimator = estimator
-        self.strategy = strategy
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
