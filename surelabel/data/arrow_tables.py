@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -78,20 +78,13 @@ def column_slices(n_columns: int, n_rows: int) -> Iterator[slice]:
 
 def combined(*columns: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Columns of text as one array, column after column, however long they are."""
-    if all(column.type == pa.string() for column in columns):
+    chunks = [chunk for column in columns for chunk in getattr(column, "chunks", [column])]
+    if all(chunk.type == pa.string() for chunk in chunks):
         try:  # one cast for many short columns
-            return pa.concat_arrays(_chunks(columns)).cast(pa.large_string())
+            return pa.concat_arrays(chunks).cast(pa.large_string())
         except pa.ArrowInvalid:  # too long for one array
             pass
-    return pa.concat_arrays(_chunks(column.cast(pa.large_string()) for column in columns))
-
-
-def _chunks(columns: Iterable[pa.Array | pa.ChunkedArray]) -> list[pa.Array]:
-    return [
-        chunk
-        for column in columns
-        for chunk in (column.chunks if isinstance(column, pa.ChunkedArray) else [column])
-    ]
+    return pa.concat_arrays([chunk.cast(pa.large_string()) for chunk in chunks])
 
 
 # -------------------------------------------------------------------- checks
