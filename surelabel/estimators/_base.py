@@ -325,46 +325,34 @@ class WeightedPartialLabelClassifier(PartialLabelClassifier):
         """
         weight, used = check_weight(sample_weight, X)
         self.support_ = np.flatnonzero(used)
+        learned = used[candidates.rows]
         with blas_threads(X.shape[0]):
-            self._set_confidence(candidates, self._confidence(X, candidates, weight, used, *by_row))
+            if used.all() or isinstance(X, Rows):  # out of core, all rows go through the passes
+                confidence = self._fit(X, candidates, weight, *by_row)
+            else:
+                pairwise = self.__sklearn_tags__().input_tags.pairwise
+                confidence = np.empty(len(candidates.indices), X.dtype)
+                confidence[learned] = self._fit(
+                    X[np.ix_(used, used)] if pairwise else X[used],
+                    candidates[used],
+                    weight[used],
+                    *(None if values is None else values[used] for values in by_row),
+                )
+            if not used.all():
+                confidence[~learned] = self._confidence_of_some(X, candidates, ~used)
+            self._set_confidence(candidates, confidence)
 
-    def _confidence(
-        self,
-        X: Any,
-        candidates: CandidateSets,
-        weight: Any,
-        used: np.ndarray,
-        *by_row: np.ndarray | None,
+    def _confidence_of_some(
+        self, X: Any, candidates: CandidateSets, wanted: np.ndarray
     ) -> np.ndarray:
-        """Learn, and return the confidences of all rows, including those of weight 0."""
-        if used.all():
-            return self._fit(X, candidates, weight, *by_row)
-        entry_used = used[candidates.rows]
-        if isinstance(X, Rows):  # out of core, all rows go through the passes
-            confidence = self._fit(X, candidates, weight, *by_row)
-            confidence[~entry_used] = self._confidence_out_of_core(X, candidates, ~used)
-        else:
-            pairwise = self.__sklearn_tags__().input_tags.pairwise
-            confidence = np.empty(len(candidates.indices), X.dtype)
-            confidence[entry_used] = self._fit(
-                X[np.ix_(used, used)] if pairwise else X[used],
-                candidates[used],
-                weight[used],
-                *(None if values is None else values[used] for values in by_row),
-            )
-            confidence[~entry_used] = self._confidence_of(X[~used], candidates[~used])
-        return confidence
-
-    def _confidence_out_of_core(
-        self, rows: Rows, candidates: CandidateSets, wanted: np.ndarray
-    ) -> np.ndarray:
-        """As :meth:`_confidence_of`, for some rows of a source that is read in blocks."""
+        """As :meth:`_confidence_of`, for some of the rows, which may be read in blocks."""
+        step = block_rows(max(X.shape[1], candidates.shape[1]))
         start, parts = 0, []
-        for X in rows.blocks(block_rows(max(rows.shape[1], candidates.shape[1]))):
-            here = np.flatnonzero(wanted[start : start + len(X)])
+        for block in X.blocks(step) if isinstance(X, Rows) else [X]:
+            here = np.flatnonzero(wanted[start : start + block.shape[0]])
             if len(here):
-                parts.append(self._confidence_of(X[here], candidates[start + here]))
-            start += len(X)
+                parts.append(self._confidence_of(block[here], candidates[start + here]))
+            start += block.shape[0]
         return np.concatenate(parts)
 
     def _confidence_of(self, X: Any, candidates: CandidateSets) -> np.ndarray:
