@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -51,19 +50,17 @@ class ChosenKernel:
 
 
 def kernel_matrices(
-    X: np.ndarray, names: Any, weight: np.ndarray | None = None
+    X: np.ndarray, weight: np.ndarray | None
 ) -> Iterator[tuple[tuple[str, str], np.ndarray]]:
     """The kernel matrix of the rows for each pair of scaling and kernel, with the mean distance as
     width.
     """
-    scaled: dict[str, np.ndarray] = {}
-    for scaling, kernel in names:
-        if scaling not in scaled:
-            scaled[scaling] = rescale(scaling, learn_scaling(scaling, X, weight), X)
-        Z = scaled[scaling]
-        D = distances(kernel, Z)
-        gamma = gamma_of(kernel, "mean_distance", 1.0, Z, D, weight)
-        yield (scaling, kernel), exponentiate(D, gamma)
+    for scaling in SCALINGS:
+        Z = rescale(scaling, learn_scaling(scaling, X, weight), X)
+        for kernel in KERNELS:
+            D = distances(kernel, Z)
+            gamma = gamma_of(kernel, "mean_distance", 1.0, Z, D, weight)
+            yield (scaling, kernel), exponentiate(D, gamma)
 
 
 def candidate_share(outputs: np.ndarray, inside: np.ndarray) -> np.ndarray:
@@ -98,7 +95,7 @@ def choose_kernels(
     weight = None if weight is None else weight[order]
     inside = candidates.to_indicator().astype(bool)
     sets = sort_candidates(candidates, weight, X.dtype, prior)
-    matrices = dict(kernel_matrices(X, product(SCALINGS, KERNELS), weight))
+    matrices = dict(kernel_matrices(X, weight))
     outputs, scores = {}, {}
     for (scaling, kernel), K in matrices.items():
         for beta in BETAS:
