@@ -118,12 +118,28 @@ def rows_to_table(rows: Iterable[dict[str, Any]], source: str) -> pa.Table:
 
 
 def _key_column(name: str, values: list[Any], source: str) -> pa.Array:
-    """The values of a key, in the type that Arrow finds for them."""
+    """The values of a key, in the type that Arrow finds for them; an error says which it refuses,
+    and why.
+    """
     try:
         return pa.array(values)
     except REFUSED as error:
         wrong = _first_wrong(values)
-        raise _refusal(source, wrong + 1, name, values[wrong], error) from None
+        match error:
+            case OverflowError():
+                problem = (
+                    "a whole number has more than 64 bits; put the numbers of the column in quotes"
+                )
+            case UnicodeEncodeError():
+                problem = "half a character"
+            case _:
+                problem = (
+                    f"{str(values[wrong])[:40]!r} is not of the type of the values above it, or "
+                    "mixes types; use one type"
+                )
+    if name == "annotations":
+        problem += "; convert --from label-studio makes a table of an export of Label Studio"
+    raise TableError(f"{source}: row {wrong + 1}, column {name!r}: {problem}")
 
 
 def _first_wrong(values: list[Any]) -> int:
@@ -137,25 +153,6 @@ def _first_wrong(values: list[Any]) -> int:
         except REFUSED:
             high = middle
     return low
-
-
-def _refusal(source: str, row: int, name: str, value: Any, error: Exception) -> TableError:
-    """The error that says which value Arrow refused, and why."""
-    match error:
-        case OverflowError():
-            problem = (
-                "a whole number has more than 64 bits; put the numbers of the column in quotes"
-            )
-        case UnicodeEncodeError():
-            problem = "half a character"
-        case _:
-            problem = (
-                f"{str(value)[:40]!r} is not of the type of the values above it, or mixes types; "
-                "use one type"
-            )
-    if name == "annotations":
-        problem += "; convert --from label-studio makes a table of an export of Label Studio"
-    return TableError(f"{source}: row {row}, column {name!r}: {problem}")
 
 
 # -------------------------------------------------------------------- writing
