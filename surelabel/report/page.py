@@ -31,48 +31,24 @@ LONGEST = 40
 
 @dataclass(frozen=True)
 class Section:
-    """One study under one selection criterion.
+    """One study under one selection criterion."""
 
-    Attributes
-    ----------
-    name, title : str
-        The names of its files contain its name.
-    oracle : bool
-        Whether parameters were chosen by true labels.
-    notes : list of str
-        What a reader must know: criterion, folds, scaling, trials, limits.
-    displays : list of Table or Gallery
-    """
-
-    name: str
+    name: str  # the names of its files contain it
     title: str
-    oracle: bool
-    notes: list[str]
+    oracle: bool  # whether parameters were chosen by true labels
+    notes: list[str]  # what a reader must know: criterion, folds, scaling, trials, limits
     displays: list[Table | Gallery]
 
 
 @dataclass(frozen=True)
 class Page:
-    """The whole report.
+    """The whole report."""
 
-    Attributes
-    ----------
-    in_short : list of str
-        What agrees with the paper and what does not, in a few sentences.
-    front : list of Table
-        What comes before the sections.
-    sections : list of Section
-    finished : str
-        When the last trial finished.
-    facts : list of str
-        Versions and machines.
-    """
-
-    in_short: list[str]
-    front: list[Table]
+    in_short: list[str]  # what agrees with the paper and what does not, in a few sentences
+    front: list[Table]  # what comes before the sections
     sections: list[Section]
-    finished: str
-    facts: list[str]
+    finished: str  # when the last trial finished
+    facts: list[str]  # versions and machines
 
     @property
     def displays(self) -> list[Table | Gallery]:

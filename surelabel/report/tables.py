@@ -23,30 +23,14 @@ TESTS = {
 
 @dataclass(frozen=True)
 class Cell:
-    """One entry of a table.
-
-    Attributes
-    ----------
-    text : str
-        The text printed.
-    sort : float or str
-        The value by which the column is sorted.
-    mark : str
-        Significance mark.
-    best : bool
-        Whether it is printed in bold.
-    published : str
-        The published number, printed beside ours.
-    arrow : str
-        ↑ or ↓ if ours is more than one published standard deviation away.
-    """
+    """One entry of a table."""
 
     text: str
-    sort: float | str = ""
-    mark: str = ""
-    best: bool = False
-    published: str = ""
-    arrow: str = ""
+    sort: float | str = ""  # by which the column is sorted
+    mark: str = ""  # of significance
+    best: bool = False  # printed in bold
+    published: str = ""  # the published number, printed beside ours
+    arrow: str = ""  # ↑ or ↓ if ours is more than one published standard deviation away
 
 
 @dataclass(frozen=True)
