@@ -65,21 +65,7 @@ def run_with_joblib(
 
 
 def run_with_dask(function: Callable[[Any], T], items: Sequence[Any], address: str) -> Generator[T]:
-    """Run on a Dask cluster.
-
-    Parameters
-    ----------
-    function : callable
-        Of one item.
-    items : sequence
-    address : str
-        The address of the scheduler.
-
-    Yields
-    ------
-    result
-        As each is ready.
-    """
+    """Run ``function`` of each item on the Dask cluster of the scheduler at this address."""
     with extra("dask", "--dask"):
         from distributed import Client, KilledWorker, as_completed
         from distributed.comm.core import CommClosedError

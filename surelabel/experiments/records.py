@@ -79,21 +79,12 @@ STUDIES: dict[str, Callable[[Any], bool]] = {
 
 
 class Run(NamedTuple):
-    """The content of a results folder.
+    """The content of a results folder."""
 
-    Attributes
-    ----------
-    study : dict
-        The tables of the study as it was run, with every default written out.
-    records : list of Record
-        In the order in which they finished.
-    outdated : list of Record
-        Records of methods whose defaults have changed since the trial ran; they are never mixed
-        with current ones. Running the study again repeats these trials.
-    """
-
-    study: dict[str, Any]
-    records: list[Record]
+    study: dict[str, Any]  # its tables as it was run, with every default written out
+    records: list[Record]  # in the order in which they finished
+    #: Records of methods whose defaults have changed since the trial ran; they are never mixed with
+    #: current ones. Running the study again repeats these trials.
     outdated: list[Record]
 
 

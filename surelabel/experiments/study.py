@@ -43,20 +43,12 @@ class StudyError(SurelabelError):
 
 @dataclass(frozen=True)
 class Configuration:
-    """Where the candidates come from.
+    """Where the candidates come from."""
 
-    Attributes
-    ----------
-    kind : {"real", "controlled"}
-        The data's own candidates, or false ones by :func:`~surelabel.make_partial`.
-    name : str
-        Its name in the paper: "I", "II", …
-    p, r, eps : float, int, float; or None
-        Settings of ``make_partial``.
-    """
-
+    #: "real", the data's own candidates, or "controlled", false ones by ``make_partial``.
     kind: str
-    name: str = ""
+    name: str = ""  # in the paper: "I", "II", …
+    #: Settings of ``make_partial``.
     p: float | None = None
     r: int | None = None
     eps: float | None = None
@@ -80,51 +72,25 @@ class Configuration:
 
 @dataclass(frozen=True)
 class Plan:
-    """How a study uses a method.
+    """How a study uses a method."""
 
-    Attributes
-    ----------
-    name : str
-        Its name in tables.
-    estimator : str
-        A name in :func:`~surelabel.experiments.methods.known_methods`.
-    parameters : dict
-        Fixed parameters.
-    grid : dict of str to list
-        Parameters to choose; by default the grid of the method's own paper.
-    scaling : str
-        Scaling of the features; if empty, the study's.
-    loss : str
-        The loss that predictions minimise, for labels with an order; empty for the most probable
-        label.
-    """
-
-    name: str
-    estimator: str
-    parameters: dict[str, Any]
-    grid: dict[str, list[Any]]
-    scaling: str = ""
+    name: str  # in tables
+    estimator: str  # a name in ``known_methods()``
+    parameters: dict[str, Any]  # fixed
+    grid: dict[str, list[Any]]  # to choose from; by default the grid of the method's own paper
+    scaling: str = ""  # of the features; if empty, the study's
+    #: What predictions minimise, for labels with an order; empty for the most probable label.
     loss: str = ""
 
 
 @dataclass(frozen=True)
 class OwnData:
-    """Your own data set.
+    """Your own data set."""
 
-    Attributes
-    ----------
-    file : str
-        Its file, a ``.mat`` or a table.
-    truth, candidates : str
-        Columns of a table: the true label and, optionally, the candidates.
-    digest : str
-        SHA-256 of the file: if the content changes, so do the trials.
-    """
-
-    file: str
-    truth: str = ""
-    candidates: str = ""
-    digest: str = ""
+    file: str  # a ``.mat`` or a table
+    truth: str = ""  # the column of the true labels, in a table
+    candidates: str = ""  # the column of the candidates, if there is one
+    digest: str = ""  # SHA-256 of the file: if the content changes, so do the trials
 
     @property
     def certain(self) -> bool:

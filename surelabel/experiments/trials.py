@@ -40,24 +40,13 @@ SCALERS = {"standard": StandardScaler, "minmax": MinMaxScaler, "unit": Normalize
 
 @dataclass(frozen=True)
 class Trial:
-    """One fit and its scores.
-
-    Attributes
-    ----------
-    study : Study
-    dataset : str
-    configuration : Configuration
-    method : Plan
-        The method; without a grid if there is nothing to choose.
-    fold : int
-        Counted from 0; the folds of the second repetition follow those of the first.
-    """
+    """One fit and its scores."""
 
     study: Study
     dataset: str
     configuration: Configuration
-    method: Plan
-    fold: int
+    method: Plan  # without a grid if there is nothing to choose
+    fold: int  # counted from 0; the folds of the second repetition follow those of the first
 
     @property
     def repetition(self) -> int:
