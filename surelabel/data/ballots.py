@@ -22,23 +22,15 @@ def informative_rows(candidates: CandidateSets) -> np.ndarray:
 
 
 def weighed_votes(candidates: CandidateSets) -> CandidateSets:
-    """The candidates, weighted by what the votes of each annotator are worth.
+    """The candidates, weighted by what the votes of each annotator are worth: with counts and
+    without votes. Without votes of several annotators they are returned unchanged.
 
     Methods that learn from sets treat every vote as a candidate. An annotator who always gives the
     same label, or answers at random, would add useless candidates to the sets, so the votes of such
     annotators are left out, and copies count as one. The worth of each annotator is found from the
     votes alone (:func:`surelabel.solvers.crowds.alternate_crowd`);
-    :class:`~surelabel.CrowdClassifier` uses the features, too.
-
-    Parameters
-    ----------
-    candidates : CandidateSets
-        The candidates; without votes of several annotators they are returned unchanged.
-
-    Returns
-    -------
-    CandidateSets
-        With counts and without votes. A row whose votes are all left out may have every label.
+    :class:`~surelabel.CrowdClassifier` uses the features, too. A row whose votes are all left out
+    may have every label.
     """
     votes, classes = candidates.votes, candidates.classes
     if votes is None or votes.shape[1] < 2:

@@ -72,42 +72,21 @@ class Labelling:
 
 @dataclass(frozen=True)
 class Labels:
-    """The content of the columns of a :class:`Labelling`, one entry per instance.
+    """The content of the columns of a :class:`Labelling`, one entry per instance."""
 
-    Attributes
-    ----------
-    candidates : CandidateSets
-        The candidates as given, even where the true label is known; with ``counts``, ``votes`` and
-        ``annotators`` if votes were given.
-    gold : ndarray of shape (m,)
-        Position of the known-true label in ``candidates.classes``, -1 where unknown.
-    unlabelled : ndarray of shape (m,) of bool
-        Rows without any label, candidate or gold.
-    ids : ndarray of shape (m,) or None
-        Names of the rows.
-    table : pyarrow.Table
-        The instances: the table itself, or, for a long table, one row per id without the columns of
-        label and annotator.
-    hints : tuple of Hint
-        Labels whose names often mean that there is no label, unless ``missing`` was given;
-        different spellings of a label; labels that look like several.
-    soft : bool, default=False
-        Whether the counts of the candidates are probabilities, as given.
-    complete : bool, default=False
-        Whether the user says that every candidate set holds the true label.
-    ordered : bool or tuple of str, default=False
-        Whether the labels are numbers with an order, or the labels in their order.
-    """
-
+    #: As given, even where the true label is known; with ``counts``, ``votes`` and ``annotators``
+    #: if votes were given.
     candidates: CandidateSets
-    gold: np.ndarray
-    unlabelled: np.ndarray
-    ids: np.ndarray | None
+    gold: np.ndarray  # position of the known-true label in the classes, -1 where unknown
+    unlabelled: np.ndarray  # whether a row has no label, neither candidate nor gold
+    ids: np.ndarray | None  # names of the rows
+    #: The instances: the table itself, or, for a long table, one row per id without the columns of
+    #: label and annotator.
     table: pa.Table
     hints: tuple[Hint, ...] = ()
-    soft: bool = False
-    complete: bool = False
-    ordered: bool | tuple[str, ...] = False
+    soft: bool = False  # whether the counts of the candidates are probabilities, as given
+    complete: bool = False  # whether the user says that every candidate set holds the true label
+    ordered: bool | tuple[str, ...] = False  # labels are numbers in their order, or their order
 
     @property
     def votes(self) -> np.ndarray | None:
@@ -134,17 +113,6 @@ def read_labels(table: pa.Table, labelling: Labelling) -> Labels:
     ``2.0``); otherwise all are text, without surrounding spaces. Empty texts, NaN, missing cells
     and the texts in ``labelling.missing`` are not labels; every other text is one, including NA and
     null.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The table.
-    labelling : Labelling
-        Which columns hold what.
-
-    Returns
-    -------
-    Labels
     """
     source = source_of(table)
     _check_roles(table, labelling, source)

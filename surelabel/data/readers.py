@@ -19,17 +19,7 @@ from .unpacking import check_members, no_memory
 
 
 class PartialLabelData(NamedTuple):
-    """Instances, their candidate labels and their true labels.
-
-    Attributes
-    ----------
-    X : ndarray of shape (m, n)
-        The instances.
-    candidates : CandidateSets
-        The candidate labels.
-    y : ndarray of shape (m,)
-        The true labels.
-    """
+    """Instances, their candidate labels and their true labels."""
 
     X: np.ndarray
     candidates: CandidateSets
