@@ -23,18 +23,8 @@ def extended(
     options: Sequence[inspect.Parameter],
     collect: Callable[..., Any],
 ) -> Callable[..., None]:
-    """Add options to a command.
-
-    Parameters
-    ----------
-    command : callable
-        The command.
-    argument : str
-        Its argument that receives what the options say.
-    options : sequence of inspect.Parameter
-        The options.
-    collect : callable
-        Makes the value of that argument from the values of the options.
+    """Add options to a command; ``collect`` makes the value of its ``argument`` from the values of
+    the options.
     """
     own = [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)

@@ -260,14 +260,8 @@ def _all_texts(values: Iterable[Any]) -> bool:
 
 
 def settings_text(settings: Settings, kinds: Mapping[str, str]) -> str:
-    """A settings file: the settings given, and the others as comments.
-
-    Parameters
-    ----------
-    settings : Settings
-        What is given.
-    kinds : mapping of str to str
-        The columns learned from, and what each was recognised as.
+    """A settings file: the settings given, and the others as comments; ``kinds`` are the columns
+    learned from, and what each was recognised as.
     """
     given, others = [], []
     for one in fields(Settings):

@@ -32,20 +32,13 @@ EXCESS = 0.2  # the limit of the guard
 
 @dataclass(frozen=True)
 class ChosenKernel:
-    """One model of the bank.
-
-    Attributes
-    ----------
-    scaling, kernel, beta : str, str, float
-        The model.
-    criterion : float
-        How well it explains the rows without having learned from them: the mean log of the share
-        that its outputs give to the row's candidates.
-    """
+    """One model of the bank."""
 
     scaling: str
     kernel: str
     beta: float
+    #: How well it explains the rows without having learned from them: the mean log of the share
+    #: that its outputs give to the row's candidates.
     criterion: float = np.nan
 
 
