@@ -200,19 +200,8 @@ def locate(name: str) -> Path:
 
 
 def load_file(path: Path, truth: str = "", candidates: str = "") -> Dataset:
-    """Load your own data set.
-
-    Parameters
-    ----------
-    path : path
-        A ``.mat`` file as :func:`~surelabel.data.readers.read_mat` reads it, or a table.
-    truth, candidates : str
-        Columns of a table: the true label and, optionally, the candidates.
-
-    Returns
-    -------
-    Dataset
-        Named after the file.
+    """Load your own data set: a ``.mat`` file as :func:`~surelabel.data.readers.read_mat` reads it,
+    or a table with a column of true labels and, optionally, one of candidates.
     """
     sets: CandidateSets | None
     if path.suffix.lower() == ".mat":

@@ -156,15 +156,9 @@ def read_all(path: str | Path) -> list[Run]:
 
 
 class RecordWriter:
-    """The only writer of a results folder. If it is killed at any moment, at most the record being
-    written is lost.
-
-    Parameters
-    ----------
-    folder : path-like
-        Created if it does not exist.
-    study : Study
-        Must contain every trial that the folder has a record of.
+    """The only writer of a results folder, which it creates. If it is killed at any moment, at most
+    the record being written is lost. The study must contain every trial that the folder has a
+    record of.
     """
 
     def __init__(self, folder: str | Path, study: Study) -> None:

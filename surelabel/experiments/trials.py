@@ -139,24 +139,11 @@ def trials_of(
     methods: Collection[str] | None = None,
     folds: int | None = None,
 ) -> Iterator[Trial]:
-    """Enumerate the trials of a study, all or some.
+    """Enumerate the trials of a study: all, or those of some names, of the first ``folds`` folds,
+    and of the controlled configurations at these levels of p (of ε in configuration I).
 
     Repetitions vary slowest, and folds more slowly than methods, so that an interrupted run has
     compared the methods on the same folds.
-
-    Parameters
-    ----------
-    study : Study
-    datasets, configurations, methods : collection of str, default=None
-        The names to include; None for all.
-    levels : collection of float, default=None
-        Only the controlled configurations at these levels of p (of ε in configuration I).
-    folds : int, default=None
-        Only the first ``folds`` folds.
-
-    Yields
-    ------
-    Trial
     """
     plans = [
         point
