@@ -1,67 +1,18 @@
-"""A search over a grid whose points share work."""
+"""What the searches of methods share whose points of a grid share work: the truth that they score
+against, and the form of their results.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import ParameterGrid, check_cv
 
 from ..data.candidates import CandidateSets
-from ..evaluation.metrics import approximated_accuracy, covering_rate
 from ..exceptions import CandidateError, ParameterError
 from ..solvers.sparse_rows import row_max
-
-#: ``(estimator, points, X, candidates, queries, proba)`` → for each point of the grid, the scores
-#: (or probabilities) of the queries, learned from ``X`` and ``candidates``.
-Outputs = Callable[
-    [Any, Sequence[dict[str, Any]], np.ndarray, CandidateSets, np.ndarray, bool],
-    Iterable[np.ndarray],
-]
-
-
-@dataclass(eq=False, repr=False)
-class SharedSearch(BaseEstimator):
-    """As ``GridSearchCV(estimator, grid, refit=False)``, but a method computes all points of the
-    grid together by its function ``outputs`` (see :data:`Outputs`).
-    """
-
-    outputs: Outputs
-    estimator: Any
-    grid: Mapping[str, Sequence[Any]]
-    scoring: str
-    cv: Any = None
-
-    def fit(self, X: Any, y: Any, y_true: Any = None) -> Self:
-        """Score every point of the grid; true labels are for ``scoring="oracle"`` only."""
-        estimator = clone(self.estimator)
-        X, candidates = estimator._validate_fit(X, y)
-        truth = truth_for(self.scoring, y_true, candidates)
-        points = list(ParameterGrid(dict(self.grid)))
-        for name, value in {(name, value) for point in points for name, value in point.items()}:
-            clone(estimator).set_params(**{name: value})._check_parameters()
-        proba = self.scoring == "approximated_accuracy"
-        folds = list(check_cv(self.cv).split(X))
-        scores = np.empty((len(points), len(folds)))
-        for f, (train, test) in enumerate(folds):
-            known = truth[test]
-            for i, outputs in enumerate(
-                self.outputs(estimator, points, X[train], candidates[train], X[test], proba)
-            ):
-                scores[i, f] = (
-                    approximated_accuracy(known, outputs, classes=candidates.classes)
-                    if proba
-                    else covering_rate(known, candidates.classes[outputs.argmax(axis=1)])
-                )
-        self.cv_results_ = search_results(points, scores)
-        self.best_index_ = int(self.cv_results_["rank_test_score"].argmin())
-        self.best_params_ = points[self.best_index_]
-        self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
-        return self
 
 
 def truth_for(scoring: str, y_true: Any, candidates: CandidateSets) -> CandidateSets:

@@ -6,15 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import ParameterGrid, check_cv
 from sklearn.utils._param_validation import Interval
 
 from ..data.candidates import CandidateSets
+from ..evaluation.metrics import approximated_accuracy, covering_rate
 from ..evaluation.protocol import grid_search
 from ..exceptions import NumericalError
 from ..solvers.nnls import explained_shares, prefix_weights, reconstruction_products
@@ -23,7 +24,7 @@ from ..solvers.sparse_rows import row_argmax
 from ._base import check_learnable, require_memory
 from ._neighbours import NeighbourClassifier
 from ._registry import Method
-from ._search import SharedSearch
+from ._search import search_results, truth_for
 
 
 @dataclass(eq=False, repr=False)
@@ -191,13 +192,49 @@ def _label_scores(
     return scores
 
 
+@dataclass(eq=False, repr=False)
+class SharedSearch(BaseEstimator):
+    """As ``GridSearchCV(estimator, grid, refit=False)``, but all points of the grid are computed
+    together.
+    """
+
+    estimator: Any
+    grid: Mapping[str, Sequence[Any]]
+    scoring: str
+    cv: Any = None
+
+    def fit(self, X: Any, y: Any, y_true: Any = None) -> Self:
+        """Score every point of the grid; true labels are for ``scoring="oracle"`` only."""
+        estimator = clone(self.estimator)
+        X, candidates = estimator._validate_fit(X, y)
+        truth = truth_for(self.scoring, y_true, candidates)
+        points = list(ParameterGrid(dict(self.grid)))
+        for name, value in {(name, value) for point in points for name, value in point.items()}:
+            clone(estimator).set_params(**{name: value})._check_parameters()
+        folds = list(check_cv(self.cv).split(X))
+        scores = np.empty((len(points), len(folds)))
+        for f, (train, test) in enumerate(folds):
+            known, classes = truth[test], candidates.classes
+            found = _grid_outputs(estimator, points, X[train], candidates[train], X[test])
+            for i, outputs in enumerate(found):
+                scores[i, f] = (
+                    approximated_accuracy(known, estimator._probabilities(outputs), classes=classes)
+                    if self.scoring == "approximated_accuracy"
+                    else covering_rate(known, classes[outputs.argmax(axis=1)])
+                )
+        self.cv_results_ = search_results(points, scores)
+        self.best_index_ = int(self.cv_results_["rank_test_score"].argmin())
+        self.best_params_ = points[self.best_index_]
+        self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
+        return self
+
+
 def _grid_outputs(
     estimator: IPALClassifier,
     points: Sequence[dict[str, Any]],
     X: np.ndarray,
     candidates: CandidateSets,
     queries: np.ndarray,
-    proba: bool,
 ) -> list[np.ndarray]:
     """The scores of the queries at all points of a grid of ``n_neighbors`` and ``alpha``.
 
@@ -233,8 +270,7 @@ def _grid_outputs(
                     outer, products, labels[near[:, :k]], candidates.shape[1]
                 )
             found[k, alpha] = scores[key]
-    outputs = [found[point["n_neighbors"], point["alpha"]] for point in asked]
-    return [estimator._probabilities(scores) for scores in outputs] if proba else outputs
+    return [found[point["n_neighbors"], point["alpha"]] for point in asked]
 
 
 def _search(
@@ -242,8 +278,7 @@ def _search(
 ) -> Any:
     grid = METHOD.grid if grid is None else grid
     shared = set(grid) <= {"n_neighbors", "alpha"}
-    make = partial(SharedSearch, _grid_outputs) if shared else grid_search
-    return make(estimator, grid, selection)
+    return (SharedSearch if shared else grid_search)(estimator, grid, selection)
 
 
 METHOD = Method(

@@ -7,8 +7,7 @@ from sklearn.model_selection import KFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from surelabel import CandidateSets
-from surelabel.estimators._search import SharedSearch
-from surelabel.estimators.ipal import METHOD, IPALClassifier
+from surelabel.estimators.ipal import METHOD, IPALClassifier, SharedSearch
 from surelabel.evaluation.protocol import grid_search
 from surelabel.exceptions import NumericalError, ParameterError
 from tests.reference.ipal import ipal_confidence, ipal_errors
