@@ -14,7 +14,7 @@ import numpy as np
 from real import votes_of
 
 from surelabel.estimators._feature_models import KernelPeers
-from surelabel.solvers.crowds import Tally, alternate_crowd
+from surelabel.solvers.crowds import Tally, alternate_crowd, gain_by_features
 
 CROWDS, ROWS, DRAWS = ("labelme", "cifar10n", "sentiment"), (50, 100, 200), 6
 THRESHOLDS = {"never": np.inf, "always": -np.inf, "likelier": 0, "by one": 1, "by two": 2}
@@ -26,11 +26,7 @@ def measure(X, votes, truth, n_classes):
     found without and with features.
     """
     tally, peers = Tally(votes, n_classes), KernelPeers(X, np.random.default_rng(0))
-    gain = np.zeros(np.sum(votes != -1))
-    for which, given, left_out in tally.folds():
-        for sign, model in ((1, peers), (-1, None)):
-            fit = alternate_crowd(given, model)
-            gain[which] += sign * left_out.log_likelihood(fit.posterior, fit.confusion)
+    gain = gain_by_features(tally, peers)
     error = max(gain.std() / np.sqrt(len(gain)), np.finfo(float).tiny)
     fits = (alternate_crowd(tally, model) for model in (None, peers))
     return gain.mean() / error, *(np.mean(fit.posterior.argmax(axis=1) == truth) for fit in fits)

@@ -70,6 +70,8 @@ def as_utf8(content: Content, source: str, encoding: str | None) -> Content:
 def _decoded(content: Content, source: str, encoding: str) -> bytes:
     """The content as UTF-8."""
     try:
+        if not encoding.isascii():  # Python 3.15 warns of such names
+            raise LookupError(encoding)
         return content[:].decode(encoding).encode()
     except UnicodeDecodeError as error:
         raise TableError(

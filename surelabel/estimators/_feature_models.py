@@ -28,7 +28,9 @@ from ..solvers.temperature import Trust, trust_features
 from .limits import QUICK_ROWS
 
 #: Scalings and kernels of the models, which are averaged. Texts need the first: if every column had
-#: the same spread, words that occur once would count most.
+#: the same spread, words that occur once would count most. The first two alone find as many labels
+#: of labelme, cifar10n and sentiment, but are less stable: leaving out a tenth of labelme's rows
+#: moves the accuracy by up to .020 (.009 with all four).
 KERNELS = (
     ("none", "rbf"),
     ("standard", "rbf"),

@@ -79,8 +79,8 @@ class CrowdClassifier(OrderedLabels):
     estimator_ : classifier
         The fitted ``estimator``, if one was given.
     confirmed_ : bool
-        Whether votes agree with the features and the other votes more often than by chance. If not,
-        nothing shows that any label is right.
+        Whether votes agree with features and other votes more often than by chance. If not, nothing
+        shows that any label is right.
 
     See Also
     --------
@@ -185,11 +185,8 @@ class CrowdClassifier(OrderedLabels):
         if isinstance(peers, CrossFitted):
             self.estimator_ = peers.fit(fit.posterior)
         else:
-            self.kernels_, self.scalings_, self.points_ = (
-                peers.kernels,
-                peers.scalings,
-                peers.points,
-            )
+            self.kernels_, self.scalings_ = peers.kernels, peers.scalings
+            self.points_ = peers.points
             self.dual_coefs_, self.intercept_ = peers.coefficients(fit.posterior)
         return fit
 
@@ -222,8 +219,7 @@ def _ballots(
     candidates: CandidateSets, places: np.ndarray | None
 ) -> tuple[tuple[str, ...], np.ndarray, Tally, np.ndarray]:
     """Names of the annotators, their votes, the votes to count, and equal numbers for annotators
-    who copy each other. Certain labels are the votes of a single annotator; soft labels have
-    none.
+    who copy each other. Certain labels are the votes of one annotator; soft labels have none.
     """
     l, votes, names = candidates.shape[1], candidates.votes, candidates.annotators
     if votes is None and candidates.counts is not None:

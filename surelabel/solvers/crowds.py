@@ -131,12 +131,12 @@ class Tally:
         likely = np.sum(posterior[row] * chance, axis=1)
         return np.asarray(np.log(np.maximum(likely, np.finfo(float).tiny)))
 
-    def folds(self) -> Iterator[tuple[np.ndarray, Self, Self]]:
-        """Which votes are left out, a fifth of them; the others; and these. Five times."""
+    def folds(self) -> Iterator[tuple[Self, Self]]:
+        """Five times: a tally of four fifths of the votes, and one of those left out."""
         votes = self._cast.tocoo()
         fold = np.random.default_rng(0).permutation(votes.nnz) % 5
-        for which in (fold == k for k in range(5)):
-            yield which, self._part(votes, ~which), self._part(votes, which)
+        for left_out in (fold == k for k in range(5)):
+            yield self._part(votes, ~left_out), self._part(votes, left_out)
 
     def _part(self, votes: sparse.coo_array, which: np.ndarray) -> Self:
         part, each = copy(self), (votes.data[which], (votes.row[which], votes.col[which]))
@@ -179,7 +179,7 @@ class SoftTally(Tally):
         """As :meth:`counts`: nobody has a vote of their own."""
         return self.counts(posterior)
 
-    def folds(self) -> Iterator[tuple[np.ndarray, Self, Self]]:
+    def folds(self) -> Iterator[tuple[Self, Self]]:
         """None: without single votes none can be left out, and features are always used."""
         return iter(())
 
@@ -276,9 +276,8 @@ def alternate_crowd(
             log_prior = class_model(posterior, evidence)
         counts = tally.counts(truth(log_prior))
         if class_model is not None and number == 0:
-            # Where features and a single vote differ, either may be wrong. Counted by others alone,
-            # and in each round, .72 of sentiment's first votes are right; so .79. Of cifar10n's,
-            # .856 instead of .849; of labelme's .885 instead of .886.
+            # If they differ, either may be wrong. Of first votes, .79 (sentiment), .856 (cifar10n)
+            # and .885 (labelme) are right; counted by others alone, each round, .72, .849, .886.
             counts = (counts + tally.counts_by_others(truth(log_prior), confusion)) / 2
         confusion = confusion_matrices(counts, tally.places)
         evidence = tally.evidence(confusion)
@@ -289,23 +288,28 @@ def alternate_crowd(
 def with_useful_features(
     tally: Tally, class_model: ClassModel, alone: CrowdFit, *, known: np.ndarray | None = None
 ) -> CrowdFit:
-    """The fit with features if it makes left-out votes more likely, by three standard errors;
-    if not, the fit to the votes ``alone``. For the other parameters see :func:`alternate_crowd`.
-
-    Features that were always used left up to .14 fewer labels right than the votes alone on texts
-    with two or three votes each (reviews, tweets and editorials of Hutto and Gilbert 2014), and on
-    50 to 200 of cifar10n's first votes .30 fewer on average (benchmarks/useful_features.py).
+    """The fit with features if they make left-out votes more likely, by three standard errors; if
+    not, the fit to the votes ``alone``. Features that are always used harm draws of 50 to 200 first
+    votes of cifar10n and sentiment (benchmarks/useful_features.py), and texts with two or three
+    votes each (Hutto and Gilbert 2014). For the other parameters see :func:`alternate_crowd`.
     """
-    gain = np.zeros(0)
-    for which, given, left_out in tally.folds():
-        gain = gain if len(gain) else np.zeros(len(which))
-        for sign, model in ((1, class_model), (-1, None)):
-            fit = alternate_crowd(given, model, known=known)
-            gain[which] += sign * left_out.log_likelihood(fit.posterior, fit.confusion)
+    gain = gain_by_features(tally, class_model, known)
     if not len(gain) or gain.mean() > 3 * gain.std() / np.sqrt(len(gain)):
         return alternate_crowd(tally, class_model, known=known)
     class_model(alone.posterior, alone.evidence)  # it learns from these votes, for new rows
     return alone
+
+
+def gain_by_features(
+    tally: Tally, class_model: ClassModel, known: np.ndarray | None = None
+) -> np.ndarray:
+    """By how much features raise the log-likelihood of each vote, left out with a fifth of all."""
+    gains = [np.zeros(0)]
+    for given, left_out in tally.folds():
+        fits = (alternate_crowd(given, model, known=known) for model in (class_model, None))
+        beside, alone = (left_out.log_likelihood(fit.posterior, fit.confusion) for fit in fits)
+        gains.append(beside - alone)
+    return np.concatenate(gains)
 
 
 def confirmed(tally: Tally, fit: CrowdFit) -> bool:

@@ -50,8 +50,8 @@ def fit_plsvm(
     max_iter: int,
 ) -> Solution:
     """Minimise ``λ/2 ‖W‖² + Σ_i cost_i max(0, 1 - (max_{j∈S_i} f_j - max_{k∉S_i} f_k))`` with ``f =
-    xᵢᵀW``, costs of sum 1, until a round gains less than ``tol`` of all that was gained since W =
-    0.
+    xᵢᵀW``, costs of sum 1, until the best candidates stay the same and a round gains less than
+    ``tol`` of all that was gained since W = 0.
 
     The first maximum makes it non-convex. Each round replaces it by the score of the best candidate
     so far (the mean, if several are equally good). That bounds the objective from above and touches
@@ -84,9 +84,10 @@ def fit_plsvm(
     for _ in range(max_iter):
         state, solved = solve_round(convex, state, tol)
         share = best_candidates((X @ state.weights).T, inside)
+        same = np.array_equal(share, convex.share)  # if not, the next round may gain much
         convex = Round(X, inside, cost, lam, share)
         objective.append(convex.objective(state.weights))
-        last = objective[-2] - objective[-1] <= tol * (objective[0] - objective[-1])
+        last = same and objective[-2] - objective[-1] <= tol * (objective[0] - objective[-1])
         converged = solved and last
         if last or not solved:
             break

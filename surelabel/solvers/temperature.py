@@ -1,4 +1,6 @@
-"""Probabilities from scores that have no scale of their own, such as margins."""
+"""Probabilities from scores that have no scale of their own, such as margins: the scale that suits
+candidate sets (:func:`softmax_scale`), or votes (:class:`Trust`).
+"""
 
 from dataclasses import dataclass
 
@@ -29,7 +31,7 @@ def softmax_scale(
     inside = np.zeros(scores.shape, bool)
     inside[np.repeat(np.arange(len(sizes)), sizes), indices] = True
     weight = np.ones(len(sizes)) if weight is None else weight.astype(np.float64)
-    allowed = np.flatnonzero(weight)
+    allowed = np.flatnonzero((weight > 0) & (sizes < scores.shape[1]))
     if sample is not None and len(allowed) > ROWS:
         drawn = np.sort(sample.choice(allowed, ROWS, replace=False))
         sizes, scores, inside, weight = sizes[drawn], scores[drawn], inside[drawn], weight[drawn]

@@ -204,7 +204,7 @@ def judge_votes(
         The labels to judge; by default the most probable ones.
     confirmed : bool, default=True
         Whether anything shows that the votes are right; see
-        :class:`~surelabel.solvers.crowds.CrowdFit`.
+        :func:`~surelabel.solvers.crowds.confirmed`.
 
     Returns
     -------

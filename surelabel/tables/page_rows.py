@@ -182,12 +182,12 @@ def describe_rows(rows: np.ndarray, cleaned: Cleaned, reader: Reader) -> list[Sh
 
 def nearest_kept(X: np.ndarray, kept: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """The kept rows nearest to each of these rows, nearest first: an array with at most
-    ``NEIGHBOURS`` columns.
+    ``NEIGHBOURS`` columns, and none if the rows have no features.
     """
     queries = np.asarray(X[rows], float)
     distances, found = np.empty((len(rows), 0)), np.empty((len(rows), 0), int)
     step = block_rows(max(len(rows), X.shape[1]))
-    for start in range(0, len(kept) if len(rows) else 0, step):
+    for start in range(0, len(kept) if queries.size else 0, step):
         block = kept[start : start + step]
         distance, place = nearest(np.asarray(X[block], float), min(NEIGHBOURS, len(block)), queries)
         distances, found = np.hstack([distances, distance]), np.hstack([found, block[place]])

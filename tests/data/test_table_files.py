@@ -32,6 +32,7 @@ ROWS = {
 
 def content_of(tmp_path, content, name="a.csv", **options):
     path = tmp_path / name
+    path.unlink(missing_ok=True)  # a file refused before may still be read by Arrow's threads
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return read_table(path, **options)
 

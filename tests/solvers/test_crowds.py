@@ -133,10 +133,9 @@ def test_every_vote_is_left_out_once(problem):
     votes, n_classes = problem
     P = np.full((len(votes), n_classes), 1 / n_classes)
     whole, parts = Tally(votes, n_classes), list(Tally(votes, n_classes).folds())
-    for which, kept, left_out in parts:
-        assert which.sum() == pytest.approx(left_out.counts(P).sum())
+    for kept, left_out in parts:
         np.testing.assert_allclose(kept.counts(P) + left_out.counts(P), whole.counts(P))
-    sizes = [left_out.counts(P).sum() for _, _, left_out in parts]
+    sizes = [left_out.counts(P).sum() for _, left_out in parts]
     assert sum(sizes) == pytest.approx(np.sum(votes != -1))
     assert max(sizes) - min(sizes) < 1.01
 

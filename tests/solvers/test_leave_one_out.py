@@ -187,7 +187,7 @@ def test_iterations(problem, kappa):
     literal, shift, _ = literal_pure(K, Y, beta, 4, weight, votes, kappa)
     P, path, _ = run(KernelRidge, K, Y, weight, beta, votes, kappa, 4)
     assert path.shift == shift
-    np.testing.assert_allclose(P, literal, atol=1e-7)
+    np.testing.assert_allclose(P, literal, atol=1e-5)
     linear, shift, _ = literal_pure(X @ X.T, Y, beta, 3, weight, votes, kappa)
     P, path, _ = run(LinearRidge, X, Y, weight, beta, votes, kappa, 3)
     assert path.shift == shift
@@ -224,8 +224,8 @@ def test_equal_rows_are_left_out_together(problem, kappa):
         matrix = K if model_type is KernelRidge else X
         P, path, judged = run(model_type, matrix, Y, weight, beta, votes, kappa, n_iter, numbers)
         assert path.shift == literal[1]
-        np.testing.assert_allclose(P, literal[0], atol=1e-6)
-        np.testing.assert_allclose(judged, literal[2], atol=1e-5)
+        np.testing.assert_allclose(P, literal[0], atol=1e-5)
+        np.testing.assert_allclose(judged, literal[2], atol=1e-4)
 
 
 @given(copied())
