@@ -125,6 +125,10 @@ def test_the_changelog_begins_with_this_version():
     assert re.fullmatch(rf"## {re.escape(version.base_version)} \({when}\)", heading)
 
 
+def test_the_citation_names_this_version():
+    assert f"version: {PROJECT['project']['version']}\n" in (ROOT / "CITATION.cff").read_text()
+
+
 def test_links_of_the_readme_lead_to_the_repository(archives):
     with zipfile.ZipFile(archives[1]) as wheel:
         (name,) = (name for name in wheel.namelist() if name.endswith("METADATA"))
